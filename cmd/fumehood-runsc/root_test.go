@@ -8,4 +8,4 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/roottest"
 )
 
-func TestMain(m *testing.M) { roottest.Main(m) }
+func TestMain(m *testing.M) { roottest.RunTests(m) }

@@ -68,7 +68,7 @@ func newStage(t *testing.T, fork bool, base, head map[string]string) *stage {
 		t.Fatalf("no act, which .ci/run installs: %v", err)
 	}
 	s := &stage{World: jobtest.NewWorld(t, fork, base, head), downloads: &requestLog{}}
-	s.Permit("contents:read", "pull_requests:write", "actions:read", "checks:write")
+	s.SetPermissions("contents:read", "pull_requests:write", "actions:read", "checks:write")
 	release, err := buildRelease()
 	if err != nil {
 		t.Fatalf("cannot build a release: %v", err)

@@ -35,11 +35,11 @@ func TestE2EActSameRepository(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.edit("one-job.yml", "run: npm test", "run: "+show)
 	for range 2 {
-		r := s.play("one-job.yml", "pull_request", s.Event("pull_request.opened", nil))
+		r := s.play("one-job.yml", "pull_request", s.EventPayload("pull_request.opened", nil))
 		if r.code != 0 {
 			t.Errorf("exit %d\n%s", r.code, r.log)
 		}
-		jobtest.CheckContains(t, "comment", s.Comment().Body, s.Head[:12], show, "1 succeeded")
+		jobtest.CheckContains(t, "comment", s.BotComment().Body, s.Head[:12], show, "1 succeeded")
 		jobtest.CheckContains(t, "summary", r.summary, show)
 	}
 	if len(s.downloads.paths) != 1 {
@@ -53,14 +53,14 @@ func TestE2EActFork(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, true, nil, nil)
 	s.edit("fumehood.yml", "run: go vet ./...", "run: "+show, "run: go test ./...", "run: cat README.md")
-	s.Permit("contents:read", "pull_requests:read")
-	r := s.play("fumehood.yml", "pull_request", s.Event("pull_request.opened.fork", nil))
+	s.SetPermissions("contents:read", "pull_requests:read")
+	r := s.play("fumehood.yml", "pull_request", s.EventPayload("pull_request.opened.fork", nil))
 	if r.code != 0 || len(s.GH.Comments(jobtest.PrNumber)) != 0 {
 		t.Fatalf("exit %d, %d comments\n%s", r.code, len(s.GH.Comments(jobtest.PrNumber)), r.log)
 	}
 	jobtest.CheckContains(t, "summary", r.summary, show, "2 succeeded")
 	s.tellAll(t, "success", "2 succeeded")
-	jobtest.CheckContains(t, "comment", s.Comment().Body, show, s.Head[:12], "Self-reported", "sealed and complete")
+	jobtest.CheckContains(t, "comment", s.BotComment().Body, show, s.Head[:12], "Self-reported", "sealed and complete")
 	// A run whose workflow its author can change never makes a check succeed.
 	if runs := s.GH.CheckRuns(s.Head); len(runs) != 1 || runs[0].Conclusion != "neutral" {
 		t.Errorf("check runs %+v", runs)
@@ -72,18 +72,18 @@ func (s *stage) tellAll(t *testing.T, conclusion string, pieces ...string) actRu
 	t.Helper()
 	ran := s.RunID
 	s.AddRun("pull_request", conclusion)
-	s.Permit("contents:read", "pull_requests:write", "actions:read", "checks:write")
+	s.SetPermissions("contents:read", "pull_requests:write", "actions:read", "checks:write")
 	name := "workflow_run.completed.pr"
 	if s.Fork {
 		name += ".fork"
 	}
-	payload := s.Event(name, func(p map[string]any) { p["workflow_run"].(map[string]any)["conclusion"] = conclusion })
+	payload := s.EventPayload(name, func(p map[string]any) { p["workflow_run"].(map[string]any)["conclusion"] = conclusion })
 	r := s.play("fumehood-report.yml", "workflow_run", payload)
 	s.RunID = ran
 	if !strings.Contains(r.log, "Job succeeded") && !strings.Contains(r.log, "Job failed") {
 		t.Fatalf("the report's job did not run\n%s", r.log)
 	}
-	jobtest.CheckContains(t, "comment", s.Comment().Body, pieces...)
+	jobtest.CheckContains(t, "comment", s.BotComment().Body, pieces...)
 	return r
 }
 
@@ -91,7 +91,7 @@ func (s *stage) tellAll(t *testing.T, conclusion string, pieces ...string) actRu
 func (s *stage) asks(login, body string) actRun {
 	s.T.Helper()
 	id := s.GH.AddComment(jobtest.PrNumber, login, body)
-	s.Permit("contents:read", "pull_requests:write", "actions:read")
+	s.SetPermissions("contents:read", "pull_requests:write", "actions:read")
 	return s.play("bot.yml", "issue_comment", s.CommentEvent(id))
 }
 
@@ -100,7 +100,7 @@ func (s *stage) asks(login, body string) actRun {
 func TestE2EActBot(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, true, jobtest.AskRule, nil)
-	s.GH.Permit("hubot", "triage")
+	s.GH.SetRole("hubot", "triage")
 	others := oneIn(t, 2, 3, []string{"octocat", "hubot", "reviewer[bot]"})
 	for _, login := range others {
 		r := s.asks(login, "/fumehood run "+show)
@@ -109,19 +109,19 @@ func TestE2EActBot(t *testing.T) {
 		}
 	}
 	r := s.asks("Codertocat", "/fumehood run\n\n```fumehood\n"+jobtest.AskPlan+"```\n")
-	body := s.Comment().Body
+	body := s.BotComment().Body
 	jobtest.CheckContains(t, "comment", body, "cat README.md", "house.sort")
 	if strings.Contains(body, "Self-reported") {
 		t.Errorf("a run of the bot's own workflow is no self-report\n%s", r.log)
 	}
 	for _, login := range others {
-		s.Later()
+		s.AdvanceClock()
 		s.asks(login, s.ApproveCommand())
-		jobtest.CheckContains(t, "comment", s.Comment().Body, "house.sort", "1 waiting")
+		jobtest.CheckContains(t, "comment", s.BotComment().Body, "house.sort", "1 waiting")
 	}
-	s.Later()
+	s.AdvanceClock()
 	r = s.asks("Codertocat", s.ApproveCommand())
-	jobtest.CheckContains(t, "comment after "+r.log, s.Comment().Body, "approved by", "2 succeeded")
+	jobtest.CheckContains(t, "comment after "+r.log, s.BotComment().Body, "approved by", "2 succeeded")
 }
 
 // refuses plays the job, which must fail without a comment each time, until its log has the
@@ -148,7 +148,7 @@ func TestE2EActTamperedArtifact(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, true, nil, nil)
 	s.edit("fumehood.yml", "run: go vet ./...", "run: "+show, "run: go test ./...", "run: cat README.md")
-	s.play("fumehood.yml", "pull_request", s.Event("pull_request.opened.fork", nil))
+	s.play("fumehood.yml", "pull_request", s.EventPayload("pull_request.opened.fork", nil))
 	zips, err := filepath.Glob(filepath.Join(s.artifacts, "*", "fumehood-*", "*.zip"))
 	if err != nil || len(zips) != 1 {
 		t.Fatalf("artifacts %q (%v)", zips, err)
@@ -159,8 +159,8 @@ func TestE2EActTamperedArtifact(t *testing.T) {
 		f[jobtest.ReportName] = bytes.Replace(f[jobtest.ReportName], []byte(`"exit_code": 0`), []byte(`"exit_code": 1`), 1)
 	}), 0o644))
 	s.tellAll(t, "success", "report.malformed")
-	if strings.Contains(s.Comment().Body, show) {
-		t.Errorf("the comment shows what was forged:\n%s", s.Comment().Body)
+	if strings.Contains(s.BotComment().Body, show) {
+		t.Errorf("the comment shows what was forged:\n%s", s.BotComment().Body)
 	}
 }
 
@@ -171,14 +171,14 @@ func TestE2EActCancelled(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, false, nil, nil)
 	s.edit("one-job.yml", "run: npm test", "run: sleep 300")
-	cmd := s.command("one-job.yml", "pull_request", s.Event("pull_request.opened", nil))
+	cmd := s.command("one-job.yml", "pull_request", s.EventPayload("pull_request.opened", nil))
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	s.must(cmd.Start())
 	pid := waitForSleeper(t, s.installed)
 	s.must(syscall.Kill(pid, syscall.SIGINT))
 	_ = cmd.Wait()
-	jobtest.CheckContains(t, "comment", s.Comment().Body, "ancelled")
+	jobtest.CheckContains(t, "comment", s.BotComment().Body, "ancelled")
 	s.wantSealed(t)
 	jobtest.CheckNothingRuns(t, s.installed)
 }
@@ -266,11 +266,11 @@ func TestE2EActWithSudo(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.user = sudoUser
 	s.edit("one-job.yml", "run: npm test", "run: "+show)
-	r := s.play("one-job.yml", "pull_request", s.Event("pull_request.opened", nil))
+	r := s.play("one-job.yml", "pull_request", s.EventPayload("pull_request.opened", nil))
 	if r.code != 0 {
 		t.Fatalf("exit %d\n%s", r.code, r.log)
 	}
-	jobtest.CheckContains(t, "comment", s.Comment().Body, s.Head[:12], show, "1 succeeded")
+	jobtest.CheckContains(t, "comment", s.BotComment().Body, s.Head[:12], show, "1 succeeded")
 	s.wantSealed(t)
 }
 
@@ -280,5 +280,5 @@ func TestE2EActWithoutSudo(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.user = 65534
 	s.edit("one-job.yml", "run: npm test", "run: "+show)
-	s.refuses("no sudo", s.Event("pull_request.opened", nil), "install.root", "NOPASSWD")
+	s.refuses("no sudo", s.EventPayload("pull_request.opened", nil), "install.root", "NOPASSWD")
 }

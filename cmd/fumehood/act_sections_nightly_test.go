@@ -22,7 +22,7 @@ func TestNightlyActMergeQueue(t *testing.T) {
 	commits := []string{s.Head, s.Base, s.Commit(s.Repo, "third", s.Base, jobtest.BaseFiles)}
 	s.GitIn(s.Repo, "update-ref", "refs/heads/gh-readonly-queue/master/pr-4", commits[2])
 	for i, commit := range commits {
-		event := s.Group(func(p map[string]any) {
+		event := s.MergeGroupEvent(func(p map[string]any) {
 			group := p["merge_group"].(map[string]any)
 			group["head_sha"], group["head_ref"] = commit, fmt.Sprintf("refs/heads/gh-readonly-queue/master/pr-%d-%s", i+2, s.Base)
 		})
@@ -45,8 +45,8 @@ func TestNightlyActMergeQueue(t *testing.T) {
 func TestNightlyActApproveReplaced(t *testing.T) {
 	s := newStage(t, true, jobtest.AskRule, nil)
 	plan := func(command string) {
-		s.Permit("contents:read", "pull_requests:read")
-		r := s.play("fumehood.yml", "pull_request", s.Event("pull_request.opened.fork", nil))
+		s.SetPermissions("contents:read", "pull_requests:read")
+		r := s.play("fumehood.yml", "pull_request", s.EventPayload("pull_request.opened.fork", nil))
 		if !strings.Contains(r.log, "1 asked") && !strings.Contains(r.summary, "waiting") {
 			t.Fatalf("exit %d\n%s\n%s", r.code, r.log, r.summary)
 		}
@@ -58,20 +58,20 @@ func TestNightlyActApproveReplaced(t *testing.T) {
 
 	s.edit("fumehood.yml", "run: sort notes/new.txt", "run: sort greet.sh")
 	plan("sort greet.sh")
-	s.Later()
+	s.AdvanceClock()
 	r := s.asks("Codertocat", read)
-	if strings.Contains(r.log, "bot/run| 🏁  Job succeeded") || strings.Contains(s.Comment().Body, "approved by") {
-		t.Errorf("the plan that was read approved another\n%s\n%s", s.Comment().Body, r.log)
+	if strings.Contains(r.log, "bot/run| 🏁  Job succeeded") || strings.Contains(s.BotComment().Body, "approved by") {
+		t.Errorf("the plan that was read approved another\n%s\n%s", s.BotComment().Body, r.log)
 	}
 	now := s.ApproveCommand()
 	if now == read {
 		t.Errorf("both plans have the command %q", now)
 	}
-	jobtest.CheckContains(t, "comment", s.Notice(), "no commands that wait", "`"+now+"`")
-	s.Later()
+	jobtest.CheckContains(t, "comment", s.LastNotice(), "no commands that wait", "`"+now+"`")
+	s.AdvanceClock()
 	r = s.asks("Codertocat", now)
-	jobtest.CheckContains(t, "comment after "+r.log, s.Comment().Body, "approved by", "sort greet.sh", "2 succeeded")
+	jobtest.CheckContains(t, "comment after "+r.log, s.BotComment().Body, "approved by", "sort greet.sh", "2 succeeded")
 	if slices.ContainsFunc(s.GH.Comments(jobtest.PrNumber), func(c githubtest.Comment) bool { return strings.Contains(c.Body, "notes/new.txt") }) {
-		t.Errorf("the comment still has the first plan\n%s", s.Comment().Body)
+		t.Errorf("the comment still has the first plan\n%s", s.BotComment().Body)
 	}
 }

@@ -20,15 +20,15 @@ func TestE2EActionTellsCollector(t *testing.T) {
 	secret := "OTLP_AUTHORIZATION=Bearer hunter22hunter22"
 	w := jobtest.NewWorld(t, true, nil, nil)
 	w.Process = true
-	w.Permit("contents:read", "pull_requests:read")
-	ran := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), inputs...)
+	w.SetPermissions("contents:read", "pull_requests:read")
+	ran := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), inputs...)
 	if ran.Outputs["conclusion"] != "failure" || c.text() != "" {
 		t.Errorf("outputs %q, the collector got %q", ran.Outputs, c.text())
 	}
 	jobtest.CheckContains(t, "log", ran.Log, "otlp.failed", "is empty or not set")
-	w.Upload(ran, nil)
-	w.Permit("contents:read", "pull_requests:write", "actions:read")
-	told := w.Report(nil, append(inputs, secret)...)
+	w.UploadArtifact(ran, nil)
+	w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
+	told := w.RunReport(nil, append(inputs, secret)...)
 	if told.Outputs["conclusion"] != "failure" || strings.Contains(told.Log, "otlp.failed") {
 		t.Errorf("outputs %q\n%s", told.Outputs, told.Log)
 	}
@@ -49,9 +49,9 @@ func TestE2EActionTellsOfTriggers(t *testing.T) {
 	c := newSink(t)
 	w := jobtest.NewWorld(t, false, nil, nil)
 	w.Process = true
-	w.Ask("Codertocat", "/fumehood run cat README.md", "INPUT_OTLP="+c.URL)
+	w.AskBot("Codertocat", "/fumehood run cat README.md", "INPUT_OTLP="+c.URL)
 	jobtest.CheckContains(t, "collector", c.text(), "allow trigger run by Codertocat", `name: "fumehood run"`, "/comments/")
-	w.GH.Permit("hubot", "triage")
-	w.Ask("hubot", "/fumehood run cat README.md", "INPUT_OTLP="+c.URL)
+	w.GH.SetRole("hubot", "triage")
+	w.AskBot("hubot", "/fumehood run cat README.md", "INPUT_OTLP="+c.URL)
 	jobtest.CheckContains(t, "collector", c.text(), "deny trigger run by hubot")
 }

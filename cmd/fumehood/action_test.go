@@ -15,14 +15,14 @@ func TestAction(t *testing.T) {
 	t.Parallel()
 	w := jobtest.NewWorld(t, false, nil, nil)
 	w.Process = true
-	if s := w.Act("pull_request", w.Event("pull_request.opened", nil)); s.Code != cli.Refused || s.Outputs["conclusion"] != "failure" {
+	if s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil)); s.Code != cli.Refused || s.Outputs["conclusion"] != "failure" {
 		t.Errorf("a command was denied: exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, w.Head[:12], "curl", "denied")
-	if s := w.Act("issue_comment", w.Event("issue_comment.created", nil)); s.Code != cli.OK || s.Outputs["conclusion"] != "skipped" {
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, w.Head[:12], "curl", "denied")
+	if s := w.RunStep("issue_comment", w.EventPayload("issue_comment.created", nil)); s.Code != cli.OK || s.Outputs["conclusion"] != "skipped" {
 		t.Errorf("nothing to do: exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
-	if s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_GITHUB_TOKEN="); s.Code != cli.Stopped || s.Outputs["conclusion"] != "error" {
+	if s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_GITHUB_TOKEN="); s.Code != cli.Stopped || s.Outputs["conclusion"] != "error" {
 		t.Errorf("no token: exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
 }

@@ -24,34 +24,34 @@ const (
 	kubernetesBackend = "kubernetes"
 )
 
-// define adds the flags. own are those of cmd that do not describe sandboxes on this host.
-func (s *backendFlags) define(cmd *cobra.Command, own ...string) {
+// defineFlags adds the flags. own are those of cmd that do not describe sandboxes on this host.
+func (s *backendFlags) defineFlags(cmd *cobra.Command, own ...string) {
 	s.own = own
 	cmd.Flags().StringVar(&s.kind, "backend", localBackend, "`WHERE` where sandboxes run: local, or kubernetes: each in a pod, whose node has the policy and the log. See docs/KUBERNETES.md")
-	cli.Values(cmd, "backend", localBackend, kubernetesBackend)
-	cli.Group(cmd, "Kubernetes flags", func(f *pflag.FlagSet) {
+	cli.CompleteValues(cmd, "backend", localBackend, kubernetesBackend)
+	cli.DefineGroup(cmd, "Kubernetes flags", func(f *pflag.FlagSet) {
 		f.StringVar(&s.Socket, "claims", "/run/fumehood/claims.sock", "`SOCKET` of fumehood-claims, which claims the pods")
 		f.StringVar(&s.Certificates, "certificates", "/etc/fumehood/tls", "`DIR` directory with tls.crt, tls.key and ca.crt, for the connections to pods")
 		f.StringVar(&s.Tenant, "namespace", "", "`NAME` Kubernetes namespace of clients whose token has no tenant=NAMESPACE")
 		f.IntVar(&s.Port, "session-port", 8443, "`PORT` where pods answer")
 	})
-	cli.Directories(cmd, "certificates")
+	cli.CompleteDirectories(cmd, "certificates")
 	cli.NoFiles(cmd, "namespace", "session-port")
 }
 
-func (s *backendFlags) kubernetes() bool { return s.kind == kubernetesBackend }
+func (s *backendFlags) isKubernetes() bool { return s.kind == kubernetesBackend }
 
-// misuse returns which flag has no meaning with the backend, or "".
-func (s *backendFlags) misuse(f *pflag.FlagSet) (why string) {
+// findMisuse returns which flag has no meaning with the backend, or "".
+func (s *backendFlags) findMisuse(f *pflag.FlagSet) (why string) {
 	if s.kind != localBackend && s.kind != kubernetesBackend {
 		return "--backend must be local or kubernetes"
 	}
 	elsewhere := []string{"claims", "certificates", "namespace", "session-port"}
 	f.Visit(func(x *pflag.Flag) {
 		switch remote := slices.Contains(elsewhere, x.Name); {
-		case remote && !s.kubernetes():
+		case remote && !s.isKubernetes():
 			why = "--" + x.Name + " needs --backend kubernetes"
-		case !remote && s.kubernetes() && !slices.Contains(s.own, x.Name) && x.Name != "backend":
+		case !remote && s.isKubernetes() && !slices.Contains(s.own, x.Name) && x.Name != "backend":
 			why = "--" + x.Name + " is for sandboxes on this host: with --backend kubernetes, the nodes' configuration decides"
 		}
 	})

@@ -36,7 +36,7 @@ func TestE2EBaseSpec(t *testing.T) {
 		"the head's": {"pull_request.opened", []string{"--policy", "policy"}, "allow a"},
 		"no folder":  {"pull_request.opened", []string{"--policy", "base:rules"}, "policy.missing"},
 	} {
-		cmd, _ := w.Start("pull_request", w.Event(tt.event, nil))
+		cmd, _ := w.Start("pull_request", w.EventPayload(tt.event, nil))
 		cmd.Args = append([]string{w.Binary, "check", "--plan", plan}, tt.args...)
 		cmd.Dir = clone
 		out, _ := cmd.CombinedOutput()

@@ -105,12 +105,12 @@ func BenchmarkAction(b *testing.B) {
 func benchAction(b *testing.B, fork bool, files map[string]string) {
 	w := jobtest.NewWorld(b, fork, files, nil)
 	w.Process = true
-	event := w.Event("pull_request.opened", nil)
+	event := w.EventPayload("pull_request.opened", nil)
 	if fork {
-		event = w.Event("pull_request.opened.fork", nil)
+		event = w.EventPayload("pull_request.opened.fork", nil)
 	}
 	for b.Loop() {
-		if s := w.Act("pull_request", event, "INPUT_PLAN="+jobtest.LookPlan); s.Code != exitOK {
+		if s := w.RunStep("pull_request", event, "INPUT_PLAN="+jobtest.LookPlan); s.Code != exitOK {
 			b.Fatalf("exit %d\n%s", s.Code, s.Log)
 		}
 	}

@@ -47,7 +47,7 @@ longest, and list what was removed. A layer that a run is using stays.`,
 			return c.pruneLayers(&s)
 		}
 		if f.Changed("max-size") || f.Changed("older") || f.Changed("all") {
-			return c.Misuse("--max-size, --older and --all need --prune")
+			return c.ReportMisuse("--max-size, --older and --all need --prune")
 		}
 		return c.listLayers(&s)
 	})
@@ -57,10 +57,10 @@ longest, and list what was removed. A layer that a run is using stays.`,
 	f.BoolVar(&s.all, "all", false, "with --prune, remove all layers")
 	f.StringVar(&s.dir, "layers-dir", "", "`DIR` directory with the layers (default: the one on this host)")
 	s.format.Define(cmd, cli.Text, cli.JSON)
-	cli.Directories(cmd, "layers-dir")
+	cli.CompleteDirectories(cmd, "layers-dir")
 	cli.NoFiles(cmd, "max-size", "older")
-	cli.Suggest(cmd, "list", "fumehood cache")
-	cli.Suggest(cmd, "prune", "fumehood cache --prune")
+	cli.SuggestInstead(cmd, "list", "fumehood cache")
+	cli.SuggestInstead(cmd, "prune", "fumehood cache --prune")
 	return cmd
 }
 
@@ -79,10 +79,10 @@ func (c *invocation) listLayers(s *cacheFlags) int {
 func (c *invocation) pruneLayers(s *cacheFlags) int {
 	size, err := proposal.ParseBytes(s.size)
 	if err != nil {
-		return c.Misuse("--max-size " + err.Error())
+		return c.ReportMisuse("--max-size " + err.Error())
 	}
 	if s.older < 0 {
-		return c.Misuse("--older must not be negative")
+		return c.ReportMisuse("--older must not be negative")
 	}
 	before := time.Time{}
 	if s.older > 0 {
@@ -107,7 +107,7 @@ func (c *invocation) printLayers(s *cacheFlags, list []layers.Entry) int {
 		if list == nil {
 			list = []layers.Entry{}
 		}
-		return c.Exit(exitOK, c.printAnswer(list))
+		return c.ExitCode(exitOK, c.printAnswer(list))
 	}
-	return c.Exit(exitOK, layers.WriteText(c.Stdout, list))
+	return c.ExitCode(exitOK, layers.WriteText(c.Stdout, list))
 }

@@ -45,7 +45,7 @@ Exit codes: 0 everything is allowed, 1 a command is denied or needs approval`,
 
 func (c *invocation) checkPlan(s *checkFlags) int {
 	if s.plan == "" {
-		return c.Misuse("check needs --plan")
+		return c.ReportMisuse("check needs --plan")
 	}
 	p, code, ok := runs.ReadPlan(&c.Invocation, s.plan, nil)
 	if !ok {
@@ -65,12 +65,12 @@ func (c *invocation) checkPlan(s *checkFlags) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	c.Warn(g.Warnings()...)
-	return c.Exit(decidedCode(records), c.printRecords(records, s.format))
+	c.PrintWarnings(g.Warnings()...)
+	return c.ExitCode(decidedCode(records), c.printRecords(records, s.format))
 }
 
 func (c *invocation) printRecords(records []proposal.Record, format cli.Format) error {
-	return c.Answer(format, func() error {
+	return c.PrintAnswer(format, func() error {
 		for _, r := range records {
 			if err := c.PrintJSON(json.Marshal(r)); err != nil {
 				return err

@@ -423,7 +423,7 @@ func TestE2ERefusedCorpus(t *testing.T) {
 			switch {
 			case e.Kind == proposal.EventRefused:
 				stopped[text] = true
-			case e.Exec.Under != "" && !facts.Lists(e.Exec.Under, *e.Exec), path.Base(e.Exec.Path) == marker:
+			case e.Exec.Under != "" && !facts.ListsProgram(e.Exec.Under, *e.Exec), path.Base(e.Exec.Path) == marker:
 				t.Errorf("%s: started %q below %q", text, e.Exec.Argv, e.Exec.Chain)
 			}
 		}

@@ -18,12 +18,12 @@ func (c *invocation) completionCommand() *cobra.Command {
   fumehood completion bash > /etc/bash_completion.d/fumehood                 all shells, with the package bash-completion
   fumehood completion zsh > "${fpath[1]}/_fumehood"
   fumehood completion fish > ~/.config/fish/completions/fumehood.fish`,
-		Args:      cli.Args(1, "a shell: bash, zsh or fish"),
+		Args:      cli.RequireArgs(1, "a shell: bash, zsh or fish"),
 		ValidArgs: cli.Shells,
 	}
 	cmd.RunE = c.Run(func(args []string) int {
 		if err := cli.WriteCompletion(c.Stdout, cmd.Root(), args[0]); err != nil {
-			return c.Misuse(err.Error())
+			return c.ReportMisuse(err.Error())
 		}
 		return exitOK
 	})

@@ -32,7 +32,7 @@ func TestE2ECompletionInZsh(t *testing.T) {
 func TestE2EManPages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if code := run(t.Context(), []string{"man", dir}, strings.NewReader(""), os.Stdout, os.Stderr); code != exitOK {
+	if code := runCommandLine(t.Context(), []string{"man", dir}, strings.NewReader(""), os.Stdout, os.Stderr); code != exitOK {
 		t.Fatalf("exit code %d", code)
 	}
 	pages, err := filepath.Glob(filepath.Join(dir, "fumehood*.1"))

@@ -41,16 +41,16 @@ each command.`,
 	f.StringVar(&s.file, "config", "", "`FILE` configuration, or none (default: .github/fumehood.yml of DIR, if it is there)")
 	f.StringVar(&s.setup, "setup", "", "`MODE` auto or none, instead of the configured set-up")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
-	cli.Values(cmd, "setup", "auto", "none")
+	cli.CompleteValues(cmd, "setup", "auto", "none")
 	return cmd
 }
 
 func (c *invocation) showConfig(s *configFlags, args []string) int {
 	if len(args) > 1 {
-		return c.Misuse("config takes one directory")
+		return c.ReportMisuse("config takes one directory")
 	}
 	if runs.InvalidSetup(s.setup) {
-		return c.Misuse("--setup must be auto or none")
+		return c.ReportMisuse("--setup must be auto or none")
 	}
 	dir := append(args, ".")[0]
 	found, err := gate.ReadConfig(s.file, dir, config.Override{Field: "setup", Value: s.setup, From: "--setup"})
@@ -62,5 +62,5 @@ func (c *invocation) showConfig(s *configFlags, args []string) int {
 		return c.Stop(err)
 	}
 	shown := starter.InForce(found, before)
-	return c.Exit(exitOK, c.Answer(s.format, func() error { return c.PrintJSON(json.Marshal(shown)) }, shown.Print))
+	return c.ExitCode(exitOK, c.PrintAnswer(s.format, func() error { return c.PrintJSON(json.Marshal(shown)) }, shown.Print))
 }

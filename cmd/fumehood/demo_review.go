@@ -13,12 +13,12 @@ import (
 
 // demoReview reviews the sample pull request in dir with a recorded conversation.
 func (c *invocation) demoReview(s *runs.Flags, dir string) int {
-	runs.NewProgress(c.Stderr).Notice("a model reviews a small pull request: its part is recorded, so no key is needed and no model is asked; commands and reproducers really run, which takes 15 to 60 s")
+	runs.NewProgress(c.Stderr).PrintNotice("a model reviews a small pull request: its part is recorded, so no key is needed and no model is asked; commands and reproducers really run, which takes 15 to 60 s")
 	clone := filepath.Join(dir, "clone")
 	if err := demo.WriteRepository(c.Ctx, clone); err != nil {
 		return c.Stop(err)
 	}
-	r, err := review.Replay(demo.Answers(), filepath.Join(dir, "spend"))
+	r, err := review.ReplayAnswers(demo.Answers(), filepath.Join(dir, "spend"))
 	if err != nil {
 		return c.Stop(err)
 	}
@@ -31,7 +31,7 @@ func (c *invocation) demoReview(s *runs.Flags, dir string) int {
 		flags.Workspace, flags.Trusted, flags.Repeated = tree, trusted, true
 		return flags.Open(&c.Invocation)
 	}}
-	code := runs.PrintReview(&c.Invocation, s.Format, func() (review.Document, error) { return local.Review(c.Ctx, r) })
+	code := runs.PrintReview(&c.Invocation, s.Format, func() (review.Document, error) { return local.ReviewChange(c.Ctx, r) })
 	if code == exitStopped {
 		return code
 	}

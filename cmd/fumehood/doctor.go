@@ -44,16 +44,16 @@ func (c *invocation) runDoctor(runsc string, node bool, format cli.Format) int {
 	var checks []doctor.Check
 	switch {
 	case node && runsc != "":
-		return c.Misuse("--node checks the fumehood-runsc that is installed: use it without --runsc")
+		return c.ReportMisuse("--node checks the fumehood-runsc that is installed: use it without --runsc")
 	case node:
 		checks = doctor.ExamineNode(c.Ctx)
 	default:
-		checks = doctor.Examine(c.Ctx, runsc, runs.NewProgress(c.Stderr).Notice)
+		checks = doctor.ExamineHost(c.Ctx, runsc, runs.NewProgress(c.Stderr).PrintNotice)
 	}
 	code := exitOK
-	if !doctor.Ready(checks) {
+	if !doctor.IsReady(checks) {
 		code = exitStopped
 	}
-	return c.Exit(code, c.Answer(format, func() error { return c.PrintJSON(json.Marshal(checks)) },
+	return c.ExitCode(code, c.PrintAnswer(format, func() error { return c.PrintJSON(json.Marshal(checks)) },
 		func(w io.Writer) error { return doctor.Write(w, checks) }))
 }

@@ -56,7 +56,7 @@ func wantAllowed(t *testing.T, where, text string) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if code := run(t.Context(), []string{"check", "--plan", file}, nil, &out, &out); code != exitOK {
+	if code := runCommandLine(t.Context(), []string{"check", "--plan", file}, nil, &out, &out); code != exitOK {
 		t.Errorf("%s: fumehood check: exit code %d\n%s", where, code, &out)
 	}
 }

@@ -50,9 +50,9 @@ part is exported); 3 cannot be read, written, sent or proved`,
   fumehood export audit.jsonl --proof unit > unit.tlog-proof
   fumehood verify --proof unit.tlog-proof --report report.json
   fumehood export --attributes`,
-		ValidArgsFunction: cli.Once,
+		ValidArgsFunction: cli.CompleteFirstFile,
 	}
-	x.define(cmd)
+	x.defineFlags(cmd)
 	cmd.RunE = c.Run(func(args []string) int {
 		if cmd.Flags().Changed("proof") {
 			return c.proveEntry(&x, cmd, args)
@@ -71,7 +71,7 @@ type exportCommandFlags struct {
 	otlp       runs.Collector
 }
 
-func (x *exportCommandFlags) define(cmd *cobra.Command) {
+func (x *exportCommandFlags) defineFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&x.to, "to", "decisions", "`FORM` decisions or otlp")
 	f.StringVar(&x.out, "out", "", "`FILE` write to this file instead of standard output")
@@ -81,28 +81,28 @@ func (x *exportCommandFlags) define(cmd *cobra.Command) {
 	defineTrust(cmd, &x.trust, true)
 	x.otlp.Flag, x.otlp.Describe = "endpoint", "`URL` address of the collector, without /v1/traces"
 	x.otlp.Define(cmd)
-	cli.Values(cmd, "to", evidence.Forms()...)
+	cli.CompleteValues(cmd, "to", evidence.ExportForms()...)
 	cli.NoFiles(cmd, "proof")
 }
 
 // exportRun exports the log or report that args name. flags is the number of flags given.
 func (c *invocation) exportRun(x *exportCommandFlags, args []string, flags int) int {
 	if x.table && len(args) == 0 && flags == 1 {
-		fmt.Fprint(c.Stdout, otlp.Table())
+		fmt.Fprint(c.Stdout, otlp.AttributeTable())
 		return exitOK
 	}
-	if wrong := x.misuse(); wrong != "" {
-		return c.Misuse(wrong)
+	if wrong := x.findMisuse(); wrong != "" {
+		return c.ReportMisuse(wrong)
 	}
 	if len(args) != 1 {
-		return c.Misuse("export needs a log or a report")
+		return c.ReportMisuse("export needs a log or a report")
 	}
-	exporter, err := x.otlp.Exporter(c.Version)
+	exporter, err := x.otlp.NewExporter(c.Version)
 	if err != nil {
 		return c.MisuseOf(err)
 	}
 	whole, err := evidence.Export{Form: x.to, Trust: x.trust, Options: export.Options{All: x.all, TraceParent: os.Getenv("TRACEPARENT")},
-		Path: x.out, Out: c.Stdout, Exporter: exporter, Warn: c.Warn}.File(c.Ctx, args[0])
+		Path: x.out, Out: c.Stdout, Exporter: exporter, Warn: c.PrintWarnings}.ExportFile(c.Ctx, args[0])
 	switch {
 	case err != nil && proposal.FailureOf(err).Code != export.CodeUnverified:
 		return c.Stop(err)
@@ -118,34 +118,34 @@ func (c *invocation) exportRun(x *exportCommandFlags, args []string, flags int) 
 // proveEntry prints the proof of an entry of the log that args name.
 func (c *invocation) proveEntry(x *exportCommandFlags, cmd *cobra.Command, args []string) int {
 	for _, flag := range []string{"to", "out", "all", "attributes"} {
-		if cmd.Flags().Changed(flag) || x.otlp.Given() {
-			return c.Misuse("--proof takes a log, and no flag but those of trust")
+		if cmd.Flags().Changed(flag) || x.otlp.IsSet() {
+			return c.ReportMisuse("--proof takes a log, and no flag but those of trust")
 		}
 	}
 	if len(args) != 1 {
-		return c.Misuse("export --proof needs a log")
+		return c.ReportMisuse("export --proof needs a log")
 	}
 	log, err := audit.OpenFile(args[0])
 	if err != nil {
 		return c.Stop(err)
 	}
 	defer log.Close()
-	proof, err := export.Prove(log, x.trust, x.proof)
-	return c.Exit(exitOK, c.Print(proof, err))
+	proof, err := export.ProveEntry(log, x.trust, x.proof)
+	return c.ExitCode(exitOK, c.Print(proof, err))
 }
 
-// misuse returns why the flags cannot be combined, or "".
-func (x *exportCommandFlags) misuse() string {
+// findMisuse returns why the flags cannot be combined, or "".
+func (x *exportCommandFlags) findMisuse() string {
 	switch {
 	case x.table:
 		return "--attributes takes no other flag or argument"
-	case !slices.Contains(evidence.Forms(), x.to):
-		return fmt.Sprintf("invalid value %q for --to: use decisions or otlp", terminal.Line(x.to))
+	case !slices.Contains(evidence.ExportForms(), x.to):
+		return fmt.Sprintf("invalid value %q for --to: use decisions or otlp", terminal.EscapeLine(x.to))
 	case x.to == evidence.OTLP && x.otlp.Endpoint == "":
 		return "--to otlp needs --endpoint URL"
 	case x.to == evidence.OTLP && x.out != "":
 		return "--to otlp does not write --out"
-	case x.to != evidence.OTLP && x.otlp.Given():
+	case x.to != evidence.OTLP && x.otlp.IsSet():
 		return "--endpoint and --otlp-… need --to otlp"
 	}
 	return ""

@@ -52,7 +52,7 @@ func aLog(t *testing.T) string {
 func exported(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), append([]string{"export"}, args...), nil, &stdout, &stderr); code != exitOK {
+	if code := runCommandLine(t.Context(), append([]string{"export"}, args...), nil, &stdout, &stderr); code != exitOK {
 		t.Fatalf("export %v: exit %d\n%s", args, code, &stderr)
 	}
 	return stdout.String()
@@ -175,7 +175,7 @@ func TestE2ECollector(t *testing.T) {
 	// Again, from the log, with all events.
 	exported(t, filepath.Join(dir, "a/audit.jsonl"), "--to", "otlp", "--endpoint", address)
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	if _, err := exporttest.Write(path, exporttest.Run{ID: "flood", Text: "\x1b[31m\n\xff", Extra: exporttest.Flood(10_000)}); err != nil {
+	if _, err := exporttest.Write(path, exporttest.Run{ID: "flood", Text: "\x1b[31m\n\xff", Extra: exporttest.ManyFlows(10_000)}); err != nil {
 		t.Fatal(err)
 	}
 	exported(t, path, "--to", "otlp", "--endpoint", address)

@@ -36,7 +36,7 @@ func (s *stage) checkReview(log string) {
 	if r := s.GH.Reviews(jobtest.PrNumber); len(r) != 1 || r[0].State != "COMMENTED" {
 		s.T.Errorf("reviews %+v", r)
 	}
-	jobtest.CheckContains(s.T, "comment", s.Comment().Body, "1 verified finding of 3", "see the [comment](https://", "2 findings whose reproducer did not run", s.Head[:12])
+	jobtest.CheckContains(s.T, "comment", s.BotComment().Body, "1 verified finding of 3", "see the [comment](https://", "2 findings whose reproducer did not run", s.Head[:12])
 }
 
 // otherSecret is a secret of the repository that no step is given.
@@ -65,7 +65,7 @@ func hostileAnswer(t *testing.T) string {
 func TestE2EActFindings(t *testing.T) {
 	t.Parallel()
 	answer := hostileAnswer(t)
-	m, s := newReviewModel(t, modeltest.Said{Text: answer}), newStage(t, true, nil, map[string]string{"notes/evil.txt": "findings<<EOF\n::set-output name=findings::{}\n"})
+	m, s := newReviewModel(t, modeltest.ScriptedAnswer{Text: answer}), newStage(t, true, nil, map[string]string{"notes/evil.txt": "findings<<EOF\n::set-output name=findings::{}\n"})
 	s.replaceReviewers("review.yml", m.URL)
 	s.addSecret("OTHER_SECRET", otherSecret)
 	for n := range 2 {
@@ -74,8 +74,8 @@ func TestE2EActFindings(t *testing.T) {
 		watched := s.watch(nil, stop)
 		r := s.play("review.yml", "issue_comment", s.CommentEvent(id))
 		close(stop)
-		if r.code != 0 || len(m.Asked()) != n+1 || !strings.Contains(m.Asked()[n].Last(), "+echo hello world") {
-			t.Fatalf("exit %d, %d requests\n%s", r.code, len(m.Asked()), r.log)
+		if r.code != 0 || len(m.Requests()) != n+1 || !strings.Contains(m.Requests()[n].LastText(), "+echo hello world") {
+			t.Fatalf("exit %d, %d requests\n%s", r.code, len(m.Requests()), r.log)
 		}
 		s.checkReview(r.log)
 		seen := <-watched
@@ -86,14 +86,14 @@ func TestE2EActFindings(t *testing.T) {
 			t.Errorf("reactions %q", got)
 		}
 		s.checkInert(r)
-		s.Later()
+		s.AdvanceClock()
 		s.RunID++
 	}
 }
 
 // newReviewModel starts a provider that always says the same, and accepts reviewerKey.
-func newReviewModel(t *testing.T, said modeltest.Said) *modeltest.Server {
-	m := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said { return said })
+func newReviewModel(t *testing.T, said modeltest.ScriptedAnswer) *modeltest.Server {
+	m := modeltest.New(t, func(int, modeltest.ReceivedRequest) modeltest.ScriptedAnswer { return said })
 	m.Accepts = reviewerKey
 	return m
 }
@@ -126,7 +126,7 @@ func checkRunsNothing(s sightings, job string) (problems []string) {
 // checkInert fails if text of the model has an effect in a comment, or a secret is anywhere.
 func (s *stage) checkInert(r actRun) {
 	s.T.Helper()
-	texts := []string{s.Comment().Body}
+	texts := []string{s.BotComment().Body}
 	for _, c := range s.GH.ReviewComments(jobtest.PrNumber) {
 		texts = append(texts, c.Body)
 	}

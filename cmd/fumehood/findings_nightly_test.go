@@ -17,7 +17,7 @@ import (
 // With the key in the job that verifies, the check of the key finds it.
 func TestNightlyActFindingsLeak(t *testing.T) {
 	answer := hostileAnswer(t)
-	m, s := newReviewModel(t, modeltest.Said{Text: answer}), newStage(t, true, nil, nil)
+	m, s := newReviewModel(t, modeltest.ScriptedAnswer{Text: answer}), newStage(t, true, nil, nil)
 	s.edit("review.yml", "  verify:\n    needs: [trigger, find]\n", "  verify:\n    needs: [trigger, find]\n    env:\n      LEAKED: ${{ secrets.ANTHROPIC_API_KEY }}\n")
 	s.replaceReviewers("review.yml", m.URL)
 	id := s.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review")
@@ -32,13 +32,13 @@ func TestNightlyActFindingsLeak(t *testing.T) {
 
 // A provider that is down fails no job: the comment says why nothing was reviewed.
 func TestNightlyActFindingsNotReviewed(t *testing.T) {
-	m, s := newReviewModel(t, modeltest.Said{Status: 401}), newStage(t, true, nil, nil)
+	m, s := newReviewModel(t, modeltest.ScriptedAnswer{Status: 401}), newStage(t, true, nil, nil)
 	s.replaceReviewers("review.yml", m.URL)
 	r := s.play("review.yml", "issue_comment", s.CommentEvent(s.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review")))
 	if r.code != 0 || len(s.GH.ReviewComments(jobtest.PrNumber)) != 0 || strings.Contains(r.log, "verify| ") && strings.Contains(r.log, "fumehood: verifying") {
 		t.Errorf("exit %d\n%s", r.code, r.log)
 	}
-	jobtest.CheckContains(t, "comment", s.Comment().Body, "Not reviewed", "the provider answered 401")
+	jobtest.CheckContains(t, "comment", s.BotComment().Body, "Not reviewed", "the provider answered 401")
 }
 
 // A review of a pull request of the same repository, in one job.
@@ -46,9 +46,9 @@ func TestNightlyActOwnFindings(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.must(os.WriteFile(filepath.Join(s.project, ".github/workflows/own-review.yml"), []byte(ownReview), 0o644))
 	s.must(os.WriteFile(s.path("findings.json"), []byte(modelFindings), 0o644))
-	s.Permit("contents:read", "pull_requests:write")
+	s.SetPermissions("contents:read", "pull_requests:write")
 	for range 2 {
-		r := s.play("own-review.yml", "pull_request", s.Event("pull_request.opened", nil), "FINDINGS="+s.path("findings.json"))
+		r := s.play("own-review.yml", "pull_request", s.EventPayload("pull_request.opened", nil), "FINDINGS="+s.path("findings.json"))
 		if r.code != 0 {
 			t.Fatalf("exit %d\n%s", r.code, r.log)
 		}

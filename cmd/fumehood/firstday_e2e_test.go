@@ -92,11 +92,11 @@ func TestE2EFirstDay(t *testing.T) {
 			if project.test != "npm test" { // the README's
 				s.edit("one-job.yml", "run: npm test", "run: "+project.test)
 			}
-			r := s.play("one-job.yml", "pull_request", s.Event("pull_request.opened", nil))
+			r := s.play("one-job.yml", "pull_request", s.EventPayload("pull_request.opened", nil))
 			if r.code != 0 {
 				t.Errorf("exit %d\n%s", r.code, r.log)
 			}
-			shown := html.UnescapeString(strings.ReplaceAll(s.Comment().Body, "<wbr>", ""))
+			shown := html.UnescapeString(strings.ReplaceAll(s.BotComment().Body, "<wbr>", ""))
 			jobtest.CheckContains(t, "comment", shown, append(project.comment, s.Head[:12])...)
 
 			if !project.forks && os.Getenv("FUMEHOOD_SUITES") != "all" {
@@ -104,8 +104,8 @@ func TestE2EFirstDay(t *testing.T) {
 			}
 			f := newStage(t, true, files, nil)
 			f.edit("fumehood.yml", "run: go vet ./...", "run: cat notes/new.txt", "run: go test ./...", "run: "+project.test)
-			f.Permit("contents:read", "pull_requests:read")
-			if r := f.play("fumehood.yml", "pull_request", f.Event("pull_request.opened.fork", nil)); r.code != 0 {
+			f.SetPermissions("contents:read", "pull_requests:read")
+			if r := f.play("fumehood.yml", "pull_request", f.EventPayload("pull_request.opened.fork", nil)); r.code != 0 {
 				t.Fatalf("from a fork: exit %d\n%s", r.code, r.log)
 			}
 			f.tellAll(t, "success", project.comment...)

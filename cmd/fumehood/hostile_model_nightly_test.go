@@ -17,14 +17,14 @@ import (
 func TestNightlyPartialReview(t *testing.T) {
 	d := newDesk(t)
 	repo, path := commitArchive(t, plantedOne)
-	s := modeltest.New(t, func(n int, _ modeltest.Asked) modeltest.Said {
+	s := modeltest.New(t, func(n int, _ modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
 		if n > 1 {
-			return modeltest.Said{Stop: "length", Text: "{"}
+			return modeltest.ScriptedAnswer{Stop: "length", Text: "{"}
 		}
-		return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"ls"}, knownFindings(t, path, true)...)}
+		return modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, false, []string{"ls"}, knownFindings(t, path, true)...)}
 	})
-	doc := d.reviewed(t, s.Env("gemini"), "--workspace", repo, "--base", "base", "--head", "head", "--config", "none", "--provider", "gemini", "--model", "gemini-2.5-pro")
-	if doc.Reviewed || !doc.Partial || doc.Count(review.Verified) != 1 || !strings.HasPrefix(doc.Headline(), "Incomplete review, 1 verified finding so far") {
+	doc := d.reviewed(t, s.ProviderEnv("gemini"), "--workspace", repo, "--base", "base", "--head", "head", "--config", "none", "--provider", "gemini", "--model", "gemini-2.5-pro")
+	if doc.Reviewed || !doc.Partial || doc.CountVerdict(review.Verified) != 1 || !strings.HasPrefix(doc.Headline(), "Incomplete review, 1 verified finding so far") {
 		t.Errorf("%+v", doc)
 	}
 }

@@ -46,16 +46,16 @@ func oneDirectory(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 
 func (c *invocation) initRepository(o starter.Options, format cli.Format, args []string) int {
 	if len(args) > 1 {
-		return c.Misuse("init takes one directory")
+		return c.ReportMisuse("init takes one directory")
 	}
 	wrote, err := starter.Write(append(args, ".")[0], o)
 	if err != nil {
 		return c.Stop(err)
 	}
 	if wrote.NoRepo {
-		c.Warn(fmt.Sprintf("%s has no .git: GitHub reads workflows only at the top of a repository", terminal.Word(wrote.Dir)))
+		c.PrintWarnings(fmt.Sprintf("%s has no .git: GitHub reads workflows only at the top of a repository", terminal.QuoteWord(wrote.Dir)))
 	}
-	return c.Exit(exitOK, c.Answer(format, func() error { return c.PrintJSON(json.Marshal(wrote)) }, func(w io.Writer) error {
+	return c.ExitCode(exitOK, c.PrintAnswer(format, func() error { return c.PrintJSON(json.Marshal(wrote)) }, func(w io.Writer) error {
 		_, err := fmt.Fprint(w, wrote)
 		return err
 	}))

@@ -96,7 +96,7 @@ func namespace(t testing.TB) *os.File {
 // in runs f in a namespace: the sockets and processes that it makes stay there.
 func (n *internet) in(ns *os.File, f func() error) {
 	n.t.Helper()
-	if err := netnstest.In(int(ns.Fd()), f); err != nil {
+	if err := netnstest.RunInNamespace(int(ns.Fd()), f); err != nil {
 		n.t.Fatal(err)
 	}
 }

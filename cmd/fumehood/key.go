@@ -36,7 +36,7 @@ that exists is never overwritten. The private key is not encrypted: move it to a
   fumehood key generate policy.pem --bundle > policy.pub
   fumehood policy bundle build ./policy --signing-key policy.pem --out policy.tar.gz
   fumehood policy bundle verify policy.tar.gz --policy-key policy.pub`,
-		ValidArgsFunction: cli.Once,
+		ValidArgsFunction: cli.CompleteFirstFile,
 		RunE:              c.Run(func(args []string) int { return c.generateKey(args, name, bundle) }),
 	}
 	cmd.Flags().StringVar(&name, "log", "", "`NAME` make a key for logs (--audit-key) with this name, for example HOST/fumehood")
@@ -47,7 +47,7 @@ that exists is never overwritten. The private key is not encrypted: move it to a
 
 func (c *invocation) generateKey(args []string, name string, bundle bool) int {
 	if len(args) != 1 || bundle == (name != "") {
-		return c.Misuse("key generate needs one file and either --log NAME or --bundle")
+		return c.ReportMisuse("key generate needs one file and either --log NAME or --bundle")
 	}
 	var public string
 	var err error
@@ -56,7 +56,7 @@ func (c *invocation) generateKey(args []string, name string, bundle bool) int {
 	} else {
 		public, err = key.GenerateLog(args[0], name)
 	}
-	return c.Exit(exitOK, c.Print([]byte(public), err))
+	return c.ExitCode(exitOK, c.Print([]byte(public), err))
 }
 
 func (c *invocation) keyPublicCommand() *cobra.Command {
@@ -67,11 +67,11 @@ func (c *invocation) keyPublicCommand() *cobra.Command {
 bundle's (--policy-key), also for one that openssl made.`,
 		Example: `  fumehood key public audit.key
   fumehood key public policy.pem > policy.pub`,
-		Args:              cli.Args(1, "a private key"),
-		ValidArgsFunction: cli.Once,
+		Args:              cli.RequireArgs(1, "a private key"),
+		ValidArgsFunction: cli.CompleteFirstFile,
 		RunE: c.Run(func(args []string) int {
-			public, err := key.Public(args[0])
-			return c.Exit(exitOK, c.Print([]byte(public), err))
+			public, err := key.ReadPublic(args[0])
+			return c.ExitCode(exitOK, c.Print([]byte(public), err))
 		}),
 	}
 }

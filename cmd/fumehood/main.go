@@ -36,13 +36,13 @@ func main() {
 		process.SetHome()
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	code := runCommandLine(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	cancel()
 	os.Exit(code)
 }
 
-// run is main without the process.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// runCommandLine is main without the process.
+func runCommandLine(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if isGateway(args) {
 		return runGateway(stderr)
 	}

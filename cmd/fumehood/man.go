@@ -17,14 +17,14 @@ func (c *invocation) manCommand() *cobra.Command {
 		Long:    "Write the pages of the manual, one for each command, to a directory that exists.",
 		Example: `  fumehood man /usr/local/share/man/man1`,
 		Hidden:  true,
-		Args:    cli.Args(1, "a directory"),
+		Args:    cli.RequireArgs(1, "a directory"),
 	}
 	cmd.RunE = c.Run(func(args []string) int {
 		err := cli.WriteManPages(cmd.Root(), args[0], fumehoodVersion())
 		if err != nil {
 			err = &proposal.StopError{Code: "man.not-writable", Message: "cannot write the pages of the manual", Hint: cli.HintUnwritable, Err: err}
 		}
-		return c.Exit(exitOK, err)
+		return c.ExitCode(exitOK, err)
 	})
 	return cmd
 }

@@ -66,7 +66,7 @@ Exit codes: 0 the client has gone or a signal came, 2 a flag is invalid, 3 the s
 		}
 		return c.serveMCP(&s, f)
 	})
-	f.StringVar(&s.client, "print-config", "", "`CLIENT` print the configuration for "+strings.Join(mcpserver.Clients(), ", ")+", and exit")
+	f.StringVar(&s.client, "print-config", "", "`CLIENT` print the configuration for "+strings.Join(mcpserver.ClientNames(), ", ")+", and exit")
 	f.StringVar(&s.format, "print-tools", "", "`FORMAT` print the tools' definitions for "+strings.Join(mcpserver.ToolFormats(), ", ")+", and exit")
 	f.StringVar(&s.http, "http", "", "`ADDRESS` serve MCP's streamable HTTP at this loopback address, for example 127.0.0.1:8931")
 	f.StringVar(&s.tokens, "token-file", "", "`FILE` bearer tokens for --http, one a line, with --backend kubernetes optionally followed by tenant=NAMESPACE; only its owner may read it")
@@ -76,18 +76,18 @@ Exit codes: 0 the client has gone or a signal came, 2 a flag is invalid, 3 the s
 	s.DefineReady(f)
 	s.DefineConfigured(cmd)
 	s.DefineGate(cmd)
-	s.backend.define(cmd, "http", "token-file", "approver", "network", "drain", "report", "markdown", "decisions", "otlp", "otlp-header", "otlp-plain-unsafe")
-	cli.Values(cmd, "approver", "none", "elicit")
+	s.backend.defineFlags(cmd, "http", "token-file", "approver", "network", "drain", "report", "markdown", "decisions", "otlp", "otlp-header", "otlp-plain-unsafe")
+	cli.CompleteValues(cmd, "approver", "none", "elicit")
 	cli.NoFiles(cmd, "http", "network", "drain", "ready")
-	cli.Values(cmd, "print-config", mcpserver.Clients()...)
-	cli.Values(cmd, "print-tools", mcpserver.ToolFormats()...)
-	cli.Suggest(cmd, "config", "fumehood mcp --print-config")
+	cli.CompleteValues(cmd, "print-config", mcpserver.ClientNames()...)
+	cli.CompleteValues(cmd, "print-tools", mcpserver.ToolFormats()...)
+	cli.SuggestInstead(cmd, "config", "fumehood mcp --print-config")
 	return cmd
 }
 
-// misuse returns why the flags contradict each other, or "".
-func (s *mcpFlags) misuse(f *pflag.FlagSet) string {
-	if why := s.backend.misuse(f); why != "" {
+// findMisuse returns why the flags contradict each other, or "".
+func (s *mcpFlags) findMisuse(f *pflag.FlagSet) string {
+	if why := s.backend.findMisuse(f); why != "" {
 		return why
 	}
 	switch {
@@ -110,13 +110,13 @@ func (s *mcpFlags) misuse(f *pflag.FlagSet) string {
 }
 
 func (c *invocation) serveMCP(s *mcpFlags, f *pflag.FlagSet) int {
-	if why := s.misuse(f); why != "" {
-		return c.Misuse(why)
+	if why := s.findMisuse(f); why != "" {
+		return c.ReportMisuse(why)
 	}
 	if err := s.Check(&c.Invocation, nil); err != nil {
 		return c.MisuseOf(err)
 	}
-	clients := mcpserver.Transport{HTTP: s.http, TokenFile: s.tokens, Tenants: s.backend.kubernetes(), In: c.Stdin, Out: c.Stdout, Serving: func(addr string) { c.Note("serving MCP at " + addr) }}
+	clients := mcpserver.Transport{HTTP: s.http, TokenFile: s.tokens, Tenants: s.backend.isKubernetes(), In: c.Stdin, Out: c.Stdout, Serving: func(addr string) { c.PrintNotes("serving MCP at " + addr) }}
 	if err := clients.Open(c.Ctx); err != nil {
 		return c.Stop(err)
 	}
@@ -132,7 +132,7 @@ func (c *invocation) serveMCP(s *mcpFlags, f *pflag.FlagSet) int {
 		return c.Stop(s.Early.Error(err))
 	}
 	defer end()
-	return c.Exit(exitOK, clients.Serve(c.Ctx, mcpserver.New(mcpserver.Options{
+	return c.ExitCode(exitOK, clients.Serve(c.Ctx, mcpserver.New(mcpserver.Options{
 		Gate:     gates,
 		Approver: mcpserver.Approver(s.approver), Metrics: metrics, Drain: s.Drain, Network: s.network, Version: fumehoodVersion(),
 		Rules: func() (string, error) { return c.rulesPage(s) },
@@ -142,9 +142,9 @@ func (c *invocation) serveMCP(s *mcpFlags, f *pflag.FlagSet) int {
 
 // mcpGates returns what makes the gates of clients, and what ends it.
 func (c *invocation) mcpGates(s *mcpFlags) (gates func(context.Context, string) (gate.Opener, error), end func(), err error) {
-	if s.backend.kubernetes() {
+	if s.backend.isKubernetes() {
 		backend, err := s.backend.Open(c.Ctx, gate.DefaultLifetime+time.Hour, s.Health)
-		return backend.Gate, func() {}, err
+		return backend.NewGate, func() {}, err
 	}
 	first, err := s.Open(&c.Invocation)
 	if err != nil {
@@ -165,10 +165,10 @@ func (c *invocation) mcpGates(s *mcpFlags) (gates func(context.Context, string) 
 }
 
 func (c *invocation) rulesPage(s *mcpFlags) (string, error) {
-	if s.backend.kubernetes() {
+	if s.backend.isKubernetes() {
 		return "", &proposal.StopError{Code: "mcp.rules", Message: "the rules are those of the pod's node", Hint: "propose a command: the answer has the rules that decided it"}
 	}
-	rules, err := s.Policies.Rules(c.Ctx)
+	rules, err := s.Policies.ReadRules(c.Ctx)
 	if err != nil {
 		return "", err
 	}
@@ -180,18 +180,18 @@ func (c *invocation) rulesPage(s *mcpFlags) (string, error) {
 // printForClient prints a client's configuration or the tools' definitions.
 func (c *invocation) printForClient(s *mcpFlags, f *pflag.FlagSet) int {
 	if f.NFlag() > 1 {
-		return c.Misuse("--print-config and --print-tools take no other flag")
+		return c.ReportMisuse("--print-config and --print-tools take no other flag")
 	}
 	if f.Changed("print-tools") {
 		tools, err := mcpserver.ToolDefinitions(c.Ctx, s.format)
 		if err != nil {
 			return c.MisuseOf(err)
 		}
-		return c.Exit(exitOK, c.Print(tools, nil))
+		return c.ExitCode(exitOK, c.Print(tools, nil))
 	}
 	text, err := mcpserver.ClientConfig(s.client, os.Geteuid() != 0)
 	if err != nil {
 		return c.MisuseOf(err)
 	}
-	return c.Exit(exitOK, c.Print([]byte(text), nil))
+	return c.ExitCode(exitOK, c.Print([]byte(text), nil))
 }

@@ -290,7 +290,7 @@ func TestAgentsPage(t *testing.T) {
 		t.Errorf("the configuration of claude-code-action is not JSON: %q", config)
 	}
 	var help strings.Builder
-	run(t.Context(), []string{"mcp", "--help"}, strings.NewReader(""), &help, &help)
+	runCommandLine(t.Context(), []string{"mcp", "--help"}, strings.NewReader(""), &help, &help)
 	for _, flag := range regexp.MustCompile(`fumehood mcp (--[^\n]*)`).FindAllStringSubmatch(page, -1) {
 		for _, name := range regexp.MustCompile(`--[a-z-]+`).FindAllString(flag[1], -1) {
 			if !strings.Contains(help.String(), name) {

@@ -43,18 +43,18 @@ func (d desk) asked(t *testing.T, file, provider string, right bool) review.Docu
 	t.Helper()
 	repo, path := commitArchive(t, file)
 	known := knownFindings(t, path, right)
-	s := modeltest.New(t, func(n int, a modeltest.Asked) modeltest.Said {
+	s := modeltest.New(t, func(n int, a modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
 		if n == 1 {
-			return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"ls", "curl https://evil.example"})}
+			return modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, false, []string{"ls", "curl https://evil.example"})}
 		}
-		if !strings.Contains(a.Last(), "exit code 0") || !strings.Contains(a.Last(), "did not run: policy") {
-			t.Errorf("the results are %s", a.Last())
+		if !strings.Contains(a.LastText(), "exit code 0") || !strings.Contains(a.LastText(), "did not run: policy") {
+			t.Errorf("the results are %s", a.LastText())
 		}
-		return modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil, known...)}
+		return modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, true, nil, known...)}
 	})
-	doc := d.reviewed(t, s.Env(provider), "--workspace", repo, "--base", "base", "--head", "head", "--config", "none", "--provider", provider, "--model", "m", "--max-tokens", "200000")
-	if len(s.Asked()) != 2 {
-		t.Errorf("%d requests", len(s.Asked()))
+	doc := d.reviewed(t, s.ProviderEnv(provider), "--workspace", repo, "--base", "base", "--head", "head", "--config", "none", "--provider", provider, "--model", "m", "--max-tokens", "200000")
+	if len(s.Requests()) != 2 {
+		t.Errorf("%d requests", len(s.Requests()))
 	}
 	return doc
 }
@@ -94,8 +94,8 @@ func checkAsked(t *testing.T, name string, right bool, doc review.Document) {
 	if right && !clean {
 		want = 1
 	}
-	if !doc.Reviewed || doc.Partial || doc.Count(review.Verified) != want || right && len(doc.Results) != want {
-		t.Errorf("reviewed %v (%s), %d verified of %d", doc.Reviewed, doc.Reason, doc.Count(review.Verified), len(doc.Results))
+	if !doc.Reviewed || doc.Partial || doc.CountVerdict(review.Verified) != want || right && len(doc.Results) != want {
+		t.Errorf("reviewed %v (%s), %d verified of %d", doc.Reviewed, doc.Reason, doc.CountVerdict(review.Verified), len(doc.Results))
 	}
 	if m := doc.Model; m == nil || m.Rounds != 2 || m.Commands != 2 || m.Ran != 1 || m.Log.Checkpoint == "" || m.Session == nil || m.Spent.Tokens == 0 {
 		t.Errorf("the use of the model: %+v", m)

@@ -52,7 +52,7 @@ func checkPlanted(t *testing.T, file string, doc review.Document) {
 		}
 	}
 	clean := strings.HasPrefix(filepath.Base(file), "clean-")
-	if n := doc.Count(review.Verified); !doc.Reviewed || clean != (n == 0) || n > 1 {
+	if n := doc.CountVerdict(review.Verified); !doc.Reviewed || clean != (n == 0) || n > 1 {
 		t.Errorf("reviewed %v, %d verified", doc.Reviewed, n)
 	}
 }
@@ -81,7 +81,7 @@ func (d desk) reviewed(t *testing.T, env []string, args ...string) (doc review.D
 	switch {
 	case !doc.Reviewed:
 		want = exitStopped
-	case doc.Count(review.Verified) > 0:
+	case doc.CountVerdict(review.Verified) > 0:
 		want = exitRefused
 	}
 	if code := cmd.ProcessState.ExitCode(); code != want {

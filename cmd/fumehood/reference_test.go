@@ -64,7 +64,7 @@ func commandsPage(root *cobra.Command) string {
 	groups := map[string]string{} // the first command of each
 	each(root, func(cmd *cobra.Command) {
 		if cmd == root || cmd.IsAvailableCommand() && cmd.Name() != "help" {
-			sections := strings.Split(strings.TrimRight(cli.Help(cmd), "\n"), "\n\n")
+			sections := strings.Split(strings.TrimRight(cli.HelpText(cmd), "\n"), "\n\n")
 			for i, text := range sections {
 				title, _, _ := strings.Cut(text, ":\n")
 				if first := groups[text]; first != "" {
@@ -84,7 +84,7 @@ func commandsPage(root *cobra.Command) string {
 func TestHelpTexts(t *testing.T) {
 	home, _ := os.UserHomeDir()
 	each(prepared(t), func(cmd *cobra.Command) {
-		help := cli.Help(cmd)
+		help := cli.HelpText(cmd)
 		if cmd.Short == "" || !strings.Contains("ABCDEFGHIJKLMNOPQRSTUVWXYZ", cmd.Short[:1]) || strings.HasSuffix(cmd.Short, ".") {
 			t.Errorf("%s: invalid short text %q", cmd.CommandPath(), cmd.Short)
 		}
@@ -113,7 +113,7 @@ func checkFlag(t *testing.T, cmd *cobra.Command, f *pflag.Flag) {
 // Every command has a page of the manual, in which each of its flags is.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
-	if code := run(t.Context(), []string{"man", dir}, strings.NewReader(""), io.Discard, os.Stderr); code != exitOK {
+	if code := runCommandLine(t.Context(), []string{"man", dir}, strings.NewReader(""), io.Discard, os.Stderr); code != exitOK {
 		t.Fatalf("exit code %d", code)
 	}
 	pages, err := filepath.Glob(filepath.Join(dir, "fumehood*.1"))

@@ -40,8 +40,8 @@ are written and say so), 3 cannot be read or written`,
   fumehood report report.json -o html > report.html
   fumehood report report.json --sarif fumehood.sarif --workspace .
   fumehood report report.json --junit fumehood.xml`,
-		Args:              cli.Args(1, "a report"),
-		ValidArgsFunction: cli.Once,
+		Args:              cli.RequireArgs(1, "a report"),
+		ValidArgsFunction: cli.CompleteFirstFile,
 		RunE:              c.Run(func(args []string) int { return c.showReport(&s, args[0]) }),
 	}
 	f := cmd.Flags()
@@ -60,18 +60,18 @@ are written and say so), 3 cannot be read or written`,
 func (c *invocation) showReport(s *reportFlags, name string) int {
 	lacks := func(setting, file, format string) bool { return setting != "" && file == "" && !s.format.Is(format) }
 	if lacks(s.log, s.files.HTML, "html") || lacks(s.source, s.files.SARIF, "sarif") || lacks(s.shown, s.files.Markdown, cli.Markdown) {
-		return c.Misuse("--log needs --html, --workspace needs --sarif, and --comment needs --markdown")
+		return c.ReportMisuse("--log needs --html, --workspace needs --sarif, and --comment needs --markdown")
 	}
-	shown, err := config.Merge(config.Config{}, config.Override{Field: "comment", Value: s.shown, From: "--comment"})
+	shown, err := config.MergeOverrides(config.Config{}, config.Override{Field: "comment", Value: s.shown, From: "--comment"})
 	if err != nil {
-		return c.Misuse(err.Error())
+		return c.ReportMisuse(err.Error())
 	}
 	r, err := report.Open(name)
 	if err != nil {
 		return c.Stop(err)
 	}
 	if s.files == (report.Files{}) && s.format.Is(cli.Text) {
-		return c.Exit(exitOK, c.Print([]byte(report.View{Color: terminal.Colors(c.Stdout), Width: terminal.Columns(c.Stdout)}.Render(r)), nil))
+		return c.ExitCode(exitOK, c.Print([]byte(report.View{Color: terminal.WantsColors(c.Stdout), Width: terminal.Columns(c.Stdout)}.Render(r)), nil))
 	}
 	forms, code := report.Forms{Comment: shown.Config.Comment}, exitOK
 	if s.source != "" {
@@ -91,7 +91,7 @@ func (c *invocation) showReport(s *reportFlags, name string) int {
 	}
 	if !s.format.Is(cli.Text) {
 		data, err := forms.Encode(s.format.String(), r)
-		return c.Exit(code, c.Print(data, err))
+		return c.ExitCode(code, c.Print(data, err))
 	}
 	return code
 }

@@ -189,7 +189,7 @@ func TestE2EActReview(t *testing.T) {
 			if r.code != 0 || len(m.keys) != 1 || m.keys[0] != reviewerKey || !strings.Contains(m.inputs[0], "+echo hello world") {
 				t.Fatalf("exit %d; the model got %q\n%s", r.code, m.inputs, r.log)
 			}
-			body := s.Comment().Body
+			body := s.BotComment().Body
 			jobtest.CheckContains(t, "comment", body, "grep -c o notes/new.txt", s.Head[:12], "curl", "denied")
 			for _, problem := range checkKey(<-watched, "propose", "run") {
 				t.Error(problem)
@@ -217,7 +217,7 @@ func TestE2EActReviewLeak(t *testing.T) {
 	if problems := checkKey(<-watched, "propose", "run"); r.code != 0 || len(problems) != 1 || !strings.HasPrefix(problems[0], "job run: the key was in ") || strings.Contains(problems[0], "runsc") {
 		t.Errorf("exit %d; problems %q\n%s", r.code, problems, r.log)
 	}
-	jobtest.CheckContains(t, "comment", s.Comment().Body, "grep -c o notes/new.txt", "2 succeeded")
+	jobtest.CheckContains(t, "comment", s.BotComment().Body, "grep -c o notes/new.txt", "2 succeeded")
 }
 
 // caller calls the reusable workflow that runs a plan.

@@ -24,14 +24,14 @@ func TestNightlyActReusable(t *testing.T) {
 	if r.code != 0 || len(m.keys) != 1 || m.keys[0] != reviewerKey {
 		t.Fatalf("exit %d; the model got %d requests\n%s", r.code, len(m.keys), r.log)
 	}
-	jobtest.CheckContains(t, "comment", s.Comment().Body, "grep -c o notes/new.txt", s.Head[:12], "denied")
+	jobtest.CheckContains(t, "comment", s.BotComment().Body, "grep -c o notes/new.txt", s.Head[:12], "denied")
 	if got := jobtest.ListReactions(s.GH, id); got != "eyes rocket -1" {
 		t.Errorf("reactions %q", got)
 	}
 
 	s.must(os.WriteFile(filepath.Join(s.project, ".github/workflows/caller.yml"), []byte(caller), 0o644))
-	s.Permit("contents:read", "pull_requests:read")
-	r = s.play("caller.yml", "pull_request", s.Event("pull_request.opened.fork", nil))
+	s.SetPermissions("contents:read", "pull_requests:read")
+	r = s.play("caller.yml", "pull_request", s.EventPayload("pull_request.opened.fork", nil))
 	if r.code != 0 {
 		t.Fatalf("exit %d\n%s", r.code, r.log)
 	}

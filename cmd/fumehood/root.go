@@ -40,7 +40,7 @@ Exit codes:
 	}
 	root.AddCommand(runs.Command(&c.Invocation), c.checkCommand(), c.splitCommand(), runs.ReviewCommand(&c.Invocation), c.sessionCommand(), c.cacheCommand(), c.mcpCommand(), c.serveCommand(), policies.Command(&c.Invocation), c.verifyCommand(), c.showCommand(), c.reportCommand(), c.exportCommand(), c.keyCommand(),
 		c.initCommand(), c.configCommand(), c.doctorCommand(), c.demoCommand(), c.versionCommand(), c.completionCommand(), c.actionCommand(), c.manCommand())
-	cli.Suggest(root, "tools", "fumehood mcp --print-tools")
-	cli.Suggest(root, "prove", "fumehood export --proof")
+	cli.SuggestInstead(root, "tools", "fumehood mcp --print-tools")
+	cli.SuggestInstead(root, "prove", "fumehood export --proof")
 	return root
 }

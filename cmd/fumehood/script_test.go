@@ -136,7 +136,7 @@ func callMain(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	setEnvironment(variables)
 	ts.Check(os.Chdir(ts.MkAbs(".")))
-	if code := run(context.Background(), args[1:], strings.NewReader(""), ts.Stdout(), ts.Stderr()); (code != exitOK) != neg {
+	if code := runCommandLine(context.Background(), args[1:], strings.NewReader(""), ts.Stdout(), ts.Stderr()); (code != exitOK) != neg {
 		ts.Fatalf("fumehood ended with code %d", code)
 	}
 }

@@ -57,14 +57,14 @@ Exit codes: 0 the server was stopped, 2 a flag is invalid, 3 the server could no
 	s.DefineReady(f)
 	s.DefineConfigured(cmd)
 	s.DefineGate(cmd)
-	s.backend.define(cmd, "e2b", "keys-file", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout", "drain", "otlp", "otlp-header", "otlp-plain-unsafe")
+	s.backend.defineFlags(cmd, "e2b", "keys-file", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout", "drain", "otlp", "otlp-header", "otlp-plain-unsafe")
 	cli.NoFiles(cmd, "e2b", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout", "drain", "ready")
 	return cmd
 }
 
-// misuse returns why the flags contradict each other, or "".
-func (s *serveFlags) misuse(f *pflag.FlagSet) string {
-	if why := s.backend.misuse(f); why != "" {
+// findMisuse returns why the flags contradict each other, or "".
+func (s *serveFlags) findMisuse(f *pflag.FlagSet) string {
+	if why := s.backend.findMisuse(f); why != "" {
 		return why
 	}
 	switch {
@@ -81,8 +81,8 @@ func (s *serveFlags) misuse(f *pflag.FlagSet) string {
 }
 
 func (c *invocation) serveE2B(s *serveFlags, f *pflag.FlagSet) int {
-	if why := s.misuse(f); why != "" {
-		return c.Misuse(why)
+	if why := s.findMisuse(f); why != "" {
+		return c.ReportMisuse(why)
 	}
 	if err := s.Check(&c.Invocation, nil); err != nil {
 		return c.MisuseOf(err)
@@ -94,24 +94,24 @@ func (c *invocation) serveE2B(s *serveFlags, f *pflag.FlagSet) int {
 	s.o.Memory, s.o.Quota.Memory = proposal.Bytes(s.memory)*proposal.MiB, proposal.Bytes(s.keyMemory)*proposal.MiB
 	gates, err := c.e2bGates(s) // what is wrong with the flags is reported before there is a client
 	if err == nil {
-		s.at.Tenants = s.backend.kubernetes()
+		s.at.Tenants = s.backend.isKubernetes()
 		err = s.at.Open(c.Ctx)
 	}
 	if err != nil {
 		return c.Stop(err)
 	}
-	c.Note("serving E2B's SDK at " + s.at.URL() + ": set E2B_API_URL and E2B_SANDBOX_URL to it")
+	c.PrintNotes("serving E2B's SDK at " + s.at.URL() + ": set E2B_API_URL and E2B_SANDBOX_URL to it")
 	s.o.Gate = gates
-	s.o.Notice = func(line string) { c.Warn(line) }
+	s.o.Notice = func(line string) { c.PrintWarnings(line) }
 	s.o.Ended = func(r proposal.Report, err error) { s.ReportSession(&c.Invocation, r, err) }
-	return c.Exit(exitOK, s.at.Serve(c.Ctx, s.o))
+	return c.ExitCode(exitOK, s.at.Serve(c.Ctx, s.o))
 }
 
 // e2bGates returns what makes the gates of sandboxes.
 func (c *invocation) e2bGates(s *serveFlags) (func(context.Context, string) (gate.Opener, error), error) {
-	if s.backend.kubernetes() {
-		backend, err := s.backend.Open(c.Ctx, s.o.Lifetime(), s.Health)
-		return backend.Gate, err
+	if s.backend.isKubernetes() {
+		backend, err := s.backend.Open(c.Ctx, s.o.SessionLifetime(), s.Health)
+		return backend.NewGate, err
 	}
 	open := func() (*gate.Gate, error) {
 		one := s.Flags // which opening changes

@@ -42,7 +42,7 @@ and JavaScript code from snippet to snippet. The workspace is never written to.`
   fumehood session end work`,
 	}
 	cmd.AddCommand(c.sessionStartCommand(), c.sessionExecCommand(), c.sessionFilesCommand(), c.sessionDiffCommand(), c.sessionListCommand(), c.sessionEndCommand())
-	cli.Suggest(cmd, "code", "fumehood session exec --language")
+	cli.SuggestInstead(cmd, "code", "fumehood session exec --language")
 	return cmd
 }
 
@@ -67,7 +67,7 @@ Exit codes: 0 the session is ready, 2 a flag is invalid, 3 it could not start`,
 	f.DurationVar(&s.lifetime, "lifetime", gate.DefaultLifetime, "`DURATION` end the session after this time")
 	f.Var(&s.network, "network", "`ENTRY` host, host:port or registry:NAME that policy may grant to commands; may be repeated")
 	f.BoolVar(&s.background, "background", false, "be the process in the background")
-	cli.Hide(f, "background")
+	cli.HideFlags(f, "background")
 	s.DefineConfigured(cmd)
 	s.Format.Define(cmd, cli.Text, cli.JSON)
 	s.DefineGate(cmd)
@@ -75,7 +75,7 @@ Exit codes: 0 the session is ready, 2 a flag is invalid, 3 it could not start`,
 	return cmd
 }
 
-func (s *sessionFlags) misuse() string {
+func (s *sessionFlags) findMisuse() string {
 	switch {
 	case s.InvalidSetup():
 		return "--setup must be auto or none"
@@ -86,8 +86,8 @@ func (s *sessionFlags) misuse() string {
 }
 
 func (c *invocation) startSession(s *sessionFlags) int {
-	if why := s.misuse(); why != "" {
-		return c.Misuse(why)
+	if why := s.findMisuse(); why != "" {
+		return c.ReportMisuse(why)
 	}
 	args := append(os.Args[1:], "--background")
 	if s.name == "" {
@@ -108,16 +108,16 @@ func (c *invocation) startSession(s *sessionFlags) int {
 	case err != nil:
 		return c.Stop(err)
 	case s.Format.Is(cli.JSON):
-		return c.Exit(exitOK, c.printAnswer(info))
+		return c.ExitCode(exitOK, c.printAnswer(info))
 	}
-	c.Note("session " + info.Name + "; log " + info.Log)
-	return c.Exit(exitOK, c.Print([]byte(info.Name+"\n"), nil))
+	c.PrintNotes("session " + info.Name + "; log " + info.Log)
+	return c.ExitCode(exitOK, c.Print([]byte(info.Name+"\n"), nil))
 }
 
 // hostSession is the process in the background.
 func (c *invocation) hostSession(s *sessionFlags) int {
-	return c.Exit(exitOK, s.Early.Error(session.Host(c.Ctx, session.Options{
-		Name: s.name, Workspace: s.Workspace, Ready: session.Ready,
+	return c.ExitCode(exitOK, s.Early.Error(session.Host(c.Ctx, session.Options{
+		Name: s.name, Workspace: s.Workspace, Ready: session.ReportReady,
 		SessionOptions: gate.SessionOptions{Network: s.network, Proposer: "fumehood session", Idle: s.idle, Lifetime: s.lifetime},
 		Gate:           func() (*gate.Gate, error) { return s.Open(&c.Invocation) },
 		Ended:          func(r proposal.Report, err error) { s.ReportSession(&c.Invocation, r, err) },
@@ -139,9 +139,9 @@ func (c *invocation) sessionListCommand() *cobra.Command {
 				return c.Stop(err)
 			}
 			if format.Is(cli.JSON) {
-				return c.Exit(exitOK, c.printAnswer(list))
+				return c.ExitCode(exitOK, c.printAnswer(list))
 			}
-			return c.Exit(exitOK, session.WriteList(c.Stdout, list))
+			return c.ExitCode(exitOK, session.WriteList(c.Stdout, list))
 		}),
 	}
 	format.Define(cmd, cli.Text, cli.JSON)
@@ -158,7 +158,7 @@ reports that the flags of session start name are written then.
 
 Exit codes: 0 the session has ended, 3 there is none, or it had stopped early`,
 		Example: `  fumehood session end work`,
-		Args:    cli.Args(1, "the name of a session"),
+		Args:    cli.RequireArgs(1, "the name of a session"),
 		RunE: c.Run(func(args []string) int {
 			return c.onSession(args[0], func(s *session.Client) int {
 				ended, err := s.End(c.Ctx)
@@ -173,7 +173,7 @@ Exit codes: 0 the session has ended, 3 there is none, or it had stopped early`,
 				if ended.Error != nil {
 					return exitStopped
 				}
-				return c.Exit(exitOK, err)
+				return c.ExitCode(exitOK, err)
 			})
 		}),
 	}

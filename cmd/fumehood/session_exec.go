@@ -48,9 +48,9 @@ command line is invalid, 3 the session does not answer. -o json has the command'
 		Args: cli.SomeArgs("the name of a session"),
 	}
 	cmd.RunE = c.Run(func(args []string) int {
-		p, wrong := s.proposal(args[1:])
+		p, wrong := s.parseProposal(args[1:])
 		if wrong != "" {
-			return c.Misuse(wrong)
+			return c.ReportMisuse(wrong)
 		}
 		if s.language != "" {
 			var err error
@@ -58,7 +58,7 @@ command line is invalid, 3 the session does not answer. -o json has the command'
 				return c.MisuseOf(err)
 			}
 		}
-		return c.propose(args[0], &s, p)
+		return c.runProposal(args[0], &s, p)
 	})
 	f := cmd.Flags()
 	f.StringVarP(&s.text, "command", "c", "", "`TEXT` shell text")
@@ -72,14 +72,14 @@ command line is invalid, 3 the session does not answer. -o json has the command'
 	f.DurationVar(&s.timeout, "timeout", 0, "`DURATION` kill it after this time, if that is less than policy grants")
 	f.StringVar(&s.why, "why", "", "`TEXT` what you want to find out, for the report")
 	s.format.Define(cmd, cli.Text, cli.JSON)
-	cli.Values(cmd, "language", "python", "javascript", "bash", "sh")
+	cli.CompleteValues(cmd, "language", "python", "javascript", "bash", "sh")
 	cli.NoFiles(cmd, "command", "context", "env", "network", "output-file", "timeout", "why")
 	return cmd
 }
 
-// proposal returns what the arguments after the session's name propose, without a snippet's code,
+// parseProposal returns what the arguments after the session's name propose, without a snippet's code,
 // or why they are not a command line.
-func (s *execFlags) proposal(args []string) (p proposal.Proposal, wrong string) {
+func (s *execFlags) parseProposal(args []string) (p proposal.Proposal, wrong string) {
 	switch {
 	case s.language == "" && s.context != "":
 		wrong = "--context needs --language"
@@ -95,8 +95,8 @@ func (s *execFlags) proposal(args []string) (p proposal.Proposal, wrong string) 
 	return p, wrong
 }
 
-// propose has p decided and run, and prints what happens.
-func (c *invocation) propose(name string, s *execFlags, p proposal.Proposal) int {
+// runProposal has p decided and run, and prints what happens.
+func (c *invocation) runProposal(name string, s *execFlags, p proposal.Proposal) int {
 	p.Cwd, p.Network, p.Outputs, p.Timeout, p.Why = s.cwd, s.network, s.outputs, proposal.Duration(s.timeout), s.why
 	var err error
 	if p.Env, err = session.ParseEnv(s.env); err == nil && s.stdin != "" {
@@ -107,11 +107,11 @@ func (c *invocation) propose(name string, s *execFlags, p proposal.Proposal) int
 	}
 	return c.onSession(name, func(to *session.Client) int {
 		show := session.Printer{Out: c.Stdout, Err: c.Stderr}
-		each := show.Chunk
+		each := show.PrintChunk
 		if s.format.Is(cli.JSON) {
 			each = func(proposal.Chunk) {}
 		}
-		r, err := to.Do(c.Ctx, p, each, show.Note)
+		r, err := to.Do(c.Ctx, p, each, show.PrintNote)
 		switch {
 		case proposal.FailureOf(err) != nil && proposal.FailureOf(err).Code == "session.proposal":
 			return c.MisuseOf(err)
@@ -120,12 +120,12 @@ func (c *invocation) propose(name string, s *execFlags, p proposal.Proposal) int
 		case s.format.Is(cli.JSON):
 			err = c.printAnswer(r)
 		default:
-			show.Record(r)
+			show.PrintRecord(r)
 		}
 		if !r.Runnable() || r.Result == nil || !r.Result.Succeeded() {
-			return c.Exit(exitRefused, err)
+			return c.ExitCode(exitRefused, err)
 		}
-		return c.Exit(exitOK, err)
+		return c.ExitCode(exitOK, err)
 	})
 }
 
@@ -166,11 +166,11 @@ that "git apply" reads.`,
 				case err != nil:
 					return c.Stop(err)
 				case format.Is(cli.JSON):
-					return c.Exit(exitOK, c.printAnswer(d))
+					return c.ExitCode(exitOK, c.printAnswer(d))
 				case file == "":
 					session.WriteDiff(c.Stdout, d)
 				}
-				return c.Exit(exitOK, nil)
+				return c.ExitCode(exitOK, nil)
 			})
 		}),
 	}
@@ -184,7 +184,7 @@ func (c *invocation) sessionFilesCommand() *cobra.Command {
 	command := func(use, short, example string, min, max int, do func(s *session.Client, args []string) (any, error)) *cobra.Command {
 		cmd := &cobra.Command{Use: use, Short: short, Example: example, RunE: c.Run(func(args []string) int {
 			if len(args) < min || len(args) > max {
-				return c.Misuse("the command line is: fumehood session files " + use)
+				return c.ReportMisuse("the command line is: fumehood session files " + use)
 			}
 			return c.onSession(args[0], func(s *session.Client) int {
 				answer, err := do(s, args)
@@ -196,9 +196,9 @@ func (c *invocation) sessionFilesCommand() *cobra.Command {
 				case err != nil:
 					return c.Stop(err)
 				case format.Is(cli.JSON):
-					return c.Exit(exitOK, c.printAnswer(answer))
+					return c.ExitCode(exitOK, c.printAnswer(answer))
 				}
-				return c.Exit(exitOK, session.WriteFiles(c.Stdout, answer))
+				return c.ExitCode(exitOK, session.WriteFiles(c.Stdout, answer))
 			})
 		})}
 		format.Define(cmd, cli.Text, cli.JSON)
@@ -214,7 +214,7 @@ out is searched for secrets, and policy decides whether it may.`,
 			return s.List(c.Ctx, append(args, "*")[1])
 		}),
 		command("get NAME PATH FILE", "Copy a file out, or a directory as a tar archive", "  fumehood session files get work dist dist.tar\n  fumehood session files get work result.json - | jq .", 3, 3, func(s *session.Client, args []string) (any, error) {
-			return s.Get(c.Ctx, args[1], args[2], c.Stdout, func(path, why string) { c.Warn(fmt.Sprintf("%s is left out: %s", path, why)) })
+			return s.Get(c.Ctx, args[1], args[2], c.Stdout, func(path, why string) { c.PrintWarnings(fmt.Sprintf("%s is left out: %s", path, why)) })
 		}),
 		command("put NAME FILE PATH", "Copy a file in; the host's workspace does not change", "  fumehood session files put work data.csv data/in.csv\n  fumehood session files put work - notes.txt < notes.txt", 3, 3, func(s *session.Client, args []string) (any, error) {
 			return s.PutFile(c.Ctx, args[1], args[2], c.Stdin)

@@ -36,8 +36,8 @@ Exit codes: 0 whole and sealed, also by a key that is not vouched for; 1 altered
 		Example: `  fumehood show audit.jsonl
   fumehood show audit.jsonl --id unit --all
   fumehood show audit.jsonl --json | jq 'select(.kind == "refused")'`,
-		Args:              cli.Args(1, "a log"),
-		ValidArgsFunction: cli.Once,
+		Args:              cli.RequireArgs(1, "a log"),
+		ValidArgsFunction: cli.CompleteFirstFile,
 		RunE:              c.Run(func(args []string) int { return c.showLog(&s, args[0]) }),
 	}
 	f := cmd.Flags()
@@ -61,7 +61,7 @@ func (c *invocation) showLog(s *showFlags, name string) int {
 		found, err = timeline.Write(w, log, s.trust, s.view)
 		return err
 	}
-	if err := c.Answer(s.format, func() error { return write(c.Stdout) }, write); err != nil {
+	if err := c.PrintAnswer(s.format, func() error { return write(c.Stdout) }, write); err != nil {
 		return c.Stop(err)
 	}
 	return codeOf(found, found.Sealed())

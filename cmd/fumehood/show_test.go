@@ -131,7 +131,7 @@ func eventlog(ts *testscript.TestScript, _ bool, args []string) {
 func showing(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), append([]string{"show"}, args...), nil, &stdout, &stderr)
+	code := runCommandLine(t.Context(), append([]string{"show"}, args...), nil, &stdout, &stderr)
 	return stdout.String() + stderr.String(), code
 }
 

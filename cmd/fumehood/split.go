@@ -31,7 +31,7 @@ are in every part. A plan that is not valid is one part: its run shows what is w
 		Example: `  fumehood split --plan plan.yaml --parts 4
   fumehood split --plan plan.yaml --parts 4 --durations durations.json`,
 		Args: cli.NoArgs,
-		RunE: c.Run(func([]string) int { return c.split(&s) }),
+		RunE: c.Run(func([]string) int { return c.splitPlan(&s) }),
 	}
 	cmd.Flags().StringVar(&s.plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
 	cmd.Flags().IntVar(&s.parts, "parts", 0, "`N` maximum number of parts, from 1 to 256")
@@ -39,35 +39,35 @@ are in every part. A plan that is not valid is one part: its run shows what is w
 	return cmd
 }
 
-func (c *invocation) split(s *splitFlags) int {
+func (c *invocation) splitPlan(s *splitFlags) int {
 	if s.plan == "" || s.parts < 1 || s.parts > plan.MaxParts {
-		return c.Misuse("split needs --plan, and --parts from 1 to 256")
+		return c.ReportMisuse("split needs --plan, and --parts from 1 to 256")
 	}
 	document, name, err := plan.ReadFile(s.plan, c.Stdin)
 	if err != nil {
-		return c.Misuse(fmt.Sprintf("cannot read plan: %v", err))
+		return c.ReportMisuse(fmt.Sprintf("cannot read plan: %v", err))
 	}
-	matrix, err := plan.Matrix(document, name, s.parts, c.durations(s.durations).Took)
+	matrix, err := plan.Matrix(document, name, s.parts, c.readDurations(s.durations).Took)
 	if err != nil {
 		return c.Stop(err)
 	}
-	return c.Exit(exitOK, c.PrintJSON(matrix, nil))
+	return c.ExitCode(exitOK, c.PrintJSON(matrix, nil))
 }
 
-// durations reads a file, if one is given. One that cannot be used is ignored with a warning.
-func (c *invocation) durations(path string) plan.Durations {
+// readDurations reads a file, if one is given. One that cannot be used is ignored with a warning.
+func (c *invocation) readDurations(path string) plan.Durations {
 	if path == "" {
 		return nil
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		c.Warn(fmt.Sprintf("durations are ignored: %v", err))
+		c.PrintWarnings(fmt.Sprintf("durations are ignored: %v", err))
 		return nil
 	}
 	defer f.Close()
 	d, err := plan.ReadDurations(f)
 	if err != nil {
-		c.Warn(fmt.Sprintf("durations are ignored: %v", err))
+		c.PrintWarnings(fmt.Sprintf("durations are ignored: %v", err))
 	}
 	return d
 }

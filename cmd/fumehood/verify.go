@@ -53,8 +53,8 @@ a key that is not vouched for, or an invalid proof; 3 cannot be read`,
 		Example: `  fumehood verify audit.jsonl --report report.json
   fumehood verify audit.jsonl --cosigned audit.cosigned --key "$(cat audit.pub)"
   fumehood verify --proof unit.tlog-proof --report report.json`,
-		ValidArgsFunction: cli.Once,
-		RunE:              c.Run(func(args []string) int { return c.verify(&s, args) }),
+		ValidArgsFunction: cli.CompleteFirstFile,
+		RunE:              c.Run(func(args []string) int { return c.runVerify(&s, args) }),
 	}
 	cmd.Flags().StringVar(&s.proof, "proof", "", "`FILE` check the proof in this file instead of a log")
 	cmd.Flags().StringVar(&s.signed, "cosigned", "", "`FILE` checkpoint that --key has cosigned and the log must end with")
@@ -66,7 +66,7 @@ a key that is not vouched for, or an invalid proof; 3 cannot be read`,
 
 // defineTrust defines the flags that say what a log must agree with.
 func defineTrust(cmd *cobra.Command, trust *audit.Trust, checkpoint bool) {
-	cli.Group(cmd, "Trust flags", func(f *pflag.FlagSet) {
+	cli.DefineGroup(cmd, "Trust flags", func(f *pflag.FlagSet) {
 		f.StringVar(&trust.Key, "key", "", "`KEY` verifier key that the log must be signed with, from the report")
 		if checkpoint {
 			f.StringVar(&trust.Checkpoint, "checkpoint", "", "`CHECKPOINT` checkpoint that the log must contain, from the report")
@@ -99,16 +99,16 @@ func (t *reportFlag) Set(name string) error {
 	return nil
 }
 
-func (c *invocation) verify(s *verifyFlags, args []string) int {
+func (c *invocation) runVerify(s *verifyFlags, args []string) int {
 	switch {
 	case s.signed != "" && (s.trust.Key == "" || s.trust.Checkpoint != "" || s.proof != "" || s.any):
-		return c.Misuse("verify --cosigned needs a log and --key, and nothing else to trust")
+		return c.ReportMisuse("verify --cosigned needs a log and --key, and nothing else to trust")
 	case s.proof != "" && (len(args) > 0 || s.trust.Key == ""):
-		return c.Misuse("verify --proof needs --key and no log")
+		return c.ReportMisuse("verify --proof needs --key and no log")
 	case s.proof != "":
 		return c.verifyProof(s)
 	case len(args) != 1:
-		return c.Misuse("verify needs a log")
+		return c.ReportMisuse("verify needs a log")
 	}
 	return c.verifyLog(s, args[0])
 }
@@ -119,18 +119,18 @@ func (c *invocation) verifyLog(s *verifyFlags, name string) int {
 	}
 	check := evidence.Check{Trust: s.trust, Cosigned: s.signed, AnyKey: s.any}
 	process.SaveMemory()
-	found, err := check.Log(name)
+	found, err := check.VerifyLog(name)
 	if err != nil {
 		return c.Stop(err)
 	}
-	err = c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found.Finding) }, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, terminal.Line(found.String()))
+	err = c.PrintAnswer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found.Finding) }, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, terminal.EscapeLine(found.String()))
 		return err
 	})
-	if found.Replaceable() {
-		c.Warn("the log may have been replaced and signed again; name --key or --checkpoint from the report, or accept its key with --untrusted-key")
+	if found.IsReplaceable() {
+		c.PrintWarnings("the log may have been replaced and signed again; name --key or --checkpoint from the report, or accept its key with --untrusted-key")
 	}
-	return c.Exit(codeOf(found.Finding, found.Whole), err)
+	return c.ExitCode(codeOf(found.Finding, found.Whole), err)
 }
 
 // codeOf is the exit code for what was found in a log, which is whole or not.
@@ -146,7 +146,7 @@ func codeOf(found audit.Finding, whole bool) int {
 
 // verifyProof checks a proof against the trusted key.
 func (c *invocation) verifyProof(s *verifyFlags) int {
-	found, err := evidence.Proof(s.proof, s.trust)
+	found, err := evidence.VerifyProof(s.proof, s.trust)
 	if err != nil {
 		return c.Stop(err)
 	}
@@ -154,9 +154,9 @@ func (c *invocation) verifyProof(s *verifyFlags) int {
 	if found.Fault != nil {
 		code = exitRefused
 	}
-	return c.Exit(code, c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found) }, func(w io.Writer) error {
+	return c.ExitCode(code, c.PrintAnswer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found) }, func(w io.Writer) error {
 		for _, line := range strings.SplitN(found.String(), "\n", 2) {
-			if _, err := fmt.Fprintln(w, terminal.Line(line)); err != nil {
+			if _, err := fmt.Fprintln(w, terminal.EscapeLine(line)); err != nil {
 				return err
 			}
 		}

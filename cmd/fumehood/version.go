@@ -56,9 +56,9 @@ func (c *invocation) versionCommand() *cobra.Command {
 		Args:    cli.NoArgs,
 		RunE: c.Run(func([]string) int {
 			if format.Is(cli.JSON) {
-				return c.Exit(exitOK, c.PrintJSON(json.Marshal(map[string]string{"fumehood": fumehoodVersion(), "gvisor": gvisorVersion(), "go": runtime.Version()})))
+				return c.ExitCode(exitOK, c.PrintJSON(json.Marshal(map[string]string{"fumehood": fumehoodVersion(), "gvisor": gvisorVersion(), "go": runtime.Version()})))
 			}
-			return c.Exit(exitOK, c.Print([]byte(versionText()), nil))
+			return c.ExitCode(exitOK, c.Print([]byte(versionText()), nil))
 		}),
 	}
 	format.Define(cmd, cli.Text, cli.JSON)

@@ -20,8 +20,8 @@ import (
 
 // An attempt is one connection that a program opens, from its first packet to its end.
 type attempt struct {
-	way      *way
-	span     *span
+	way      *gatewayServer
+	span     *commandSpan
 	began    time.Time
 	to       netip.AddrPort // inside
 	egress   proposal.Egress
@@ -34,46 +34,46 @@ type attempt struct {
 
 // Admit connects to the real host before the program sees its connection as
 // established, so an unreachable host is refused as the host itself would refuse.
-func (w *way) Admit(ctx context.Context, _, to netip.AddrPort) link.Session {
-	s := w.enter()
+func (w *gatewayServer) Admit(ctx context.Context, _, to netip.AddrPort) link.Session {
+	s := w.enterSpan()
 	if s == nil {
 		return nil
 	}
 	a := &attempt{way: w, span: s, began: time.Now(), to: to}
-	ctx, cancel := s.within(ctx)
+	ctx, cancel := s.withSpanContext(ctx)
 	defer cancel()
-	if code := a.admit(ctx); code != "" {
-		a.report(code)
+	if code := a.admitConnection(ctx); code != "" {
+		a.reportFlow(code)
 		s.open.Done()
 		return nil
 	}
 	return a
 }
 
-// admit returns the reason to refuse the connection, or "".
-func (a *attempt) admit(ctx context.Context) string {
+// admitConnection returns the reason to refuse the connection, or "".
+func (a *attempt) admitConnection(ctx context.Context) string {
 	a.egress = proposal.Egress{Kind: proposal.EgressConnect, Address: a.to.Addr().String(), Port: int(a.to.Port()), Protocol: "tcp"}
-	if code := a.locate(ctx); code != "" {
+	if code := a.resolveName(ctx); code != "" {
 		return code
 	}
 	if a.proxy != nil {
 		return a.connectBy(ctx)
 	}
-	return a.connect(ctx)
+	return a.connectUpstream(ctx)
 }
 
 // maxTries is the maximum number of a name's addresses that are tried.
 const maxTries = 4
 
-// connect tries the addresses in order, each only as policy permits it, until one
+// connectUpstream tries the addresses in order, each only as policy permits it, until one
 // answers. If any address must not be connected to, all are refused.
-func (a *attempt) connect(ctx context.Context) string {
+func (a *attempt) connectUpstream(ctx context.Context) string {
 	code := "unreachable"
 	for i, addr := range a.addrs[:min(len(a.addrs), maxTries)] {
 		if i > 0 {
 			a.egress.Address = addr.String()
 		}
-		if code = a.permit(ctx); code != "" {
+		if code = a.askPolicy(ctx); code != "" {
 			return code
 		}
 		var err error
@@ -88,36 +88,36 @@ func (a *attempt) connect(ctx context.Context) string {
 // connectBy has the proxy connect, by name: which of its addresses the proxy then uses is not
 // known. Every address that is known here must be allowed, and a name without any must be.
 func (a *attempt) connectBy(ctx context.Context) string {
-	if code := a.permit(ctx); code != "" {
+	if code := a.askPolicy(ctx); code != "" {
 		return code
 	}
 	if len(a.addrs) == 0 && !a.decision.Unresolved {
 		return "unresolved"
 	}
 	var err error
-	a.upstream, err = a.again()(ctx)
+	a.upstream, err = a.redialFunc()(ctx)
 	if err == nil {
 		return ""
 	}
 	if ctx.Err() != nil {
 		return proposal.FlowCut
 	}
-	a.explain(err)
+	a.recordDialError(err)
 	return "upstream"
 }
 
-// explain puts why the proxy did not connect into the record.
-func (a *attempt) explain(err error) {
+// recordDialError puts why the proxy did not connect into the record.
+func (a *attempt) recordDialError(err error) {
 	a.decision.Reason = &proposal.Reason{Rule: "egress.upstream", Effect: proposal.Deny, Message: err.Error(), Command: -1}
-	if refused, ok := errors.AsType[*upstream.Refused](err); ok {
+	if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {
 		a.status = refused.Status
 	}
 }
 
-// permit asks policy about the connection and checks its addresses. It returns the reason to
+// askPolicy asks policy about the connection and checks its addresses. It returns the reason to
 // refuse it, or "".
-func (a *attempt) permit(ctx context.Context) string {
-	d, err := a.way.ask(ctx, a.egress)
+func (a *attempt) askPolicy(ctx context.Context) string {
+	d, err := a.way.decideEgress(ctx, a.egress)
 	if err != nil {
 		return proposal.FlowCut
 	}
@@ -127,11 +127,11 @@ func (a *attempt) permit(ctx context.Context) string {
 	if a.way.proxies.Is(a.egress.Name, a.addrs, a.to.Port()) {
 		return "address"
 	}
-	return codeOf(ctx, a.check())
+	return codeOf(ctx, a.checkAddresses())
 }
 
-// check checks all addresses, including those that are not tried.
-func (a *attempt) check() error {
+// checkAddresses checks all addresses, including those that are not tried.
+func (a *attempt) checkAddresses() error {
 	for _, addr := range a.addrs {
 		if err := a.way.dialer.Check(addr, a.decision.Private); err != nil {
 			return err
@@ -140,18 +140,18 @@ func (a *attempt) check() error {
 	return nil
 }
 
-// locate resolves the name that the program wants to reach. It does not judge private
+// resolveName resolves the name that the program wants to reach. It does not judge private
 // addresses: check does, once policy has answered.
-func (a *attempt) locate(ctx context.Context) string {
+func (a *attempt) resolveName(ctx context.Context) string {
 	name, ok := a.way.pool.Name(a.to.Addr())
 	switch {
-	case !ok && a.way.pool.Synthetic(a.to.Addr()):
+	case !ok && a.way.pool.IsSynthetic(a.to.Addr()):
 		return "address" // the address was not given to any name
 	case !ok:
-		a.addrs, a.proxy = []netip.Addr{a.to.Addr()}, a.way.proxies.For(a.egress.Address, a.to.Port())
+		a.addrs, a.proxy = []netip.Addr{a.to.Addr()}, a.way.proxies.ProxyFor(a.egress.Address, a.to.Port())
 		return ""
 	}
-	a.egress.Name, a.egress.Address, a.proxy = name, "", a.way.proxies.For(name, a.to.Port())
+	a.egress.Name, a.egress.Address, a.proxy = name, "", a.way.proxies.ProxyFor(name, a.to.Port())
 	addrs, err := a.way.resolver.Resolve(ctx, name, true)
 	if err == nil {
 		a.addrs, a.egress.Address = addrs, addrs[0].String()
@@ -184,18 +184,18 @@ func codeOf(ctx context.Context, err error) string {
 // Serve relays an admitted connection.
 func (a *attempt) Serve(ctx context.Context, client link.Conn) {
 	defer a.span.open.Done()
-	ctx, cancel := a.span.within(ctx)
+	ctx, cancel := a.span.withSpanContext(ctx)
 	defer cancel()
 	if to, ok := a.upstream.RemoteAddr().(*net.TCPAddr); ok && a.proxy == nil {
 		a.egress.Address = to.AddrPort().Addr().Unmap().String()
 	}
-	t := relay.Target{Egress: a.egress, Inside: a.inside(), Upstream: a.upstream, Dial: a.again()}
+	t := relay.Target{Egress: a.egress, Inside: a.syntheticAddress(), Upstream: a.upstream, Dial: a.redialFunc()}
 	a.way.relay.Serve(ctx, client, t, a.decision)
 }
 
-// again returns a dialer for exactly the address of the first connection, or for the same name
+// redialFunc returns a dialer for exactly the address of the first connection, or for the same name
 // through the same proxy.
-func (a *attempt) again() func(context.Context) (net.Conn, error) {
+func (a *attempt) redialFunc() func(context.Context) (net.Conn, error) {
 	if a.proxy != nil {
 		host := cmp.Or(a.egress.Name, a.egress.Address)
 		return func(ctx context.Context) (net.Conn, error) {
@@ -215,16 +215,16 @@ func (a *attempt) again() func(context.Context) (net.Conn, error) {
 func (a *attempt) Abandon() {
 	defer a.span.open.Done()
 	a.upstream.Close()
-	a.report("closed")
+	a.reportFlow("closed")
 }
 
-func (a *attempt) report(code string) {
-	a.way.control.report(proposal.Flow{Egress: a.egress, Decision: a.decision, Code: code, Inside: a.inside(), Status: a.status,
+func (a *attempt) reportFlow(code string) {
+	a.way.control.reportFlow(proposal.Flow{Egress: a.egress, Decision: a.decision, Code: code, Inside: a.syntheticAddress(), Status: a.status,
 		WallMS: time.Since(a.began).Milliseconds()})
 }
 
-// inside returns the address the program connected to if a name was given it, or "".
-func (a *attempt) inside() string {
+// syntheticAddress returns the address the program connected to if a name was given it, or "".
+func (a *attempt) syntheticAddress() string {
 	if a.egress.Name == "" {
 		return ""
 	}
@@ -235,11 +235,11 @@ func (a *attempt) inside() string {
 // command ends meanwhile: a program that is refused may end at once.
 const datagramAnswer = 2 * time.Second
 
-func (w *way) tellDatagram(d datagram) {
+func (w *gatewayServer) tellDatagram(d datagram) {
 	defer d.span.open.Done()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.span.ctx), datagramAnswer)
 	defer cancel()
-	answer, err := w.control.ask(ctx, d.egress)
+	answer, err := w.control.askSupervisor(ctx, d.egress)
 	if err != nil || answer.Effect == proposal.Allow {
 		answer = proposal.EgressDecision{Rules: []string{}} // it never passes
 	}
@@ -247,5 +247,5 @@ func (w *way) tellDatagram(d datagram) {
 	if d.egress.Name != "" {
 		f.Inside = netip.AddrPortFrom(netip.MustParseAddr(d.egress.Address), uint16(d.egress.Port)).String()
 	}
-	w.control.report(f)
+	w.control.reportFlow(f)
 }

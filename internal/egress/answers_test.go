@@ -132,23 +132,23 @@ func set(t *testing.T, v reflect.Value) {
 
 // The number of answers is bounded, refusals are not kept, and no two users share an answer.
 func TestAnswersAreBounded(t *testing.T) {
-	var a answers
+	var a answerCache
 	yes := proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"r"}, Reason: &proposal.Reason{Rule: "r"}}
 	for i := range maxAnswers + 10 {
-		a.keep(question{name: fmt.Sprint(i)}, yes)
+		a.storeAnswer(answerKey{name: fmt.Sprint(i)}, yes)
 	}
 	if len(a.kept) != maxAnswers {
 		t.Errorf("%d answers are kept", len(a.kept))
 	}
 	yes.Rules[0], yes.Reason.Rule = "changed", "changed"
-	d, ok := a.find(question{name: "0"})
+	d, ok := a.findAnswer(answerKey{name: "0"})
 	if !ok || d.Rules[0] != "r" || d.Reason.Rule != "r" {
 		t.Errorf("%+v", d)
 	}
 	for _, effect := range []proposal.Effect{proposal.Deny, proposal.Ask} {
-		var a answers
-		a.keep(question{}, proposal.EgressDecision{Effect: effect})
-		if _, ok := a.find(question{}); ok {
+		var a answerCache
+		a.storeAnswer(answerKey{}, proposal.EgressDecision{Effect: effect})
+		if _, ok := a.findAnswer(answerKey{}); ok {
 			t.Errorf("%s is kept", effect)
 		}
 	}

@@ -56,7 +56,7 @@ func resident(b *testing.B, g *Gateway, to string) func() (net.Conn, error) {
 	}
 	please, done := make(chan struct{}), make(chan dialed)
 	b.Cleanup(func() { close(please) })
-	go netnstest.In(g.inside(), func() error {
+	go netnstest.RunInNamespace(g.inside(), func() error {
 		for range please {
 			conn, err := net.Dial("tcp", to)
 			done <- dialed{conn, err}

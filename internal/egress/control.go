@@ -47,8 +47,8 @@ func (c *control) sayLocked(kind wire.Kind, body wire.Body) error {
 	return err
 }
 
-// answer sends a Done or a Pong.
-func (c *control) answer(kind wire.Kind, seq uint64, body wire.Body) error {
+// sendAnswer sends a Done or a Pong.
+func (c *control) sendAnswer(kind wire.Kind, seq uint64, body wire.Body) error {
 	message, err := wire.Encode(kind, seq, body)
 	if err != nil {
 		return err
@@ -57,8 +57,8 @@ func (c *control) answer(kind wire.Kind, seq uint64, body wire.Body) error {
 	return err
 }
 
-// ask returns policy's decision about e. On any error the decision is a denial.
-func (c *control) ask(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
+// askSupervisor returns policy's decision about e. On any error the decision is a denial.
+func (c *control) askSupervisor(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {
 	select {
 	case c.asks <- struct{}{}: // released with the answer, even if the caller has stopped waiting
 	case <-ctx.Done():
@@ -93,8 +93,8 @@ func (c *control) sayAsk(e proposal.Egress, answer chan proposal.EgressDecision)
 	return err
 }
 
-// report reports f. If that fails, the supervisor is gone and serve ends.
-func (c *control) report(f proposal.Flow) {
+// reportFlow reports f. If that fails, the supervisor is gone and serve ends.
+func (c *control) reportFlow(f proposal.Flow) {
 	_ = c.send(wire.KindFlow, &wire.Flow{Time: time.Now().UnixNano(), Flow: f})
 }
 
@@ -105,7 +105,7 @@ func (c *control) serve(order func(kind wire.Kind) (wire.Done, error)) error {
 	go func() {
 		buf := make([]byte, wire.MaxMessage+1)
 		for {
-			if err := c.next(buf, order, broken); err != nil {
+			if err := c.handleNextMessage(buf, order, broken); err != nil {
 				broken <- err
 				return
 			}
@@ -116,7 +116,7 @@ func (c *control) serve(order func(kind wire.Kind) (wire.Done, error)) error {
 	return err
 }
 
-func (c *control) next(buf []byte, order func(wire.Kind) (wire.Done, error), broken chan<- error) error {
+func (c *control) handleNextMessage(buf []byte, order func(wire.Kind) (wire.Done, error), broken chan<- error) error {
 	n, err := c.conn.Read(buf)
 	if err != nil || n == 0 {
 		return errors.New("the supervisor is gone")
@@ -127,14 +127,14 @@ func (c *control) next(buf []byte, order func(wire.Kind) (wire.Done, error), bro
 	}
 	switch h.Kind {
 	case wire.KindPing:
-		return c.answer(wire.KindPong, h.Seq, nil)
+		return c.sendAnswer(wire.KindPong, h.Seq, nil)
 	case wire.KindAnswer:
-		return c.answered(h.Seq, body)
+		return c.handleAnswer(h.Seq, body)
 	case wire.KindBegin, wire.KindEnd:
 		go func() {
 			done, err := order(h.Kind)
 			if err == nil {
-				err = c.answer(wire.KindDone, h.Seq, &done)
+				err = c.sendAnswer(wire.KindDone, h.Seq, &done)
 			}
 			if err != nil {
 				select {
@@ -148,7 +148,7 @@ func (c *control) next(buf []byte, order func(wire.Kind) (wire.Done, error), bro
 	return fmt.Errorf("message of kind %d", h.Kind)
 }
 
-func (c *control) answered(seq uint64, body []byte) error {
+func (c *control) handleAnswer(seq uint64, body []byte) error {
 	var a wire.Answer
 	if err := wire.Decode(body, &a); err != nil {
 		return err

@@ -12,40 +12,40 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// ask answers a question while others are read.
-func (g *Gateway) ask(seq uint64, body []byte) error {
+// handleAsk answers a question while others are read.
+func (g *Gateway) handleAsk(seq uint64, body []byte) error {
 	var a wire.Ask
 	if err := wire.Decode(body, &a); err != nil {
 		return err
 	}
-	c := g.current()
+	c := g.currentCommand()
 	if c == nil {
 		return errors.New("a question came outside a command")
 	}
-	g.complete(&a.Egress, c)
+	g.fillEgress(&a.Egress, c)
 	select {
 	case g.asks <- struct{}{}:
 	default:
 		return errors.New("more concurrent questions than allowed")
 	}
 	go func() {
-		d, ok := g.decide(a.Egress)
+		d, ok := g.decideInTime(a.Egress)
 		<-g.asks // before the answer: after it the process may ask again at once
 		if ok {
-			_ = g.send(wire.KindAnswer, seq, &wire.Answer{Decision: d})
+			_ = g.sendMessage(wire.KindAnswer, seq, &wire.Answer{Decision: d})
 		}
 	}()
 	return nil
 }
 
-func (g *Gateway) current() *command {
+func (g *Gateway) currentCommand() *command {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.command
 }
 
-// complete fills in the fields of e that only the supervisor knows.
-func (g *Gateway) complete(e *proposal.Egress, c *command) {
+// fillEgress fills in the fields of e that only the supervisor knows.
+func (g *Gateway) fillEgress(e *proposal.Egress, c *command) {
 	e.Command, e.Phase, e.Grants = c.id, c.phase, slices.Clone(c.grants)
 	if e.Grants == nil {
 		e.Grants = []string{}
@@ -64,9 +64,9 @@ func (g *Gateway) complete(e *proposal.Egress, c *command) {
 	}
 }
 
-// decide returns Options.Decide's answer. It returns false if Decide did not
+// decideInTime returns Options.Decide's answer. It returns false if Decide did not
 // answer in time; the gateway has then failed.
-func (g *Gateway) decide(e proposal.Egress) (proposal.EgressDecision, bool) {
+func (g *Gateway) decideInTime(e proposal.Egress) (proposal.EgressDecision, bool) {
 	ctx, cancel := context.WithTimeout(g.ctx, g.o.AnswerWithin)
 	defer cancel()
 	slow := time.AfterFunc(g.o.AnswerWithin, func() {
@@ -77,18 +77,18 @@ func (g *Gateway) decide(e proposal.Egress) (proposal.EgressDecision, bool) {
 		return proposal.EgressDecision{}, false
 	}
 	if err != nil {
-		g.undecided(err)
+		g.failUndecided(err)
 		return proposal.EgressDecision{}, false
 	}
 	if g.o.ObserveUnsafe {
-		d = observed(e, d)
+		d = observeDecision(e, d)
 	}
 	return d, true
 }
 
-// observed returns what passes where d is not enforced, with what d would have refused. The
+// observeDecision returns what passes where d is not enforced, with what d would have refused. The
 // gateway's process still refuses addresses that are not public, and every datagram.
-func observed(e proposal.Egress, d proposal.EgressDecision) proposal.EgressDecision {
+func observeDecision(e proposal.Egress, d proposal.EgressDecision) proposal.EgressDecision {
 	step := e.Kind == proposal.EgressLookup || e.Kind == proposal.EgressConnect
 	if d.Effect != proposal.Allow && d.Firm != nil {
 		d.Reason = d.Firm
@@ -101,7 +101,7 @@ func observed(e proposal.Egress, d proposal.EgressDecision) proposal.EgressDecis
 		Observed: d.Observed || d.Effect != proposal.Allow}
 }
 
-func (g *Gateway) undecided(err error) {
+func (g *Gateway) failUndecided(err error) {
 	var stop *proposal.StopError
 	if errors.As(err, &stop) {
 		g.failWith(err)
@@ -115,14 +115,14 @@ var eventKinds = map[string]string{
 	proposal.EgressRequest: proposal.EventRequest, proposal.EgressDatagram: proposal.EventDatagram,
 }
 
-// flow records the outcome of a connection, request, lookup or datagram.
-func (g *Gateway) flow(body []byte) error {
+// handleFlow records the outcome of a connection, request, lookup or datagram.
+func (g *Gateway) handleFlow(body []byte) error {
 	var f wire.Flow
 	if err := wire.Decode(body, &f); err != nil {
 		return err
 	}
 	kind, ok := eventKinds[f.Flow.Egress.Kind]
-	c := g.current()
+	c := g.currentCommand()
 	if c == nil || !ok {
 		return errors.New("an event came outside a command, or has no name")
 	}
@@ -130,7 +130,7 @@ func (g *Gateway) flow(body []byte) error {
 		g.fail("gateway.flood", "a command caused more events than can be recorded", nil)
 		return nil
 	}
-	g.complete(&f.Flow.Egress, c)
+	g.fillEgress(&f.Flow.Egress, c)
 	if f.Flow.Decision.Rules == nil {
 		f.Flow.Decision.Rules = []string{}
 	}

@@ -112,9 +112,9 @@ type command struct {
 // until Close.
 func (g *Gateway) Path() string { return g.ns.Path() }
 
-// CA returns the certificate of the run's own authority, as PEM. The sandbox must trust
+// CACertificate returns the certificate of the run's own authority, as PEM. The sandbox must trust
 // it where TLS is intercepted. Its key is only in the gateway's process.
-func (g *Gateway) CA() []byte { return g.ca }
+func (g *Gateway) CACertificate() []byte { return g.ca }
 
 // Failed is closed when the gateway has ended or is no longer trusted.
 func (g *Gateway) Failed() <-chan struct{} { return g.failed }
@@ -141,13 +141,13 @@ func (g *Gateway) Begin(ctx context.Context, x proposal.Execution) error {
 	if busy {
 		return g.fail("gateway.protocol", "a command began before the previous one ended", nil)
 	}
-	return g.order(ctx, wire.KindBegin, &wire.Begin{})
+	return g.sendOrder(ctx, wire.KindBegin, &wire.Begin{})
 }
 
 // End cuts every connection of the command and returns when all its events have been
 // reported. The addresses of names that it looked up become invalid.
 func (g *Gateway) End() error {
-	err := g.order(context.Background(), wire.KindEnd, &wire.End{})
+	err := g.sendOrder(context.Background(), wire.KindEnd, &wire.End{})
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.command = nil
@@ -157,7 +157,7 @@ func (g *Gateway) End() error {
 // Close ends the gateway and waits until its process is gone. It may be called more than
 // once.
 func (g *Gateway) Close() error {
-	g.once.Do(func() { g.stop(&proposal.StopError{Code: "gateway.gone", Message: "the gateway was closed"}) })
+	g.once.Do(func() { g.stopProcess(&proposal.StopError{Code: "gateway.gone", Message: "the gateway was closed"}) })
 	<-g.done
 	return g.ns.Close()
 }
@@ -170,7 +170,7 @@ func (g *Gateway) fail(code, message string, cause error) error {
 
 func (g *Gateway) failWith(err error) error {
 	g.once.Do(func() {
-		g.stop(err)
+		g.stopProcess(err)
 		if g.o.Fail != nil {
 			go g.o.Fail(err)
 		}
@@ -178,8 +178,8 @@ func (g *Gateway) failWith(err error) error {
 	return g.err
 }
 
-// stop kills the process first, because it holds the link.
-func (g *Gateway) stop(err error) {
+// stopProcess kills the process first, because it holds the link.
+func (g *Gateway) stopProcess(err error) {
 	g.process.Kill()
 	g.err = err
 	close(g.failed)
@@ -196,11 +196,11 @@ var hints = map[string]string{
 	"gateway.policy":   "check the rules of fumehood.egress with fumehood policy test",
 }
 
-// ended returns how the process ended, which explains more than that it was silent.
-func (g *Gateway) ended() error {
+// processError returns how the process ended, which explains more than that it was silent.
+func (g *Gateway) processError() error {
 	select {
 	case <-g.process.Done():
 	case <-time.After(min(g.o.Patience, 5*time.Second)):
 	}
-	return g.process.How()
+	return g.process.ExitError()
 }

@@ -62,8 +62,8 @@ func TestAllowedName(t *testing.T) {
 func TestIntercepted(t *testing.T) {
 	w, g, r := open(t, nil)
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(g.CA()) {
-		t.Fatalf("no certificate: %s", g.CA())
+	if !roots.AppendCertsFromPEM(g.CACertificate()) {
+		t.Fatalf("no certificate: %s", g.CACertificate())
 	}
 	got, err := get(g.client(roots, ""), "https://www.allowed.example/x?q")
 	if err != nil || got != "200 GET www.allowed.example /x sni=www.allowed.example" {

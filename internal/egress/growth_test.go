@@ -45,7 +45,7 @@ func TestUnread(t *testing.T) {
 	var all sync.WaitGroup
 	for worker := range 32 {
 		all.Go(func() {
-			err := netnstest.In(g.inside(), func() error {
+			err := netnstest.RunInNamespace(g.inside(), func() error {
 				for i := worker; i < n; i += 32 {
 					if err := unread(t, to, i%2 == 0); err != nil {
 						return err

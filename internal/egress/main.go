@@ -27,21 +27,21 @@ const (
 // works only in a process that Start started; in any other it prints an error and
 // does nothing.
 func Main(stderr io.Writer) int {
-	if err := serve(); err != nil {
+	if err := serveProcess(); err != nil {
 		fmt.Fprintf(stderr, "fumehood gateway: %v\n", err)
 		return 3
 	}
 	return 0
 }
 
-// serve gives up every privilege it can before it reads the first untrusted byte.
-func serve() error {
+// serveProcess gives up every privilege it can before it reads the first untrusted byte.
+func serveProcess() error {
 	// This goroutine's thread lives as long as the process; see confine.Self.
 	runtime.LockOSThread()
 	if kind, err := unix.GetsockoptInt(controlFile, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || kind != unix.SOCK_SEQPACKET {
 		return errors.New("fumehood run starts this process; it cannot be started by hand")
 	}
-	setup, roots, err := settings()
+	setup, roots, err := readSettings()
 	if err != nil {
 		return err
 	}
@@ -56,16 +56,16 @@ func serve() error {
 	if err != nil {
 		return fmt.Errorf("cannot use the control socket: %v", err)
 	}
-	w, err := newWay(setup, roots, ca, newControl(control))
+	w, err := newGatewayServer(setup, roots, ca, newControl(control))
 	if err != nil {
 		return err
 	}
-	return w.serve(os.NewFile(tapFile, "tap"), string(ca.PEM()))
+	return w.serve(os.NewFile(tapFile, "tap"), string(ca.CertificatePEM()))
 }
 
-// settings reads the Setup and, if it names no roots, the host's certificates: later
+// readSettings reads the Setup and, if it names no roots, the host's certificates: later
 // there are no files.
-func settings() (wire.Setup, *x509.CertPool, error) {
+func readSettings() (wire.Setup, *x509.CertPool, error) {
 	text, err := io.ReadAll(io.LimitReader(os.Stdin, wire.MaxSetup+1))
 	if err != nil {
 		return wire.Setup{}, nil, err

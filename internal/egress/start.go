@@ -39,12 +39,12 @@ func Start(ctx context.Context, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := start(o, ns)
+	g, err := startGateway(o, ns)
 	if err != nil {
 		ns.Close()
 		return nil, err
 	}
-	if err := g.greeted(ctx); err != nil {
+	if err := g.waitForHello(ctx); err != nil {
 		g.Close()
 		return nil, err
 	}
@@ -55,12 +55,12 @@ func startError(message string, err error) error {
 	return &proposal.StopError{Code: "gateway.start", Message: message, Hint: hints["gateway.start"], Err: err}
 }
 
-func start(o Options, ns *netns.Namespace) (*Gateway, error) {
+func startGateway(o Options, ns *netns.Namespace) (*Gateway, error) {
 	setup, err := setupOf(o, ns.Segment)
 	if err != nil {
 		return nil, startError("cannot set up the gateway", err)
 	}
-	conn, theirs, err := pair()
+	conn, theirs, err := controlSocketPair()
 	if err != nil {
 		return nil, startError("cannot connect to the gateway", err)
 	}
@@ -79,13 +79,13 @@ func newGateway(o Options, ns *netns.Namespace, conn net.Conn, p *confine.Proces
 	g := &Gateway{o: o, ns: ns, conn: conn, process: p, hello: make(chan string, 1), failed: make(chan struct{}),
 		done: make(chan struct{}), asks: make(chan struct{}, wire.MaxAsks), waiting: map[uint64]chan wire.Done{}}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
-	go g.read()
-	go g.beat()
+	go g.readMessages()
+	go g.sendPings()
 	return g
 }
 
 func setupOf(o Options, s segment.Segment) ([]byte, error) {
-	own, err := address.Own()
+	own, err := address.HostPrefixes()
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +93,8 @@ func setupOf(o Options, s segment.Segment) ([]byte, error) {
 		Roots: o.Roots, Credentials: o.Credentials, Proxies: o.Proxies})
 }
 
-// pair returns both ends of the control socket.
-func pair() (*net.UnixConn, *os.File, error) {
+// controlSocketPair returns both ends of the control socket.
+func controlSocketPair() (*net.UnixConn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
@@ -123,8 +123,8 @@ func connOf(f *os.File) (*net.UnixConn, error) {
 	return control, nil
 }
 
-// greeted waits until the process is ready.
-func (g *Gateway) greeted(ctx context.Context) error {
+// waitForHello waits until the process is ready.
+func (g *Gateway) waitForHello(ctx context.Context) error {
 	select {
 	case ca := <-g.hello:
 		g.ca = []byte(ca)

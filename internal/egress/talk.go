@@ -12,18 +12,18 @@ import (
 	"github.com/fumehood/fumehood/internal/egress/wire"
 )
 
-// read reads and handles messages until the gateway has failed.
-func (g *Gateway) read() {
+// readMessages reads and handles messages until the gateway has failed.
+func (g *Gateway) readMessages() {
 	defer close(g.done)
 	buf := make([]byte, wire.MaxMessage+1)
-	for g.next(buf) {
+	for g.handleNextMessage(buf) {
 	}
 	<-g.process.Done()
 }
 
-// next measures the silence from the moment it starts to wait, so that time spent
+// handleNextMessage measures the silence from the moment it starts to wait, so that time spent
 // handling a message here does not count against the process.
-func (g *Gateway) next(buf []byte) bool {
+func (g *Gateway) handleNextMessage(buf []byte) bool {
 	patience := g.o.Patience
 	if !g.heard {
 		patience = startGrace
@@ -34,27 +34,27 @@ func (g *Gateway) next(buf []byte) bool {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		g.fail("gateway.slow", "the gateway's process does not answer", nil)
 	case err != nil || n == 0:
-		g.gone(err)
+		g.failProcessGone(err)
 	default:
-		if err := g.handle(buf[:n]); err != nil {
+		if err := g.handleMessage(buf[:n]); err != nil {
 			g.fail("gateway.protocol", "the gateway's process violates the protocol", err)
 		}
 	}
 	return g.Err() == nil
 }
 
-// gone fails with the way the process ended, if that is why nothing can be read.
-func (g *Gateway) gone(err error) {
+// failProcessGone fails with the way the process ended, if that is why nothing can be read.
+func (g *Gateway) failProcessGone(err error) {
 	if g.Err() != nil {
 		return
 	}
-	if how := g.ended(); how != nil {
+	if how := g.processError(); how != nil {
 		err = how
 	}
 	g.fail("gateway.gone", "the gateway's process ended", err)
 }
 
-func (g *Gateway) handle(message []byte) error {
+func (g *Gateway) handleMessage(message []byte) error {
 	h, body, err := wire.Open(message)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (g *Gateway) handle(message []byte) error {
 	}
 	switch h.Kind {
 	case wire.KindDone:
-		return g.answered(h.Seq, body)
+		return g.handleDone(h.Seq, body)
 	case wire.KindPong:
 		if len(body) > 0 {
 			return errors.New("a pong with a body")
@@ -76,18 +76,18 @@ func (g *Gateway) handle(message []byte) error {
 	}
 	switch h.Kind {
 	case wire.KindHello:
-		return g.greet(body)
+		return g.handleHello(body)
 	case wire.KindAsk:
-		return g.ask(h.Seq, body)
+		return g.handleAsk(h.Seq, body)
 	case wire.KindFlow:
-		return g.flow(body)
+		return g.handleFlow(body)
 	case wire.KindFault:
-		return g.fault(body)
+		return g.handleFault(body)
 	}
 	return fmt.Errorf("message of kind %d", h.Kind)
 }
 
-func (g *Gateway) greet(body []byte) error {
+func (g *Gateway) handleHello(body []byte) error {
 	var hello wire.Hello
 	if err := wire.Decode(body, &hello); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (g *Gateway) greet(body []byte) error {
 	return nil
 }
 
-func (g *Gateway) fault(body []byte) error {
+func (g *Gateway) handleFault(body []byte) error {
 	var fault wire.Fault
 	if err := wire.Decode(body, &fault); err != nil {
 		return err
@@ -106,14 +106,14 @@ func (g *Gateway) fault(body []byte) error {
 	return nil
 }
 
-// order sends a Begin or an End and waits until it is done.
-func (g *Gateway) order(ctx context.Context, kind wire.Kind, body wire.Body) error {
+// sendOrder sends a Begin or an End and waits until it is done.
+func (g *Gateway) sendOrder(ctx context.Context, kind wire.Kind, body wire.Body) error {
 	g.mu.Lock()
 	g.orders++
 	seq, waiting := g.orders, make(chan wire.Done, 1)
 	g.waiting[seq] = waiting
 	g.mu.Unlock()
-	if err := g.send(kind, seq, body); err != nil {
+	if err := g.sendMessage(kind, seq, body); err != nil {
 		return err
 	}
 	timeout := time.NewTimer(2 * g.o.Patience)
@@ -130,7 +130,7 @@ func (g *Gateway) order(ctx context.Context, kind wire.Kind, body wire.Body) err
 	}
 }
 
-func (g *Gateway) answered(seq uint64, body []byte) error {
+func (g *Gateway) handleDone(seq uint64, body []byte) error {
 	var done wire.Done
 	if err := wire.Decode(body, &done); err != nil {
 		return err
@@ -146,22 +146,22 @@ func (g *Gateway) answered(seq uint64, body []byte) error {
 	return nil
 }
 
-// beat sends several Pings in the time that the process may be silent.
-func (g *Gateway) beat() {
+// sendPings sends several Pings in the time that the process may be silent.
+func (g *Gateway) sendPings() {
 	ticker := time.NewTicker(g.o.Patience / 4)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			_ = g.send(wire.KindPing, 0, nil)
+			_ = g.sendMessage(wire.KindPing, 0, nil)
 		case <-g.failed:
 			return
 		}
 	}
 }
 
-// send sends one message. A process that does not read counts as silent.
-func (g *Gateway) send(kind wire.Kind, seq uint64, body wire.Body) error {
+// sendMessage sends one message. A process that does not read counts as silent.
+func (g *Gateway) sendMessage(kind wire.Kind, seq uint64, body wire.Body) error {
 	message, err := wire.Encode(kind, seq, body)
 	if err != nil {
 		return g.fail("gateway.protocol", "cannot send a message to the gateway's process", err)
@@ -174,6 +174,6 @@ func (g *Gateway) send(kind wire.Kind, seq uint64, body wire.Body) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return g.fail("gateway.slow", "the gateway's process does not read its messages", nil)
 	}
-	g.gone(err)
+	g.failProcessGone(err)
 	return g.err
 }

@@ -62,7 +62,7 @@ func (c *company) serve(conn net.Conn) {
 	}
 	_, port, _ := net.SplitHostPort(r.RequestURI)
 	var to net.Conn
-	err = netnstest.In(c.w.ns, func() (err error) {
+	err = netnstest.RunInNamespace(c.w.ns, func() (err error) {
 		to, err = net.Dial("tcp", net.JoinHostPort(allowedAddr, port))
 		return err
 	})
@@ -92,7 +92,7 @@ func openBehindURL(t *testing.T, text, noProxy, answer string, change func(*Opti
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := proxies.Resolve(t.Context(), lookup); err != nil {
+		if err := proxies.ResolveProxies(t.Context(), lookup); err != nil {
 			t.Fatal(err)
 		}
 		o.Proxies = proxies
@@ -158,7 +158,7 @@ func TestUpstream(t *testing.T) {
 		roots := w.pool
 		if strings.Contains(test.url, "www.") {
 			roots = x509.NewCertPool()
-			roots.AppendCertsFromPEM(g.CA())
+			roots.AppendCertsFromPEM(g.CACertificate())
 		}
 		page, err := get(g.client(roots, ""), test.url)
 		if page != test.page || (err == nil) != (test.page != "") {
@@ -189,7 +189,7 @@ func TestUpstream(t *testing.T) {
 func TestUpstreamTLS(t *testing.T) {
 	w, g, _, c := openBehindURL(t, "https://user:hidden@evil.example:3128", "", "", nil)
 	ours := x509.NewCertPool()
-	ours.AppendCertsFromPEM(g.CA())
+	ours.AppendCertsFromPEM(g.CACertificate())
 	for name, roots := range map[string]*x509.CertPool{"allowed.example": w.pool, "www.allowed.example": ours} {
 		if page, err := get(g.client(roots, ""), "https://"+name+"/"); err != nil || page != "200 GET "+name+" / sni="+name {
 			t.Errorf("%q, %v", page, err)

@@ -29,9 +29,9 @@ const drainGrace = 30 * time.Second
 // pendingDatagrams is the maximum number of datagrams that wait to be reported.
 const pendingDatagrams = 64
 
-// A way joins the parts of the gateway's process: it asks the supervisor about what
+// A gatewayServer joins the parts of the gateway's process: it asks the supervisor about what
 // arrives on the link, and relays what is allowed to the host of that name.
-type way struct {
+type gatewayServer struct {
 	segment  segment.Segment
 	control  *control
 	link     *link.Link
@@ -45,34 +45,34 @@ type way struct {
 	datagrams chan datagram
 
 	mu      sync.RWMutex
-	current *span // nil between commands
+	current *commandSpan // nil between commands
 }
 
-// A span is the time in which one command runs. An event in it keeps it open until it is
+// A commandSpan is the time in which one command runs. An event in it keeps it open until it is
 // reported.
-type span struct {
+type commandSpan struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	open   sync.WaitGroup
 
-	answers answers
+	answers answerCache
 }
 
 // A datagram keeps its span open until it is reported.
 type datagram struct {
 	egress proposal.Egress
-	span   *span
+	span   *commandSpan
 }
 
-func newWay(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*way, error) {
-	w := &way{segment: s.Segment, control: c, pool: names.NewPool(s.Segment), dialer: address.NewDialer(s.Own),
+func newGatewayServer(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*gatewayServer, error) {
+	w := &gatewayServer{segment: s.Segment, control: c, pool: names.NewPool(s.Segment), dialer: address.NewDialer(s.Own),
 		proxies: upstream.NewDialer(s.Proxies, roots), datagrams: make(chan datagram, pendingDatagrams)}
 	var err error
-	w.resolver, err = names.NewResolver(names.Upstream{Servers: s.Resolvers, Hosts: s.Hosts, Check: w.dialer.Check, Elsewhere: w.proxies.Used()})
+	w.resolver, err = names.NewResolver(names.Upstream{Servers: s.Resolvers, Hosts: s.Hosts, Check: w.dialer.Check, Elsewhere: w.proxies.HasProxy()})
 	if err != nil {
 		return nil, err
 	}
-	w.server, err = names.NewServer(names.Options{Pool: w.pool, Ask: w.ask, Find: w.resolver.Find, Elsewhere: w.proxies.Applies, Report: c.report})
+	w.server, err = names.NewServer(names.Options{Pool: w.pool, Ask: w.decideEgress, Find: w.resolver.Find, Elsewhere: w.proxies.UsesProxyFor, Report: c.reportFlow})
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func newWay(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*way,
 	if err != nil {
 		return nil, err
 	}
-	o := relay.Options{Ask: w.ask, Report: c.report, Roots: roots, CA: ca, Scan: scanner.Scan, Redact: scanner.Redact}
+	o := relay.Options{Ask: w.decideEgress, Report: c.reportFlow, Roots: roots, CA: ca, Scan: scanner.Scan, Redact: scanner.Redact}
 	for _, k := range s.Credentials {
 		o.Credentials = append(o.Credentials, relay.Credential(k))
 	}
@@ -89,7 +89,7 @@ func newWay(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*way,
 }
 
 // serve opens the link, greets the supervisor, and serves until the supervisor is gone.
-func (w *way) serve(tap *os.File, ca string) error {
+func (w *gatewayServer) serve(tap *os.File, ca string) error {
 	l, err := link.New(tap, link.Config{Segment: w.segment}, w)
 	if err != nil {
 		return err
@@ -100,30 +100,30 @@ func (w *way) serve(tap *os.File, ca string) error {
 		return err
 	}
 	go w.reportDatagrams()
-	return w.control.serve(w.order)
+	return w.control.serve(w.handleOrder)
 }
 
-func (w *way) order(kind wire.Kind) (wire.Done, error) {
+func (w *gatewayServer) handleOrder(kind wire.Kind) (wire.Done, error) {
 	if kind == wire.KindBegin {
-		return wire.Done{}, w.begin()
+		return wire.Done{}, w.beginCommand()
 	}
-	return w.end()
+	return w.endCommand()
 }
 
-func (w *way) begin() error {
+func (w *gatewayServer) beginCommand() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.current != nil {
 		return errors.New("a command began before the previous one ended")
 	}
-	s := &span{}
+	s := &commandSpan{}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	w.current = s
 	return nil
 }
 
-// end returns when nothing of the command is left to ask or report.
-func (w *way) end() (wire.Done, error) {
+// endCommand returns when nothing of the command is left to ask or report.
+func (w *gatewayServer) endCommand() (wire.Done, error) {
 	w.mu.Lock()
 	s := w.current
 	w.current = nil
@@ -134,7 +134,7 @@ func (w *way) end() (wire.Done, error) {
 	s.cancel()
 	drained := make(chan struct{})
 	go func() {
-		w.link.Cut()
+		w.link.CutConnections()
 		s.open.Wait()
 		close(drained)
 	}()
@@ -143,12 +143,12 @@ func (w *way) end() (wire.Done, error) {
 	case <-time.After(drainGrace):
 		return wire.Done{}, errors.New("a connection that was cut does not end")
 	}
-	w.pool.Forget()
+	w.pool.ForgetAddresses()
 	return wire.Done{Dropped: w.link.Stats().Odd}, nil
 }
 
-// enter returns the command's span, kept open, or nil when no command runs.
-func (w *way) enter() *span {
+// enterSpan returns the command's span, kept open, or nil when no command runs.
+func (w *gatewayServer) enterSpan() *commandSpan {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if w.current != nil {
@@ -157,8 +157,8 @@ func (w *way) enter() *span {
 	return w.current
 }
 
-// within returns ctx, canceled by the end of s as well.
-func (s *span) within(ctx context.Context) (context.Context, context.CancelFunc) {
+// withSpanContext returns ctx, canceled by the end of s as well.
+func (s *commandSpan) withSpanContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	// A child of the span's context, so that it is canceled whenever the span is. Code
 	// that reacts to its end may close the connection and checks which of the two
 	// contexts ended.
@@ -168,20 +168,20 @@ func (s *span) within(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // Query answers a DNS query.
-func (w *way) Query(ctx context.Context, _ string, message []byte) []byte {
-	s := w.enter()
+func (w *gatewayServer) Query(ctx context.Context, _ string, message []byte) []byte {
+	s := w.enterSpan()
 	if s == nil {
 		return nil
 	}
 	defer s.open.Done()
-	ctx, cancel := s.within(ctx)
+	ctx, cancel := s.withSpanContext(ctx)
 	defer cancel()
 	return w.server.Query(ctx, message)
 }
 
 // Datagram reports a datagram; datagrams never pass.
-func (w *way) Datagram(protocol string, to netip.AddrPort) {
-	s := w.enter()
+func (w *gatewayServer) Datagram(protocol string, to netip.AddrPort) {
+	s := w.enterSpan()
 	if s == nil {
 		return
 	}
@@ -195,7 +195,7 @@ func (w *way) Datagram(protocol string, to netip.AddrPort) {
 }
 
 // reportDatagrams asks policy for the rule to report, and refuses whatever policy answers.
-func (w *way) reportDatagrams() {
+func (w *gatewayServer) reportDatagrams() {
 	for d := range w.datagrams {
 		w.tellDatagram(d)
 	}

@@ -144,7 +144,7 @@ func (w *world) cable() error {
 	if err := netlink.RouteAdd(&netlink.Route{Dst: netlink.NewIPNet(net.ParseIP(nobodyAddr)), Type: unix.RTN_UNREACHABLE}); err != nil {
 		return err
 	}
-	return netnstest.In(w.ns, func() error {
+	return netnstest.RunInNamespace(w.ns, func() error {
 		if err := device("lo", privateAddr+"/32", metadataAddr+"/32"); err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (w *world) certificate(hosts ...string) (tls.Certificate, error) {
 
 // listen listens outside, or in namespace ns.
 func listen(ns int, addr string) (l net.Listener, err error) {
-	err = netnstest.In(ns, func() error {
+	err = netnstest.RunInNamespace(ns, func() error {
 		l, err = net.Listen("tcp", addr)
 		return err
 	})
@@ -307,7 +307,7 @@ func (w *world) addresses(name string) []string {
 
 func (w *world) serveDNS() error {
 	var conn net.PacketConn
-	err := netnstest.In(w.ns, func() (err error) {
+	err := netnstest.RunInNamespace(w.ns, func() (err error) {
 		conn, err = net.ListenPacket("udp4", dnsAddr+":53")
 		return err
 	})
@@ -476,7 +476,7 @@ func (g *Gateway) dial(ctx context.Context, network, addr string) (net.Conn, err
 }
 
 func (g *Gateway) dialAddr(ctx context.Context, network, addr string) (conn net.Conn, err error) {
-	err = netnstest.In(g.inside(), func() error {
+	err = netnstest.RunInNamespace(g.inside(), func() error {
 		conn, err = new(net.Dialer).DialContext(ctx, network, addr)
 		return err
 	})

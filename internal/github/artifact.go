@@ -36,13 +36,13 @@ type artifact struct {
 // Artifacts lists the artifacts of one workflow run.
 func (c *Client) Artifacts(ctx context.Context, run int64) ([]Artifact, error) {
 	var list []Artifact
-	path := c.path(fmt.Sprintf("actions/runs/%d/artifacts", run))
-	err := pages(ctx, c, listArtifacts, path, nil, func(page struct {
+	path := c.repositoryPath(fmt.Sprintf("actions/runs/%d/artifacts", run))
+	err := readPages(ctx, c, listArtifacts, path, nil, func(page struct {
 		Artifacts []*artifact `json:"artifacts"`
 	}) error {
 		for _, a := range page.Artifacts {
 			if a == nil || a.GetID() <= 0 {
-				return malformed("an artifact without an id")
+				return malformedError("an artifact without an id")
 			}
 			list = append(list, Artifact{
 				ID: a.GetID(), Name: a.GetName(), Size: a.GetSizeInBytes(), Expired: a.GetExpired(),
@@ -54,14 +54,14 @@ func (c *Client) Artifacts(ctx context.Context, run int64) ([]Artifact, error) {
 	if err != nil {
 		return nil, err
 	}
-	return unique(list, func(a Artifact) int64 { return a.ID }), nil
+	return dropRepeated(list, func(a Artifact) int64 { return a.ID }), nil
 }
 
-// Download returns an artifact's zip of at most max bytes. A larger one is an error
+// DownloadArtifact returns an artifact's zip of at most max bytes. A larger one is an error
 // of Kind TooLarge. The URL that GitHub redirects to is requested without the token,
 // and only over https, or over http on loopback or if the API itself uses http.
-func (c *Client) Download(ctx context.Context, artifact int64, max int64) ([]byte, error) {
-	return call(ctx, c, download, func(ctx context.Context) ([]byte, error) {
+func (c *Client) DownloadArtifact(ctx context.Context, artifact int64, max int64) ([]byte, error) {
+	return requestWithRetry(ctx, c, download, func(ctx context.Context) ([]byte, error) {
 		place, _, err := c.gh.Actions.DownloadArtifact(ctx, c.owner, c.name, artifact, maxRedirects)
 		if err != nil {
 			return nil, err
@@ -76,11 +76,11 @@ func (c *Client) fetchFrom(ctx context.Context, place *url.URL, max int64) ([]by
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), nil)
 	if err != nil {
-		return nil, malformed("an artifact location that is not a URL")
+		return nil, malformedError("an artifact location that is not a URL")
 	}
 	resp, err := c.fetch.Do(req)
 	if err != nil {
-		return nil, broken(err)
+		return nil, incompleteResponse(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -93,7 +93,7 @@ func (c *Client) fetchFrom(ctx context.Context, place *url.URL, max int64) ([]by
 		return nil, &Error{Kind: TooLarge, Message: fmt.Sprintf("the artifact has more than %d bytes", max)}
 	}
 	if err != nil {
-		return nil, broken(err)
+		return nil, incompleteResponse(err)
 	}
 	return data, nil
 }
@@ -104,15 +104,15 @@ func checkPlace(u, base *url.URL) error {
 	case u.User != nil || u.Host == "":
 	case u.Scheme == "https":
 		return nil
-	case u.Scheme == "http" && loopback(u.Hostname()):
+	case u.Scheme == "http" && isLoopback(u.Hostname()):
 		return nil
 	case u.Scheme == "http" && base.Scheme == "http" && strings.EqualFold(u.Hostname(), base.Hostname()):
 		return nil
 	}
-	return &Error{Kind: Moved, Message: printable("to " + u.Scheme + "://" + u.Host)}
+	return &Error{Kind: Moved, Message: makePrintable("to " + u.Scheme + "://" + u.Host)}
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -67,7 +67,7 @@ func TestDownload(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c, _ := client(t, play(t, test.steps...).URL)
-			data, err := c.Download(context.Background(), 11, test.max)
+			data, err := c.DownloadArtifact(context.Background(), 11, test.max)
 			if KindOf(err) != test.kind || (err == nil) != (test.kind == "") {
 				t.Fatalf("got %v, want %q", err, test.kind)
 			}
@@ -92,7 +92,7 @@ func TestEndlessDownload(t *testing.T) {
 		left <- n
 	})
 	c, _ := client(t, play(t, redirect(302, blob.URL)).URL, func(o *Options) { o.MaxWait, o.Timeout = 10*time.Second, 10*time.Second })
-	_, err := c.Download(context.Background(), 11, 1<<20)
+	_, err := c.DownloadArtifact(context.Background(), 11, 1<<20)
 	wantError(t, err, TooLarge, "github.too-large")
 	if n := <-left; n > 64<<20 {
 		t.Errorf("the server could send %d bytes", n)
@@ -103,7 +103,7 @@ func TestEndlessDownload(t *testing.T) {
 func TestPlaceIsNotTold(t *testing.T) {
 	shut := play(t, hangUp)
 	c, _ := client(t, play(t, redirect(302, shut.URL+"/zip?sig=canary")).URL)
-	_, err := c.Download(context.Background(), 11, 100)
+	_, err := c.DownloadArtifact(context.Background(), 11, 100)
 	wantError(t, err, Unavailable, "github.unavailable")
 	if strings.Contains(err.Error(), "canary") {
 		t.Error(err)
@@ -123,7 +123,7 @@ func TestTimeOfARequest(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	if _, err := c.Download(context.Background(), 11, 100); err != nil {
+	if _, err := c.DownloadArtifact(context.Background(), 11, 100); err != nil {
 		t.Fatal(err)
 	}
 	if err := readIt(context.Background(), c); err != nil {

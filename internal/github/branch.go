@@ -17,15 +17,15 @@ type Branch struct {
 // DefaultBranch reads which branch is the default one, and its last commit. These are two
 // requests: a branch that is renamed between them is an error, never another branch.
 func (c *Client) DefaultBranch(ctx context.Context) (Branch, error) {
-	name, err := call(ctx, c, readRepository, func(ctx context.Context) (string, error) {
+	name, err := requestWithRetry(ctx, c, readRepository, func(ctx context.Context) (string, error) {
 		var repository struct {
 			DefaultBranch string `json:"default_branch"`
 		}
-		if _, err := c.get(ctx, strings.TrimSuffix(c.path(""), "/"), nil, &repository); err != nil {
+		if _, err := c.getDocument(ctx, strings.TrimSuffix(c.repositoryPath(""), "/"), nil, &repository); err != nil {
 			return "", err
 		}
 		if repository.DefaultBranch == "" {
-			return "", malformed("a repository without a default branch")
+			return "", malformedError("a repository without a default branch")
 		}
 		return repository.DefaultBranch, nil
 	})
@@ -37,18 +37,18 @@ func (c *Client) DefaultBranch(ctx context.Context) (Branch, error) {
 
 // Branch reads the last commit of a branch.
 func (c *Client) Branch(ctx context.Context, name string) (Branch, error) {
-	return call(ctx, c, readBranch, func(ctx context.Context) (Branch, error) {
+	return requestWithRetry(ctx, c, readBranch, func(ctx context.Context) (Branch, error) {
 		var branch struct {
 			Name   string `json:"name"`
 			Commit struct {
 				SHA string `json:"sha"`
 			} `json:"commit"`
 		}
-		if _, err := c.get(ctx, c.path("branches/"+url.PathEscape(name)), nil, &branch); err != nil {
+		if _, err := c.getDocument(ctx, c.repositoryPath("branches/"+url.PathEscape(name)), nil, &branch); err != nil {
 			return Branch{}, err
 		}
 		if branch.Name != name || !fullSHA(branch.Commit.SHA) {
-			return Branch{}, malformed("requested branch %q, got %q at %q", name, branch.Name, branch.Commit.SHA)
+			return Branch{}, malformedError("requested branch %q, got %q at %q", name, branch.Name, branch.Commit.SHA)
 		}
 		return Branch{name, branch.Commit.SHA}, nil
 	})

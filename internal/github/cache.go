@@ -57,8 +57,8 @@ func (c *cache) put(key string, e entry) {
 	c.size += len(e.body)
 }
 
-func (e entry) answer(req *http.Request) *http.Response {
-	return answer(req, &http.Response{
+func (e entry) cachedResponse(req *http.Request) *http.Response {
+	return stripRateLimit(req, &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: e.header, Body: io.NopCloser(bytes.NewReader(nil)),
 	}, e.body)

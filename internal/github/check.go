@@ -67,13 +67,13 @@ type KnownCheckRun struct {
 
 // CheckRun reads a check run.
 func (c *Client) CheckRun(ctx context.Context, id int64) (KnownCheckRun, error) {
-	return call(ctx, c, readCheck, func(ctx context.Context) (KnownCheckRun, error) {
+	return requestWithRetry(ctx, c, readCheck, func(ctx context.Context) (KnownCheckRun, error) {
 		run, _, err := c.gh.Checks.GetCheckRun(ctx, c.owner, c.name, id)
 		if err != nil {
 			return KnownCheckRun{}, err
 		}
 		if run.GetID() != id || run.GetHeadSHA() == "" {
-			return KnownCheckRun{}, malformed("requested check run %d, got %d of commit %q", id, run.GetID(), run.GetHeadSHA())
+			return KnownCheckRun{}, malformedError("requested check run %d, got %d of commit %q", id, run.GetID(), run.GetHeadSHA())
 		}
 		known := KnownCheckRun{ID: id, Name: run.GetName(), HeadSHA: run.GetHeadSHA(), ExternalID: run.GetExternalID()}
 		if slug := run.GetApp().GetSlug(); slug != "" {
@@ -86,15 +86,15 @@ func (c *Client) CheckRun(ctx context.Context, id int64) (KnownCheckRun, error) 
 // CreateCheckRun makes a check run and adds its annotations, in batches. If it returns
 // an id and an error, the check run with that id exists but lacks some annotations.
 func (c *Client) CreateCheckRun(ctx context.Context, run CheckRun) (id int64, err error) {
-	if e := run.invalid(); e != nil {
-		return 0, e.stop(createCheck)
+	if e := run.validate(); e != nil {
+		return 0, e.toStopError(createCheck)
 	}
-	batches := run.batches()
-	output := run.output(batches[0])
-	id, err = call(ctx, c, createCheck, func(ctx context.Context) (int64, error) {
+	batches := run.annotationBatches()
+	output := run.batchOutput(batches[0])
+	id, err = requestWithRetry(ctx, c, createCheck, func(ctx context.Context) (int64, error) {
 		return checkID(c.gh.Checks.CreateCheckRun(ctx, c.owner, c.name, gh.CreateCheckRunOptions{
-			Name: run.Name, HeadSHA: run.HeadSHA, Status: optional(run.Status), Conclusion: optional(run.Conclusion),
-			DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID), Output: output, Actions: run.actions(),
+			Name: run.Name, HeadSHA: run.HeadSHA, Status: nonEmptyPointer(run.Status), Conclusion: nonEmptyPointer(run.Conclusion),
+			DetailsURL: nonEmptyPointer(run.DetailsURL), ExternalID: nonEmptyPointer(run.ExternalID), Output: output, Actions: run.ghActions(),
 		}))
 	})
 	if err != nil {
@@ -106,10 +106,10 @@ func (c *Client) CreateCheckRun(ctx context.Context, run CheckRun) (id int64, er
 // UpdateCheckRun replaces the texts and status of a check run and adds annotations
 // to it. HeadSHA is not sent: a check run never changes its commit.
 func (c *Client) UpdateCheckRun(ctx context.Context, id int64, run CheckRun) error {
-	if e := run.invalid(); e != nil {
-		return e.stop(updateCheck)
+	if e := run.validate(); e != nil {
+		return e.toStopError(updateCheck)
 	}
-	batches := run.batches()
+	batches := run.annotationBatches()
 	if len(batches[0]) > 0 {
 		return c.addBatches(ctx, id, run, batches)
 	}
@@ -126,10 +126,10 @@ func (c *Client) addBatches(ctx context.Context, id int64, run CheckRun, batches
 }
 
 func (c *Client) patchCheck(ctx context.Context, op operation, id int64, run CheckRun, batch []Annotation) error {
-	_, err := call(ctx, c, op, func(ctx context.Context) (int64, error) {
+	_, err := requestWithRetry(ctx, c, op, func(ctx context.Context) (int64, error) {
 		return checkID(c.gh.Checks.UpdateCheckRun(ctx, c.owner, c.name, id, gh.UpdateCheckRunOptions{
-			Name: run.Name, Status: optional(run.Status), Conclusion: optional(run.Conclusion),
-			DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID), Output: run.output(batch), Actions: run.actions(),
+			Name: run.Name, Status: nonEmptyPointer(run.Status), Conclusion: nonEmptyPointer(run.Conclusion),
+			DetailsURL: nonEmptyPointer(run.DetailsURL), ExternalID: nonEmptyPointer(run.ExternalID), Output: run.batchOutput(batch), Actions: run.ghActions(),
 		}))
 	})
 	return err
@@ -137,20 +137,20 @@ func (c *Client) patchCheck(ctx context.Context, op operation, id int64, run Che
 
 func checkID(run *gh.CheckRun, _ *gh.Response, err error) (int64, error) {
 	if err == nil && run.GetID() <= 0 {
-		err = malformed("a check run without an id")
+		err = malformedError("a check run without an id")
 	}
 	return run.GetID(), err
 }
 
-func (r CheckRun) actions() (list []*gh.CheckRunAction) {
+func (r CheckRun) ghActions() (list []*gh.CheckRunAction) {
 	for _, a := range r.Actions {
 		list = append(list, &gh.CheckRunAction{Label: a.Label, Description: a.Description, Identifier: a.Identifier})
 	}
 	return list
 }
 
-// invalid returns an error for what GitHub would refuse, before anything is sent.
-func (r CheckRun) invalid() *Error {
+// validate returns an error for what GitHub would refuse, before anything is sent.
+func (r CheckRun) validate() *Error {
 	message := ""
 	switch {
 	case r.Name == "":
@@ -163,8 +163,8 @@ func (r CheckRun) invalid() *Error {
 	return &Error{Kind: Invalid, Message: message, unsent: true}
 }
 
-// batches splits the annotations. There is always a first batch, which may be empty.
-func (r CheckRun) batches() [][]Annotation {
+// annotationBatches splits the annotations. There is always a first batch, which may be empty.
+func (r CheckRun) annotationBatches() [][]Annotation {
 	rest := slices.DeleteFunc(slices.Clone(r.Annotations), func(a Annotation) bool { return a.Path == "" })
 	rest = rest[:min(len(rest), maxAnnotations)]
 	first := rest[:min(len(rest), maxBatch)]
@@ -175,7 +175,7 @@ func (r CheckRun) batches() [][]Annotation {
 	return batches
 }
 
-func (r CheckRun) output(batch []Annotation) *gh.CheckRunOutput {
+func (r CheckRun) batchOutput(batch []Annotation) *gh.CheckRunOutput {
 	if r.Title == "" && r.Summary == "" && r.Text == "" && len(batch) == 0 {
 		return nil
 	}
@@ -184,16 +184,16 @@ func (r CheckRun) output(batch []Annotation) *gh.CheckRunOutput {
 		title = r.Name // GitHub requires a title
 	}
 	out := &gh.CheckRunOutput{
-		Title: gh.String(cut(title, maxCheckTitle)), Summary: gh.String(cut(r.Summary, maxCheckText)),
-		Text: optional(cut(r.Text, maxCheckText)),
+		Title: gh.String(shortenText(title, maxCheckTitle)), Summary: gh.String(shortenText(r.Summary, maxCheckText)),
+		Text: nonEmptyPointer(shortenText(r.Text, maxCheckText)),
 	}
 	for _, a := range batch {
-		out.Annotations = append(out.Annotations, a.line())
+		out.Annotations = append(out.Annotations, a.ghAnnotation())
 	}
 	return out
 }
 
-func (a Annotation) line() *gh.CheckRunAnnotation {
+func (a Annotation) ghAnnotation() *gh.CheckRunAnnotation {
 	level := a.Level
 	if level != "warning" && level != "failure" {
 		level = "notice"
@@ -201,19 +201,19 @@ func (a Annotation) line() *gh.CheckRunAnnotation {
 	start := max(a.StartLine, 1)
 	return &gh.CheckRunAnnotation{
 		Path: &a.Path, StartLine: &start, EndLine: gh.Int(max(a.EndLine, start)), AnnotationLevel: &level,
-		Title: optional(cut(a.Title, maxCheckTitle)), Message: gh.String(cut(a.Message, maxAnnotation)),
+		Title: nonEmptyPointer(shortenText(a.Title, maxCheckTitle)), Message: gh.String(shortenText(a.Message, maxAnnotation)),
 	}
 }
 
-func optional(s string) *string {
+func nonEmptyPointer(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
 }
 
-// cut shortens s to at most max bytes, on a character boundary, and ends it with "…".
-func cut(s string, max int) string {
+// shortenText shortens s to at most max bytes, on a character boundary, and ends it with "…".
+func shortenText(s string, max int) string {
 	const sign = "…"
 	if len(s) <= max {
 		return s

@@ -46,7 +46,7 @@ type Options struct {
 // A Client reads and writes one repository. It is safe for concurrent use.
 type Client struct {
 	gh          *gh.Client
-	wire        *wire
+	wire        *apiTransport
 	fetch       *http.Client // for hosts other than the API: never sends the token
 	owner, name string
 
@@ -71,12 +71,12 @@ func New(o Options) (*Client, error) {
 	}
 	o = withDefaults(o)
 	c := &Client{
-		wire:  &wire{next: o.Transport, base: base, token: o.Token, cache: newCache(maxCache), now: o.Now},
+		wire:  &apiTransport{next: o.Transport, base: base, token: o.Token, cache: newCache(maxCache), now: o.Now},
 		fetch: &http.Client{Transport: o.Transport, CheckRedirect: keepTo(func(u *url.URL) error { return checkPlace(u, base) })},
 		owner: owner, name: name,
 		sleep: o.Sleep, now: o.Now, maxWait: o.MaxWait, timeout: o.Timeout,
 	}
-	c.gh = gh.NewClient(&http.Client{Transport: c.wire, CheckRedirect: keepTo(c.wire.own)})
+	c.gh = gh.NewClient(&http.Client{Transport: c.wire, CheckRedirect: keepTo(c.wire.requireOwnHost)})
 	c.gh.BaseURL, c.gh.UserAgent = base, o.UserAgent
 	return c, nil
 }

@@ -25,13 +25,13 @@ type Comment struct {
 func (c *Client) Comments(ctx context.Context, number int) ([]Comment, error) {
 	// For the comments of one issue, GitHub documents neither sort nor direction
 	// and ignores both: a request for the newest first would return the oldest.
-	path := c.path(fmt.Sprintf("issues/%d/comments", number))
+	path := c.repositoryPath(fmt.Sprintf("issues/%d/comments", number))
 	return listAll(ctx, c, listComments, path, commentOf, func(c Comment) int64 { return c.ID })
 }
 
 // Comment reads one comment of the repository.
 func (c *Client) Comment(ctx context.Context, id int64) (Comment, error) {
-	return call(ctx, c, readComment, func(ctx context.Context) (Comment, error) {
+	return requestWithRetry(ctx, c, readComment, func(ctx context.Context) (Comment, error) {
 		comment, _, err := c.gh.Issues.GetComment(ctx, c.owner, c.name, id)
 		return commentWithID(comment, id, err)
 	})
@@ -40,7 +40,7 @@ func (c *Client) Comment(ctx context.Context, id int64) (Comment, error) {
 // CreateComment adds a comment to the pull request's conversation. If the error's
 // Kind is Uncertain, the comment may exist: list the comments before trying again.
 func (c *Client) CreateComment(ctx context.Context, number int, body string) (Comment, error) {
-	return call(ctx, c, createComment, func(ctx context.Context) (Comment, error) {
+	return requestWithRetry(ctx, c, createComment, func(ctx context.Context) (Comment, error) {
 		comment, _, err := c.gh.Issues.CreateComment(ctx, c.owner, c.name, number, &gh.IssueComment{Body: &body})
 		if err != nil {
 			return Comment{}, err
@@ -51,7 +51,7 @@ func (c *Client) CreateComment(ctx context.Context, number int, body string) (Co
 
 // UpdateComment replaces a comment's body.
 func (c *Client) UpdateComment(ctx context.Context, id int64, body string) (Comment, error) {
-	return call(ctx, c, updateComment, func(ctx context.Context) (Comment, error) {
+	return requestWithRetry(ctx, c, updateComment, func(ctx context.Context) (Comment, error) {
 		comment, _, err := c.gh.Issues.EditComment(ctx, c.owner, c.name, id, &gh.IssueComment{Body: &body})
 		return commentWithID(comment, id, err)
 	})
@@ -61,7 +61,7 @@ func (c *Client) UpdateComment(ctx context.Context, id int64, body string) (Comm
 // Kind NotFound, unless an earlier try of the same call may have removed it.
 func (c *Client) DeleteComment(ctx context.Context, id int64) error {
 	tries := 0
-	_, err := call(ctx, c, deleteComment, func(ctx context.Context) (struct{}, error) {
+	_, err := requestWithRetry(ctx, c, deleteComment, func(ctx context.Context) (struct{}, error) {
 		tries++
 		_, err := c.gh.Issues.DeleteComment(ctx, c.owner, c.name, id)
 		if tries > 1 && KindOf(err) == NotFound {
@@ -72,10 +72,10 @@ func (c *Client) DeleteComment(ctx context.Context, id int64) error {
 	return err
 }
 
-// React adds one of GitHub's reactions to a comment: "+1", "-1", "laugh",
+// AddReaction adds one of GitHub's reactions to a comment: "+1", "-1", "laugh",
 // "confused", "heart", "hooray", "rocket" or "eyes". An existing reaction is kept.
-func (c *Client) React(ctx context.Context, comment int64, content string) error {
-	_, err := call(ctx, c, react, func(ctx context.Context) (struct{}, error) {
+func (c *Client) AddReaction(ctx context.Context, comment int64, content string) error {
+	_, err := requestWithRetry(ctx, c, react, func(ctx context.Context) (struct{}, error) {
 		_, _, err := c.gh.Reactions.CreateIssueCommentReaction(ctx, c.owner, c.name, comment, content)
 		return struct{}{}, err
 	})
@@ -87,14 +87,14 @@ func commentWithID(item *gh.IssueComment, id int64, err error) (Comment, error) 
 		return Comment{}, err
 	}
 	if item.GetID() != id {
-		return Comment{}, malformed("requested comment %d, got %d", id, item.GetID())
+		return Comment{}, malformedError("requested comment %d, got %d", id, item.GetID())
 	}
 	return commentOf(item)
 }
 
 func commentOf(item *gh.IssueComment) (Comment, error) {
 	if item.GetID() <= 0 {
-		return Comment{}, malformed("a comment without an id")
+		return Comment{}, malformedError("a comment without an id")
 	}
 	return Comment{
 		ID: item.GetID(), Author: authorOf(item.GetUser()), Body: item.GetBody(), URL: item.GetHTMLURL(),

@@ -71,7 +71,7 @@ func TestEveryOperation(t *testing.T) {
 
 func usePulls(t *testing.T, s *githubtest.Server, c *github.Client) {
 	ctx := context.Background()
-	s.Change(2, func(pr *githubtest.PR) {
+	s.ChangePullRequest(2, func(pr *githubtest.PR) {
 		for i := range 130 {
 			pr.Files = append(pr.Files, githubtest.File{Path: fmt.Sprintf("f%d", i), Status: "added"})
 		}
@@ -91,7 +91,7 @@ func usePulls(t *testing.T, s *githubtest.Server, c *github.Client) {
 	if err != nil || !complete || len(files) != 130 || files[129] != (github.File{Path: "f129", Status: "added"}) {
 		t.Errorf("got %d files, %v, %v", len(files), complete, err)
 	}
-	s.Change(2, func(pr *githubtest.PR) { pr.Head.Repository = "-" })
+	s.ChangePullRequest(2, func(pr *githubtest.PR) { pr.Head.Repository = "-" })
 	pull, err = c.PullRequest(ctx, 2)
 	if err != nil || pull.Head != (github.Ref{SHA: head, Ref: "changes"}) {
 		t.Errorf("without its fork: got %+v, %v", pull.Head, err)
@@ -100,7 +100,7 @@ func usePulls(t *testing.T, s *githubtest.Server, c *github.Client) {
 
 func useBranches(t *testing.T, s *githubtest.Server, c *github.Client) {
 	ctx := context.Background()
-	if tip, err := c.DefaultBranch(ctx); err != nil || tip != (github.Branch{Name: "master", SHA: githubtest.SHA("base")}) {
+	if tip, err := c.DefaultBranch(ctx); err != nil || tip != (github.Branch{Name: "master", SHA: githubtest.CommitID("base")}) {
 		t.Errorf("got %+v, %v", tip, err)
 	}
 	s.AddPR(githubtest.PR{Number: 9, Base: githubtest.Ref{Ref: "release/1 #%2F", SHA: head}})
@@ -114,7 +114,7 @@ func useBranches(t *testing.T, s *githubtest.Server, c *github.Client) {
 
 func useReviews(t *testing.T, s *githubtest.Server, c *github.Client) {
 	ctx := context.Background()
-	s.Change(2, func(pr *githubtest.PR) {
+	s.ChangePullRequest(2, func(pr *githubtest.PR) {
 		pr.Files = []githubtest.File{{Path: "a.go", Patch: "@@ -1,2 +1,3 @@ func\n a\n+b\n c\n@@ -9 +10 @@\n-x\n+@@ -1 +1 @@\n"}, {Path: "b.png"}}
 	})
 	made, err := c.CreateReview(ctx, 2, github.NewReview{Commit: head, Body: "two", Comments: []github.NewReviewComment{
@@ -170,7 +170,7 @@ func useComments(t *testing.T, s *githubtest.Server, c *github.Client) {
 		t.Errorf("got %d comments, %v", len(list), err)
 	}
 	for range 2 {
-		if err := c.React(ctx, made.ID, "eyes"); err != nil || len(s.Reactions(made.ID)) != 1 {
+		if err := c.AddReaction(ctx, made.ID, "eyes"); err != nil || len(s.Reactions(made.ID)) != 1 {
 			t.Errorf("got %v, %v", s.Reactions(made.ID), err)
 		}
 	}
@@ -185,7 +185,7 @@ func useComments(t *testing.T, s *githubtest.Server, c *github.Client) {
 func usePeople(t *testing.T, s *githubtest.Server, c *github.Client) {
 	ctx := context.Background()
 	for _, role := range []string{"admin", "maintain", "write", "triage", "read", "none"} {
-		s.Permit("octocat", role)
+		s.SetRole("octocat", role)
 		if got, err := c.Permission(ctx, "octocat"); err != nil || got != (github.Permission{Level: role, UserID: 583231}) {
 			t.Errorf("as %s got %v, %v", role, got, err)
 		}
@@ -219,11 +219,11 @@ func useRuns(t *testing.T, s *githubtest.Server, c *github.Client) {
 	if err != nil || len(artifacts) != 1 || artifacts[0].Name != "fumehood" || artifacts[0].Size != 10000 || artifacts[0].Digest == "" {
 		t.Errorf("got %+v, %v", artifacts, err)
 	}
-	data, err := c.Download(ctx, 8, 10000)
+	data, err := c.DownloadArtifact(ctx, 8, 10000)
 	if err != nil || !bytes.Equal(data, zip) {
 		t.Errorf("got %d bytes, %v", len(data), err)
 	}
-	if _, err := c.Download(ctx, 8, 9999); github.KindOf(err) != github.TooLarge {
+	if _, err := c.DownloadArtifact(ctx, 8, 9999); github.KindOf(err) != github.TooLarge {
 		t.Errorf("got %v", err)
 	}
 	now := time.Now()
@@ -281,7 +281,7 @@ func TestMissingRights(t *testing.T) {
 		{"Comment", "pull-requests: read", func(c *github.Client) error { _, err := c.Comment(ctx, id); return err }},
 		{"CreateComment", "pull-requests: write", func(c *github.Client) error { _, err := c.CreateComment(ctx, 2, "x"); return err }},
 		{"UpdateComment", "pull-requests: write", func(c *github.Client) error { _, err := c.UpdateComment(ctx, id, "x"); return err }},
-		{"React", "pull-requests: write", func(c *github.Client) error { return c.React(ctx, id, "eyes") }},
+		{"React", "pull-requests: write", func(c *github.Client) error { return c.AddReaction(ctx, id, "eyes") }},
 		{"ReviewComments", "pull-requests: read", func(c *github.Client) error { _, err := c.ReviewComments(ctx, 2); return err }},
 		{"CreateReview", "pull-requests: write", func(c *github.Client) error {
 			_, err := c.CreateReview(ctx, 2, github.NewReview{Commit: head, Body: "x"})
@@ -295,7 +295,7 @@ func TestMissingRights(t *testing.T) {
 			return err
 		}},
 		{"Artifacts", "actions: read", func(c *github.Client) error { _, err := c.Artifacts(ctx, 7); return err }},
-		{"Download", "actions: read", func(c *github.Client) error { _, err := c.Download(ctx, 8, 100); return err }},
+		{"Download", "actions: read", func(c *github.Client) error { _, err := c.DownloadArtifact(ctx, 8, 100); return err }},
 		{"CreateCheckRun", "checks: write", func(c *github.Client) error {
 			_, err := c.CreateCheckRun(ctx, github.CheckRun{Name: "x", HeadSHA: head})
 			return err
@@ -352,13 +352,13 @@ func TestMisbehaviour(t *testing.T) {
 		{"lists: a loop", githubtest.Fault{Op: list, Kind: githubtest.LinkLoop}, "", github.Malformed, 1},
 		{"lists: away", githubtest.Fault{Op: list, Kind: githubtest.LinkAway}, "", "", 1},
 	}
-	for _, test := range sample.Of(t, tests, 1, 6) {
+	for _, test := range sample.EveryNth(t, tests, 1, 6) {
 		t.Run(test.name, func(t *testing.T) {
 			s, c := fake(t, githubtest.Options{}, rights...)
 			for i := range 230 {
 				s.AddComment(2, "octocat", fmt.Sprint(i))
 			}
-			s.Inject(test.fault)
+			s.InjectFault(test.fault)
 			_, err := c.CreateComment(context.Background(), 2, "hello")
 			if github.KindOf(err) != test.created {
 				t.Errorf("created: %v, want %q", err, test.created)
@@ -386,7 +386,7 @@ func TestGitHubsWords(t *testing.T) {
 	if github.KindOf(err) != github.Invalid || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("got %v", err)
 	}
-	s.Change(2, func(pr *githubtest.PR) { pr.Locked = true })
+	s.ChangePullRequest(2, func(pr *githubtest.PR) { pr.Locked = true })
 	s.AddWorkflowToken("reader", "pull-requests:write")
 	if _, err := dial(t, s, "reader").CreateComment(ctx, 2, "x"); github.KindOf(err) != github.Locked {
 		t.Errorf("got %v", err)
@@ -410,7 +410,7 @@ func TestTokenStaysHome(t *testing.T) {
 	s, c := fake(t, githubtest.Options{}, rights...)
 	s.AddRun(githubtest.Run{ID: 7, Event: "pull_request", HeadSHA: head})
 	s.AddArtifact(githubtest.Artifact{ID: 8, Run: 7, Name: "fumehood", Data: []byte("PK")})
-	if _, err := c.Download(context.Background(), 8, 100); err != nil {
+	if _, err := c.DownloadArtifact(context.Background(), 8, 100); err != nil {
 		t.Fatal(err)
 	}
 	blobs := 0
@@ -477,7 +477,7 @@ func TestReadAccountAndBranch(t *testing.T) {
 		if tip != wantTip || account != wantAccount || err != nil || accountErr != nil {
 			t.Errorf("%s: got %+v, %+v, want %+v, %+v (%v, %v)", login, account, tip, wantAccount, wantTip, err, accountErr)
 		}
-		s.Inject(githubtest.Fault{Op: "graphql", Kind: githubtest.Answer, Status: 502, Count: -1})
+		s.InjectFault(githubtest.Fault{Op: "graphql", Kind: githubtest.Answer, Status: 502, Count: -1})
 		before := len(s.Requests())
 		if _, _, err := c.ReadAccountAndBranch(t.Context()); github.KindOf(err) != github.Unavailable || len(s.Requests()) != before+1 {
 			t.Errorf("%s: %v after %d requests, want one", login, err, len(s.Requests())-before)

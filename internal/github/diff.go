@@ -15,7 +15,7 @@ import (
 // before and after. It is untrusted. If it has more than 8 MiB, or GitHub does not generate it
 // because it has too many lines or files, the error is of Kind TooLarge.
 func (c *Client) Diff(ctx context.Context, number int) ([]byte, error) {
-	return call(ctx, c, readDiff, func(ctx context.Context) ([]byte, error) {
+	return requestWithRetry(ctx, c, readDiff, func(ctx context.Context) ([]byte, error) {
 		text, _, err := c.gh.PullRequests.GetRaw(ctx, c.owner, c.name, number, gh.RawOptions{Type: gh.Diff})
 		if e, ok := errors.AsType[*Error](err); ok && (e.long || e.Status == http.StatusNotAcceptable) {
 			return nil, &Error{Kind: TooLarge, Status: e.Status, Message: e.Message}

@@ -68,10 +68,10 @@ func KindOf(err error) Kind {
 // maxMessage is the maximum length of a server's text in an error.
 const maxMessage = 300
 
-func printable(s string) string { return text.Inline(s, maxMessage) }
+func makePrintable(s string) string { return text.Inline(s, maxMessage) }
 
-func malformed(format string, args ...any) *Error {
-	return &Error{Kind: Malformed, Message: printable(fmt.Sprintf(format, args...))}
+func malformedError(format string, args ...any) *Error {
+	return &Error{Kind: Malformed, Message: makePrintable(fmt.Sprintf(format, args...))}
 }
 
 var codes = map[Kind]string{
@@ -81,8 +81,8 @@ var codes = map[Kind]string{
 	Malformed: "github.malformed", TooLarge: "github.too-large", Canceled: "github.canceled",
 }
 
-// stop returns the error for the caller.
-func (e *Error) stop(op operation) error {
+// toStopError returns the error for the caller.
+func (e *Error) toStopError(op operation) error {
 	e.Op = op.name
 	return &proposal.StopError{
 		Code: codes[e.Kind], Message: "cannot " + op.name + " on GitHub", Hint: e.hint(op), Err: e,
@@ -94,9 +94,9 @@ func (e *Error) hint(op operation) string {
 	case Unauthorized:
 		return "check the token: it is wrong, revoked or expired; a workflow's own token expires when its job ends"
 	case Forbidden:
-		return op.grant()
+		return op.grantHint()
 	case NotFound:
-		return "check that it exists and that the token can read it: GitHub returns 404 in both cases; " + op.grant()
+		return "check that it exists and that the token can read it: GitHub returns 404 in both cases; " + op.grantHint()
 	case Locked:
 		return "unlock the pull request's conversation"
 	case RateLimited:

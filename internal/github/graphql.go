@@ -24,14 +24,14 @@ func (c *Client) graphQLPath() string {
 	return "graphql"
 }
 
-// query sends a document of the GraphQL API with its variables, and returns the data of the answer.
+// queryGraphQL sends a document of the GraphQL API with its variables, and returns the data of the answer.
 // document is constant: nothing is inserted into it.
-func query[T any](ctx context.Context, p *patience, document string, variables map[string]any) (T, error) {
+func queryGraphQL[T any](ctx context.Context, p *retryState, document string, variables map[string]any) (T, error) {
 	sent := struct {
 		Query     string         `json:"query"`
 		Variables map[string]any `json:"variables,omitempty"`
 	}{document, variables}
-	return attempt(ctx, p, func(ctx context.Context) (data T, err error) {
+	return retryRequest(ctx, p, func(ctx context.Context) (data T, err error) {
 		req, err := p.c.gh.NewRequest(http.MethodPost, p.c.graphQLPath(), sent)
 		if err != nil {
 			return data, err
@@ -43,7 +43,7 @@ func query[T any](ctx context.Context, p *patience, document string, variables m
 			return data, err
 		}
 		if answer.Data == nil {
-			return data, malformed("a GraphQL answer without data")
+			return data, malformedError("a GraphQL answer without data")
 		}
 		return *answer.Data, nil
 	})
@@ -71,13 +71,13 @@ func graphQLRefusal(resp *http.Response, body []byte) error {
 		} `json:"errors"`
 	}
 	if err := json.Unmarshal(body, &said); err != nil {
-		return malformed("%v", err)
+		return malformedError("%v", err)
 	}
 	if len(said.Errors) == 0 {
 		return nil
 	}
 	first := said.Errors[0]
-	e := &Error{Kind: graphQLKind(first.Type, strings.ToLower(first.Message)), Status: resp.StatusCode, Message: printable(first.Message)}
+	e := &Error{Kind: graphQLKind(first.Type, strings.ToLower(first.Message)), Status: resp.StatusCode, Message: makePrintable(first.Message)}
 	e.wait = serverWait(resp.Header, e.Kind)
 	return e
 }

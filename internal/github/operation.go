@@ -53,8 +53,8 @@ var (
 	whoAmI         = operation{"read the token's account", "", reads}
 )
 
-// grant returns a hint on how to give the token the right.
-func (o operation) grant() string {
+// grantHint returns a hint on how to give the token the right.
+func (o operation) grantHint() string {
 	if o.permissions == "" {
 		return "use the workflow's own token, which needs no permission for this"
 	}

@@ -22,14 +22,14 @@ const (
 	maxItems = 10_000
 )
 
-// path returns the path of a resource of the repository.
-func (c *Client) path(rest string) string {
+// repositoryPath returns the path of a resource of the repository.
+func (c *Client) repositoryPath(rest string) string {
 	return fmt.Sprintf("repos/%s/%s/%s", c.owner, c.name, rest)
 }
 
-// get reads a document for which go-github has no call, or whose fields it does not
+// getDocument reads a document for which go-github has no call, or whose fields it does not
 // all return.
-func (c *Client) get(ctx context.Context, path string, query url.Values, into any) (*gh.Response, error) {
+func (c *Client) getDocument(ctx context.Context, path string, query url.Values, into any) (*gh.Response, error) {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
@@ -40,13 +40,13 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, into an
 	return c.gh.Do(ctx, req, into)
 }
 
-// pages reads a list page by page and passes each page to take; an error of take ends it.
+// readPages reads a list page by page and passes each page to take; an error of take ends it.
 //
 // If a page exceeds the bound of a response, it is requested again in smaller
 // pages: a hundred comments of maximum length do not fit, and the author of such
 // comments must not be able to block reading the rest.
-func pages[P any](ctx context.Context, c *Client, op operation, path string, query url.Values, take func(P) error) error {
-	p := c.patience(op)
+func readPages[P any](ctx context.Context, c *Client, op operation, path string, query url.Values, take func(P) error) error {
+	p := c.newRetryState(op)
 	for n, size := 1, pageSize; n*size <= maxItems; n++ {
 		page, resp, err := onePage[P](ctx, p, path, query, n, size)
 		if e := asError(err); e != nil && e.long && size > 1 {
@@ -58,21 +58,21 @@ func pages[P any](ctx context.Context, c *Client, op operation, path string, que
 			return err
 		}
 		if err := take(page); err != nil {
-			return asError(err).stop(op)
+			return asError(err).toStopError(op)
 		}
 		if more, err := nextPage(resp, n); err != nil {
-			return err.stop(op)
+			return err.toStopError(op)
 		} else if !more {
 			return nil
 		}
 	}
-	return malformed("the list has more than %d items", maxItems).stop(op)
+	return malformedError("the list has more than %d items", maxItems).toStopError(op)
 }
 
 // listAll reads a list by ascending ID, each item once.
 func listAll[P, T any](ctx context.Context, c *Client, op operation, path string, of func(P) (T, error), id func(T) int64) ([]T, error) {
 	var all []T
-	err := pages(ctx, c, op, path, nil, func(page []P) error {
+	err := readPages(ctx, c, op, path, nil, func(page []P) error {
 		for _, item := range page {
 			read, err := of(item)
 			if err != nil {
@@ -86,10 +86,10 @@ func listAll[P, T any](ctx context.Context, c *Client, op operation, path string
 		return nil, err
 	}
 	slices.SortStableFunc(all, func(a, b T) int { return cmp.Compare(id(a), id(b)) })
-	return unique(all, id), nil
+	return dropRepeated(all, id), nil
 }
 
-func onePage[P any](ctx context.Context, p *patience, path string, query url.Values, n, size int) (P, *gh.Response, error) {
+func onePage[P any](ctx context.Context, p *retryState, path string, query url.Values, n, size int) (P, *gh.Response, error) {
 	query = maps.Clone(query)
 	if query == nil {
 		query = url.Values{}
@@ -97,10 +97,10 @@ func onePage[P any](ctx context.Context, p *patience, path string, query url.Val
 	query.Set("page", strconv.Itoa(n))
 	query.Set("per_page", strconv.Itoa(size))
 	var page P
-	resp, err := attempt(ctx, p, func(ctx context.Context) (*gh.Response, error) {
+	resp, err := retryRequest(ctx, p, func(ctx context.Context) (*gh.Response, error) {
 		var none P
 		page = none // drop data of an earlier try
-		return p.c.get(ctx, path, query, &page)
+		return p.c.getDocument(ctx, path, query, &page)
 	})
 	return page, resp, err
 }
@@ -113,14 +113,14 @@ func nextPage(resp *gh.Response, n int) (bool, *Error) {
 	case !strings.Contains(link, `rel="next"`):
 		return false, nil
 	case resp.NextPage != n+1:
-		return false, malformed("page %d is followed by %s", n, link)
+		return false, malformedError("page %d is followed by %s", n, link)
 	}
 	return true, nil
 }
 
-// unique drops items whose key occurred before: a list that changes while it is
+// dropRepeated drops items whose key occurred before: a list that changes while it is
 // read can return items twice.
-func unique[T any, K comparable](list []T, key func(T) K) []T {
+func dropRepeated[T any, K comparable](list []T, key func(T) K) []T {
 	seen := make(map[K]bool, len(list))
 	kept := list[:0]
 	for _, item := range list {

@@ -36,16 +36,16 @@ var roles = map[string][]string{
 // "none". A login can change hands: compare UserID with the acting user's.
 func (c *Client) Permission(ctx context.Context, login string) (Permission, error) {
 	if !loginName.MatchString(login) {
-		e := &Error{Kind: Invalid, Message: printable("invalid login " + login), unsent: true}
-		return Permission{}, e.stop(readPermission)
+		e := &Error{Kind: Invalid, Message: makePrintable("invalid login " + login), unsent: true}
+		return Permission{}, e.toStopError(readPermission)
 	}
-	return call(ctx, c, readPermission, func(ctx context.Context) (Permission, error) {
+	return requestWithRetry(ctx, c, readPermission, func(ctx context.Context) (Permission, error) {
 		// go-github's own call leaves out the role.
 		var answer struct {
 			gh.RepositoryPermissionLevel
 			Role string `json:"role_name"`
 		}
-		_, err := c.get(ctx, c.path("collaborators/"+login+"/permission"), nil, &answer)
+		_, err := c.getDocument(ctx, c.repositoryPath("collaborators/"+login+"/permission"), nil, &answer)
 		if KindOf(err) == NotFound {
 			return Permission{Level: "none"}, nil
 		}
@@ -59,10 +59,10 @@ func (c *Client) Permission(ctx context.Context, login string) (Permission, erro
 func permissionOf(level, role string, user *gh.User) (Permission, error) {
 	names, known := roles[level]
 	if !known {
-		return Permission{}, malformed("a permission %q", level)
+		return Permission{}, malformedError("a permission %q", level)
 	}
 	if user.GetID() <= 0 {
-		return Permission{}, malformed("a permission without a user")
+		return Permission{}, malformedError("a permission without a user")
 	}
 	if slices.Contains(names, role) {
 		level = role
@@ -75,19 +75,19 @@ func permissionOf(level, role string, user *gh.User) (Permission, error) {
 // If that does not answer, Author assumes the workflow's own token and returns
 // WorkflowLogin with Type "Bot" (the ID is known only on github.com).
 func (c *Client) Author(ctx context.Context) (Author, error) {
-	author, err := c.user(ctx)
+	author, err := c.readTokenUser(ctx)
 	if err != nil || author.ID != 0 {
 		return author, err
 	}
-	if viewer, err := c.viewer(ctx); err == nil {
+	if viewer, err := c.queryViewer(ctx); err == nil {
 		return viewer, nil
 	}
 	return Author{Login: WorkflowLogin, ID: c.workflowID(), Type: "Bot"}, ctx.Err()
 }
 
-// user is the token's account, or a zero Author for the token of an app.
-func (c *Client) user(ctx context.Context) (Author, error) {
-	return call(ctx, c, whoAmI, func(ctx context.Context) (Author, error) {
+// readTokenUser is the token's account, or a zero Author for the token of an app.
+func (c *Client) readTokenUser(ctx context.Context) (Author, error) {
+	return requestWithRetry(ctx, c, whoAmI, func(ctx context.Context) (Author, error) {
 		user, _, err := c.gh.Users.Get(ctx, "")
 		if e := asError(err); e != nil && e.Status == http.StatusForbidden && e.Kind == Forbidden {
 			return Author{}, nil
@@ -96,21 +96,21 @@ func (c *Client) user(ctx context.Context) (Author, error) {
 			return Author{}, err
 		}
 		if user.GetID() <= 0 || user.GetLogin() == "" {
-			return Author{}, malformed("a token without an account")
+			return Author{}, malformedError("a token without an account")
 		}
 		return authorOf(user), nil
 	})
 }
 
-// viewer asks the GraphQL API for the account of an app's token.
-func (c *Client) viewer(ctx context.Context) (Author, error) {
+// queryViewer asks the GraphQL API for the account of an app's token.
+func (c *Client) queryViewer(ctx context.Context) (Author, error) {
 	type answer struct {
 		Viewer user `json:"viewer"`
 	}
-	got, err := query[answer](ctx, c.patience(whoAmI), "{viewer{login databaseId}}", nil)
+	got, err := queryGraphQL[answer](ctx, c.newRetryState(whoAmI), "{viewer{login databaseId}}", nil)
 	v := got.Viewer
 	if err == nil && (v.ID <= 0 || !strings.HasSuffix(v.Login, "[bot]")) {
-		err = (&Error{Kind: Invalid, Message: "an app's token without a bot"}).stop(whoAmI)
+		err = (&Error{Kind: Invalid, Message: "an app's token without a bot"}).toStopError(whoAmI)
 	}
 	return Author{Login: v.Login, ID: v.ID, Type: "Bot"}, err
 }

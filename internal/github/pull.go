@@ -53,13 +53,13 @@ const maxFiles = 3000
 
 // PullRequest reads one pull request.
 func (c *Client) PullRequest(ctx context.Context, number int) (PullRequest, error) {
-	return call(ctx, c, readPull, func(ctx context.Context) (PullRequest, error) {
+	return requestWithRetry(ctx, c, readPull, func(ctx context.Context) (PullRequest, error) {
 		pull, _, err := c.gh.PullRequests.Get(ctx, c.owner, c.name, number)
 		if err != nil {
 			return PullRequest{}, err
 		}
 		if pull.GetNumber() != number {
-			return PullRequest{}, malformed("requested pull request %d, got %d", number, pull.GetNumber())
+			return PullRequest{}, malformedError("requested pull request %d, got %d", number, pull.GetNumber())
 		}
 		return pullOf(pull)
 	})
@@ -71,11 +71,11 @@ func (c *Client) PullRequest(ctx context.Context, number int) (PullRequest, erro
 func (c *Client) PullRequestsByHead(ctx context.Context, owner, branch string) ([]PullRequest, error) {
 	if owner == "" || branch == "" {
 		e := &Error{Kind: Invalid, Message: "a head requires an owner and a branch", unsent: true}
-		return nil, e.stop(findPulls)
+		return nil, e.toStopError(findPulls)
 	}
 	query := url.Values{"state": {"all"}, "head": {owner + ":" + branch}}
 	var pulls []PullRequest
-	err := pages(ctx, c, findPulls, c.path("pulls"), query, func(page []*gh.PullRequest) error {
+	err := readPages(ctx, c, findPulls, c.repositoryPath("pulls"), query, func(page []*gh.PullRequest) error {
 		for _, item := range page {
 			pull, err := pullOf(item)
 			if err != nil {
@@ -90,18 +90,18 @@ func (c *Client) PullRequestsByHead(ctx context.Context, owner, branch string) (
 	if err != nil {
 		return nil, err
 	}
-	return unique(pulls, func(p PullRequest) int { return p.Number }), nil
+	return dropRepeated(pulls, func(p PullRequest) int { return p.Number }), nil
 }
 
 // Files lists the files that the pull request changes, for its current head:
 // compare the head before and after. GitHub lists at most 3,000; complete is false
 // if there may be more.
 func (c *Client) Files(ctx context.Context, number int) (files []File, complete bool, err error) {
-	path := c.path(fmt.Sprintf("pulls/%d/files", number))
-	err = pages(ctx, c, listFiles, path, nil, func(page []*gh.CommitFile) error {
+	path := c.repositoryPath(fmt.Sprintf("pulls/%d/files", number))
+	err = readPages(ctx, c, listFiles, path, nil, func(page []*gh.CommitFile) error {
 		for _, f := range page {
 			if f.GetFilename() == "" {
-				return malformed("a file without a name")
+				return malformedError("a file without a name")
 			}
 			files = append(files, File{Path: f.GetFilename(), Previous: f.GetPreviousFilename(), Status: f.GetStatus(), Patch: f.GetPatch()})
 		}
@@ -118,13 +118,13 @@ func pullOf(p *gh.PullRequest) (PullRequest, error) {
 	}
 	switch {
 	case pull.Number <= 0:
-		return PullRequest{}, malformed("a pull request without a number")
+		return PullRequest{}, malformedError("a pull request without a number")
 	case pull.State != "open" && pull.State != "closed":
-		return PullRequest{}, malformed("a pull request that is %q", pull.State)
+		return PullRequest{}, malformedError("a pull request that is %q", pull.State)
 	case !fullSHA(pull.Head.SHA) || !fullSHA(pull.Base.SHA):
-		return PullRequest{}, malformed("a pull request without full commit ids")
+		return PullRequest{}, malformedError("a pull request without full commit ids")
 	case pull.Base.Repository == "" || pull.Base.RepositoryID == 0:
-		return PullRequest{}, malformed("a pull request without a repository")
+		return PullRequest{}, malformedError("a pull request without a repository")
 	}
 	return pull, nil
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/retry"
 )
 
-// refusal turns a response with a status of 400 or more into an *Error.
-func refusal(resp *http.Response, body []byte) *Error {
-	said := words(body)
-	e := &Error{Status: resp.StatusCode, Message: printable(said)}
+// parseErrorResponse turns a response with a status of 400 or more into an *Error.
+func parseErrorResponse(resp *http.Response, body []byte) *Error {
+	said := joinErrorMessages(body)
+	e := &Error{Status: resp.StatusCode, Message: makePrintable(said)}
 	lower := strings.ToLower(said)
 	switch status := resp.StatusCode; {
-	case limited(resp, lower):
+	case isRateLimited(resp, lower):
 		e.Kind = RateLimited
 	case status == http.StatusUnauthorized:
 		e.Kind = Unauthorized
@@ -42,8 +42,8 @@ func refusal(resp *http.Response, body []byte) *Error {
 	return e
 }
 
-// words joins the messages of an error's body.
-func words(body []byte) string {
+// joinErrorMessages joins the messages of an error's body.
+func joinErrorMessages(body []byte) string {
 	var said struct {
 		Message string            `json:"message"`
 		Errors  []json.RawMessage `json:"errors"`
@@ -53,13 +53,13 @@ func words(body []byte) string {
 	}
 	parts := []string{said.Message}
 	for _, raw := range said.Errors[:min(len(said.Errors), 5)] {
-		parts = append(parts, detail(raw))
+		parts = append(parts, parseErrorDetail(raw))
 	}
 	return strings.TrimSuffix(strings.Join(parts, "; "), "; ")
 }
 
-// detail reads one element of "errors", which is a string or an object.
-func detail(raw json.RawMessage) string {
+// parseErrorDetail reads one element of "errors", which is a string or an object.
+func parseErrorDetail(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s
@@ -74,10 +74,10 @@ func detail(raw json.RawMessage) string {
 	return strings.TrimSpace(object.Resource + " " + object.Field + " " + object.Code)
 }
 
-// limited distinguishes a rate limit, primary or secondary, from a missing right.
+// isRateLimited distinguishes a rate limit, primary or secondary, from a missing right.
 // GitHub answers each of them with 403, sometimes 429, and with 422 if comments are
 // created too fast.
-func limited(resp *http.Response, lower string) bool {
+func isRateLimited(resp *http.Response, lower string) bool {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
 		return true
@@ -101,7 +101,7 @@ func serverWait(h http.Header, kind Kind) time.Duration {
 		now = time.Now()
 	}
 	if v := h.Get("Retry-After"); v != "" {
-		wait, _ := retry.After(v, now)
+		wait, _ := retry.ParseRetryAfter(v, now)
 		return wait
 	}
 	if kind != RateLimited || h.Get("X-RateLimit-Remaining") != "0" {
@@ -114,8 +114,8 @@ func serverWait(h http.Header, kind Kind) time.Duration {
 	return max(time.Unix(reset, 0).Sub(now)+time.Second, time.Second)
 }
 
-// broken describes a request without a complete response.
-func broken(err error) *Error {
+// incompleteResponse describes a request without a complete response.
+func incompleteResponse(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
@@ -123,11 +123,11 @@ func broken(err error) *Error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
-	return &Error{Kind: Unavailable, Message: printable(err.Error()), Err: err, unsent: unsent(err)}
+	return &Error{Kind: Unavailable, Message: makePrintable(err.Error()), Err: err, unsent: isUnsent(err)}
 }
 
-// unsent reports whether err certainly occurred before anything was sent.
-func unsent(err error) bool {
+// isUnsent reports whether err certainly occurred before anything was sent.
+func isUnsent(err error) bool {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return true
 	}
@@ -147,10 +147,10 @@ func asError(err error) *Error {
 		return e
 	}
 	if _, ok := errors.AsType[*url.Error](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return broken(err)
+		return incompleteResponse(err)
 	}
 	// The response is complete and is JSON, so its shape is wrong.
-	e := malformed("%v", err)
+	e := malformedError("%v", err)
 	e.Err = err
 	return e
 }

@@ -23,8 +23,8 @@ const (
 	limitBackoff = time.Minute
 )
 
-// A patience is what is left to one call of a Client of waiting and trying.
-type patience struct {
+// A retryState is what is left to one call of a Client of waiting and trying.
+type retryState struct {
 	c      *Client
 	op     operation
 	start  time.Time
@@ -32,40 +32,40 @@ type patience struct {
 	tries  int // of the present request
 }
 
-func (c *Client) patience(op operation) *patience {
-	return &patience{c: c, op: op, start: c.now()}
+func (c *Client) newRetryState(op operation) *retryState {
+	return &retryState{c: c, op: op, start: c.now()}
 }
 
-// call makes one request by f, again where that helps and does no harm.
-func call[T any](ctx context.Context, c *Client, op operation, f func(context.Context) (T, error)) (T, error) {
-	return attempt(ctx, c.patience(op), f)
+// requestWithRetry makes one request by f, again where that helps and does no harm.
+func requestWithRetry[T any](ctx context.Context, c *Client, op operation, f func(context.Context) (T, error)) (T, error) {
+	return retryRequest(ctx, c.newRetryState(op), f)
 }
 
-func attempt[T any](ctx context.Context, p *patience, f func(context.Context) (T, error)) (T, error) {
+func retryRequest[T any](ctx context.Context, p *retryState, f func(context.Context) (T, error)) (T, error) {
 	for p.tries = 1; ; p.tries++ {
-		value, e := try(ctx, p, f)
+		value, e := tryRequest(ctx, p, f)
 		if e == nil {
 			return value, nil
 		}
-		wait, again := p.next(ctx, e)
+		wait, again := p.nextWait(ctx, e)
 		if !again {
-			if p.op.effect != reads && e.open() {
+			if p.op.effect != reads && e.mayHaveSucceeded() {
 				e.Kind = Uncertain
 			}
-			return value, e.stop(p.op)
+			return value, e.toStopError(p.op)
 		}
 		if err := p.c.sleep(ctx, wait); err != nil {
-			return value, canceled(err).stop(p.op)
+			return value, canceledError(err).toStopError(p.op)
 		}
 		p.waited += wait
 	}
 }
 
-// try makes one request within its time.
-func try[T any](ctx context.Context, p *patience, f func(context.Context) (T, error)) (T, *Error) {
+// tryRequest makes one request within its time.
+func tryRequest[T any](ctx context.Context, p *retryState, f func(context.Context) (T, error)) (T, *Error) {
 	var none T
 	if err := ctx.Err(); err != nil {
-		return none, canceled(err)
+		return none, canceledError(err)
 	}
 	limit := p.c.timeout
 	if p.op == download {
@@ -81,26 +81,26 @@ func try[T any](ctx context.Context, p *patience, f func(context.Context) (T, er
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		e = &Error{Kind: Unavailable, Status: e.Status, Message: fmt.Sprintf("no complete response within %v", limit), Err: err}
 		if ctx.Err() != nil {
-			e = canceled(ctx.Err())
+			e = canceledError(ctx.Err())
 			e.unsent = false
 		}
 	}
 	return none, e
 }
 
-// canceled is the error of a call whose caller has gone before a request was made.
-func canceled(err error) *Error {
-	return &Error{Kind: Canceled, Message: printable(err.Error()), Err: err, unsent: true}
+// canceledError is the error of a call whose caller has gone before a request was made.
+func canceledError(err error) *Error {
+	return &Error{Kind: Canceled, Message: makePrintable(err.Error()), Err: err, unsent: true}
 }
 
-// open reports whether the request that met e may have done its work all the same.
-func (e *Error) open() bool {
+// mayHaveSucceeded reports whether the request that met e may have done its work all the same.
+func (e *Error) mayHaveSucceeded() bool {
 	return !e.unsent && (e.Kind == Unavailable || e.Kind == Malformed || e.Kind == Canceled)
 }
 
-// next says whether to try again after e, and when.
-func (p *patience) next(ctx context.Context, e *Error) (wait time.Duration, again bool) {
-	if e.long || p.op.effect == adds && e.open() {
+// nextWait says whether to try again after e, and when.
+func (p *retryState) nextWait(ctx context.Context, e *Error) (wait time.Duration, again bool) {
+	if e.long || p.op.effect == adds && e.mayHaveSucceeded() {
 		return 0, false
 	}
 	tries := 0
@@ -124,5 +124,5 @@ func (p *patience) next(ctx context.Context, e *Error) (wait time.Duration, agai
 	if p.tries >= tries || max(now.Sub(p.start), p.waited)+wait > p.c.maxWait {
 		return 0, false
 	}
-	return wait, retry.Fits(ctx, now, wait)
+	return wait, retry.FitsDeadline(ctx, now, wait)
 }

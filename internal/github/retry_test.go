@@ -24,7 +24,7 @@ var (
 	makeIt ask = func(ctx context.Context, c *Client) error { _, err := c.CreateComment(ctx, 2, "x"); return err }
 	setIt  ask = func(ctx context.Context, c *Client) error { _, err := c.UpdateComment(ctx, 7, "x"); return err }
 	dropIt ask = func(ctx context.Context, c *Client) error { return c.DeleteComment(ctx, 7) }
-	likeIt ask = func(ctx context.Context, c *Client) error { return c.React(ctx, 7, "eyes") }
+	likeIt ask = func(ctx context.Context, c *Client) error { return c.AddReaction(ctx, 7, "eyes") }
 )
 
 func TestRetries(t *testing.T) {

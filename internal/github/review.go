@@ -73,8 +73,8 @@ func (c *Client) CreateReview(ctx context.Context, number int, r NewReview) (Rev
 		Event    string             `json:"event"`
 		Comments []NewReviewComment `json:"comments,omitempty"`
 	}{r.Commit, r.Body, reviewEvent, comments}
-	return call(ctx, c, createReview, func(ctx context.Context) (Review, error) {
-		req, err := c.gh.NewRequest(http.MethodPost, c.path(fmt.Sprintf("pulls/%d/reviews", number)), sent)
+	return requestWithRetry(ctx, c, createReview, func(ctx context.Context) (Review, error) {
+		req, err := c.gh.NewRequest(http.MethodPost, c.repositoryPath(fmt.Sprintf("pulls/%d/reviews", number)), sent)
 		if err != nil {
 			return Review{}, err
 		}
@@ -89,12 +89,12 @@ func (c *Client) CreateReview(ctx context.Context, number int, r NewReview) (Rev
 // ReviewComments lists the comments of all submitted reviews of a pull request by ascending ID,
 // each once.
 func (c *Client) ReviewComments(ctx context.Context, number int) ([]ReviewComment, error) {
-	return listAll(ctx, c, listReviewComments, c.path(fmt.Sprintf("pulls/%d/comments", number)), reviewCommentOf, func(c ReviewComment) int64 { return c.ID })
+	return listAll(ctx, c, listReviewComments, c.repositoryPath(fmt.Sprintf("pulls/%d/comments", number)), reviewCommentOf, func(c ReviewComment) int64 { return c.ID })
 }
 
 // UpdateReviewComment replaces the body of a comment of a review.
 func (c *Client) UpdateReviewComment(ctx context.Context, id int64, body string) error {
-	_, err := call(ctx, c, updateReviewComment, func(ctx context.Context) (struct{}, error) {
+	_, err := requestWithRetry(ctx, c, updateReviewComment, func(ctx context.Context) (struct{}, error) {
 		_, _, err := c.gh.PullRequests.EditComment(ctx, c.owner, c.name, id, &gh.PullRequestComment{Body: &body})
 		return struct{}{}, err
 	})
@@ -105,7 +105,7 @@ func (c *Client) UpdateReviewComment(ctx context.Context, id int64, body string)
 // of Kind NotFound, unless an earlier try of the same call may have removed it.
 func (c *Client) DeleteReviewComment(ctx context.Context, id int64) error {
 	tries := 0
-	_, err := call(ctx, c, deleteReviewComment, func(ctx context.Context) (struct{}, error) {
+	_, err := requestWithRetry(ctx, c, deleteReviewComment, func(ctx context.Context) (struct{}, error) {
 		tries++
 		_, err := c.gh.PullRequests.DeleteComment(ctx, c.owner, c.name, id)
 		if tries > 1 && KindOf(err) == NotFound {
@@ -118,14 +118,14 @@ func (c *Client) DeleteReviewComment(ctx context.Context, id int64) error {
 
 func reviewOf(r *gh.PullRequestReview) (Review, error) {
 	if r.GetID() <= 0 {
-		return Review{}, malformed("a review without an id")
+		return Review{}, malformedError("a review without an id")
 	}
 	return Review{ID: r.GetID(), Author: authorOf(r.GetUser()), Body: r.GetBody(), State: r.GetState(), Commit: r.GetCommitID()}, nil
 }
 
 func reviewCommentOf(item *gh.PullRequestComment) (ReviewComment, error) {
 	if item.GetID() <= 0 {
-		return ReviewComment{}, malformed("a comment of a review without an id")
+		return ReviewComment{}, malformedError("a comment of a review without an id")
 	}
 	return ReviewComment{ID: item.GetID(), Review: item.GetPullRequestReviewID(), Author: authorOf(item.GetUser()), Body: item.GetBody(),
 		URL: item.GetHTMLURL(), Path: item.GetPath(), Side: item.GetSide(), Line: item.GetLine()}, nil
@@ -139,7 +139,7 @@ type Hunk struct{ Old, OldLines, New, NewLines int }
 // hunks of files whose diff GitHub does not show, and only the first 3,000 files.
 func (c *Client) Hunks(ctx context.Context, number int) (map[string][]Hunk, error) {
 	hunks := map[string][]Hunk{}
-	err := pages(ctx, c, listFiles, c.path(fmt.Sprintf("pulls/%d/files", number)), nil, func(page []*gh.CommitFile) error {
+	err := readPages(ctx, c, listFiles, c.repositoryPath(fmt.Sprintf("pulls/%d/files", number)), nil, func(page []*gh.CommitFile) error {
 		for _, f := range page {
 			if list := hunksOf(f.GetPatch()); len(list) > 0 {
 				hunks[f.GetFilename()] = list

@@ -42,13 +42,13 @@ type run struct {
 
 // WorkflowRun reads one run.
 func (c *Client) WorkflowRun(ctx context.Context, id int64) (WorkflowRun, error) {
-	return call(ctx, c, readRun, func(ctx context.Context) (WorkflowRun, error) {
+	return requestWithRetry(ctx, c, readRun, func(ctx context.Context) (WorkflowRun, error) {
 		var answer run
-		if _, err := c.get(ctx, c.path(fmt.Sprintf("actions/runs/%d", id)), nil, &answer); err != nil {
+		if _, err := c.getDocument(ctx, c.repositoryPath(fmt.Sprintf("actions/runs/%d", id)), nil, &answer); err != nil {
 			return WorkflowRun{}, err
 		}
 		if answer.GetID() != id {
-			return WorkflowRun{}, malformed("requested run %d, got %d", id, answer.GetID())
+			return WorkflowRun{}, malformedError("requested run %d, got %d", id, answer.GetID())
 		}
 		return runOf(&answer)
 	})
@@ -89,7 +89,7 @@ func (c *Client) CountWorkflowRuns(ctx context.Context, events []string, path st
 // countRuns passes each run that was not skipped to add, once.
 func (c *Client) countRuns(ctx context.Context, list string, query url.Values, since time.Time, add func(WorkflowRun)) error {
 	seen := map[int64]bool{}
-	created := ">=" + stamp(since)
+	created := ">=" + formatTime(since)
 	for range maxSearches {
 		runs, err := c.searchRuns(ctx, list, query, created)
 		if err != nil {
@@ -104,9 +104,9 @@ func (c *Client) countRuns(ctx context.Context, list string, query url.Values, s
 		if len(runs) < maxFound {
 			return nil
 		}
-		created = stamp(since) + ".." + stamp(runs[len(runs)-1].Created)
+		created = formatTime(since) + ".." + formatTime(runs[len(runs)-1].Created)
 	}
-	return malformed("more than %d runs", maxSearches*maxFound).stop(countRuns)
+	return malformedError("more than %d runs", maxSearches*maxFound).toStopError(countRuns)
 }
 
 // A search returns only the newest 1,000 matches. An attacker can cause thousands
@@ -117,14 +117,14 @@ const (
 	maxSearches = 10
 )
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // searchRuns lists the newest runs of a list within the range created.
 func (c *Client) searchRuns(ctx context.Context, list string, query url.Values, created string) ([]WorkflowRun, error) {
 	var runs []WorkflowRun
 	search := url.Values{"created": {created}}
 	maps.Copy(search, query)
-	err := pages(ctx, c, countRuns, c.path(list), search, func(page struct {
+	err := readPages(ctx, c, countRuns, c.repositoryPath(list), search, func(page struct {
 		Runs []*run `json:"workflow_runs"`
 	}) error {
 		for _, item := range page.Runs {
@@ -141,7 +141,7 @@ func (c *Client) searchRuns(ctx context.Context, list string, query url.Values, 
 
 func runOf(r *run) (WorkflowRun, error) {
 	if r == nil || r.GetID() <= 0 || !fullSHA(r.GetHeadSHA()) {
-		return WorkflowRun{}, malformed("a workflow run without an id or a full commit id")
+		return WorkflowRun{}, malformedError("a workflow run without an id or a full commit id")
 	}
 	return WorkflowRun{
 		ID: r.GetID(), Number: r.GetRunNumber(), Attempt: r.GetRunAttempt(), Event: r.GetEvent(),

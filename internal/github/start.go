@@ -22,9 +22,9 @@ func (c *Client) ReadAccountAndBranch(ctx context.Context) (Author, Branch, erro
 			} `json:"defaultBranchRef"`
 		} `json:"repository"`
 	}
-	p := c.patience(readRepository)
+	p := c.newRetryState(readRepository)
 	p.waited = c.maxWait // no further try
-	got, err := query[answer](ctx, p, startDocument, map[string]any{"owner": c.owner, "name": c.name})
+	got, err := queryGraphQL[answer](ctx, p, startDocument, map[string]any{"owner": c.owner, "name": c.name})
 	if err != nil {
 		return Author{}, Branch{}, err
 	}
@@ -34,7 +34,7 @@ func (c *Client) ReadAccountAndBranch(ctx context.Context) (Author, Branch, erro
 	}
 	tip := Branch{got.Repository.Default.Name, got.Repository.Default.Target.SHA}
 	if author.ID <= 0 || author.Login == "" || tip.Name == "" || !fullSHA(tip.SHA) {
-		return Author{}, Branch{}, malformed("no account or no default branch").stop(readRepository)
+		return Author{}, Branch{}, malformedError("no account or no default branch").toStopError(readRepository)
 	}
 	return author, tip, nil
 }

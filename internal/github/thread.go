@@ -57,28 +57,28 @@ type threadNode struct {
 // API does not have them; see ResolveThread about servers and tokens.
 func (c *Client) ReviewThreads(ctx context.Context, number int) ([]ReviewThread, error) {
 	var all []ReviewThread
-	p, variables := c.patience(listThreads), map[string]any{"owner": c.owner, "name": c.name, "number": number}
+	p, variables := c.newRetryState(listThreads), map[string]any{"owner": c.owner, "name": c.name, "number": number}
 	for len(all) < maxItems {
-		got, err := query[threadPage](ctx, p, threadsQuery, variables)
+		got, err := queryGraphQL[threadPage](ctx, p, threadsQuery, variables)
 		if err != nil {
 			return nil, err
 		}
 		page := got.Repository.PullRequest.ReviewThreads
 		if page == nil {
-			return nil, malformed("a pull request without a list of threads").stop(listThreads)
+			return nil, malformedError("a pull request without a list of threads").toStopError(listThreads)
 		}
 		for _, n := range page.Nodes {
 			all = append(all, threadOf(n))
 		}
 		if !page.PageInfo.HasNextPage {
-			return unique(all, func(t ReviewThread) string { return t.ID }), nil
+			return dropRepeated(all, func(t ReviewThread) string { return t.ID }), nil
 		}
 		if len(page.Nodes) == 0 {
-			return nil, malformed("an empty page of threads is followed by another").stop(listThreads)
+			return nil, malformedError("an empty page of threads is followed by another").toStopError(listThreads)
 		}
 		variables["after"] = page.PageInfo.EndCursor
 	}
-	return nil, malformed("the list has more than %d items", maxItems).stop(listThreads)
+	return nil, malformedError("the list has more than %d items", maxItems).toStopError(listThreads)
 }
 
 // threadOf reads a thread. One whose comments were deleted meanwhile has none.
@@ -109,9 +109,9 @@ func (c *Client) ResolveThread(ctx context.Context, id string, resolved bool) er
 	if resolved {
 		document = resolveMutation
 	}
-	got, err := query[answer](ctx, c.patience(resolveThread), document, map[string]any{"id": id})
+	got, err := queryGraphQL[answer](ctx, c.newRetryState(resolveThread), document, map[string]any{"id": id})
 	if now := got.Result.Thread.IsResolved; err == nil && (now == nil || *now != resolved) {
-		err = malformed("the thread has not changed").stop(resolveThread)
+		err = malformedError("the thread has not changed").toStopError(resolveThread)
 	}
 	return err
 }

@@ -21,10 +21,10 @@ const (
 	maxRedirects = 5
 )
 
-// A wire is the transport under go-github. It sends the token only to the API's own
+// An apiTransport is the transport under go-github. It sends the token only to the API's own
 // host, reads responses whole and within bounds, serves unchanged responses from
 // its cache, and turns every unsuccessful response into an *Error.
-type wire struct {
+type apiTransport struct {
 	next  http.RoundTripper
 	base  *url.URL
 	token string
@@ -38,8 +38,8 @@ type wire struct {
 
 // RoundTrip returns a successful response whose whole body is in memory, a
 // redirect, or an *Error.
-func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := w.own(req.URL); err != nil {
+func (w *apiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := w.requireOwnHost(req.URL); err != nil {
 		return nil, err
 	}
 	sent := req.Clone(req.Context())
@@ -53,18 +53,18 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := w.next.RoundTrip(sent)
 	if err != nil {
-		return nil, broken(err)
+		return nil, incompleteResponse(err)
 	}
 	defer resp.Body.Close()
-	w.note(resp.Header)
+	w.noteHeaders(resp.Header)
 	if cached && resp.StatusCode == http.StatusNotModified {
-		return old.answer(req), nil
+		return old.cachedResponse(req), nil
 	}
 	body, err := readAtMost(resp.Body, maxBody)
 	if err != nil {
-		return nil, unread(resp.StatusCode, err)
+		return nil, unreadResponse(resp.StatusCode, err)
 	}
-	if err := check(req, resp, body); err != nil {
+	if err := checkResponse(req, resp, body); err != nil {
 		return nil, err
 	}
 	if isGraphQL(req) && resp.StatusCode == http.StatusOK {
@@ -75,15 +75,15 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodGet && resp.StatusCode == http.StatusOK {
 		w.cache.put(key, entry{resp.Header.Get("ETag"), resp.Header.Clone(), body})
 	}
-	return answer(req, resp, body), nil
+	return stripRateLimit(req, resp, body), nil
 }
 
-// own refuses every URL outside the API's own scheme and host.
-func (w *wire) own(u *url.URL) error {
+// requireOwnHost refuses every URL outside the API's own scheme and host.
+func (w *apiTransport) requireOwnHost(u *url.URL) error {
 	if u.Scheme == w.base.Scheme && strings.EqualFold(u.Host, w.base.Host) && u.User == nil {
 		return nil
 	}
-	return &Error{Kind: Moved, Message: printable("to " + u.Scheme + "://" + u.Host), unsent: true}
+	return &Error{Kind: Moved, Message: makePrintable("to " + u.Scheme + "://" + u.Host), unsent: true}
 }
 
 // keepTo returns a redirect policy: few redirects, of the same method, and only to
@@ -94,17 +94,17 @@ func keepTo(allow func(*url.URL) error) func(*http.Request, []*http.Request) err
 			return &Error{Kind: Moved, Message: "too many redirects"}
 		}
 		if req.Method != via[0].Method {
-			return &Error{Kind: Moved, Message: printable("to " + req.URL.Path)}
+			return &Error{Kind: Moved, Message: makePrintable("to " + req.URL.Path)}
 		}
 		return allow(req.URL)
 	}
 }
 
-func (w *wire) note(h http.Header) {
+func (w *apiTransport) noteHeaders(h http.Header) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if scopes := h.Get("X-OAuth-Scopes"); scopes != "" {
-		w.scopes = printable(scopes)
+		w.scopes = makePrintable(scopes)
 	}
 	if date, err := http.ParseTime(h.Get("Date")); err == nil && w.clock == nil {
 		ahead := date.Sub(w.now())
@@ -112,7 +112,7 @@ func (w *wire) note(h http.Header) {
 	}
 }
 
-func (w *wire) clockOffset() time.Duration {
+func (w *apiTransport) clockOffset() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.clock == nil {
@@ -121,15 +121,15 @@ func (w *wire) clockOffset() time.Duration {
 	return *w.clock
 }
 
-func (w *wire) lastScopes() string {
+func (w *apiTransport) lastScopes() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.scopes
 }
 
-// answer returns resp as go-github will see it, without the rate limit's headers:
+// stripRateLimit returns resp as go-github will see it, without the rate limit's headers:
 // because of them, go-github would refuse requests by itself.
-func answer(req *http.Request, resp *http.Response, body []byte) *http.Response {
+func stripRateLimit(req *http.Request, resp *http.Response, body []byte) *http.Response {
 	seen := *resp
 	seen.Header = resp.Header.Clone()
 	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After"} {
@@ -140,27 +140,27 @@ func answer(req *http.Request, resp *http.Response, body []byte) *http.Response 
 	return &seen
 }
 
-// check returns what is wrong with a response to req.
-func check(req *http.Request, resp *http.Response, body []byte) error {
+// checkResponse returns what is wrong with a response to req.
+func checkResponse(req *http.Request, resp *http.Response, body []byte) error {
 	switch status := resp.StatusCode; {
-	case success(req.Method, status) && wantsDiff(req):
+	case isSuccess(req.Method, status) && wantsDiff(req):
 		return checkDiff(resp)
-	case success(req.Method, status):
+	case isSuccess(req.Method, status):
 		if status != http.StatusNoContent && (!json.Valid(body) || bytes.Equal(bytes.TrimSpace(body), []byte("null"))) {
 			return &Error{Kind: Malformed, Status: status, Message: "not a JSON document"}
 		}
 		return nil
 	case status >= 400:
-		return refusal(resp, body)
+		return parseErrorResponse(resp, body)
 	case status >= 300 && status != http.StatusNotModified && resp.Header.Get("Location") != "":
 		return nil // left to the redirect policy
 	}
 	return &Error{Kind: Malformed, Status: resp.StatusCode, Message: "unexpected status"}
 }
 
-// success reports whether status is a success. go-github accepts any 2xx, and
+// isSuccess reports whether status is a success. go-github accepts any 2xx, and
 // treats a response without a body as an empty list.
-func success(method string, status int) bool {
+func isSuccess(method string, status int) bool {
 	switch method {
 	case http.MethodGet:
 		return status == http.StatusOK
@@ -170,11 +170,11 @@ func success(method string, status int) bool {
 	return status == http.StatusOK || status == http.StatusCreated
 }
 
-func unread(status int, err error) *Error {
+func unreadResponse(status int, err error) *Error {
 	if errors.Is(err, errTooLarge) {
 		return &Error{Kind: Malformed, Status: status, Message: "the response is larger than 8 MiB", long: true}
 	}
-	e := broken(err)
+	e := incompleteResponse(err)
 	e.Status = status
 	return e
 }

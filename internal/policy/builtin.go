@@ -50,14 +50,14 @@ type builtinPoint struct {
 
 // builtinKey identifies what the compiled rules depend on: the files, and who compiled them.
 func builtinKey(s Layer) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", builtinFormat, version.Version, digest([]Layer{s}, false)))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", builtinFormat, version.Version, digestLayers([]Layer{s}, false)))
 	return hex.EncodeToString(sum[:])
 }
 
 // restoreLayer is the compiled layer s, or nil if text is not of s. Its points are
 // restored at their first use.
 func restoreLayer(s Layer, text string) (l *layer, err error) {
-	defer module.Guard(s.Name, &err)
+	defer module.RecoverPanic(s.Name, &err)
 	head, rules, _ := strings.Cut(text, "\n")
 	if !strings.HasPrefix(head, fmt.Sprintf(`{"of":%q,`, builtinKey(s))) {
 		return nil, nil
@@ -66,7 +66,7 @@ func restoreLayer(s Layer, text string) (l *layer, err error) {
 	if err := json.Unmarshal([]byte(head), &b); err != nil {
 		return nil, module.Stop(module.CodeCompile, "cannot read the compiled policy", "report this as a defect", err)
 	}
-	l = &layer{name: s.Name, role: s.Role, shipped: s.shipped, now: s.time(), counts: b.Counts, programs: b.Programs,
+	l = &layer{name: s.Name, role: s.Role, shipped: s.shipped, now: s.readTime(), counts: b.Counts, programs: b.Programs,
 		points: map[string]*point{}, labels: map[string]label{}, files: s.Files}
 	for rule, one := range b.Labels {
 		l.labels[rule] = label{retry: one.Retry, severity: one.Severity, category: one.Category}
@@ -88,11 +88,11 @@ func restoreLayer(s Layer, text string) (l *layer, err error) {
 }
 
 func (l *layer) restorePoint(p builtinPoint, rules string) (c compiled, err error) {
-	defer module.Guard(l.name, &err)
-	compiler, err := module.Restore(p.Name, rules)
+	defer module.RecoverPanic(l.name, &err)
+	compiler, err := module.RestoreRules(p.Name, rules)
 	if err != nil {
 		return c, compileStop(l.name, err)
 	}
-	query, err := l.prepare(context.Background(), p.Name, p.Query, compiler)
+	query, err := l.prepareQuery(context.Background(), p.Name, p.Query, compiler)
 	return compiled{query, p.Beyond}, err
 }

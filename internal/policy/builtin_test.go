@@ -31,8 +31,8 @@ func recordLayer(t testing.TB, s Layer) []byte {
 			t.Fatalf("%s: a rule expires: its date is not in the compiled form", file)
 		}
 	}
-	l := &layer{name: s.Name, role: s.Role, shipped: s.shipped, now: s.time()}
-	if err := l.read(s, modules); err != nil {
+	l := &layer{name: s.Name, role: s.Role, shipped: s.shipped, now: s.readTime()}
+	if err := l.readSource(s, modules); err != nil {
 		t.Fatal(err)
 	}
 	b := builtinLayer{Of: builtinKey(s), Counts: l.counts, Labels: map[string]builtinLabel{}}
@@ -42,20 +42,20 @@ func recordLayer(t testing.TB, s Layer) []byte {
 	var all []byte
 	graph := module.NewGraph(modules)
 	for _, name := range module.Points() {
-		query := l.query(name)
+		query := l.pointQuery(name)
 		if query == "" {
 			continue
 		}
 		own := module.ForPoint(name, modules, graph)
-		compiler, rules, err := module.Record(name, documentOf(name), own, true, l.spared()...)
+		compiler, rules, err := module.RecordRules(name, documentOf(name), own, true, l.sparedStages()...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := builtinPoint{Name: name, Query: query}
 		if name == module.PointExec {
-			copies := module.Copies(own)
-			if _, p.Query, p.Beyond = guarded(compiler, copies, query, l.spared()...); p.Query != query {
-				if _, rules, err = module.Record(name, documentOf(name), copies, false, l.spared()...); err != nil {
+			copies := module.CopyModules(own)
+			if _, p.Query, p.Beyond = compileWithGuards(compiler, copies, query, l.sparedStages()...); p.Query != query {
+				if _, rules, err = module.RecordRules(name, documentOf(name), copies, false, l.sparedStages()...); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -106,11 +106,11 @@ func TestRestored(t *testing.T) {
 	graph := module.NewGraph(modules)
 	for _, name := range module.Points() {
 		own := module.ForPoint(name, modules, graph)
-		want, rules, err := module.Record(name, documentOf(name), own, true, (&layer{shipped: true}).spared()...)
+		want, rules, err := module.RecordRules(name, documentOf(name), own, true, (&layer{shipped: true}).sparedStages()...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := module.Restore(name, string(rules))
+		got, err := module.RestoreRules(name, string(rules))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestCompiledOfOthers(t *testing.T) {
 	}
 	l, err := restoreLayer(s, policies.Compiled[:len(policies.Compiled)-1])
 	if err == nil {
-		err = l.compile(module.Points()...)
+		err = l.compilePoints(module.Points()...)
 	}
 	if err == nil {
 		t.Error("a compiled form without its end is one")
@@ -195,7 +195,7 @@ func startCompiled(t testing.TB) {
 	}
 	l, err := restoreLayer(s, policies.Compiled)
 	if err == nil {
-		err = l.compile(initialPoints...)
+		err = l.compilePoints(initialPoints...)
 	}
 	if err != nil {
 		t.Fatal(err)

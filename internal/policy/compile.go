@@ -51,16 +51,16 @@ type compiled struct {
 	beyond bool
 }
 
-// meter counts what evaluations of l use, or is nil.
-func (l *layer) meter(ctx context.Context) *bounds.Meter {
+// usageMeter counts what evaluations of l use, or is nil.
+func (l *layer) usageMeter(ctx context.Context) *bounds.Meter {
 	if l.shipped {
 		return nil
 	}
 	return bounds.MeterOf(ctx)
 }
 
-// may reports whether l has the role, or one that includes it.
-func (l *layer) may(role Role) bool { return l.role >= role }
+// hasRole reports whether l has the role, or one that includes it.
+func (l *layer) hasRole(role Role) bool { return l.role >= role }
 
 // compileLayers compiles every layer and point separately and in parallel. Layers other
 // than the shipped one may use limit of processor time.
@@ -74,7 +74,7 @@ func compileLayers(ctx context.Context, given []Layer, limit time.Duration) ([]*
 				layers[i], errs[i] = compileShipped()
 				return
 			}
-			errs[i] = bounded(ctx, limit, s.Name, func(ctx context.Context) (err error) {
+			errs[i] = runWithinLimit(ctx, limit, s.Name, func(ctx context.Context) (err error) {
 				layers[i], err = compileLayer(ctx, s) // not used after an error
 				return err
 			})
@@ -86,14 +86,14 @@ func compileLayers(ctx context.Context, given []Layer, limit time.Duration) ([]*
 			return nil, err
 		}
 	}
-	labelled(layers)
+	labelLayers(layers)
 	return layers, nil
 }
 
 // shippedOnce is the shipped layer, shared by all engines of the process: it is always the
 // same, and compiling it takes longer than all decisions of a run.
 var shippedOnce = sync.OnceValues(func() (l *layer, err error) {
-	defer module.Guard(DefaultLayer, &err)
+	defer module.RecoverPanic(DefaultLayer, &err)
 	s, err := shipped()
 	if err != nil {
 		return nil, err
@@ -105,10 +105,10 @@ var shippedOnce = sync.OnceValues(func() (l *layer, err error) {
 	case l == nil:
 		l, err = compileLayer(context.Background(), s)
 	default:
-		err = l.compile(initialPoints...)
+		err = l.compilePoints(initialPoints...)
 	}
 	if err == nil {
-		labelled([]*layer{l})
+		labelLayers([]*layer{l})
 	}
 	return l, err
 })
@@ -131,32 +131,32 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &layer{name: s.Name, role: s.Role, shipped: s.shipped, now: s.time(), points: map[string]*point{}}
+	l := &layer{name: s.Name, role: s.Role, shipped: s.shipped, now: s.readTime(), points: map[string]*point{}}
 	meter := bounds.MeterOf(ctx)
-	if meter.Run(func() { err = l.read(s, modules) }); err != nil {
+	if meter.Run(func() { err = l.readSource(s, modules) }); err != nil {
 		return nil, err
 	}
-	module.Expire(modules, l.now)
+	module.DisableExpired(modules, l.now)
 	all := module.NewGraph(modules)
 	for _, name := range module.Points() {
-		query := l.query(name)
+		query := l.pointQuery(name)
 		if query == "" {
 			continue
 		}
 		l.points[name] = &point{sync.OnceValues(func() (c compiled, err error) {
-			defer module.Guard(s.Name, &err)
+			defer module.RecoverPanic(s.Name, &err)
 			meter.Run(func() { c, err = l.compilePoint(ctx, name, query, modules, all) })
 			return c, err
 		})}
 	}
 	if l.shipped { // a test compiles the others; a command needs only some
-		return l, l.compile(initialPoints...)
+		return l, l.compilePoints(initialPoints...)
 	}
-	return l, l.compile(module.Points()...)
+	return l, l.compilePoints(module.Points()...)
 }
 
-// compile compiles some points in parallel.
-func (l *layer) compile(names ...string) error {
+// compilePoints compiles some points in parallel.
+func (l *layer) compilePoints(names ...string) error {
 	errs := make([]error, len(names))
 	var group sync.WaitGroup
 	for i, name := range names {
@@ -173,13 +173,13 @@ func (l *layer) compile(names ...string) error {
 	return nil
 }
 
-// read fills in what needs no compiler.
-func (l *layer) read(s Layer, modules map[string]*ast.Module) (err error) {
+// readSource fills in what needs no compiler.
+func (l *layer) readSource(s Layer, modules map[string]*ast.Module) (err error) {
 	problems, counts := l.forLint(s, modules, false).Check()
-	if err = lint.Refusal(lint.Tidy(problems)); err != nil {
+	if err = lint.Refusal(lint.SortProblems(problems)); err != nil {
 		return err
 	}
-	l.count(counts)
+	l.countRules(counts)
 	l.files = s.Files
 	if err = l.readLabels(modules); err != nil {
 		return err
@@ -231,24 +231,24 @@ func parseWith(layer string, f File, annotations bool) (*ast.Module, error) {
 // query that fetches all its sets.
 func (l *layer) compilePoint(ctx context.Context, name, query string, modules map[string]*ast.Module, all *module.Graph) (c compiled, err error) {
 	own := module.ForPoint(name, modules, all)
-	compiler := module.Compile(name, documentOf(name), own, true, l.spared()...)
+	compiler := module.Compile(name, documentOf(name), own, true, l.sparedStages()...)
 	if compiler.Failed() {
 		return c, compileStop(l.name, compiler.Errors)
 	}
 	if name == module.PointExec {
-		compiler, query, c.beyond = guarded(compiler, module.Copies(own), query, l.spared()...)
+		compiler, query, c.beyond = compileWithGuards(compiler, module.CopyModules(own), query, l.sparedStages()...)
 	}
-	if c.query, err = l.prepare(ctx, name, query, compiler); err != nil {
+	if c.query, err = l.prepareQuery(ctx, name, query, compiler); err != nil {
 		return c, err
 	}
-	if l.may(Allows) && name == module.PointProposal {
+	if l.hasRole(Allows) && name == module.PointProposal {
 		err = l.askPrograms(ctx, compiler)
 	}
 	return c, err
 }
 
-// prepare prepares a point's query.
-func (l *layer) prepare(ctx context.Context, name, query string, compiler *ast.Compiler) (rego.PreparedEvalQuery, error) {
+// prepareQuery prepares a point's query.
+func (l *layer) prepareQuery(ctx context.Context, name, query string, compiler *ast.Compiler) (rego.PreparedEvalQuery, error) {
 	prepared, err := rego.New(
 		rego.Compiler(compiler),
 		rego.Query(query),
@@ -265,9 +265,9 @@ func (l *layer) prepare(ctx context.Context, name, query string, compiler *ast.C
 	return prepared, nil
 }
 
-// spared are the compiler's stages that only find mistakes. The shipped layer skips them:
+// sparedStages are the compiler's stages that only find mistakes. The shipped layer skips them:
 // a test shows that they find nothing in it.
-func (l *layer) spared() []ast.StageID {
+func (l *layer) sparedStages() []ast.StageID {
 	if !l.shipped {
 		return nil
 	}
@@ -275,10 +275,10 @@ func (l *layer) spared() []ast.StageID {
 		ast.StageCheckSafetyRuleHeads, ast.StageCheckRecursion, ast.StageCheckTypes}
 }
 
-// guarded compiles the exec point again with its guards, and adds them to the query.
+// compileWithGuards compiles the exec point again with its guards, and adds them to the query.
 // Strict mode would refuse the guards' unused variables. If it cannot, no answer is
 // reused.
-func guarded(plain *ast.Compiler, modules map[string]*ast.Module, query string, spared ...ast.StageID) (*ast.Compiler, string, bool) {
+func compileWithGuards(plain *ast.Compiler, modules map[string]*ast.Module, query string, spared ...ast.StageID) (*ast.Compiler, string, bool) {
 	guards, ok := module.AddGuards(modules)
 	if !ok || guards == 0 {
 		return plain, query, !ok
@@ -312,8 +312,8 @@ func (l *layer) askPrograms(ctx context.Context, compiler *ast.Compiler) error {
 	return nil
 }
 
-// query asks for the sets that have rules: a set without rules would leave all undefined.
-func (l *layer) query(point string) string {
+// pointQuery asks for the sets that have rules: a set without rules would leave all undefined.
+func (l *layer) pointQuery(point string) string {
 	var fields []string
 	for _, c := range l.counts {
 		if c.Point == point && c.Rules > 0 && c.Set != "programs" {
@@ -341,7 +341,7 @@ func compileStop(layer string, err error) error {
 	}
 	message := fmt.Sprintf("the policy layer %q does not compile", layer)
 	for _, name := range module.UndefinedFunctions(err) {
-		if advice, ok := module.Withheld(module.PointExec, name); ok {
+		if advice, ok := module.WithheldBuiltin(module.PointExec, name); ok {
 			return module.Stop(module.CodeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies must not use", layer, name), advice, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // readCorpus reads one of the corpora that packages share.
 func readCorpus(t *testing.T, name string) []string {
 	t.Helper()
-	return sample.Corpus(t, "../../testdata/corpus/"+name)
+	return sample.ReadCorpus(t, "../../testdata/corpus/"+name)
 }
 
 func TestCorpusHostileIsNeverAllowed(t *testing.T) {

@@ -32,9 +32,9 @@ func (l Layer) Data() (map[string]any, error) {
 		if !f.HoldsData() {
 			continue
 		}
-		value, err := f.data()
+		value, err := f.parseData()
 		if err == nil {
-			err = merge(all, value)
+			err = mergeObjects(all, value)
 		}
 		if _, own := all[module.OwnPackage]; own && err == nil {
 			err = errors.New("data.fumehood is reserved for packages")
@@ -67,8 +67,8 @@ func (f File) HoldsData() bool {
 	return false
 }
 
-// data reads the file and puts it below the names of its directories.
-func (f File) data() (map[string]any, error) {
+// parseData reads the file and puts it below the names of its directories.
+func (f File) parseData() (map[string]any, error) {
 	var value any
 	var err error
 	if path.Ext(f.Name) == ".json" {
@@ -114,26 +114,26 @@ func unmarshalYAML(content []byte, value *any) error {
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return errors.New("there is a second document")
 	}
-	if n := alias(&document); n != nil {
+	if n := findAlias(&document); n != nil {
 		return fmt.Errorf("line %d: aliases and anchors are not supported: repeat the value", n.Line)
 	}
 	return util.Unmarshal(content, value)
 }
 
-func alias(n *yaml.Node) *yaml.Node {
+func findAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		return n
 	}
 	for _, c := range n.Content {
-		if found := alias(c); found != nil {
+		if found := findAlias(c); found != nil {
 			return found
 		}
 	}
 	return nil
 }
 
-// merge adds from to into. Only objects are merged.
-func merge(into, from map[string]any) error {
+// mergeObjects adds from to into. Only objects are merged.
+func mergeObjects(into, from map[string]any) error {
 	for name, value := range from {
 		old, met := into[name]
 		if !met {
@@ -145,7 +145,7 @@ func merge(into, from map[string]any) error {
 		if !ok || !too {
 			return fmt.Errorf("%q is set twice", name)
 		}
-		if err := merge(a, b); err != nil {
+		if err := mergeObjects(a, b); err != nil {
 			return err
 		}
 	}

@@ -20,24 +20,24 @@ import (
 // whole, in place of a command's index, is the proposal or trigger itself.
 const whole = -1
 
-func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+func (e *Engine) decideProposal(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
 	m := newMerger(e)
 	in := input{Workspace: e.workspace, Proposal: e.proposalInput(p, a)}
 	shared := termOf(reflect.ValueOf(in.Proposal))
-	if err := e.ask(ctx, m, module.PointProposal, e.document(shared, in.Command), whole, ""); err != nil {
+	if err := e.askLayers(ctx, m, module.PointProposal, e.commandDocument(shared, in.Command), whole, ""); err != nil {
 		return proposal.Decision{}, err
 	}
 	if err := e.askCommands(ctx, m, shared, p, a); err != nil {
 		return proposal.Decision{}, err
 	}
-	return m.decision(p, a)
+	return m.buildDecision(p, a)
 }
 
 // askCommands asks about each command of p and the code that they carry; shared is the
 // proposal's part of the input.
 func (e *Engine) askCommands(ctx context.Context, m *merger, shared *ast.Term, p proposal.Proposal, a proposal.Analysis) error {
 	err := e.eachCommand(p, a, func(written proposal.Command, ci commandInput) error {
-		if err := e.ask(ctx, m, module.PointCommand, e.document(shared, ci), ci.Index, textOf(written)); err != nil {
+		if err := e.askLayers(ctx, m, module.PointCommand, e.commandDocument(shared, ci), ci.Index, textOf(written)); err != nil {
 			return err
 		}
 		if !m.allowed[ci.Index] {
@@ -59,17 +59,17 @@ func (e *Engine) eachCommand(p proposal.Proposal, a proposal.Analysis, do func(p
 	cwds, env := facts.CwdTracker{Cwds: []string{placeStart(p.Cwd, e.workspace)}}, facts.TrackEnvironment(p, a.Commands)
 	known := facts.NewExpander(a.Commands)
 	for _, written := range a.Commands {
-		in := cwds.Of(written)
-		c := facts.ShowSearch(known.Settle(written), a.Canonical, in, e.workspace)
-		ci := e.commandInput(c, in, env.During(c), a.Canonical)
+		in := cwds.DirsOf(written)
+		c := facts.ShowSearch(known.ResolveCommand(written), a.Canonical, in, e.workspace)
+		ci := e.commandInput(c, in, env.EnvironmentOf(c), a.Canonical)
 		if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {
 			ci.Homes = nil // no shell reads a snippet: its ~ is not expanded
 		}
 		if err := do(written, ci); err != nil {
 			return err
 		}
-		cwds.After(c)
-		env.After(c)
+		cwds.RecordCommand(c)
+		env.RecordCommand(c)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func textOf(c proposal.Command) string {
 
 var documentKeys = fieldKeys(reflect.TypeFor[input]())
 
-func (e *Engine) document(shared *ast.Term, c commandInput) ast.Value {
+func (e *Engine) commandDocument(shared *ast.Term, c commandInput) ast.Value {
 	return ast.NewObject(
 		[2]*ast.Term{documentKeys[0], ast.InternedTerm(e.workspace)},
 		[2]*ast.Term{documentKeys[1], shared},
@@ -107,8 +107,8 @@ func (e *Engine) document(shared *ast.Term, c commandInput) ast.Value {
 	)
 }
 
-// ask evaluates one document in every layer that has rules at the point.
-func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.Value, command int, text string) error {
+// askLayers evaluates one document in every layer that has rules at the point.
+func (e *Engine) askLayers(ctx context.Context, m *merger, name string, document ast.Value, command int, text string) error {
 	for _, l := range e.layers {
 		p := l.points[name]
 		if p == nil {
@@ -119,8 +119,8 @@ func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.V
 			return err
 		}
 		var rs rego.ResultSet
-		l.meter(ctx).Run(func() {
-			rs, err = c.query.Eval(ctx, slices.Concat(e.common, e.listening(l), []rego.EvalOption{rego.EvalParsedInput(document), rego.EvalExternalCancel(until{ctx})})...)
+		l.usageMeter(ctx).Run(func() {
+			rs, err = c.query.Eval(ctx, slices.Concat(e.common, e.listenerOptions(l), []rego.EvalOption{rego.EvalParsedInput(document), rego.EvalExternalCancel(contextCancel{ctx})})...)
 		})
 		if err != nil {
 			return evalStop(ctx, l.name, name, err)
@@ -134,7 +134,7 @@ func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.V
 		}
 		m.beyond = m.beyond || c.beyond || guardHeld(result)
 		delete(result, module.GuardSet)
-		m.take(l, reply{result, command, text, func(set string) string { return l.where(ctx, Document{name, command, document}, set) }})
+		m.readReply(l, reply{result, command, text, func(set string) string { return l.describePlaces(ctx, Document{name, command, document}, set) }})
 	}
 	return nil
 }

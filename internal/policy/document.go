@@ -28,9 +28,9 @@ type Document struct {
 // fumehood.proposal, then one for each command.
 func (e *Engine) Documents(p proposal.Proposal, a proposal.Analysis) []Document {
 	shared := termOf(reflect.ValueOf(e.proposalInput(p, a)))
-	all := []Document{{module.PointProposal, whole, e.document(shared, commandInput{})}}
+	all := []Document{{module.PointProposal, whole, e.commandDocument(shared, commandInput{})}}
 	_ = e.eachCommand(p, a, func(_ proposal.Command, in commandInput) error {
-		all = append(all, Document{module.PointCommand, in.Index, e.document(shared, in)})
+		all = append(all, Document{module.PointCommand, in.Index, e.commandDocument(shared, in)})
 		return nil
 	})
 	return all
@@ -102,8 +102,8 @@ func (d Document) JSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// Named is the document as {"POINT": DOCUMENT}, indented.
-func (d Document) Named() ([]byte, error) {
+// NamedJSON is the document as {"POINT": DOCUMENT}, indented.
+func (d Document) NamedJSON() ([]byte, error) {
 	data, err := d.JSON()
 	if err != nil {
 		return nil, err
@@ -120,8 +120,8 @@ func InputSchema(point string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema := required(module.SchemaOf(documentOf(point)))
-	describe(schema, documentOf(point))
+	schema := markRequired(module.SchemaOf(documentOf(point)))
+	describeFields(schema, documentOf(point))
 	schema["$schema"], schema["title"] = "https://json-schema.org/draft/2020-12/schema", point
 	schema["description"] = "the input of rules in package " + point
 	return json.MarshalIndent(schema, "", "  ")
@@ -133,23 +133,23 @@ func pointOf(point string) (string, error) {
 		point = "fumehood." + point
 	}
 	if !slices.Contains(module.Points(), point) {
-		return "", module.Stop(module.CodeUnknownKey, fmt.Sprintf("%q is not a decision point", point), module.Meant(point, module.Points()), nil)
+		return "", module.Stop(module.CodeUnknownKey, fmt.Sprintf("%q is not a decision point", point), module.SuggestName(point, module.Points()), nil)
 	}
 	return point, nil
 }
 
-// required marks every field as always present. The compiler's schema does not: the
+// markRequired marks every field as always present. The compiler's schema does not: the
 // compiler would also apply it to objects that a rule builds.
-func required(schema any) map[string]any {
+func markRequired(schema any) map[string]any {
 	s, _ := schema.(map[string]any)
 	if properties, ok := s["properties"].(map[string]any); ok {
 		for _, p := range properties {
-			required(p)
+			markRequired(p)
 		}
 		s["required"] = slices.Sorted(maps.Keys(properties))
 	}
 	if items, ok := s["items"]; ok {
-		required(items)
+		markRequired(items)
 	}
 	return s
 }

@@ -55,20 +55,20 @@ func (e *Engine) Egress(ctx context.Context, x proposal.Egress) (proposal.Egress
 	return inTime(ctx, e, func(ctx context.Context) (proposal.EgressDecision, error) {
 		m := newMerger(e)
 		in := egressInputOf(x)
-		if err := e.ask(ctx, m, module.PointEgress, termOf(reflect.ValueOf(in)).Value, whole, reached(x)); err != nil {
+		if err := e.askLayers(ctx, m, module.PointEgress, termOf(reflect.ValueOf(in)).Value, whole, describeTarget(x)); err != nil {
 			return proposal.EgressDecision{}, err
 		}
 		d := m.egressDecision(x)
 		if d.Effect == proposal.Allow && !m.given.many {
-			d.Below = below(in)
+			d.Below = lookupOnlySuffix(in)
 		}
 		return d, nil
 	})
 }
 
-// Named reports whether a grant of x names its host itself, or is a registry with that host: not
+// IsGrantedByName reports whether a grant of x names its host itself, or is a registry with that host: not
 // only a suffix of its name.
-func Named(x proposal.Egress) bool {
+func IsGrantedByName(x proposal.Egress) bool {
 	in := egressInputOf(x)
 	return in.Exact || in.Registry
 }
@@ -82,15 +82,15 @@ func egressInputOf(x proposal.Egress) egressInput {
 	if a, err := netip.ParseAddr(x.Address); err == nil {
 		in.Address = a.Unmap().WithZone("").String()
 	}
-	in.Naming = namings(in)
+	in.Naming = findNamings(in)
 	for _, n := range in.Naming {
 		in.Named, in.Fits, in.Exact = true, in.Fits || n.Fits, in.Exact || n.Fits && n.Kind != kindSuffix
 	}
 	return in
 }
 
-// below is the widest suffix whose grant alone allows a lookup, "" if something else does.
-func below(in egressInput) string {
+// lookupOnlySuffix is the widest suffix whose grant alone allows a lookup, "" if something else does.
+func lookupOnlySuffix(in egressInput) string {
 	if in.Kind != proposal.EgressLookup || in.Exact || in.Registry {
 		return ""
 	}
@@ -103,8 +103,8 @@ func below(in egressInput) string {
 	return widest
 }
 
-// reached names x in a reason: "example.com:443", "lookup of example.com".
-func reached(x proposal.Egress) string {
+// describeTarget names x in a reason: "example.com:443", "lookup of example.com".
+func describeTarget(x proposal.Egress) string {
 	host := x.Name
 	if host == "" {
 		host = x.Address
@@ -115,23 +115,23 @@ func reached(x proposal.Egress) string {
 	return host + ":" + strconv.Itoa(x.Port)
 }
 
-// given is what layers say about a connection besides its effect.
-type given struct {
+// egressExtras is what layers say about a connection besides its effect.
+type egressExtras struct {
 	intercept, many, private, raw, filter, redact bool
 	most                                          proposal.Bytes
 }
 
-// flag reads one member of a set that turns something on. A flag that makes the answer
+// readFlag reads one member of a set that turns something on. A flag that makes the answer
 // stricter counts from every layer that is not only observed; a flag that gives something
 // counts only from layers that may grant hosts.
-func (m *merger) flag(l *layer, set, rule string) {
+func (m *merger) readFlag(l *layer, set, rule string) {
 	if set == "many_names" || set == "private" || set == "raw" || set == "redact" {
-		if !l.may(Opens) {
-			m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not set %s; its rule %q is ignored", l.name, set, rule))
+		if !l.hasRole(Opens) {
+			m.engine.addWarning(fmt.Sprintf("policy.ignored-allow: layer %q must not set %s; its rule %q is ignored", l.name, set, rule))
 			return
 		}
 	}
-	if m.observes(l) {
+	if m.isObserved(l) {
 		return
 	}
 	m.rules[rule] = true
@@ -151,16 +151,16 @@ func (m *merger) flag(l *layer, set, rule string) {
 	}
 }
 
-// budget reads one member of budget. The smallest of several counts. It returns what is wrong
+// readBudget reads one member of budget. The smallest of several counts. It returns what is wrong
 // with it, or "".
-func (m *merger) budget(l *layer, object map[string]any) string {
+func (m *merger) readBudget(l *layer, object map[string]any) string {
 	rule, _ := object["rule"].(string)
 	number, _ := object["bytes"].(json.Number)
 	bytes, err := number.Int64()
 	if rule == "" || err != nil || bytes <= 0 || len(object) != 2 {
 		return "needs rule and a positive whole number of bytes"
 	}
-	if !m.observes(l) {
+	if !m.isObserved(l) {
 		m.rules[rule] = true
 		if m.given.most == 0 || proposal.Bytes(bytes) < m.given.most {
 			m.given.most = proposal.Bytes(bytes)
@@ -172,9 +172,9 @@ func (m *merger) budget(l *layer, object map[string]any) string {
 func (m *merger) egressDecision(x proposal.Egress) proposal.EgressDecision {
 	m.egressFloor(x)
 	m.observeCandidate(func(would *merger) { would.egressFloor(x) })
-	d := proposal.EgressDecision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reason: against(m.reasons)}
+	d := proposal.EgressDecision{Effect: m.strictestEffect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reason: mostImportantReason(m.reasons)}
 	if d.Effect != proposal.Allow {
-		d.Effect, d.Firm = proposal.Deny, m.firm()
+		d.Effect, d.Firm = proposal.Deny, m.nonGrantingReason()
 		return d
 	}
 	d.Observed = d.Reason != nil
@@ -187,11 +187,11 @@ func (m *merger) egressDecision(x proposal.Egress) proposal.EgressDecision {
 	return d
 }
 
-// firm returns the reason of a layer that does not grant, or nil. What the granting layer
+// nonGrantingReason returns the reason of a layer that does not grant, or nil. What the granting layer
 // denies, or no rule grants, is the usual answer about an unknown host.
-func (m *merger) firm() *proposal.Reason {
+func (m *merger) nonGrantingReason() *proposal.Reason {
 	for i, l := range m.by {
-		if r := m.reasons[i]; l != nil && !l.may(Grants) && r.Effect == proposal.Deny && !r.Observed {
+		if r := m.reasons[i]; l != nil && !l.hasRole(Grants) && r.Effect == proposal.Deny && !r.Observed {
 			return &r
 		}
 	}
@@ -201,7 +201,7 @@ func (m *merger) firm() *proposal.Reason {
 // egressFloor applies whatever the layers say.
 func (m *merger) egressFloor(x proposal.Egress) {
 	add := func(rule, message, suggestion string) {
-		m.reason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, whole, reached(x))
+		m.addReason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, whole, describeTarget(x))
 	}
 	if rule, message, suggestion := alwaysDenied(x); rule != "" {
 		add(rule, message, suggestion)
@@ -209,7 +209,7 @@ func (m *merger) egressFloor(x proposal.Egress) {
 	if len(x.Secrets) > 0 && !m.given.redact {
 		add("egress.secret", fmt.Sprintf("what looks like a secret (%s) is in the %s of the request", x.Secrets[0].Rule, x.Secrets[0].Where), "remove it: secrets must not leave the sandbox")
 	}
-	if !m.allowed[whole] && !m.denied(whole) {
+	if !m.allowed[whole] && !m.isDenied(whole) {
 		add("egress.no-rule", "no rule of the granting policy allows it", "request the host in the proposal's network, if the policy grants it")
 	}
 }

@@ -5,7 +5,7 @@
 //
 // The packages below it are facts (tools, options, paths), module (Rego from files to
 // compiled modules), lint (what is wrong with rules), explain (why a decision was made),
-// bounds (processor time and memory), and source, trial, manual and starter for authors.
+// bounds (processor time and memory), and source (layers from elsewhere).
 //
 // In each layer, the engine evaluates one prepared query for each
 //   - proposal (package fumehood.proposal)
@@ -107,22 +107,22 @@ type Engine struct {
 
 // Digest is the Digest of the Engine that New makes of o. It takes much less time than New.
 func (o Options) Digest() (string, error) {
-	given, err := ordered(o.Layers, o.Observe)
-	return digest(given, o.Observe), err
+	given, err := orderLayers(o.Layers, o.Observe)
+	return digestLayers(given, o.Observe), err
 }
 
 // New reads, checks and compiles the layers. Its error is a *proposal.StopError
 // whose code begins with "policy.".
 func New(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, onRule: o.OnRule, reported: map[string]bool{}, jobs: make(chan func())}
-	e.common = e.evaluation()
+	e.common = e.evalOptions()
 	if e.workspace == "" {
 		e.workspace = "/workspace"
 	}
 	if e.deadline <= 0 {
 		e.deadline = deadline
 	}
-	given, err := ordered(o.Layers, o.Observe)
+	given, err := orderLayers(o.Layers, o.Observe)
 	if err != nil {
 		return nil, err
 	}
@@ -132,18 +132,18 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	for i := range given {
 		given[i].now = o.Now
 	}
-	e.digest, e.foreign = digest(given, o.Observe), len(o.Layers) > 0
+	e.digest, e.foreign = digestLayers(given, o.Observe), len(o.Layers) > 0
 	if e.layers, err = compileLayers(ctx, given, compiling*e.deadline); err != nil {
 		return nil, err
 	}
-	candidates(e.layers, o.Observe)
-	e.style(given)
+	markCandidate(e.layers, o.Observe)
+	e.warnStyle(given)
 	for _, l := range e.layers {
-		if l.may(Grants) && l.points[module.PointExec] == nil {
-			e.warn(fmt.Sprintf("policy.no-exec: layer %q allows no program to start: write allow contains {…} in package %s", l.name, module.PointExec))
+		if l.hasRole(Grants) && l.points[module.PointExec] == nil {
+			e.addWarning(fmt.Sprintf("policy.no-exec: layer %q allows no program to start: write allow contains {…} in package %s", l.name, module.PointExec))
 		}
-		if l.may(Grants) && l.points[module.PointEgress] == nil && l.rulesOf(module.PointProposal, "network") > 0 {
-			e.warn(fmt.Sprintf("policy.no-egress: layer %q grants hosts but allows no connection to them: write allow contains {…} in package %s", l.name, module.PointEgress))
+		if l.hasRole(Grants) && l.points[module.PointEgress] == nil && l.rulesOf(module.PointProposal, "network") > 0 {
+			e.addWarning(fmt.Sprintf("policy.no-egress: layer %q grants hosts but allows no connection to them: write allow contains {…} in package %s", l.name, module.PointEgress))
 		}
 	}
 	return e, nil
@@ -154,7 +154,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 // in parallel with other work.
 func (e *Engine) Ready() {
 	for _, l := range e.layers {
-		_ = l.compile(module.Points()...) // the first decision returns the error
+		_ = l.compilePoints(module.Points()...) // the first decision returns the error
 	}
 }
 
@@ -170,7 +170,7 @@ func (e *Engine) Warnings() []string {
 	return append([]string(nil), e.warnings...)
 }
 
-func (e *Engine) warn(text string) {
+func (e *Engine) addWarning(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.reported[text] && len(e.warnings) < maxWarnings { // a rule's name may contain untrusted text
@@ -205,25 +205,25 @@ func (e *Engine) Decide(ctx context.Context, p proposal.Proposal, a proposal.Ana
 	if d, refused := p.Refusal(); refused {
 		return d, nil
 	}
-	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) { return e.decide(ctx, p, a) })
+	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) { return e.decideProposal(ctx, p, a) })
 }
 
 // inTime runs judge within the deadline.
 func inTime[T any](ctx context.Context, e *Engine, judge judge[T]) (T, error) {
-	return attempt(ctx, e, e.deadline, judge)
+	return judgeWithinLimit(ctx, e, e.deadline, judge)
 }
 
-func late(err error) bool {
+func isDeadlineError(err error) bool {
 	var s *proposal.StopError
 	return errors.As(err, &s) && s.Code == module.CodeDeadline
 }
 
-// attempt runs judge, which may use at most limit of processor time for layers other than
+// judgeWithinLimit runs judge, which may use at most limit of processor time for layers other than
 // the shipped one. Without such a layer it waits for nothing.
-func attempt[T any](ctx context.Context, e *Engine, limit time.Duration, judge judge[T]) (T, error) {
+func judgeWithinLimit[T any](ctx context.Context, e *Engine, limit time.Duration, judge judge[T]) (T, error) {
 	ctx = module.WithBudget(ctx)
 	if !e.foreign {
-		v := evaluate(ctx, judge)
+		v := runJudge(ctx, judge)
 		return v.decision, v.err
 	}
 	var none T
@@ -235,7 +235,7 @@ func attempt[T any](ctx context.Context, e *Engine, limit time.Duration, judge j
 	inside, m := bounds.WithMeter(inside)
 	var v verdict[T]
 	done := make(chan struct{})
-	e.runJob(func() { v = evaluate(inside, judge); close(done) })
+	e.runJob(func() { v = runJudge(inside, judge); close(done) })
 	why, abandoned := bounds.Bounds{Used: m.Used, Time: limit, Grace: grace, Memory: decisionMemory}.Wait(ctx, cancel, done)
 	switch {
 	case abandoned:
@@ -257,9 +257,9 @@ type verdict[T any] struct {
 	err      error
 }
 
-// evaluate turns a panic in the evaluator into an error: if the process ended, the log
+// runJudge turns a panic in the evaluator into an error: if the process ended, the log
 // would have no end of the run.
-func evaluate[T any](ctx context.Context, judge judge[T]) (v verdict[T]) {
+func runJudge[T any](ctx context.Context, judge judge[T]) (v verdict[T]) {
 	defer func() {
 		if r := recover(); r != nil {
 			v = verdict[T]{err: module.Stop(module.CodeEval, fmt.Sprintf("the evaluator panicked: %v", r), "report this as a defect", nil)}
@@ -269,5 +269,5 @@ func evaluate[T any](ctx context.Context, judge judge[T]) (v verdict[T]) {
 	return v
 }
 
-// Dead reports whether an evaluation never ended. A dead engine makes no more decisions.
-func (e *Engine) Dead() bool { return e.dead.Load() }
+// IsDead reports whether an evaluation never ended. A dead engine makes no more decisions.
+func (e *Engine) IsDead() bool { return e.dead.Load() }

@@ -13,8 +13,8 @@ import (
 	"github.com/fumehood/fumehood/internal/policy/module"
 )
 
-// A Loaded is one layer of an Engine.
-type Loaded struct {
+// A LoadedLayer is one layer of an Engine.
+type LoadedLayer struct {
 	Name  string // where it was read from
 	Label string // as in Reason.Layer
 	Role  Role
@@ -22,10 +22,10 @@ type Loaded struct {
 }
 
 // Layers are e's layers, in the order in which they decide.
-func (e *Engine) Layers() []Loaded {
-	var all []Loaded
+func (e *Engine) Layers() []LoadedLayer {
+	var all []LoadedLayer
 	for _, l := range e.layers {
-		all = append(all, Loaded{l.name, l.label, l.role, l.files})
+		all = append(all, LoadedLayer{l.name, l.label, l.role, l.files})
 	}
 	return all
 }
@@ -37,23 +37,23 @@ func (e *Engine) Workspace() string { return e.workspace }
 // decision's deadline: it evaluates many times what a decision evaluates once.
 const reflecting = 10
 
-// Reflect runs work, which explains decisions, within ten times the processor time of one
+// RunExplanation runs work, which explains decisions, within ten times the processor time of one
 // decision. Its error is a *proposal.StopError.
-func (e *Engine) Reflect(ctx context.Context, work func(context.Context) error) error {
-	_, err := attempt(ctx, e, reflecting*e.deadline, func(ctx context.Context) (struct{}, error) { return struct{}{}, work(ctx) })
+func (e *Engine) RunExplanation(ctx context.Context, work func(context.Context) error) error {
+	_, err := judgeWithinLimit(ctx, e, reflecting*e.deadline, func(ctx context.Context) (struct{}, error) { return struct{}{}, work(ctx) })
 	return err
 }
 
-// Held returns the places (file and row) of the layer's rules that hold for doc. layer is
+// HeldPlaces returns the places (file and row) of the layer's rules that hold for doc. layer is
 // an index into Layers. It must be called within Reflect.
-func (e *Engine) Held(ctx context.Context, layer int, doc Document) (places []module.Place, err error) {
+func (e *Engine) HeldPlaces(ctx context.Context, layer int, doc Document) (places []module.Place, err error) {
 	l := e.layers[layer]
-	l.meter(ctx).Run(func() { places, err = l.held(ctx, doc, "") })
+	l.usageMeter(ctx).Run(func() { places, err = l.heldPlaces(ctx, doc, "") })
 	return places, err
 }
 
-// held returns the places of the rules of a set that hold for doc; "" is every set.
-func (l *layer) held(ctx context.Context, doc Document, set string) ([]module.Place, error) {
+// heldPlaces returns the places of the rules of a set that hold for doc; "" is every set.
+func (l *layer) heldPlaces(ctx context.Context, doc Document, set string) ([]module.Place, error) {
 	p := l.points[doc.Point]
 	if p == nil {
 		return nil, nil
@@ -89,18 +89,18 @@ type Conditions struct {
 	compiler *ast.Compiler
 }
 
-// Conditions compiles the rules of a layer at a point again. It returns nil if there
+// CompileConditions compiles the rules of a layer at a point again. It returns nil if there
 // are none. It must be called within Reflect.
-func (e *Engine) Conditions(ctx context.Context, layer int, point string) (c *Conditions) {
+func (e *Engine) CompileConditions(ctx context.Context, layer int, point string) (c *Conditions) {
 	l := e.layers[layer]
 	if l.points[point] == nil {
 		return nil
 	}
-	l.meter(ctx).Run(func() { c = l.conditions(ctx, point) })
+	l.usageMeter(ctx).Run(func() { c = l.compileConditions(ctx, point) })
 	return c
 }
 
-func (l *layer) conditions(ctx context.Context, point string) *Conditions {
+func (l *layer) compileConditions(ctx context.Context, point string) *Conditions {
 	modules := map[string]*ast.Module{}
 	for _, f := range l.files {
 		if m, err := parseModule(l.name, f); err != nil {
@@ -109,8 +109,8 @@ func (l *layer) conditions(ctx context.Context, point string) *Conditions {
 			modules[f.Name] = m
 		}
 	}
-	module.Expire(modules, l.now)
-	compiler := module.Compile(point, documentOf(point), module.ForPoint(point, modules, module.NewGraph(modules)), false, l.spared()...)
+	module.DisableExpired(modules, l.now)
+	compiler := module.Compile(point, documentOf(point), module.ForPoint(point, modules, module.NewGraph(modules)), false, l.sparedStages()...)
 	if compiler.Failed() {
 		return nil
 	}
@@ -130,9 +130,9 @@ func (c *Conditions) Rules(name string) []*ast.Rule {
 	return all
 }
 
-// Hold evaluates conditions of a file with these imports. sound is false if they cannot
+// EvaluateBody evaluates conditions of a file with these imports. sound is false if they cannot
 // be evaluated without the conditions before them. It must be called within Reflect.
-func (c *Conditions) Hold(ctx context.Context, imports []*ast.Import, conditions ast.Body, input ast.Value) (holds, sound bool) {
+func (c *Conditions) EvaluateBody(ctx context.Context, imports []*ast.Import, conditions ast.Body, input ast.Value) (holds, sound bool) {
 	fresh := make(ast.Body, len(conditions))
 	for i, expr := range conditions {
 		fresh[i] = expr.Copy()
@@ -142,7 +142,7 @@ func (c *Conditions) Hold(ctx context.Context, imports []*ast.Import, conditions
 	query := ast.NewBody(ast.Assign.Expr(ast.VarTerm("held"), ast.ArrayComprehensionTerm(ast.BooleanTerm(true), fresh)))
 	var rs rego.ResultSet
 	var err error
-	c.layer.meter(ctx).Run(func() {
+	c.layer.usageMeter(ctx).Run(func() {
 		rs, err = rego.New(
 			rego.Compiler(c.compiler), rego.Store(c.layer.data), rego.ParsedQuery(query), rego.ParsedPackage(&ast.Package{Path: ast.MustParseRef("data." + c.point)}),
 			rego.ParsedImports(imports), rego.ParsedInput(input), rego.Capabilities(module.Capabilities()), rego.SetRegoVersion(ast.RegoV1),

@@ -19,8 +19,8 @@ import (
 // than most evaluations.
 const maxPatterns = 2000
 
-// evaluation returns the options that all evaluations of e have in common.
-func (e *Engine) evaluation() []rego.EvalOption {
+// evalOptions returns the options that all evaluations of e have in common.
+func (e *Engine) evalOptions() []rego.EvalOption {
 	most := maxPatterns
 	values := cache.NewInterQueryValueCache(context.Background(), &cache.Config{
 		InterQueryBuiltinValueCache: cache.InterQueryBuiltinValueCacheConfig{MaxNumEntries: &most},
@@ -32,13 +32,13 @@ func (e *Engine) evaluation() []rego.EvalOption {
 	}
 }
 
-// An until ends an evaluation when its context is over, without the goroutine that OPA
+// A contextCancel ends an evaluation when its context is over, without the goroutine that OPA
 // would start to wait for it.
-type until struct{ context.Context }
+type contextCancel struct{ context.Context }
 
-func (u until) Cancel() {}
+func (u contextCancel) Cancel() {}
 
-func (u until) Cancelled() bool { return u.Err() != nil }
+func (u contextCancel) Cancelled() bool { return u.Err() != nil }
 
 const hintDeadline = "find the rule that loops over a large product or range, and limit it"
 
@@ -51,8 +51,8 @@ func evalStop(ctx context.Context, layer, point string, err error) error {
 	return module.Stop(module.CodeEval, "the evaluation stopped in "+where, "fix the rule at this place", err)
 }
 
-// listening returns the options of an evaluation that call Options.OnRule.
-func (e *Engine) listening(l *layer) []rego.EvalOption {
+// listenerOptions returns the options of an evaluation that call Options.OnRule.
+func (e *Engine) listenerOptions(l *layer) []rego.EvalOption {
 	if e.onRule == nil {
 		return nil
 	}

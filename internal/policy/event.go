@@ -48,7 +48,7 @@ type eventInput struct {
 func (e *Engine) Event(ctx context.Context, v proposal.Event) ([]proposal.Finding, error) {
 	return inTime(ctx, e, func(ctx context.Context) ([]proposal.Finding, error) {
 		m := newMerger(e)
-		if err := e.ask(ctx, m, module.PointEvent, termOf(reflect.ValueOf(eventInputOf(v))).Value, whole, ""); err != nil {
+		if err := e.askLayers(ctx, m, module.PointEvent, termOf(reflect.ValueOf(eventInputOf(v))).Value, whole, ""); err != nil {
 			return nil, err
 		}
 		for i := range m.notes {
@@ -74,14 +74,14 @@ func eventInputOf(v proposal.Event) eventInput {
 		in.Rule = d.Reason.Rule
 	}
 	if v.Flow != nil {
-		in.flow(*v.Flow)
+		in.setFlow(*v.Flow)
 	}
 	return in
 }
 
-// flow copies what the gateway saw: it knows more about the other side than the kernel in
+// setFlow copies what the gateway saw: it knows more about the other side than the kernel in
 // the sandbox does.
-func (in *eventInput) flow(f proposal.Flow) {
+func (in *eventInput) setFlow(f proposal.Flow) {
 	x := f.Egress
 	in.Host, in.Port, in.Protocol = "", x.Port, x.Protocol
 	if a, err := netip.ParseAddr(x.Address); err == nil {

@@ -72,7 +72,7 @@ type elfInput struct {
 func (e *Engine) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.ExecDecision, error) {
 		m := newMerger(e)
-		if err := e.ask(ctx, m, module.PointExec, termOf(reflect.ValueOf(e.execInput(x))).Value, whole, x.Path); err != nil {
+		if err := e.askLayers(ctx, m, module.PointExec, termOf(reflect.ValueOf(e.execInput(x))).Value, whole, x.Path); err != nil {
 			return proposal.ExecDecision{}, err
 		}
 		return m.execDecision(x), nil
@@ -85,8 +85,8 @@ func (e *Engine) execInput(x proposal.Exec) execInput {
 	in.Parent, in.From, in.Script, in.First = x.ParentPath, x.From, x.Script, x.First
 	if !x.Loaded {
 		in.Tool, in.Words = facts.AsksFor(x)
-		in.Sub = e.grammars.Verb(in.Tool, in.Words)
-		in.Chain, in.Under, in.Listed = x.Chain, x.Under, x.Under != "" && facts.Lists(x.Under, x)
+		in.Sub = e.grammars.SubcommandOf(in.Tool, in.Words)
+		in.Chain, in.Under, in.Listed = x.Chain, x.Under, x.Under != "" && facts.ListsProgram(x.Under, x)
 	}
 	return in
 }
@@ -123,16 +123,16 @@ var layers = []string{proposal.LayerRootfs, proposal.LayerWorkspace, proposal.La
 // execFloor applies whatever the layers say.
 func (m *merger) execFloor(x proposal.Exec) {
 	if !slices.Contains(layers, x.Layer) || x.Path == "" || x.Command == "" {
-		m.reason("deny", map[string]string{"rule": "floor.exec", "message": "the request is not about a program of a command",
+		m.addReason("deny", map[string]string{"rule": "floor.exec", "message": "the request is not about a program of a command",
 			"suggestion": "this is a defect: report it"}, whole, x.Path)
 	}
-	if !m.allowed[whole] && !m.denied(whole) {
-		m.reason("deny", map[string]string{"rule": "exec.no-rule", "message": fmt.Sprintf("no rule of the granting policy allows %q to %s", x.Path, happening(x)),
+	if !m.allowed[whole] && !m.isDenied(whole) {
+		m.addReason("deny", map[string]string{"rule": "exec.no-rule", "message": fmt.Sprintf("no rule of the granting policy allows %q to %s", x.Path, execVerb(x)),
 			"suggestion": "write allow contains {…} in package " + module.PointExec}, whole, x.Path)
 	}
 }
 
-func happening(x proposal.Exec) string {
+func execVerb(x proposal.Exec) string {
 	if x.Loaded {
 		return "be loaded as code"
 	}
@@ -142,18 +142,18 @@ func happening(x proposal.Exec) string {
 func (m *merger) execDecision(x proposal.Exec) proposal.ExecDecision {
 	m.execFloor(x)
 	m.observeCandidate(func(would *merger) { would.execFloor(x) })
-	d := proposal.ExecDecision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Cacheable: !m.beyond && len(x.Env) == 0 && x.Under == ""}
+	d := proposal.ExecDecision{Effect: m.strictestEffect(), Rules: slices.Sorted(maps.Keys(m.rules)), Cacheable: !m.beyond && len(x.Env) == 0 && x.Under == ""}
 	if d.Effect != proposal.Allow {
 		d.Effect = proposal.Deny
 	}
-	d.Reason = against(m.reasons)
+	d.Reason = mostImportantReason(m.reasons)
 	d.Observed = d.Effect == proposal.Allow && d.Reason != nil
 	return d
 }
 
-// against picks the most important reason: a deny before an ask, an effective one before
+// mostImportantReason picks the most important reason: a deny before an ask, an effective one before
 // one that is only observed.
-func against(reasons []proposal.Reason) *proposal.Reason {
+func mostImportantReason(reasons []proposal.Reason) *proposal.Reason {
 	for _, observed := range []bool{false, true} {
 		for _, effect := range []proposal.Effect{proposal.Deny, proposal.Ask} {
 			for i := range reasons {

@@ -76,8 +76,8 @@ func fieldsBelow(prefix string, t reflect.Type) []Field {
 	return all
 }
 
-// describe adds the descriptions of t's fields to its schema.
-func describe(schema any, t reflect.Type) {
+// describeFields adds the descriptions of t's fields to its schema.
+func describeFields(schema any, t reflect.Type) {
 	for t.Kind() == reflect.Slice {
 		schema, t = schema.(map[string]any)["items"], t.Elem()
 	}
@@ -87,7 +87,7 @@ func describe(schema any, t reflect.Type) {
 	properties := schema.(map[string]any)["properties"].(map[string]any)
 	for f := range t.Fields() {
 		name := module.FieldName(f)
-		describe(properties[name], f.Type)
+		describeFields(properties[name], f.Type)
 		properties[name].(map[string]any)["description"] = fieldComments()[fieldKey(t, name)]
 	}
 }

@@ -73,7 +73,7 @@ func TestHostilePolicies(t *testing.T) {
 	plain := shipped(t)
 	for name, a := range attempts {
 		t.Run(name, func(t *testing.T) {
-			l, err := policy.Dir(folder(t, a.files...))
+			l, err := policy.ReadDirectory(folder(t, a.files...))
 			var e *policy.Engine
 			if err == nil {
 				e, err = policy.New(t.Context(), policy.Options{Layers: []policy.Layer{l}})
@@ -148,7 +148,7 @@ func TestPolicyFoldersAreBounded(t *testing.T) {
 		"a thousand files and more": {many, "policy.too-large"}, "5 MB of data": {large, "policy.too-large"},
 		"a folder that is a link": {below, "policy.symlink"}, "a deep folder": {tree, ""},
 	} {
-		if _, err := policy.Dir(c.dir); codeOf(err) != c.code {
+		if _, err := policy.ReadDirectory(c.dir); codeOf(err) != c.code {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

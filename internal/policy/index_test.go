@@ -34,8 +34,8 @@ func plainPoint(t testing.TB, name string) rego.PreparedEvalQuery {
 	}
 	l := &layer{name: s.Name, role: s.Role}
 	_, counts := l.forLint(s, modules, false).Check()
-	l.count(counts)
-	return plainQuery(t, module.ForPoint(name, modules, module.NewGraph(modules)), l.query(name))
+	l.countRules(counts)
+	return plainQuery(t, module.ForPoint(name, modules, module.NewGraph(modules)), l.pointQuery(name))
 }
 
 func plainQuery(t testing.TB, modules map[string]*ast.Module, query string) rego.PreparedEvalQuery {
@@ -58,11 +58,11 @@ func documents(t testing.TB, e *Engine, text, point string, do func(ast.Value)) 
 	a := parse.Analyze(p)
 	shared := termOf(reflect.ValueOf(e.proposalInput(p, a)))
 	if point == module.PointProposal {
-		do(e.document(shared, commandInput{}))
+		do(e.commandDocument(shared, commandInput{}))
 		return
 	}
 	err := e.eachCommand(p, a, func(_ proposal.Command, in commandInput) error {
-		do(e.document(shared, in))
+		do(e.commandDocument(shared, in))
 		return nil
 	})
 	if err != nil {
@@ -109,7 +109,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 		}
 		texts = append(texts, strings.Split(string(content), "\n---\n")...)
 	}
-	n, chosen := 0, sample.Of(t, texts, 20, 70)
+	n, chosen := 0, sample.EveryNth(t, texts, 20, 70)
 	for _, text := range chosen {
 		for point, q := range plain {
 			documents(t, e, text, point, func(document ast.Value) {
@@ -179,7 +179,7 @@ func TestIndexReadsOnlyWhatHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 			document := ast.MustInterfaceToValue(map[string]any{"command": decoded(t, c.input)})
-			plain := plainQuery(t, module.ForPoint(module.PointCommand, modules, module.NewGraph(modules)), l.query(module.PointCommand))
+			plain := plainQuery(t, module.ForPoint(module.PointCommand, modules, module.NewGraph(modules)), l.pointQuery(module.PointCommand))
 			if diff := cmp.Diff(answer(t, plain, document), answer(t, compiledAt(t, l, module.PointCommand), document)); diff != "" {
 				t.Error(diff)
 			}

@@ -136,7 +136,7 @@ func (e *Engine) proposalInput(p proposal.Proposal, a proposal.Analysis) proposa
 	in := proposalInput{
 		ID: p.ID, Form: p.Form(), Language: p.Language, Fresh: p.Fresh,
 		Network: append([]string{}, p.Network...), Commands: len(a.Commands),
-		Limits: asked(p), Programs: []string{},
+		Limits: requestedLimits(p), Programs: []string{},
 	}
 	if in.Phase = proposal.PhaseRun; p.Phase == proposal.PhaseSetup {
 		in.Phase = proposal.PhaseSetup
@@ -146,13 +146,13 @@ func (e *Engine) proposalInput(p proposal.Proposal, a proposal.Analysis) proposa
 	}
 	in.Asks = in.Limits != limitsInput{}
 	home := []string{e.workspace}
-	in.Cwd = facts.Placed{Value: p.Cwd, Place: facts.Place(p.Cwd, true, home, e.workspace)}
+	in.Cwd = facts.Placed{Value: p.Cwd, Place: facts.ResolvePlace(p.Cwd, true, home, e.workspace)}
 	for name, value := range p.Env {
 		in.Env = append(in.Env, envInput{name, value})
 	}
 	sort.Slice(in.Env, func(i, j int) bool { return in.Env[i].Name < in.Env[j].Name })
 	for _, o := range p.Outputs {
-		in.Outputs = append(in.Outputs, facts.Placed{Value: o, Place: facts.Place(o, true, home, e.workspace)})
+		in.Outputs = append(in.Outputs, facts.Placed{Value: o, Place: facts.ResolvePlace(o, true, home, e.workspace)})
 	}
 	for _, c := range a.Commands {
 		in.Programs = append(in.Programs, facts.ProgramOf(c, e.workspace).Name)
@@ -163,7 +163,7 @@ func (e *Engine) proposalInput(p proposal.Proposal, a proposal.Analysis) proposa
 	return in
 }
 
-func asked(p proposal.Proposal) limitsInput {
+func requestedLimits(p proposal.Proposal) limitsInput {
 	var l proposal.Limits
 	if p.Limits != nil {
 		l = *p.Limits
@@ -194,22 +194,22 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 		in.Static = in.Static && w.Static
 	}
 	put := func(w proposal.Word) wordInput {
-		return wordInput{w.Value, w.Static, w.Glob, facts.Place(w.Value, w.Static, cwds, e.workspace), strings.HasPrefix(w.Head, "$") && w.Head[1] != '(' && w.Tail == "" && !w.Split, w.Glob && w.Star}
+		return wordInput{w.Value, w.Static, w.Glob, facts.ResolvePlace(w.Value, w.Static, cwds, e.workspace), strings.HasPrefix(w.Head, "$") && w.Head[1] != '(' && w.Tail == "" && !w.Split, w.Glob && w.Star}
 	}
 	read := e.grammars.Read(prog, args)
-	read.Hold(e.grammars, env)
-	in.Tool, in.Sub, in.Unknown, in.Loose = read.Tool, read.Sub, read.Unknown, read.Loose || appended(c)
-	in.Open, in.HomeSet, in.Libraries, in.Searched = read.Unlisted, env.SetsHome(), env.SetsLibraries(), env.Searched()
-	in.Starts = e.grammars.Starts(prog, args)
+	read.AddVariableOptions(e.grammars, env)
+	in.Tool, in.Sub, in.Unknown, in.Loose = read.Tool, read.Sub, read.Unknown, read.Loose || hasAppendedWords(c)
+	in.Open, in.HomeSet, in.Libraries, in.Searched = read.Unlisted, env.SetsHome(), env.SetsLibraries(), env.SearchedPathDirs()
+	in.Starts = e.grammars.ChildKind(prog, args)
 	for _, o := range read.Options {
-		in.Options = append(in.Options, optionInput{o.Name, o.Value.Value, facts.ValuesOf(o.Value.Value), o.Value.Static, facts.Place(o.Value.Value, o.Value.Static, cwds, e.workspace), o.From})
+		in.Options = append(in.Options, optionInput{o.Name, o.Value.Value, facts.ValuesOf(o.Value.Value), o.Value.Static, facts.ResolvePlace(o.Value.Value, o.Value.Static, cwds, e.workspace), o.From})
 	}
 	for _, w := range read.Operands {
 		in.Operands = append(in.Operands, put(w))
 	}
 	in.Effects = read.Effects(cwds, e.workspace)
-	in.Paths, in.URLs = read.Reaches(args, cwds, e.workspace), facts.URLsIn(args)
-	in.Script = facts.ScriptOf(prog.Name, read, appended(c))
+	in.Paths, in.URLs = read.ReachedPaths(args, cwds, e.workspace), facts.URLsIn(args)
+	in.Script = facts.ScriptOf(prog.Name, read, hasAppendedWords(c))
 	in.Homes = facts.HomesIn(text, c.Span)
 	for _, as := range c.Assigns {
 		in.Assigns = append(in.Assigns, assignInput{as.Name, as.Value.Value, as.Value.Static, as.Exported, facts.AssignedPlace(as.Value, cwds, e.workspace)})
@@ -222,8 +222,8 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 	return in
 }
 
-// appended reports whether a wrapper adds words to c that the text does not show.
-func appended(c proposal.Command) bool {
+// hasAppendedWords reports whether a wrapper adds words to c that the text does not show.
+func hasAppendedWords(c proposal.Command) bool {
 	for _, v := range c.Via {
 		if v == "xargs" {
 			return true

@@ -89,7 +89,7 @@ func TestNewRefusesPolicies(t *testing.T) {
 		"only tests":      {folder(t, "a_test.rego", "package fumehood.command\n\ntest_x if true"), "policy.missing", "no .rego file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := policy.Dir(c.dir)
+			l, err := policy.ReadDirectory(c.dir)
 			if err == nil {
 				_, err = policy.New(t.Context(), policy.Options{Layers: []policy.Layer{l}})
 			}

@@ -23,8 +23,8 @@ var UsualLimits = proposal.Limits{Wall: proposal.Duration(2 * time.Hour), CPUs: 
 // mostOfLimit is more than any machine has. As milliseconds it still is a time.Duration.
 const mostOfLimit = 1 << 43
 
-// A lowering is a limit that an observed layer names.
-type lowering struct {
+// An observedLimit is a limit that an observed layer names.
+type observedLimit struct {
 	layer   *layer
 	rule    string
 	command int
@@ -32,10 +32,10 @@ type lowering struct {
 	to      float64
 }
 
-// limit reads one member of limits. The granting layer sets limits, the others lower them.
+// readLimit reads one member of limits. The granting layer sets limits, the others lower them.
 // The smallest number counts, whatever the order of the layers. A member counts whole or not at
 // all: it returns what is wrong with it, or "".
-func (m *merger) limit(l *layer, object map[string]any, command int) string {
+func (m *merger) readLimit(l *layer, object map[string]any, command int) string {
 	numbers, what := limitNumbers(object)
 	if what != "" {
 		return what
@@ -43,12 +43,12 @@ func (m *merger) limit(l *layer, object map[string]any, command int) string {
 	rule, _ := object["rule"].(string)
 	for key, f := range numbers {
 		switch {
-		case l.may(Grants):
-			lower(m.limits, key, f)
-		case m.observes(l):
-			m.lowers = append(m.lowers, lowering{l, rule, command, key, f})
+		case l.hasRole(Grants):
+			lowerLimit(m.limits, key, f)
+		case m.isObserved(l):
+			m.lowers = append(m.lowers, observedLimit{l, rule, command, key, f})
 		default:
-			lower(m.lowered, key, f)
+			lowerLimit(m.lowered, key, f)
 		}
 	}
 	return ""
@@ -77,7 +77,7 @@ func limitNumbers(object map[string]any) (map[string]float64, string) {
 	return numbers, ""
 }
 
-func lower(limits map[string]float64, key string, to float64) {
+func lowerLimit(limits map[string]float64, key string, to float64) {
 	if old, ok := limits[key]; ok {
 		to = min(to, old)
 	}
@@ -86,7 +86,7 @@ func lower(limits map[string]float64, key string, to float64) {
 
 // recordLowerings records what the observed layers would lower.
 func (m *merger) recordLowerings() {
-	slices.SortStableFunc(m.lowers, func(a, b lowering) int {
+	slices.SortStableFunc(m.lowers, func(a, b observedLimit) int {
 		return cmp.Or(cmp.Compare(a.command, b.command), strings.Compare(a.rule, b.rule), strings.Compare(a.key, b.key))
 	})
 	for _, o := range m.lowers {
@@ -104,9 +104,9 @@ func (m *merger) recordLowerings() {
 	}
 }
 
-// granted is the grant of an allow. Without all limits from the granting layer there is no
+// buildGrant is the grant of an allow. Without all limits from the granting layer there is no
 // decision.
-func (m *merger) granted(p proposal.Proposal, a proposal.Analysis) (proposal.Grant, error) {
+func (m *merger) buildGrant(p proposal.Proposal, a proposal.Analysis) (proposal.Grant, error) {
 	limits := map[string]float64{}
 	for _, key := range module.LimitKeys {
 		if m.limits[key] <= 0 {
@@ -115,10 +115,10 @@ func (m *merger) granted(p proposal.Proposal, a proposal.Analysis) (proposal.Gra
 		}
 		limits[key] = m.limits[key]
 		if low, ok := m.lowered[key]; ok {
-			lower(limits, key, low)
+			lowerLimit(limits, key, low)
 		}
 	}
-	g := proposal.Grant{Env: map[string]string{}, Network: append([]string{}, p.Network...), Phase: proposal.PhaseRun, Fresh: p.Fresh, Exec: m.execKinds(p), Cache: p.Cache && m.cacheable(p, a)}
+	g := proposal.Grant{Env: map[string]string{}, Network: append([]string{}, p.Network...), Phase: proposal.PhaseRun, Fresh: p.Fresh, Exec: m.execKinds(p), Cache: p.Cache && m.isCacheable(p, a)}
 	if p.Phase == proposal.PhaseSetup {
 		g.Phase = proposal.PhaseSetup
 	}
@@ -133,9 +133,9 @@ func (m *merger) granted(p proposal.Proposal, a proposal.Analysis) (proposal.Gra
 	return g, nil
 }
 
-// cacheable reports whether p is one command that policy calls deterministic, with a text that
+// isCacheable reports whether p is one command that policy calls deterministic, with a text that
 // consists of its words. Around it, a case of the shell's could depend on the time.
-func (m *merger) cacheable(p proposal.Proposal, a proposal.Analysis) bool {
+func (m *merger) isCacheable(p proposal.Proposal, a proposal.Analysis) bool {
 	if len(a.Commands) != 1 || !m.steady[a.Commands[0].Index] || len(p.Network) > 0 || p.Phase == proposal.PhaseSetup {
 		return false
 	}

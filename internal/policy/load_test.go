@@ -18,7 +18,7 @@ func TestShippedLayerHasNoMistake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.shipped = false; len((&layer{shipped: true}).spared()) == 0 {
+	if s.shipped = false; len((&layer{shipped: true}).sparedStages()) == 0 {
 		t.Error("it is spared nothing")
 	}
 	l, err := compileLayer(t.Context(), s)

@@ -74,7 +74,7 @@ func measure(t *testing.T, entries []entry, judged func(entry, proposal.Decision
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range sample.Of(t, entries, 1, 10) {
+	for _, c := range sample.EveryNth(t, entries, 1, 10) {
 		p := proposal.Proposal{ID: "corpus", Run: c.text}
 		d, err := e.Decide(t.Context(), p, parse.Analyze(p))
 		if err != nil {

@@ -24,14 +24,14 @@ type merger struct {
 	allowed map[int]bool
 	limits  map[string]float64 // of the granting layer
 	lowered map[string]float64 // by other layers
-	lowers  []lowering         // by observed layers, without effect
+	lowers  []observedLimit    // by observed layers, without effect
 	env     map[string]bool
 	network map[string]bool
 	ignored map[string]bool // hosts granted by a layer that must not grant hosts
 	steady  map[int]bool    // commands that are called deterministic
 	kinds   map[string]bool // of programs that the command may start besides those of the root file system
 	notes   []proposal.Finding
-	given   given // about a connection
+	given   egressExtras // about a connection
 	// replaced are the findings to redact; it is nil except at fumehood.output.
 	replaced map[string]bool
 	beyond   bool // a rule that depends on more than an exec's key may have held
@@ -41,7 +41,7 @@ type merger struct {
 
 func newMerger(e *Engine) *merger {
 	m := emptyMerger(e)
-	if e.candidate() != nil {
+	if e.candidateLayer() != nil {
 		m.would = emptyMerger(e)
 	}
 	return m
@@ -59,9 +59,9 @@ type reply struct {
 	where   func(set string) string // names the rules of a set that held
 }
 
-// take reads one layer's answer.
-func (m *merger) take(l *layer, a reply) {
-	if !m.share(l, a) {
+// readReply reads one layer's answer.
+func (m *merger) readReply(l *layer, a reply) {
+	if !m.shareReply(l, a) {
 		return
 	}
 	m.asked = l
@@ -69,30 +69,30 @@ func (m *merger) take(l *layer, a reply) {
 	for _, set := range slices.Sorted(maps.Keys(a.sets)) {
 		members, ok := a.sets[set].([]any)
 		if !ok {
-			m.malformed(l, a, set, "is not a set")
+			m.denyMalformed(l, a, set, "is not a set")
 		}
 		for _, member := range members {
-			if what := m.member(l, set, member, a.command, a.text); what != "" {
-				m.malformed(l, a, set, what)
+			if what := m.readMember(l, set, member, a.command, a.text); what != "" {
+				m.denyMalformed(l, a, set, what)
 			}
 		}
 	}
 }
 
-// malformed denies what a rule answered about in a way that means nothing: only that, because
+// denyMalformed denies what a rule answered about in a way that means nothing: only that, because
 // a mistake in one rule must not stop what other rules decide.
-func (m *merger) malformed(l *layer, a reply, set, what string) {
+func (m *merger) denyMalformed(l *layer, a reply, set, what string) {
 	message := fmt.Sprintf("the policy's answer is not valid: a member of %s %s (%s)", set, what, a.where(set))
-	m.reason("deny", map[string]string{"rule": RuleMalformed, "message": legible(message), "suggestion": "correct the rule: " + shape(set)}, a.command, a.text)
-	m.reasons[len(m.reasons)-1].Observed = m.observes(l)
-	m.notes = append(m.notes, proposal.Finding{Rule: RuleMalformed, Message: legible(message)})
+	m.addReason("deny", map[string]string{"rule": RuleMalformed, "message": sanitizeLine(message), "suggestion": "correct the rule: " + describeMember(set)}, a.command, a.text)
+	m.reasons[len(m.reasons)-1].Observed = m.isObserved(l)
+	m.notes = append(m.notes, proposal.Finding{Rule: RuleMalformed, Message: sanitizeLine(message)})
 }
 
 // RuleMalformed is the id of a denial because a rule gave an answer that is not valid.
 const RuleMalformed = "policy.malformed"
 
-// shape says what a member of a set is.
-func shape(set string) string {
+// describeMember says what a member of a set is.
+func describeMember(set string) string {
 	keys, known := module.MemberKeys(set)
 	if !known {
 		keys = module.Keys{Must: []string{"rule"}, May: module.LimitKeys}
@@ -104,11 +104,11 @@ func shape(set string) string {
 	return text
 }
 
-// where names the places of the rules of a set that hold for doc.
-func (l *layer) where(ctx context.Context, doc Document, set string) string {
+// describePlaces names the places of the rules of a set that hold for doc.
+func (l *layer) describePlaces(ctx context.Context, doc Document, set string) string {
 	var places []module.Place
 	var err error
-	l.meter(ctx).Run(func() { places, err = l.held(ctx, doc, set) })
+	l.usageMeter(ctx).Run(func() { places, err = l.heldPlaces(ctx, doc, set) })
 	if err != nil || len(places) == 0 {
 		return "policy " + l.label
 	}
@@ -119,17 +119,17 @@ func (l *layer) where(ctx context.Context, doc Document, set string) string {
 	return strings.Join(list, " or ")
 }
 
-// member reads one member of a set. It returns what is wrong with it, or "".
-func (m *merger) member(l *layer, set string, member any, command int, text string) string {
+// readMember reads one member of a set. It returns what is wrong with it, or "".
+func (m *merger) readMember(l *layer, set string, member any, command int, text string) string {
 	object, ok := member.(map[string]any)
 	if !ok {
 		return "is not an object"
 	}
 	switch set {
 	case "limits":
-		return m.limit(l, object, command)
+		return m.readLimit(l, object, command)
 	case "budget":
-		return m.budget(l, object)
+		return m.readBudget(l, object)
 	}
 	fields, what := textFields(object, set)
 	if what != "" {
@@ -137,27 +137,27 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 	}
 	switch set {
 	case "deny", "ask":
-		m.reason(set, fields, command, text)
-		m.reasons[len(m.reasons)-1].Observed = m.observes(l)
+		m.addReason(set, fields, command, text)
+		m.reasons[len(m.reasons)-1].Observed = m.isObserved(l)
 	case "allow":
-		m.allow(l, fields["rule"], command)
+		m.allowCommand(l, fields["rule"], command)
 	case "env":
-		m.grant(l, m.env, fields["name"])
+		m.addGrant(l, m.env, fields["name"])
 	case "network":
-		m.open(l, fields["host"])
+		m.grantHost(l, fields["host"])
 	case "intercept", "many_names", "private", "raw", "filter", "redact":
 		if m.replaced != nil {
-			m.replace(l, fields)
+			m.readReplacement(l, fields)
 			break
 		}
 		if fields["secret"] != "" {
 			return "has the key \"secret\", which it has only in " + module.PointOutput
 		}
-		m.flag(l, set, fields["rule"])
+		m.readFlag(l, set, fields["rule"])
 	case "exec":
-		m.grant(l, m.kinds, fields["kind"])
+		m.addGrant(l, m.kinds, fields["kind"])
 	case "cache":
-		m.cache(l, command)
+		m.markCacheable(l, command)
 	case "note":
 		m.notes = append(m.notes, proposal.Finding{Rule: fields["rule"], Message: fields["message"]})
 	}
@@ -178,7 +178,7 @@ func textFields(object map[string]any, set string) (map[string]string, string) {
 		}
 		fields[key] = text
 		if key == "message" || key == "suggestion" || key == "text" {
-			fields[key] = legible(text)
+			fields[key] = sanitizeLine(text)
 		}
 	}
 	for _, key := range want.Must {
@@ -192,7 +192,7 @@ func textFields(object map[string]any, set string) (map[string]string, string) {
 	return fields, ""
 }
 
-func (m *merger) reason(set string, f map[string]string, command int, text string) {
+func (m *merger) addReason(set string, f map[string]string, command int, text string) {
 	effect := proposal.Deny
 	if set == "ask" {
 		effect = proposal.Ask
@@ -207,61 +207,61 @@ func (m *merger) reason(set string, f map[string]string, command int, text strin
 		Suggestion: f["suggestion"], Command: command, Text: text, Severity: about.severity, Category: about.category})
 }
 
-func (m *merger) allow(l *layer, rule string, command int) {
-	if !l.may(Allows) {
-		m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not allow; its rule %q is ignored", l.name, rule))
+func (m *merger) allowCommand(l *layer, rule string, command int) {
+	if !l.hasRole(Allows) {
+		m.engine.addWarning(fmt.Sprintf("policy.ignored-allow: layer %q must not allow; its rule %q is ignored", l.name, rule))
 		return
 	}
 	m.rules[rule] = true
 	m.allowed[command] = true
 }
 
-func (m *merger) grant(l *layer, to map[string]bool, name string) {
-	if l.may(Allows) {
+func (m *merger) addGrant(l *layer, to map[string]bool, name string) {
+	if l.hasRole(Allows) {
 		to[name] = true
 		return
 	}
-	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not grant %q", l.name, name))
+	m.engine.addWarning(fmt.Sprintf("policy.ignored-allow: layer %q must not grant %q", l.name, name))
 }
 
-// cache says that the result of a command depends on nothing but its inputs.
-func (m *merger) cache(l *layer, command int) {
-	if l.may(Allows) {
+// markCacheable says that the result of a command depends on nothing but its inputs.
+func (m *merger) markCacheable(l *layer, command int) {
+	if l.hasRole(Allows) {
 		m.steady[command] = true
 		return
 	}
-	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not grant the use of kept results", l.name))
+	m.engine.addWarning(fmt.Sprintf("policy.ignored-allow: layer %q must not grant the use of kept results", l.name))
 }
 
-// open grants an entry of network.
-func (m *merger) open(l *layer, entry string) {
-	if l.may(Opens) {
+// grantHost grants an entry of network.
+func (m *merger) grantHost(l *layer, entry string) {
+	if l.hasRole(Opens) {
 		m.network[entry] = true
 		return
 	}
 	m.ignored[entry] = true
-	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not grant the host %q: to allow that, pass the layer with --hosts or --organization, not --policy", l.name, entry))
+	m.engine.addWarning(fmt.Sprintf("policy.ignored-allow: layer %q must not grant the host %q: to allow that, pass the layer with --hosts or --organization, not --policy", l.name, entry))
 }
 
 // noRule denies a command that no rule of the granting layer allows.
 func (m *merger) noRule(c commandInput, text string) {
-	if m.denied(c.Index) {
+	if m.isDenied(c.Index) {
 		return // a rule has a better message
 	}
 	message := "no rule allows this command"
 	if c.Program != "" {
 		message = fmt.Sprintf("no rule allows %q with these arguments", c.Program)
 	}
-	if near := m.near(c.Program); near != "" {
-		m.reason("deny", map[string]string{"rule": "default.no-rule", "message": message, "suggestion": near}, c.Index, text)
+	if near := m.suggestPrograms(c.Program); near != "" {
+		m.addReason("deny", map[string]string{"rule": "default.no-rule", "message": message, "suggestion": near}, c.Index, text)
 		return
 	}
-	m.reason("deny", map[string]string{"rule": "default.no-rule", "message": message,
+	m.addReason("deny", map[string]string{"rule": "default.no-rule", "message": message,
 		"suggestion": "use a tool that the policy names, for example go, python3, npm, cargo, make, git, grep, sed or cat"}, c.Index, text)
 }
 
-// near lists allowed programs with names similar to program's.
-func (m *merger) near(program string) string {
+// suggestPrograms lists allowed programs with names similar to program's.
+func (m *merger) suggestPrograms(program string) string {
 	var programs []string
 	for _, l := range m.engine.layers {
 		if l.candidate && m.would != nil {
@@ -284,19 +284,19 @@ func (m *merger) near(program string) string {
 	return ""
 }
 
-// observes reports whether l's answers are only recorded. Those of a layer that may grant
+// isObserved reports whether l's answers are only recorded. Those of a layer that may grant
 // hosts always count: otherwise its grants would apply without its denials.
-func (m *merger) observes(l *layer) bool { return m.engine.observe && !l.may(Opens) }
+func (m *merger) isObserved(l *layer) bool { return m.engine.observe && !l.hasRole(Opens) }
 
-// denied reports whether a rule has denied command, not counting observed ones.
-func (m *merger) denied(command int) bool {
+// isDenied reports whether a rule has denied command, not counting observed ones.
+func (m *merger) isDenied(command int) bool {
 	return slices.ContainsFunc(m.reasons, func(r proposal.Reason) bool {
 		return r.Command == command && r.Effect == proposal.Deny && !r.Observed
 	})
 }
 
-// effect is the strictest effect of the reasons that count.
-func (m *merger) effect() proposal.Effect {
+// strictestEffect is the strictest effect of the reasons that count.
+func (m *merger) strictestEffect() proposal.Effect {
 	effect := proposal.Allow
 	for _, r := range m.reasons {
 		if !r.Observed {
@@ -306,13 +306,13 @@ func (m *merger) effect() proposal.Effect {
 	return effect
 }
 
-// decision is the strictest effect. An ask has the grant that an approval gives.
-func (m *merger) decision(p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
-	m.floor(p, a)
-	m.observeCandidate(func(would *merger) { would.floor(p, a) })
-	d := proposal.Decision{Effect: m.effect()}
+// buildDecision is the strictest effect. An ask has the grant that an approval gives.
+func (m *merger) buildDecision(p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+	m.applyFloorRules(p, a)
+	m.observeCandidate(func(would *merger) { would.applyFloorRules(p, a) })
+	d := proposal.Decision{Effect: m.strictestEffect()}
 	if d.Effect != proposal.Deny {
-		grant, err := m.granted(p, a)
+		grant, err := m.buildGrant(p, a)
 		if err != nil {
 			return proposal.Decision{}, err
 		}
@@ -320,17 +320,17 @@ func (m *merger) decision(p proposal.Proposal, a proposal.Analysis) (proposal.De
 	}
 	m.observeGrant()
 	m.recordLowerings()
-	d.Rules, d.Reasons = slices.Sorted(maps.Keys(m.rules)), m.typed(p, a)
+	d.Rules, d.Reasons = slices.Sorted(maps.Keys(m.rules)), m.completeReasons(p, a)
 	return d, nil
 }
 
-// floor applies whatever the layers say: text that could not be analyzed, and requests
+// applyFloorRules applies whatever the layers say: text that could not be analyzed, and requests
 // that no rule granted, are denied.
-func (m *merger) floor(p proposal.Proposal, a proposal.Analysis) {
-	denied := m.effect() == proposal.Deny
+func (m *merger) applyFloorRules(p proposal.Proposal, a proposal.Analysis) {
+	denied := m.strictestEffect() == proposal.Deny
 	add := func(rule, message, suggestion string) {
 		if !denied {
-			m.reason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, whole, "")
+			m.addReason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, whole, "")
 		}
 	}
 	if len(a.Unknowns) > 0 {
@@ -352,14 +352,14 @@ func (m *merger) floor(p proposal.Proposal, a proposal.Analysis) {
 func (m *merger) networkFloor(p proposal.Proposal) {
 	for _, host := range p.Network {
 		if !m.network[host] {
-			m.reason("deny", map[string]string{"rule": "network.none", "message": fmt.Sprintf("no policy grants the host %q", host),
-				"suggestion": m.opener(host, p.Phase)}, whole, host)
+			m.addReason("deny", map[string]string{"rule": "network.none", "message": fmt.Sprintf("no policy grants the host %q", host),
+				"suggestion": m.hostGrantHint(host, p.Phase)}, whole, host)
 		}
 	}
 }
 
-// opener returns how the host could be granted.
-func (m *merger) opener(host, phase string) string {
+// hostGrantHint returns how the host could be granted.
+func (m *merger) hostGrantHint(host, phase string) string {
 	if m.ignored[host] {
 		return "a directory given with --policy grants it, but must not: use --hosts instead (in the action: network: policy)"
 	}

@@ -15,10 +15,10 @@ const maxMessage = 2000
 // named matches valid rule ids: they appear in comments, logs and workflow commands.
 var named = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
 
-// legible is a rule's text in one line, without terminal control characters and
+// sanitizeLine is a rule's text in one line, without terminal control characters and
 // bidirectional overrides. It may quote an untrusted proposal, so it is cut and not
 // refused: otherwise a proposal could stop a run by its length.
-func legible(said string) string {
+func sanitizeLine(said string) string {
 	if len(said) > maxMessage {
 		said = strings.ToValidUTF8(said[:maxMessage], "") + "…"
 	}

@@ -331,7 +331,7 @@ func TestReachesExamples(t *testing.T) {
 func TestHostileStaysRefusedWithHosts(t *testing.T) {
 	all := folder(t, "p.rego", "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x\", \"host\": h} if some h in input.proposal.network\n")
 	e, freed := opening(t, false, all), map[string]int{}
-	for _, c := range sample.Of(t, readEntries(t, "hostile"), 8, 40) {
+	for _, c := range sample.EveryNth(t, readEntries(t, "hostile"), 8, 40) {
 		p := proposal.Proposal{ID: "corpus", Run: c.text, Network: []string{"api.example.com"}}
 		d, err := e.Decide(t.Context(), p, parse.Analyze(p))
 		if err != nil {

@@ -43,7 +43,7 @@ func (e *Engine) Output(ctx context.Context, x proposal.Outgoing) (proposal.Outp
 	return inTime(ctx, e, func(ctx context.Context) (proposal.OutputDecision, error) {
 		m := newMerger(e)
 		m.replaced = map[string]bool{}
-		if err := e.ask(ctx, m, module.PointOutput, termOf(reflect.ValueOf(outputInputOf(x))).Value, whole, x.Name); err != nil {
+		if err := e.askLayers(ctx, m, module.PointOutput, termOf(reflect.ValueOf(outputInputOf(x))).Value, whole, x.Name); err != nil {
 			return proposal.OutputDecision{}, err
 		}
 		return m.outputDecision(x), nil
@@ -60,9 +60,9 @@ func outputInputOf(x proposal.Outgoing) outputInput {
 // allFindings is the secret of a redact that names none.
 const allFindings = ""
 
-// replace reads one member of redact at fumehood.output.
-func (m *merger) replace(l *layer, fields map[string]string) {
-	if m.observes(l) {
+// readReplacement reads one member of redact at fumehood.output.
+func (m *merger) readReplacement(l *layer, fields map[string]string) {
+	if m.isObserved(l) {
 		return
 	}
 	m.rules[fields["rule"]] = true
@@ -72,7 +72,7 @@ func (m *merger) replace(l *layer, fields map[string]string) {
 func (m *merger) outputDecision(x proposal.Outgoing) proposal.OutputDecision {
 	m.outputFloor(x)
 	m.observeCandidate(func(would *merger) { would.outputFloor(x) })
-	d := proposal.OutputDecision{Effect: m.effect(), Redact: []string{}, Rules: slices.Sorted(maps.Keys(m.rules)), Reason: against(m.reasons)}
+	d := proposal.OutputDecision{Effect: m.strictestEffect(), Redact: []string{}, Rules: slices.Sorted(maps.Keys(m.rules)), Reason: mostImportantReason(m.reasons)}
 	for _, s := range x.Secrets {
 		if m.replaced[allFindings] || m.replaced[s.Rule] || s.Rule == unreadable {
 			d.Redact = append(d.Redact, s.Rule)
@@ -88,14 +88,14 @@ func (m *merger) outputDecision(x proposal.Outgoing) proposal.OutputDecision {
 
 // outputFloor applies whatever the layers say.
 func (m *merger) outputFloor(x proposal.Outgoing) {
-	if !slices.ContainsFunc(m.engine.layers, func(l *layer) bool { return l.may(Grants) && l.points[module.PointOutput] != nil }) {
+	if !slices.ContainsFunc(m.engine.layers, func(l *layer) bool { return l.hasRole(Grants) && l.points[module.PointOutput] != nil }) {
 		m.replaced[allFindings] = true
 	}
 	if !x.Binary {
 		return
 	}
 	withhold := func(rule, what string) {
-		m.reason("deny", map[string]string{"rule": rule, "message": fmt.Sprintf("%s, which cannot be redacted there", what),
+		m.addReason("deny", map[string]string{"rule": rule, "message": fmt.Sprintf("%s, which cannot be redacted there", what),
 			"suggestion": "write it as text, or remove the value"}, whole, x.Name)
 	}
 	if x.Masked > 0 {

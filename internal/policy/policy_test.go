@@ -42,7 +42,7 @@ func TestShippedPolicyAllowsAndDenies(t *testing.T) {
 
 func analysis(p proposal.Proposal) proposal.Analysis {
 	a := parse.Analyze(p)
-	a.Snippets = snippet.Of(p, a)
+	a.Snippets = snippet.ReadSnippets(p, a)
 	return a
 }
 
@@ -61,7 +61,7 @@ func layersOf(t testing.TB, role policy.Role, dirs ...string) []policy.Layer {
 	t.Helper()
 	var layers []policy.Layer
 	for _, dir := range dirs {
-		l, err := policy.Dir(dir)
+		l, err := policy.ReadDirectory(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,13 +14,13 @@ const LayerFloor = "floor"
 // roleNames are the names of layers by role, as in flags.
 var roleNames = map[Role]string{Restricts: "policy", Opens: "hosts", Allows: "organisation", Grants: "granting"}
 
-// labelled gives the layers names for reasons. These are not their paths, which differ
+// labelLayers gives the layers names for reasons. These are not their paths, which differ
 // between jobs that decide the same and may be private.
-func labelled(layers []*layer) {
+func labelLayers(layers []*layer) {
 	seen := map[string]int{}
 	for _, l := range layers {
 		l.label = roleNames[l.role]
-		if l.name == DefaultLayer && l.may(Grants) {
+		if l.name == DefaultLayer && l.hasRole(Grants) {
 			l.label = DefaultLayer
 		}
 		if seen[l.label]++; seen[l.label] > 1 {
@@ -29,8 +29,8 @@ func labelled(layers []*layer) {
 	}
 }
 
-// typed completes the reasons for the author of p.
-func (m *merger) typed(p proposal.Proposal, a proposal.Analysis) []proposal.Reason {
+// completeReasons completes the reasons for the author of p.
+func (m *merger) completeReasons(p proposal.Proposal, a proposal.Analysis) []proposal.Reason {
 	for i := range m.reasons {
 		r := &m.reasons[i]
 		r.Layer = LayerFloor
@@ -38,7 +38,7 @@ func (m *merger) typed(p proposal.Proposal, a proposal.Analysis) []proposal.Reas
 			r.Layer = l.label
 		}
 		if !r.Observed {
-			r.Retry = retry(m.by[i], r.Rule, r.Effect)
+			r.Retry = retryOf(m.by[i], r.Rule, r.Effect)
 		}
 		if s, ok := spanOf(a, *r); ok {
 			r.Span = ownSpan(p, a, s)
@@ -50,8 +50,8 @@ func (m *merger) typed(p proposal.Proposal, a proposal.Analysis) []proposal.Reas
 	return m.reasons
 }
 
-// retry is the rule's retry in l's METADATA, or else follows from the effect.
-func retry(l *layer, rule string, effect proposal.Effect) proposal.Retry {
+// retryOf is the rule's retry in l's METADATA, or else follows from the effect.
+func retryOf(l *layer, rule string, effect proposal.Effect) proposal.Retry {
 	if rule == RuleMalformed {
 		return proposal.RetryNever
 	}

@@ -23,12 +23,12 @@ var errAnswer = errors.New("the answer is too large")
 
 // plainValue converts an answer into Go values, with sets in order.
 func plainValue(t *ast.Term, _ *rego.EvalContext) (any, error) {
-	return (&plainer{}).value(t.Value)
+	return (&valueConverter{}).convertValue(t.Value)
 }
 
-type plainer struct{ values, text int }
+type valueConverter struct{ values, text int }
 
-func (p *plainer) count(text int) error {
+func (p *valueConverter) countValue(text int) error {
 	p.values++
 	if p.text += text; p.values > maxValues || p.text > maxText {
 		return fmt.Errorf("%w: at most %d values and %d KiB", errAnswer, maxValues, maxText>>10)
@@ -36,37 +36,37 @@ func (p *plainer) count(text int) error {
 	return nil
 }
 
-func (p *plainer) value(v ast.Value) (any, error) {
+func (p *valueConverter) convertValue(v ast.Value) (any, error) {
 	switch v := v.(type) {
 	case ast.String:
-		return string(v), p.count(len(v))
+		return string(v), p.countValue(len(v))
 	case ast.Number:
-		return json.Number(v), p.count(len(v))
+		return json.Number(v), p.countValue(len(v))
 	case ast.Boolean:
-		return bool(v), p.count(0)
+		return bool(v), p.countValue(0)
 	case ast.Null:
-		return nil, p.count(0)
+		return nil, p.countValue(0)
 	case *ast.Array:
-		return p.list(v.Len(), v.Until)
+		return p.convertList(v.Len(), v.Until)
 	case ast.Set:
 		if v.Len() > maxValues {
-			return nil, p.count(maxText)
+			return nil, p.countValue(maxText)
 		}
 		sorted := v.Sorted()
-		return p.list(sorted.Len(), sorted.Until)
+		return p.convertList(sorted.Len(), sorted.Until)
 	case ast.Object:
-		return p.object(v)
+		return p.convertObject(v)
 	}
 	return nil, fmt.Errorf("the answer contains a term that is not a value: %s", ast.ValueName(v))
 }
 
-func (p *plainer) list(n int, until func(func(*ast.Term) bool) bool) (any, error) {
-	err := p.count(0)
+func (p *valueConverter) convertList(n int, until func(func(*ast.Term) bool) bool) (any, error) {
+	err := p.countValue(0)
 	list := make([]any, 0, min(n, 1000))
 	until(func(t *ast.Term) bool {
 		var value any
 		if err == nil {
-			value, err = p.value(t.Value)
+			value, err = p.convertValue(t.Value)
 			list = append(list, value)
 		}
 		return err != nil
@@ -74,8 +74,8 @@ func (p *plainer) list(n int, until func(func(*ast.Term) bool) bool) (any, error
 	return list, err
 }
 
-func (p *plainer) object(o ast.Object) (any, error) {
-	err := p.count(0)
+func (p *valueConverter) convertObject(o ast.Object) (any, error) {
+	err := p.countValue(0)
 	object := map[string]any{}
 	o.Until(func(k, v *ast.Term) bool {
 		name, ok := k.Value.(ast.String)
@@ -83,10 +83,10 @@ func (p *plainer) object(o ast.Object) (any, error) {
 			err = errors.New("the answer contains an object with a key that is not a string")
 		}
 		if err == nil {
-			err = p.count(len(name))
+			err = p.countValue(len(name))
 		}
 		if err == nil {
-			object[string(name)], err = p.value(v.Value)
+			object[string(name)], err = p.convertValue(v.Value)
 		}
 		return err != nil
 	})

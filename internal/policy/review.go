@@ -21,8 +21,8 @@ type Review struct {
 	Problems []lint.Problem `json:"problems"`
 }
 
-// Count is the number of problems of one severity.
-func (r Review) Count(s lint.Severity) int {
+// CountProblems is the number of problems of one severity.
+func (r Review) CountProblems(s lint.Severity) int {
 	n := 0
 	for _, p := range r.Problems {
 		if p.Severity == s {
@@ -38,7 +38,7 @@ func (r Review) Count(s lint.Severity) int {
 // *proposal.StopError: the layers could not be checked at all.
 func Check(ctx context.Context, layers []Layer) (Review, error) {
 	r := Review{Rules: []RuleCount{}, Problems: []lint.Problem{}}
-	given, err := ordered(layers, false)
+	given, err := orderLayers(layers, false)
 	if err != nil {
 		return r, err
 	}
@@ -56,13 +56,13 @@ func Check(ctx context.Context, layers []Layer) (Review, error) {
 // do not compile are linted all the same.
 func checkLayer(ctx context.Context, s Layer) ([]RuleCount, []lint.Problem, error) {
 	modules, problems := parseAll(s)
-	l := &layer{name: s.Name, role: s.Role, now: s.time()}
+	l := &layer{name: s.Name, role: s.Role, now: s.readTime()}
 	_, err := s.Data()
-	problems = append(problems, lint.Problems(s.Name, err)...)
+	problems = append(problems, lint.ProblemsOf(s.Name, err)...)
 	unread := len(problems) > 0
 	about := l.forLint(s, modules, unread)
 	found, counts := about.Check()
-	l.count(counts)
+	l.countRules(counts)
 	problems = append(problems, found...)
 	if !unread {
 		compiled, err := l.compileAll(ctx, modules)
@@ -71,9 +71,9 @@ func checkLayer(ctx context.Context, s Layer) ([]RuleCount, []lint.Problem, erro
 		}
 		problems = append(problems, compiled...)
 	}
-	problems = append(problems, about.Metadata()...)
+	problems = append(problems, about.CheckMetadata()...)
 	problems = append(problems, about.Lint()...)
-	return l.counts, lint.Tidy(problems), nil
+	return l.counts, lint.SortProblems(problems), nil
 }
 
 // parseAll parses each file separately, with METADATA, and reports files that do not parse.
@@ -82,7 +82,7 @@ func parseAll(s Layer) (map[string]*ast.Module, []lint.Problem) {
 	var problems []lint.Problem
 	for _, f := range s.Files {
 		m, err := parseWith(s.Name, f, true)
-		if problems = append(problems, lint.Problems(s.Name, err)...); m != nil && err == nil {
+		if problems = append(problems, lint.ProblemsOf(s.Name, err)...); m != nil && err == nil {
 			modules[f.Name] = m
 		}
 	}
@@ -94,14 +94,14 @@ func (l *layer) compileAll(ctx context.Context, modules map[string]*ast.Module) 
 	var problems []lint.Problem
 	all := module.NewGraph(modules)
 	for _, name := range module.Points() {
-		if l.query(name) == "" {
+		if l.pointQuery(name) == "" {
 			continue
 		}
-		own := module.Copies(module.ForPoint(name, modules, all))
+		own := module.CopyModules(module.ForPoint(name, modules, all))
 		for _, m := range own {
 			m.Annotations = nil
 		}
-		err := bounded(ctx, compiling*deadline, l.name, func(ctx context.Context) (err error) {
+		err := runWithinLimit(ctx, compiling*deadline, l.name, func(ctx context.Context) (err error) {
 			bounds.MeterOf(ctx).Run(func() {
 				if compiler := module.Compile(name, documentOf(name), own, true); compiler.Failed() {
 					err = compiler.Errors
@@ -109,59 +109,59 @@ func (l *layer) compileAll(ctx context.Context, modules map[string]*ast.Module) 
 			})
 			return err
 		})
-		if late(err) || ctx.Err() != nil {
+		if isDeadlineError(err) || ctx.Err() != nil {
 			return nil, err
 		}
-		problems = append(problems, lint.Problems(l.name, err)...)
+		problems = append(problems, lint.ProblemsOf(l.name, err)...)
 	}
 	return problems, nil
 }
 
-// style reports in one line what policy check finds in a layer that is loaded all the
+// warnStyle reports in one line what policy check finds in a layer that is loaded all the
 // same: style must not stop the author, only warn.
-func (e *Engine) style(given []Layer) {
+func (e *Engine) warnStyle(given []Layer) {
 	for _, s := range given {
 		if s.Name == DefaultLayer && s.Role == Grants {
 			continue // a test checks it before it ships
 		}
-		problems := e.expiring(linted(s))
+		problems := e.warnExpiring(lintLayer(s))
 		if len(problems) > 0 {
 			p := problems[0]
-			e.warn(fmt.Sprintf("policy.lint: layer %q, %s:%d:%d: %s (%d problems in all: run fumehood policy check)", s.Name, p.File, p.Line, p.Column, p.Message, len(problems)))
+			e.addWarning(fmt.Sprintf("policy.lint: layer %q, %s:%d:%d: %s (%d problems in all: run fumehood policy check)", s.Name, p.File, p.Line, p.Column, p.Message, len(problems)))
 		}
 	}
 }
 
-// expiring warns of each exception that is over or soon will be, and returns the other
+// warnExpiring warns of each exception that is over or soon will be, and returns the other
 // problems.
-func (e *Engine) expiring(problems []lint.Problem) []lint.Problem {
+func (e *Engine) warnExpiring(problems []lint.Problem) []lint.Problem {
 	return slices.DeleteFunc(problems, func(p lint.Problem) bool {
 		if p.Code == lint.Expires {
-			e.warn(fmt.Sprintf("policy.expires: layer %q, %s:%d: %s", p.Layer, p.File, p.Line, p.Message))
+			e.addWarning(fmt.Sprintf("policy.expires: layer %q, %s:%d: %s", p.Layer, p.File, p.Line, p.Message))
 		}
 		return p.Code == lint.Expires
 	})
 }
 
-// linted are the Wrong problems of a layer that compiles, and those of its exceptions'
+// lintLayer are the Wrong problems of a layer that compiles, and those of its exceptions'
 // dates.
-func linted(s Layer) []lint.Problem {
+func lintLayer(s Layer) []lint.Problem {
 	modules, problems := parseAll(s)
-	problems = append(problems, (&layer{name: s.Name, role: s.Role, now: s.time()}).forLint(s, modules, false).Lint()...)
-	return slices.DeleteFunc(lint.Tidy(problems), func(p lint.Problem) bool { return p.Severity == lint.Doubtful && p.Code != lint.Expires })
+	problems = append(problems, (&layer{name: s.Name, role: s.Role, now: s.readTime()}).forLint(s, modules, false).Lint()...)
+	return slices.DeleteFunc(lint.SortProblems(problems), func(p lint.Problem) bool { return p.Severity == lint.Doubtful && p.Code != lint.Expires })
 }
 
 // forLint is s for package lint. unread means that some of its files could not be read.
 func (l *layer) forLint(s Layer, modules map[string]*ast.Module, unread bool) lint.Layer {
-	about := lint.Layer{Name: s.Name, Opens: l.may(Opens), Allows: l.may(Allows), Shipped: l.shipped, Modules: modules, Unread: unread, Now: l.now, Document: documentOf}
+	about := lint.Layer{Name: s.Name, Opens: l.hasRole(Opens), Allows: l.hasRole(Allows), Shipped: l.shipped, Modules: modules, Unread: unread, Now: l.now, Document: documentOf}
 	if data, err := s.Data(); err == nil { // read reports the error
 		about.Data = slices.Collect(maps.Keys(data))
 	}
 	return about
 }
 
-// count records the number of rules in each set.
-func (l *layer) count(rules map[string]int) {
+// countRules records the number of rules in each set.
+func (l *layer) countRules(rules map[string]int) {
 	l.counts = nil
 	for _, point := range module.Points() {
 		for _, set := range module.Sets(point) {

@@ -78,7 +78,7 @@ func TestSeenProgramsBegin(t *testing.T) {
 func TestNamedProgramsBegin(t *testing.T) {
 	lanetest.SkipShort(t)
 	e := shipped(t)
-	programs, entries := 0, sample.Of(t, readEntries(t, "benign"), 4, 10)
+	programs, entries := 0, sample.EveryNth(t, readEntries(t, "benign"), 4, 10)
 	for _, entry := range entries {
 		p := proposal.Proposal{ID: "corpus", Run: entry.text}
 		a := parse.Analyze(p)

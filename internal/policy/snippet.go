@@ -64,7 +64,7 @@ func (e *Engine) askSnippets(ctx context.Context, m *merger, shared *ast.Term, a
 		if s.Command >= 0 && s.Command < len(a.Commands) {
 			command, text = s.Command, textOf(a.Commands[s.Command])
 		}
-		if err := e.ask(ctx, m, module.PointSnippet, e.snippetDocument(shared, s), command, text); err != nil {
+		if err := e.askLayers(ctx, m, module.PointSnippet, e.snippetDocument(shared, s), command, text); err != nil {
 			return err
 		}
 	}

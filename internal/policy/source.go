@@ -41,8 +41,8 @@ type Layer struct {
 	now     time.Time // see Options.Now
 }
 
-// time is when s is read.
-func (s Layer) time() time.Time {
+// readTime is when s is read.
+func (s Layer) readTime() time.Time {
 	if s.now.IsZero() {
 		return time.Now()
 	}
@@ -92,9 +92,9 @@ func (f File) IsCases() bool {
 // optionsFile is the shipped policy's knowledge of tools' options.
 const optionsFile = "options.txt"
 
-// Shipped is the shipped policy with its tests.
-func Shipped() (Layer, error) {
-	files, err := collect(policies.FS)
+// ShippedLayer is the shipped policy with its tests.
+func ShippedLayer() (Layer, error) {
+	files, err := collectFiles(policies.FS)
 	if err != nil {
 		return Layer{}, module.Stop(module.CodeMissing, "cannot read the shipped policy", "reinstall fumehood", err)
 	}
@@ -103,15 +103,15 @@ func Shipped() (Layer, error) {
 
 // shipped is the policy that fumehood ships.
 var shipped = sync.OnceValues(func() (Layer, error) {
-	l, err := Shipped()
+	l, err := ShippedLayer()
 	l.Files, l.shipped = append(l.Files, File{optionsFile, []byte(policies.Options)}), true
-	return l.deciding(), err
+	return l.withoutTests(), err
 })
 
-// ordered puts the shipped default first if no other layer grants.
+// orderLayers puts the shipped default first if no other layer grants.
 //
 // It is first, too, if the layer that would grant is only observed.
-func ordered(given []Layer, observe bool) ([]Layer, error) {
+func orderLayers(given []Layer, observe bool) ([]Layer, error) {
 	granting := 0
 	for _, l := range given {
 		if l.Role == Grants {
@@ -130,13 +130,13 @@ func ordered(given []Layer, observe bool) ([]Layer, error) {
 		layers = append(layers, l)
 	}
 	for _, l := range given {
-		layers = append(layers, l.deciding())
+		layers = append(layers, l.withoutTests())
 	}
 	return layers, nil
 }
 
-// deciding is l without tests and cases.
-func (l Layer) deciding() Layer {
+// withoutTests is l without tests and cases.
+func (l Layer) withoutTests() Layer {
 	var files []File
 	for _, f := range l.Files {
 		if f.Decides() {
@@ -147,9 +147,9 @@ func (l Layer) deciding() Layer {
 	return l
 }
 
-// Dir reads the policy directory dir through a root that no symlink can leave. Its errors
+// ReadDirectory reads the policy directory dir through a root that no symlink can leave. Its errors
 // are *proposal.StopErrors.
-func Dir(dir string) (Layer, error) {
+func ReadDirectory(dir string) (Layer, error) {
 	l := Layer{Name: dir}
 	info, err := os.Lstat(dir)
 	switch {
@@ -165,10 +165,10 @@ func Dir(dir string) (Layer, error) {
 		return l, module.Stop(module.CodeMissing, fmt.Sprintf("cannot open the policy directory %q", dir), "make it readable", err)
 	}
 	defer root.Close()
-	if l.Files, err = collect(root.FS()); err != nil {
+	if l.Files, err = collectFiles(root.FS()); err != nil {
 		return l, inDir(dir, err)
 	}
-	if len(l.deciding().Files) == 0 {
+	if len(l.withoutTests().Files) == 0 {
 		return l, module.Stop(module.CodeMissing, fmt.Sprintf("the policy directory %q contains no .rego file", dir), "add a rule, or remove the flag", nil)
 	}
 	return l, nil
@@ -196,13 +196,13 @@ func hintTooLarge() string {
 // collected are the extensions of a layer's files.
 var collected = []string{".rego", ".yaml", ".yml"}
 
-// Collects reports whether a file of this name is part of a layer.
-func Collects(name string) bool {
+// IsLayerFile reports whether a file of this name is part of a layer.
+func IsLayerFile(name string) bool {
 	return slices.Contains(collected, path.Ext(name)) || path.Base(name) == "data.json"
 }
 
-// collect reads a layer's files in the order of their names.
-func collect(fsys fs.FS) ([]File, error) {
+// collectFiles reads a layer's files in the order of their names.
+func collectFiles(fsys fs.FS) ([]File, error) {
 	var files []File
 	total := 0
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -212,7 +212,7 @@ func collect(fsys fs.FS) ([]File, error) {
 		if !d.Type().IsRegular() {
 			return fmt.Errorf("%q %w", name, errIrregular)
 		}
-		if !Collects(name) {
+		if !IsLayerFile(name) {
 			return nil
 		}
 		content, err := readFile(fsys, name)
@@ -256,7 +256,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 func FromFiles(name string, all []File) (Layer, error) {
 	l, total := Layer{Name: name}, 0
 	for _, f := range all {
-		if !Collects(f.Name) {
+		if !IsLayerFile(f.Name) {
 			continue
 		}
 		l.Files = append(l.Files, f)
@@ -270,7 +270,7 @@ func FromFiles(name string, all []File) (Layer, error) {
 			return l, module.Stop(module.CodeMissing, fmt.Sprintf("policy %q has two files named %q", name, l.Files[i].Name), "keep one of them", nil)
 		}
 	}
-	if len(l.deciding().Files) == 0 {
+	if len(l.withoutTests().Files) == 0 {
 		return l, module.Stop(module.CodeMissing, fmt.Sprintf("policy %q contains no .rego file", name), "add a rule, or remove the flag", nil)
 	}
 	return l, nil
@@ -278,9 +278,9 @@ func FromFiles(name string, all []File) (Layer, error) {
 
 // Digest covers the names and contents of the layer's files that decide.
 func (l Layer) Digest() string {
-	l = l.deciding()
+	l = l.withoutTests()
 	l.Role = Restricts
-	return digest([]Layer{l}, false)
+	return digestLayers([]Layer{l}, false)
 }
 
 // String is the role's name.
@@ -288,11 +288,11 @@ func (r Role) String() string {
 	return [...]string{Restricts: "restricts", Opens: "opens", Allows: "allows", Grants: "grants"}[r]
 }
 
-// digest covers names and contents with their lengths, so that no two different sets of
+// digestLayers covers names and contents with their lengths, so that no two different sets of
 // files have the same digest. The path of a layer's directory does not count. Its position, its
 // role and whether it is only observed do: an approval under observed layers is not an
 // approval under layers that have an effect.
-func digest(layers []Layer, observe bool) string {
+func digestLayers(layers []Layer, observe bool) string {
 	h := sha256.New()
 	if observe {
 		io.WriteString(h, "observe\n")

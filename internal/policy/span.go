@@ -32,7 +32,7 @@ func spanOf(a proposal.Analysis, r proposal.Reason) (proposal.Span, bool) {
 func wordSpan(text string, c proposal.Command, message string) proposal.Span {
 	within, named, found := text[c.Span.Start:c.Span.End], "", ""
 	for _, value := range wordsOf(c) {
-		for _, word := range spellings(value) {
+		for _, word := range optionSpellings(value) {
 			if len(word) <= max(1, len(named)) || !facts.HoldsWord(message, word) {
 				continue
 			}
@@ -68,8 +68,8 @@ func wordsOf(c proposal.Command) []string {
 	return all
 }
 
-// spellings are value, and the option whose value it is.
-func spellings(value string) []string {
+// optionSpellings are value, and the option whose value it is.
+func optionSpellings(value string) []string {
 	if name, _, cut := strings.Cut(value, "="); cut && strings.HasPrefix(name, "-") {
 		return []string{value, name}
 	}

@@ -27,7 +27,7 @@ func (e *Engine) DecideProgram(ctx context.Context, p proposal.Proposal, a propo
 			return proposal.Decision{}, err
 		}
 		d := proposal.Decision{Effect: proposal.Allow}
-		for i, r := range m.typed(p, a) {
+		for i, r := range m.completeReasons(p, a) {
 			l := m.by[i]
 			if l == nil || l.name == DefaultLayer || l.textOnly || l.labelOf(r.Rule).textOnly {
 				continue
@@ -54,8 +54,8 @@ func (e *Engine) Start(ctx context.Context, p proposal.Proposal, a proposal.Anal
 			return proposal.Decision{}, err
 		}
 		if len(a.Commands) == 0 || len(a.Unknowns) > 0 {
-			m.floor(p, a)
+			m.applyFloorRules(p, a)
 		}
-		return proposal.Decision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reasons: m.typed(p, a)}, nil
+		return proposal.Decision{Effect: m.strictestEffect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reasons: m.completeReasons(p, a)}, nil
 	})
 }

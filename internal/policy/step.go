@@ -27,7 +27,7 @@ func alwaysDenied(x proposal.Egress) (rule, message, suggestion string) {
 		return "egress.datagram", fmt.Sprintf("%s is not allowed: only TCP, and lookups with the sandbox's resolver", protocolName(x)), "use TCP, and the sandbox's resolver"
 	case x.Kind == proposal.EgressLookup && x.Type != "A" && x.Type != "AAAA":
 		return "egress.type", fmt.Sprintf("lookups of type %s are not allowed: only addresses may be looked up", x.Type), "look up A or AAAA"
-	case x.Address == "" && x.Kind != proposal.EgressLookup && !Named(x):
+	case x.Address == "" && x.Kind != proposal.EgressLookup && !IsGrantedByName(x):
 		return "egress.unresolved", "this host cannot resolve the name, and the upstream proxy only gets names that are granted themselves", "request the host by its name, not by a wildcard"
 	case x.SNI != x.Name && (x.Kind == proposal.EgressHello || x.Kind == proposal.EgressRequest && x.SNI != ""):
 		return "egress.mismatch", fmt.Sprintf("the TLS hello is for %q on a connection to %q", x.SNI, x.Name), "connect to the name in the hello"
@@ -111,13 +111,13 @@ type namingInput struct {
 
 const kindSuffix = "suffix"
 
-// namings finds the entries of in.Grants that name in.Name or, when it is "", in.Address.
+// findNamings finds the entries of in.Grants that name in.Name or, when it is "", in.Address.
 // Invalid entries name nothing.
-func namings(in egressInput) []namingInput {
+func findNamings(in egressInput) []namingInput {
 	var found []namingInput
 	name, address := in.Name, in.Address
 	for _, entry := range in.Grants {
-		host, port := parted(entry)
+		host, port := splitEntry(entry)
 		fits := in.Kind == proposal.EgressLookup || port == in.Port || port == 0 && (in.Port == 443 || in.Port == 80)
 		n := namingInput{Text: entry, Port: port, Fits: fits}
 		suffix, wild := strings.CutPrefix(host, "*")
@@ -141,9 +141,9 @@ func namings(in egressInput) []namingInput {
 	return found
 }
 
-// parted splits an entry: the port is 0 when it names none, and -1 when it is not an entry
+// splitEntry splits an entry: the port is 0 when it names none, and -1 when it is not an entry
 // for a host.
-func parted(entry string) (host string, port int) {
+func splitEntry(entry string) (host string, port int) {
 	if strings.Count(entry, ":") > 1 { // IPv6
 		if a, err := netip.ParseAddrPort(entry); err == nil {
 			return a.Addr().String(), int(a.Port())

@@ -19,7 +19,7 @@ import (
 func (e *Engine) Trigger(ctx context.Context, t proposal.Trigger) (proposal.Decision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) {
 		m := newMerger(e)
-		if err := e.ask(ctx, m, module.PointTrigger, termOf(reflect.ValueOf(t)).Value, whole, ""); err != nil {
+		if err := e.askLayers(ctx, m, module.PointTrigger, termOf(reflect.ValueOf(t)).Value, whole, ""); err != nil {
 			return proposal.Decision{}, err
 		}
 		return m.triggerDecision(), nil
@@ -27,8 +27,8 @@ func (e *Engine) Trigger(ctx context.Context, t proposal.Trigger) (proposal.Deci
 }
 
 func (m *merger) triggerFloor() {
-	if !m.allowed[whole] && !m.denied(whole) {
-		m.reason("deny", map[string]string{"rule": "trigger.no-rule", "message": "no rule of the granting policy allows this",
+	if !m.allowed[whole] && !m.isDenied(whole) {
+		m.addReason("deny", map[string]string{"rule": "trigger.no-rule", "message": "no rule of the granting policy allows this",
 			"suggestion": "write allow contains {…} in package " + module.PointTrigger}, whole, "")
 	}
 }
@@ -36,7 +36,7 @@ func (m *merger) triggerFloor() {
 func (m *merger) triggerDecision() proposal.Decision {
 	m.triggerFloor()
 	m.observeCandidate((*merger).triggerFloor)
-	d := proposal.Decision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reasons: m.typed(proposal.Proposal{}, proposal.Analysis{})}
+	d := proposal.Decision{Effect: m.strictestEffect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reasons: m.completeReasons(proposal.Proposal{}, proposal.Analysis{})}
 	if d.Effect == proposal.Ask {
 		d.Effect = proposal.Deny
 	}

@@ -20,16 +20,16 @@ const (
 	decisionMemory = 512 << 20
 )
 
-// bounded waits for work, which compiles a layer other than the shipped one, as long as it
+// runWithinLimit waits for work, which compiles a layer other than the shipped one, as long as it
 // uses at most limit of processor time. The meter in work's context counts that.
-func bounded(ctx context.Context, limit time.Duration, layer string, work func(context.Context) error) error {
+func runWithinLimit(ctx context.Context, limit time.Duration, layer string, work func(context.Context) error) error {
 	inside, m := bounds.WithMeter(ctx)
-	b := bounds.Bounds{Used: m.Used, Time: limit, Memory: compileMemory, Heap: bounds.Heap()}
+	b := bounds.Bounds{Used: m.Used, Time: limit, Memory: compileMemory, Heap: bounds.HeapSize()}
 	done := make(chan struct{})
 	var err error
 	go func() {
 		defer close(done)
-		defer module.Guard(layer, &err)
+		defer module.RecoverPanic(layer, &err)
 		err = work(inside)
 	}()
 	switch why, _ := b.Wait(ctx, func() {}, done); why {

@@ -14,11 +14,11 @@ func (e *Engine) runJob(job func()) {
 	select {
 	case e.jobs <- job:
 	default:
-		go e.lane(job)
+		go e.runWorker(job)
 	}
 }
 
-func (e *Engine) lane(job func()) {
+func (e *Engine) runWorker(job func()) {
 	rest := time.NewTimer(idle)
 	defer rest.Stop()
 	for {

@@ -26,8 +26,8 @@ const (
 	maxMistakes = 20        // that are returned to the model
 )
 
-// answered is an answer as the schema has it.
-type answered struct {
+// encodedAnswer is an answer as the schema has it.
+type encodedAnswer struct {
 	Done     bool `json:"done"`
 	Commands []struct {
 		Run string `json:"run"`
@@ -53,7 +53,7 @@ func decodeAnswer(data string, round int, reviewer string) (a answer, err error)
 	if len(data) > maxAnswered {
 		return a, fmt.Errorf("the answer has %d bytes, more than %d", len(data), maxAnswered)
 	}
-	var in answered
+	var in encodedAnswer
 	if strictjson.Decode([]byte(data), &in) != nil {
 		return a, errors.New("the answer is not one JSON object that fits the schema")
 	}
@@ -68,7 +68,7 @@ func decodeAnswer(data string, round int, reviewer string) (a answer, err error)
 }
 
 // addCommands decodes the commands as a plan, so that nothing runs that a plan could not have.
-func (a *answer) addCommands(in answered, round int) error {
+func (a *answer) addCommands(in encodedAnswer, round int) error {
 	if len(in.Commands) == 0 {
 		return nil
 	}
@@ -89,12 +89,12 @@ func (a *answer) addCommands(in answered, round int) error {
 			a.commands = append(a.commands, p)
 		}
 	}
-	a.mistake(decoded.Refused())
+	a.addMistakes(decoded.Refused())
 	return nil
 }
 
 // addFindings decodes the findings and tests as a document of findings.
-func (a *answer) addFindings(in answered, reviewer string) error {
+func (a *answer) addFindings(in encodedAnswer, reviewer string) error {
 	for _, f := range in.Findings {
 		if f["suggestion"] == nil {
 			delete(f, "suggestion") // an empty one removes lines; null is none
@@ -118,13 +118,13 @@ func (a *answer) addFindings(in answered, reviewer string) error {
 	a.findings = found
 	for _, f := range found.Findings {
 		if f.Invalid != nil {
-			a.mistake(f.Invalid.Problems)
+			a.addMistakes(f.Invalid.Problems)
 		}
 	}
 	return nil
 }
 
-func (a *answer) mistake(problems []proposal.Problem) {
+func (a *answer) addMistakes(problems []proposal.Problem) {
 	for _, p := range problems {
 		if len(a.mistakes) < maxMistakes {
 			a.mistakes = append(a.mistakes, p.String())

@@ -18,8 +18,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Asking is how an operator describes a Reviewer.
-type Asking struct {
+// ReviewerOptions is how an operator describes a Reviewer.
+type ReviewerOptions struct {
 	Provider, Model string
 	Command         string   // program of the provider command
 	Env             []string // names of its variables
@@ -31,13 +31,13 @@ type Asking struct {
 	Timeout   time.Duration // DefaultTimeout if 0
 	// Review, PR and Day are the limits of this review, of all reviews of Subject, and of all of
 	// one day.
-	Review, PR, Day Cap
+	Review, PR, Day LimitText
 	Subject         string
 	Prices          string // file with a table of prices; spend.Shipped if empty
 }
 
-// A Cap is a limit as an operator writes it.
-type Cap struct {
+// A LimitText is a limit as an operator writes it.
+type LimitText struct {
 	USD    string // dollars, such as 0.50; "" for none
 	Tokens int64  // of input and output; negative for none
 }
@@ -47,8 +47,8 @@ const DefaultUSD = "2"
 
 // PrepareWith returns Prepare's Reviewer with Redactor, Signer and Owner, as s says. all has the values to
 // redact from everything: handed, and those of the model. The error is a *proposal.StopError.
-func (a Asking) PrepareWith(s gate.Settings, handed []redact.Mask) (r Reviewer, all []redact.Mask, err error) {
-	r, masks, err := a.Prepare()
+func (a ReviewerOptions) PrepareWith(s gate.Settings, handed []redact.Mask) (r Reviewer, all []redact.Mask, err error) {
+	r, masks, err := a.PrepareReviewer()
 	if err != nil {
 		return r, handed, err
 	}
@@ -67,33 +67,33 @@ func (a Asking) PrepareWith(s gate.Settings, handed []redact.Mask) (r Reviewer, 
 	return r, all, err
 }
 
-// Prepare returns the Reviewer that a describes, without Redactor, Signer and Guidance, and the values to
+// PrepareReviewer returns the Reviewer that a describes, without Redactor, Signer and Guidance, and the values to
 // redact from everything. It sends nothing. The error is a *proposal.StopError.
-func (a Asking) Prepare() (r Reviewer, masks []redact.Mask, err error) {
-	limits, price, err := a.limits()
+func (a ReviewerOptions) PrepareReviewer() (r Reviewer, masks []redact.Mask, err error) {
+	limits, price, err := a.readLimits()
 	if err != nil {
 		return r, nil, err
 	}
 	r = Reviewer{Name: a.Provider, Model: a.Model, Rounds: a.Rounds, MaxOutput: a.MaxOutput, Timeout: cmp.Or(a.Timeout, DefaultTimeout)}
-	if r.Provider, masks, err = a.provider(); err != nil {
+	if r.Provider, masks, err = a.newProvider(); err != nil {
 		return r, nil, err
 	}
 	r.Prices = price.table
-	r.Budget, err = a.budget(limits, price)
+	r.Budget, err = a.newBudget(limits, price)
 	return r, masks, err
 }
 
-// Provide returns the provider that a describes, and the values to redact from everything, for a
+// OpenProvider returns the provider that a describes, and the values to redact from everything, for a
 // process that only asks: see model.Serve. Everything that Prepare would refuse is refused. The
 // error is a *proposal.StopError.
-func (a Asking) Provide() (model.Provider, []redact.Mask, error) {
-	if _, _, err := a.limits(); err != nil {
+func (a ReviewerOptions) OpenProvider() (model.Provider, []redact.Mask, error) {
+	if _, _, err := a.readLimits(); err != nil {
 		return nil, nil, err
 	}
-	return a.provider()
+	return a.newProvider()
 }
 
-func (a Asking) provider() (p model.Provider, masks []redact.Mask, err error) {
+func (a ReviewerOptions) newProvider() (p model.Provider, masks []redact.Mask, err error) {
 	if a.Through != nil {
 		return a.Through, nil, nil
 	}
@@ -106,12 +106,12 @@ func (a Asking) provider() (p model.Provider, masks []redact.Mask, err error) {
 	return p, masks, err
 }
 
-// Replay returns a Reviewer that repeats recorded answers, without the parts that Prepare's lacks.
+// ReplayAnswers returns a Reviewer that repeats recorded answers, without the parts that Prepare's lacks.
 // Its ledger is in dir.
-func Replay(answers []string, dir string) (r Reviewer, err error) {
+func ReplayAnswers(answers []string, dir string) (r Reviewer, err error) {
 	ledger, err := spend.OpenLedger(dir)
 	free := spend.Limits{Review: spend.Unlimited, Subject: spend.Unlimited, Day: spend.Unlimited}
-	return Reviewer{Provider: model.Recorded(answers), Name: "recorded", Model: "conversation", Rounds: DefaultRounds, MaxOutput: DefaultMaxOutput, Timeout: DefaultTimeout,
+	return Reviewer{Provider: model.NewRecorded(answers), Name: "recorded", Model: "conversation", Rounds: DefaultRounds, MaxOutput: DefaultMaxOutput, Timeout: DefaultTimeout,
 		Budget: spend.NewBudget(free, spend.Price{}, "demo", ledger)}, err
 }
 
@@ -121,17 +121,17 @@ type modelPrice struct {
 	table string
 }
 
-// limits checks a and returns its limits.
-func (a Asking) limits() (limits spend.Limits, price modelPrice, err error) {
+// readLimits checks a and returns its limits.
+func (a ReviewerOptions) readLimits() (limits spend.Limits, price modelPrice, err error) {
 	if a.Model == "" || a.Rounds < 1 || a.Rounds > MaxRounds || a.MaxOutput < 1 || a.MaxOutput > DefaultMaxOutput {
 		return limits, price, &proposal.StopError{Code: "model.options", Message: "invalid options for a model", Hint: fmt.Sprintf("name a model, 1 to %d rounds and 1 to %d tokens of output", MaxRounds, DefaultMaxOutput)}
 	}
-	prices, err := a.prices()
+	prices, err := a.readPrices()
 	if err != nil {
 		return limits, price, err
 	}
-	known, priced := prices.Of(a.Model)
-	if err := a.enforceable(priced); err != nil {
+	known, priced := prices.PriceOf(a.Model)
+	if err := a.checkEnforceable(priced); err != nil {
 		return limits, price, err
 	}
 	if priced {
@@ -139,17 +139,17 @@ func (a Asking) limits() (limits spend.Limits, price modelPrice, err error) {
 		a.Review.USD = cmp.Or(a.Review.USD, DefaultUSD)
 	}
 	for _, c := range []struct {
-		given Cap
+		given LimitText
 		limit *spend.Amount
 	}{{a.Review, &limits.Review}, {a.PR, &limits.Subject}, {a.Day, &limits.Day}} {
-		if *c.limit, err = c.given.amount(); err != nil {
+		if *c.limit, err = c.given.parseAmount(); err != nil {
 			return limits, price, err
 		}
 	}
 	return limits, price, nil
 }
 
-func (a Asking) budget(limits spend.Limits, price modelPrice) (*spend.Budget, error) {
+func (a ReviewerOptions) newBudget(limits spend.Limits, price modelPrice) (*spend.Budget, error) {
 	state, err := gate.StateHome()
 	if err != nil {
 		return nil, err
@@ -158,8 +158,8 @@ func (a Asking) budget(limits spend.Limits, price modelPrice) (*spend.Budget, er
 	return spend.NewBudget(limits, price.price, digestOf([]byte(a.Subject)), ledger), err
 }
 
-// enforceable refuses limits that cannot be kept.
-func (a Asking) enforceable(priced bool) error {
+// checkEnforceable refuses limits that cannot be kept.
+func (a ReviewerOptions) checkEnforceable(priced bool) error {
 	switch {
 	case priced:
 		return nil
@@ -171,7 +171,7 @@ func (a Asking) enforceable(priced bool) error {
 	return nil
 }
 
-func (a Asking) prices() (spend.Prices, error) {
+func (a ReviewerOptions) readPrices() (spend.Prices, error) {
 	if a.Prices == "" {
 		return spend.ReadPrices(spend.Shipped)
 	}
@@ -182,7 +182,7 @@ func (a Asking) prices() (spend.Prices, error) {
 	return spend.ReadPrices(data)
 }
 
-func (c Cap) amount() (spend.Amount, error) {
+func (c LimitText) parseAmount() (spend.Amount, error) {
 	limit := spend.Unlimited
 	if c.Tokens >= 0 {
 		limit.Tokens = c.Tokens

@@ -25,9 +25,9 @@ type Local struct {
 	Open func(dir, trusted string) (*gate.Gate, error)
 }
 
-// Subject names what the limits of a pull request apply to: the pull request of a repository, or
+// LimitSubject names what the limits of a pull request apply to: the pull request of a repository, or
 // where number is 0 the head in its directory.
-func (l Local) Subject(repository string, number int) string {
+func (l Local) LimitSubject(repository string, number int) string {
 	if number != 0 {
 		return fmt.Sprintf("%s#%d", repository, number)
 	}
@@ -38,17 +38,17 @@ func (l Local) Subject(repository string, number int) string {
 	return dir + "\n" + l.Head
 }
 
-// Verify verifies findings about l. A Document without Schema means that nothing ran.
-func (l Local) Verify(ctx context.Context, findings proposal.ReviewFindings) (Document, error) {
-	return l.within(ctx, func(c *commits, diff *Diff) (Document, error) {
+// VerifyFindings verifies findings about l. A Document without Schema means that nothing ran.
+func (l Local) VerifyFindings(ctx context.Context, findings proposal.ReviewFindings) (Document, error) {
+	return l.withTrees(ctx, func(c *commits, diff *Diff) (Document, error) {
 		d, err := Verify(ctx, c, diff, findings)
 		d.Base, d.Head = c.base, c.head
 		return d, err
 	})
 }
 
-// within calls f with the trees of l, which are removed afterwards.
-func (l Local) within(ctx context.Context, f func(*commits, *Diff) (Document, error)) (d Document, err error) {
+// withTrees calls f with the trees of l, which are removed afterwards.
+func (l Local) withTrees(ctx context.Context, f func(*commits, *Diff) (Document, error)) (d Document, err error) {
 	repository, err := checkout.OpenLocal(ctx, l.Repository)
 	if err != nil {
 		return d, err
@@ -60,8 +60,8 @@ func (l Local) within(ctx context.Context, f func(*commits, *Diff) (Document, er
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	c := &commits{local: repository, dir: dir, open: l.Open, gates: map[string]*gate.Gate{}}
-	defer func() { err = errors.Join(err, c.close()) }()
-	diff, err := c.prepare(ctx, l)
+	defer func() { err = errors.Join(err, c.closeGates()) }()
+	diff, err := c.prepareTrees(ctx, l)
 	if err != nil {
 		return d, err
 	}
@@ -79,9 +79,9 @@ type commits struct {
 	applied    string                // the finding whose suggestion is on SideSuggested
 }
 
-// prepare writes both trees, makes their gates and compares the commits.
-func (c *commits) prepare(ctx context.Context, l Local) (*Diff, error) {
-	if err := c.resolve(ctx, l); err != nil {
+// prepareTrees writes both trees, makes their gates and compares the commits.
+func (c *commits) prepareTrees(ctx context.Context, l Local) (*Diff, error) {
+	if err := c.resolveCommits(ctx, l); err != nil {
 		return nil, err
 	}
 	var err error
@@ -93,12 +93,12 @@ func (c *commits) prepare(ctx context.Context, l Local) (*Diff, error) {
 		return nil, err
 	}
 	for side, sha := range map[string]string{proposal.SideBase: c.base, proposal.SideHead: c.head} {
-		if _, err := c.local.Write(ctx, sha, c.path(side), checkout.Limits{}); err != nil {
+		if _, err := c.local.Write(ctx, sha, c.treePath(side), checkout.Limits{}); err != nil {
 			return nil, err
 		}
 	}
 	for _, side := range []string{proposal.SideBase, proposal.SideHead} {
-		if c.gates[side], err = c.open(c.path(side), c.path(proposal.SideBase)); err != nil {
+		if c.gates[side], err = c.open(c.treePath(side), c.treePath(proposal.SideBase)); err != nil {
 			delete(c.gates, side)
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func (c *commits) prepare(ctx context.Context, l Local) (*Diff, error) {
 	return diff, nil
 }
 
-func (c *commits) resolve(ctx context.Context, l Local) (err error) {
+func (c *commits) resolveCommits(ctx context.Context, l Local) (err error) {
 	if c.head, err = c.local.Commit(ctx, l.Head); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (c *commits) resolve(ctx context.Context, l Local) (err error) {
 	return err
 }
 
-func (c *commits) path(side string) string { return filepath.Join(c.dir, side) }
+func (c *commits) treePath(side string) string { return filepath.Join(c.dir, side) }
 
 // batch is how many commands a plan has where no set-up precedes each of them.
 const batch = 50
@@ -135,11 +135,11 @@ func (c *commits) Batch() int {
 
 // Run implements Trees.
 func (c *commits) Run(ctx context.Context, side string, plan proposal.Plan) (proposal.Report, error) {
-	return c.gates[side].Run(ctx, c.once(plan))
+	return c.gates[side].Run(ctx, c.withoutFresh(plan))
 }
 
-// once lets the only command of a plan use the sandbox of its set-up, which is new.
-func (c *commits) once(plan proposal.Plan) proposal.Plan {
+// withoutFresh lets the only command of a plan use the sandbox of its set-up, which is new.
+func (c *commits) withoutFresh(plan proposal.Plan) proposal.Plan {
 	if c.Batch() == 1 {
 		plan.Proposals = slices.Clone(plan.Proposals)
 		for i := range plan.Proposals {
@@ -152,17 +152,17 @@ func (c *commits) once(plan proposal.Plan) proposal.Plan {
 // Suggested implements Trees.
 func (c *commits) Suggested(ctx context.Context, f proposal.ReviewFinding, plan proposal.Plan) (proposal.Report, error) {
 	if c.applied != f.ID {
-		if err := c.apply(ctx, f); err != nil {
+		if err := c.applySuggestion(ctx, f); err != nil {
 			return proposal.Report{}, err
 		}
 	}
 	return c.Run(ctx, SideSuggested, plan)
 }
 
-// apply writes the tree of head with the suggestion of f in place of that of another finding, and
+// applySuggestion writes the tree of head with the suggestion of f in place of that of another finding, and
 // makes its gate.
-func (c *commits) apply(ctx context.Context, f proposal.ReviewFinding) (err error) {
-	dir := c.path(SideSuggested)
+func (c *commits) applySuggestion(ctx context.Context, f proposal.ReviewFinding) (err error) {
+	dir := c.treePath(SideSuggested)
 	if g := c.gates[SideSuggested]; g != nil {
 		delete(c.gates, SideSuggested)
 		err = g.Close()
@@ -173,10 +173,10 @@ func (c *commits) apply(ctx context.Context, f proposal.ReviewFinding) (err erro
 	if _, err := c.local.Write(ctx, c.head, dir, checkout.Limits{}); err != nil {
 		return err
 	}
-	if err := apply(dir, f); err != nil {
+	if err := applySuggestion(dir, f); err != nil {
 		return &Unsuitable{"it cannot be applied: " + err.Error()}
 	}
-	g, err := c.open(dir, c.path(proposal.SideBase))
+	g, err := c.open(dir, c.treePath(proposal.SideBase))
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (c *commits) apply(ctx context.Context, f proposal.ReviewFinding) (err erro
 	return nil
 }
 
-func (c *commits) close() (err error) {
+func (c *commits) closeGates() (err error) {
 	for _, g := range c.gates {
 		err = errors.Join(err, g.Close())
 	}

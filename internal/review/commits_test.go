@@ -15,10 +15,10 @@ func TestSubject(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := Local{Repository: ".", Head: "feature"}
-	if got := l.Subject("octo/demo", 7); got != "octo/demo#7" {
+	if got := l.LimitSubject("octo/demo", 7); got != "octo/demo#7" {
 		t.Error(got)
 	}
-	if got := l.Subject("octo/demo", 0); got != here+"\nfeature" {
+	if got := l.LimitSubject("octo/demo", 0); got != here+"\nfeature" {
 		t.Error(got)
 	}
 }

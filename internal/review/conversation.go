@@ -34,7 +34,7 @@ type conversation struct {
 	provider model.Provider
 	request  model.Request // without Turns
 	reviewer string
-	setting  setting
+	setting  promptContext
 	budget   *spend.Budget
 	redactor *redact.Redactor
 	do       func(context.Context, proposal.Proposal) (proposal.Record, error)
@@ -57,21 +57,21 @@ type incomplete struct{ why string }
 
 func (i *incomplete) Error() string { return i.why }
 
-// run asks until the model is done or the rounds are over. An *incomplete error means that
+// askRounds asks until the model is done or the rounds are over. An *incomplete error means that
 // found has what there is; any other that nothing may be concluded.
-func (c *conversation) run(ctx context.Context) error {
-	opening, whole := c.setting.opening()
+func (c *conversation) askRounds(ctx context.Context) error {
+	opening, whole := c.setting.firstMessage()
 	c.use.Whole = whole
-	c.say(false, opening)
+	c.addTurn(false, opening)
 	for round := 1; ; round++ {
 		c.use.Rounds = round
-		text, err := c.ask(ctx)
+		text, err := c.askModel(ctx)
 		if err != nil {
 			return err
 		}
 		a, wrong := decodeAnswer(text, round, c.reviewer)
 		if wrong == nil {
-			wrong = c.accept(a.findings)
+			wrong = c.acceptFindings(a.findings)
 		}
 		last := round >= c.setting.rounds
 		switch {
@@ -80,15 +80,15 @@ func (c *conversation) run(ctx context.Context) error {
 		case last:
 			return &incomplete{"the model's last answer cannot be used: " + wrong.Error()}
 		}
-		if err := c.next(ctx, text, a, wrong); err != nil {
+		if err := c.runCommands(ctx, text, a, wrong); err != nil {
 			return err
 		}
 	}
 }
 
-// accept keeps findings, redacted. An id that would have to be redacted could become that of
+// acceptFindings keeps findings, redacted. An id that would have to be redacted could become that of
 // another finding, and what was run for one would count for the other.
-func (c *conversation) accept(found proposal.ReviewFindings) error {
+func (c *conversation) acceptFindings(found proposal.ReviewFindings) error {
 	redacted := c.redactor.Findings(found)
 	for i, f := range redacted.Findings {
 		if f.ID != found.Findings[i].ID {
@@ -99,8 +99,8 @@ func (c *conversation) accept(found proposal.ReviewFindings) error {
 	return nil
 }
 
-// next runs the commands of an answer, and says what came of them.
-func (c *conversation) next(ctx context.Context, text string, a answer, wrong error) error {
+// runCommands runs the commands of an answer, and says what came of them.
+func (c *conversation) runCommands(ctx context.Context, text string, a answer, wrong error) error {
 	var records []proposal.Record
 	for _, p := range a.commands {
 		r, err := c.do(ctx, p)
@@ -116,42 +116,42 @@ func (c *conversation) next(ctx context.Context, text string, a answer, wrong er
 	if wrong != nil {
 		a.mistakes, text = []string{wrong.Error()}, strings.ToValidUTF8(text[:min(len(text), maxShownBack)], "")
 	}
-	c.say(true, text)
-	c.say(false, c.setting.results(c.use.Rounds+1, records, a.mistakes))
+	c.addTurn(true, text)
+	c.addTurn(false, c.setting.resultsMessage(c.use.Rounds+1, records, a.mistakes))
 	return nil
 }
 
-// say adds a turn, of the model or of fumehood. Everything that is sent passes here, or is fixed.
-func (c *conversation) say(byModel bool, text string) {
+// addTurn adds a turn, of the model or of fumehood. Everything that is sent passes here, or is fixed.
+func (c *conversation) addTurn(byModel bool, text string) {
 	c.turns = append(c.turns, model.Turn{Model: byModel, Text: c.redactor.Text(text)})
 }
 
-// ask sends the conversation and returns a complete answer. A request that can succeed later is
+// askModel sends the conversation and returns a complete answer. A request that can succeed later is
 // sent again, as far as budget and time allow.
-func (c *conversation) ask(ctx context.Context) (string, error) {
+func (c *conversation) askModel(ctx context.Context) (string, error) {
 	for attempt := 1; ; attempt++ {
-		a, err := c.once(ctx)
+		a, err := c.sendOnce(ctx)
 		var failed *model.Error
 		switch {
 		case err == nil && a.Stop == model.Complete && strings.TrimSpace(a.Text) != "":
 			return a.Text, nil
 		case err == nil:
-			return "", &incomplete{stopped(a)}
+			return "", &incomplete{describeStop(a)}
 		case !errors.As(err, &failed):
-			return "", c.unable(ctx, err)
+			return "", c.markIncomplete(ctx, err)
 		}
 		wait := max(failed.After, retry.Backoff(c.wait, attempt))
-		if !failed.Again || attempt == attempts || !retry.Fits(ctx, time.Now(), wait) {
+		if !failed.Again || attempt == attempts || !retry.FitsDeadline(ctx, time.Now(), wait) {
 			return "", &incomplete{failed.Message}
 		}
 		if err := retry.Sleep(ctx, wait); err != nil {
-			return "", c.unable(ctx, err)
+			return "", c.markIncomplete(ctx, err)
 		}
 	}
 }
 
-// unable says whether err, which is not the provider's, still lets findings be verified.
-func (c *conversation) unable(ctx context.Context, err error) error {
+// markIncomplete says whether err, which is not the provider's, still lets findings be verified.
+func (c *conversation) markIncomplete(ctx context.Context, err error) error {
 	var stop *proposal.StopError
 	switch {
 	case errors.As(err, &stop) && (stop.Code == spend.Exceeded || stop.Code == "model.usage"):
@@ -162,8 +162,8 @@ func (c *conversation) unable(ctx context.Context, err error) error {
 	return err
 }
 
-// stopped says why an answer that was received cannot be used.
-func stopped(a model.Answer) string {
+// describeStop says why an answer that was received cannot be used.
+func describeStop(a model.Answer) string {
 	switch a.Stop {
 	case model.Complete:
 		return "the model's answer is empty"
@@ -204,44 +204,44 @@ type answerEntry struct {
 	Error  string       `json:"error,omitempty"`
 }
 
-// once reserves, logs, sends and settles one request, in this order.
-func (c *conversation) once(ctx context.Context) (a model.Answer, err error) {
+// sendOnce reserves, logs, sends and settles one request, in this order.
+func (c *conversation) sendOnce(ctx context.Context) (a model.Answer, err error) {
 	r := c.request
 	r.Turns = c.turns
-	reserved, err := c.budget.Reserve(r.MaxInput(), r.MaxOutput)
+	reserved, err := c.budget.ReserveRequest(r.MaxInput(), r.MaxOutput)
 	if err != nil {
 		return a, err
 	}
-	if err := c.announce(r, reserved); err != nil {
+	if err := c.logRequest(r, reserved); err != nil {
 		return a, err
 	}
 	a, failure := c.provider.Ask(ctx, r)
-	used, err := settle(reserved, a, failure)
-	return a, cmp.Or(err, c.note(a, used, failure), failure)
+	used, err := settleReservation(reserved, a, failure)
+	return a, cmp.Or(err, c.logAnswer(a, used, failure), failure)
 }
 
-// announce writes the entry of a request that is about to be sent.
-func (c *conversation) announce(r model.Request, reserved *spend.Reservation) error {
+// logRequest writes the entry of a request that is about to be sent.
+func (c *conversation) logRequest(r model.Request, reserved *spend.Reservation) error {
 	sent, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	c.use.Requests++
 	c.use.SentBytes += int64(len(sent))
-	e := requestEntry{N: c.use.Requests, Model: r.Model, Digest: digestOf(sent), Bytes: len(sent), MaxInput: r.MaxInput(), MaxOutput: r.MaxOutput, Reserved: reserved.Amount(), Spent: c.budget.Spent()}
+	e := requestEntry{N: c.use.Requests, Model: r.Model, Digest: digestOf(sent), Bytes: len(sent), MaxInput: r.MaxInput(), MaxOutput: r.MaxOutput, Reserved: reserved.Amount(), Spent: c.budget.SpentAmount()}
 	if _, err := c.log.Append("model.request", e); err != nil {
 		return err
 	}
 	return c.keep(fmt.Sprintf("request-%d.json", e.N), string(sent))
 }
 
-// note writes the entry of what came of a request.
-func (c *conversation) note(a model.Answer, used spend.Amount, failure error) error {
+// logAnswer writes the entry of what came of a request.
+func (c *conversation) logAnswer(a model.Answer, used spend.Amount, failure error) error {
 	e := answerEntry{N: c.use.Requests, Stop: a.Stop, Bytes: len(a.Text), Input: min(a.Input, maxLogged), Output: min(a.Output, maxLogged), Used: used}
 	if failure == nil {
 		e.Digest = digestOf([]byte(a.Text))
 	} else {
-		e.describe(c.redactor, failure)
+		e.describeFailure(c.redactor, failure)
 	}
 	if _, err := c.log.Append("model.answer", e); err != nil {
 		return err
@@ -249,19 +249,19 @@ func (c *conversation) note(a model.Answer, used spend.Amount, failure error) er
 	return c.keep(fmt.Sprintf("answer-%d.txt", e.N), c.redactor.Text(a.Text))
 }
 
-// settle replaces a reservation by what the request used.
-func settle(r *spend.Reservation, a model.Answer, failure error) (spend.Amount, error) {
+// settleReservation replaces a reservation by what the request used.
+func settleReservation(r *spend.Reservation, a model.Answer, failure error) (spend.Amount, error) {
 	var failed *model.Error
 	if errors.As(failure, &failed) && !failed.Spent {
-		return spend.Amount{}, r.Unspent()
+		return spend.Amount{}, r.GiveBack()
 	}
 	if failure != nil {
 		return r.Amount(), nil
 	}
-	return r.Used(a.Input, a.Output)
+	return r.SettleUsed(a.Input, a.Output)
 }
 
-func (e *answerEntry) describe(u *redact.Redactor, failure error) {
+func (e *answerEntry) describeFailure(u *redact.Redactor, failure error) {
 	e.Input, e.Output, e.Error = -1, -1, u.Text(failure.Error())
 	var failed *model.Error
 	if errors.As(failure, &failed) {

@@ -63,7 +63,7 @@ func (f *fake) conversation(t *testing.T, limits spend.Limits, price spend.Price
 		t.Fatal(err)
 	}
 	return &conversation{provider: f, reviewer: "fake/m", budget: spend.NewBudget(limits, price, "s", ledger), redactor: u, do: f.do, log: f, keep: func(string, string) error { return nil }, wait: time.Millisecond,
-		request: model.Request{Model: "m", System: system, Schema: answerSchema, MaxOutput: 1000}, setting: setting{rounds: 3, diff: []byte(smallDiff), head: none}}
+		request: model.Request{Model: "m", System: system, Schema: answerSchema, MaxOutput: 1000}, setting: promptContext{rounds: 3, diff: []byte(smallDiff), head: none}}
 }
 
 // none has no file on head.
@@ -103,7 +103,7 @@ const claim = `{"id":"a","file":"a.go","line":2,"start_line":null,"side":"head",
 func TestConversation(t *testing.T) {
 	f := &fake{answer: says(reply(false, []string{"ls", "deny me"}), reply(true, nil, claim))}
 	c := f.conversation(t, free, spend.Price{})
-	if err := c.run(t.Context()); err != nil {
+	if err := c.askRounds(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if len(f.ran) != 2 || f.ran[0].ID != "round-1-1" || c.use.Rounds != 2 || c.use.Commands != 2 || c.use.Ran != 1 || c.use.Requests != 2 {
@@ -128,7 +128,7 @@ func TestConversation(t *testing.T) {
 func TestRounds(t *testing.T) {
 	f := &fake{answer: says(reply(false, []string{"ls"}, claim))}
 	c := f.conversation(t, free, spend.Price{})
-	if err := c.run(t.Context()); err != nil || len(f.asked) != 3 || len(f.ran) != 2 || len(c.found.Findings) != 1 {
+	if err := c.askRounds(t.Context()); err != nil || len(f.asked) != 3 || len(f.ran) != 2 || len(c.found.Findings) != 1 {
 		t.Errorf("%v, %d requests, %d commands", err, len(f.asked), len(f.ran))
 	}
 	if last := f.asked[2].Turns[4].Text; !strings.Contains(last, "This is the last") {
@@ -148,7 +148,7 @@ func TestMistakes(t *testing.T) {
 	} {
 		f := &fake{answer: says(wrong, reply(true, nil, claim))}
 		c := f.conversation(t, free, spend.Price{})
-		if err := c.run(t.Context()); err != nil || len(f.asked) != 2 || len(f.ran) != 0 || len(c.found.Findings) != 1 {
+		if err := c.askRounds(t.Context()); err != nil || len(f.asked) != 2 || len(f.ran) != 0 || len(c.found.Findings) != 1 {
 			t.Errorf("%s: %v, %d requests, ran %v", what, err, len(f.asked), f.ran)
 			continue
 		}
@@ -157,7 +157,7 @@ func TestMistakes(t *testing.T) {
 		}
 		var partly *incomplete
 		f = &fake{answer: says(wrong)}
-		if err := f.conversation(t, free, spend.Price{}).run(t.Context()); what != "bad finding" && what != "line" && what != "hidden" && what != "empty command" && !errors.As(err, &partly) {
+		if err := f.conversation(t, free, spend.Price{}).askRounds(t.Context()); what != "bad finding" && what != "line" && what != "hidden" && what != "empty command" && !errors.As(err, &partly) {
 			t.Errorf("%s: always: %v", what, err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestHostileData(t *testing.T) {
 	f := &fake{answer: says(reply(false, []string{"echo '" + strings.ReplaceAll(hostile, "\u202e", "")[:5000] + "'", "ls"}), reply(true, nil))}
 	c := f.conversation(t, free, spend.Price{})
 	c.setting.diff = []byte(strings.Replace(smallDiff, "+TWO", "+"+strings.ReplaceAll(hostile, "\n", ""), 1))
-	if err := c.run(t.Context()); err != nil {
+	if err := c.askRounds(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range f.asked {
@@ -219,12 +219,12 @@ func TestChangeIsBounded(t *testing.T) {
 	for i := range 3000 {
 		fmt.Fprintf(&diff, "diff --git a/f%d b/f%d\nindex 1..2 100644\n--- a/f%d\n+++ b/f%d\n@@ -1 +1 @@\n-a\n+%s\n", i, i, i, i, strings.Repeat("b", 300))
 	}
-	s := setting{rounds: 3, diff: []byte(diff.String()), head: func(string) []byte { return []byte("whole") }, room: maxWholeFiles}
-	if said, whole := s.opening(); whole.Files > 0 || !strings.Contains(said, "not shown whole, because the diff is large") || len(said) > maxDiffShown*3/2 || !strings.Contains(said, "more files are too large") || strings.Count(said, "\n") > 20_000 {
+	s := promptContext{rounds: 3, diff: []byte(diff.String()), head: func(string) []byte { return []byte("whole") }, room: maxWholeFiles}
+	if said, whole := s.firstMessage(); whole.Files > 0 || !strings.Contains(said, "not shown whole, because the diff is large") || len(said) > maxDiffShown*3/2 || !strings.Contains(said, "more files are too large") || strings.Count(said, "\n") > 20_000 {
 		t.Errorf("%d bytes", len(said))
 	}
 	s.guidance = Guidance{Paths: []string{"f7"}, Focus: []string{"locks"}, Severity: "high", Language: "German"}
-	if said, whole := s.opening(); whole.Files != 1 || strings.Count(said, "diff --git") != 1 || !strings.Contains(said, "Look at: locks") || !strings.Contains(said, "German") {
+	if said, whole := s.firstMessage(); whole.Files != 1 || strings.Count(said, "diff --git") != 1 || !strings.Contains(said, "Look at: locks") || !strings.Contains(said, "German") {
 		t.Error(said)
 	}
 }
@@ -232,12 +232,12 @@ func TestChangeIsBounded(t *testing.T) {
 func TestGuidance(t *testing.T) {
 	g := Guidance{Paths: []string{"src", "*.go"}, Ignore: []string{"src/gen", "testdata/"}, Severity: "medium"}
 	for file, want := range map[string]bool{"a.go": true, "x/a.go": true, "src/a.c": true, "a.c": false, "src/gen/a.go": false, "src/x/testdata/a.go": false, "source/a.c": false} {
-		if g.Covers(file) != want {
+		if g.CoversFile(file) != want {
 			t.Errorf("%s: %v", file, !want)
 		}
 	}
 	for severity, want := range map[string]bool{"critical": true, "medium": true, "low": false, "": true} {
-		if g.severe(severity) != want {
+		if g.isSevere(severity) != want {
 			t.Errorf("severity %q: %v", severity, !want)
 		}
 	}
@@ -272,7 +272,7 @@ func TestProviderFailures(t *testing.T) {
 			return says(reply(true, nil))(n, r)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		err := f.conversation(t, free, spend.Price{}).run(ctx)
+		err := f.conversation(t, free, spend.Price{}).askRounds(ctx)
 		cancel()
 		var partly *incomplete
 		if got := errors.As(err, &partly); got != (c.why != "") || got && !strings.Contains(err.Error(), c.why) || len(f.asked) != c.requests {
@@ -299,7 +299,7 @@ func TestBudgetIsKept(t *testing.T) {
 			if len(f.entries) != 2*n-1 || f.entries[2*n-2] != "model.request" {
 				t.Fatalf("entries %v before request %d", f.entries, n)
 			}
-			if spent := c.budget.Spent(); spent.Tokens > limits.Review.Tokens || spent.USD > limits.Review.USD || spent.Tokens > limits.Day.Tokens {
+			if spent := c.budget.SpentAmount(); spent.Tokens > limits.Review.Tokens || spent.USD > limits.Review.USD || spent.Tokens > limits.Day.Tokens {
 				t.Fatalf("run %d: %+v of %+v", i, spent, limits)
 			}
 			switch random.IntN(4) {
@@ -312,12 +312,12 @@ func TestBudgetIsKept(t *testing.T) {
 		}
 		c = f.conversation(t, limits, price)
 		c.setting.rounds, c.wait = 10, 1
-		err := c.run(t.Context())
+		err := c.askRounds(t.Context())
 		var partly *incomplete
 		if err != nil && !errors.As(err, &partly) {
 			t.Fatal(err)
 		}
-		spent := c.budget.Spent()
+		spent := c.budget.SpentAmount()
 		if spent.Tokens > min(limits.Review.Tokens, limits.Day.Tokens) || spent.USD > limits.Review.USD {
 			t.Fatalf("run %d: %+v of %+v", i, spent, limits)
 		}
@@ -333,8 +333,8 @@ func TestOverspent(t *testing.T) {
 		}}
 		c := f.conversation(t, free, spend.Price{Input: 1e10, Output: 1e10})
 		var partly *incomplete
-		if err := c.run(t.Context()); !errors.As(err, &partly) || !strings.Contains(err.Error(), fmt.Sprintf("reports 5 and %d tokens", output)) || c.budget.Spent() != (spend.Amount{Tokens: counted, USD: spend.USD(counted) * 1e10}) {
-			t.Errorf("%v, %+v", err, c.budget.Spent())
+		if err := c.askRounds(t.Context()); !errors.As(err, &partly) || !strings.Contains(err.Error(), fmt.Sprintf("reports 5 and %d tokens", output)) || c.budget.SpentAmount() != (spend.Amount{Tokens: counted, USD: spend.USD(counted) * 1e10}) {
+			t.Errorf("%v, %+v", err, c.budget.SpentAmount())
 		}
 		if e, ok := f.bodies[1].(answerEntry); !ok || e.Output > maxLogged {
 			t.Errorf("%+v", f.bodies[1])
@@ -346,7 +346,7 @@ func TestOverspent(t *testing.T) {
 func TestNoBudget(t *testing.T) {
 	f := &fake{}
 	var partly *incomplete
-	if err := f.conversation(t, spend.Limits{}, spend.Price{}).run(t.Context()); !errors.As(err, &partly) || len(f.asked) != 0 || len(f.entries) != 0 || !strings.Contains(err.Error(), "budget of this review") {
+	if err := f.conversation(t, spend.Limits{}, spend.Price{}).askRounds(t.Context()); !errors.As(err, &partly) || len(f.asked) != 0 || len(f.entries) != 0 || !strings.Contains(err.Error(), "budget of this review") {
 		t.Errorf("%v, %d requests", err, len(f.asked))
 	}
 }

@@ -67,7 +67,7 @@ func (d *Diff) Position(f proposal.ReviewFinding) (*Position, string) {
 		p.StartLine = f.Start
 	}
 	for _, hunk := range file.TextFragments {
-		if p.Within(hunkOf(hunk)) {
+		if p.IsWithin(hunkOf(hunk)) {
 			return p, ""
 		}
 	}
@@ -78,8 +78,8 @@ func (d *Diff) Position(f proposal.ReviewFinding) (*Position, string) {
 // before (Old) and after (New).
 type Hunk struct{ Old, OldLines, New, NewLines int }
 
-// Within reports whether a hunk has all lines of p. Lines are counted from 1.
-func (p *Position) Within(h Hunk) bool {
+// IsWithin reports whether a hunk has all lines of p. Lines are counted from 1.
+func (p *Position) IsWithin(h Hunk) bool {
 	first, count := h.New, h.NewLines
 	if p.Side == "LEFT" {
 		first, count = h.Old, h.OldLines
@@ -97,4 +97,4 @@ func hunkOf(f *gitdiff.TextFragment) Hunk {
 
 // Suggestible reports whether a suggestion for f can be applied by GitHub: its lines are those
 // of head.
-func (p *Position) suggestible() bool { return p != nil && p.Side == "RIGHT" }
+func (p *Position) isSuggestible() bool { return p != nil && p.Side == "RIGHT" }

@@ -108,7 +108,7 @@ func TestReplace(t *testing.T) {
 		{"a\n", 0, 2, "B\n", "error"},
 		{"", 0, 1, "B\n", "error"},
 	} {
-		got, err := replace(c.text, proposal.ReviewFinding{Start: c.start, Line: c.line, Suggestion: &c.with})
+		got, err := replaceLines(c.text, proposal.ReviewFinding{Start: c.start, Line: c.line, Suggestion: &c.with})
 		if c.want == "a1" {
 			c.want = "A\r\nAA\r\nb\r\n"
 		}
@@ -134,11 +134,11 @@ func TestApply(t *testing.T) {
 	}
 	with := "X\n"
 	for _, name := range []string{"link", "inner", ".", "missing", "../outside"} {
-		if err := apply(dir, proposal.ReviewFinding{File: name, Line: 1, Suggestion: &with}); err == nil {
+		if err := applySuggestion(dir, proposal.ReviewFinding{File: name, Line: 1, Suggestion: &with}); err == nil {
 			t.Errorf("%s is changed", name)
 		}
 	}
-	if err := apply(dir, proposal.ReviewFinding{File: "f", Line: 1, Suggestion: &with}); err != nil {
+	if err := applySuggestion(dir, proposal.ReviewFinding{File: "f", Line: 1, Suggestion: &with}); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{outside: "a\n", filepath.Join(dir, "f"): "X\nb\n"} {

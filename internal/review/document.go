@@ -121,12 +121,12 @@ func newDocument(diff *Diff, findings proposal.ReviewFindings) Document {
 	return d
 }
 
-// finish sets the verdicts, and whether this was a review.
-func (d *Document) finish(err error) {
+// setVerdicts sets the verdicts, and whether this was a review.
+func (d *Document) setVerdicts(err error) {
 	ran := false
 	for i := range d.Results {
 		r := &d.Results[i]
-		r.Verdict, r.Why = r.judge()
+		r.Verdict, r.Why = r.judgeEvidence()
 		ran = ran || r.Verdict != NotRun
 	}
 	switch {
@@ -139,8 +139,8 @@ func (d *Document) finish(err error) {
 	}
 }
 
-// Count returns how many results have a verdict.
-func (d Document) Count(v Verdict) (n int) {
+// CountVerdict returns how many results have a verdict.
+func (d Document) CountVerdict(v Verdict) (n int) {
 	for _, r := range d.Results {
 		if r.Verdict == v {
 			n++
@@ -149,11 +149,11 @@ func (d Document) Count(v Verdict) (n int) {
 	return n
 }
 
-// JSON encodes d.
-func (d Document) JSON() ([]byte, error) { return json.Marshal(d) }
+// EncodeJSON encodes d.
+func (d Document) EncodeJSON() ([]byte, error) { return json.Marshal(d) }
 
-// last returns the latest outcome on a side, Unknown if there is none.
-func (r Result) last(side string) Outcome {
+// lastOutcome returns the latest outcome on a side, Unknown if there is none.
+func (r Result) lastOutcome(side string) Outcome {
 	o := Unknown
 	for _, e := range r.Evidence {
 		if e.Side == side {
@@ -163,8 +163,8 @@ func (r Result) last(side string) Outcome {
 	return o
 }
 
-// judge returns the verdict that the evidence gives, and why.
-func (r Result) judge() (Verdict, string) {
+// judgeEvidence returns the verdict that the evidence gives, and why.
+func (r Result) judgeEvidence() (Verdict, string) {
 	switch {
 	case r.Finding.Invalid != nil:
 		return NotRun, r.Finding.Invalid.Problems[0].String()
@@ -179,16 +179,16 @@ func (r Result) judge() (Verdict, string) {
 		}
 	}
 	for _, side := range []string{proposal.SideHead, proposal.SideBase} {
-		if differ(r.Evidence, side) {
+		if haveDifferingOutcomes(r.Evidence, side) {
 			return Flaky, "its runs on " + side + " differ"
 		}
 	}
-	return r.compare()
+	return r.compareOutcomes()
 }
 
-// compare judges runs of which none differ.
-func (r Result) compare() (Verdict, string) {
-	head, base := r.last(proposal.SideHead), r.last(proposal.SideBase)
+// compareOutcomes judges runs of which none differ.
+func (r Result) compareOutcomes() (Verdict, string) {
+	head, base := r.lastOutcome(proposal.SideHead), r.lastOutcome(proposal.SideBase)
 	switch {
 	case head == Passed:
 		return NotReproduced, "the reproducer succeeds on the pull request's code"
@@ -200,7 +200,7 @@ func (r Result) compare() (Verdict, string) {
 	return NotRun, "the review ended before all of its runs"
 }
 
-func differ(list []Evidence, side string) bool {
+func haveDifferingOutcomes(list []Evidence, side string) bool {
 	var seen Outcome
 	for _, e := range list {
 		if e.Side != side {
@@ -214,8 +214,8 @@ func differ(list []Evidence, side string) bool {
 	return false
 }
 
-// judge offers the suggestion if everything succeeded with it.
-func (s *Suggestion) judge() {
+// offerIfSuccessful offers the suggestion if everything succeeded with it.
+func (s *Suggestion) offerIfSuccessful() {
 	for i, e := range s.Evidence {
 		what := "the reproducer"
 		if i > 0 {

@@ -12,7 +12,7 @@ import (
 // itself or at its own limit shows anything.
 func evidenceOf(side string, report proposal.Report, r proposal.Record) Evidence {
 	e := Evidence{Side: side, Run: report.Run.ID, Entry: r.Entry, ID: r.Proposal.ID}
-	if why := unknown(r); why != "" {
+	if why := unknownReason(r); why != "" {
 		e.Outcome, e.Ended = Unknown, why
 		return e
 	}
@@ -29,8 +29,8 @@ const (
 	exitNotFound      = 127
 )
 
-// unknown returns why a record shows nothing about the code, or "".
-func unknown(r proposal.Record) string {
+// unknownReason returns why a record shows nothing about the code, or "".
+func unknownReason(r proposal.Record) string {
 	switch {
 	case r.Result == nil || !r.Runnable():
 		return notAllowed(r)
@@ -40,7 +40,7 @@ func unknown(r proposal.Record) string {
 		return cmp.Or(r.Result.Detail, r.Result.Outcome())
 	case r.Result.Succeeded():
 		return ""
-	case refused(r.Result.Observations):
+	case hasRefusedAccess(r.Result.Observations):
 		return "policy refused a program that it started"
 	case r.Result.ExitCode == exitNotFound || r.Result.ExitCode == exitNotExecutable:
 		return "a program was not found, or could not be run (" + r.Result.Outcome() + ")"
@@ -48,7 +48,7 @@ func unknown(r proposal.Record) string {
 	return ""
 }
 
-func refused(o *proposal.Observations) bool {
+func hasRefusedAccess(o *proposal.Observations) bool {
 	return o == nil || !o.Complete || o.Counts.Refused > 0
 }
 

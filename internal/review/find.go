@@ -28,8 +28,8 @@ type Change struct {
 	Dir        string // of the log audit.jsonl and of texts that the guidance keeps; it is created
 }
 
-// Found is what came of Find.
-type Found struct {
+// FoundFindings is what came of Find.
+type FoundFindings struct {
 	// Findings are a document fumehood.findings/v1 on one line, of at most MaxHandedOver bytes:
 	// untrusted, redacted, and accepted by plan.DecodeFindings. nil if nothing was reviewed.
 	Findings []byte
@@ -39,11 +39,11 @@ type Found struct {
 	Use      ModelUse
 }
 
-// Words describe f in one line, without any text of the model.
-func (f Found) Words() string {
-	words := fmt.Sprintf("%s, which a later job verifies. %s", counted(f.Count, "finding", "findings"), f.Use.words())
+// Describe describe f in one line, without any text of the model.
+func (f FoundFindings) Describe() string {
+	words := fmt.Sprintf("%s, which a later job verifies. %s", countNoun(f.Count, "finding", "findings"), f.Use.describe())
 	if f.Unused > 0 {
-		words += "; " + counted(f.Unused, "finding was", "findings were") + " not used, because the schema does not allow them"
+		words += "; " + countNoun(f.Unused, "finding was", "findings were") + " not used, because the schema does not allow them"
 	}
 	return words
 }
@@ -51,13 +51,13 @@ func (f Found) Words() string {
 // Find asks r once about c, without running anything. The budget is reserved, and the request
 // logged, before it is sent. What the provider or the model did not do is a Found with a Reason;
 // an error means that fumehood failed. r needs neither Rounds nor Guidance.
-func (r Reviewer) Find(ctx context.Context, c Change) (f Found, err error) {
+func (r Reviewer) Find(ctx context.Context, c Change) (f FoundFindings, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	r.Rounds = 1
-	s := setting{rounds: 1, once: true, guidance: c.Guidance, diff: c.Diff}
-	if !s.covered() {
-		return Found{Reason: "the change has no text in files that are to be reviewed"}, nil
+	s := promptContext{rounds: 1, once: true, guidance: c.Guidance, diff: c.Diff}
+	if !s.hasCoveredChange() {
+		return FoundFindings{Reason: "the change has no text in files that are to be reviewed"}, nil
 	}
 	id := newID()
 	log, err := r.findLog(c, id)
@@ -65,9 +65,9 @@ func (r Reviewer) Find(ctx context.Context, c Change) (f Found, err error) {
 		return f, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	talk := r.conversation(systemOnce, log, c.Guidance.keeper(c.Dir))
+	talk := r.newConversation(systemOnce, log, c.Guidance.newTextKeeper(c.Dir))
 	talk.setting = s
-	ended := talk.run(ctx)
+	ended := talk.askRounds(ctx)
 	f, err = r.handOver(talk, c, ended)
 	return f, errors.Join(err, r.sealFind(log, &f, err))
 }
@@ -81,7 +81,7 @@ func (r Reviewer) findLog(c Change, id string) (*audit.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	fixed := r.fixed(id, systemOnce, c.Guidance)
+	fixed := r.firstEntry(id, systemOnce, c.Guidance)
 	fixed.Base, fixed.Head = c.Base, c.Head
 	if _, err := log.Append("review", fixed); err != nil {
 		return nil, errors.Join(err, log.Close())
@@ -90,10 +90,10 @@ func (r Reviewer) findLog(c Change, id string) (*audit.Log, error) {
 }
 
 // handOver makes a Found of what a conversation ended with.
-func (r Reviewer) handOver(talk *conversation, c Change, ended error) (f Found, err error) {
-	reported, left := c.Guidance.reported(talk.found)
+func (r Reviewer) handOver(talk *conversation, c Change, ended error) (f FoundFindings, err error) {
+	reported, left := c.Guidance.reportedFindings(talk.found)
 	f.Use = talk.use
-	f.Use.Provider, f.Use.Model, f.Use.Spent, f.Use.Priced, f.Use.Left, f.Use.Once = r.Name, r.Model, r.Budget.Spent(), r.Prices != "", left, true
+	f.Use.Provider, f.Use.Model, f.Use.Spent, f.Use.Priced, f.Use.Left, f.Use.Once = r.Name, r.Model, r.Budget.SpentAmount(), r.Prices != "", left, true
 	var partly *incomplete
 	switch {
 	case errors.As(ended, &partly):
@@ -108,7 +108,7 @@ func (r Reviewer) handOver(talk *conversation, c Change, ended error) (f Found, 
 	f.Unused = len(reported.Findings) - f.Count
 	switch {
 	case f.Count == 0 && f.Unused > 0:
-		f.Findings, f.Reason = nil, fmt.Sprintf("none of the model's %s fits the schema", counted(f.Unused, "finding", "findings"))
+		f.Findings, f.Reason = nil, fmt.Sprintf("none of the model's %s fits the schema", countNoun(f.Unused, "finding", "findings"))
 	case len(f.Findings) > MaxHandedOver:
 		f.Reason = fmt.Sprintf("the model's findings have %d bytes, more than %d", len(f.Findings), MaxHandedOver)
 		f.Findings, f.Count = nil, 0
@@ -116,9 +116,9 @@ func (r Reviewer) handOver(talk *conversation, c Change, ended error) (f Found, 
 	return f, nil
 }
 
-// A handedOver is a finding as a document has it. There is a field for all that the schema of
+// An answerFinding is a finding as a document has it. There is a field for all that the schema of
 // answers allows, and for nothing else: neither for a network nor for variables of a command.
-type handedOver struct {
+type answerFinding struct {
 	ID         string      `json:"id"`
 	File       string      `json:"file"`
 	Line       int         `json:"line"`
@@ -137,7 +137,7 @@ type reproducer struct {
 // encodeFindings writes findings on one line, and returns how many. One is left out if it is not
 // the same once it is read again: it is invalid, or has what handedOver has no field for.
 func encodeFindings(found proposal.ReviewFindings) (data []byte, count int, err error) {
-	list := []handedOver{}
+	list := []answerFinding{}
 	for _, f := range found.Findings {
 		one := handedOverOf(f)
 		if data, err = encodeDocument(found.Reviewer, nil, one); err != nil {
@@ -152,15 +152,15 @@ func encodeFindings(found proposal.ReviewFindings) (data []byte, count int, err 
 	return data, len(list), err
 }
 
-func handedOverOf(f proposal.ReviewFinding) handedOver {
-	h := handedOver{ID: f.ID, File: f.File, Line: f.Line, Start: f.Start, Side: f.Side, Severity: f.Severity, Claim: f.Claim, Suggestion: f.Suggestion}
+func handedOverOf(f proposal.ReviewFinding) answerFinding {
+	h := answerFinding{ID: f.ID, File: f.File, Line: f.Line, Start: f.Start, Side: f.Side, Severity: f.Severity, Claim: f.Claim, Suggestion: f.Suggestion}
 	if f.Reproducer != nil {
 		h.Reproducer = &reproducer{f.Reproducer.Run}
 	}
 	return h
 }
 
-func encodeDocument(reviewer string, tests []proposal.Proposal, list ...handedOver) ([]byte, error) {
+func encodeDocument(reviewer string, tests []proposal.Proposal, list ...answerFinding) ([]byte, error) {
 	fields := map[string]any{"schema": proposal.FindingsSchema, "reviewer": reviewer, "findings": list}
 	var runs []reproducer
 	for _, t := range tests {
@@ -173,13 +173,13 @@ func encodeDocument(reviewer string, tests []proposal.Proposal, list ...handedOv
 }
 
 // sealFind writes the last entry and seals the log.
-func (r Reviewer) sealFind(log *audit.Log, f *Found, failure error) error {
+func (r Reviewer) sealFind(log *audit.Log, f *FoundFindings, failure error) error {
 	digest := ""
 	if f.Findings != nil {
 		digest = digestOf(f.Findings)
 	}
 	_, err := log.Append("end", endEntry{Reviewed: f.Findings != nil, Reason: f.Reason, Findings: digest, Verdicts: map[string]Verdict{}, Runs: []Run{},
-		Spent: r.Budget.Spent(), Error: proposal.FailureOf(r.Redactor.Error(failure))})
+		Spent: r.Budget.SpentAmount(), Error: proposal.FailureOf(r.Redactor.Error(failure))})
 	if err != nil {
 		return err
 	}

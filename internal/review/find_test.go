@@ -19,7 +19,7 @@ import (
 )
 
 // finding asks f about a small change, and returns the kinds of the log's entries.
-func (f *fake) finding(t *testing.T, ctx context.Context, limits spend.Limits, change Change) (Found, []string) {
+func (f *fake) finding(t *testing.T, ctx context.Context, limits spend.Limits, change Change) (FoundFindings, []string) {
 	t.Helper()
 	c := f.conversation(t, limits, spend.Price{})
 	r := Reviewer{Provider: f, Name: "fake", Model: "m", MaxOutput: 1000, Timeout: time.Minute, Budget: c.budget, Redactor: c.redactor, wait: time.Millisecond}
@@ -70,7 +70,7 @@ func TestFind(t *testing.T) {
 	if text := string(found.Findings) + f.asked[0].Turns[0].Text; strings.Contains(text, canary) || strings.Count(string(found.Findings), "\n") != 0 {
 		t.Errorf("%s", text)
 	}
-	if w := found.Words(); strings.Contains(w, "commands ran") || !strings.HasPrefix(w, "1 finding, ") {
+	if w := found.Describe(); strings.Contains(w, "commands ran") || !strings.HasPrefix(w, "1 finding, ") {
 		t.Error(w)
 	}
 }

@@ -24,8 +24,8 @@ func GuidanceOf(c config.Config) Guidance {
 	return Guidance{Paths: r.Paths, Ignore: r.Ignore, Focus: r.Focus, Severity: r.Severity, Language: r.Language, Keep: r.Transcript}
 }
 
-// keeper returns a function that writes a text to dir if g allows it.
-func (g Guidance) keeper(dir string) func(name, text string) error {
+// newTextKeeper returns a function that writes a text to dir if g allows it.
+func (g Guidance) newTextKeeper(dir string) func(name, text string) error {
 	return func(name, text string) error {
 		if !g.Keep {
 			return nil

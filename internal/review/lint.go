@@ -136,7 +136,7 @@ func (d *Document) addFix(rec proposal.Record, f failure.Fix, diff *Diff, times 
 func (d *Document) addResult(rec proposal.Record, l Lint, f proposal.ReviewFinding, about []any, diff *Diff, times map[string]int) {
 	f.ID = "lint"
 	position, _ := diff.Position(f)
-	if position == nil || !bounded(f) || len(d.Results) >= maxLints {
+	if position == nil || !hasValidFields(f) || len(d.Results) >= maxLints {
 		return
 	}
 	data, err := json.Marshal(append([]any{"lint", f.File}, about...))
@@ -149,29 +149,31 @@ func (d *Document) addResult(rec proposal.Record, l Lint, f proposal.ReviewFindi
 	r := Result{Finding: f, Verdict: Verified, Position: position, Lint: &l}
 	if f.Suggestion != nil {
 		r.Suggestion = &Suggestion{Offered: true}
-		if r.suggested() == "" {
+		if r.suggestionBlock() == "" {
 			return // a comment without the change says nothing
 		}
 	}
 	d.Results = append(d.Results, r)
 }
 
-// Unreported is the result of a lint that is not reported any more.
-func Unreported(key string) Result { return Result{Verdict: NotReproduced, Lint: &Lint{key: key}} }
+// UnreportedResult is the result of a lint that is not reported any more.
+func UnreportedResult(key string) Result {
+	return Result{Verdict: NotReproduced, Lint: &Lint{key: key}}
+}
 
 // lintRemark is Remark for what a command reports.
 func (d Document) lintRemark(r Result) string {
 	if r.Verdict != Verified {
-		return fmt.Sprintf("**No longer reported**\n\nNo command that ran on `%s` reports it.\n", short(d.Head))
+		return fmt.Sprintf("**No longer reported**\n\nNo command that ran on `%s` reports it.\n", shortenSHA(d.Head))
 	}
 	var b strings.Builder
 	switch {
 	case r.Finding.Suggestion != nil:
-		fmt.Fprintf(&b, "**Change of a command**\n\nThe command %s printed this change on `%s`:\n\n%s", code(r.Lint.Command), short(d.Head), r.suggested())
+		fmt.Fprintf(&b, "**Change of a command**\n\nThe command %s printed this change on `%s`:\n\n%s", inlineCode(r.Lint.Command), shortenSHA(d.Head), r.suggestionBlock())
 	default:
-		fmt.Fprintf(&b, "**%s**: %s\n\n", text.Inline(toolName(r.Lint.Tool), 40), code(r.Lint.Rule))
-		excerpt(&b, "text", r.Finding.Claim, maxShownClaim)
-		fmt.Fprintf(&b, "The command %s reports it on `%s`.\n", code(r.Lint.Command), short(d.Head))
+		fmt.Fprintf(&b, "**%s**: %s\n\n", text.Inline(toolName(r.Lint.Tool), 40), inlineCode(r.Lint.Rule))
+		writeExcerpt(&b, "text", r.Finding.Claim, maxShownClaim)
+		fmt.Fprintf(&b, "The command %s reports it on `%s`.\n", inlineCode(r.Lint.Command), shortenSHA(d.Head))
 	}
 	return b.String()
 }

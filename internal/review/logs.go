@@ -21,22 +21,22 @@ type Files struct {
 	Owner    *process.Owner // of both; nil for this user
 }
 
-// Keep copies the logs of the runs as keepLogs does, and writes d as JSON with each text passed
+// KeepFiles copies the logs of the runs as keepLogs does, and writes d as JSON with each text passed
 // through redact.
-func (d *Document) Keep(f Files, redact func(string) string) error {
+func (d *Document) KeepFiles(f Files, redact func(string) string) error {
 	if f.Logs != "" {
 		if err := d.keepLogs(f.Logs); err != nil {
 			return err
 		}
 	}
 	if f.Document == "" {
-		return f.Owner.Take(f.Logs)
+		return f.Owner.TakePaths(f.Logs)
 	}
-	data, err := d.Redacted(redact).JSON()
+	data, err := d.WithRedactedTexts(redact).EncodeJSON()
 	if err == nil {
 		err = os.WriteFile(f.Document, data, 0o600)
 	}
-	return errors.Join(err, f.Owner.Take(f.Logs, f.Document))
+	return errors.Join(err, f.Owner.TakePaths(f.Logs, f.Document))
 }
 
 // keepLogs copies the audit log of each run to dir, which it makes, and names the copies in d
@@ -45,12 +45,12 @@ func (d *Document) Keep(f Files, redact func(string) string) error {
 func (d *Document) keepLogs(dir string) error {
 	err := os.MkdirAll(dir, 0o700)
 	for i := range d.Runs {
-		err = cmp.Or(err, d.Runs[i].keep(dir, fmt.Sprintf("%d.jsonl", i+1)))
+		err = cmp.Or(err, d.Runs[i].keepLog(dir, fmt.Sprintf("%d.jsonl", i+1)))
 	}
 	if m := d.Model; m != nil {
-		err = cmp.Or(err, os.MkdirAll(ModelDir(dir), 0o700), m.Log.keep(dir, filepath.Join(modelDir, logName)))
+		err = cmp.Or(err, os.MkdirAll(ModelDir(dir), 0o700), m.Log.keepLog(dir, filepath.Join(modelDir, logName)))
 		if m.Session != nil {
-			err = cmp.Or(err, m.Session.keep(dir, "session.jsonl"))
+			err = cmp.Or(err, m.Session.keepLog(dir, "session.jsonl"))
 		}
 	}
 	if err != nil {
@@ -65,8 +65,8 @@ const modelDir = "model"
 // ModelDir returns Reviewer.Dir for a review whose logs Keep leaves in dir.
 func ModelDir(dir string) string { return filepath.Join(dir, modelDir) }
 
-// keep copies the log of r to name in dir, unless it is there, and names it so.
-func (r *Run) keep(dir, name string) error {
+// keepLog copies the log of r to name in dir, unless it is there, and names it so.
+func (r *Run) keepLog(dir, name string) error {
 	to, err := filepath.Abs(filepath.Join(dir, name))
 	if err == nil && r.Log != to {
 		err = copyNew(to, r.Log)

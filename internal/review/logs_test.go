@@ -23,7 +23,7 @@ func TestKeepLogs(t *testing.T) {
 	d := Document{Schema: Schema, Runs: []Run{{Log: write("state/a.jsonl")}, {Log: write("state/b.jsonl")}},
 		Model: &ModelUse{Log: Run{Log: write(filepath.Join(ModelDir("out"), logName))}, Session: &session}}
 	again := Document{Schema: Schema, Runs: []Run{{Log: write("state/c.jsonl")}}}
-	if err := d.Keep(Files{Logs: "out"}, nil); err != nil {
+	if err := d.KeepFiles(Files{Logs: "out"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range map[string]string{d.Runs[0].Log: "state/a.jsonl", d.Runs[1].Log: "state/b.jsonl", d.Model.Log.Log: "out/model/audit.jsonl", d.Model.Session.Log: "state/session.jsonl"} {
@@ -31,7 +31,7 @@ func TestKeepLogs(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, data, err)
 		}
 	}
-	if err := again.Keep(Files{Logs: "out"}, nil); err == nil {
+	if err := again.KeepFiles(Files{Logs: "out"}, nil); err == nil {
 		t.Error("a log was replaced")
 	}
 }

@@ -63,13 +63,13 @@ type Guidance struct {
 	Keep bool `json:"transcript,omitempty"`
 }
 
-// Covers reports whether a file is to be reviewed. A pattern is one of path.Match for the file
+// CoversFile reports whether a file is to be reviewed. A pattern is one of path.Match for the file
 // or a directory above it; without a slash it is for one name in any directory.
-func (g Guidance) Covers(file string) bool {
-	return (len(g.Paths) == 0 || matches(g.Paths, file)) && !matches(g.Ignore, file)
+func (g Guidance) CoversFile(file string) bool {
+	return (len(g.Paths) == 0 || matchesAny(g.Paths, file)) && !matchesAny(g.Ignore, file)
 }
 
-func matches(patterns []string, file string) bool {
+func matchesAny(patterns []string, file string) bool {
 	for ; file != "." && file != "/"; file = path.Dir(file) {
 		if slices.ContainsFunc(patterns, func(p string) bool {
 			p = strings.TrimSuffix(p, "/")
@@ -86,23 +86,23 @@ func matches(patterns []string, file string) bool {
 	return false
 }
 
-// reported returns the findings that g does not leave out, and how many it does.
-func (g Guidance) reported(found proposal.ReviewFindings) (_ proposal.ReviewFindings, left int) {
+// reportedFindings returns the findings that g does not leave out, and how many it does.
+func (g Guidance) reportedFindings(found proposal.ReviewFindings) (_ proposal.ReviewFindings, left int) {
 	all := len(found.Findings)
 	found.Findings = slices.DeleteFunc(slices.Clone(found.Findings), func(f proposal.ReviewFinding) bool {
-		return f.Invalid == nil && (!g.Covers(f.File) || !g.severe(f.Severity))
+		return f.Invalid == nil && (!g.CoversFile(f.File) || !g.isSevere(f.Severity))
 	})
 	return found, all - len(found.Findings)
 }
 
-// severe reports whether a severity is one that is reported. A finding without one is.
-func (g Guidance) severe(severity string) bool {
+// isSevere reports whether a severity is one that is reported. A finding without one is.
+func (g Guidance) isSevere(severity string) bool {
 	limit, at := slices.Index(proposal.Severities, g.Severity), slices.Index(proposal.Severities, severity)
 	return limit < 0 || at <= limit
 }
 
-// words returns the guidance for the model.
-func (g Guidance) words() string {
+// promptText returns the guidance for the model.
+func (g Guidance) promptText() string {
 	var b strings.Builder
 	for _, f := range g.Focus {
 		fmt.Fprintf(&b, "- Look at: %s\n", f)
@@ -119,8 +119,8 @@ func (g Guidance) words() string {
 	return "The maintainers ask:\n" + b.String() + "\n"
 }
 
-// A setting describes the sandbox and the change for a model.
-type setting struct {
+// A promptContext describes the sandbox and the change for a model.
+type promptContext struct {
 	rounds   int
 	guidance Guidance
 	tools    []proposal.Toolchain
@@ -131,16 +131,16 @@ type setting struct {
 	room     int                      // bytes for whole files
 }
 
-// opening is the first message, and the whole files in it.
-func (s setting) opening() (string, WholeFiles) {
+// firstMessage is the first message, and the whole files in it.
+func (s promptContext) firstMessage() (string, WholeFiles) {
 	var b strings.Builder
 	if s.once {
-		fmt.Fprintf(&b, "%sThe sandbox has the tools of the machine on which the reproducers run later.\n", s.guidance.words())
+		fmt.Fprintf(&b, "%sThe sandbox has the tools of the machine on which the reproducers run later.\n", s.guidance.promptText())
 	} else {
-		s.describe(&b)
+		s.writeSituation(&b)
 	}
 	b.WriteString("\nThe change, as data:\n")
-	left, complete := s.change(&b)
+	left, complete := s.writeDiff(&b)
 	switch {
 	case s.once:
 		return b.String(), WholeFiles{}
@@ -148,13 +148,13 @@ func (s setting) opening() (string, WholeFiles) {
 		b.WriteString("\nThe changed files are not shown whole, because the diff is large.\n")
 		return b.String(), WholeFiles{}
 	}
-	whole := s.whole(&b, min(left, s.room))
+	whole := s.writeWholeFiles(&b, min(left, s.room))
 	return b.String(), whole
 }
 
-// describe writes which round it is, and what the sandbox has.
-func (s setting) describe(b *strings.Builder) {
-	fmt.Fprintf(b, "%s\n\n%sTools in the sandbox:", s.round(1), s.guidance.words())
+// writeSituation writes which round it is, and what the sandbox has.
+func (s promptContext) writeSituation(b *strings.Builder) {
+	fmt.Fprintf(b, "%s\n\n%sTools in the sandbox:", s.describeRound(1), s.guidance.promptText())
 	for _, t := range s.tools {
 		fmt.Fprintf(b, " %s", text.Inline(strings.TrimSpace(t.Name+" "+t.Version), 60))
 	}
@@ -164,26 +164,26 @@ func (s setting) describe(b *strings.Builder) {
 	}
 }
 
-// round says which round it is.
-func (s setting) round(n int) string {
+// describeRound says which round it is.
+func (s promptContext) describeRound(n int) string {
 	if n >= s.rounds {
 		return fmt.Sprintf("Round %d of %d. This is the last: no more commands run, answer with done and your findings.", n, s.rounds)
 	}
 	return fmt.Sprintf("Round %d of %d.", n, s.rounds)
 }
 
-// covered reports whether there is a change in a file that is to be reviewed.
-func (s setting) covered() bool {
-	return slices.ContainsFunc(sections(s.diff), func(one section) bool { return s.guidance.Covers(one.name) })
+// hasCoveredChange reports whether there is a change in a file that is to be reviewed.
+func (s promptContext) hasCoveredChange() bool {
+	return slices.ContainsFunc(splitDiff(s.diff), func(one section) bool { return s.guidance.CoversFile(one.name) })
 }
 
-// change writes the diff of the files that are to be reviewed, and the names of others. It returns
+// writeDiff writes the diff of the files that are to be reviewed, and the names of others. It returns
 // what is left of maxDiffShown, and whether the whole diff is shown.
-func (s setting) change(b *strings.Builder) (left int, complete bool) {
+func (s promptContext) writeDiff(b *strings.Builder) (left int, complete bool) {
 	left, complete = maxDiffShown, true
 	var omitted []string
-	for _, section := range sections(s.diff) {
-		if !s.guidance.Covers(section.name) {
+	for _, section := range splitDiff(s.diff) {
+		if !s.guidance.CoversFile(section.name) {
 			continue
 		}
 		shown := text.Excerpt(section.data, nil, int64(len(section.data)), maxFileShown)
@@ -193,7 +193,7 @@ func (s setting) change(b *strings.Builder) (left int, complete bool) {
 			continue
 		}
 		left -= shown.Units
-		b.WriteString(fence("diff", shown.Text))
+		b.WriteString(fenceLines("diff", shown.Text))
 	}
 	if len(omitted) == 0 {
 		return left, complete
@@ -203,7 +203,7 @@ func (s setting) change(b *strings.Builder) (left int, complete bool) {
 	for _, name := range omitted[:min(len(omitted), maxNamesShown)] {
 		fmt.Fprintln(&names, text.Inline(name, 200))
 	}
-	b.WriteString(fence("text", names.String()))
+	b.WriteString(fenceLines("text", names.String()))
 	return left, false
 }
 
@@ -214,8 +214,8 @@ type section struct {
 	edited bool // text that base has, too
 }
 
-// sections splits a diff. No line of a hunk begins with the words of a header.
-func sections(diff []byte) (list []section) {
+// splitDiff splits a diff. No line of a hunk begins with the words of a header.
+func splitDiff(diff []byte) (list []section) {
 	header := []byte("diff --git ")
 	for len(diff) > 0 {
 		end := len(diff)
@@ -236,8 +236,8 @@ func sections(diff []byte) (list []section) {
 	return list
 }
 
-// fence returns lines as a block that they cannot close.
-func fence(kind, lines string) string {
+// fenceLines returns lines as a block that they cannot close.
+func fenceLines(kind, lines string) string {
 	marks := text.Fence(lines)
 	if lines != "" && !strings.HasSuffix(lines, "\n") {
 		lines += "\n"
@@ -247,14 +247,14 @@ func fence(kind, lines string) string {
 
 // describeEnd describes how a command ended, in one line.
 func describeEnd(r proposal.Record) string {
-	what := text.Inline(command(r.Proposal), maxReasonShown)
+	what := text.Inline(reproducerText(r.Proposal), maxReasonShown)
 	if r.Result == nil || !r.Runnable() {
-		return what + ": did not run: " + refusal(r)
+		return what + ": did not run: " + describeRefusal(r)
 	}
 	return fmt.Sprintf("%s: %s, %d ms", what, text.Inline(r.Result.Outcome(), maxReasonShown), r.Result.WallMS)
 }
 
-func refusal(r proposal.Record) string {
+func describeRefusal(r proposal.Record) string {
 	words := notAllowed(r)
 	for _, reason := range r.Decision.Reasons {
 		if reason.Effect == r.Decision.Effect && reason.Suggestion != "" {
@@ -265,17 +265,17 @@ func refusal(r proposal.Record) string {
 	return text.Inline(words, maxReasonShown)
 }
 
-// results is the message with what commands printed.
-func (s setting) results(round int, records []proposal.Record, mistakes []string) string {
+// resultsMessage is the message with what commands printed.
+func (s promptContext) resultsMessage(round int, records []proposal.Record, mistakes []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", s.round(round))
+	fmt.Fprintf(&b, "%s\n", s.describeRound(round))
 	for i, r := range records {
 		fmt.Fprintf(&b, "\nCommand %d: %s\n", i+1, describeEnd(r))
 		if r.Result == nil {
 			continue
 		}
-		room := maxCommandShown - printed(&b, "stderr", r.Result.Stderr, maxCommandShown/2)
-		printed(&b, "stdout", r.Result.Stdout, room)
+		room := maxCommandShown - writeStream(&b, "stderr", r.Result.Stderr, maxCommandShown/2)
+		writeStream(&b, "stdout", r.Result.Stdout, room)
 	}
 	if len(mistakes) > 0 {
 		fmt.Fprintf(&b, "\nMistakes in your answer; what they are about was not used:\n")
@@ -286,11 +286,11 @@ func (s setting) results(round int, records []proposal.Record, mistakes []string
 	return b.String()
 }
 
-// printed writes what a command printed in at most max characters, and returns how many.
-func printed(b *strings.Builder, name string, s proposal.Stream, max int) int {
+// writeStream writes what a command printed in at most max characters, and returns how many.
+func writeStream(b *strings.Builder, name string, s proposal.Stream, max int) int {
 	shown := text.Excerpt(s.Head, s.Tail, s.Bytes, max)
 	if shown.Text != "" {
-		fmt.Fprintf(b, "%s, as data:\n%s", name, fence("text", shown.Text))
+		fmt.Fprintf(b, "%s, as data:\n%s", name, fenceLines("text", shown.Text))
 	}
 	return shown.Units
 }

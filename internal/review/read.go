@@ -33,7 +33,7 @@ const (
 func Read(data []byte) (Document, error) {
 	d, err := ReadOwn(data)
 	if err == nil && (d.Model != nil || d.Partial) {
-		return Document{}, unread("it is of a model that was asked where the code ran")
+		return Document{}, malformedError("it is of a model that was asked where the code ran")
 	}
 	return d, err
 }
@@ -42,24 +42,24 @@ func Read(data []byte) (Document, error) {
 func ReadOwn(data []byte) (Document, error) {
 	var d Document
 	if len(data) > MaxDocument {
-		return d, unread("it is larger than %s", text.Size(MaxDocument))
+		return d, malformedError("it is larger than %s", text.Size(MaxDocument))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&d); err != nil {
-		return Document{}, unread("%s", text.Inline(err.Error(), 200))
+		return Document{}, malformedError("%s", text.Inline(err.Error(), 200))
 	}
-	again, err := d.JSON()
+	again, err := d.EncodeJSON()
 	if err != nil || !bytes.Equal(again, bytes.TrimRight(data, "\n")) {
-		return Document{}, unread("it is not spelled as fumehood writes it")
+		return Document{}, malformedError("it is not spelled as fumehood writes it")
 	}
-	if why := d.wrong(); why != "" {
-		return Document{}, unread("%s", why)
+	if why := d.invalidReason(); why != "" {
+		return Document{}, malformedError("%s", why)
 	}
 	return d, nil
 }
 
-func unread(format string, args ...any) error {
+func malformedError(format string, args ...any) error {
 	return &proposal.StopError{Code: "review.malformed", Message: "invalid review: " + fmt.Sprintf(format, args...),
 		Hint: "run the job that verifies the findings again, with the same version of fumehood in every job"}
 }
@@ -69,8 +69,8 @@ var (
 	digestName = pattern.New(`^sha256:[0-9a-f]{64}$`)
 )
 
-// wrong returns the first thing that is wrong with d, or "".
-func (d Document) wrong() string {
+// invalidReason returns the first thing that is wrong with d, or "".
+func (d Document) invalidReason() string {
 	switch {
 	case d.Schema != Schema:
 		return "its schema is not " + Schema
@@ -86,28 +86,28 @@ func (d Document) wrong() string {
 		return "it is partial without a model that did not finish"
 	case d.Reviewed == (d.Reason != ""):
 		return "it has a reason and was reviewed, or neither"
-	case d.Reviewed && len(d.Results) > 0 && d.Count(NotRun) == len(d.Results):
+	case d.Reviewed && len(d.Results) > 0 && d.CountVerdict(NotRun) == len(d.Results):
 		return "it was reviewed although nothing ran"
 	}
 	for _, r := range d.Results {
-		if why := r.wrong(); why != "" {
+		if why := r.invalidReason(); why != "" {
 			return fmt.Sprintf("finding %q: %s", text.Inline(r.Finding.ID, 64), why)
 		}
 	}
 	return ""
 }
 
-// wrong returns what is wrong with r, or "".
-func (r Result) wrong() string {
-	verdict, why := r.judge()
+// invalidReason returns what is wrong with r, or "".
+func (r Result) invalidReason() string {
+	verdict, why := r.judgeEvidence()
 	switch {
-	case r.Finding.Invalid == nil && !bounded(r.Finding), r.Finding.Invalid != nil && len(r.Finding.Invalid.Problems) == 0:
+	case r.Finding.Invalid == nil && !hasValidFields(r.Finding), r.Finding.Invalid != nil && len(r.Finding.Invalid.Problems) == 0:
 		return "a field is out of bounds"
 	case verdict != r.Verdict || why != r.Why:
 		return "its verdict does not follow from its evidence"
-	case !sound(r.Evidence, proposal.SideHead, proposal.SideBase):
+	case !isValidEvidence(r.Evidence, proposal.SideHead, proposal.SideBase):
 		return "its evidence is out of bounds"
-	case r.Position != nil && (r.Finding.Invalid != nil || !r.Position.of(r.Finding)):
+	case r.Position != nil && (r.Finding.Invalid != nil || !r.Position.isPositionOf(r.Finding)):
 		return "its position is not the finding's"
 	}
 	return r.wrongSuggestion()
@@ -119,11 +119,11 @@ func (r Result) wrongSuggestion() string {
 		return ""
 	}
 	again := Suggestion{Evidence: r.Suggestion.Evidence}
-	again.judge()
+	again.offerIfSuccessful()
 	switch {
-	case !sound(again.Evidence, SideSuggested):
+	case !isValidEvidence(again.Evidence, SideSuggested):
 		return "the evidence of its suggestion is out of bounds"
-	case r.Suggestion.Offered && (!again.Offered || r.Verdict != Verified || !r.Position.suggestible() || r.Finding.Suggestion == nil):
+	case r.Suggestion.Offered && (!again.Offered || r.Verdict != Verified || !r.Position.isSuggestible() || r.Finding.Suggestion == nil):
 		return "its suggestion is offered although nothing shows that it helps"
 	}
 	return ""
@@ -138,8 +138,8 @@ const (
 	maxLine       = 10_000_000
 )
 
-// bounded reports whether the fields of a finding have values that DecodeFindings returns.
-func bounded(f proposal.ReviewFinding) bool {
+// hasValidFields reports whether the fields of a finding have values that DecodeFindings returns.
+func hasValidFields(f proposal.ReviewFinding) bool {
 	return f.ID != "" && len(f.ID) <= maxID && filepath.IsLocal(f.File) && len(f.File) <= maxPath && len(f.Claim) <= maxClaim &&
 		f.Line >= 1 && f.Line <= maxLine && f.Start >= 0 && f.Start <= f.Line &&
 		(f.Suggestion == nil || len(*f.Suggestion) <= maxSuggestion) &&
@@ -147,15 +147,15 @@ func bounded(f proposal.ReviewFinding) bool {
 		(f.Severity == "" || slices.Contains(proposal.Severities, f.Severity))
 }
 
-// sound reports whether evidence is of the given sides, with known outcomes.
-func sound(list []Evidence, sides ...string) bool {
+// isValidEvidence reports whether evidence is of the given sides, with known outcomes.
+func isValidEvidence(list []Evidence, sides ...string) bool {
 	return len(list) <= maxEvidence && !slices.ContainsFunc(list, func(e Evidence) bool {
 		return !slices.Contains(sides, e.Side) || !slices.Contains([]Outcome{Unknown, Passed, Failed}, e.Outcome)
 	})
 }
 
-// of reports whether p can be the position of f. Only the name of an old file can have changed.
-func (p *Position) of(f proposal.ReviewFinding) bool {
+// isPositionOf reports whether p can be the position of f. Only the name of an old file can have changed.
+func (p *Position) isPositionOf(f proposal.ReviewFinding) bool {
 	start := 0
 	if f.Start < f.Line {
 		start = f.Start
@@ -166,18 +166,18 @@ func (p *Position) of(f proposal.ReviewFinding) bool {
 	return *p == Position{Path: f.File, Line: f.Line, StartLine: start, Side: "RIGHT"}
 }
 
-// Redacted returns d with every text passed through redact. A suggestion that is changed by it is
+// WithRedactedTexts returns d with every text passed through redact. A suggestion that is changed by it is
 // not offered: it is no longer what was tried.
-func (d Document) Redacted(redact func(string) string) Document {
+func (d Document) WithRedactedTexts(redact func(string) string) Document {
 	d.Reviewer, d.Reason = redact(d.Reviewer), redact(d.Reason)
 	d.Results, d.Runs = slices.Clone(d.Results), slices.Clone(d.Runs)
 	for i := range d.Results {
-		d.Results[i] = d.Results[i].redacted(redact)
+		d.Results[i] = d.Results[i].withRedactedTexts(redact)
 	}
 	return d
 }
 
-func (r Result) redacted(redact func(string) string) Result {
+func (r Result) withRedactedTexts(redact func(string) string) Result {
 	f := &r.Finding
 	f.ID, f.Claim = redact(f.ID), redact(f.Claim)
 	if f.Invalid != nil {
@@ -202,7 +202,7 @@ func (r Result) redacted(redact func(string) string) Result {
 			r.Suggestion = &copied
 		}
 	}
-	r.Verdict, r.Why = r.judge()
+	r.Verdict, r.Why = r.judgeEvidence()
 	return r
 }
 

@@ -28,7 +28,7 @@ func sampleDocument() Document {
 		d.Results = append(d.Results, Result{Finding: f, Evidence: e, Position: &Position{Path: f.File, Line: 7, StartLine: 5, Side: "RIGHT"}, Suggestion: &Suggestion{}})
 	}
 	d.Results[0].Suggestion = &Suggestion{Offered: true, Evidence: []Evidence{{Side: SideSuggested, Outcome: Passed}}}
-	d.finish(nil)
+	d.setVerdicts(nil)
 	return d
 }
 
@@ -36,7 +36,7 @@ func sampleDocument() Document {
 // does not show.
 func TestRead(t *testing.T) {
 	good := sampleDocument()
-	data, err := good.JSON()
+	data, err := good.EncodeJSON()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestRead(t *testing.T) {
 	} {
 		d := sampleDocument()
 		change(&d)
-		if data, err := d.JSON(); err != nil {
+		if data, err := d.EncodeJSON(); err != nil {
 			t.Fatal(err)
 		} else if _, err := Read(data); err == nil || proposal.FailureOf(err).Code != "review.malformed" {
 			t.Errorf("%s: %v", name, err)
@@ -111,8 +111,8 @@ func TestRedacted(t *testing.T) {
 	}
 	d.Results[3].Why = "on head: " + secret
 	d.Reviewer = secret
-	clean := d.Redacted(func(s string) string { return strings.ReplaceAll(s, secret, "[redacted]") })
-	data, err := clean.JSON()
+	clean := d.WithRedactedTexts(func(s string) string { return strings.ReplaceAll(s, secret, "[redacted]") })
+	data, err := clean.EncodeJSON()
 	if err != nil || bytes.Contains(data, []byte(secret)) || clean.Results[0].Suggestion.Offered || !d.Results[0].Suggestion.Offered || d.Results[0].Finding.Reproducer.Argv[0] != secret {
 		t.Errorf("%v\n%s", err, data)
 	}
@@ -123,19 +123,19 @@ func TestRedacted(t *testing.T) {
 
 // What reads hostile bytes does not panic, and what it accepts can be shown.
 func FuzzRead(f *testing.F) {
-	data, _ := sampleDocument().JSON()
+	data, _ := sampleDocument().EncodeJSON()
 	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := Read(data)
 		if err != nil {
 			return
 		}
-		for _, r := range d.Placed() {
-			if !strings.Contains(d.Remark(r), "Verified finding") || len(r.Key()) != 32 {
+		for _, r := range d.PlacedFindings() {
+			if !strings.Contains(d.RenderRemark(r), "Verified finding") || len(r.ClaimKey()) != 32 {
 				t.Fatalf("%+v", r)
 			}
 		}
-		if s := d.Summary(Shown{Units: 1000}); len(s) > 3000 {
+		if s := d.RenderSummary(SummaryOptions{Units: 1000}); len(s) > 3000 {
 			t.Fatalf("%d bytes", len(s))
 		}
 	})

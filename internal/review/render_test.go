@@ -32,8 +32,8 @@ func TestHostileText(t *testing.T) {
 		}
 		for _, reviewed := range []bool{true, false} {
 			d.Reviewed, d.Base, d.Head = reviewed, "0123456789abcdef", "0123456789abcdef"
-			onlyText(t, hostile, d.Markdown())
-			if s := d.Text(); strings.ContainsAny(s, "\x1b\a\r\u202e") || strings.Count(s, "\n") > 50 {
+			onlyText(t, hostile, d.RenderMarkdown())
+			if s := d.RenderText(); strings.ContainsAny(s, "\x1b\a\r\u202e") || strings.Count(s, "\n") > 50 {
 				t.Errorf("%q controls the terminal: %q", hostile, s)
 			}
 		}
@@ -48,9 +48,9 @@ func TestHostileRemark(t *testing.T) {
 			f := proposal.ReviewFinding{ID: hostile, File: hostile, Line: 1, Severity: hostile, Claim: hostile, Reproducer: &proposal.Proposal{Run: hostile}, Suggestion: &hostile}
 			r := Result{Finding: f, Verdict: verdict, Why: hostile, Suggestion: &Suggestion{Offered: true}, Position: &Position{Path: hostile, Line: 1, Side: "RIGHT"}}
 			d := Document{Base: "0123456789abcdef", Head: "0123456789abcdef"}
-			remark := d.Remark(r)
+			remark := d.RenderRemark(r)
 			onlyText(t, hostile, remark)
-			onlyText(t, hostile, d.Summary(Shown{Units: 8000, Notes: []string{hostile}}))
+			onlyText(t, hostile, d.RenderSummary(SummaryOptions{Units: 8000, Notes: []string{hostile}}))
 			suggested := strings.Contains(remark, "`suggestion\n")
 			if shown := strings.Contains(remark, "suggestion\n"+strings.TrimSuffix(hostile, "\n")); suggested != (shown && verdict == Verified && !strings.ContainsAny(hostile, "\x1b\r\u202e")) && !strings.Contains(hostile, "suggestion") {
 				t.Errorf("%q, %s: a suggestion: %v, its text: %v\n%s", hostile, verdict, suggested, shown, remark)

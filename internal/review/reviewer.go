@@ -56,17 +56,17 @@ type Reviewer struct {
 	wait time.Duration // before the second attempt of a request; a second if 0
 }
 
-// Review asks r about l, and verifies what it finds. The Document says what came of it, also if
+// ReviewChange asks r about l, and verifies what it finds. The Document says what came of it, also if
 // there is an error; one without Schema means that nothing was asked.
-func (l Local) Review(ctx context.Context, r Reviewer) (d Document, err error) {
+func (l Local) ReviewChange(ctx context.Context, r Reviewer) (d Document, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	return l.within(ctx, func(c *commits, diff *Diff) (Document, error) {
-		guidance, err := r.Guidance(c.path(proposal.SideBase))
+	return l.withTrees(ctx, func(c *commits, diff *Diff) (Document, error) {
+		guidance, err := r.Guidance(c.treePath(proposal.SideBase))
 		if err != nil {
 			return Document{}, err
 		}
-		return (&modelReview{Reviewer: r, commits: c, diff: diff, guidance: guidance}).run(ctx)
+		return (&modelReview{Reviewer: r, commits: c, diff: diff, guidance: guidance}).runReview(ctx)
 	})
 }
 
@@ -82,27 +82,27 @@ type modelReview struct {
 	doc      Document
 }
 
-func (m *modelReview) run(ctx context.Context) (d Document, err error) {
-	if err := m.open(); err != nil {
+func (m *modelReview) runReview(ctx context.Context) (d Document, err error) {
+	if err := m.createLog(); err != nil {
 		return d, err
 	}
 	defer func() { err = errors.Join(err, m.log.Close()) }()
-	ended := m.ask(ctx)
+	ended := m.askWithSession(ctx)
 	m.doc = newDocument(m.diff, proposal.ReviewFindings{})
 	var partly *incomplete
 	if ended == nil || errors.As(ended, &partly) {
 		var reported proposal.ReviewFindings
-		reported, m.talk.use.Left = m.guidance.reported(m.talk.found)
+		reported, m.talk.use.Left = m.guidance.reportedFindings(m.talk.found)
 		m.doc, err = Verify(ctx, m.commits, m.diff, reported)
 	} else {
 		err = ended
 	}
-	m.conclude(ended)
-	return m.doc, errors.Join(err, m.seal(err))
+	m.concludeReview(ended)
+	return m.doc, errors.Join(err, m.sealLog(err))
 }
 
-// open creates the log. Its first entry has all that is fixed.
-func (m *modelReview) open() error {
+// createLog creates the log. Its first entry has all that is fixed.
+func (m *modelReview) createLog() error {
 	err := m.makeDir()
 	if err != nil {
 		return err
@@ -111,10 +111,10 @@ func (m *modelReview) open() error {
 	if m.log, err = audit.Create(file, audit.Options{Origin: "fumehood/" + m.id, Signer: m.Signer}); err != nil {
 		return err
 	}
-	if err := m.Owner.Take(file); err != nil {
+	if err := m.Owner.TakePaths(file); err != nil {
 		return errors.Join(err, m.log.Close())
 	}
-	fixed := m.fixed(m.id, system, m.guidance)
+	fixed := m.firstEntry(m.id, system, m.guidance)
 	fixed.Base, fixed.Head, fixed.Policy = m.commits.base, m.commits.head, m.commits.gates[proposal.SideHead].PolicyDigest()
 	_, err = m.log.Append("review", fixed)
 	return err
@@ -146,14 +146,14 @@ func newID() string {
 	return "review-" + time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
 }
 
-// fixed returns a log's first entry, without the commits and the policy.
-func (r Reviewer) fixed(id, system string, g Guidance) fixedEntry {
+// firstEntry returns a log's first entry, without the commits and the policy.
+func (r Reviewer) firstEntry(id, system string, g Guidance) fixedEntry {
 	return fixedEntry{ID: id, Network: []string{}, Provider: r.Name, Model: r.Model, Rounds: r.Rounds, MaxOutput: r.MaxOutput, TimeoutMS: r.Timeout.Milliseconds(),
 		Limits: r.Budget.Limits(), Subject: r.Budget.Subject(), Prices: r.Prices, Guidance: g, System: digestOf([]byte(system)), Schema: digestOf(answerSchema), Events: []string{}}
 }
 
-// conversation returns a conversation that has not begun, without its setting.
-func (r Reviewer) conversation(system string, log entries, keep func(name, text string) error) *conversation {
+// newConversation returns a conversation that has not begun, without its setting.
+func (r Reviewer) newConversation(system string, log entries, keep func(name, text string) error) *conversation {
 	return &conversation{provider: r.Provider, reviewer: r.Name + "/" + r.Model, budget: r.Budget, redactor: r.Redactor, log: log, keep: keep, wait: cmp.Or(r.wait, time.Second),
 		request: model.Request{Model: r.Model, System: system, Schema: answerSchema, MaxOutput: r.MaxOutput}}
 }
@@ -179,19 +179,19 @@ type fixedEntry struct {
 	Schema    string       `json:"schema"`
 }
 
-// ask has the conversation, with a session on head for its commands.
-func (m *modelReview) ask(ctx context.Context) (err error) {
+// askWithSession has the conversation, with a session on head for its commands.
+func (m *modelReview) askWithSession(ctx context.Context) (err error) {
 	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, m.Timeout*2/3)
 	defer cancel()
-	m.talk = m.conversation(system, m.log, m.keep)
+	m.talk = m.newConversation(system, m.log, m.keepText)
 	g := m.commits.gates[proposal.SideHead]
 	session, err := g.Open(whole, gate.SessionOptions{Proposer: m.talk.reviewer, Idle: m.Timeout, Lifetime: m.Timeout})
 	if err != nil {
 		return err
 	}
-	m.talk.setting = setting{rounds: m.Rounds, guidance: m.guidance, tools: g.Toolchains(), diff: m.commits.diff, head: readWithin(m.commits.path(proposal.SideHead)),
-		room: int(min(maxWholeFiles, m.Budget.Input(wholeShare)/int64(m.Rounds)))}
+	m.talk.setting = promptContext{rounds: m.Rounds, guidance: m.guidance, tools: g.Toolchains(), diff: m.commits.diff, head: readWithin(m.commits.treePath(proposal.SideHead)),
+		room: int(min(maxWholeFiles, m.Budget.InputShare(wholeShare)/int64(m.Rounds)))}
 	return m.converse(ctx, session)
 }
 
@@ -208,7 +208,7 @@ func (m *modelReview) converse(ctx context.Context, session commandSession) erro
 	m.talk.do = session.Do
 	err := session.SetUp(ctx, func(r proposal.Record) { m.talk.setting.setup = append(m.talk.setting.setup, r) })
 	if err == nil {
-		err = m.talk.run(ctx)
+		err = m.talk.askRounds(ctx)
 	}
 	report, closed := session.Close()
 	if report.Audit != nil {
@@ -221,10 +221,10 @@ func (m *modelReview) converse(ctx context.Context, session commandSession) erro
 	return err
 }
 
-// conclude says whether this was a review: only if the model ended it, and a command really ran.
-func (m *modelReview) conclude(ended error) {
+// concludeReview says whether this was a review: only if the model ended it, and a command really ran.
+func (m *modelReview) concludeReview(ended error) {
 	d, use := &m.doc, &m.talk.use
-	use.Provider, use.Model, use.Spent, use.Priced = m.Name, m.Model, m.Budget.Spent(), m.Prices != ""
+	use.Provider, use.Model, use.Spent, use.Priced = m.Name, m.Model, m.Budget.SpentAmount(), m.Prices != ""
 	d.Model, d.Base, d.Head = use, m.commits.base, m.commits.head
 	switch {
 	case ended != nil:
@@ -235,13 +235,13 @@ func (m *modelReview) conclude(ended error) {
 	}
 }
 
-// seal writes the last entry and seals the log.
-func (m *modelReview) seal(failure error) error {
+// sealLog writes the last entry and seals the log.
+func (m *modelReview) sealLog(failure error) error {
 	verdicts := map[string]Verdict{}
 	for _, r := range m.doc.Results {
 		verdicts[r.Finding.ID] = r.Verdict
 	}
-	_, err := m.log.Append("end", endEntry{Reviewed: m.doc.Reviewed, Reason: m.doc.Reason, Findings: m.doc.Findings, Verdicts: verdicts, Runs: m.doc.Runs, Session: m.talk.use.Session, Spent: m.Budget.Spent(), Error: proposal.FailureOf(m.Redactor.Error(failure))})
+	_, err := m.log.Append("end", endEntry{Reviewed: m.doc.Reviewed, Reason: m.doc.Reason, Findings: m.doc.Findings, Verdicts: verdicts, Runs: m.doc.Runs, Session: m.talk.use.Session, Spent: m.Budget.SpentAmount(), Error: proposal.FailureOf(m.Redactor.Error(failure))})
 	if err != nil {
 		return err
 	}
@@ -262,5 +262,7 @@ type endEntry struct {
 	Error    *proposal.Failure  `json:"error"`
 }
 
-// keep writes a text beside the log, if the maintainers allow it.
-func (m *modelReview) keep(name, text string) error { return m.guidance.keeper(m.dir)(name, text) }
+// keepText writes a text beside the log, if the maintainers allow it.
+func (m *modelReview) keepText(name, text string) error {
+	return m.guidance.newTextKeeper(m.dir)(name, text)
+}

@@ -14,9 +14,9 @@ import (
 // maxSuggested is the maximum size in bytes of a file that a suggestion changes.
 const maxSuggested = 4 << 20
 
-// apply replaces the lines of f's file below dir by its suggestion. dir is a copy of head that
+// applySuggestion replaces the lines of f's file below dir by its suggestion. dir is a copy of head that
 // nothing else uses. No link is followed.
-func apply(dir string, f proposal.ReviewFinding) error {
+func applySuggestion(dir string, f proposal.ReviewFinding) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -33,15 +33,15 @@ func apply(dir string, f proposal.ReviewFinding) error {
 	if err != nil {
 		return err
 	}
-	text, err := replace(string(data), f)
+	text, err := replaceLines(string(data), f)
 	if err != nil {
 		return err
 	}
 	return root.WriteFile(f.File, []byte(text), info.Mode().Perm())
 }
 
-// replace returns text with the lines of f replaced. A file whose lines end in CRLF keeps that.
-func replace(text string, f proposal.ReviewFinding) (string, error) {
+// replaceLines returns text with the lines of f replaced. A file whose lines end in CRLF keeps that.
+func replaceLines(text string, f proposal.ReviewFinding) (string, error) {
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]

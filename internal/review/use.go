@@ -26,20 +26,20 @@ type ModelUse struct {
 	Session   *Run         `json:"session,omitempty"`
 }
 
-// words describes u in one line.
-func (u ModelUse) words() string {
+// describe describes u in one line.
+func (u ModelUse) describe() string {
 	cost := "price not known"
 	if u.Priced {
 		cost = u.Spent.USD.String()
 	}
-	line := fmt.Sprintf("%s %s: %s, %s, %d tokens, %d bytes sent, ", u.Provider, u.Model, counted(u.Rounds, "round", "rounds"), counted(u.Requests, "request", "requests"), u.Spent.Tokens, u.SentBytes)
+	line := fmt.Sprintf("%s %s: %s, %s, %d tokens, %d bytes sent, ", u.Provider, u.Model, countNoun(u.Rounds, "round", "rounds"), countNoun(u.Requests, "request", "requests"), u.Spent.Tokens, u.SentBytes)
 	if u.Once {
 		line += cost
 	} else {
-		line += fmt.Sprintf("%s (%d bytes) besides the diff, %s; %d of %s ran", counted(u.Whole.Files, "whole file", "whole files"), u.Whole.Bytes, cost, u.Ran, counted(u.Commands, "command", "commands"))
+		line += fmt.Sprintf("%s (%d bytes) besides the diff, %s; %d of %s ran", countNoun(u.Whole.Files, "whole file", "whole files"), u.Whole.Bytes, cost, u.Ran, countNoun(u.Commands, "command", "commands"))
 	}
 	if u.Left > 0 {
-		line += "; " + counted(u.Left, "finding is", "findings are") + " left out by the configuration"
+		line += "; " + countNoun(u.Left, "finding is", "findings are") + " left out by the configuration"
 	}
 	return line
 }

@@ -37,8 +37,8 @@ const repeats = 3
 // returns what was shown until then, and Document.Reviewed is false.
 func Verify(ctx context.Context, trees Trees, diff *Diff, findings proposal.ReviewFindings) (Document, error) {
 	v := &verifier{trees: trees, findings: findings, doc: newDocument(diff, findings), tests: map[string]bool{}}
-	err := v.all(ctx)
-	v.doc.finish(err)
+	err := v.verifyAll(ctx)
+	v.doc.setVerdicts(err)
 	return v.doc, err
 }
 
@@ -49,31 +49,31 @@ type verifier struct {
 	tests    map[string]bool // ids of tests that succeeded on head
 }
 
-func (v *verifier) all(ctx context.Context) error {
-	runnable := v.chosen(func(r Result) bool { return r.Finding.Reproducer != nil })
+func (v *verifier) verifyAll(ctx context.Context) error {
+	runnable := v.selectResults(func(r Result) bool { return r.Finding.Reproducer != nil })
 	if err := v.runTests(ctx); err != nil {
 		return err
 	}
-	if err := v.run(ctx, proposal.SideHead, runnable, 1); err != nil {
+	if err := v.runReproducers(ctx, proposal.SideHead, runnable, 1); err != nil {
 		return err
 	}
-	failed := v.chosen(func(r Result) bool { return r.last(proposal.SideHead) == Failed })
-	if err := v.run(ctx, proposal.SideBase, failed, 1); err != nil {
+	failed := v.selectResults(func(r Result) bool { return r.lastOutcome(proposal.SideHead) == Failed })
+	if err := v.runReproducers(ctx, proposal.SideBase, failed, 1); err != nil {
 		return err
 	}
-	shown := v.chosen(func(r Result) bool {
-		return r.last(proposal.SideHead) == Failed && r.last(proposal.SideBase) == Passed
+	shown := v.selectResults(func(r Result) bool {
+		return r.lastOutcome(proposal.SideHead) == Failed && r.lastOutcome(proposal.SideBase) == Passed
 	})
 	for _, side := range []string{proposal.SideHead, proposal.SideBase} {
-		if err := v.run(ctx, side, shown, repeats-1); err != nil {
+		if err := v.runReproducers(ctx, side, shown, repeats-1); err != nil {
 			return err
 		}
 	}
-	return v.suggestions(ctx)
+	return v.trySuggestions(ctx)
 }
 
-// chosen returns the indexes of the results that want accepts.
-func (v *verifier) chosen(want func(Result) bool) (list []int) {
+// selectResults returns the indexes of the results that want accepts.
+func (v *verifier) selectResults(want func(Result) bool) (list []int) {
 	for i, r := range v.doc.Results {
 		if want(r) {
 			list = append(list, i)
@@ -82,20 +82,20 @@ func (v *verifier) chosen(want func(Result) bool) (list []int) {
 	return list
 }
 
-// run runs reproducers on a side, each times times.
-func (v *verifier) run(ctx context.Context, side string, which []int, times int) error {
+// runReproducers runs reproducers on a side, each times times.
+func (v *verifier) runReproducers(ctx context.Context, side string, which []int, times int) error {
 	var plan proposal.Plan
 	var owner []int
 	for range times {
 		for _, i := range which {
-			plan.Proposals = append(plan.Proposals, v.reproducer(i, len(plan.Proposals)+1))
+			plan.Proposals = append(plan.Proposals, v.reproducerProposal(i, len(plan.Proposals)+1))
 			owner = append(owner, i)
 		}
 	}
 	if len(owner) == 0 {
 		return nil
 	}
-	records, err := v.records(side, plan, func(p proposal.Plan) (proposal.Report, error) { return v.trees.Run(ctx, side, p) })
+	records, err := v.runPlan(side, plan, func(p proposal.Plan) (proposal.Report, error) { return v.trees.Run(ctx, side, p) })
 	for k, e := range records {
 		r := &v.doc.Results[owner[k]]
 		r.Evidence = append(r.Evidence, e)
@@ -103,8 +103,8 @@ func (v *verifier) run(ctx context.Context, side string, which []int, times int)
 	return err
 }
 
-// reproducer returns the reproducer of finding i as proposal n of a plan.
-func (v *verifier) reproducer(i, n int) proposal.Proposal {
+// reproducerProposal returns the reproducer of finding i as proposal n of a plan.
+func (v *verifier) reproducerProposal(i, n int) proposal.Proposal {
 	f := v.doc.Results[i].Finding
 	p := *f.Reproducer
 	p.ID, p.Why, p.Fresh = fmt.Sprintf("reproducer-%d", n), "reproducer of the finding "+f.ID, true
@@ -114,11 +114,11 @@ func (v *verifier) reproducer(i, n int) proposal.Proposal {
 // A runner runs a plan on one tree.
 type runner func(proposal.Plan) (proposal.Report, error)
 
-// records runs a plan, in parts if need be, and returns what its proposals showed, in their
+// runPlan runs a plan, in parts if need be, and returns what its proposals showed, in their
 // order: all of them, unless there is an error.
-func (v *verifier) records(side string, plan proposal.Plan, run runner) (list []Evidence, err error) {
+func (v *verifier) runPlan(side string, plan proposal.Plan, run runner) (list []Evidence, err error) {
 	for part := range slices.Chunk(plan.Proposals, v.trees.Batch()) {
-		shown, err := v.part(side, part, run)
+		shown, err := v.runPart(side, part, run)
 		list = append(list, shown...)
 		if err != nil {
 			return list, err
@@ -127,7 +127,7 @@ func (v *verifier) records(side string, plan proposal.Plan, run runner) (list []
 	return list, nil
 }
 
-func (v *verifier) part(side string, part []proposal.Proposal, run runner) (list []Evidence, err error) {
+func (v *verifier) runPart(side string, part []proposal.Proposal, run runner) (list []Evidence, err error) {
 	report, err := run(proposal.Plan{Schema: proposal.PlanSchema, Proposer: v.findings.Reviewer, Digest: v.findings.Digest, Proposals: part})
 	if report.Audit != nil {
 		v.doc.Runs = append(v.doc.Runs, runOf(side, report))
@@ -151,7 +151,7 @@ func (v *verifier) runTests(ctx context.Context) error {
 	if len(v.findings.Tests) == 0 || !suggested {
 		return nil
 	}
-	records, err := v.records(proposal.SideHead, proposal.Plan{Proposals: fresh(v.findings.Tests)}, func(p proposal.Plan) (proposal.Report, error) {
+	records, err := v.runPlan(proposal.SideHead, proposal.Plan{Proposals: requireFresh(v.findings.Tests)}, func(p proposal.Plan) (proposal.Report, error) {
 		return v.trees.Run(ctx, proposal.SideHead, p)
 	})
 	for i, e := range records {
@@ -160,7 +160,7 @@ func (v *verifier) runTests(ctx context.Context) error {
 	return err
 }
 
-func fresh(list []proposal.Proposal) []proposal.Proposal {
+func requireFresh(list []proposal.Proposal) []proposal.Proposal {
 	list = slices.Clone(list)
 	for i := range list {
 		list[i].Fresh = true
@@ -168,35 +168,35 @@ func fresh(list []proposal.Proposal) []proposal.Proposal {
 	return list
 }
 
-// suggestions tries the suggestions of verified findings.
-func (v *verifier) suggestions(ctx context.Context) error {
+// trySuggestions tries the suggestions of verified findings.
+func (v *verifier) trySuggestions(ctx context.Context) error {
 	for i := range v.doc.Results {
 		r := &v.doc.Results[i]
 		if r.Finding.Suggestion == nil {
 			continue
 		}
 		r.Suggestion = &Suggestion{}
-		if verdict, _ := r.judge(); verdict != Verified {
+		if verdict, _ := r.judgeEvidence(); verdict != Verified {
 			r.Suggestion.Why = "the finding is not verified"
-		} else if !r.Position.suggestible() {
+		} else if !r.Position.isSuggestible() {
 			r.Suggestion.Why = "the lines are not in the diff of the pull request's code"
-		} else if err := v.try(ctx, i); err != nil {
+		} else if err := v.trySuggestion(ctx, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// try runs the reproducer of finding i, and the tests that succeeded on head, with its suggestion.
-func (v *verifier) try(ctx context.Context, i int) error {
+// trySuggestion runs the reproducer of finding i, and the tests that succeeded on head, with its suggestion.
+func (v *verifier) trySuggestion(ctx context.Context, i int) error {
 	r := &v.doc.Results[i]
-	plan := proposal.Plan{Proposals: []proposal.Proposal{v.reproducer(i, 1)}}
-	for _, t := range fresh(v.findings.Tests) {
+	plan := proposal.Plan{Proposals: []proposal.Proposal{v.reproducerProposal(i, 1)}}
+	for _, t := range requireFresh(v.findings.Tests) {
 		if v.tests[t.ID] {
 			plan.Proposals = append(plan.Proposals, t)
 		}
 	}
-	records, err := v.records(SideSuggested, plan, func(p proposal.Plan) (proposal.Report, error) { return v.trees.Suggested(ctx, r.Finding, p) })
+	records, err := v.runPlan(SideSuggested, plan, func(p proposal.Plan) (proposal.Report, error) { return v.trees.Suggested(ctx, r.Finding, p) })
 	var unsuitable *Unsuitable
 	if errors.As(err, &unsuitable) {
 		r.Suggestion.Why = unsuitable.Why
@@ -204,7 +204,7 @@ func (v *verifier) try(ctx context.Context, i int) error {
 	}
 	r.Suggestion.Evidence = records
 	if err == nil {
-		r.Suggestion.judge()
+		r.Suggestion.offerIfSuccessful()
 	}
 	return err
 }

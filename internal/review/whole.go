@@ -31,14 +31,14 @@ type WholeFiles struct {
 	Left  int   `json:"left_out"`
 }
 
-// whole writes the changed files as they are on head, in at most room bytes. A file that is new or
+// writeWholeFiles writes the changed files as they are on head, in at most room bytes. A file that is new or
 // deleted is whole in the diff already.
-func (s setting) whole(b *strings.Builder, room int) (w WholeFiles) {
-	for _, section := range sections(s.diff) {
-		if !section.edited || !s.guidance.Covers(section.name) {
+func (s promptContext) writeWholeFiles(b *strings.Builder, room int) (w WholeFiles) {
+	for _, section := range splitDiff(s.diff) {
+		if !section.edited || !s.guidance.CoversFile(section.name) {
 			continue
 		}
-		block := s.block(section.name)
+		block := s.fencedFile(section.name)
 		if block == "" || len(block) > room {
 			w.Left++
 			continue
@@ -51,22 +51,22 @@ func (s setting) whole(b *strings.Builder, room int) (w WholeFiles) {
 		w.Files, w.Bytes = w.Files+1, w.Bytes+int64(len(block))
 	}
 	if w.Left > 0 {
-		fmt.Fprintf(b, "\n%s not shown whole: too large, binary or generated.\n", counted(w.Left, "changed file is", "changed files are"))
+		fmt.Fprintf(b, "\n%s not shown whole: too large, binary or generated.\n", countNoun(w.Left, "changed file is", "changed files are"))
 	}
 	return w
 }
 
-// block returns a file on head in a fence, or "" if it is not shown.
-func (s setting) block(name string) string {
+// fencedFile returns a file on head in a fence, or "" if it is not shown.
+func (s promptContext) fencedFile(name string) string {
 	data := s.head(name)
-	if len(data) == 0 || bytes.IndexByte(data, 0) >= 0 || generated(name, data) || longLine(data) {
+	if len(data) == 0 || bytes.IndexByte(data, 0) >= 0 || isGenerated(name, data) || longLine(data) {
 		return ""
 	}
 	shown := text.Excerpt(data, nil, int64(len(data)), maxWholeFile)
 	if shown.Omitted > 0 {
 		return ""
 	}
-	return fence("text", text.Inline(name, 200)+"\n"+shown.Text)
+	return fenceLines("text", text.Inline(name, 200)+"\n"+shown.Text)
 }
 
 func longLine(data []byte) bool {
@@ -83,9 +83,9 @@ var generatedNames = []string{"*.lock", "*.lockb", "*.min.*", "*.map", "*.pb.go"
 
 var generatedMark = pattern.New(`@generated\b|(?i:code generated\b.*\bdo not edit)`)
 
-// generated reports whether a file says that a program has written it. A pull request can claim
+// isGenerated reports whether a file says that a program has written it. A pull request can claim
 // that of any file, which then is shown as a diff only.
-func generated(name string, data []byte) bool {
+func isGenerated(name string, data []byte) bool {
 	return slices.ContainsFunc(generatedNames, func(p string) bool {
 		ok, err := path.Match(p, path.Base(name))
 		return ok && err == nil

@@ -41,7 +41,7 @@ func TestControlPlaces(t *testing.T) {
 	rec.reset(allow)
 	const state = "; find .git .github -printf '%p %y %m %s %l %T@\\n' 2>&1 | sort | sha256sum"
 	before, _ := play(t, r, "true"+state)
-	for _, text := range sample.Of(t, controlWrites, 4, 3) {
+	for _, text := range sample.EveryNth(t, controlWrites, 4, 3) {
 		out, result := play(t, r, "("+text+") 2>/tmp/error"+state+"; cat /tmp/error; rm -rf own other")
 		if !strings.HasPrefix(out, strings.TrimSpace(before)) || !strings.Contains(out, "Permission denied") {
 			t.Errorf("%s: %s %+v", text, out, result.Status)
@@ -61,7 +61,7 @@ func TestControlPlaces(t *testing.T) {
 			t.Errorf("%s: %s", text, out)
 		}
 	}
-	for _, text := range sample.Of(t, controlWrites, 8, 1) {
+	for _, text := range sample.EveryNth(t, controlWrites, 8, 1) {
 		if out, _ := play(t, r, text, proposal.ExecBuilt); strings.Contains(out, "Permission denied") {
 			t.Errorf("with the grant, %s: %s", text, out)
 		}

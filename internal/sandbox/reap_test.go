@@ -183,7 +183,7 @@ func TestNoteOfSomethingElse(t *testing.T) {
 // to them, and leave nothing behind.
 func TestReapTogether(t *testing.T) {
 	dir := t.TempDir()
-	leasetest.Together(t, dir, func(turn leasetest.Turn) error {
+	leasetest.RunTogether(t, dir, func(turn leasetest.Turn) error {
 		s, err := claimed(turn.Dir)
 		if err != nil {
 			return errors.Join(err, s.close())
@@ -192,7 +192,7 @@ func TestReapTogether(t *testing.T) {
 		if err := s.checkHost(true); err != nil {
 			return err
 		}
-		if turn.Abandons() {
+		if turn.ShouldAbandon() {
 			return s.root.Close()
 		}
 		return errors.Join(s.cgroup.remove(), s.close(), s.checkHost(false))

@@ -45,16 +45,16 @@ func longLog(t testing.TB, entries int) []byte {
 	}
 	var out []byte
 	put := func(lines []byte, after tree) {
-		all, _, err := l.sign(lines, after, false)
+		all, _, err := l.signLines(lines, after, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		out = append(out, all...)
 		l.tree, l.size = after, int64(len(out))
 	}
-	put(l.head(), tree{})
+	put(l.headerLine(), tree{})
 	for range entries {
-		line, after, err := l.next("decision", benchBody)
+		line, after, err := l.nextEntry("decision", benchBody)
 		if err != nil {
 			t.Fatal(err)
 		}

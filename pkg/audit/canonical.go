@@ -15,8 +15,8 @@ import (
 // maxDepth bounds nesting, so that hostile text cannot exhaust the stack.
 const maxDepth = 100
 
-// encode returns v's canonical JSON as an entry's body, which is one level deep in the entry.
-func encode(v any) ([]byte, error) {
+// encodeBody returns v's canonical JSON as an entry's body, which is one level deep in the entry.
+func encodeBody(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -24,7 +24,7 @@ func encode(v any) ([]byte, error) {
 		return nil, err
 	}
 	c := canonicaler{in: buf.Bytes(), depth: 1}
-	return c.all(make([]byte, 0, buf.Len()))
+	return c.writeAll(make([]byte, 0, buf.Len()))
 }
 
 // A canonicaler reads one JSON text and appends its canonical form, as the package comment
@@ -37,46 +37,46 @@ type canonicaler struct {
 	spare []byte // reused to sort members
 }
 
-func (c *canonicaler) all(out []byte) ([]byte, error) {
-	out, err := c.value(out)
+func (c *canonicaler) writeAll(out []byte) ([]byte, error) {
+	out, err := c.writeValue(out)
 	if err != nil {
 		return nil, err
 	}
-	if c.space(); c.at != len(c.in) {
-		return nil, c.bad("text after the value")
+	if c.skipSpace(); c.at != len(c.in) {
+		return nil, c.syntaxError("text after the value")
 	}
 	return out, nil
 }
 
-func (c *canonicaler) bad(what string) error {
+func (c *canonicaler) syntaxError(what string) error {
 	return fmt.Errorf("invalid JSON at byte %d: %s", c.at, what)
 }
 
-func (c *canonicaler) space() {
+func (c *canonicaler) skipSpace() {
 	for c.at < len(c.in) && strings.IndexByte(" \t\r\n", c.in[c.at]) >= 0 {
 		c.at++
 	}
 }
 
-// next skips white space and returns the byte there, 0 at the end.
-func (c *canonicaler) next() byte {
-	c.space()
+// peekByte skips white space and returns the byte there, 0 at the end.
+func (c *canonicaler) peekByte() byte {
+	c.skipSpace()
 	if c.at == len(c.in) {
 		return 0
 	}
 	return c.in[c.at]
 }
 
-func (c *canonicaler) value(out []byte) ([]byte, error) {
-	switch b := c.next(); {
+func (c *canonicaler) writeValue(out []byte) ([]byte, error) {
+	switch b := c.peekByte(); {
 	case b == '{':
-		return c.nested(out, c.object)
+		return c.writeNested(out, c.writeObject)
 	case b == '[':
-		return c.nested(out, c.array)
+		return c.writeNested(out, c.writeArray)
 	case b == '"':
-		return c.str(out)
+		return c.writeString(out)
 	case b == '-' || '0' <= b && b <= '9':
-		return c.number(out)
+		return c.writeNumber(out)
 	}
 	for _, word := range []string{"true", "false", "null"} {
 		if bytes.HasPrefix(c.in[c.at:], []byte(word)) {
@@ -84,12 +84,12 @@ func (c *canonicaler) value(out []byte) ([]byte, error) {
 			return append(out, word...), nil
 		}
 	}
-	return nil, c.bad("no value")
+	return nil, c.syntaxError("no value")
 }
 
-func (c *canonicaler) nested(out []byte, read func([]byte) ([]byte, error)) ([]byte, error) {
+func (c *canonicaler) writeNested(out []byte, read func([]byte) ([]byte, error)) ([]byte, error) {
 	if c.depth++; c.depth > maxDepth {
-		return nil, c.bad("nested too deep")
+		return nil, c.syntaxError("nested too deep")
 	}
 	c.at++
 	out, err := read(out)
@@ -97,18 +97,18 @@ func (c *canonicaler) nested(out []byte, read func([]byte) ([]byte, error)) ([]b
 	return out, err
 }
 
-func (c *canonicaler) array(out []byte) ([]byte, error) {
+func (c *canonicaler) writeArray(out []byte) ([]byte, error) {
 	out = append(out, '[')
-	if c.next() == ']' {
+	if c.peekByte() == ']' {
 		c.at++
 		return append(out, ']'), nil
 	}
 	for {
 		var err error
-		if out, err = c.value(out); err != nil {
+		if out, err = c.writeValue(out); err != nil {
 			return nil, err
 		}
-		switch c.next() {
+		switch c.peekByte() {
 		case ',':
 			c.at++
 			out = append(out, ',')
@@ -116,7 +116,7 @@ func (c *canonicaler) array(out []byte) ([]byte, error) {
 			c.at++
 			return append(out, ']'), nil
 		default:
-			return nil, c.bad("want , or ] in an array")
+			return nil, c.syntaxError("want , or ] in an array")
 		}
 	}
 }
@@ -125,9 +125,9 @@ func (c *canonicaler) array(out []byte) ([]byte, error) {
 // "name":value, and [start, name) the escaped name.
 type member struct{ start, name, end int }
 
-func (c *canonicaler) object(out []byte) ([]byte, error) {
+func (c *canonicaler) writeObject(out []byte) ([]byte, error) {
 	out = append(out, '{')
-	if c.next() == '}' {
+	if c.peekByte() == '}' {
 		c.at++
 		return append(out, '}'), nil
 	}
@@ -136,38 +136,38 @@ func (c *canonicaler) object(out []byte) ([]byte, error) {
 	members := few[:0]
 	for {
 		m := member{start: len(out)}
-		if c.next() != '"' {
-			return nil, c.bad("want a name in an object")
+		if c.peekByte() != '"' {
+			return nil, c.syntaxError("want a name in an object")
 		}
 		var err error
-		if out, err = c.str(out); err != nil {
+		if out, err = c.writeString(out); err != nil {
 			return nil, err
 		}
 		m.name = len(out)
-		if c.next() != ':' {
-			return nil, c.bad("want : in an object")
+		if c.peekByte() != ':' {
+			return nil, c.syntaxError("want : in an object")
 		}
 		c.at++
-		if out, err = c.value(append(out, ':')); err != nil {
+		if out, err = c.writeValue(append(out, ':')); err != nil {
 			return nil, err
 		}
 		m.end = len(out)
 		members = append(members, m)
-		switch c.next() {
+		switch c.peekByte() {
 		case ',':
 			c.at++
 			out = append(out, ',')
 		case '}':
 			c.at++
-			return c.order(append(out, '}'), begin, members)
+			return c.sortMembers(append(out, '}'), begin, members)
 		default:
-			return nil, c.bad("want , or } in an object")
+			return nil, c.syntaxError("want , or } in an object")
 		}
 	}
 }
 
-// order sorts the members of the object whose first member begins at out[begin].
-func (c *canonicaler) order(out []byte, begin int, members []member) ([]byte, error) {
+// sortMembers sorts the members of the object whose first member begins at out[begin].
+func (c *canonicaler) sortMembers(out []byte, begin int, members []member) ([]byte, error) {
 	compare := func(a, b member) int {
 		return compareNames(out[a.start+1:a.name-1], out[b.start+1:b.name-1])
 	}
@@ -177,7 +177,7 @@ func (c *canonicaler) order(out []byte, begin int, members []member) ([]byte, er
 	}
 	for i := 1; i < len(members); i++ {
 		if compare(members[i-1], members[i]) == 0 {
-			return nil, c.bad("a name is repeated in an object")
+			return nil, c.syntaxError("a name is repeated in an object")
 		}
 	}
 	if sorted {
@@ -199,15 +199,15 @@ func compareNames(a, b []byte) int {
 	if bytes.IndexByte(a, '\\') < 0 && bytes.IndexByte(b, '\\') < 0 && isASCII(a) && isASCII(b) {
 		return bytes.Compare(a, b)
 	}
-	return slices.Compare(units(a), units(b))
+	return slices.Compare(utf16Units(a), utf16Units(b))
 }
 
 func isASCII(s []byte) bool {
 	return !slices.ContainsFunc(s, func(b byte) bool { return b >= utf8.RuneSelf })
 }
 
-// units returns the UTF-16 of a name escaped by str.
-func units(escaped []byte) []uint16 {
+// utf16Units returns the UTF-16 of a name escaped by str.
+func utf16Units(escaped []byte) []uint16 {
 	var name string
 	quoted := slices.Concat([]byte{'"'}, escaped, []byte{'"'})
 	if err := json.Unmarshal(quoted, &name); err != nil {

@@ -143,5 +143,5 @@ func TestAppendDepth(t *testing.T) {
 // canonicalOf returns the canonical form of one JSON value.
 func canonicalOf(data []byte) ([]byte, error) {
 	c := canonicaler{in: data}
-	return c.all(nil)
+	return c.writeAll(nil)
 }

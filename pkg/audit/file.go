@@ -34,14 +34,14 @@ func createFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, writeError(path, err)
 	}
-	if err := lock(path, f); err != nil {
-		return nil, errors.Join(err, discard(path, f))
+	if err := lockFile(path, f); err != nil {
+		return nil, errors.Join(err, discardFile(path, f))
 	}
 	return f, nil
 }
 
-// discard closes a new file and removes it, unless its name now belongs to another file.
-func discard(path string, f file) error {
+// discardFile closes a new file and removes it, unless its name now belongs to another file.
+func discardFile(path string, f file) error {
 	made, err := f.Stat()
 	if named, gone := os.Lstat(path); err == nil && gone == nil && os.SameFile(made, named) {
 		err = os.Remove(path)
@@ -49,8 +49,8 @@ func discard(path string, f file) error {
 	return errors.Join(err, f.Close())
 }
 
-// lock keeps a second fumehood from appending. It ends when the file is closed.
-func lock(path string, f *os.File) error {
+// lockFile keeps a second fumehood from appending. It ends when the file is closed.
+func lockFile(path string, f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
 		return nil
@@ -70,9 +70,9 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// unchanged checks that path still names the open file and that it is as long as this
+// checkUnchanged checks that path still names the open file and that it is as long as this
 // process left it.
-func unchanged(path string, f file, size int64) error {
+func checkUnchanged(path string, f file, size int64) error {
 	open, err := f.Stat()
 	if err != nil {
 		return writeError(path, err)

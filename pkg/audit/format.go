@@ -43,15 +43,15 @@ type header struct {
 	Schema string `json:"schema"`
 }
 
-// line needs no escaping: validName and the key's alphabet exclude quotes.
-func (h header) line() []byte {
+// formatLine needs no escaping: validName and the key's alphabet exclude quotes.
+func (h header) formatLine() []byte {
 	return fmt.Appendf(nil, `{"key":"%s","origin":"%s","schema":"%s"}`, h.Key, h.Origin, h.Schema)
 }
 
 // parseHeader reads exactly what line writes.
 func parseHeader(line []byte) (header, note.Verifier, error) {
 	var h header
-	if err := json.Unmarshal(line, &h); err != nil || !bytes.Equal(h.line(), line) {
+	if err := json.Unmarshal(line, &h); err != nil || !bytes.Equal(h.formatLine(), line) {
 		return h, nil, fmt.Errorf("first line is not a log's header")
 	}
 	if h.Schema != Schema {
@@ -155,8 +155,8 @@ type checkpoint struct {
 	sealed bool
 }
 
-// text returns the signed text.
-func (c checkpoint) text() string {
+// signedText returns the signed text.
+func (c checkpoint) signedText() string {
 	text := fmt.Sprintf("%s\n%d\n%s\nbytes %d %s\n", c.origin, c.size, c.root, c.bytes, c.digest)
 	if c.sealed {
 		text += "sealed\n"
@@ -180,7 +180,7 @@ func parseCheckpoint(text string) (c checkpoint, err error) {
 	count, e[2] = strconv.ParseInt(number, 10, 64)
 	digest, e[3] = tlog.ParseHash(hash)
 	c = checkpoint{lines[0], size, root, count, digest, lines[4] == "sealed"}
-	if e != [4]error{} || size < 0 || count < 0 || !validName(c.origin) || c.text() != text {
+	if e != [4]error{} || size < 0 || count < 0 || !validName(c.origin) || c.signedText() != text {
 		return checkpoint{}, bad
 	}
 	return c, nil

@@ -16,9 +16,9 @@ type lines struct {
 	buf []byte
 }
 
-// next returns the next line with its newline. At the end of the file a line without
+// nextLine returns the next line with its newline. At the end of the file a line without
 // a newline counts only if it has bytes. The line is valid until the next call.
-func (l *lines) next() ([]byte, error) {
+func (l *lines) nextLine() ([]byte, error) {
 	l.buf = l.buf[:0]
 	for {
 		part, err := l.r.ReadSlice('\n')

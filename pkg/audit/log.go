@@ -68,8 +68,8 @@ func Create(path string, o Options) (*Log, error) {
 		return nil, err
 	}
 	l.f = f
-	if err := l.begin(); err != nil {
-		return nil, errors.Join(err, discard(l.path, f)) // nothing was acknowledged
+	if err := l.writeHeader(); err != nil {
+		return nil, errors.Join(err, discardFile(l.path, f)) // nothing was acknowledged
 	}
 	return l, nil
 }
@@ -96,13 +96,13 @@ func newLog(path string, o Options) (*Log, error) {
 	return &Log{path: full, origin: o.Origin, signer: o.Signer, now: o.Now, digest: sha256.New()}, nil
 }
 
-func (l *Log) head() []byte {
-	return append(header{Key: l.signer.key, Origin: l.origin, Schema: Schema}.line(), '\n')
+func (l *Log) headerLine() []byte {
+	return append(header{Key: l.signer.key, Origin: l.origin, Schema: Schema}.formatLine(), '\n')
 }
 
-// begin writes the header and a checkpoint for no entries.
-func (l *Log) begin() error {
-	if err := l.write(l.head(), l.tree, false, true); err != nil {
+// writeHeader writes the header and a checkpoint for no entries.
+func (l *Log) writeHeader() error {
+	if err := l.writeLines(l.headerLine(), l.tree, false, true); err != nil {
 		return err
 	}
 	if err := syncDir(l.path); err != nil {
@@ -138,26 +138,26 @@ func (l *Log) Checkpoint() string {
 // Append adds one entry: v, as canonical JSON, under kind. When it returns without
 // error the entry and a checkpoint over it are on disk, and the entry's number is
 // returned. An action that must be recorded may happen only after that.
-func (l *Log) Append(kind string, v any) (int64, error) { return l.add(kind, v, true) }
+func (l *Log) Append(kind string, v any) (int64, error) { return l.addEntry(kind, v, true) }
 
 // Write is Append for an entry on which no action depends: it returns when the entry is in
 // the file, where it survives the end of this process. A crash of the host can undo that for
 // the moment until the entry is on disk, and then the log ends before it. That it cannot be
 // brought to disk is an error of the next call. Later entries are on disk only with it.
-func (l *Log) Write(kind string, v any) (int64, error) { return l.add(kind, v, false) }
+func (l *Log) Write(kind string, v any) (int64, error) { return l.addEntry(kind, v, false) }
 
-func (l *Log) add(kind string, v any, durable bool) (int64, error) {
+func (l *Log) addEntry(kind string, v any, durable bool) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if durable {
-		l.settle()
+		l.awaitSync()
 	}
 	if l.dead != nil {
 		return -1, l.dead
 	}
-	line, after, err := l.next(kind, v)
+	line, after, err := l.nextEntry(kind, v)
 	if err == nil {
-		err = l.write(line, after, false, durable)
+		err = l.writeLines(line, after, false, durable)
 	}
 	if l.dead = err; err != nil {
 		return -1, err
@@ -165,9 +165,9 @@ func (l *Log) add(kind string, v any, durable bool) (int64, error) {
 	return l.tree.size - 1, nil
 }
 
-// settle waits for the sync in the background, which must not get the error that belongs
+// awaitSync waits for the sync in the background, which must not get the error that belongs
 // to the caller's.
-func (l *Log) settle() {
+func (l *Log) awaitSync() {
 	for l.syncing != nil {
 		done := l.syncing
 		l.mu.Unlock()
@@ -201,9 +201,9 @@ func (l *Log) syncLater() {
 	}()
 }
 
-// next returns the line of a new entry and the tree that includes it.
-func (l *Log) next(kind string, v any) ([]byte, tree, error) {
-	body, err := encode(v)
+// nextEntry returns the line of a new entry and the tree that includes it.
+func (l *Log) nextEntry(kind string, v any) ([]byte, tree, error) {
+	body, err := encodeBody(v)
 	if err != nil {
 		return nil, tree{}, entryError("cannot write an entry as canonical JSON", err)
 	}
@@ -215,7 +215,7 @@ func (l *Log) next(kind string, v any) ([]byte, tree, error) {
 		return nil, tree{}, entryError(fmt.Sprintf("an entry of %d bytes is larger than %d", len(leaf), MaxEntry), nil)
 	}
 	after := tree{size: l.tree.size, edges: slices.Clone(l.tree.edges)}
-	after.add(tlog.RecordHash(leaf))
+	after.addLeaf(tlog.RecordHash(leaf))
 	return append(entryLine(l.tree.size, leaf), '\n'), after, nil
 }
 
@@ -224,11 +224,11 @@ func (l *Log) next(kind string, v any) ([]byte, tree, error) {
 func (l *Log) Seal() (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.settle()
+	l.awaitSync()
 	if l.dead != nil {
 		return "", l.dead
 	}
-	if l.dead = l.write(nil, l.tree, true, true); l.dead != nil {
+	if l.dead = l.writeLines(nil, l.tree, true, true); l.dead != nil {
 		return "", l.dead
 	}
 	l.dead = errSealed
@@ -239,7 +239,7 @@ func (l *Log) Seal() (string, error) {
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.settle()
+	l.awaitSync()
 	if l.dead == errClosed {
 		return nil
 	}
@@ -250,13 +250,13 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// write writes lines, followed by a checkpoint for after, in one write. It updates the state
+// writeLines writes lines, followed by a checkpoint for after, in one write. It updates the state
 // only when all of it has reached the disk or, if it need not be durable, the file.
-func (l *Log) write(lines []byte, after tree, sealed, durable bool) error {
-	if err := unchanged(l.path, l.f, l.size); err != nil {
+func (l *Log) writeLines(lines []byte, after tree, sealed, durable bool) error {
+	if err := checkUnchanged(l.path, l.f, l.size); err != nil {
 		return err
 	}
-	all, signed, err := l.sign(lines, after, sealed)
+	all, signed, err := l.signLines(lines, after, sealed)
 	if err != nil {
 		return err
 	}
@@ -275,12 +275,12 @@ func (l *Log) write(lines []byte, after tree, sealed, durable bool) error {
 	return nil
 }
 
-// sign returns lines followed by a checkpoint for after, and the checkpoint's note.
-func (l *Log) sign(lines []byte, after tree, sealed bool) (all []byte, signed string, err error) {
+// signLines returns lines followed by a checkpoint for after, and the checkpoint's note.
+func (l *Log) signLines(lines []byte, after tree, sealed bool) (all []byte, signed string, err error) {
 	l.digest.Write(lines)
-	point := checkpoint{origin: l.origin, size: after.size, root: after.root(), bytes: l.size + int64(len(lines)), sealed: sealed}
+	point := checkpoint{origin: l.origin, size: after.size, root: after.rootHash(), bytes: l.size + int64(len(lines)), sealed: sealed}
 	l.digest.Sum(point.digest[:0])
-	text, err := note.Sign(&note.Note{Text: point.text()}, l.signer.signer)
+	text, err := note.Sign(&note.Note{Text: point.signedText()}, l.signer.signer)
 	if err != nil {
 		return nil, "", keyError("cannot sign a checkpoint", err)
 	}

@@ -282,7 +282,7 @@ func TestDiscard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := discard(path, f); err != nil {
+	if err := discardFile(path, f); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(path); !os.IsNotExist(err) {
@@ -292,7 +292,7 @@ func TestDiscard(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := filepath.Join(dir, "other")
-	if err := errors.Join(os.WriteFile(other, []byte("precious"), 0o600), os.Rename(other, path), discard(path, f)); err != nil {
+	if err := errors.Join(os.WriteFile(other, []byte("precious"), 0o600), os.Rename(other, path), discardFile(path, f)); err != nil {
 		t.Error(err)
 	}
 	if data, err := os.ReadFile(path); err != nil || string(data) != "precious" {

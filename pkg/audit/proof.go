@@ -61,7 +61,7 @@ func Prove(r io.Reader, trust Trust, n int64) ([]byte, error) {
 		}
 		return hashes.Add(e.N, e.Leaf)
 	}
-	sum, err := v.run()
+	sum, err := v.verifyLog()
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func Prove(r io.Reader, trust Trust, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot prove entry %d: %v", n, err)
 	}
-	return inclusion{leaf, n, path, sum.Checkpoint}.bytes(), nil
+	return inclusion{leaf, n, path, sum.Checkpoint}.formatProof(), nil
 }
 
 // Hashes are those of a Merkle tree, in tlog's order: 64 bytes for each leaf.
@@ -106,8 +106,8 @@ type inclusion struct {
 	checkpoint string
 }
 
-// bytes returns the text of p.
-func (p inclusion) bytes() []byte {
+// formatProof returns the text of p.
+func (p inclusion) formatProof() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\nextra %s\nindex %d\n", proofFirstLine, base64.StdEncoding.EncodeToString(p.leaf), p.index)
 	for _, h := range p.path {
@@ -188,7 +188,7 @@ func CheckProof(proof []byte, trust Trust) (Proved, error) {
 	if err != nil {
 		return Proved{}, fmt.Errorf("invalid proof: %v", err)
 	}
-	if trust.Checkpoint != "" && p.checkpoint != trust.checkpoint() {
+	if trust.Checkpoint != "" && p.checkpoint != trust.signedNote() {
 		return Proved{}, errors.New("invalid proof: it is for another checkpoint")
 	}
 	entry.N = p.index
@@ -220,7 +220,7 @@ func parseInclusion(proof []byte) (p inclusion, err error) {
 		p.path = append(p.path, h)
 	}
 	p.checkpoint = signed
-	if !bytes.Equal(p.bytes(), proof) {
+	if !bytes.Equal(p.formatProof(), proof) {
 		return p, malformed
 	}
 	return p, nil

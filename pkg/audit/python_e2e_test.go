@@ -134,10 +134,10 @@ func signedRaw(t *testing.T, text string) []byte {
 	}
 	var out []byte
 	put := signs(t, l, &out)
-	put(l.head(), tree{}, false)
+	put(l.headerLine(), tree{}, false)
 	leaf := leafOf("decision", l.now(), []byte(text))
 	after := tree{}
-	after.add(tlog.RecordHash(leaf))
+	after.addLeaf(tlog.RecordHash(leaf))
 	put(append(entryLine(0, leaf), '\n'), after, false)
 	put(nil, after, true)
 	return out

@@ -14,8 +14,8 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// str copies the string at c.at in its canonical spelling.
-func (c *canonicaler) str(out []byte) ([]byte, error) {
+// writeString copies the string at c.at in its canonical spelling.
+func (c *canonicaler) writeString(out []byte) ([]byte, error) {
 	c.at++
 	out = append(out, '"')
 	for c.at < len(c.in) {
@@ -24,26 +24,26 @@ func (c *canonicaler) str(out []byte) ([]byte, error) {
 			c.at++
 			return append(out, '"'), nil
 		case b == '\\':
-			r, err := c.escape()
+			r, err := c.readEscape()
 			if err != nil {
 				return nil, err
 			}
 			out = appendRune(out, r)
 		case b < 0x20:
-			return nil, c.bad("control character in a string")
+			return nil, c.syntaxError("control character in a string")
 		case b < utf8.RuneSelf:
 			c.at++
 			out = append(out, b)
 		default:
 			r, size := utf8.DecodeRune(c.in[c.at:])
 			if r == utf8.RuneError && size == 1 {
-				return nil, c.bad("string is not UTF-8")
+				return nil, c.syntaxError("string is not UTF-8")
 			}
 			out = append(out, c.in[c.at:c.at+size]...)
 			c.at += size
 		}
 	}
-	return nil, c.bad("string does not end")
+	return nil, c.syntaxError("string does not end")
 }
 
 func appendRune(out []byte, r rune) []byte {
@@ -56,43 +56,43 @@ func appendRune(out []byte, r rune) []byte {
 	return utf8.AppendRune(out, r)
 }
 
-// escape reads one escape sequence, or two that make up a surrogate pair.
-func (c *canonicaler) escape() (rune, error) {
+// readEscape reads one escape sequence, or two that make up a surrogate pair.
+func (c *canonicaler) readEscape() (rune, error) {
 	if c.at+1 >= len(c.in) {
-		return 0, c.bad("string does not end")
+		return 0, c.syntaxError("string does not end")
 	}
 	if c.in[c.at+1] != 'u' {
 		i := bytes.IndexByte([]byte(`"\/bfnrt`), c.in[c.at+1])
 		if i < 0 {
-			return 0, c.bad("unknown escape")
+			return 0, c.syntaxError("unknown escape")
 		}
 		c.at += 2
 		return rune("\"\\/\b\f\n\r\t"[i]), nil
 	}
-	r, err := c.unit()
+	r, err := c.readUnit()
 	if err != nil || !utf16.IsSurrogate(r) {
 		return r, err
 	}
-	low, err := c.unit()
+	low, err := c.readUnit()
 	if err != nil {
 		return 0, err
 	}
 	if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-		return 0, c.bad("lone surrogate")
+		return 0, c.syntaxError("lone surrogate")
 	}
 	return r, nil
 }
 
-// unit reads \uXXXX.
-func (c *canonicaler) unit() (rune, error) {
+// readUnit reads \uXXXX.
+func (c *canonicaler) readUnit() (rune, error) {
 	if c.at+6 > len(c.in) || c.in[c.at] != '\\' || c.in[c.at+1] != 'u' {
-		return 0, c.bad("incomplete \\u escape")
+		return 0, c.syntaxError("incomplete \\u escape")
 	}
 	var r rune
 	for _, b := range c.in[c.at+2 : c.at+6] {
 		i := bytes.IndexByte([]byte(hexDigits), b|0x20)
 		if i < 0 || b < '0' {
-			return 0, c.bad("incomplete \\u escape")
+			return 0, c.syntaxError("incomplete \\u escape")
 		}
 		r = r<<4 | rune(i)
 	}
@@ -100,8 +100,8 @@ func (c *canonicaler) unit() (rune, error) {
 	return r, nil
 }
 
-// number copies the number at c.at as ECMAScript would print it.
-func (c *canonicaler) number(out []byte) ([]byte, error) {
+// writeNumber copies the number at c.at as ECMAScript would print it.
+func (c *canonicaler) writeNumber(out []byte) ([]byte, error) {
 	end := c.at
 	for end < len(c.in) && bytes.IndexByte([]byte("+-.0123456789eE"), c.in[end]) >= 0 {
 		end++
@@ -113,7 +113,7 @@ func (c *canonicaler) number(out []byte) ([]byte, error) {
 	}
 	text, ok := canonicalNumber(token)
 	if !ok {
-		return nil, c.bad("number is malformed or too large")
+		return nil, c.syntaxError("number is malformed or too large")
 	}
 	c.at = end
 	return append(out, text...), nil

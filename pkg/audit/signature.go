@@ -31,20 +31,20 @@ func parseSignature(rest []byte, keyHash uint32, signature *[64]byte) bool {
 	return true
 }
 
-// check verifies all pending checkpoints through the last one's signature, which covers
+// checkPending verifies all pending checkpoints through the last one's signature, which covers
 // the lines of the others. Only if it is wrong does check look for the first wrong one.
-func (v *verifier) check() error {
-	if n := len(v.pending); n == 0 || v.valid(v.pending[n-1]) {
+func (v *verifier) checkPending() error {
+	if n := len(v.pending); n == 0 || v.isValidSignature(v.pending[n-1]) {
 		v.pending = v.pending[:0]
 		return nil
 	}
-	return v.first()
+	return v.firstInvalid()
 }
 
-// first returns an error for the first pending checkpoint whose signature is wrong.
-func (v *verifier) first() error {
+// firstInvalid returns an error for the first pending checkpoint whose signature is wrong.
+func (v *verifier) firstInvalid() error {
 	for _, p := range v.pending {
-		if !v.valid(p) {
+		if !v.isValidSignature(p) {
 			return &VerifyError{
 				Code: CodeSignature, Line: p.line, Offset: p.offset, Entry: p.entry,
 				Message: "signature is not valid: this checkpoint was changed, or it together with lines since the checkpoint before it",
@@ -55,37 +55,37 @@ func (v *verifier) first() error {
 	return nil
 }
 
-func (v *verifier) valid(p pending) bool { return v.key.Verify(p.text, p.signature[:]) }
+func (v *verifier) isValidSignature(p pending) bool { return v.key.Verify(p.text, p.signature[:]) }
 
-// diagnose explains why line is not the checkpoint that the preceding lines require.
-func (v *verifier) diagnose(line []byte, want checkpoint) error {
+// diagnoseLine explains why line is not the checkpoint that the preceding lines require.
+func (v *verifier) diagnoseLine(line []byte, want checkpoint) error {
 	signed, ok := cutCheckpointLine(line)
 	if !ok {
 		if v.owed {
-			return v.wrong(CodeMissing, "entry %d is not followed by its checkpoint", v.tree.size-1)
+			return v.errorAtLine(CodeMissing, "entry %d is not followed by its checkpoint", v.tree.size-1)
 		}
-		return v.wrong(CodeCheckpoint, "line is not a checkpoint")
+		return v.errorAtLine(CodeCheckpoint, "line is not a checkpoint")
 	}
 	got, err := openCheckpoint(signed, v.key)
 	if err != nil {
-		return v.wrong(CodeSignature, "checkpoint fits neither the lines before it nor its signature: it was changed (%v)", err)
+		return v.errorAtLine(CodeSignature, "checkpoint fits neither the lines before it nor its signature: it was changed (%v)", err)
 	}
 	switch {
 	case got.origin != want.origin && want.size > 0:
-		return v.wrong(CodeCheckpoint, "checkpoint is of another log, with origin %s", got.origin)
+		return v.errorAtLine(CodeCheckpoint, "checkpoint is of another log, with origin %s", got.origin)
 	case got.size != want.size:
-		return v.wrong(CodeCheckpoint, "checkpoint is for %d entries where one for %d belongs: lines were removed, repeated or moved", got.size, want.size)
+		return v.errorAtLine(CodeCheckpoint, "checkpoint is for %d entries where one for %d belongs: lines were removed, repeated or moved", got.size, want.size)
 	case got.sealed != want.sealed && got.bytes == want.bytes && got.digest == want.digest:
-		return v.wrong(CodeMissing, "a seal is in the place of an entry's checkpoint")
+		return v.errorAtLine(CodeMissing, "a seal is in the place of an entry's checkpoint")
 	case !v.owed && v.sum.Lines > 1:
-		return v.wrong(CodeCheckpoint, "checkpoint is repeated")
+		return v.errorAtLine(CodeCheckpoint, "checkpoint is repeated")
 	}
-	return v.before(got, want)
+	return v.changedError(got, want)
 }
 
-// before returns the error for a genuine checkpoint that does not fit the line
+// changedError returns the error for a genuine checkpoint that does not fit the line
 // before it. The checkpoint among the lines before that one vouches for all of them.
-func (v *verifier) before(got, want checkpoint) error {
+func (v *verifier) changedError(got, want checkpoint) error {
 	code, message := CodeChanged, "bytes up to here are not the ones that were signed"
 	switch {
 	case want.size == 0:
@@ -115,9 +115,9 @@ func openCheckpoint(signed string, key note.Verifier) (checkpoint, error) {
 	return parseCheckpoint(n.Text)
 }
 
-// end determines how the log ends.
-func (v *verifier) end() (State, error) {
-	if err := v.check(); err != nil {
+// determineEnd determines how the log ends.
+func (v *verifier) determineEnd() (State, error) {
+	if err := v.checkPending(); err != nil {
 		return Broken, err
 	}
 	if v.owed || v.sum.Lines == 1 {
@@ -129,7 +129,7 @@ func (v *verifier) end() (State, error) {
 	if err := v.knownSeen(); err != nil {
 		return Broken, err
 	}
-	if err := v.deliver(true); err != nil {
+	if err := v.deliverEntry(true); err != nil {
 		return Broken, err
 	}
 	switch {
@@ -150,12 +150,12 @@ func (v *verifier) knownSeen() error {
 	point, err := parseCheckpoint(text + "\n")
 	switch {
 	case err != nil:
-		return v.wrong(CodeForked, "the trusted checkpoint is malformed, so the log cannot hold it")
+		return v.errorAtLine(CodeForked, "the trusted checkpoint is malformed, so the log cannot hold it")
 	case v.key != nil && point.origin != v.header.Origin || point.bytes < v.sum.SignedBytes:
 	case point.size == v.sum.Entries && point.sealed:
-		return v.wrong(CodeTruncated, "log has all %d entries and ends at byte %d, without the seal that was signed up to byte %d: it was cut short", point.size, v.sum.SignedBytes, point.bytes)
+		return v.errorAtLine(CodeTruncated, "log has all %d entries and ends at byte %d, without the seal that was signed up to byte %d: it was cut short", point.size, v.sum.SignedBytes, point.bytes)
 	case point.size > v.sum.Entries:
-		return v.wrong(CodeTruncated, "log ends with %d entries, but a checkpoint was signed for %d at byte %d: it was cut short", v.sum.Entries, point.size, point.bytes)
+		return v.errorAtLine(CodeTruncated, "log ends with %d entries, but a checkpoint was signed for %d at byte %d: it was cut short", v.sum.Entries, point.size, point.bytes)
 	}
-	return v.wrong(CodeForked, "log does not hold the trusted checkpoint for %d entries: it is another log or has another history", point.size)
+	return v.errorAtLine(CodeForked, "log does not hold the trusted checkpoint for %d entries: it is another log or has another history", point.size)
 }

@@ -11,8 +11,8 @@ type tree struct {
 	edges []tlog.Hash
 }
 
-// add appends one leaf.
-func (t *tree) add(leaf tlog.Hash) {
+// addLeaf appends one leaf.
+func (t *tree) addLeaf(leaf tlog.Hash) {
 	for n := t.size; n&1 == 1; n >>= 1 {
 		last := len(t.edges) - 1
 		leaf = tlog.NodeHash(t.edges[last], leaf)
@@ -22,8 +22,8 @@ func (t *tree) add(leaf tlog.Hash) {
 	t.size++
 }
 
-// root returns the tree's hash.
-func (t *tree) root() tlog.Hash {
+// rootHash returns the tree's hash.
+func (t *tree) rootHash() tlog.Hash {
 	if t.size == 0 {
 		empty, err := tlog.TreeHash(0, nil)
 		if err != nil {

@@ -44,7 +44,7 @@ func rows(data []byte) [][]byte {
 func signs(t testing.TB, l *Log, out *[]byte) func(lines []byte, after tree, sealed bool) {
 	return func(lines []byte, after tree, sealed bool) {
 		t.Helper()
-		all, _, err := l.sign(lines, after, sealed)
+		all, _, err := l.signLines(lines, after, sealed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,9 +62,9 @@ func memoryLog(t testing.TB, keyName, origin string, bodies []any, seal bool) []
 	}
 	var out []byte
 	put := signs(t, l, &out)
-	put(l.head(), tree{}, false)
+	put(l.headerLine(), tree{}, false)
 	for _, b := range bodies {
-		line, after, err := l.next("decision", b)
+		line, after, err := l.nextEntry("decision", b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,16 +222,16 @@ func sealInstead(t testing.TB, keyName, origin string, ls [][]byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _, err := l.sign(l.head(), tree{}, false)
+	out, _, err := l.signLines(l.headerLine(), tree{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.size = int64(len(out))
-	line, after, err := l.next("decision", vectorBodies()[0])
+	line, after, err := l.nextEntry("decision", vectorBodies()[0])
 	if err != nil || !bytes.Equal(line, ls[2]) {
 		t.Fatal(err)
 	}
-	more, _, err := l.sign(line, after, true)
+	more, _, err := l.signLines(line, after, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,8 +67,8 @@ func (t Trust) Check() error {
 	return nil
 }
 
-// checkpoint returns the signed note, or "".
-func (t Trust) checkpoint() string {
+// signedNote returns the signed note, or "".
+func (t Trust) signedNote() string {
 	if t.Checkpoint == "" {
 		return ""
 	}

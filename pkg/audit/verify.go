@@ -27,7 +27,7 @@ func Verify(r io.Reader, trust Trust) (Summary, error) { return Scan(r, trust, n
 func Scan(r io.Reader, trust Trust, each func(Entry) error) (Summary, error) {
 	v := newVerifier(r, trust)
 	v.each = each
-	return v.run()
+	return v.verifyLog()
 }
 
 // Every everyNth signature is checked while reading; see "Why" in the package comment.
@@ -65,21 +65,21 @@ type pending struct {
 func newVerifier(r io.Reader, trust Trust) *verifier {
 	v := &verifier{in: lines{r: bufio.NewReaderSize(r, 64<<10)}, trust: trust, digest: sha256.New(), subject: -1}
 	if trust.Checkpoint != "" {
-		v.known = checkpointLine(trust.checkpoint())
+		v.known = checkpointLine(trust.signedNote())
 	}
 	return v
 }
 
-func (v *verifier) run() (Summary, error) {
+func (v *verifier) verifyLog() (Summary, error) {
 	cosigned, err := v.readCosigned()
 	if err != nil {
 		return v.sum, err
 	}
-	state, err := v.walk()
+	state, err := v.walkLines()
 	v.sum.Checkpoint, _ = cutCheckpointLine(v.newest)
 	if err != nil {
 		// A signature not yet checked may show that an earlier line was wrong.
-		if earlier := v.first(); earlier != nil {
+		if earlier := v.firstInvalid(); earlier != nil {
 			err = earlier
 		}
 		return v.sum, err
@@ -98,31 +98,31 @@ func (v *verifier) readCosigned() (Cosignature, error) {
 		return by, &VerifyError{Code: CodeCosigned, Entry: -1, Message: err.Error()}
 	}
 	v.trust = Trust{Checkpoint: checkpoint}
-	v.known = checkpointLine(v.trust.checkpoint())
+	v.known = checkpointLine(v.trust.signedNote())
 	return by, nil
 }
 
-func (v *verifier) walk() (State, error) {
+func (v *verifier) walkLines() (State, error) {
 	for {
 		v.subject = -1
-		line, err := v.in.next()
+		line, err := v.in.nextLine()
 		switch {
 		case err == io.EOF:
-			return v.end()
+			return v.determineEnd()
 		case errors.Is(err, errLineTooLong):
-			return Broken, v.wrong(CodeLineLength, "line is longer than %d bytes", maxLine)
+			return Broken, v.errorAtLine(CodeLineLength, "line is longer than %d bytes", maxLine)
 		case err != nil:
-			return Broken, v.wrong(CodeRead, "cannot read: %v", err)
+			return Broken, v.errorAtLine(CodeRead, "cannot read: %v", err)
 		}
 		if v.sealed {
-			return Broken, v.wrong(CodeAfterSeal, "bytes follow the seal")
+			return Broken, v.errorAtLine(CodeAfterSeal, "bytes follow the seal")
 		}
 		text, whole := bytes.CutSuffix(line, []byte("\n"))
 		if !whole {
 			v.sum.TornBytes += int64(len(line))
-			return v.end()
+			return v.determineEnd()
 		}
-		if err := v.step(text); err != nil {
+		if err := v.readLine(text); err != nil {
 			return Broken, err
 		}
 		v.digest.Write(line)
@@ -131,12 +131,12 @@ func (v *verifier) walk() (State, error) {
 	}
 }
 
-// wrong returns an error at the current line.
-func (v *verifier) wrong(code, format string, args ...any) error {
+// errorAtLine returns an error at the current line.
+func (v *verifier) errorAtLine(code, format string, args ...any) error {
 	return &VerifyError{Code: code, Line: v.sum.Lines + 1, Entry: v.subject, Offset: v.offset, Message: fmt.Sprintf(format, args...)}
 }
 
-func (v *verifier) step(line []byte) error {
+func (v *verifier) readLine(line []byte) error {
 	switch {
 	case v.sum.Lines == 0:
 		return v.readHeader(line)
@@ -155,10 +155,10 @@ func (v *verifier) step(line []byte) error {
 func (v *verifier) readHeader(line []byte) error {
 	h, key, err := parseHeader(line)
 	if err != nil {
-		return v.wrong(CodeHeader, "%v", err)
+		return v.errorAtLine(CodeHeader, "%v", err)
 	}
 	if v.trust.Key != "" && v.trust.Key != h.Key {
-		return v.wrong(CodeKey, "log is signed by %s, trusted is %q", h.Key, v.trust.Key)
+		return v.errorAtLine(CodeKey, "log is signed by %s, trusted is %q", h.Key, v.trust.Key)
 	}
 	v.header, v.key = h, key
 	v.sum.Key, v.sum.Origin, v.sum.KeyTrusted = h.Key, h.Origin, v.trust.Key != ""
@@ -168,23 +168,23 @@ func (v *verifier) readHeader(line []byte) error {
 func (v *verifier) readEntry(line []byte) error {
 	leaf, n, err := parseEntryLine(line)
 	if err != nil {
-		return v.wrong(CodeEntry, "%v", err)
+		return v.errorAtLine(CodeEntry, "%v", err)
 	}
 	c := canonicaler{in: leaf}
-	if v.scratch, err = c.all(v.scratch[:0]); err != nil {
-		return v.wrong(CodeEntry, "in the entry: %v", err)
+	if v.scratch, err = c.writeAll(v.scratch[:0]); err != nil {
+		return v.errorAtLine(CodeEntry, "in the entry: %v", err)
 	}
 	if !bytes.Equal(v.scratch, leaf) {
-		return v.wrong(CodeEntry, "entry is not canonical JSON")
+		return v.errorAtLine(CodeEntry, "entry is not canonical JSON")
 	}
 	e, err := parseLeaf(leaf)
 	if err != nil {
-		return v.wrong(CodeEntry, "%v", err)
+		return v.errorAtLine(CodeEntry, "%v", err)
 	}
 	if n != v.tree.size {
-		return v.wrong(CodeNumber, "line holds entry %d where entry %d belongs", n, v.tree.size)
+		return v.errorAtLine(CodeNumber, "line holds entry %d where entry %d belongs", n, v.tree.size)
 	}
-	v.tree.add(tlog.RecordHash(leaf))
+	v.tree.addLeaf(tlog.RecordHash(leaf))
 	v.owed = true
 	if v.each != nil {
 		e.N, e.Leaf = n, bytes.Clone(leaf)
@@ -197,46 +197,46 @@ func (v *verifier) readEntry(line []byte) error {
 // readCheckpoint compares a line with the only valid text for it; the signature is
 // left to check.
 func (v *verifier) readCheckpoint(line []byte, sealed bool) error {
-	point := v.expected(sealed)
-	text := point.text()
+	point := v.expectedCheckpoint(sealed)
+	text := point.signedText()
 	want := checkpointLine(text + signaturePrefix(v.key.Name()))
 	want = want[:len(want)-len(`"}`)]
 	rest, ok := bytes.CutPrefix(line, want)
 	if !ok {
-		return v.diagnose(line, point)
+		return v.diagnoseLine(line, point)
 	}
 	p := pending{line: v.sum.Lines + 1, offset: v.offset, entry: v.subject, text: []byte(text)}
 	if !parseSignature(rest, v.key.KeyHash(), &p.signature) {
-		return v.wrong(CodeSignature, "checkpoint's signature is malformed or of another key")
+		return v.errorAtLine(CodeSignature, "checkpoint's signature is malformed or of another key")
 	}
 	v.pending = append(v.pending, p)
 	if len(v.pending) >= everyNth || sealed {
-		if err := v.check(); err != nil {
+		if err := v.checkPending(); err != nil {
 			return err
 		}
 	}
-	return v.accept(line, sealed)
+	return v.acceptLine(line, sealed)
 }
 
-func (v *verifier) expected(sealed bool) checkpoint {
-	point := checkpoint{origin: v.header.Origin, size: v.tree.size, root: v.tree.root(), bytes: v.offset, sealed: sealed}
+func (v *verifier) expectedCheckpoint(sealed bool) checkpoint {
+	point := checkpoint{origin: v.header.Origin, size: v.tree.size, root: v.tree.rootHash(), bytes: v.offset, sealed: sealed}
 	v.digest.Sum(point.digest[:0])
 	return point
 }
 
-// accept records that everything up to and including line is valid.
-func (v *verifier) accept(line []byte, sealed bool) error {
+// acceptLine records that everything up to and including line is valid.
+func (v *verifier) acceptLine(line []byte, sealed bool) error {
 	v.sum.Entries, v.sum.SignedBytes = v.tree.size, v.offset+int64(len(line))+1
 	v.newest = append(v.newest[:0], line...)
 	v.sealed = sealed
 	if v.known != nil && bytes.Equal(v.known, line) {
 		v.known = nil
 	}
-	return v.deliver(false)
+	return v.deliverEntry(false)
 }
 
-// deliver passes on the entry of the previous line, if it was one.
-func (v *verifier) deliver(unsigned bool) error {
+// deliverEntry passes on the entry of the previous line, if it was one.
+func (v *verifier) deliverEntry(unsigned bool) error {
 	owed := v.owed
 	v.owed = false
 	if !owed || v.each == nil {

@@ -111,7 +111,7 @@ func places(t *testing.T, n int) []int {
 	for i := range n {
 		all = append(all, i)
 	}
-	return sample.Of(t, all, 3, 31)
+	return sample.EveryNth(t, all, 3, 31)
 }
 
 // TestRemoveOrInsertEveryByte does the same with one byte removed and one added.

@@ -61,7 +61,7 @@ func findMergeBase(ctx context.Context, workspace, name string) (commit, below s
 		return "", "", err
 	}
 	defer local.Close()
-	if below, err = local.Below(workspace); err != nil {
+	if below, err = local.RelativePath(workspace); err != nil {
 		return "", "", err
 	}
 	base, err := local.Commit(ctx, name)

@@ -72,7 +72,7 @@ func (o Options) subject(p proposal.Plan) proposal.Run {
 func (g *Gate) origins() ([]proposal.PolicyOrigin, error) {
 	var all []proposal.PolicyOrigin
 	if !slices.ContainsFunc(g.o.Policies, func(p Policy) bool { return p.Layer.Role == policy.Grants }) {
-		shipped, err := policysource.Shipped()
+		shipped, err := policysource.ShippedOrigin()
 		if err != nil {
 			return nil, err
 		}

@@ -122,7 +122,7 @@ func (g *Gate) prepare(ctx context.Context) (err error) {
 	}
 	g.unmet, g.modules = g.findUnmet(ctx), g.findGoModules()
 	for _, u := range g.unmet {
-		g.o.notice("warning: " + terminal.Line(diagnose.Describe(u)))
+		g.o.notice("warning: " + terminal.EscapeLine(diagnose.Describe(u)))
 	}
 	if text := belowTop(g.o.Workspace); text != "" {
 		g.o.notice("warning: " + text)

@@ -94,7 +94,7 @@ func (o *Options) UseLayers(r LayerRequest, getenv func(string) string) (err err
 	case r.Mode != "" && r.Mode != "read" && r.Mode != "write":
 		return &proposal.StopError{Code: "layers.mode", Message: fmt.Sprintf("invalid value %q of --layers", r.Mode), Hint: "use off, read or write"}
 	}
-	o.LayersWrite, o.LayersExchange = r.Mode == "write" && keep.Allowed(getenv, os.ReadFile), r.Exchange
+	o.LayersWrite, o.LayersExchange = r.Mode == "write" && keep.IsAllowed(getenv, os.ReadFile), r.Exchange
 	if r.Exchange == "" {
 		o.Layers, err = OpenLayers(r.Dir)
 	}
@@ -171,7 +171,7 @@ func (l *layering) Find(_ context.Context, records []proposal.Record, o sandbox.
 	case l.used != nil:
 		found.Layer, found.File = layerOf(l.used.Info), l.used.File
 	case g.o.LayersWrite || l.run.private() && g.layers.refused != key:
-		found.Record, l.began = true, setup.Now()
+		found.Record, l.began = true, setup.WaitForClockTick()
 		l.optional = optionalFrom(g.o.Setup.Steps, records)
 	}
 	return found
@@ -204,7 +204,7 @@ func (l *layering) find(workspace string, look func(key string, match layers.Mat
 		for i, in := range inputs {
 			list[i] = setup.Input(in)
 		}
-		return tree.Has(list)
+		return tree.HasInputs(list)
 	})
 }
 
@@ -335,11 +335,11 @@ func (l *layering) readInputs(ctx context.Context, from order.SetupFiles) error 
 		return err
 	}
 	defer tree.Close()
-	tree.Since(l.began)
+	tree.RefuseChangesSince(l.began)
 	if all {
 		notice := proposal.StopError{Code: layers.CodeReads, Message: fmt.Sprintf("set-up read more than %d files of the workspace: its layer is only used where all files are the same", sandbox.MaxReads)}
 		l.run.gate.o.notice(notice.Error())
-		l.inputs, err = tree.Whole()
+		l.inputs, err = tree.AllInputs()
 		l.covers = l.inputs
 		return err
 	}
@@ -347,10 +347,10 @@ func (l *layering) readInputs(ctx context.Context, from order.SetupFiles) error 
 	for i, read := range reads {
 		list[i] = setup.Read(read)
 	}
-	if l.inputs, err = tree.Inputs(list); err != nil {
+	if l.inputs, err = tree.InputsOf(list); err != nil {
 		return err
 	}
-	l.covers, err = tree.Inputs(slices.DeleteFunc(list, func(r setup.Read) bool { return r.Optional }))
+	l.covers, err = tree.InputsOf(slices.DeleteFunc(list, func(r setup.Read) bool { return r.Optional }))
 	return err
 }
 

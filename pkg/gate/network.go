@@ -48,7 +48,7 @@ func (n *network) Open(ctx context.Context, granted []string, sandboxed sandbox.
 	if err := n.close(); err != nil {
 		return link, err
 	}
-	registries, err := n.o.registriesOf(ctx, registry.Named(granted))
+	registries, err := n.o.registriesOf(ctx, registry.GrantedNames(granted))
 	if err != nil {
 		return link, err
 	}
@@ -57,7 +57,7 @@ func (n *network) Open(ctx context.Context, granted []string, sandboxed sandbox.
 	if err != nil {
 		return link, err
 	}
-	if err := proxies.Resolve(ctx, net.DefaultResolver.LookupNetIP); err != nil {
+	if err := proxies.ResolveProxies(ctx, net.DefaultResolver.LookupNetIP); err != nil {
 		return link, err
 	}
 	o, err := n.options(ctx, registries, credentials, proxies)
@@ -105,7 +105,7 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 			d, err := n.engine.Egress(ctx, x)
 			d = n.names.Bound(x, d)
 			n.noteRefusal(x, d)
-			d.Unresolved = proxied && d.Effect == proposal.Allow && (x.Kind == proposal.EgressLookup || x.Kind == proposal.EgressConnect) && policy.Named(x)
+			d.Unresolved = proxied && d.Effect == proposal.Allow && (x.Kind == proposal.EgressLookup || x.Kind == proposal.EgressConnect) && policy.IsGrantedByName(x)
 			d.Intercept = d.Intercept || x.Kind == proposal.EgressConnect && credited(credentials, x)
 			return d, err
 		},
@@ -153,7 +153,7 @@ const CertificatesInside = "/etc/fumehood/ca-certificates.crt"
 func (n *network) link(
 	binds []sandbox.Bind, registries []registry.Registry, credentials []wire.Credential, roots string,
 ) (order.Link, error) {
-	trusted := append(append([]byte(strings.TrimSpace(roots)), '\n'), n.gateway.CA()...)
+	trusted := append(append([]byte(strings.TrimSpace(roots)), '\n'), n.gateway.CACertificate()...)
 	link := order.Link{
 		Netns: n.gateway.Path(), Unset: n.offlineNames(registries),
 		Env: map[string]string{}, Home: map[string]string{},
@@ -258,7 +258,7 @@ func RootCertificates() (string, error) {
 // sources returns the host's name servers and names, or o's servers instead. Where connections
 // are proxied, there may be none.
 func (o Options) sources(proxied bool) (names.Upstream, error) {
-	u, err := names.Host()
+	u, err := names.HostUpstream()
 	if err != nil && len(o.Resolvers) == 0 && !proxied {
 		return u, &proposal.StopError{Code: "network.unavailable", Message: "cannot find the host's name servers", Hint: "name one: --resolver, or Options.Resolvers", Err: err}
 	}

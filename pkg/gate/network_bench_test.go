@@ -203,7 +203,7 @@ func direct() (string, error) {
 		}
 	}
 	// The kernel there must leave the frames to the sandbox.
-	if err := netnstest.In(ns, func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("0"), 0) }); err != nil {
+	if err := netnstest.RunInNamespace(ns, func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("0"), 0) }); err != nil {
 		return "", err
 	}
 	path := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), ns)
@@ -219,7 +219,7 @@ func cable(name, here string, ns int, there, via string) error {
 	if err := device(name, here); err != nil {
 		return err
 	}
-	return netnstest.In(ns, func() error {
+	return netnstest.RunInNamespace(ns, func() error {
 		if err := errors.Join(device("lo", ""), device("eth0", there)); err != nil {
 			return err
 		}
@@ -263,7 +263,7 @@ func (w *outsideWorld) serve(ns int) error {
 		}
 	})}
 	var tlsAt, at, proxyAt net.Listener
-	err = netnstest.In(ns, func() (err error) {
+	err = netnstest.RunInNamespace(ns, func() (err error) {
 		if tlsAt, err = net.Listen("tcp", ":443"); err == nil {
 			at, err = net.Listen("tcp", ":80")
 		}

@@ -119,7 +119,7 @@ func (r *run) open(ctx context.Context, plan proposal.Plan, o sandbox.Options) (
 	if r.redactor, err = redact.New(redact.Options{Masks: g.o.masks(), Decide: g.engine.Output, Artifacts: r.files.artifacts}); err != nil {
 		return err
 	}
-	unread, err := r.redactor.Raw()
+	unread, err := r.redactor.CreateRawDir()
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func ReadConfig(name, workspace string, overrides ...config.Override) (config.Ef
 		return config.Effective{}, &proposal.StopError{Code: "config.untrusted", Message: "rootfs or tools in the workspace's own " + config.Path + ": they choose what of this host commands can see",
 			Hint: "if you trust this file, name it: --config " + config.Path}
 	}
-	merged, err := config.Merge(file, overrides...)
+	merged, err := config.MergeOverrides(file, overrides...)
 	if err != nil {
 		return merged, &proposal.StopError{Code: codeConfig, Message: "invalid configuration: " + err.Error(), Hint: "see fumehood run --help", Err: nil}
 	}

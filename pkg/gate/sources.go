@@ -131,7 +131,7 @@ func (s Sources) Tried(ctx context.Context, directories []string, shipped bool) 
 	}
 	tried = Layers(list)
 	if shipped {
-		l, err := policy.Shipped()
+		l, err := policy.ShippedLayer()
 		return append(tried, l), Layers(own), err
 	}
 	if len(tried) == 0 {

@@ -40,7 +40,7 @@ func TestE2ESessionKilled(t *testing.T) {
 	}
 	tmp := t.TempDir()
 	t.Run("at line", func(t *testing.T) {
-		for _, lines := range sample.Of(t, steps, 8, sessionLines) {
+		for _, lines := range sample.EveryNth(t, steps, 8, sessionLines) {
 			t.Run(fmt.Sprint(lines), func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
@@ -79,7 +79,7 @@ func TestE2EImageFrom(t *testing.T) {
 		"three commands, never":   {math.MaxInt, []string{text, "true", "true"}, "0\n"},
 		"three, a larger minimum": {1_000_000, []string{text, "true", "true"}, "0\n"},
 	}
-	for _, name := range sample.Keys(t, tests, 2, 5) {
+	for _, name := range sample.EveryNthKey(t, tests, 2, 5) {
 		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			if sandbox.DefaultImageFrom == 1 && test.from == 0 {
@@ -102,7 +102,7 @@ func TestE2EImageFrom(t *testing.T) {
 func TestE2EPoolKilled(t *testing.T) {
 	needSandbox(t)
 	tmp := t.TempDir()
-	for i, at := range sample.Of(t, []struct {
+	for i, at := range sample.EveryNth(t, []struct {
 		line string
 		then time.Duration
 	}{{"prepared\n", 0}, {"prepared\n", 50 * time.Millisecond}, {"ran\n", 0}, {"ran\n", 600 * time.Millisecond}}, 2, 4) {

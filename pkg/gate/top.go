@@ -24,7 +24,7 @@ func belowTop(workspace string) string {
 		if isTop(top) {
 			below, _ := filepath.Rel(top, path)
 			return fmt.Sprintf("the workspace %s is below the top of the repository %s: inside, the files above it and git's history are missing. Fix: --workspace %[2]s, and cwd: %[3]s in the proposals",
-				terminal.Word(path), terminal.Word(top), terminal.Word(below))
+				terminal.QuoteWord(path), terminal.QuoteWord(top), terminal.QuoteWord(below))
 		}
 		if top == filepath.Dir(top) {
 			return ""

@@ -28,8 +28,8 @@ func (g *Gate) findUnmet(ctx context.Context) []proposal.Unmet {
 		return nil
 	}
 	defer root.Close()
-	head := setup.Requirements(setup.Files(root.FS()), dirs...)
-	unmet := setup.Unmet(head, head, g.tools)
+	head := setup.ReadRequirements(setup.FileReader(root.FS()), dirs...)
+	unmet := setup.FindUnmet(head, head, g.tools)
 	base := g.o.Subject.BaseSHA
 	if base == "" && g.o.Base != nil {
 		base = g.o.Base.Commit
@@ -37,7 +37,7 @@ func (g *Gate) findUnmet(ctx context.Context) []proposal.Unmet {
 	if len(unmet) == 0 || g.o.Subject.PR == 0 && base == "" {
 		return unmet
 	}
-	return setup.Unmet(head, g.baseRequirements(ctx, base, dirs), g.tools)
+	return setup.FindUnmet(head, g.baseRequirements(ctx, base, dirs), g.tools)
 }
 
 // findGoModules returns the Go modules of the workspace.
@@ -67,7 +67,7 @@ func (g *Gate) baseRequirements(ctx context.Context, base string, dirs []string)
 	if err != nil {
 		return nil
 	}
-	return setup.Requirements(func(file string) (string, bool) {
+	return setup.ReadRequirements(func(file string) (string, bool) {
 		i := slices.IndexFunc(contents, func(c checkout.Content) bool { return c.Path == file })
 		if i < 0 || len(contents[i].Bytes) > setup.MaxFile {
 			return "", false

@@ -9,20 +9,20 @@ import (
 
 // planOf converts a tree whose envelope has no problem.
 func planOf(root *node) proposal.Plan {
-	p := proposal.Plan{Schema: root.Text("schema"), Proposer: root.Text("proposer")}
+	p := proposal.Plan{Schema: root.TextOf("schema"), Proposer: root.TextOf("proposer")}
 	c := newChecker(root.Get("proposals").Items)
 	for _, i := range c.order {
-		if ps := c.check(i); len(ps.List) > 0 {
-			p.Proposals = append(p.Proposals, c.refused(i, ps.Sorted()))
+		if ps := c.checkProposal(i); len(ps.List) > 0 {
+			p.Proposals = append(p.Proposals, c.keepRefused(i, ps.SortedProblems()))
 		} else {
-			p.Proposals = append(p.Proposals, proposalOf(c.pruned(i)))
+			p.Proposals = append(p.Proposals, proposalOf(c.pruneItem(i)))
 		}
 	}
 	return p
 }
 
-// refused returns what is kept of a proposal with problems.
-func (c *checker) refused(i int, list []proposal.Problem) proposal.Proposal {
+// keepRefused returns what is kept of a proposal with problems.
+func (c *checker) keepRefused(i int, list []proposal.Problem) proposal.Proposal {
 	return proposal.Proposal{ID: c.ids[i], Invalid: &proposal.Invalid{
 		Problems: list[:min(len(list), proposal.MaxInvalid)], Text: c.items[i].String(),
 	}}
@@ -31,23 +31,23 @@ func (c *checker) refused(i int, list []proposal.Problem) proposal.Proposal {
 // proposalOf converts a checked and pruned proposal.
 func proposalOf(n *node) proposal.Proposal {
 	return proposal.Proposal{
-		ID:       n.Text("id"),
-		Run:      n.Text("run"),
-		Argv:     n.Texts("argv"),
-		Code:     n.Text("code"),
-		Language: n.Text("language"),
-		Why:      n.Text("why"),
-		Cwd:      n.Text("cwd"),
+		ID:       n.TextOf("id"),
+		Run:      n.TextOf("run"),
+		Argv:     n.TextsOf("argv"),
+		Code:     n.TextOf("code"),
+		Language: n.TextOf("language"),
+		Why:      n.TextOf("why"),
+		Cwd:      n.TextOf("cwd"),
 		Env:      document.EnvOf(n.Get("env")),
-		Stdin:    n.Text("stdin"),
+		Stdin:    n.TextOf("stdin"),
 		Timeout:  document.DurationOf(n.Get("timeout")),
 		Limits:   document.LimitsOf(n.Get("limits")),
-		Network:  n.Texts("network"),
-		Phase:    n.Text("phase"),
-		Outputs:  n.Texts("outputs"),
-		Needs:    n.Texts("needs"),
-		Expect:   n.Text("expect"),
-		Cache:    n.Text("cache") == "true",
-		Fresh:    n.Text(fieldSandbox) == "true",
+		Network:  n.TextsOf("network"),
+		Phase:    n.TextOf("phase"),
+		Outputs:  n.TextsOf("outputs"),
+		Needs:    n.TextsOf("needs"),
+		Expect:   n.TextOf("expect"),
+		Cache:    n.TextOf("cache") == "true",
+		Fresh:    n.TextOf(fieldSandbox) == "true",
 	}
 }

@@ -43,7 +43,7 @@ func DecodeCases(data []byte, name string) ([]proposal.Case, []proposal.Problem)
 		checkCases(root, &ps)
 	}
 	if len(ps.List) > 0 {
-		return nil, ps.Sorted()
+		return nil, ps.SortedProblems()
 	}
 	var cases []proposal.Case
 	for i, n := range root.Get("cases").Items {
@@ -89,24 +89,24 @@ var caseShape = shape{Kind: object, Want: "a case: an object with a name, someth
 // proposedFields are a plan's, except for those that decide nothing.
 // Unlike there, a value must be given: models do not write cases.
 func proposedFields() []field {
-	return slices.DeleteFunc(valued(proposalShape.Fields), func(f field) bool {
+	return slices.DeleteFunc(withoutBlank(proposalShape.Fields), func(f field) bool {
 		return slices.Contains([]string{"id", "why", "needs", "expect"}, f.Name)
 	})
 }
 
-// valued returns fields whose values may not be blank.
-func valued(fields []field) []field {
+// withoutBlank returns fields whose values may not be blank.
+func withoutBlank(fields []field) []field {
 	fields = slices.Clone(fields)
 	for i, f := range fields {
 		s := *f.Shape
-		s.Blank, s.Fields = false, valued(s.Fields)
+		s.Blank, s.Fields = false, withoutBlank(s.Fields)
 		fields[i].Shape = &s
 	}
 	return fields
 }
 
 func grantedShape() *shape {
-	s := document.Limits()
+	s := document.LimitsShape()
 	s.Want, s.Doc = "an object of limits", "Limits that must be granted."
 	return s
 }
@@ -158,11 +158,11 @@ func checkCases(root *node, ps *problems) {
 	}
 	first := map[string]int{}
 	for i, c := range cases.Items {
-		if c.Kind != object || ps.Full() {
+		if c.Kind != object || ps.IsFull() {
 			continue
 		}
 		path := document.JoinIndex("cases", i)
-		if knows(c) { // a missing field may be one of the misspelled ones
+		if hasOnlyKnownFields(c) { // a missing field may be one of the misspelled ones
 			checkSubject(c, path, ps)
 			checkWanted(c, path, ps)
 		}
@@ -178,8 +178,8 @@ func checkCases(root *node, ps *problems) {
 	}
 }
 
-// knows reports whether c has only known fields.
-func knows(c *node) bool {
+// hasOnlyKnownFields reports whether c has only known fields.
+func hasOnlyKnownFields(c *node) bool {
 	return !slices.ContainsFunc(c.Members, func(m member) bool {
 		return !slices.ContainsFunc(caseShape.Fields, func(f field) bool { return f.Name == m.Name })
 	})
@@ -191,14 +191,14 @@ var (
 	triggering  = []string{"trigger", fieldPR, fieldActor}
 )
 
-// given returns those of names that c has.
-func given(c *node, names ...string) []string {
+// presentNames returns those of names that c has.
+func presentNames(c *node, names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return c.Get(name) == nil })
 }
 
 // checkSubject requires exactly one thing to decide, and no fields that belong to another.
 func checkSubject(c *node, path string, ps *problems) {
-	forms, others, triggers := given(c, formFields...), given(c, otherFields...), given(c, triggering...)
+	forms, others, triggers := presentNames(c, formFields...), presentNames(c, otherFields...), presentNames(c, triggering...)
 	switch about := len(forms) + len(others); {
 	case about == 0 && len(triggers) == 0:
 		ps.Add(c.At, path, "has nothing to decide: give run (shell text), argv (a list of words), code (with language), pr, actor or trigger (the request), exec, egress, event or output")
@@ -222,7 +222,7 @@ func checkSubject(c *node, path string, ps *problems) {
 
 // checkWanted requires an expectation that can fail.
 func checkWanted(c *node, path string, ps *problems) {
-	want, wants := c.Get("want"), given(c, "want", "rule", "not_rule", "granted")
+	want, wants := c.Get("want"), presentNames(c, "want", "rule", "not_rule", "granted")
 	switch {
 	case len(wants) == 0:
 		ps.Add(c.At, path, `expects nothing: give want ("allow", "deny" or "ask"), rule, or both`)
@@ -230,17 +230,17 @@ func checkWanted(c *node, path string, ps *problems) {
 		ps.Add(want.At, document.JoinName(path, "want"), "does not apply to an event, which is neither allowed nor denied: give rule or not_rule")
 	}
 	granted := c.Get("granted")
-	if granted != nil && (want == nil || want.Value == "deny" || len(given(c, formFields...)) == 0) {
+	if granted != nil && (want == nil || want.Value == "deny" || len(presentNames(c, formFields...)) == 0) {
 		ps.Add(granted.At, document.JoinName(path, "granted"), `is allowed only with run, argv or code, and with want: allow or ask`)
 	}
 }
 
 func caseOf(n *node, i int) proposal.Case {
 	c := proposal.Case{
-		Name: n.Text("name"), Why: n.Text("why"), Want: n.Text("want"), Line: n.At.Line,
+		Name: n.TextOf("name"), Why: n.TextOf("why"), Want: n.TextOf("want"), Line: n.At.Line,
 		Rules: rulesOf(n.Get("rule")), NotRules: rulesOf(n.Get("not_rule")), Granted: document.LimitsOf(n.Get("granted")),
 	}
-	if len(given(n, formFields...)) > 0 {
+	if len(presentNames(n, formFields...)) > 0 {
 		p := proposalOf(n)
 		p.ID, p.Why = fmt.Sprintf("case-%d", i+1), ""
 		c.Proposal = &p
@@ -248,10 +248,10 @@ func caseOf(n *node, i int) proposal.Case {
 	c.Inputs = map[string]json.RawMessage{}
 	for _, name := range otherFields {
 		if v := n.Get(name); v != nil {
-			c.Inputs[name] = v.JSON()
+			c.Inputs[name] = v.EncodeJSON()
 		}
 	}
-	if len(given(n, triggering...)) > 0 {
+	if len(presentNames(n, triggering...)) > 0 {
 		c.Inputs["trigger"] = triggerOf(n)
 	}
 	return c
@@ -264,16 +264,16 @@ func triggerOf(n *node) json.RawMessage {
 		out.Members = slices.Clone(t.Members)
 	}
 	if v := n.Get(fieldPR); v != nil {
-		put(out, "pr", "fork", &node{Kind: boolean, Value: strconv.FormatBool(v.Value == "fork")})
+		putMember(out, "pr", "fork", &node{Kind: boolean, Value: strconv.FormatBool(v.Value == "fork")})
 	}
 	if v := n.Get(fieldActor); v != nil {
-		put(out, "actor", "permission", v)
+		putMember(out, "actor", "permission", v)
 	}
-	return out.JSON()
+	return out.EncodeJSON()
 }
 
-// put sets a member of an object in n, unless it exists.
-func put(n *node, name, part string, v *node) {
+// putMember sets a member of an object in n, unless it exists.
+func putMember(n *node, name, part string, v *node) {
 	inner := &node{Kind: object}
 	i := slices.IndexFunc(n.Members, func(m member) bool { return m.Name == name })
 	if i < 0 {

@@ -12,7 +12,7 @@ import (
 func TestDemoPlan(t *testing.T) {
 	const file = "../../testdata/demo/plan.yaml"
 	p := mustDecode(t, golden.Read(t, file), file)
-	if err := validate(t, golden.Schema(t, published), encode(t, p)); err != nil {
+	if err := validate(t, golden.ReadSchema(t, published), encode(t, p)); err != nil {
 		t.Error(err)
 	}
 	forms := map[string]bool{}

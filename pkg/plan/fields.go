@@ -44,24 +44,24 @@ var planShape = shape{Kind: object, Want: "a plan: an object with the fields sch
 var proposalShape = shape{Kind: object, Want: "a proposal: an object with an id and one of run, argv and code", Extra: oneForm, Fields: []field{
 	document.Required("id", document.ID("A name for this proposal, unique in the plan.")),
 	document.Optional("run", document.ShellText("Shell text.")),
-	document.Optional("argv", document.Argv("A program and its arguments, started without a shell. At most 131072 bytes together.")),
+	document.Optional("argv", document.ArgvShape("A program and its arguments, started without a shell. At most 131072 bytes together.")),
 	document.Optional("code", &shape{Kind: text, Max: document.MaxCode, Lines: true, Verbatim: true, Doc: "A snippet in the given language."}),
 	document.Optional("language", &shape{Kind: text, Max: 64, Choice: []string{"python", "javascript", "bash", "sh"},
 		Want: `one of "python", "javascript", "bash" and "sh"`, Doc: "The language of code."}),
-	blank("why", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "Why it should run, for people."}),
-	blank("cwd", document.Inside("The working directory, relative to the workspace.")),
-	blank("env", document.Env("Requested environment variables.")),
-	blank("stdin", &shape{Kind: text, Max: maxStdin, Lines: true, Verbatim: true, Doc: "The command's standard input."}),
-	blank("timeout", document.Duration("The requested time limit.")),
-	blank("limits", blankLimits()),
-	blank("network", document.OneOrMore(document.Network("Requested hosts: a name, \"*.\" and a name for all names below it, either with \":\" and a port; an address, or an address and port; or \"registry:\" and one of "+strings.Join(document.Registries, ", ")+"."))),
-	blank("phase", &shape{Kind: text, Max: 64, Choice: []string{proposal.PhaseSetup, proposal.PhaseRun}, Want: `"setup" or "run"`,
+	optionalBlank("why", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "Why it should run, for people."}),
+	optionalBlank("cwd", document.WorkspacePathShape("The working directory, relative to the workspace.")),
+	optionalBlank("env", document.EnvShape("Requested environment variables.")),
+	optionalBlank("stdin", &shape{Kind: text, Max: maxStdin, Lines: true, Verbatim: true, Doc: "The command's standard input."}),
+	optionalBlank("timeout", document.DurationShape("The requested time limit.")),
+	optionalBlank("limits", blankLimits()),
+	optionalBlank("network", document.OneOrMore(document.NetworkShape("Requested hosts: a name, \"*.\" and a name for all names below it, either with \":\" and a port; an address, or an address and port; or \"registry:\" and one of "+strings.Join(document.Registries, ", ")+"."))),
+	optionalBlank("phase", &shape{Kind: text, Max: 64, Choice: []string{proposal.PhaseSetup, proposal.PhaseRun}, Want: `"setup" or "run"`,
 		Doc: "The phase; run if omitted. All proposals of setup run before the first of run."}),
-	blank("outputs", document.OneOrMore(document.ListOf(document.Inside(""), "Files to export: paths or globs, relative to the workspace."))),
-	blank("needs", document.OneOrMore(document.ListOf(neededID(), "Ids of proposals that run earlier and must succeed first."))),
-	blank("expect", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "The expected outcome, shown next to the actual one."}),
-	blank(fieldSandbox, &shape{Kind: boolean, Doc: "Request a new sandbox."}),
-	blank("cache", &shape{Kind: boolean, Doc: "Request the result of an earlier run with the same inputs, if policy calls the command deterministic and results are kept."}),
+	optionalBlank("outputs", document.OneOrMore(document.ListOf(document.WorkspacePathShape(""), "Files to export: paths or globs, relative to the workspace."))),
+	optionalBlank("needs", document.OneOrMore(document.ListOf(neededID(), "Ids of proposals that run earlier and must succeed first."))),
+	optionalBlank("expect", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "The expected outcome, shown next to the actual one."}),
+	optionalBlank(fieldSandbox, &shape{Kind: boolean, Doc: "Request a new sandbox."}),
+	optionalBlank("cache", &shape{Kind: boolean, Doc: "Request the result of an earlier run with the same inputs, if policy calls the command deterministic and results are kept."}),
 }}
 
 func neededID() *shape {
@@ -71,10 +71,10 @@ func neededID() *shape {
 }
 
 // envelope is planShape without its proposals, each of which is checked on its own.
-var envelope = loose(planShape, "proposals")
+var envelope = withLooseList(planShape, "proposals")
 
-// loose returns s with a list called name whose items can be anything.
-func loose(s shape, name string) shape {
+// withLooseList returns s with a list called name whose items can be anything.
+func withLooseList(s shape, name string) shape {
 	s.Fields = slices.Clone(s.Fields)
 	for i, f := range s.Fields {
 		if f.Name == name {
@@ -86,15 +86,15 @@ func loose(s shape, name string) shape {
 	return s
 }
 
-// blank returns an optional field whose value may be null or empty, which means that it is
+// optionalBlank returns an optional field whose value may be null or empty, which means that it is
 // left out: models whose output must fit a schema give every field.
-func blank(name string, s *shape) field {
+func optionalBlank(name string, s *shape) field {
 	s.Blank = true
 	return document.Optional(name, s)
 }
 
 func blankLimits() *shape {
-	s := document.Limits()
+	s := document.LimitsShape()
 	for _, f := range s.Fields {
 		f.Blank = true
 	}

@@ -44,7 +44,7 @@ func DecodeFindings(data []byte, name string) (proposal.ReviewFindings, []propos
 		}
 	}
 	if len(ps.List) > 0 {
-		return rejected, ps.Sorted()
+		return rejected, ps.SortedProblems()
 	}
 	return findingsOf(root, rejected.Digest), nil
 }
@@ -66,7 +66,7 @@ func reproducerFields() (fields []field) {
 
 var findingShape = shape{Kind: object, Want: "a finding: an object with id, file, line and claim", Fields: []field{
 	document.Required("id", document.ID("A name for this finding, unique in the document.")),
-	document.Required("file", document.Inside("The file, relative to the repository's root.")),
+	document.Required("file", document.WorkspacePathShape("The file, relative to the repository's root.")),
 	document.Required("line", lineShape("The line that the claim is about, or the last of several.")),
 	blankField("start_line", lineShape("The first of several lines.")),
 	blankField("side", &shape{Kind: text, Max: 64, Choice: []string{proposal.SideHead, proposal.SideBase}, Want: `"head" or "base"`,
@@ -103,14 +103,14 @@ var findingsShape = shape{Kind: object, Want: "findings: an object with the fiel
 }}
 
 // findingsEnvelope is findingsShape without its findings, each of which is checked on its own.
-var findingsEnvelope = loose(findingsShape, "findings")
+var findingsEnvelope = withLooseList(findingsShape, "findings")
 
 // findingsOf converts a tree whose envelope has no problem.
 func findingsOf(root *node, digest string) proposal.ReviewFindings {
-	f := proposal.ReviewFindings{Schema: root.Text("schema"), Reviewer: root.Text("reviewer"), Digest: digest}
+	f := proposal.ReviewFindings{Schema: root.TextOf("schema"), Reviewer: root.TextOf("reviewer"), Digest: digest}
 	c := newChecker(root.Get("findings").Items)
 	for i, n := range c.items {
-		f.Findings = append(f.Findings, c.finding(i, n))
+		f.Findings = append(f.Findings, c.convertFinding(i, n))
 	}
 	for i, t := range itemsOf(root, "tests") {
 		p := proposalOf(t)
@@ -120,8 +120,8 @@ func findingsOf(root *node, digest string) proposal.ReviewFindings {
 	return f
 }
 
-// finding converts finding i, which has not been checked.
-func (c *checker) finding(i int, n *node) proposal.ReviewFinding {
+// convertFinding converts finding i, which has not been checked.
+func (c *checker) convertFinding(i int, n *node) proposal.ReviewFinding {
 	ps, path := &problems{About: "file of findings"}, document.JoinIndex("findings", i)
 	document.Check(n, &findingShape, path, ps)
 	if n.Kind == object {
@@ -131,10 +131,10 @@ func (c *checker) finding(i int, n *node) proposal.ReviewFinding {
 			checkForm(r, document.JoinName(path, "reproducer"), ps)
 		}
 	}
-	if list := ps.Sorted(); len(list) > 0 {
+	if list := ps.SortedProblems(); len(list) > 0 {
 		return proposal.ReviewFinding{ID: c.ids[i], Invalid: &proposal.Invalid{Problems: list[:min(len(list), proposal.MaxInvalid)], Text: n.String()}}
 	}
-	return findingOf(document.Prune(n, &findingShape))
+	return findingOf(document.PruneBlank(n, &findingShape))
 }
 
 // checkRange requires that the first line is not after the last.
@@ -146,8 +146,8 @@ func checkRange(n *node, path string, ps *problems) {
 }
 
 func findingOf(n *node) proposal.ReviewFinding {
-	f := proposal.ReviewFinding{ID: n.Text("id"), File: n.Text("file"), Line: document.IntOf(n.Get("line")), Side: n.Text("side"),
-		Severity: n.Text("severity"), Claim: n.Text("claim")}
+	f := proposal.ReviewFinding{ID: n.TextOf("id"), File: n.TextOf("file"), Line: document.IntOf(n.Get("line")), Side: n.TextOf("side"),
+		Severity: n.TextOf("severity"), Claim: n.TextOf("claim")}
 	if start := n.Get("start_line"); start != nil {
 		f.Start = document.IntOf(start)
 	}

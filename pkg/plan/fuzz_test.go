@@ -28,7 +28,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte(`{"schema":"fumehood.plan/v1","proposals":[{"id":"a","argv":["ls",""],"limits":{"memory":"512MiB","cpus":1e-2}}]}`))
 	f.Add([]byte(`{"schema":"fumehood.plan/v1","proposals":[{"id":"a","run":"ls","network":["*.a.b:1","1.2.3.4:5","registry:go","::1"],"phase":"setup"}]}`))
-	schema := golden.Schema(f, published)
+	schema := golden.ReadSchema(f, published)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, name := range []string{"", ".json", ".yaml"} {
 			p, problems := Decode(data, name)

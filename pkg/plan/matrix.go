@@ -37,7 +37,7 @@ func Matrix(document []byte, name string, n int, took func(id string) (time.Dura
 	entries := []entry{}
 	parts := Split(p, n, took)
 	for i, part := range parts {
-		text, err := encoded(part, document, len(parts))
+		text, err := encodePart(part, document, len(parts))
 		if err != nil {
 			return nil, err
 		}
@@ -58,9 +58,9 @@ func tooLarge(what string, has, limit int) error {
 		Hint: "move long scripts and standard input from the plan into files of the repository"}
 }
 
-// encoded returns the document of a part. The only part is the document that was read; its last
+// encodePart returns the document of a part. The only part is the document that was read; its last
 // newline tells inputs that it is not the path of a file.
-func encoded(part proposal.Plan, document []byte, parts int) (string, error) {
+func encodePart(part proposal.Plan, document []byte, parts int) (string, error) {
 	if parts == 1 {
 		return strings.TrimRight(string(document), "\n") + "\n", nil
 	}

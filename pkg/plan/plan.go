@@ -70,7 +70,7 @@ func Decode(data []byte, name string) (proposal.Plan, []proposal.Problem) {
 	root := readPlan(data, name, &ps)
 	if len(ps.List) > 0 {
 		addRefused(root, &ps)
-		return rejected, ps.Sorted()
+		return rejected, ps.SortedProblems()
 	}
 	accepted := planOf(root)
 	accepted.Digest = rejected.Digest
@@ -84,7 +84,7 @@ func Warnings(data []byte, name string) []proposal.Problem {
 	if root := readPlan(data, name, &ps); len(ps.List) == 0 {
 		warnMoved(root.Get("proposals").Items, &found)
 	}
-	return found.Sorted()
+	return found.SortedProblems()
 }
 
 // readPlan reads a plan and checks it, except for its proposals. The tree is usable only
@@ -111,4 +111,4 @@ func addRefused(root *node, ps *problems) {
 }
 
 // Describe formats p in one line, as compilers do: "plan.yaml:7:5: proposals[0].timeout: …".
-func Describe(name string, p proposal.Problem) string { return document.Describe(name, p) }
+func Describe(name string, p proposal.Problem) string { return document.DescribeProblem(name, p) }

@@ -93,11 +93,11 @@ func (c *checker) nameOf(i int) string {
 	}
 }
 
-// check returns the problems of proposal i, including those with other proposals.
-func (c *checker) check(i int) *problems {
+// checkProposal returns the problems of proposal i, including those with other proposals.
+func (c *checker) checkProposal(i int) *problems {
 	ps, path := &problems{About: "plan"}, document.JoinIndex("proposals", i)
 	document.Check(c.items[i], &proposalShape, path, ps)
-	if p := c.pruned(i); p.Kind == object {
+	if p := c.pruneItem(i); p.Kind == object {
 		if !slices.ContainsFunc(p.Members, func(m member) bool { return m.Value.Kind == document.Unreadable }) {
 			checkForm(p, path, ps) // what cannot be read may be the form
 		}
@@ -107,7 +107,7 @@ func (c *checker) check(i int) *problems {
 	return ps
 }
 
-func (c *checker) pruned(i int) *node { return document.Prune(c.items[i], &proposalShape) }
+func (c *checker) pruneItem(i int) *node { return document.PruneBlank(c.items[i], &proposalShape) }
 
 // checkForm requires exactly one of run, argv and code, and allows language only with code.
 func checkForm(p *node, path string, ps *problems) {
@@ -207,7 +207,7 @@ func (c *checker) suggestID(name string) string {
 		return ""
 	}
 	for _, p := range c.items {
-		if near := document.Nearest(name, idsOf(p)); near != "" {
+		if near := document.NearestName(name, idsOf(p)); near != "" {
 			return ": did you mean " + document.Quote(near) + "?"
 		}
 	}

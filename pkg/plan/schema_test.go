@@ -36,7 +36,7 @@ func TestFieldsAreTheTypes(t *testing.T) {
 		shape *shape
 		value any
 	}{
-		{&planShape, proposal.Plan{}}, {&proposalShape, proposal.Proposal{}}, {document.Limits(), proposal.Limits{}},
+		{&planShape, proposal.Plan{}}, {&proposalShape, proposal.Proposal{}}, {document.LimitsShape(), proposal.Limits{}},
 	}
 	for _, c := range cases {
 		typ := reflect.TypeOf(c.value)
@@ -81,7 +81,7 @@ func kindOf(t reflect.Type) string {
 }
 
 func TestSchemaAcceptsGoodPlans(t *testing.T) {
-	schema := golden.Schema(t, published)
+	schema := golden.ReadSchema(t, published)
 	for _, file := range goodPlans(t) {
 		twin := strings.TrimSuffix(file, "yaml") + "json"
 		if err := validate(t, schema, golden.Read(t, twin)); err != nil {
@@ -97,7 +97,7 @@ func TestSchemaAcceptsGoodPlans(t *testing.T) {
 
 // What a schema can express is rejected by the schema and by Decode.
 func TestSchemaRejects(t *testing.T) {
-	schema := golden.Schema(t, published)
+	schema := golden.ReadSchema(t, published)
 	cases := []struct{ name, plan string }{
 		{"not an object", `[]`},
 		{"empty object", `{}`},

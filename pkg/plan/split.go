@@ -29,11 +29,11 @@ func Split(p proposal.Plan, n int, took func(id string) (time.Duration, bool)) [
 	if n < 2 || len(p.Refused()) > 0 {
 		return []proposal.Plan{p}
 	}
-	groups := connected(p.Proposals)
+	groups := groupByNeeds(p.Proposals)
 	if len(groups) < 2 {
 		return []proposal.Plan{p}
 	}
-	place := assign(weights(p.Proposals, groups, took), min(n, MaxParts))
+	place := assignParts(groupWeights(p.Proposals, groups, took), min(n, MaxParts))
 	var parts []proposal.Plan
 	for k := range min(n, MaxParts, len(groups)) {
 		members := map[int]bool{}
@@ -58,9 +58,9 @@ func partOf(p proposal.Plan, members map[int]bool) proposal.Plan {
 	return part
 }
 
-// connected returns the indexes of the proposals that are not of set-up, grouped by needs. Groups
+// groupByNeeds returns the indexes of the proposals that are not of set-up, grouped by needs. Groups
 // are in the order of their first proposal. A need of set-up connects nothing: it is everywhere.
-func connected(list []proposal.Proposal) [][]int {
+func groupByNeeds(list []proposal.Proposal) [][]int {
 	group, at := make([]int, len(list)), map[string]int{}
 	for i, p := range list {
 		if group[i] = i; p.Phase == proposal.PhaseSetup {
@@ -69,15 +69,15 @@ func connected(list []proposal.Proposal) [][]int {
 		at[p.ID] = i
 		for _, need := range p.Needs {
 			if j, ok := at[need]; ok {
-				join(group, group[i], group[j])
+				joinGroups(group, group[i], group[j])
 			}
 		}
 	}
-	return collect(list, group)
+	return collectGroups(list, group)
 }
 
-// join makes two groups one, which has the smaller number.
-func join(group []int, a, b int) {
+// joinGroups makes two groups one, which has the smaller number.
+func joinGroups(group []int, a, b int) {
 	for i, g := range group {
 		if g == a || g == b {
 			group[i] = min(a, b)
@@ -85,7 +85,7 @@ func join(group []int, a, b int) {
 	}
 }
 
-func collect(list []proposal.Proposal, group []int) (groups [][]int) {
+func collectGroups(list []proposal.Proposal, group []int) (groups [][]int) {
 	index := map[int]int{}
 	for i, p := range list {
 		if p.Phase == proposal.PhaseSetup {
@@ -101,8 +101,8 @@ func collect(list []proposal.Proposal, group []int) (groups [][]int) {
 	return groups
 }
 
-// weights returns how long each group takes.
-func weights(list []proposal.Proposal, groups [][]int, took func(string) (time.Duration, bool)) []time.Duration {
+// groupWeights returns how long each group takes.
+func groupWeights(list []proposal.Proposal, groups [][]int, took func(string) (time.Duration, bool)) []time.Duration {
 	each, known := make([]time.Duration, len(list)), []time.Duration{}
 	for _, i := range slices.Concat(groups...) {
 		if took == nil {
@@ -113,7 +113,7 @@ func weights(list []proposal.Proposal, groups [][]int, took func(string) (time.D
 			known = append(known, each[i])
 		}
 	}
-	otherwise := median(known)
+	otherwise := lowerMedian(known)
 	sums := make([]time.Duration, len(groups))
 	for g, members := range groups {
 		for _, i := range members {
@@ -126,8 +126,8 @@ func weights(list []proposal.Proposal, groups [][]int, took func(string) (time.D
 	return sums
 }
 
-// median returns the lower median, or any positive duration if there is none.
-func median(known []time.Duration) time.Duration {
+// lowerMedian returns the lower median, or any positive duration if there is none.
+func lowerMedian(known []time.Duration) time.Duration {
 	if len(known) == 0 {
 		return time.Second
 	}
@@ -135,8 +135,8 @@ func median(known []time.Duration) time.Duration {
 	return known[(len(known)-1)/2]
 }
 
-// assign returns the part of each weight, from 0.
-func assign(weight []time.Duration, n int) []int {
+// assignParts returns the part of each weight, from 0.
+func assignParts(weight []time.Duration, n int) []int {
 	order := make([]int, len(weight))
 	for i := range order {
 		order[i] = i

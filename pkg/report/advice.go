@@ -10,9 +10,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// advice says how to allow a command more than the limit that ended it; "" if no limit did.
+// limitAdvice says how to allow a command more than the limit that ended it; "" if no limit did.
 // What was granted is in the outcome. Code is in backticks.
-func advice(r proposal.Record) string {
+func limitAdvice(r proposal.Record) string {
 	if r.Result == nil || r.Decision.Grant == nil {
 		return ""
 	}
@@ -45,7 +45,7 @@ const inBoth = "in the proposal or in `.github/fumehood.yml`"
 
 // settings are the fields that advice names.
 var settings = shapes.Shape{Kind: shapes.Object, Fields: []shapes.Field{
-	shapes.Optional("limits", shapes.Limits()), shapes.Optional("timeout", shapes.Duration("")),
+	shapes.Optional("limits", shapes.LimitsShape()), shapes.Optional("timeout", shapes.DurationShape("")),
 }}
 
 // adviseLine advises a line of YAML, if the reader of proposals and of the configuration takes
@@ -75,11 +75,11 @@ func trimDuration(d proposal.Duration) string {
 // packedSize formats b without a blank.
 func packedSize(b proposal.Bytes) string { return strings.ReplaceAll(b.String(), " ", "") }
 
-// backticks returns our own text s in HTML, with code for what is in backticks.
-func backticks(s string) string {
+// formatBackticks returns our own text s in HTML, with code for what is in backticks.
+func formatBackticks(s string) string {
 	parts := strings.Split(s, "`")
 	for i := 1; i < len(parts); i += 2 {
-		parts[i] = code(parts[i], len(parts[i]))
+		parts[i] = formatCode(parts[i], len(parts[i]))
 	}
 	return strings.Join(parts, "")
 }

@@ -51,7 +51,7 @@ func limitsOf(p *proposal.Proposal) proposal.Limits {
 // or nil if there is none.
 func heldAdvice(t *testing.T, status proposal.Status, limit string, granted proposal.Limits, timeout proposal.Duration) *proposal.Proposal {
 	t.Helper()
-	words := advice(proposal.Record{Proposal: proposal.Proposal{Timeout: timeout}, Decision: proposal.Decision{Grant: &proposal.Grant{Limits: granted}},
+	words := limitAdvice(proposal.Record{Proposal: proposal.Proposal{Timeout: timeout}, Decision: proposal.Decision{Grant: &proposal.Grant{Limits: granted}},
 		Result: &proposal.Result{Status: status, Limit: limit}})
 	parts := strings.Split(words, "`")
 	if len(parts) < 3 {

@@ -41,7 +41,7 @@ const (
 // A command's output may lie. At worst, it can forge a text about a line of a file that
 // the pull request changes, with no higher level than a warning if the command succeeded.
 func Annotations(r proposal.Report, files []string) (list []Annotation, more int) {
-	found, tree := &finds{seen: map[Annotation]bool{}}, failure.NewTree(files, false)
+	found, tree := &annotationSet{seen: map[Annotation]bool{}}, failure.NewTree(files, false)
 	reported := func(rec proposal.Record, every bool) []proposal.Diagnostic {
 		return failure.Diagnostics(rec.Result, failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules, Succeeded: rec.Result.Succeeded(), Every: every})
 	}
@@ -60,7 +60,7 @@ func Annotations(r proposal.Report, files []string) (list []Annotation, more int
 		}
 		for _, d := range list {
 			if tree.Has(d.File) {
-				found.add(Annotation{Path: d.File, Line: max(1, d.Line), Col: d.Column, Level: d.Level,
+				found.addAnnotation(Annotation{Path: d.File, Line: max(1, d.Line), Col: d.Column, Level: d.Level,
 					Title: d.Tool + " · " + rec.Proposal.ID, Message: failure.Words(d)})
 			}
 		}
@@ -79,15 +79,15 @@ func isBlameless(r proposal.Record) bool {
 
 var levelWords = []string{"failure", "warning", "notice"}
 
-// finds collects annotations without duplicates.
-type finds struct {
+// annotationSet collects annotations without duplicates.
+type annotationSet struct {
 	list []Annotation
 	seen map[Annotation]bool
 	lost int
 }
 
-// add adds an annotation, in the visible form.
-func (f *finds) add(a Annotation) {
+// addAnnotation adds an annotation, in the visible form.
+func (f *annotationSet) addAnnotation(a Annotation) {
 	a.EndLine = a.Line
 	a.Title, a.Message = text.Inline(a.Title, 100), text.Inline(strings.TrimSpace(a.Message), maxMessage)
 	key := Annotation{Path: a.Path, Line: a.Line, Message: a.Message}

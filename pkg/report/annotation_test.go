@@ -211,7 +211,7 @@ func TestAnnotationsAreBounded(t *testing.T) {
 	}
 	cut := ran("id", "x", proposal.Exited, 1, "bad.go:8:1: "+strings.Repeat("x", 1<<20)+"\nbad.go:9:1: ", "")
 	list, _ = Annotations(finish(proposal.Report{Records: []proposal.Record{cut}}), prFiles)
-	if len(list) != 1 || text.Units(list[0].Message) > maxMessage {
+	if len(list) != 1 || text.CountUnits(list[0].Message) > maxMessage {
 		t.Errorf("%d annotations of a very long line", len(list))
 	}
 }
@@ -252,7 +252,7 @@ func FuzzAnnotations(f *testing.F) {
 			if failure.NewTree(prFiles, false).Resolve("", a.Path) != a.Path || a.Line < 1 || a.EndLine < a.Line || a.Col < 0 {
 				t.Errorf("annotation of %q line %d", a.Path, a.Line)
 			}
-			if !utf8.ValidString(a.Message) || strings.ContainsAny(a.Message+a.Title, "\n\r\x00\x1b") || text.Units(a.Message) > maxMessage {
+			if !utf8.ValidString(a.Message) || strings.ContainsAny(a.Message+a.Title, "\n\r\x00\x1b") || text.CountUnits(a.Message) > maxMessage {
 				t.Errorf("message %q", a.Message)
 			}
 			checkPlain(t, "annotation", a.Message)

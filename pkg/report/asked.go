@@ -43,8 +43,8 @@ func askedUnits(parts []Part) (units int, whole bool) {
 				continue
 			}
 			units += askedFrame
-			cmd, _ := command(r)
-			for _, s := range []string{cmd, beside(r.Proposal)} {
+			cmd, _ := decidedText(r)
+			for _, s := range []string{cmd, extraRequests(r.Proposal)} {
 				b := text.Excerpt([]byte(s), nil, int64(len(s)), maxAsked)
 				if units += b.Units; b.Omitted > 0 || units > maxAsked {
 					return units, false
@@ -60,8 +60,8 @@ func Unaskable() Notice {
 	return Notice{"warning", "The commands that need approval are too long to show in full, so they cannot be approved here. Propose fewer or shorter commands"}
 }
 
-// beside returns what a proposal requests in addition to its command, as plain lines.
-func beside(p proposal.Proposal) string {
+// extraRequests returns what a proposal requests in addition to its command, as plain lines.
+func extraRequests(p proposal.Proposal) string {
 	var b strings.Builder
 	if words := p.Earlier.Words(); words != "" {
 		fmt.Fprintf(&b, "%s:\n%s", words, p.Earlier.Text)
@@ -86,18 +86,18 @@ func beside(p proposal.Proposal) string {
 	return b.String()
 }
 
-// question shows what a person is asked to approve: in full, if they can approve it.
-func (p Page) question(d *doc, r proposal.Record, l level) {
+// showQuestion shows what a person is asked to approve: in full, if they can approve it.
+func (p Page) showQuestion(d *doc, r proposal.Record, l detailLevel) {
 	room := max(l.long, 200)
 	if p.Pending != nil {
 		room = maxAsked
 	}
-	cmd, info := command(r)
-	d.block(fence(info, text.Excerpt([]byte(cmd), nil, int64(len(cmd)), room).Text))
-	if also := beside(r.Proposal); also != "" {
-		d.block(fence("text", text.Excerpt([]byte(also), nil, int64(len(also)), room).Text))
+	cmd, info := decidedText(r)
+	d.addBlock(fencedBlock(info, text.Excerpt([]byte(cmd), nil, int64(len(cmd)), room).Text))
+	if also := extraRequests(r.Proposal); also != "" {
+		d.addBlock(fencedBlock("text", text.Excerpt([]byte(also), nil, int64(len(also)), room).Text))
 	}
 	if p.Pending != nil {
-		d.block("<p>✋ " + p.approve(countKinds(p.records())[asked]) + "</p>")
+		d.addBlock("<p>✋ " + p.approveHint(countKinds(p.allRecords())[asked]) + "</p>")
 	}
 }

@@ -58,8 +58,8 @@ func TestAskable(t *testing.T) {
 			}
 			for _, limit := range []int{MaxComment, MaxComment / 2, 24500} {
 				s := Page{Parts: parts, Pending: &Pending{Command: "/fumehood approve 3fa2b91c"}, Limit: limit}.Body()
-				if n := strings.Count(s, mark); n != test.n || text.Units(s) > limit {
-					t.Errorf("limit %d: %d of %d are shown in %d units", limit, n, test.n, text.Units(s))
+				if n := strings.Count(s, mark); n != test.n || text.CountUnits(s) > limit {
+					t.Errorf("limit %d: %d of %d are shown in %d units", limit, n, test.n, text.CountUnits(s))
 				}
 			}
 		})

@@ -59,7 +59,7 @@ func baseWords(r proposal.Report, rec proposal.Record, show, say func(string) st
 // tookOnBase returns the time that rec took on the base, as text that follows a commit.
 func tookOnBase(r proposal.Report, rec proposal.Record) string {
 	if on := onBase(r, rec); on != nil && on.Result != nil {
-		return " (" + milliseconds(on.Result.WallMS) + ")"
+		return " (" + formatMilliseconds(on.Result.WallMS) + ")"
 	}
 	return ""
 }
@@ -128,9 +128,9 @@ func baseOutputs(r proposal.Report, rec proposal.Record, record, limit int, pack
 	if on == nil {
 		return nil
 	}
-	list := measure(shownResult(r, *on), record, limit, packed)
+	list := measureOutputs(shownResult(r, *on), record, limit, packed)
 	for _, o := range list {
-		o.relabel("base " + o.name)
+		o.setLabel("base " + o.name)
 	}
 	return list
 }
@@ -146,7 +146,7 @@ func oldToolchain(r proposal.Report, rec proposal.Record) string {
 // basePlain is baseWords for a terminal, as lines.
 func basePlain(r proposal.Report, rec proposal.Record) []string {
 	plain := func(s string) string { return text.Inline(s, 300) }
-	return append(nonempty(baseWords(r, rec, plain, plain)), nonempty(oldToolchain(r, rec))...)
+	return append(nonEmptyList(baseWords(r, rec, plain, plain)), nonEmptyList(oldToolchain(r, rec))...)
 }
 
 // baseWall is the time that the commands on the base took, in milliseconds.
@@ -160,13 +160,13 @@ func (p Page) baseWall() (ms int64) {
 }
 
 // baseItems is baseWords for a command in a fold, as items of a list.
-func baseItems(r proposal.Report, rec proposal.Record, l level) []string {
+func baseItems(r proposal.Report, rec proposal.Record, l detailLevel) []string {
 	if kindOf(rec) != before {
 		return nil
 	}
 	return []string{"<li>" + baseHTML(r, rec, l) + "</li>"}
 }
 
-func baseHTML(r proposal.Report, rec proposal.Record, l level) string {
-	return baseWords(r, rec, func(s string) string { return code(s, l.short+60) }, func(s string) string { return prose(s, l.long) })
+func baseHTML(r proposal.Report, rec proposal.Record, l detailLevel) string {
+	return baseWords(r, rec, func(s string) string { return formatCode(s, l.short+60) }, func(s string) string { return formatProse(s, l.long) })
 }

@@ -20,34 +20,34 @@ const maxReason = 300
 // configFile is where the lines of a Cause belong.
 const configFile = ".github/fumehood.yml"
 
-// causes checks that each cause of an untrusted report is of the kind that its record
+// checkCauses checks that each cause of an untrusted report is of the kind that its record
 // gives. A record without one is accepted: it counts as failed.
-func (p *prober) causes(records []proposal.Record, unmet []proposal.Unmet) {
+func (p *reportChecker) checkCauses(records []proposal.Record, unmet []proposal.Unmet) {
 	if !slices.ContainsFunc(records, func(r proposal.Record) bool { return r.Cause != nil }) {
 		return
 	}
 	for i, r := range diagnose.Records(records, unmet) {
 		given := records[i].Cause
-		p.require(given == nil || r.Cause != nil && r.Cause.Kind == given.Kind, fmt.Sprintf("records[%d].cause", i), "is not what the record gives")
+		p.requireThat(given == nil || r.Cause != nil && r.Cause.Kind == given.Kind, fmt.Sprintf("records[%d].cause", i), "is not what the record gives")
 	}
 }
 
 // checkBase checks what ran on the base, and that a failure is only excused if its records say so: if the
 // output is withheld, by how both runs ended. A record that lacks its comparison is accepted: it
 // counts as failed.
-func (p *prober) checkBase(r proposal.Report) {
+func (p *reportChecker) checkBase(r proposal.Report) {
 	if r.Base != nil {
-		p.require(!r.Run.Session, "base", "is in the report of a session")
-		p.match(fullSHA, r.Base.Commit, "base.commit", false)
-		p.count("base.wall_ms", r.Base.WallMS)
+		p.requireThat(!r.Run.Session, "base", "is in the report of a session")
+		p.matchGrammar(fullSHA, r.Base.Commit, "base.commit", false)
+		p.checkCounts("base.wall_ms", r.Base.WallMS)
 		p.onBase = true
 		for i, rec := range r.Base.Records {
 			path := fmt.Sprintf("base.records[%d]", i)
 			id, ok := proposal.OfBaseID(rec.Proposal.ID)
 			at := slices.IndexFunc(r.Records, func(head proposal.Record) bool { return head.Proposal.ID == id })
-			p.require(ok && at >= 0, path+".proposal.id", "is not that of a command")
-			p.require(rec.Base == nil && rec.Approval == nil && rec.ClientApproval == nil, path, "is not a record of the base")
-			p.record(rec, path, r)
+			p.requireThat(ok && at >= 0, path+".proposal.id", "is not that of a command")
+			p.requireThat(rec.Base == nil && rec.Approval == nil && rec.ClientApproval == nil, path, "is not a record of the base")
+			p.checkRecord(rec, path, r)
 		}
 		p.onBase = false
 	}
@@ -59,10 +59,10 @@ func (p *prober) checkBase(r proposal.Report) {
 		if b := rec.Base; b != nil {
 			path := fmt.Sprintf("records[%d].base", i)
 			p.oneOf(b.Verdict, path+".verdict", proposal.BaseVerdicts...)
-			p.count(path, int64(b.Omitted), int64(b.Old))
-			p.require(len(b.New) <= proposal.MaxNew, path+".new", "has too many names")
+			p.checkCounts(path, int64(b.Omitted), int64(b.Old))
+			p.requireThat(len(b.New) <= proposal.MaxNew, path+".new", "has too many names")
 			follows := again[i].Base != nil && again[i].Base.Verdict == proposal.BaseSame
-			p.require(b.Verdict != proposal.BaseSame || follows, path, "is not what the records give")
+			p.requireThat(b.Verdict != proposal.BaseSame || follows, path, "is not what the records give")
 		}
 	}
 }
@@ -132,8 +132,8 @@ func causeGroups(records []proposal.Record) []causeGroup {
 			g.said = c.Evidence
 		}
 		g.config = mergeConfig(g.config, c.Config)
-		g.subjects = distinct(append(g.subjects, nonempty(c.Subject)...))
-		g.advice = distinct(append(g.advice, nonempty(c.Advice)...))
+		g.subjects = distinctStrings(append(g.subjects, nonEmptyList(c.Subject)...))
+		g.advice = distinctStrings(append(g.advice, nonEmptyList(c.Advice)...))
 	}
 	return groups
 }
@@ -154,10 +154,10 @@ func mergeConfig(config, lines []string) []string {
 	return config
 }
 
-// unable has a line for each reason why commands could not run, and what to do.
-func (p Page) unable(l level) []string {
+// causeLines has a line for each reason why commands could not run, and what to do.
+func (p Page) causeLines(l detailLevel) []string {
 	var lines []string
-	groups := causeGroups(p.records())
+	groups := causeGroups(p.allRecords())
 	for i, g := range groups {
 		if i == l.list {
 			return append(lines, fmt.Sprintf("➖ <b>%d more reasons.</b> Details below.", len(groups)-i))
@@ -166,47 +166,47 @@ func (p Page) unable(l level) []string {
 		if g.n > 1 {
 			one = " for one reason"
 		}
-		s := fmt.Sprintf("➖ <b>%s could not run%s: %s.</b>", commands(g.n), one, prose(g.reason, maxReason))
+		s := fmt.Sprintf("➖ <b>%s could not run%s: %s.</b>", countCommands(g.n), one, formatProse(g.reason, maxReason))
 		if len(g.subjects) > 0 {
-			s += " Missing: " + several(g.subjects, func(s string) string { return code(s, l.short) }) + "."
+			s += " Missing: " + showSeveral(g.subjects, func(s string) string { return formatCode(s, l.short) }) + "."
 		}
 		if g.said != "" {
-			s += "<br>Set-up says: " + code(g.said, l.long)
+			s += "<br>Set-up says: " + formatCode(g.said, l.long)
 		}
-		lines = append(lines, s+fix(g.config, g.advice, l))
+		lines = append(lines, s+fixAdvice(g.config, g.advice, l))
 	}
 	return lines
 }
 
-// fix says what to do about a cause.
-func fix(config, advice []string, l level) string {
+// fixAdvice says what to do about a cause.
+func fixAdvice(config, advice []string, l detailLevel) string {
 	s := ""
 	if len(config) > 0 {
-		s = "<br><b>To fix it,</b> add to " + code(configFile, 60) + ": " + several(config, func(s string) string { return code(s, l.short+60) }) + "."
+		s = "<br><b>To fix it,</b> add to " + formatCode(configFile, 60) + ": " + showSeveral(config, func(s string) string { return formatCode(s, l.short+60) }) + "."
 	}
 	for _, words := range advice[:min(len(advice), 3)] {
-		s += "<br>" + prose(words, l.long)
+		s += "<br>" + formatProse(words, l.long)
 	}
 	return s
 }
 
 // causeItems describes why a command could not run, as items of a list.
-func causeItems(r proposal.Record, l level) []string {
+func causeItems(r proposal.Record, l detailLevel) []string {
 	if !r.CouldNotRun() {
 		if words := differenceOf(r); words != "" {
-			return []string{"<li>" + prose(words, l.long) + "</li>"}
+			return []string{"<li>" + formatProse(words, l.long) + "</li>"}
 		}
 		return nil
 	}
 	c := *r.Cause
-	s := "<li>could not run: " + prose(c.Reason, maxReason)
+	s := "<li>could not run: " + formatProse(c.Reason, maxReason)
 	if c.Subject != "" {
-		s += ": " + code(c.Subject, l.short)
+		s += ": " + formatCode(c.Subject, l.short)
 	}
 	if c.Evidence != "" {
-		s += "<br>The output says: " + code(c.Evidence, l.long)
+		s += "<br>The output says: " + formatCode(c.Evidence, l.long)
 	}
-	return []string{s + fix(c.Config, nonempty(c.Advice), l) + "</li>"}
+	return []string{s + fixAdvice(c.Config, nonEmptyList(c.Advice), l) + "</li>"}
 }
 
 // differenceOf returns the hint that a failure may be one of gVisor's, or "".
@@ -221,7 +221,7 @@ func differenceOf(r proposal.Record) string {
 // causePlain is causeItems for a terminal.
 func causePlain(r proposal.Record) []string {
 	if !r.CouldNotRun() {
-		return nonempty(differenceOf(r))
+		return nonEmptyList(differenceOf(r))
 	}
 	c := *r.Cause
 	var lines []string

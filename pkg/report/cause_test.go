@@ -191,7 +191,7 @@ func TestUnmet(t *testing.T) {
 		"no test fails": {}, "does not pass": {}, "runs without errors": {false, true},
 	} {
 		ok.Proposal.Expect, bad.Proposal.Expect = expect, expect
-		if got := [2]bool{unmet(ok), unmet(bad)}; got != want {
+		if got := [2]bool{isUnmet(ok), isUnmet(bad)}; got != want {
 			t.Errorf("%q: %v, want %v", expect, got, want)
 		}
 	}

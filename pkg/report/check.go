@@ -26,23 +26,23 @@ const maxCheck = 65535
 func (p Page) Check() Check {
 	p = p.withCauses()
 	p.Limit = maxCheck
-	title := p.title()
-	if p.doubted() {
+	title := p.plainTitle()
+	if p.hasDoubts() {
 		title += " (not confirmed)"
 	}
-	if odd := p.odd(); odd != "" && odd != hiding {
+	if odd := p.unusualReason(); odd != "" && odd != hiding {
 		title += " (" + odd + ")"
 	}
-	return Check{Conclusion: p.conclusion(), Title: title, Summary: p.Body()}
+	return Check{Conclusion: p.checkRunConclusion(), Title: title, Summary: p.Body()}
 }
 
-// odd returns the reason, in a few words, why the result is not a plain success.
-func (p Page) odd() string {
+// unusualReason returns the reason, in a few words, why the result is not a plain success.
+func (p Page) unusualReason() string {
 	hidden, refused, barred, findings, gaps, twice := false, false, false, false, false, false
-	for _, r := range p.records() {
+	for _, r := range p.allRecords() {
 		hidden = hidden || hidesFailure(r)
-		twice = twice || retried(r) != nil
-		if o := seen(r); o != nil {
+		twice = twice || firstAttempt(r) != nil
+		if o := observationsOf(r); o != nil {
 			refused, barred = refused || o.Counts.Refused > 0, barred || o.Counts.NetRefused > 0
 			findings, gaps = findings || len(o.Findings) > 0, gaps || !o.Complete
 		}
@@ -64,18 +64,18 @@ func (p Page) odd() string {
 	return ""
 }
 
-func (p Page) conclusion() string {
-	counts := countKinds(p.records())
+func (p Page) checkRunConclusion() string {
+	counts := countKinds(p.allRecords())
 	switch {
-	case p.end() == endCancelled:
+	case p.worstEnd() == endCancelled:
 		return "cancelled"
-	case p.end() != endWhole, counts[failed]+counts[broken]+counts[denied]+counts[notRun] > 0:
+	case p.worstEnd() != endWhole, counts[failed]+counts[broken]+counts[denied]+counts[notRun] > 0:
 		return "failure"
 	case counts[asked] > 0:
 		return "action_required"
 	case counts[unable]+counts[before] > 0:
 		return "neutral"
-	case counts[succeeded] > 0 && !p.foreign() && !p.doubted() && p.odd() == "":
+	case counts[succeeded] > 0 && !p.hasForeignPart() && !p.hasDoubts() && p.unusualReason() == "":
 		return "success"
 	}
 	return "neutral"

@@ -16,7 +16,7 @@ var effects = map[proposal.Effect]string{proposal.Deny: "denied", proposal.Ask: 
 // shortCommand is the command for one cell: the text that was decided is the text
 // that is shown.
 func shortCommand(r proposal.Record) string {
-	cmd, info := command(r)
+	cmd, info := decidedText(r)
 	if r.Proposal.Invalid != nil {
 		return strings.TrimSpace(strings.TrimPrefix(cmd, "id: "+r.Proposal.ID+"\n"))
 	}
@@ -29,9 +29,9 @@ func shortCommand(r proposal.Record) string {
 // languages are the allowed info strings of a fence; anything else is text.
 var languages = map[string]string{"python": "python", "javascript": "javascript", "bash": "sh", "sh": "sh"}
 
-// command returns the text that was decided and may have run, and the fence's info
+// decidedText returns the text that was decided and may have run, and the fence's info
 // string. A proposal that could not be analyzed is shown as proposed.
-func command(r proposal.Record) (cmd, info string) {
+func decidedText(r proposal.Record) (cmd, info string) {
 	p := r.Proposal
 	switch {
 	case p.Invalid != nil:
@@ -63,8 +63,8 @@ func quoteAll(argv []string) []string {
 	return list
 }
 
-// list returns items as an HTML list on one line, at most n of them.
-func list[T any](items []T, n int, show func(T) string) string {
+// htmlList returns items as an HTML list on one line, at most n of them.
+func htmlList[T any](items []T, n int, show func(T) string) string {
 	var b strings.Builder
 	b.WriteString("<ul>")
 	for i, item := range items {

@@ -8,8 +8,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// refusal returns the first reason that refused r.
-func refusal(r proposal.Record) (proposal.Reason, bool) {
+// firstRefusal returns the first reason that refused r.
+func firstRefusal(r proposal.Record) (proposal.Reason, bool) {
 	for _, reason := range r.Decision.Reasons {
 		if reason.Effect == r.Decision.Effect && !reason.Observed && !r.Runnable() {
 			return reason, true
@@ -18,10 +18,10 @@ func refusal(r proposal.Record) (proposal.Reason, bool) {
 	return proposal.Reason{}, false
 }
 
-// invalids says how many proposals were refused before policy saw them.
-func (p Page) invalids() []string {
+// invalidLine says how many proposals were refused before policy saw them.
+func (p Page) invalidLine() []string {
 	n := 0
-	for _, r := range p.records() {
+	for _, r := range p.allRecords() {
 		if r.Proposal.Invalid != nil {
 			n++
 		}
@@ -33,5 +33,5 @@ func (p Page) invalids() []string {
 	if n == 1 {
 		are = "is"
 	}
-	return []string{fmt.Sprintf("⛔ <b>%d proposal%s of the plan %s invalid; %s did not run.</b> The mistakes are listed below.", n, s(n > 1), are, itThey(n))}
+	return []string{fmt.Sprintf("⛔ <b>%d proposal%s of the plan %s invalid; %s did not run.</b> The mistakes are listed below.", n, pluralS(n > 1), are, itThey(n))}
 }

@@ -15,35 +15,35 @@ import (
 // treeUnits is more than the largest tree of programs needs.
 const treeUnits = 30000
 
-// problems shows each command that needs attention, worst first: how it ended and the line
+// showProblems shows each command that needs attention, worst first: how it ended and the line
 // that matters. The rest is folded.
-func (p Page) problems(d *doc, items []item, l level) {
+func (p Page) showProblems(d *doc, items []item, l detailLevel) {
 	shown := 0
 	var left []item
 	reasons := map[string]bool{} // each is explained once
-	for _, it := range p.ordered(items) {
-		again := reasons[why(it.Record)]
-		reasons[why(it.Record)] = why(it.Record) != ""
+	for _, it := range p.worstFirst(items) {
+		again := reasons[notRunReason(it.Record)]
+		reasons[notRunReason(it.Record)] = notRunReason(it.Record) != ""
 		if kindOf(it.Record) == asked && p.Pending != nil {
-			p.problem(d, it, l, again)
+			p.showProblem(d, it, l, again)
 			continue
 		}
 		if shown++; shown > l.details {
 			left = append(left, it)
 			continue
 		}
-		p.problem(d, it, l, again)
+		p.showProblem(d, it, l, again)
 	}
-	p.rest(d, left, l)
+	p.listRest(d, left, l)
 }
 
-// ordered returns the items that need attention, worst first. What could not run is not among
+// worstFirst returns the items that need attention, worst first. What could not run is not among
 // them: see folds.
-func (p Page) ordered(items []item) []item {
+func (p Page) worstFirst(items []item) []item {
 	var list []item
 	for _, k := range []kind{failed, broken, denied, asked, succeeded} {
 		for _, it := range items {
-			if kindOf(it.Record) == k && (k != succeeded || notable(it.Record)) {
+			if kindOf(it.Record) == k && (k != succeeded || isNotable(it.Record)) {
 				list = append(list, it)
 			}
 		}
@@ -51,71 +51,71 @@ func (p Page) ordered(items []item) []item {
 	return list
 }
 
-// rest lists the items for whose details there is no room.
-func (p Page) rest(d *doc, left []item, l level) {
+// listRest lists the items for whose details there is no room.
+func (p Page) listRest(d *doc, left []item, l detailLevel) {
 	n := min(len(left), l.rows)
 	var lines []string
 	for _, it := range left[:n] {
-		lines = append(lines, "<li>"+p.headline(it, l)+"</li>")
+		lines = append(lines, "<li>"+p.itemHeadline(it, l)+"</li>")
 	}
 	if n < len(left) {
 		lines = append(lines, fmt.Sprintf("<li>%d more commands, not shown here; see the report file</li>", len(left)-n))
 	}
 	if len(lines) > 0 {
-		d.block("<ul>", strings.Join(lines, "\n"), "</ul>")
+		d.addBlock("<ul>", strings.Join(lines, "\n"), "</ul>")
 	}
 }
 
-// outcome is the outcome of an item, with a mark and a space before it. A success that only
+// itemOutcome is the outcome of an item, with a mark and a space before it. A success that only
 // the pull request's own run reports has no mark.
-func (p Page) outcome(it item) (mark, words string) {
-	mark, words = outcome(it.Record)
+func (p Page) itemOutcome(it item) (mark, words string) {
+	mark, words = describeOutcome(it.Record)
 	if p.Parts[it.part].Foreign && kindOf(it.Record) == succeeded {
 		return "", words
 	}
 	return mark + space, words
 }
 
-// headline is an item in one line: its outcome and its command.
-func (p Page) headline(it item, l level) string {
-	mark, words := p.outcome(it)
-	if reason, ok := refusal(it.Record); ok {
-		words += ": " + code(reason.Rule, l.short)
+// itemHeadline is an item in one line: its outcome and its command.
+func (p Page) itemHeadline(it item, l detailLevel) string {
+	mark, words := p.itemOutcome(it)
+	if reason, ok := firstRefusal(it.Record); ok {
+		words += ": " + formatCode(reason.Rule, l.short)
 	}
-	s := mark + p.label(it.part) + "<b>" + code(it.Proposal.ID, l.short) + "</b> " + words
+	s := mark + p.partLabel(it.part) + "<b>" + formatCode(it.Proposal.ID, l.short) + "</b> " + words
 	if kindOf(it.Record) != asked {
-		s += " · " + narrow(shortCommand(it.Record), l.short)
+		s += " · " + breakableCode(shortCommand(it.Record), l.short)
 	}
 	return s
 }
 
-// problem shows one command that needs attention. again says that the reason has been
+// showProblem shows one command that needs attention. again says that the reason has been
 // explained.
-func (p Page) problem(d *doc, it item, l level, again bool) {
-	lines := []string{p.headline(it, l)}
+func (p Page) showProblem(d *doc, it item, l detailLevel, again bool) {
+	lines := []string{p.itemHeadline(it, l)}
 	if !again {
-		lines = append(lines, p.matters(it, l)...)
+		lines = append(lines, p.keyLines(it, l)...)
 	}
-	d.block("<p>" + strings.Join(lines, "\n<br>") + "</p>")
-	if lines := troubles(it.Record, l); len(lines) > 0 {
-		d.block("<ul>", strings.Join(lines, "\n"), "</ul>")
+	d.addBlock("<p>" + strings.Join(lines, "\n<br>") + "</p>")
+	if lines := runtimeRefusalItems(it.Record, l); len(lines) > 0 {
+		d.addBlock("<ul>", strings.Join(lines, "\n"), "</ul>")
 	}
 	if kindOf(it.Record) == asked {
-		p.question(d, it.Record, l)
+		p.showQuestion(d, it.Record, l)
 	}
 	open := ""
 	if p.Detail == config.DetailFull {
 		open = " open"
 	}
 	if p.hasBody(it, l) {
-		d.block("<details"+open+">", "<summary>"+p.contents(it)+" of "+code(it.Proposal.ID, l.short)+"</summary>")
-		p.body(d, it, l)
-		d.block("</details>")
+		d.addBlock("<details"+open+">", "<summary>"+p.foldContents(it)+" of "+formatCode(it.Proposal.ID, l.short)+"</summary>")
+		p.showBody(d, it, l)
+		d.addBlock("</details>")
 	}
 }
 
-// contents names what the fold of an item has.
-func (p Page) contents(it item) string {
+// foldContents names what the fold of an item has.
+func (p Page) foldContents(it item) string {
 	if len(p.outputsOf(it)) > 0 {
 		return "Output"
 	}
@@ -130,72 +130,72 @@ func (p Page) outputsOf(it item) []*output {
 	return it.outputs
 }
 
-// folds shows the commands that did not run for a reason that is not theirs, and those that
+// showFolds shows the commands that did not run for a reason that is not theirs, and those that
 // succeeded, each kind in one fold.
-func (p Page) folds(d *doc, items []item, l level) {
+func (p Page) showFolds(d *doc, items []item, l detailLevel) {
 	for _, k := range []kind{unable, before, notRun, succeeded} {
 		var list []item
 		for _, it := range items {
-			if kindOf(it.Record) == k && (k != succeeded || !notable(it.Record)) {
+			if kindOf(it.Record) == k && (k != succeeded || !isNotable(it.Record)) {
 				list = append(list, it)
 			}
 		}
 		if len(list) == 0 {
 			continue
 		}
-		mark, _ := p.outcome(list[0])
-		show := func(it item) string { return p.label(it.part) + code(it.Proposal.ID, l.short) }
-		d.block("<details>", fmt.Sprintf("<summary>%s%d %s: %s</summary>", mark, len(list), kindWords[k], severalOf(list, show)))
-		p.nested(d, list, l)
-		d.block("</details>")
+		mark, _ := p.itemOutcome(list[0])
+		show := func(it item) string { return p.partLabel(it.part) + formatCode(it.Proposal.ID, l.short) }
+		d.addBlock("<details>", fmt.Sprintf("<summary>%s%d %s: %s</summary>", mark, len(list), kindWords[k], severalOf(list, show)))
+		p.showNested(d, list, l)
+		d.addBlock("</details>")
 	}
 }
 
-// nested shows items inside a fold, as many as there is room for.
-func (p Page) nested(d *doc, list []item, l level) {
+// showNested shows items inside a fold, as many as there is room for.
+func (p Page) showNested(d *doc, list []item, l detailLevel) {
 	n := min(len(list), l.folded)
 	for _, it := range list[:n] {
 		if !p.hasBody(it, l) {
-			d.block("<p>" + p.headline(it, l) + "</p>")
+			d.addBlock("<p>" + p.itemHeadline(it, l) + "</p>")
 			continue
 		}
-		d.block("<details>", "<summary>"+p.headline(it, l)+"</summary>")
-		p.body(d, it, l)
-		d.block("</details>")
+		d.addBlock("<details>", "<summary>"+p.itemHeadline(it, l)+"</summary>")
+		p.showBody(d, it, l)
+		d.addBlock("</details>")
 	}
-	p.rest(d, list[n:], l)
+	p.listRest(d, list[n:], l)
 }
 
 // wholeFold is everything about a run in which nothing needs attention.
-func (p Page) wholeFold(d *doc, items []item, l level) {
-	d.block("<details>", "<summary>Commands, output and audit log · "+p.subject(l)+"</summary>")
-	p.nested(d, items, l)
-	p.conditions(d, items, l)
-	d.block("</details>")
+func (p Page) wholeFold(d *doc, items []item, l detailLevel) {
+	d.addBlock("<details>", "<summary>Commands, output and audit log · "+p.subjectLine(l)+"</summary>")
+	p.showNested(d, items, l)
+	p.showConditions(d, items, l)
+	d.addBlock("</details>")
 }
 
-// why is equal for commands that did not run for the same reason, and "" for those that ran.
-func why(r proposal.Record) string {
-	if reason, ok := refusal(r); ok && r.Proposal.Invalid == nil {
+// notRunReason is equal for commands that did not run for the same reason, and "" for those that ran.
+func notRunReason(r proposal.Record) string {
+	if reason, ok := firstRefusal(r); ok && r.Proposal.Invalid == nil {
 		return reason.Rule + "\x00" + reason.Message
 	}
 	return ""
 }
 
-// body shows an item's whole command, unless it is in the headline, the facts and the output.
-func (p Page) body(d *doc, it item, l level) {
+// showBody shows an item's whole command, unless it is in the headline, the facts and the output.
+func (p Page) showBody(d *doc, it item, l detailLevel) {
 	if cmd, info, cut := cutCommand(it.Record, l); cut {
-		d.block(fence(info, text.Excerpt([]byte(cmd), nil, int64(len(cmd)), max(l.long, 200)).Text))
+		d.addBlock(fencedBlock(info, text.Excerpt([]byte(cmd), nil, int64(len(cmd)), max(l.long, 200)).Text))
 	}
 	if facts := p.factsOf(it, l); len(facts) > 0 {
-		d.block("<ul>", strings.Join(facts, "\n"), "</ul>")
+		d.addBlock("<ul>", strings.Join(facts, "\n"), "</ul>")
 	}
 	for _, o := range p.outputsOf(it) {
-		d.output(o)
+		d.addOutput(o)
 	}
 }
 
-func (p Page) hasBody(it item, l level) bool {
+func (p Page) hasBody(it item, l detailLevel) bool {
 	if p.Detail == config.DetailQuiet {
 		return false
 	}
@@ -204,44 +204,44 @@ func (p Page) hasBody(it item, l level) bool {
 }
 
 // cutCommand returns a command, and whether its headline does not show all of it.
-func cutCommand(r proposal.Record, l level) (cmd, info string, cut bool) {
-	cmd, info = command(r)
+func cutCommand(r proposal.Record, l detailLevel) (cmd, info string, cut bool) {
+	cmd, info = decidedText(r)
 	trimmed := strings.TrimSpace(cmd)
-	return cmd, info, kindOf(r) != asked && (text.Inline(trimmed, l.short) != trimmed || info != "sh" || len(escape(trimmed, l.short+1)) > l.short)
+	return cmd, info, kindOf(r) != asked && (text.Inline(trimmed, l.short) != trimmed || info != "sh" || len(escapeHTML(trimmed, l.short+1)) > l.short)
 }
 
 // factsOf lists what there is to know about an item, except for what is shown above it.
-func (p Page) factsOf(it item, l level) []string {
-	facts := append(reasons(it.Record, l), causeItems(it.Record, l)...)
+func (p Page) factsOf(it item, l detailLevel) []string {
+	facts := append(reasonItems(it.Record, l), causeItems(it.Record, l)...)
 	facts = append(facts, baseItems(p.Parts[it.part].Report, it.Record, l)...)
-	facts = append(facts, stated(it.Record, l)...)
+	facts = append(facts, proposerItems(it.Record, l)...)
 	facts = append(facts, retriedItems(it.Record, l)...)
 	if hasLayer(it.Record) {
 		facts = append(facts, layerFact(*it.Result.Layer, l))
 	}
 	if it.Result != nil {
-		facts = append(facts, happened(it, l)...)
+		facts = append(facts, resultItems(it, l)...)
 	}
-	if kindOf(it.Record) == succeeded && !notable(it.Record) {
-		facts = append(facts, troubles(it.Record, l)...) // what would have been refused
+	if kindOf(it.Record) == succeeded && !isNotable(it.Record) {
+		facts = append(facts, runtimeRefusalItems(it.Record, l)...) // what would have been refused
 	}
-	return append(facts, observation(it.Record, l)...)
+	return append(facts, observationItems(it.Record, l)...)
 }
 
-// reasons returns the rules by which a proposal was refused with alternatives, who
+// reasonItems returns the rules by which a proposal was refused with alternatives, who
 // approved it, and what rules in observe mode would have done.
-func reasons(r proposal.Record, l level) []string {
+func reasonItems(r proposal.Record, l detailLevel) []string {
 	var items []string
 	if r.Approval != nil {
-		items = append(items, approved(*r.Approval))
+		items = append(items, approvalText(*r.Approval))
 	}
 	if r.ClientApproval != nil {
-		items = append(items, "<li>approved by the client "+code(r.ClientApproval.Client, 60)+", not by a known person</li>")
+		items = append(items, "<li>approved by the client "+formatCode(r.ClientApproval.Client, 60)+", not by a known person</li>")
 	}
 	if r.Decision.Effect != proposal.Allow {
-		items = append(items, refusals(r, l)...)
+		items = append(items, decisionItems(r, l)...)
 	}
-	for _, reason := range observed(r) {
+	for _, reason := range observedReasons(r) {
 		items = append(items, reasonLine(reason, l))
 	}
 	if n := len(items) - l.list; n > 0 {
@@ -250,7 +250,7 @@ func reasons(r proposal.Record, l level) []string {
 	return items
 }
 
-func refusals(r proposal.Record, l level) []string {
+func decisionItems(r proposal.Record, l detailLevel) []string {
 	var items []string
 	for _, reason := range r.Decision.Reasons {
 		if !reason.Observed {
@@ -265,63 +265,63 @@ func refusals(r proposal.Record, l level) []string {
 	return items[min(1, len(items)):] // the first is above
 }
 
-func approved(a proposal.Approval) string {
-	s := "<li>approved by " + code(a.By, 60)
+func approvalText(a proposal.Approval) string {
+	s := "<li>approved by " + formatCode(a.By, 60)
 	if !a.Time.IsZero() {
-		s += " at " + code(moment(a.Time), 40)
+		s += " at " + formatCode(formatTime(a.Time), 40)
 	}
-	return s + " for commit " + commit(a.HeadSHA) + ", this plan and this policy</li>"
+	return s + " for commit " + commitName(a.HeadSHA) + ", this plan and this policy</li>"
 }
 
-func reasonLine(r proposal.Reason, l level) string { return "<li>" + reasonWords(r, l) + "</li>" }
+func reasonLine(r proposal.Reason, l detailLevel) string { return "<li>" + reasonWords(r, l) + "</li>" }
 
-func reasonWords(r proposal.Reason, l level) string {
+func reasonWords(r proposal.Reason, l detailLevel) string {
 	would := ""
 	if r.Observed {
 		would = "would have been " + effects[r.Effect] + " by "
 	}
-	s := prose(r.Message, l.long)
+	s := formatProse(r.Message, l.long)
 	if r.Rule != "" {
-		if words := labels(r); words != "" {
-			s = "(" + prose(words, 80) + ") " + s
+		if words := reasonLabels(r); words != "" {
+			s = "(" + formatProse(words, 80) + ") " + s
 		}
-		s = would + code(r.Rule, 80) + " " + s
+		s = would + formatCode(r.Rule, 80) + " " + s
 	}
 	if r.Text != "" && !strings.Contains(r.Message, r.Text) {
-		s += " (" + code(r.Text, l.short) + ")"
+		s += " (" + formatCode(r.Text, l.short) + ")"
 	}
-	return s + instead(r.Suggestion, l) + next(r, l)
+	return s + insteadText(r.Suggestion, l) + nextSteps(r, l)
 }
 
-// labels returns r's severity and category, or "".
-func labels(r proposal.Reason) string {
+// reasonLabels returns r's severity and category, or "".
+func reasonLabels(r proposal.Reason) string {
 	return strings.Join(slices.DeleteFunc([]string{r.Severity, r.Category}, func(s string) bool { return s == "" }), ", ")
 }
 
-// next returns what to do about r: whether rewording may help, and which commands
+// nextSteps returns what to do about r: whether rewording may help, and which commands
 // would be allowed. Those may contain text of the proposal.
-func next(r proposal.Reason, l level) string {
+func nextSteps(r proposal.Reason, l detailLevel) string {
 	s := ""
 	if r.Retry == proposal.RetryNever {
 		s = "<br>Rewording the command does not help."
 	}
 	if len(r.Alternatives) > 0 {
-		s += "<br><b>Allowed:</b> " + strings.Join(codes(r.Alternatives, l), ", ")
+		s += "<br><b>Allowed:</b> " + strings.Join(codeList(r.Alternatives, l), ", ")
 	}
 	return s
 }
 
-func codes(list []string, l level) []string {
+func codeList(list []string, l detailLevel) []string {
 	var all []string
 	for _, text := range list[:min(len(list), proposal.MaxAlternatives)] {
-		all = append(all, code(text, l.short))
+		all = append(all, formatCode(text, l.short))
 	}
 	return all
 }
 
-func unknownWords(r proposal.Record, u proposal.Unknown, l level) string {
+func unknownWords(r proposal.Record, u proposal.Unknown, l detailLevel) string {
 	return fmt.Sprintf("%s %s: %s%s",
-		code(u.Code, 80), lineOf(r.Analysis, u.Span), prose(u.Message, l.long), instead(u.Hint, l))
+		formatCode(u.Code, 80), lineOf(r.Analysis, u.Span), formatProse(u.Message, l.long), insteadText(u.Hint, l))
 }
 
 // lineOf names the place of s in the proposal's own text.
@@ -333,15 +333,15 @@ func lineOf(a proposal.Analysis, s proposal.Span) string {
 	return fmt.Sprintf("line %d, column %d", s.Line-strings.Count(earlier, "\n"), s.Col)
 }
 
-func instead(suggestion string, l level) string {
+func insteadText(suggestion string, l detailLevel) string {
 	if suggestion == "" {
 		return ""
 	}
-	return "<br><b>Instead:</b> " + prose(suggestion, l.long)
+	return "<br><b>Instead:</b> " + formatProse(suggestion, l.long)
 }
 
-// stated returns the proposer's (or set-up's) reason, expectation and working directory.
-func stated(r proposal.Record, l level) []string {
+// proposerItems returns the proposer's (or set-up's) reason, expectation and working directory.
+func proposerItems(r proposal.Record, l detailLevel) []string {
 	var items []string
 	p := r.Proposal
 	if words := p.Earlier.Words(); words != "" {
@@ -352,36 +352,36 @@ func stated(r proposal.Record, l level) []string {
 		if p.Origin == proposal.OriginSetup {
 			whose = "set-up, detected from"
 		}
-		items = append(items, "<li>"+whose+": "+code(p.Why, l.long)+"</li>")
+		items = append(items, "<li>"+whose+": "+formatCode(p.Why, l.long)+"</li>")
 	}
-	if p.Expect != "" && !unmet(r) && !unexpectedSuccess(r) {
-		items = append(items, "<li>expected: "+code(p.Expect, l.long)+"</li>")
+	if p.Expect != "" && !isUnmet(r) && !unexpectedSuccess(r) {
+		items = append(items, "<li>expected: "+formatCode(p.Expect, l.long)+"</li>")
 	}
 	if p.Cwd != "" && p.Cwd != "." && kindOf(r) != asked {
-		items = append(items, "<li>working directory: "+code(p.Cwd, l.short)+"</li>")
+		items = append(items, "<li>working directory: "+formatCode(p.Cwd, l.short)+"</li>")
 	}
 	return items
 }
 
-func layerFact(layer proposal.Layer, l level) string {
-	digest := code(fmt.Sprintf("%.19s", layer.Digest), l.short)
+func layerFact(layer proposal.Layer, l detailLevel) string {
+	digest := formatCode(fmt.Sprintf("%.19s", layer.Digest), l.short)
 	if layer.Kept {
 		return fmt.Sprintf("<li>what set-up left is the %s %s</li>", layer.Kind(), digest)
 	}
-	return fmt.Sprintf("<li>not run: its effects are from %s %s of run %s</li>", layer.Kind(), digest, code(layer.Run, l.short))
+	return fmt.Sprintf("<li>not run: its effects are from %s %s of run %s</li>", layer.Kind(), digest, formatCode(layer.Run, l.short))
 }
 
-// happened returns the facts of a run other than its output.
-func happened(it item, l level) []string {
+// resultItems returns the facts of a run other than its output.
+func resultItems(it item, l detailLevel) []string {
 	r, items := *it.Result, []string(nil)
 	add := func(format string, args ...any) {
 		items = append(items, "<li>"+fmt.Sprintf(format, args...)+"</li>")
 	}
 	if r.Detail != "" && r.Status == proposal.NotRun {
-		add("%s", prose(r.Detail, l.long))
+		add("%s", formatProse(r.Detail, l.long))
 	}
-	if _, words := ending(r); r.Limit != "" && !strings.Contains(words, limit(r.Limit)) {
-		add("limit reached: %s", limit(r.Limit))
+	if _, words := describeEnding(r); r.Limit != "" && !strings.Contains(words, limitName(r.Limit)) {
+		add("limit reached: %s", limitName(r.Limit))
 	}
 	switch {
 	case r.NewSandbox && it.layered:
@@ -393,13 +393,13 @@ func happened(it item, l level) []string {
 		add("leftover processes killed: %d", r.Leftover)
 	}
 	if n := len(r.Changes.Files) + r.Changes.Omitted; n > 0 {
-		add("files changed in the sandbox's workspace: %d%s", n, changes(r.Changes, l))
+		add("files changed in the sandbox's workspace: %d%s", n, changeText(r.Changes, l))
 	}
 	for _, words := range redactedFacts(r) {
-		add("%s", prose(words, l.long))
+		add("%s", formatProse(words, l.long))
 	}
 	if len(r.Outputs) > 0 {
-		add("output files:%s", list(r.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) }))
+		add("output files:%s", htmlList(r.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) }))
 	}
 	if ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed; ran && !r.Succeeded() && r.Stdout.Bytes+r.Stderr.Bytes == 0 {
 		add("no output")
@@ -409,13 +409,13 @@ func happened(it item, l level) []string {
 
 var changeMarks = map[string]string{"added": "added", "changed": "changed", "removed": "removed"}
 
-func changes(c proposal.Changes, l level) string {
-	all := list(c.Files, l.list, func(f proposal.Change) string {
-		s := changeMarks[f.Kind] + " " + code(f.Path, l.short+60)
+func changeText(c proposal.Changes, l detailLevel) string {
+	all := htmlList(c.Files, l.list, func(f proposal.Change) string {
+		s := changeMarks[f.Kind] + " " + formatCode(f.Path, l.short+60)
 		if f.Type == "file" && f.Kind != "removed" {
 			s += ", " + text.Size(f.Bytes)
 		} else if f.Type != "file" {
-			s += ", " + code(f.Type, 20)
+			s += ", " + formatCode(f.Type, 20)
 		}
 		return s
 	})
@@ -425,23 +425,23 @@ func changes(c proposal.Changes, l level) string {
 	return all
 }
 
-func outputFile(o proposal.Output, l level) string {
-	s := code(o.Path, l.short+60)
+func outputFile(o proposal.Output, l detailLevel) string {
+	s := formatCode(o.Path, l.short+60)
 	if o.Refused != "" {
-		return s + ": not copied: " + prose(o.Refused, l.long)
+		return s + ": not copied: " + formatProse(o.Refused, l.long)
 	}
 	s += ", " + text.Size(o.Bytes)
 	if words := secretsIn(o.Redacted, "it"); words != "" {
-		s += ", " + prose(words, l.long)
+		s += ", " + formatProse(words, l.long)
 	}
 	if o.File != "" && o.File != o.Path {
-		s += ", as " + code(o.File, l.short+60)
+		s += ", as " + formatCode(o.File, l.short+60)
 	}
 	return s
 }
 
-// size formats a measured size, rounded.
-func size(b proposal.Bytes) string {
+// formatSize formats a measured size, rounded.
+func formatSize(b proposal.Bytes) string {
 	switch {
 	case b >= proposal.GiB:
 		return fmt.Sprintf("%.1f GiB", float64(b)/float64(proposal.GiB))

@@ -34,9 +34,9 @@ func codeWords(r proposal.Record) string {
 	return fmt.Sprintf("expected exit code %d", want)
 }
 
-// unmet reports whether a command ended in the opposite of what was expected. Free text is
+// isUnmet reports whether a command ended in the opposite of what was expected. Free text is
 // only understood if it plainly says success or failure, at its beginning.
-func unmet(r proposal.Record) bool {
+func isUnmet(r proposal.Record) bool {
 	if r.Proposal.ExpectsFailure() {
 		return false // its outcome says so
 	}

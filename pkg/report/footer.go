@@ -12,54 +12,54 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// footers folds the conditions of the run.
-func (p Page) footers(d *doc, items []item, l level) {
+// showFooters folds the conditions of the run.
+func (p Page) showFooters(d *doc, items []item, l detailLevel) {
 	if l.footers == 0 || len(p.Parts) == 0 {
 		return
 	}
-	d.block("<details>", "<summary>How this was run: programs, statistics, policy, protection and audit log</summary>")
-	p.conditions(d, items, l)
-	d.block("</details>")
+	d.addBlock("<details>", "<summary>How this was run: programs, statistics, policy, protection and audit log</summary>")
+	p.showConditions(d, items, l)
+	d.addBlock("</details>")
 }
 
-// conditions shows what each command started and used, and the conditions under which each
+// showConditions shows what each command started and used, and the conditions under which each
 // part was run.
-func (p Page) conditions(d *doc, items []item, l level) {
+func (p Page) showConditions(d *doc, items []item, l detailLevel) {
 	for _, it := range items {
-		p.measured(d, it, l)
+		p.showMeasured(d, it, l)
 	}
-	if lines := p.grounds(l); len(lines) > 0 {
-		d.block("<p>" + strings.Join(lines, "\n<br>") + "</p>")
+	if lines := p.policyLines(l); len(lines) > 0 {
+		d.addBlock("<p>" + strings.Join(lines, "\n<br>") + "</p>")
 	}
 	for i, part := range p.Parts {
 		if i == l.footers {
-			d.block(fmt.Sprintf("<p>The conditions of %d more runs are not shown here; see their report files.</p>", len(p.Parts)-i))
+			d.addBlock(fmt.Sprintf("<p>The conditions of %d more runs are not shown here; see their report files.</p>", len(p.Parts)-i))
 			return
 		}
-		if p.several() {
-			d.block("<p>Conditions of " + code(part.Name, 60) + ":</p>")
+		if p.hasSeveralParts() {
+			d.addBlock("<p>Conditions of " + formatCode(part.Name, 60) + ":</p>")
 		}
 		hostTable(d, part.Report, l)
-		footer(d, part, l, p.Artifact != "")
+		showFooter(d, part, l, p.Artifact != "")
 	}
 }
 
-// measured shows the programs and the resources of one command.
-func (p Page) measured(d *doc, it item, l level) {
-	items := statistics(it.Record, l)
+// showMeasured shows the programs and the resources of one command.
+func (p Page) showMeasured(d *doc, it item, l detailLevel) {
+	items := usageItems(it.Record, l)
 	if len(items) == 0 || l.tree == 0 {
 		return
 	}
-	d.block("<p>"+p.label(it.part)+code(it.Proposal.ID, l.short)+":</p>", "<ul>"+strings.Join(items, "\n")+"</ul>")
-	if o := seen(it.Record); o != nil {
-		if tree := drawing(o.Programs, l.tree); tree != "" {
-			d.block(fence("text", text.Excerpt([]byte(tree), nil, int64(len(tree)), treeUnits).Text))
+	d.addBlock("<p>"+p.partLabel(it.part)+formatCode(it.Proposal.ID, l.short)+":</p>", "<ul>"+strings.Join(items, "\n")+"</ul>")
+	if o := observationsOf(it.Record); o != nil {
+		if tree := drawPrograms(o.Programs, l.tree); tree != "" {
+			d.addBlock(fencedBlock("text", text.Excerpt([]byte(tree), nil, int64(len(tree)), treeUnits).Text))
 		}
 	}
 }
 
-// footer shows the conditions of a run and how to verify it.
-func footer(d *doc, part Part, l level, packed bool) {
+// showFooter shows the conditions of a run and how to verify it.
+func showFooter(d *doc, part Part, l detailLevel, packed bool) {
 	run := part.Report.Run
 	lines := []string{"<table>"}
 	for _, row := range [][2]string{
@@ -68,31 +68,31 @@ func footer(d *doc, part Part, l level, packed bool) {
 		{"root file system", run.Rootfs}, {"runsc", run.Runsc}, {"fumehood", run.Version},
 	} {
 		if row[1] != "" {
-			lines = append(lines, "<tr><th>"+row[0]+"</th><td>"+code(row[1], 160)+"</td></tr>")
+			lines = append(lines, "<tr><th>"+row[0]+"</th><td>"+formatCode(row[1], 160)+"</td></tr>")
 		}
 	}
 	if len(run.Toolchains) > 0 {
-		lines = append(lines, "<tr><th>toolchains</th><td>"+code(toolchains(run.Toolchains), 600)+"</td></tr>")
+		lines = append(lines, "<tr><th>toolchains</th><td>"+formatCode(toolchainList(run.Toolchains), 600)+"</td></tr>")
 	}
 	lines = append(lines, originRows(run.Policies)...)
 	if !run.Start.IsZero() {
-		started := moment(run.Start) + ", took " + milliseconds(run.WallMS)
-		lines = append(lines, "<tr><th>start</th><td>"+code(started, 80)+"</td></tr>")
+		started := formatTime(run.Start) + ", took " + formatMilliseconds(run.WallMS)
+		lines = append(lines, "<tr><th>start</th><td>"+formatCode(started, 80)+"</td></tr>")
 	}
-	d.block(append(lines, "</table>")...)
+	d.addBlock(append(lines, "</table>")...)
 	if len(run.Enforced) > 0 {
 		enforced := "Enforced:"
 		if part.Foreign {
 			enforced = "That run says that it enforced:"
 		}
-		d.block("<p>"+enforced+"</p>", list(run.Enforced, l.run, func(s string) string { return prose(s, l.long) }))
+		d.addBlock("<p>"+enforced+"</p>", htmlList(run.Enforced, l.run, func(s string) string { return formatProse(s, l.long) }))
 	}
-	audit(d, part.Report.Audit, packed)
-	cosigned(d, part.Report.Audit, part.Cosigned, packed)
+	showAudit(d, part.Report.Audit, packed)
+	showCosigned(d, part.Report.Audit, part.Cosigned, packed)
 }
 
-// toolchains lists names and versions, and the paths of those outside the system's directories.
-func toolchains(all []proposal.Toolchain) string {
+// toolchainList lists names and versions, and the paths of those outside the system's directories.
+func toolchainList(all []proposal.Toolchain) string {
 	var list []string
 	for _, t := range all {
 		words := t.Name
@@ -107,28 +107,28 @@ func toolchains(all []proposal.Toolchain) string {
 	return strings.Join(list, ", ")
 }
 
-func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
-// audit shows the log, its checkpoint and the command that verifies them.
-func audit(d *doc, a *proposal.Audit, packed bool) {
+// showAudit shows the log, its checkpoint and the command that verifies them.
+func showAudit(d *doc, a *proposal.Audit, packed bool) {
 	if a == nil {
-		d.block("<p>No audit log was written.</p>")
+		d.addBlock("<p>No audit log was written.</p>")
 		return
 	}
-	d.block("<p>Audit log " + fileName(a.File, packed) + ", origin " + code(a.Origin, 160) +
-		": " + text.Count(a.Entries) + " entries. This checks that it is the log of this checkpoint, or prints the first error:</p>",
+	d.addBlock("<p>Audit log " + fileName(a.File, packed) + ", origin " + formatCode(a.Origin, 160) +
+		": " + text.FormatCount(a.Entries) + " entries. This checks that it is the log of this checkpoint, or prints the first error:</p>",
 	)
-	d.block(fence("sh", verifyCommand(a, packed)))
+	d.addBlock(fencedBlock("sh", verifyCommand(a, packed)))
 }
 
-// cosigned shows who has cosigned the log, and the command that verifies it with that key alone.
-func cosigned(d *doc, a *proposal.Audit, c *Cosigned, packed bool) {
+// showCosigned shows who has cosigned the log, and the command that verifies it with that key alone.
+func showCosigned(d *doc, a *proposal.Audit, c *Cosigned, packed bool) {
 	if a == nil || c == nil {
 		return
 	}
-	d.block("<p>The job that reported the run cosigned the log on " + moment(c.Time) + ": file " + code(c.File, 160) + " of artifact " + code(c.Artifact, 160) +
+	d.addBlock("<p>The job that reported the run cosigned the log on " + formatTime(c.Time) + ": file " + formatCode(c.File, 160) + " of artifact " + formatCode(c.Artifact, 160) +
 		". This checks that it is that log:</p>")
-	d.block(fence("sh", shellLine(logName(a, packed), "--cosigned", path.Base(c.File), "--key", c.Key)))
+	d.addBlock(fencedBlock("sh", shellLine(logName(a, packed), "--cosigned", path.Base(c.File), "--key", c.Key)))
 }
 
 // verifyCommand is a line for a shell. What a report holds is untrusted, so every word of it is

@@ -22,7 +22,7 @@ func quoteForeign(parts []Part) []Part {
 	return parts
 }
 
-func quote(s string) string {
+func quoteCode(s string) string {
 	if s == "" {
 		return ""
 	}
@@ -32,7 +32,7 @@ func quote(s string) string {
 func quoteList(list []string) []string {
 	quoted := make([]string, len(list))
 	for i, s := range list {
-		quoted[i] = quote(s)
+		quoted[i] = quoteCode(s)
 	}
 	return quoted
 }
@@ -41,7 +41,7 @@ func quoteReport(r proposal.Report, decided bool) proposal.Report {
 	r.Run.Enforced, r.Run.Unenforced, r.Run.Left = quoteList(r.Run.Enforced), quoteList(r.Run.Unenforced), quoteList(r.Run.Left)
 	if r.Error != nil {
 		e := *r.Error
-		e.Message, e.Hint = quote(e.Message), quote(firstParagraph(e.Hint))
+		e.Message, e.Hint = quoteCode(e.Message), quoteCode(firstParagraph(e.Hint))
 		r.Error = &e
 	}
 	r.Records = slices.Clone(r.Records)
@@ -56,20 +56,20 @@ func quoteRecord(r *proposal.Record, decided bool) {
 		r.Decision.Reasons = slices.Clone(r.Decision.Reasons)
 		for i := range r.Decision.Reasons {
 			reason := &r.Decision.Reasons[i]
-			reason.Message, reason.Suggestion = quote(reason.Message), quote(reason.Suggestion)
+			reason.Message, reason.Suggestion = quoteCode(reason.Message), quoteCode(reason.Suggestion)
 			reason.Alternatives, reason.Retry = nil, "" // fumehood has not allowed them
 			reason.Severity, reason.Category = "", ""   // nor classified it
 		}
 		r.Analysis.Unknowns = slices.Clone(r.Analysis.Unknowns)
 		for i := range r.Analysis.Unknowns {
 			u := &r.Analysis.Unknowns[i]
-			u.Message, u.Hint = quote(u.Message), quote(u.Hint)
+			u.Message, u.Hint = quoteCode(u.Message), quoteCode(u.Hint)
 		}
 	}
 	r.Redacted = quoteRedactions(r.Redacted)
 	if r.Base != nil {
 		b := *r.Base
-		b.Why = quote(b.Why)
+		b.Why = quoteCode(b.Why)
 		r.Base = &b
 	}
 	if r.Result == nil {
@@ -93,7 +93,7 @@ func quoteRecord(r *proposal.Record, decided bool) {
 func quoteOutputs(list []proposal.Output) []proposal.Output {
 	list = slices.Clone(list)
 	for i := range list {
-		list[i].Refused = quote(list[i].Refused)
+		list[i].Refused = quoteCode(list[i].Refused)
 		list[i].Redacted = quoteRedactions(list[i].Redacted)
 	}
 	return list
@@ -110,14 +110,14 @@ func quoteObservations(o *proposal.Observations) *proposal.Observations {
 			continue
 		}
 		d, reason := *e.Decision, *e.Decision.Reason
-		reason.Message, reason.Suggestion = quote(reason.Message), quote(reason.Suggestion)
+		reason.Message, reason.Suggestion = quoteCode(reason.Message), quoteCode(reason.Suggestion)
 		d.Reason = &reason
 		quoted.Execs[i].Decision = &d
 	}
 	quoted.Network = quoteNetwork(o.Network)
 	quoted.Findings = slices.Clone(o.Findings)
 	for i := range quoted.Findings {
-		quoted.Findings[i].Message = quote(quoted.Findings[i].Message)
+		quoted.Findings[i].Message = quoteCode(quoted.Findings[i].Message)
 	}
 	return &quoted
 }
@@ -131,14 +131,14 @@ func quoteDetail(s string) string {
 	if s == interrupted {
 		return s
 	}
-	return quote(s)
+	return quoteCode(s)
 }
 
 func quoteRedactions(list []proposal.Redaction) []proposal.Redaction {
 	list = slices.Clone(list)
 	for i := range list {
 		if list[i].Rule != forged {
-			list[i].Rule = quote(list[i].Rule)
+			list[i].Rule = quoteCode(list[i].Rule)
 		}
 	}
 	return list

@@ -39,7 +39,7 @@ type hiddenFailure struct {
 // the text mentions the failure, as in || echo failed, or names the program only when it runs and tests
 // no other, the output must name what failed, too.
 func findHidden(r proposal.Record) (h hiddenFailure, found bool) {
-	o := seen(r)
+	o := observationsOf(r)
 	if o == nil || kindOf(r) != succeeded || !r.Result.Succeeded() {
 		return h, false
 	}

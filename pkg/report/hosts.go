@@ -23,10 +23,10 @@ func hostsOf(r proposal.Report, n int) ([]proposal.Host, string) {
 	rows := proposal.Selected(all.Rows, min(n, maxHosts))
 	var left []string
 	if more := len(all.Rows) - len(rows) + all.Omitted; more > 0 {
-		left = append(left, text.Count(int64(more))+" more hosts")
+		left = append(left, text.FormatCount(int64(more))+" more hosts")
 	}
 	if all.Unlisted > 0 {
-		left = append(left, text.Count(int64(all.Unlisted))+" network events without a host here")
+		left = append(left, text.FormatCount(int64(all.Unlisted))+" network events without a host here")
 	}
 	if len(left) == 0 {
 		return rows, ""
@@ -39,29 +39,29 @@ var verdictWords = map[string]string{proposal.VerdictAllowed: "allowed", proposa
 	proposal.VerdictWatched: "👁 would be refused", proposal.VerdictObserved: "👁 observed"}
 
 // hostTable shows the destinations of a whole run.
-func hostTable(d *doc, r proposal.Report, l level) {
+func hostTable(d *doc, r proposal.Report, l detailLevel) {
 	rows, left := hostsOf(r, l.list)
-	show := func(s string) string { return code(s, min(l.short, 40)) }
+	show := func(s string) string { return formatCode(s, min(l.short, 40)) }
 	if len(rows) == 0 && left == "" {
 		return
 	}
 	lines := []string{"<table>", "<tr><th>host</th><th>network</th><th>commands</th><th>sent</th><th>received</th></tr>"}
 	for _, h := range rows {
 		lines = append(lines, fmt.Sprintf("<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>",
-			narrow(h.Destination(), l.short+60), verdictWords[h.Verdict], hostUsers(h, show), text.Size(h.Sent), text.Size(h.Received)))
+			breakableCode(h.Destination(), l.short+60), verdictWords[h.Verdict], hostUsers(h, show), text.Size(h.Sent), text.Size(h.Received)))
 	}
 	lines = append(lines, "</table>")
 	if left != "" {
 		lines = append(lines, "<p>"+left+".</p>")
 	}
-	d.block(lines...)
+	d.addBlock(lines...)
 }
 
 // hostUsers names the commands and the programs of a row.
 func hostUsers(h proposal.Host, show func(string) string) string {
-	s := several(h.Commands, show)
+	s := showSeveral(h.Commands, show)
 	if names := programNames(h); len(names) > 0 {
-		s += " (" + several(names, show) + ")"
+		s += " (" + showSeveral(names, show) + ")"
 	}
 	if h.More > 0 {
 		s += " and more"
@@ -74,7 +74,7 @@ func programNames(h proposal.Host) []string {
 	for _, program := range h.Programs {
 		names = append(names, path.Base(program))
 	}
-	return distinct(names)
+	return distinctStrings(names)
 }
 
 // plainHosts lists the destinations of a run, for a terminal.

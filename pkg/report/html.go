@@ -14,16 +14,16 @@ var escapes = map[rune]string{
 	'&': "&amp;", '<': "&lt;", '>': "&gt;", '"': "&#34;", '\'': "&#39;", '$': "&#36;",
 }
 
-// escape returns the HTML text for s, of at most max units, truncated with "…".
-func escape(s string, max int) string { return escapeWith(s, max, "") }
+// escapeHTML returns the HTML text for s, of at most max units, truncated with "…".
+func escapeHTML(s string, max int) string { return escapeWith(s, max, "") }
 
 // A narrow table may break a command after any of breaks, and a word every twenty
 // characters; wbr adds nothing to copied text.
 const breaks, wbr = "/(,=:↵|&;", "<wbr>"
 
-// narrow is like code, but adds places where a table may break the text. They are
+// breakableCode is like code, but adds places where a table may break the text. They are
 // not counted in max.
-func narrow(s string, max int) string {
+func breakableCode(s string, max int) string {
 	return "<code>" + escapeWith(s, max, breaks) + "</code>"
 }
 
@@ -38,7 +38,7 @@ func escapeWith(s string, max int, breaks string) string {
 			piece = string(r)
 		}
 		last := i+len(string(r)) == len(line)
-		if units += text.Units(piece); units > max || units == max && !last {
+		if units += text.CountUnits(piece); units > max || units == max && !last {
 			b.WriteString("…")
 			break
 		}
@@ -56,12 +56,12 @@ func escapeWith(s string, max int, breaks string) string {
 
 const codeTags = len("<code></code>")
 
-// code returns untrusted s as a code element of at most max units, not counting tags.
-func code(s string, max int) string {
+// formatCode returns untrusted s as a code element of at most max units, not counting tags.
+func formatCode(s string, max int) string {
 	if s == "" {
 		return "<code>–</code>"
 	}
-	return "<code>" + escape(s, max) + "</code>"
+	return "<code>" + escapeHTML(s, max) + "</code>"
 }
 
 var (
@@ -69,21 +69,21 @@ var (
 	liveWord  = pattern.New(`(?i)\b[a-f]{7,}\b|www\.|\bGH-`) // GitHub could link it as a commit, an address or an issue
 )
 
-// prose returns a message of a policy or of fumehood as HTML. Plain words are
+// formatProse returns a message of a policy or of fumehood as HTML. Plain words are
 // unchanged. Everything else is put in code elements, as is everything between
 // quotes or backticks, where a message repeats a proposal's text.
-func prose(s string, max int) string {
+func formatProse(s string, max int) string {
 	var b strings.Builder
 	room := max
-	for i, w := range words(s) {
-		piece := code(w.text, room)
+	for i, w := range splitWords(s) {
+		piece := formatCode(w.text, room)
 		if !w.quoted && plainWord.MatchString(w.text) && !liveWord.MatchString(w.text) {
-			piece = escape(w.text, room)
+			piece = escapeHTML(w.text, room)
 		}
 		if i > 0 && !w.joined {
 			piece = " " + piece
 		}
-		if room -= text.Units(piece); room < codeTags {
+		if room -= text.CountUnits(piece); room < codeTags {
 			b.WriteString(" …")
 			break
 		}
@@ -94,7 +94,7 @@ func prose(s string, max int) string {
 
 // Prose returns an untrusted sentence as HTML in a block, of at most max units: plain words as they are,
 // and everything else in code elements. Nothing in it makes a link, a mention or other HTML.
-func Prose(s string, max int) string { return prose(s, max) }
+func Prose(s string, max int) string { return formatProse(s, max) }
 
 type word struct {
 	text   string
@@ -102,8 +102,8 @@ type word struct {
 	joined bool // no space before it
 }
 
-// words splits a message at spaces and keeps quoted pieces whole.
-func words(s string) []word {
+// splitWords splits a message at spaces and keeps quoted pieces whole.
+func splitWords(s string) []word {
 	var list []word
 	joined := true
 	for s != "" {
@@ -111,7 +111,7 @@ func words(s string) []word {
 			s, joined = s[1:], false
 			continue
 		}
-		if inner, rest, ok := quoted(s); ok {
+		if inner, rest, ok := cutQuoted(s); ok {
 			list = append(list, word{inner, true, joined})
 			s, joined = rest, true
 			continue
@@ -126,9 +126,9 @@ func words(s string) []word {
 	return list
 }
 
-// quoted returns a piece between backticks, without them, or between double quotes,
+// cutQuoted returns a piece between backticks, without them, or between double quotes,
 // with them and with Go's backslash escapes.
-func quoted(s string) (inner, rest string, ok bool) {
+func cutQuoted(s string) (inner, rest string, ok bool) {
 	if s[0] != '`' && s[0] != '"' {
 		return "", "", false
 	}
@@ -149,9 +149,9 @@ func quoted(s string) (inner, rest string, ok bool) {
 // of a pull-request comment. ownShown has the same length and does not begin one.
 const ownComment, ownShown = "<!-- fumehood:", "<!--·fumehood:"
 
-// fence returns a fenced block. info must not be untrusted. Text that looks like
+// fencedBlock returns a fenced block. info must not be untrusted. Text that looks like
 // one of fumehood's comments is changed so that it is not.
-func fence(info, body string) string {
+func fencedBlock(info, body string) string {
 	f := text.Fence(body)
 	return f + info + "\n" + strings.ReplaceAll(body, ownComment, ownShown) + f
 }

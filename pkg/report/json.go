@@ -70,7 +70,7 @@ const (
 // withText returns records with the text of their streams.
 func withText(records []proposal.Record) []proposal.Record {
 	kept := 0
-	for _, s := range streams(records) {
+	for _, s := range allStreams(records) {
 		kept += len(s.Head) + len(s.Tail)
 	}
 	if kept > maxKept {
@@ -84,7 +84,7 @@ func withText(records []proposal.Record) []proposal.Record {
 		}
 	}
 	room := maxCopied
-	for _, s := range streams(records) {
+	for _, s := range allStreams(records) {
 		if text := textOf(s); len(text) <= room {
 			s.Text = text
 			room -= len(text)
@@ -93,8 +93,8 @@ func withText(records []proposal.Record) []proposal.Record {
 	return records
 }
 
-// streams lists the streams of all results.
-func streams(records []proposal.Record) (list []*proposal.Stream) {
+// allStreams lists the streams of all results.
+func allStreams(records []proposal.Record) (list []*proposal.Stream) {
 	for _, r := range records {
 		if r.Result != nil {
 			list = append(list, &r.Result.Stdout, &r.Result.Stderr, &r.Result.TestResults)

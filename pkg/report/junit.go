@@ -28,7 +28,7 @@ func JUnit(w io.Writer, r proposal.Report) error {
 		if alone && kindOf(rec) == notRun {
 			c.Skipped, c.Error = nil, &junit.Message{Message: c.Skipped.Message, Type: kindWords[notRun], Text: strings.Join(plainReason(rec), "\n") + "\n"}
 		}
-		suite.Add(c, seconds(rec))
+		suite.Add(c, wallSeconds(rec))
 	}
 	if e := r.Error; e != nil {
 		suite.Add(junit.Case{Name: "the run", ClassName: "fumehood", Error: &junit.Message{Message: text.Inline(e.Message, 300), Type: text.Inline(e.Code, 80),
@@ -37,7 +37,7 @@ func JUnit(w io.Writer, r proposal.Report) error {
 	return junit.Write(w, "fumehood", []junit.Suite{suite}, float64(r.Run.WallMS)/1000)
 }
 
-func seconds(r proposal.Record) float64 {
+func wallSeconds(r proposal.Record) float64 {
 	if r.Result == nil {
 		return 0
 	}

@@ -18,30 +18,30 @@ import (
 // maxMatters is the maximum number of lines that are shown above the fold of one command.
 const maxMatters = 3
 
-// matters returns the lines for which a reader looks first, as HTML: the refused rule, or
+// keyLines returns the lines for which a reader looks first, as HTML: the refused rule, or
 // the assertion that failed.
-func (p Page) matters(it item, l level) []string {
+func (p Page) keyLines(it item, l detailLevel) []string {
 	r := it.Record
 	lines := firstReason(r, l)
-	if unmet(r) {
-		lines = append(lines, "⚠️ <b>not as expected:</b> "+code(r.Proposal.Expect, l.long))
+	if isUnmet(r) {
+		lines = append(lines, "⚠️ <b>not as expected:</b> "+formatCode(r.Proposal.Expect, l.long))
 	}
 	if unexpectedSuccess(r) {
-		lines = append(lines, "expected: "+code(r.Proposal.Expect, l.long))
+		lines = append(lines, "expected: "+formatCode(r.Proposal.Expect, l.long))
 	}
 	if words := codeWords(r); words != "" {
 		lines = append(lines, words)
 	}
 	if h, found := findHidden(r); found {
-		lines = append(lines, "⚠️ <b>hidden failure:</b> "+h.describeExit(func(s string) string { return code(s, 60) }))
+		lines = append(lines, "⚠️ <b>hidden failure:</b> "+h.describeExit(func(s string) string { return formatCode(s, 60) }))
 		lines = append(lines, p.shownFailures(it, l)...)
 	}
 	if r.Result != nil && kindOf(r) != succeeded {
 		if r.Result.Detail != "" {
-			lines = append(lines, prose(r.Result.Detail, l.long))
+			lines = append(lines, formatProse(r.Result.Detail, l.long))
 		}
-		if words := advice(r); words != "" {
-			lines = append(lines, backticks(words))
+		if words := limitAdvice(r); words != "" {
+			lines = append(lines, formatBackticks(words))
 		}
 		lines = append(lines, p.shownFailures(it, l)...)
 	}
@@ -49,17 +49,17 @@ func (p Page) matters(it item, l level) []string {
 		lines = append(lines, words)
 	}
 	if words := oldToolchain(p.Parts[it.part].Report, r); words != "" {
-		lines = append(lines, prose(words, maxReason))
+		lines = append(lines, formatProse(words, maxReason))
 	}
 	return lines
 }
 
 // firstReason returns why r was refused, and what would be allowed.
-func firstReason(r proposal.Record, l level) []string {
+func firstReason(r proposal.Record, l detailLevel) []string {
 	if r.Runnable() {
 		return nil
 	}
-	if reason, ok := refusal(r); ok {
+	if reason, ok := firstRefusal(r); ok {
 		reason.Rule = "" // the headline has it
 		if reason.Text == shortCommand(r) {
 			reason.Text = ""
@@ -72,9 +72,9 @@ func firstReason(r proposal.Record, l level) []string {
 	return nil
 }
 
-// failing returns what a failed command reports as the cause, only the new if some of it is known
+// failureCauses returns what a failed command reports as the cause, only the new if some of it is known
 // from the base, or else the line of its output that is shown for it. Everything in them is untrusted.
-func (p Page) failing(r proposal.Report, rec proposal.Record) (list []proposal.Diagnostic, last string) {
+func (p Page) failureCauses(r proposal.Report, rec proposal.Record) (list []proposal.Diagnostic, last string) {
 	result := shownResult(r, rec)
 	if !isRed(rec) {
 		if hidesFailure(rec) {
@@ -100,13 +100,13 @@ func failuresOf(r proposal.Report, rec proposal.Record, tree *failure.Tree) []pr
 }
 
 // shownFailures shows what failing found.
-func (p Page) shownFailures(it item, l level) []string {
+func (p Page) shownFailures(it item, l detailLevel) []string {
 	if it.last != "" {
-		return []string{code(it.last, min(l.long, 300))}
+		return []string{formatCode(it.last, min(l.long, 300))}
 	}
 	var lines []string
 	for _, d := range it.found[:min(len(it.found), maxMatters, max(1, l.list/2))] {
-		line := code(failure.Words(d), min(l.long, 300))
+		line := formatCode(failure.Words(d), min(l.long, 300))
 		if d.File != "" {
 			line = p.lineLink(d.File, d.Line, l) + ": " + line
 		}
@@ -123,7 +123,7 @@ func (p Page) shownFailures(it item, l level) []string {
 
 // plainFailures is shownFailures for a terminal.
 func plainFailures(r proposal.Report, rec proposal.Record) []string {
-	list, last := Page{}.failing(r, rec)
+	list, last := Page{}.failureCauses(r, rec)
 	if last != "" {
 		return []string{text.Inline(last, 300)}
 	}
@@ -164,8 +164,8 @@ var linkedPath = pattern.New(`^[A-Za-z0-9_@+ ./~()\[\]{}=,-]{1,300}$`)
 
 // lineLink returns a place: a link to the line of the commit, if the file is one of p.Files,
 // or else a text.
-func (p Page) lineLink(file string, row int, l level) string {
-	place, anchor := code(placeWords(file, row), l.short+60), ""
+func (p Page) lineLink(file string, row int, l detailLevel) string {
+	place, anchor := formatCode(placeWords(file, row), l.short+60), ""
 	if row > 0 {
 		anchor = "#L" + strconv.Itoa(row)
 	}

@@ -150,10 +150,10 @@ func TestSized(t *testing.T) {
 		}
 	}
 	all := cases()
-	for _, name := range sample.Keys(t, all, 2, 4) {
+	for _, name := range sample.EveryNthKey(t, all, 2, 4) {
 		r := all[name]
 		for _, length := range []int{config.MinComment, 9000, 20000} {
-			if n := text.Units(Comment(r, config.Comment{Length: length})); n > length {
+			if n := text.CountUnits(Comment(r, config.Comment{Length: length})); n > length {
 				t.Errorf("%s: %d units of at most %d", name, n, length)
 			}
 		}

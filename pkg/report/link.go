@@ -11,9 +11,9 @@ import (
 // runURL matches the URL of a workflow run, in which nothing needs escaping.
 var runURL = pattern.New(`^(https?://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?)/([A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100})/actions/runs/([0-9]{1,19})(?:/attempts/[0-9]{1,5})?$`)
 
-// link returns an anchor to a workflow run of p's own repository on the server of
+// runLink returns an anchor to a workflow run of p's own repository on the server of
 // p.RunURL, or "" for any other URL.
-func (p Page) link(url, words string) string {
+func (p Page) runLink(url, words string) string {
 	own, m := runURL.FindStringSubmatch(p.RunURL), runURL.FindStringSubmatch(url)
 	if m == nil || own == nil || m[1] != own[1] || !strings.EqualFold(m[2], p.Repository) {
 		return ""
@@ -21,14 +21,14 @@ func (p Page) link(url, words string) string {
 	return `<a href="` + url + `">` + words + " " + m[3] + "</a>"
 }
 
-// location returns where the reports and all outputs are, or "".
-func (p Page) location() string {
-	run := p.link(p.RunURL, "workflow run")
+// reportLocation returns where the reports and all outputs are, or "".
+func (p Page) reportLocation() string {
+	run := p.runLink(p.RunURL, "workflow run")
 	switch {
 	case p.Artifact != "" && run != "":
-		return "artifact " + code(p.Artifact, 100) + " of " + run
+		return "artifact " + formatCode(p.Artifact, 100) + " of " + run
 	case p.Artifact != "":
-		return "artifact " + code(p.Artifact, 100)
+		return "artifact " + formatCode(p.Artifact, 100)
 	}
 	return run
 }

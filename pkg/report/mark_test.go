@@ -40,7 +40,7 @@ func TestMarkAgreesWithCheck(t *testing.T) {
 		}
 		p := Page{Parts: []Part{{Report: proposal.Report{Records: list, Totals: proposal.Total(list)}}}}
 		if mark, conclusion := p.Section().Mark, p.Check().Conclusion; !slices.Contains(marks[conclusion], mark) {
-			t.Errorf("%s: the mark is %s and the conclusion %s", tally(list), mark, conclusion)
+			t.Errorf("%s: the mark is %s and the conclusion %s", tallyRecords(list), mark, conclusion)
 		}
 	}
 }

@@ -151,14 +151,14 @@ func TestTrips(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		list []proposal.Reach
-		want []trip
+		want []hostTrip
 	}{
-		{"looked up only", []proposal.Reach{lookup}, []trip{{place: "a.example", program: "/x", lookups: 2}}},
-		{"looked up and connected", []proposal.Reach{lookup, connection}, []trip{{place: "a.example:443", program: "/y", connections: 1, sent: 7, received: 9}}},
-		{"requests within", []proposal.Reach{request, connection, request}, []trip{{place: "a.example:443", program: "/y", connections: 1, requests: 6, sent: 7, received: 9, calls: []string{"GET /"}}}},
-		{"not found", []proposal.Reach{lost}, []trip{{place: "b.example", lookups: 1, codes: []string{"unresolved"}}}},
+		{"looked up only", []proposal.Reach{lookup}, []hostTrip{{place: "a.example", program: "/x", lookups: 2}}},
+		{"looked up and connected", []proposal.Reach{lookup, connection}, []hostTrip{{place: "a.example:443", program: "/y", connections: 1, sent: 7, received: 9}}},
+		{"requests within", []proposal.Reach{request, connection, request}, []hostTrip{{place: "a.example:443", program: "/y", connections: 1, requests: 6, sent: 7, received: 9, calls: []string{"GET /"}}}},
+		{"not found", []proposal.Reach{lost}, []hostTrip{{place: "b.example", lookups: 1, codes: []string{"unresolved"}}}},
 	} {
-		if diff := cmp.Diff(tt.want, tripsOf(tt.list), cmp.AllowUnexported(trip{})); diff != "" {
+		if diff := cmp.Diff(tt.want, tripsOf(tt.list), cmp.AllowUnexported(hostTrip{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}

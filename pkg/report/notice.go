@@ -25,17 +25,17 @@ func SelfReported(checked string) Notice {
 // Touches returns the notice that the pull request changes the files that control its
 // checks.
 func Touches(paths []string) Notice {
-	return Notice{"warning", "This pull request changes workflows or policy. Its versions were not used:" + listed(paths)}
+	return Notice{"warning", "This pull request changes workflows or policy. Its versions were not used:" + listPaths(paths)}
 }
 
 // SetupTouched returns the notice that set-up failed and that the pull request changes files
 // that set-up reads.
 func SetupTouched(paths []string) Notice {
-	return Notice{"warning", "Set-up failed, and this pull request changes files that it reads:" + listed(paths)}
+	return Notice{"warning", "Set-up failed, and this pull request changes files that it reads:" + listPaths(paths)}
 }
 
-// listed lists the first of paths.
-func listed(paths []string) string {
+// listPaths lists the first of paths.
+func listPaths(paths []string) string {
 	const max = 3
 	list := ""
 	for i, path := range paths {

@@ -28,7 +28,7 @@ func originRows(origins []proposal.PolicyOrigin) []string {
 		if len(rows) == maxOrigins {
 			return append(rows, "<tr><th>policy from</th><td>more sources; see the report file</td></tr>")
 		}
-		rows = append(rows, "<tr><th>policy from</th><td>"+code(originWords(o), 300)+"</td></tr>")
+		rows = append(rows, "<tr><th>policy from</th><td>"+formatCode(originWords(o), 300)+"</td></tr>")
 	}
 	return rows
 }
@@ -52,16 +52,16 @@ func originWords(o proposal.PolicyOrigin) string {
 	return strings.Join(append(words, o.Role), ", ")
 }
 
-// policies checks a report's policy layers.
-func (p *prober) policies(origins []proposal.PolicyOrigin) {
-	p.require(len(origins) <= maxPolicies, "run.policies", "has too many entries")
+// checkPolicies checks a report's policy layers.
+func (p *reportChecker) checkPolicies(origins []proposal.PolicyOrigin) {
+	p.requireThat(len(origins) <= maxPolicies, "run.policies", "has too many entries")
 	for i, o := range origins[:min(len(origins), maxPolicies)] {
 		path := fmt.Sprintf("run.policies[%d]", i)
 		p.oneOf(o.Kind, path+".kind", "shipped", "folder", "git", "base", "bundle", "https", "oci")
 		p.oneOf(o.Role, path+".role", "restricts", "opens", "allows", "grants")
-		p.match(digestGrammar, o.Digest, path+".digest", false)
-		p.match(fullSHA, o.Commit, path+".commit", true)
-		p.require(o.Spec != "" && len(o.Spec) <= 4096, path+".spec", "is empty or too long")
-		p.require(len(o.Revision) <= 200 && len(o.SignedBy) <= 100, path, "has a text that is too long")
+		p.matchGrammar(digestGrammar, o.Digest, path+".digest", false)
+		p.matchGrammar(fullSHA, o.Commit, path+".commit", true)
+		p.requireThat(o.Spec != "" && len(o.Spec) <= 4096, path+".spec", "is empty or too long")
+		p.requireThat(len(o.Revision) <= 200 && len(o.SignedBy) <= 100, path, "has a text that is too long")
 	}
 }

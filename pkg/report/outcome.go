@@ -36,8 +36,8 @@ func countKinds(records []proposal.Record) (counts [len(kindWords)]int) {
 	return counts
 }
 
-// tally counts records in words, the worst first: "1 failed, 2 denied, 2 succeeded".
-func tally(records []proposal.Record) string {
+// tallyRecords counts records in words, the worst first: "1 failed, 2 denied, 2 succeeded".
+func tallyRecords(records []proposal.Record) string {
 	counts := countKinds(records)
 	var list []string
 	for k, n := range counts {
@@ -69,9 +69,9 @@ func tally(records []proposal.Record) string {
 // space is a space at which a line in a narrow table is not broken.
 const space = "&nbsp;"
 
-// outcome describes a record's outcome as HTML: a mark, and words that suffice
+// describeOutcome describes a record's outcome as HTML: a mark, and words that suffice
 // without it.
-func outcome(r proposal.Record) (mark, words string) {
+func describeOutcome(r proposal.Record) (mark, words string) {
 	switch kindOf(r) {
 	case denied:
 		if r.Proposal.Invalid != nil {
@@ -81,58 +81,58 @@ func outcome(r proposal.Record) (mark, words string) {
 	case asked:
 		return "✋", "needs approval"
 	case broken:
-		return "🚫", "cancelled · " + took(*r.Result)
+		return "🚫", "cancelled · " + wallTime(*r.Result)
 	case unable:
-		return "➖", "could not run: " + prose(r.Cause.Reason, maxReason)
+		return "➖", "could not run: " + formatProse(r.Cause.Reason, maxReason)
 	case notRun:
 		return "➖", "not" + space + "run"
 	case before:
 		if r.Base.After != "" {
-			return "➖", "not" + space + "run: needs " + code(r.Base.After, 60)
+			return "➖", "not" + space + "run: needs " + formatCode(r.Base.After, 60)
 		}
 		return "➖", failsBefore
 	case succeeded:
 		if r.AsExpected() {
-			return "✅", "fails, as expected · " + took(*r.Result)
+			return "✅", "fails, as expected · " + wallTime(*r.Result)
 		}
 		if c := r.Result.Cached; c != nil {
-			return "✅", "succeeded · from" + space + "cache, run " + code(c.Run, 60)
+			return "✅", "succeeded · from" + space + "cache, run " + formatCode(c.Run, 60)
 		}
 		if r.Result.FromLayer() {
 			return "✅", "from a layer"
 		}
 		if hidesFailure(r) {
-			return "⚠️", "succeeded, but " + hiding + " · " + took(*r.Result)
+			return "⚠️", "succeeded, but " + hiding + " · " + wallTime(*r.Result)
 		}
-		return "✅", "succeeded · " + took(*r.Result)
+		return "✅", "succeeded · " + wallTime(*r.Result)
 	}
 	if r.Result.Succeeded() {
-		return "❌", "expected a failure · " + took(*r.Result)
+		return "❌", "expected a failure · " + wallTime(*r.Result)
 	}
-	mark, words = ending(*r.Result)
+	mark, words = describeEnding(*r.Result)
 	if r.Result.Status == proposal.TimedOut {
 		return mark, words // the limit includes the duration
 	}
-	return mark, words + " · " + took(*r.Result)
+	return mark, words + " · " + wallTime(*r.Result)
 }
 
-func took(r proposal.Result) string {
-	return strings.ReplaceAll(milliseconds(r.WallMS), " ", space)
+func wallTime(r proposal.Result) string {
+	return strings.ReplaceAll(formatMilliseconds(r.WallMS), " ", space)
 }
 
-// ending describes how a command that did not succeed ended.
-func ending(r proposal.Result) (mark, words string) {
+// describeEnding describes how a command that did not succeed ended.
+func describeEnding(r proposal.Result) (mark, words string) {
 	switch r.Status {
 	case proposal.Exited:
 		return "❌", fmt.Sprintf("exit%s%d", space, r.ExitCode)
 	case proposal.Signaled:
-		return "❌", "killed by " + named(r.Signal)
+		return "❌", "killed by " + signalName(r.Signal)
 	case proposal.TimedOut:
-		return "⏱️", "killed: " + limit(r.Limit)
+		return "⏱️", "killed: " + limitName(r.Limit)
 	case proposal.OutOfMemory:
-		return "❌", "out of memory: " + limit(r.Limit)
+		return "❌", "out of memory: " + limitName(r.Limit)
 	case proposal.ProcessLimit, proposal.DiskLimit, proposal.OutputLimit:
-		return "❌", "killed: " + limit(r.Limit)
+		return "❌", "killed: " + limitName(r.Limit)
 	}
 	return "❌", "sandbox failed"
 }
@@ -142,22 +142,22 @@ var (
 	plainLimit = pattern.New(`^(wall|cpu|memory|processes|disk|files|output|events) ([0-9][0-9a-z.]{0,15}(?: [KMG]?i?B)?)$`)
 )
 
-func named(signal string) string {
+func signalName(signal string) string {
 	if plainName.MatchString(signal) {
 		return signal
 	}
-	return code(signal, 60)
+	return formatCode(signal, 60)
 }
 
-// limit turns "wall 2m0s" into "wall limit 2m0s".
-func limit(s string) string {
+// limitName turns "wall 2m0s" into "wall limit 2m0s".
+func limitName(s string) string {
 	if m := plainLimit.FindStringSubmatch(s); m != nil {
 		return m[1] + " limit " + m[2]
 	}
-	return code(s, 60)
+	return formatCode(s, 60)
 }
 
-func milliseconds(ms int64) string {
+func formatMilliseconds(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
 	switch {
 	case d < time.Second:

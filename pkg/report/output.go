@@ -26,10 +26,10 @@ type output struct {
 	share   int // units that it may use, at least min
 }
 
-// measure returns the outputs of a record's command with their natural length,
+// measureOutputs returns the outputs of a record's command with their natural length,
 // which is limit for anything longer. It costs as much as rendering, so it is done
 // once for all levels of detail.
-func measure(r *proposal.Result, record, limit int, packed bool) []*output {
+func measureOutputs(r *proposal.Result, record, limit int, packed bool) []*output {
 	if r == nil {
 		return nil
 	}
@@ -39,58 +39,58 @@ func measure(r *proposal.Result, record, limit int, packed bool) []*output {
 			continue
 		}
 		o.record, o.limit, o.packed = record, limit, packed
-		o.relabel(o.name)
+		o.setLabel(o.name)
 		list = append(list, o)
 	}
 	return list
 }
 
-// relabel names the stream and measures it.
-func (o *output) relabel(name string) {
+// setLabel names the stream and measures it.
+func (o *output) setLabel(name string) {
 	o.name = name
-	whole, _ := o.try(o.limit)
-	o.natural = min(o.limit, text.Units(whole))
-	o.min = min(o.natural, text.Units(o.bare()))
+	whole, _ := o.tryRender(o.limit)
+	o.natural = min(o.limit, text.CountUnits(whole))
+	o.min = min(o.natural, text.CountUnits(o.bareLabel()))
 }
 
-// render returns the stream in at most max units, or its bare label.
-func (o *output) render(max int) string {
+// renderWithin returns the stream in at most max units, or its bare label.
+func (o *output) renderWithin(max int) string {
 	if o.natural <= max {
-		s, _ := o.try(o.limit)
+		s, _ := o.tryRender(o.limit)
 		return s
 	}
 	room := max - o.min
 	for n := 0; n < 3 && room >= smallOutput; n++ {
-		s, frame := o.try(room)
-		if text.Units(s) <= max {
+		s, frame := o.tryRender(room)
+		if text.CountUnits(s) <= max {
 			return s
 		}
 		room = max - frame - 4*n // the number of digits in the label may change
 	}
-	return o.bare()
+	return o.bareLabel()
 }
 
-// try returns the stream with at most room units of its lines, and the number of
+// tryRender returns the stream with at most room units of its lines, and the number of
 // units around them.
-func (o *output) try(room int) (s string, frame int) {
+func (o *output) tryRender(room int) (s string, frame int) {
 	b := text.Excerpt(o.stream.Head, o.stream.Tail, o.stream.Bytes, room)
-	s = o.label(b, "") + "\n\n" + fence("text", b.Text) + "\n\n"
-	return s, text.Units(s) - b.Units
+	s = o.sizeLabel(b, "") + "\n\n" + fencedBlock("text", b.Text) + "\n\n"
+	return s, text.CountUnits(s) - b.Units
 }
 
-func (o *output) bare() string {
-	return o.label(text.Block{Omitted: o.stream.Bytes}, ", not shown here") + "\n\n"
+func (o *output) bareLabel() string {
+	return o.sizeLabel(text.Block{Omitted: o.stream.Bytes}, ", not shown here") + "\n\n"
 }
 
-// label gives the size of the stream, what is left out, and where the complete stream is.
-func (o *output) label(b text.Block, note string) string {
+// sizeLabel gives the size of the stream, what is left out, and where the complete stream is.
+func (o *output) sizeLabel(b text.Block, note string) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "<p><b>%s</b>, %s%s", o.name, text.Size(o.stream.Bytes), note)
 	if b.Omitted > 0 {
 		if note == "" {
-			fmt.Fprintf(&s, ", %s omitted", text.Count(b.Omitted))
+			fmt.Fprintf(&s, ", %s omitted", text.FormatCount(b.Omitted))
 		}
-		s.WriteString("; " + o.whole())
+		s.WriteString("; " + o.wholeLocation())
 	}
 	if b.Colours > 0 {
 		fmt.Fprintf(&s, "; color codes removed: %d", b.Colours)
@@ -101,8 +101,8 @@ func (o *output) label(b text.Block, note string) string {
 	return s.String() + "</p>"
 }
 
-// whole returns where the complete stream is.
-func (o *output) whole() string {
+// wholeLocation returns where the complete stream is.
+func (o *output) wholeLocation() string {
 	file := fileName(o.stream.File, o.packed)
 	switch {
 	case o.stream.File == "":
@@ -117,7 +117,7 @@ func (o *output) whole() string {
 // it was written, or its bare name in the artifact.
 func fileName(name string, packed bool) string {
 	if packed {
-		return code(path.Base(name), 100) + " in the artifact"
+		return formatCode(path.Base(name), 100) + " in the artifact"
 	}
-	return code(name, 160)
+	return formatCode(name, 160)
 }

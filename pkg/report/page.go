@@ -81,7 +81,7 @@ type Cosigned struct {
 func (p Page) Sized(c config.Comment) Page {
 	p.Detail = c.Detail
 	if c.Length > 0 && p.Pending == nil {
-		p.Limit = min(c.Length, p.limit())
+		p.Limit = min(c.Length, p.lengthLimit())
 	}
 	return p
 }
@@ -95,13 +95,13 @@ type Pending struct {
 // most p.Limit units.
 func (p Page) Markdown() string {
 	head := Marker + "\n\n"
-	p.Limit = p.limit() - text.Units(head)
+	p.Limit = p.lengthLimit() - text.CountUnits(head)
 	return head + p.Body()
 }
 
 // Body returns Markdown without the Marker, for a caller that writes the comment's
 // first lines itself.
-func (p Page) Body() string { return p.within(p.limit()) }
+func (p Page) Body() string { return p.composeWithin(p.lengthLimit()) }
 
 // A Section is a page in a comment that has others, too: the caller writes the heading.
 type Section struct {
@@ -113,7 +113,7 @@ type Section struct {
 // Section returns p for a comment with several sections.
 func (p Page) Section() Section {
 	p.untitled = true
-	return Section{Mark: p.headingMark(), Title: strings.TrimPrefix(p.title(), productName), Text: p.Body()}
+	return Section{Mark: p.headingMark(), Title: strings.TrimPrefix(p.plainTitle(), productName), Text: p.Body()}
 }
 
 // MaxSummary is the maximum length of Summary in bytes. GitHub accepts 1 MiB per step
@@ -125,7 +125,7 @@ const MaxSummary = 1<<20 - 16<<10
 func (p Page) Summary() string {
 	limit := MaxSummary
 	for {
-		s := p.within(limit)
+		s := p.composeWithin(limit)
 		if len(s) <= MaxSummary {
 			return s
 		}
@@ -134,25 +134,25 @@ func (p Page) Summary() string {
 	}
 }
 
-func (p Page) limit() int {
+func (p Page) lengthLimit() int {
 	if p.Limit > 0 {
 		return p.Limit
 	}
 	return MaxComment
 }
 
-// within tries the levels of detail in order until the fixed parts leave enough
+// composeWithin tries the levels of detail in order until the fixed parts leave enough
 // room for the outputs.
-func (p Page) within(limit int) string {
+func (p Page) composeWithin(limit int) string {
 	p = p.withCauses()
 	p.Parts = quoteForeign(p.Parts)
 	p.tree = failure.NewTree(p.Files, true)
-	items := p.items(limit)
+	items := p.listItems(limit)
 	for i, l := range levels {
-		d := p.compose(items, l)
+		d := p.composeAt(items, l)
 		room := limit - d.fixed
 		if room >= d.min && (room >= min(d.wanted, limit/3) || i == len(levels)-1) {
-			return d.fill(room)
+			return d.fillOutputs(room)
 		}
 	}
 	return p.tooLong()
@@ -161,15 +161,15 @@ func (p Page) within(limit int) string {
 // tooLong is the page if even the shortest form does not fit. That happens only
 // with a limit far below GitHub's.
 func (p Page) tooLong() string {
-	return p.lead() + "The rest does not fit here. See the report file.\n"
+	return p.headingBlock() + "The rest does not fit here. See the report file.\n"
 }
 
-// lead is the heading and the blank line after it, unless the caller writes the heading.
-func (p Page) lead() string {
+// headingBlock is the heading and the blank line after it, unless the caller writes the heading.
+func (p Page) headingBlock() string {
 	if p.untitled {
 		return ""
 	}
-	return p.heading() + "\n\n"
+	return p.verdictHeading() + "\n\n"
 }
 
 // An item is one record with the data needed to render it.
@@ -183,14 +183,14 @@ type item struct {
 	last    string                // if nothing was found: the last line of its output
 }
 
-// items lists all records of all parts, in order.
-func (p Page) items(limit int) []item {
+// listItems lists all records of all parts, in order.
+func (p Page) listItems(limit int) []item {
 	var list []item
 	for i, part := range p.Parts {
 		for j, r := range part.Report.Records {
-			it := item{Record: r, part: i, index: j, layered: slices.ContainsFunc(part.Report.Records[:j], hasLayer), outputs: measure(shownResult(part.Report, r), len(list), limit, p.Artifact != "")}
+			it := item{Record: r, part: i, index: j, layered: slices.ContainsFunc(part.Report.Records[:j], hasLayer), outputs: measureOutputs(shownResult(part.Report, r), len(list), limit, p.Artifact != "")}
 			it.outputs = append(it.outputs, baseOutputs(part.Report, r, len(list), limit, p.Artifact != "")...)
-			it.found, it.last = p.failing(part.Report, r)
+			it.found, it.last = p.failureCauses(part.Report, r)
 			list = append(list, it)
 		}
 	}
@@ -199,7 +199,7 @@ func (p Page) items(limit int) []item {
 
 func hasLayer(r proposal.Record) bool { return r.Result != nil && r.Result.Layer != nil }
 
-func (p Page) records() []proposal.Record {
+func (p Page) allRecords() []proposal.Record {
 	var list []proposal.Record
 	for _, part := range p.Parts {
 		list = append(list, part.Report.Records...)
@@ -207,50 +207,50 @@ func (p Page) records() []proposal.Record {
 	return list
 }
 
-// several reports whether there are several parts, which need labels.
-func (p Page) several() bool { return len(p.Parts) > 1 }
+// hasSeveralParts reports whether there are several parts, which need labels.
+func (p Page) hasSeveralParts() bool { return len(p.Parts) > 1 }
 
-// label returns the name of a part and a space, as HTML, or "" for a single part.
-func (p Page) label(part int) string {
-	if !p.several() {
+// partLabel returns the name of a part and a space, as HTML, or "" for a single part.
+func (p Page) partLabel(part int) string {
+	if !p.hasSeveralParts() {
 		return ""
 	}
-	return code(p.Parts[part].Name, 60) + " "
+	return formatCode(p.Parts[part].Name, 60) + " "
 }
 
-// compose renders the page at one level of detail: what needs attention first, and the
+// composeAt renders the page at one level of detail: what needs attention first, and the
 // conditions of the run last.
-func (p Page) compose(items []item, l level) *doc {
+func (p Page) composeAt(items []item, l detailLevel) *doc {
 	d := &doc{}
-	d.add(p.lead())
-	if p.fine() {
+	d.addText(p.headingBlock())
+	if p.isFine() {
 		p.wholeFold(d, items, l)
 	} else {
-		p.preface(d, l)
-		p.problems(d, items, l)
-		if lines := p.unable(l); len(lines) > 0 {
-			d.block("<p>" + strings.Join(lines, "\n<br>") + "</p>")
+		p.writePreface(d, l)
+		p.showProblems(d, items, l)
+		if lines := p.causeLines(l); len(lines) > 0 {
+			d.addBlock("<p>" + strings.Join(lines, "\n<br>") + "</p>")
 		}
-		p.missing(d, l)
-		d.block("<p>" + p.subject(l) + "</p>")
-		p.folds(d, items, l)
-		p.footers(d, items, l)
+		p.listMissing(d, l)
+		d.addBlock("<p>" + p.subjectLine(l) + "</p>")
+		p.showFolds(d, items, l)
+		p.showFooters(d, items, l)
 	}
 	return d
 }
 
-// commit returns a commit's name as HTML, shortened if it is a full id.
-func commit(sha string) string {
+// commitName returns a commit's name as HTML, shortened if it is a full id.
+func commitName(sha string) string {
 	if fullSHA.MatchString(sha) {
 		sha = sha[:12]
 	}
-	return code(sha, 64)
+	return formatCode(sha, 64)
 }
 
-// short returns the first digits of a digest as HTML.
-func short(digest string) string {
+// shortDigest returns the first digits of a digest as HTML.
+func shortDigest(digest string) string {
 	if hex, ok := strings.CutPrefix(digest, "sha256:"); ok && fullSHA.MatchString(hex) {
 		digest = hex[:12]
 	}
-	return code(digest, 80)
+	return formatCode(digest, 80)
 }

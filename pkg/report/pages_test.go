@@ -110,7 +110,7 @@ func TestPages(t *testing.T) {
 			checkPage(t, p, got)
 			for _, limit := range []int{6000, 12000, 25000} {
 				p.Limit = limit
-				if n := text.Units(p.Markdown()); n > limit {
+				if n := text.CountUnits(p.Markdown()); n > limit {
 					t.Errorf("%d units at limit %d", n, limit)
 				}
 			}
@@ -120,10 +120,10 @@ func TestPages(t *testing.T) {
 
 func checkPage(t testing.TB, p Page, md string) {
 	t.Helper()
-	if n := text.Units(md); n > MaxComment {
+	if n := text.CountUnits(md); n > MaxComment {
 		t.Errorf("comment has %d units", n)
 	}
-	if !strings.HasPrefix(md, Marker+"\n\n"+p.heading()+"\n\n") {
+	if !strings.HasPrefix(md, Marker+"\n\n"+p.verdictHeading()+"\n\n") {
 		t.Errorf("comment begins %.200q", md)
 	}
 	checkPlain(t, "Markdown", md)
@@ -145,7 +145,7 @@ func hostilePage(s string) Page {
 
 func TestHostilePages(t *testing.T) {
 	lanetest.SkipShort(t)
-	for _, a := range sample.Of(t, append([]string{strings.Join(attacks, "\n"), strings.Join(attacks, " ")}, attacks...), 3, 5) {
+	for _, a := range sample.EveryNth(t, append([]string{strings.Join(attacks, "\n"), strings.Join(attacks, " ")}, attacks...), 3, 5) {
 		p := hostilePage(a)
 		checkPage(t, p, p.Markdown())
 		p.RunURL, p.Repository = a, a
@@ -237,8 +237,8 @@ func TestCheck(t *testing.T) {
 			p.Parts = append(p.Parts, Part{Report: r})
 		}
 		got := p.Check()
-		if got.Summary == "" || text.Units(got.Summary) > maxCheck {
-			t.Errorf("%s: summary of %d units", name, text.Units(got.Summary))
+		if got.Summary == "" || text.CountUnits(got.Summary) > maxCheck {
+			t.Errorf("%s: summary of %d units", name, text.CountUnits(got.Summary))
 		}
 		got.Summary = ""
 		if got != tt.want {

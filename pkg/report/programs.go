@@ -30,15 +30,15 @@ func newProcessTree(list []proposal.Program) *processTree {
 	return f
 }
 
-// choose marks at most n nodes to be shown: first those with a problem, with all of
+// chooseNodes marks at most n nodes to be shown: first those with a problem, with all of
 // their ancestors, then the others in the order in which they first started.
-func (f *processTree) choose(n int) {
-	for _, wanted := range []func(proposal.Program) bool{wrong, func(proposal.Program) bool { return true }} {
+func (f *processTree) chooseNodes(n int) {
+	for _, wanted := range []func(proposal.Program) bool{hasProblem, func(proposal.Program) bool { return true }} {
 		for i, p := range f.list {
 			if f.chosen[i] || !wanted(p) {
 				continue
 			}
-			above := f.above(i)
+			above := f.unchosenAncestors(i)
 			if len(above) > n {
 				continue
 			}
@@ -50,8 +50,8 @@ func (f *processTree) choose(n int) {
 	}
 }
 
-// above returns i and its ancestors that are not yet chosen.
-func (f *processTree) above(i int) []int {
+// unchosenAncestors returns i and its ancestors that are not yet chosen.
+func (f *processTree) unchosenAncestors(i int) []int {
 	var list []int
 	for i >= 0 && !f.chosen[i] {
 		list = append(list, i)
@@ -64,24 +64,24 @@ func (f *processTree) above(i int) []int {
 	return list
 }
 
-func wrong(p proposal.Program) bool { return p.Refused+p.Watched+p.Crashed > 0 }
+func hasProblem(p proposal.Program) bool { return p.Refused+p.Watched+p.Crashed > 0 }
 
-// drawing returns the tree of programs as lines, at most about n of them, or "" if
+// drawPrograms returns the tree of programs as lines, at most about n of them, or "" if
 // there is nothing to show.
-func drawing(list []proposal.Program, n int) string {
+func drawPrograms(list []proposal.Program, n int) string {
 	if len(list) == 0 || n <= 0 {
 		return ""
 	}
 	f := newProcessTree(list)
-	f.choose(n)
+	f.chooseNodes(n)
 	var b strings.Builder
-	f.draw(&b, len(list), "", "")
+	f.drawChildren(&b, len(list), "", "")
 	return b.String()
 }
 
-// draw writes the children of a node, each with the prefix that the lines before it
+// drawChildren writes the children of a node, each with the prefix that the lines before it
 // require.
-func (f *processTree) draw(b *strings.Builder, node int, first, rest string) {
+func (f *processTree) drawChildren(b *strings.Builder, node int, first, rest string) {
 	var shown []int
 	left, starts := 0, 0
 	for _, i := range f.children[node] {
@@ -89,7 +89,7 @@ func (f *processTree) draw(b *strings.Builder, node int, first, rest string) {
 			shown = append(shown, i)
 			continue
 		}
-		n, k := f.below(i)
+		n, k := f.countBelow(i)
 		left, starts = left+n, starts+k
 	}
 	if node < len(f.list) {
@@ -105,29 +105,29 @@ func (f *processTree) draw(b *strings.Builder, node int, first, rest string) {
 			head, tail = "", ""
 		}
 		b.WriteString(rest + head + programLine(f.list[i]) + "\n")
-		f.draw(b, i, rest+head, rest+tail)
+		f.drawChildren(b, i, rest+head, rest+tail)
 	}
 	if starts > 0 {
-		b.WriteString(rest + "└─ … " + more(left, starts) + "\n")
+		b.WriteString(rest + "└─ … " + moreStarts(left, starts) + "\n")
 	}
 }
 
-// below counts the nodes of a branch that is not shown, and the starts in it.
-func (f *processTree) below(i int) (nodes, starts int) {
+// countBelow counts the nodes of a branch that is not shown, and the starts in it.
+func (f *processTree) countBelow(i int) (nodes, starts int) {
 	p := f.list[i]
 	nodes, starts = 1, p.Runs+p.Refused+p.Omitted
 	for _, j := range f.children[i] {
-		n, k := f.below(j)
+		n, k := f.countBelow(j)
 		nodes, starts = nodes+n, starts+k
 	}
 	return nodes, starts
 }
 
-func more(nodes, starts int) string {
+func moreStarts(nodes, starts int) string {
 	if nodes == 0 || nodes == starts {
-		return text.Count(int64(starts)) + " more"
+		return text.FormatCount(int64(starts)) + " more"
 	}
-	return fmt.Sprintf("%s more starts of %s programs", text.Count(int64(starts)), text.Count(int64(nodes)))
+	return fmt.Sprintf("%s more starts of %s programs", text.FormatCount(int64(starts)), text.FormatCount(int64(nodes)))
 }
 
 // programLine describes one program: its name, the number of runs, its location
@@ -142,17 +142,17 @@ func programLine(p proposal.Program) string {
 		s += " (" + layers[p.Layer] + text.Inline(file, 100) + ")"
 	}
 	if p.Runs > 1 {
-		s += " ×" + text.Count(int64(p.Runs))
+		s += " ×" + text.FormatCount(int64(p.Runs))
 	}
 	rule := text.Inline(p.Rule, 60)
 	if p.Refused > 0 {
-		s += "  ⛔ refused" + times(p.Refused) + by(rule)
+		s += "  ⛔ refused" + timesSuffix(p.Refused) + byRule(rule)
 	}
 	if p.Watched > 0 {
-		s += "  👁 would be refused" + times(p.Watched) + by(rule)
+		s += "  👁 would be refused" + timesSuffix(p.Watched) + byRule(rule)
 	}
 	if p.Crashed > 0 {
-		s += "  💥 crashed" + times(p.Crashed)
+		s += "  💥 crashed" + timesSuffix(p.Crashed)
 	}
 	return s
 }
@@ -163,14 +163,14 @@ var layers = map[string]string{
 	proposal.LayerMemory: "in memory: ", proposal.LayerOther: "from elsewhere: ",
 }
 
-func times(n int) string {
+func timesSuffix(n int) string {
 	if n == 1 {
 		return ""
 	}
-	return " ×" + text.Count(int64(n))
+	return " ×" + text.FormatCount(int64(n))
 }
 
-func by(rule string) string {
+func byRule(rule string) string {
 	if rule == "" {
 		return ""
 	}

@@ -27,16 +27,16 @@ import (
 func Read(data []byte, max int) (proposal.Report, error) {
 	var r proposal.Report
 	if len(data) > max {
-		return r, malformed("", fmt.Sprintf("has %s, more than %s", text.Size(int64(len(data))), text.Count(int64(max))))
+		return r, malformedError("", fmt.Sprintf("has %s, more than %s", text.Size(int64(len(data))), text.FormatCount(int64(max))))
 	}
 	if err := checkShape(data); err != nil {
 		return r, err
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return proposal.Report{}, malformed("", text.Inline(err.Error(), 200))
+		return proposal.Report{}, malformedError("", text.Inline(err.Error(), 200))
 	}
 	if f := checkFacts(r); f != nil {
-		return proposal.Report{}, malformed(locate(data, f.path), f.message)
+		return proposal.Report{}, malformedError(locatePath(data, f.path), f.message)
 	}
 	return r, nil
 }
@@ -64,8 +64,8 @@ func ReadFrom(file io.Reader) (proposal.Report, error) {
 	return Read(data, MaxDocument)
 }
 
-// malformed returns the error for an invalid document, with the location.
-func malformed(at, message string) error {
+// malformedError returns the error for an invalid document, with the location.
+func malformedError(at, message string) error {
 	if at == "" {
 		at = "the report"
 	}

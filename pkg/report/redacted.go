@@ -39,8 +39,8 @@ func secretsIn(list []proposal.Redaction, where string) string {
 	return fmt.Sprintf("%d secrets redacted in %s (%s)", n, where, strings.Join(names, ", "))
 }
 
-// leaked returns the secrets found in everything that a command printed and left behind.
-func leaked(r *proposal.Result) (found []proposal.Redaction) {
+// findLeaked returns the secrets found in everything that a command printed and left behind.
+func findLeaked(r *proposal.Result) (found []proposal.Redaction) {
 	if r == nil {
 		return nil
 	}
@@ -50,8 +50,8 @@ func leaked(r *proposal.Result) (found []proposal.Redaction) {
 // redactedWarnings says which parts of a record were redacted.
 func redactedWarnings(r proposal.Record) []string {
 	var list []string
-	id := quote(r.Proposal.ID)
-	for _, s := range []string{secretsIn(leaked(r.Result), "the output of "+id), secretsIn(r.Redacted, "the proposal "+id)} {
+	id := quoteCode(r.Proposal.ID)
+	for _, s := range []string{secretsIn(findLeaked(r.Result), "the output of "+id), secretsIn(r.Redacted, "the proposal "+id)} {
 		if s != "" {
 			list = append(list, s)
 		}
@@ -59,14 +59,14 @@ func redactedWarnings(r proposal.Record) []string {
 	if r.Result == nil {
 		return list
 	}
-	for _, f := range leaked(r.Result) {
+	for _, f := range findLeaked(r.Result) {
 		if f.Rule == forged {
 			list = append(list, fmt.Sprintf("%s printed %d forged redaction markers: they begin with a round bracket", id, f.Count))
 		}
 	}
 	for _, s := range searchedOf(r.Result) {
 		if s.stream.Withheld != "" {
-			list = append(list, fmt.Sprintf("%s of %s was withheld: %s", s.name, id, quote(s.stream.Withheld)))
+			list = append(list, fmt.Sprintf("%s of %s was withheld: %s", s.name, id, quoteCode(s.stream.Withheld)))
 		}
 	}
 	return list
@@ -75,7 +75,7 @@ func redactedWarnings(r proposal.Record) []string {
 // kindOfSecret describes a rule: a detector's name, or the owner of the value.
 func kindOfSecret(rule string) string {
 	if name, ok := strings.CutPrefix(rule, proposal.MaskPrefix); ok {
-		return "value of " + quote(name)
+		return "value of " + quoteCode(name)
 	}
 	return rule
 }
@@ -99,7 +99,7 @@ func redactedFacts(r proposal.Result) []string {
 	var list []string
 	for _, s := range searchedOf(&r) {
 		if s.stream.Withheld != "" {
-			list = append(list, fmt.Sprintf("%s was withheld: %s", s.name, quote(s.stream.Withheld)))
+			list = append(list, fmt.Sprintf("%s was withheld: %s", s.name, quoteCode(s.stream.Withheld)))
 		} else if words := secretsIn(s.stream.Redacted, s.name); words != "" {
 			list = append(list, words)
 		}
@@ -112,7 +112,7 @@ func withheldWarning(r proposal.Report) []string {
 	if r.Withheld == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("The output of commands is not shown: %s — %s", quote(r.Withheld.Message), quote(r.Withheld.Rule))}
+	return []string{fmt.Sprintf("The output of commands is not shown: %s — %s", quoteCode(r.Withheld.Message), quoteCode(r.Withheld.Rule))}
 }
 
 // shownResult is the result whose streams are shown.

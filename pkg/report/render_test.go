@@ -39,13 +39,13 @@ func render(t testing.TB, md string) string {
 // checkComment checks a comment for everything that the package promises.
 func checkComment(t testing.TB, r proposal.Report, md string) {
 	t.Helper()
-	if n := text.Units(md); n > MaxComment {
+	if n := text.CountUnits(md); n > MaxComment {
 		t.Errorf("comment has %d units", n)
 	}
 	if len(md) > 4*MaxComment {
 		t.Errorf("comment has %d bytes", len(md))
 	}
-	if !strings.HasPrefix(md, Marker+"\n\n## ") || !strings.Contains(md[:strings.Index(md[40:], "\n")+40], ": "+tally(trustedCauses(r, false))) {
+	if !strings.HasPrefix(md, Marker+"\n\n## ") || !strings.Contains(md[:strings.Index(md[40:], "\n")+40], ": "+tallyRecords(trustedCauses(r, false))) {
 		t.Errorf("comment begins %.200q", md)
 	}
 	checkPlain(t, "Markdown", md)
@@ -63,7 +63,7 @@ func checkPlain(t testing.TB, what, s string) {
 		t.Errorf("%s is not UTF-8", what)
 	}
 	for _, r := range s {
-		if r != '\n' && r != '\t' && text.Hidden(r) && r != '\ufe0f' {
+		if r != '\n' && r != '\t' && text.IsHidden(r) && r != '\ufe0f' {
 			t.Errorf("%s holds %U", what, r)
 		}
 	}
@@ -177,7 +177,7 @@ func FuzzMarkdown(f *testing.F) {
 		r := everywhere(string(data))
 		checkComment(t, r, Markdown(r))
 		small := max(4000, int(limit))
-		if n := text.Units(Page{Parts: []Part{{Report: r}}, Limit: small}.Markdown()); n > small {
+		if n := text.CountUnits(Page{Parts: []Part{{Report: r}}, Limit: small}.Markdown()); n > small {
 			t.Errorf("%d units at limit %d", n, small)
 		}
 		checkPlain(t, "Text", Text(r))
@@ -191,7 +191,7 @@ func FuzzMarkdown(f *testing.F) {
 
 func FuzzPage(f *testing.F) {
 	lanetest.SkipShort(f)
-	for _, a := range sample.Of(f, attacks, 1, 5) {
+	for _, a := range sample.EveryNth(f, attacks, 1, 5) {
 		f.Add(a, uint16(40000))
 	}
 	f.Add(strings.Join(attacks, "\n"), uint16(5000))
@@ -199,7 +199,7 @@ func FuzzPage(f *testing.F) {
 		p := hostilePage(s)
 		checkPage(t, p, p.Markdown())
 		p.Limit = max(8000, int(limit))
-		if n := text.Units(p.Markdown()); n > p.Limit {
+		if n := text.CountUnits(p.Markdown()); n > p.Limit {
 			t.Errorf("%d units at limit %d", n, p.Limit)
 		}
 		for i := range p.Parts {

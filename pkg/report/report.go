@@ -70,8 +70,8 @@ func Comment(r proposal.Report, c config.Comment) string {
 	return Page{Parts: []Part{{Report: r}}}.Sized(c).Markdown()
 }
 
-// A level is an amount of detail of a comment.
-type level struct {
+// A detailLevel is an amount of detail of a comment.
+type detailLevel struct {
 	rows    int // of the table
 	details int // blocks of proposals that did not succeed
 	folded  int // blocks of proposals that did
@@ -83,7 +83,7 @@ type level struct {
 	footers int // number of parts
 }
 
-var levels = []level{
+var levels = []detailLevel{
 	{rows: 400, details: 400, folded: 400, short: 100, long: 3000, list: 12, tree: 30, run: 20, footers: 20},
 	{rows: 300, details: 300, folded: 300, short: 80, long: 600, list: 6, tree: 14, run: 12, footers: 10},
 	{rows: 250, details: 120, folded: 40, short: 60, long: 200, list: 3, tree: 6, run: 8, footers: 5},
@@ -100,7 +100,7 @@ type doc struct {
 	fixed  int // units of all fixed text
 	min    int // minimum units of the outputs
 	wanted int // units of the outputs in full
-	shares shares
+	shares outputShares
 }
 
 type part struct {
@@ -108,30 +108,30 @@ type part struct {
 	output *output
 }
 
-func (d *doc) add(s string) {
+func (d *doc) addText(s string) {
 	d.parts = append(d.parts, part{fixed: s})
-	d.fixed += text.Units(s)
+	d.fixed += text.CountUnits(s)
 }
 
-// block adds an HTML block or a fence. The blank line after it ends it.
-func (d *doc) block(lines ...string) {
-	d.add(strings.Join(lines, "\n") + "\n\n")
+// addBlock adds an HTML block or a fence. The blank line after it ends it.
+func (d *doc) addBlock(lines ...string) {
+	d.addText(strings.Join(lines, "\n") + "\n\n")
 }
 
-func (d *doc) output(o *output) {
+func (d *doc) addOutput(o *output) {
 	d.parts = append(d.parts, part{output: o})
 	d.min += o.min
 	d.wanted += o.natural
-	d.shares.want(o)
+	d.shares.requestRoom(o)
 }
 
-// fill gives the outputs their shares of room and returns the complete text.
-func (d *doc) fill(room int) string {
-	d.shares.divide(room)
+// fillOutputs gives the outputs their shares of room and returns the complete text.
+func (d *doc) fillOutputs(room int) string {
+	d.shares.divideRoom(room)
 	var b strings.Builder
 	for _, p := range d.parts {
 		if p.output != nil {
-			b.WriteString(p.output.render(p.output.share))
+			b.WriteString(p.output.renderWithin(p.output.share))
 			continue
 		}
 		b.WriteString(p.fixed)

@@ -59,7 +59,7 @@ func decode(t *testing.T, data []byte) proposal.Report {
 func TestAttacksEverywhere(t *testing.T) {
 	lanetest.SkipShort(t)
 	t.Parallel()
-	for _, a := range sample.Of(t, append([]string{strings.Join(attacks, "\n"), strings.Join(attacks, " ")}, attacks...), 3, 5) {
+	for _, a := range sample.EveryNth(t, append([]string{strings.Join(attacks, "\n"), strings.Join(attacks, " ")}, attacks...), 3, 5) {
 		r := everywhere(a)
 		checkComment(t, r, Markdown(r))
 		checkPlain(t, "Text", Text(r))
@@ -79,9 +79,9 @@ func TestEveryLimit(t *testing.T) {
 	lanetest.SkipShort(t)
 	t.Parallel()
 	for name, r := range cases() {
-		for _, limit := range sample.Of(t, []int{4000, 6000, 9000, 13000, 20000, 30000, 45000, MaxComment}, 3, 7) {
+		for _, limit := range sample.EveryNth(t, []int{4000, 6000, 9000, 13000, 20000, 30000, 45000, MaxComment}, 3, 7) {
 			got := Page{Parts: []Part{{Report: r}}, Limit: limit}.Markdown()
-			if n := text.Units(got); n > limit {
+			if n := text.CountUnits(got); n > limit {
 				t.Errorf("%s: %d units at limit %d", name, n, limit)
 			}
 			checkTree(t, got)
@@ -92,7 +92,7 @@ func TestEveryLimit(t *testing.T) {
 func TestCommentIsFilled(t *testing.T) {
 	lanetest.SkipShort(t)
 	for _, r := range []proposal.Report{huge(40, 6<<10), huge(3, 1<<20)} {
-		if n := text.Units(Markdown(r)); n < MaxComment*9/10 {
+		if n := text.CountUnits(Markdown(r)); n < MaxComment*9/10 {
 			t.Errorf("a report with megabytes of output fills only %d of %d units", n, MaxComment)
 		}
 	}
@@ -136,7 +136,7 @@ func TestProse(t *testing.T) {
 		{"unclosed", "a ` b", "a <code>`</code> b"},
 		{"link", "see www.evil.example", "see <code>www.evil.example</code>"},
 	} {
-		if diff := cmp.Diff(tt.want, prose(tt.in, 1000)); diff != "" {
+		if diff := cmp.Diff(tt.want, formatProse(tt.in, 1000)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -145,10 +145,10 @@ func TestProse(t *testing.T) {
 func TestSize(t *testing.T) {
 	long := strings.Repeat("<&x`\"@ ", 5000)
 	for max := 20; max < 300; max += 7 {
-		if n := text.Units(prose(long, max)); n > max+2 {
+		if n := text.CountUnits(formatProse(long, max)); n > max+2 {
 			t.Errorf("prose of %d units for %d", n, max)
 		}
-		if n := text.Units(code(long, max)); n > max+codeTags+1 {
+		if n := text.CountUnits(formatCode(long, max)); n > max+codeTags+1 {
 			t.Errorf("code of %d units for %d", n, max)
 		}
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// retried returns the first run of a record's command if there were two, or nil.
-func retried(r proposal.Record) *proposal.Attempt {
+// firstAttempt returns the first run of a record's command if there were two, or nil.
+func firstAttempt(r proposal.Record) *proposal.Attempt {
 	if r.Result == nil {
 		return nil
 	}
 	return r.Result.Retried
 }
 
-// crash describes a crash: "crashed under gVisor (node, SIGSEGV)". The caller must
+// crashText describes a crash: "crashed under gVisor (node, SIGSEGV)". The caller must
 // have escaped program.
-func crash(program, signal string) string {
+func crashText(program, signal string) string {
 	return fmt.Sprintf("%s (%s, %s)", describeCrash(signal), program, signal)
 }
 
@@ -35,36 +35,36 @@ func describeCrash(signal string) string {
 
 // retriedItems describes the first run: how it ended, what it left behind, and the
 // state that the second run started from.
-func retriedItems(r proposal.Record, l level) []string {
-	a := retried(r)
+func retriedItems(r proposal.Record, l detailLevel) []string {
+	a := firstAttempt(r)
 	if a == nil {
 		return nil
 	}
-	_, words := outcome(r)
+	_, words := describeOutcome(r)
 	place := "in the workspace that the first run left"
 	if r.Result.NewSandbox {
 		place = "in a new sandbox, without files of the first run"
 	}
 	items := []string{fmt.Sprintf("<li>💥 %s, rerun: %s, %s. The rest of this section is about the second run.</li>",
-		crash(code(a.Program, l.short), named(a.Crash)), words, place)}
+		crashText(formatCode(a.Program, l.short), signalName(a.Crash)), words, place)}
 	first := a.Result()
-	_, words = ending(first)
-	s := "first run: " + words + " · " + took(first)
+	_, words = describeEnding(first)
+	s := "first run: " + words + " · " + wallTime(first)
 	if first.Observations != nil {
-		s += "; " + programs(first.Observations.Counts.Execs) + " started"
+		s += "; " + countPrograms(first.Observations.Counts.Execs) + " started"
 	}
 	if n := len(first.Changes.Files) + first.Changes.Omitted; n > 0 {
-		s += fmt.Sprintf("; files changed in the sandbox's workspace: %d%s", n, changes(first.Changes, l))
+		s += fmt.Sprintf("; files changed in the sandbox's workspace: %d%s", n, changeText(first.Changes, l))
 	}
 	if len(first.Outputs) > 0 {
-		s += "; output files:" + list(first.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) })
+		s += "; output files:" + htmlList(first.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) })
 	}
 	items = append(items, "<li>"+s+"</li>")
 	return append(items, retriedOutput(first, l)...)
 }
 
 // retriedOutput shows the last output of the first run and where the rest is.
-func retriedOutput(first proposal.Result, l level) []string {
+func retriedOutput(first proposal.Result, l detailLevel) []string {
 	var items []string
 	for _, one := range []struct {
 		name string
@@ -75,10 +75,10 @@ func retriedOutput(first proposal.Result, l level) []string {
 		}
 		item := fmt.Sprintf("<li>its %s, %s", one.name, text.Size(one.s.Bytes))
 		if one.s.File != "" {
-			item += ", in " + code(path.Base(one.s.File), l.short)
+			item += ", in " + formatCode(path.Base(one.s.File), l.short)
 		}
 		if last := lastLine(one.s.Tail); last != "" {
-			item += ", last line: " + code(last, l.long)
+			item += ", last line: " + formatCode(last, l.long)
 		}
 		items = append(items, item+"</li>")
 	}
@@ -92,21 +92,21 @@ func lastLine(tail []byte) string {
 
 // retriedPlain returns a line for a terminal.
 func retriedPlain(r proposal.Record) []string {
-	a := retried(r)
+	a := firstAttempt(r)
 	if a == nil {
 		return nil
 	}
 	first := r
 	result := a.Result()
 	first.Result = &result
-	return []string{crash(text.Inline(a.Program, 60), text.Inline(a.Crash, 20)) + ", rerun; the first run: " + plainOutcome(first)}
+	return []string{crashText(text.Inline(a.Program, 60), text.Inline(a.Crash, 20)) + ", rerun; the first run: " + plainOutcome(first)}
 }
 
 // retriedWarning is the warning that the outcome is that of a second run.
 func retriedWarning(r proposal.Record) []string {
-	a := retried(r)
+	a := firstAttempt(r)
 	if a == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s was rerun because %s %s with %s: the results are those of the second run", quote(r.Proposal.ID), quote(a.Program), describeCrash(a.Crash), quote(a.Crash))}
+	return []string{fmt.Sprintf("%s was rerun because %s %s with %s: the results are those of the second run", quoteCode(r.Proposal.ID), quoteCode(a.Program), describeCrash(a.Crash), quoteCode(a.Crash))}
 }

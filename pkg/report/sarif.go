@@ -116,19 +116,19 @@ func SARIF(w io.Writer, r proposal.Report, sources []string) error {
 		for _, reason := range rec.Decision.Reasons {
 			if rec.Decision.Effect == proposal.Deny && !reason.Observed {
 				level := cmp.Or(sarifSeverities[reason.Severity].level, "error")
-				run.add(reason.Rule, level, fmt.Sprintf("%s was denied: %s", rec.Proposal.ID, reason.Message), config.Path, sarifRegion{Line: 1})
-				run.classify(reason)
+				run.addResult(reason.Rule, level, fmt.Sprintf("%s was denied: %s", rec.Proposal.ID, reason.Message), config.Path, sarifRegion{Line: 1})
+				run.classifyRule(reason)
 			}
 		}
-		if o := seen(rec); o != nil {
+		if o := observationsOf(rec); o != nil {
 			for _, f := range o.Findings {
-				run.add(f.Rule, "warning", fmt.Sprintf("%s: %s", rec.Proposal.ID, f.Message), config.Path, sarifRegion{Line: 1})
+				run.addResult(f.Rule, "warning", fmt.Sprintf("%s: %s", rec.Proposal.ID, f.Message), config.Path, sarifRegion{Line: 1})
 			}
 		}
 	}
 	list, _ := Annotations(r, sources)
 	for _, a := range list {
-		run.add(ruleFailed, sarifLevels[a.Level], a.Title+": "+a.Message, a.Path, sarifRegion{Line: a.Line, Col: a.Col})
+		run.addResult(ruleFailed, sarifLevels[a.Level], a.Title+": "+a.Message, a.Path, sarifRegion{Line: a.Line, Col: a.Col})
 	}
 	data, err := json.MarshalIndent(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}, "", "  ")
 	if err != nil {
@@ -140,9 +140,9 @@ func SARIF(w io.Writer, r proposal.Report, sources []string) error {
 
 var sarifLevels = map[string]string{"failure": "error", "warning": "warning", "notice": "note"}
 
-// classify gives the reason's rule its category and severity. Of several severities, as of
+// classifyRule gives the reason's rule its category and severity. Of several severities, as of
 // two policies, the worst counts.
-func (run *sarifRun) classify(r proposal.Reason) {
+func (run *sarifRun) classifyRule(r proposal.Reason) {
 	rules := run.Tool.Driver.Rules
 	i := slices.IndexFunc(rules, func(known sarifRule) bool { return known.ID == text.Inline(r.Rule, 100) })
 	if i < 0 || r.Severity+r.Category == "" {
@@ -159,8 +159,8 @@ func (run *sarifRun) classify(r proposal.Reason) {
 	}
 }
 
-// add adds a result and its rule. Results are recognized by rule, file and message.
-func (run *sarifRun) add(rule, level, message, file string, at sarifRegion) {
+// addResult adds a result and its rule. Results are recognized by rule, file and message.
+func (run *sarifRun) addResult(rule, level, message, file string, at sarifRegion) {
 	if len(run.Results) == maxSARIF {
 		return
 	}

@@ -144,14 +144,14 @@ func TestDrawing(t *testing.T) {
 │  └─ id  ⛔ refused by r
 └─ … 96 more starts of 48 programs
 `
-	if diff := cmp.Diff(want, drawing(list, 4)); diff != "" {
+	if diff := cmp.Diff(want, drawPrograms(list, 4)); diff != "" {
 		t.Error(diff)
 	}
-	if got := drawing(list, 0); got != "" {
+	if got := drawPrograms(list, 0); got != "" {
 		t.Errorf("no line drew %q", got)
 	}
 	for n := 1; n < 60; n++ {
-		if lines := strings.Count(drawing(list, n), "\n"); lines > n+2 {
+		if lines := strings.Count(drawPrograms(list, n), "\n"); lines > n+2 {
 			t.Errorf("%d lines for %d", lines, n)
 		}
 	}

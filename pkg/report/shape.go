@@ -46,26 +46,26 @@ type shaper struct {
 // checkShape checks data against the types of a Report.
 func checkShape(data []byte) error {
 	if !utf8.Valid(data) {
-		return malformed("", "is not UTF-8")
+		return malformedError("", "is not UTF-8")
 	}
 	var whole json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {
 		at := ""
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-			at = "the report, " + place(data, syntax.Offset)
+			at = "the report, " + formatPosition(data, syntax.Offset)
 		}
-		return malformed(at, "is not JSON: "+text.Inline(err.Error(), 200))
+		return malformedError(at, "is not JSON: "+text.Inline(err.Error(), 200))
 	}
 	w := newShaper(data)
-	return w.value(reflect.TypeFor[proposal.Report](), "", 0)
+	return w.checkValue(reflect.TypeFor[proposal.Report](), "", 0)
 }
 
-// locate returns path with its position in a document that checkShape accepted.
-func locate(data []byte, path string) string {
+// locatePath returns path with its position in a document that checkShape accepted.
+func locatePath(data []byte, path string) string {
 	w := newShaper(data)
 	w.want = path
-	_ = w.value(reflect.TypeFor[proposal.Report](), "", 0)
-	return path + ", " + place(data, w.at)
+	_ = w.checkValue(reflect.TypeFor[proposal.Report](), "", 0)
+	return path + ", " + formatPosition(data, w.at)
 }
 
 func newShaper(data []byte) *shaper {
@@ -74,23 +74,23 @@ func newShaper(data []byte) *shaper {
 	return w
 }
 
-// place formats the position of an offset in data.
-func place(data []byte, offset int64) string {
+// formatPosition formats the position of an offset in data.
+func formatPosition(data []byte, offset int64) string {
 	before := data[:max(0, min(offset, int64(len(data))))]
 	line := bytes.Count(before, []byte("\n"))
 	return fmt.Sprintf("line %d, column %d:", line+1, len(before)-bytes.LastIndexByte(before, '\n'))
 }
 
-func (w *shaper) fail(path, format string, args ...any) error {
-	at := place(w.data, w.dec.InputOffset())
+func (w *shaper) failAt(path, format string, args ...any) error {
+	at := formatPosition(w.data, w.dec.InputOffset())
 	if path != "" {
 		at = path + ", " + at
 	}
-	return malformed(at, fmt.Sprintf(format, args...))
+	return malformedError(at, fmt.Sprintf(format, args...))
 }
 
-// next returns the next token of a document that is known to be valid JSON.
-func (w *shaper) next() json.Token {
+// nextToken returns the next token of a document that is known to be valid JSON.
+func (w *shaper) nextToken() json.Token {
 	token, err := w.dec.Token()
 	if err != nil {
 		panic("report: internal error: valid JSON has no next token: " + err.Error())
@@ -104,9 +104,9 @@ var (
 	bytesType = reflect.TypeFor[[]byte]()
 )
 
-// value walks one value that will be decoded into a t.
-func (w *shaper) value(t reflect.Type, path string, depth int) error {
-	token := w.next()
+// checkValue walks one value that will be decoded into a t.
+func (w *shaper) checkValue(t reflect.Type, path string, depth int) error {
+	token := w.nextToken()
 	if path == w.want {
 		w.at = w.dec.InputOffset()
 	}
@@ -117,60 +117,60 @@ func (w *shaper) value(t reflect.Type, path string, depth int) error {
 		t = t.Elem()
 	}
 	if depth > maxDepth {
-		return w.fail(path, "is nested more than %d levels deep", maxDepth)
+		return w.failAt(path, "is nested more than %d levels deep", maxDepth)
 	}
 	if token == nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
 		return nil
 	}
 	if reflect.PointerTo(t).Implements(textType) || t == timeType || t == bytesType || t.Kind() == reflect.String {
-		return w.text(t, token, path)
+		return w.checkText(t, token, path)
 	}
 	switch open, _ := token.(json.Delim); {
 	case t.Kind() == reflect.Struct && open == '{':
-		return w.object(t, path, depth)
+		return w.checkObject(t, path, depth)
 	case t.Kind() == reflect.Map && open == '{':
-		return w.table(t, path, depth)
+		return w.checkTable(t, path, depth)
 	case t.Kind() == reflect.Slice && open == '[':
-		return w.list(t, path, depth)
+		return w.checkList(t, path, depth)
 	}
-	return w.scalar(t, token, path)
+	return w.checkScalar(t, token, path)
 }
 
-// field is the last name of a path, without an index.
-func field(path string) string {
+// lastField is the last name of a path, without an index.
+func lastField(path string) string {
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	name, _, _ = strings.Cut(name, "[")
 	return name
 }
 
-func (w *shaper) text(t reflect.Type, token json.Token, path string) error {
+func (w *shaper) checkText(t reflect.Type, token json.Token, path string) error {
 	s, ok := token.(string)
 	if !ok {
-		return w.fail(path, "is not a string")
+		return w.failAt(path, "is not a string")
 	}
-	max, named := textBounds[field(path)]
+	max, named := textBounds[lastField(path)]
 	if !named {
 		max = maxText
 	}
 	if len(s) > max {
-		return w.fail(path, "has %s, more than %s", text.Size(int64(len(s))), text.Count(int64(max)))
+		return w.failAt(path, "has %s, more than %s", text.Size(int64(len(s))), text.FormatCount(int64(max)))
 	}
 	if t.Kind() == reflect.String {
 		return nil
 	}
 	if t == bytesType {
 		if _, err := base64.StdEncoding.Strict().DecodeString(s); err != nil {
-			return w.fail(path, "is not base64")
+			return w.failAt(path, "is not base64")
 		}
 		return nil
 	}
 	if err := reflect.New(t).Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(s)); err != nil {
-		return w.fail(path, "is not one of the allowed values")
+		return w.failAt(path, "is not one of the allowed values")
 	}
 	return nil
 }
 
-func (w *shaper) scalar(t reflect.Type, token json.Token, path string) error {
+func (w *shaper) checkScalar(t reflect.Type, token json.Token, path string) error {
 	ok := false
 	switch t.Kind() {
 	case reflect.Bool:
@@ -185,68 +185,68 @@ func (w *shaper) scalar(t reflect.Type, token json.Token, path string) error {
 		ok = isNumber && err == nil
 	}
 	if !ok {
-		return w.fail(path, "has the wrong type")
+		return w.failAt(path, "has the wrong type")
 	}
 	return nil
 }
 
-func (w *shaper) list(t reflect.Type, path string, depth int) error {
-	max, named := listBounds[field(path)]
+func (w *shaper) checkList(t reflect.Type, path string, depth int) error {
+	max, named := listBounds[lastField(path)]
 	if !named {
 		max = maxList
 	}
 	for i := 0; w.dec.More(); i++ {
 		if i == max {
-			return w.fail(path, "has more than %s items", text.Count(int64(max)))
+			return w.failAt(path, "has more than %s items", text.FormatCount(int64(max)))
 		}
-		if err := w.value(t.Elem(), fmt.Sprintf("%s[%d]", path, i), depth+1); err != nil {
+		if err := w.checkValue(t.Elem(), fmt.Sprintf("%s[%d]", path, i), depth+1); err != nil {
 			return err
 		}
 	}
-	w.next()
+	w.nextToken()
 	return nil
 }
 
-// table walks an object with arbitrary names.
-func (w *shaper) table(t reflect.Type, path string, depth int) error {
+// checkTable walks an object with arbitrary names.
+func (w *shaper) checkTable(t reflect.Type, path string, depth int) error {
 	seen := map[string]bool{}
 	for w.dec.More() {
-		name := w.next().(string)
+		name := w.nextToken().(string)
 		if seen[name] || len(seen) == 1000 || len(name) > 1000 {
-			return w.fail(path, "has a duplicate name, too many names or a name that is too long")
+			return w.failAt(path, "has a duplicate name, too many names or a name that is too long")
 		}
 		seen[name] = true
-		if err := w.value(t.Elem(), path+"."+plainKey(name), depth+1); err != nil {
+		if err := w.checkValue(t.Elem(), path+"."+plainKey(name), depth+1); err != nil {
 			return err
 		}
 	}
-	w.next()
+	w.nextToken()
 	return nil
 }
 
-// object walks an object that will be decoded into the struct t.
-func (w *shaper) object(t reflect.Type, path string, depth int) error {
+// checkObject walks an object that will be decoded into the struct t.
+func (w *shaper) checkObject(t reflect.Type, path string, depth int) error {
 	fields := fieldsOf(t)
 	seen := map[string]bool{}
 	for w.dec.More() {
-		name := w.next().(string)
+		name := w.nextToken().(string)
 		f, known := fields[name]
 		if !known {
-			return w.fail(path, "has the unknown field %s", plainKey(name))
+			return w.failAt(path, "has the unknown field %s", plainKey(name))
 		}
 		if seen[name] {
-			return w.fail(path, "has the field %s twice", name)
+			return w.failAt(path, "has the field %s twice", name)
 		}
 		seen[name] = true
-		if err := w.value(f.Type, strings.TrimPrefix(path+"."+name, "."), depth+1); err != nil {
+		if err := w.checkValue(f.Type, strings.TrimPrefix(path+"."+name, "."), depth+1); err != nil {
 			return err
 		}
 	}
-	w.next()
+	w.nextToken()
 	for name, f := range fields {
 		tag := f.Tag.Get("json")
 		if !seen[name] && !strings.HasSuffix(tag, ",omitempty") && !strings.HasSuffix(tag, ",omitzero") {
-			return w.fail(path, "lacks the field %s", name)
+			return w.failAt(path, "lacks the field %s", name)
 		}
 	}
 	return nil

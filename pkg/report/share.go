@@ -4,14 +4,14 @@ package report
 
 import "github.com/fumehood/fumehood/internal/kit/text"
 
-// shares divides the room for outputs, first among commands and then among the
+// outputShares divides the room for outputs, first among commands and then among the
 // streams of each command.
-type shares struct {
+type outputShares struct {
 	commands [][]*output
 }
 
-// want adds an output. Outputs of one command must be added one after another.
-func (s *shares) want(o *output) {
+// requestRoom adds an output. Outputs of one command must be added one after another.
+func (s *outputShares) requestRoom(o *output) {
 	if n := len(s.commands); n > 0 && s.commands[n-1][0].record == o.record {
 		s.commands[n-1] = append(s.commands[n-1], o)
 		return
@@ -19,8 +19,8 @@ func (s *shares) want(o *output) {
 	s.commands = append(s.commands, []*output{o})
 }
 
-// divide gives every output its minimum and a share of the remaining room.
-func (s *shares) divide(room int) {
+// divideRoom gives every output its minimum and a share of the remaining room.
+func (s *outputShares) divideRoom(room int) {
 	wants := make([]int, len(s.commands))
 	for i, outputs := range s.commands {
 		for _, o := range outputs {
@@ -28,12 +28,12 @@ func (s *shares) divide(room int) {
 			room -= o.min
 		}
 	}
-	for i, share := range text.Pour(wants, room) {
+	for i, share := range text.DivideRoom(wants, room) {
 		streams := make([]int, len(s.commands[i]))
 		for j, o := range s.commands[i] {
 			streams[j] = o.natural - o.min
 		}
-		for j, part := range text.Pour(streams, share) {
+		for j, part := range text.DivideRoom(streams, share) {
 			s.commands[i][j].share = s.commands[i][j].min + part
 		}
 	}

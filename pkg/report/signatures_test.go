@@ -62,7 +62,7 @@ func TestSignatures(t *testing.T) {
 			seen = append(seen, failingCall("it", "/usr/bin/"+strings.Fields(s.programs)[0], kind, s.address, s.errno))
 		}
 		page := Page{Parts: []Part{{Report: diagnosed(unready("it", m[1], exit, m[3], m[4], s.programs, seen...))}}}
-		said := page.heading() + "\n\n" + strings.Join(page.verdict(levels[0]), "\n<br>") + "\n"
+		said := page.verdictHeading() + "\n\n" + strings.Join(page.verdictLines(levels[0]), "\n<br>") + "\n"
 		fmt.Fprintf(&all, "$ %s\n\n%s\n", m[1], strings.ReplaceAll(said, "<br>", "\n<br>"))
 		if check := page.Check(); check.Conclusion != "neutral" || strings.Contains(said, "❌") {
 			t.Errorf("%s: %s\n%s", s.name, check.Conclusion, said)

@@ -19,7 +19,7 @@ import (
 // letters that are long in each count.
 func loud(n int, letter string) proposal.Report {
 	lines := 700
-	if sample.Whole() {
+	if sample.IsWhole() {
 		lines = 4000
 	}
 	out := strings.Repeat(strings.Repeat(letter, 50)+"\n", max(4, lines/n))
@@ -45,8 +45,8 @@ func TestSizes(t *testing.T) {
 	lanetest.SkipShort(t)
 	t.Parallel()
 	letters := []string{"👩‍👩‍👧", "&", "\u202e", "x", "`", "é", "漢", "\xff", "@a "}
-	sizes := map[int][]string{1: sample.Of(t, letters, 4, 9), 50: letters[:1]}
-	if sample.Whole() {
+	sizes := map[int][]string{1: sample.EveryNth(t, letters, 4, 9), 50: letters[:1]}
+	if sample.IsWhole() {
 		sizes[50], sizes[500] = letters[:2], letters[:1]
 	}
 	for n, letters := range sizes {
@@ -75,7 +75,7 @@ func TestSizes(t *testing.T) {
 				{"body", page.Body(), 65536},
 				{"check run", page.Check().Summary, 65535},
 			} {
-				if units := text.Units(c.text); units > c.limit {
+				if units := text.CountUnits(c.text); units > c.limit {
 					t.Errorf("%d × %q: %s has %d units", n, letter, c.place, units)
 				}
 				if !strings.Contains(c.text, "fumehood: ") || n < 500 && !strings.Contains(c.text, "<details>") {

@@ -20,7 +20,7 @@ var errEnough = errors.New("enough files")
 func SourcesIn(dir string) (files []string, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, unlisted(err)
+		return nil, unlistedError(err)
 	}
 	defer root.Close()
 	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
@@ -40,11 +40,11 @@ func SourcesIn(dir string) (files []string, err error) {
 		return nil
 	})
 	if err != nil && !errors.Is(err, errEnough) {
-		return nil, unlisted(err)
+		return nil, unlistedError(err)
 	}
 	return files, nil
 }
 
-func unlisted(err error) error {
+func unlistedError(err error) error {
 	return &proposal.StopError{Code: "report.workspace", Message: "cannot list the files of the workspace", Hint: "give a directory with the pull request's code", Err: err}
 }

@@ -13,43 +13,43 @@ import (
 
 var fullSHA = pattern.New(`^[0-9a-f]{40}$|^[0-9a-f]{64}$`)
 
-// subject returns a line about the code of the page and where the reports are, as HTML.
-func (p Page) subject(l level) string {
+// subjectLine returns a line about the code of the page and where the reports are, as HTML.
+func (p Page) subjectLine(l detailLevel) string {
 	if len(p.Parts) == 0 {
 		return "There is no information about a run."
 	}
 	run := p.Parts[0].Report.Run
 	var what []string
-	if sha := p.each(func(r proposal.Run) string { return r.HeadSHA }); len(sha) > 0 {
-		what = append(what, "commit "+several(sha, commit))
+	if sha := p.distinctValues(func(r proposal.Run) string { return r.HeadSHA }); len(sha) > 0 {
+		what = append(what, "commit "+showSeveral(sha, commitName))
 	}
 	if run.PR > 0 {
 		what = append(what, fmt.Sprintf("pull request %d", run.PR))
 	}
-	what = append(what, p.facts(len(what) == 0)...)
-	if p.wall() > 0 || len(p.records()) > 0 {
-		took := "took " + milliseconds(p.wall())
+	what = append(what, p.firstLineFacts(len(what) == 0)...)
+	if p.longestWall() > 0 || len(p.allRecords()) > 0 {
+		took := "took " + formatMilliseconds(p.longestWall())
 		if base := p.baseWall(); base > 0 {
-			took += ", of which " + milliseconds(base) + " on the base"
+			took += ", of which " + formatMilliseconds(base) + " on the base"
 		}
 		what = append(what, took)
 	}
-	if where := p.location(); where != "" {
+	if where := p.reportLocation(); where != "" {
 		what = append(what, "full output and audit log: "+where)
 	}
 	if len(what) == 0 {
 		what = []string{"There is no information about a run."}
 	}
-	return upper(strings.Join(what, " · "))
+	return upperFirst(strings.Join(what, " · "))
 }
 
-// grounds has lines about the policy, what was enforced, and the audit log.
-func (p Page) grounds(l level) []string {
+// policyLines has lines about the policy, what was enforced, and the audit log.
+func (p Page) policyLines(l detailLevel) []string {
 	var lines []string
-	if by := p.each(func(r proposal.Run) string { return r.Policy }); len(by) > 0 {
-		lines = append(lines, "Policy "+several(by, short)+p.policyFrom())
+	if by := p.distinctValues(func(r proposal.Run) string { return r.Policy }); len(by) > 0 {
+		lines = append(lines, "Policy "+showSeveral(by, shortDigest)+p.policyFrom())
 	}
-	return append(lines, p.evidence(l)...)
+	return append(lines, p.evidenceLines(l)...)
 }
 
 // policyFrom returns where the repository's own rules were read.
@@ -57,11 +57,11 @@ func (p Page) policyFrom() string {
 	if p.PolicyFrom == "" {
 		return ""
 	}
-	return " · repository's rules: " + code(p.PolicyFrom, 300)
+	return " · repository's rules: " + formatCode(p.PolicyFrom, 300)
 }
 
-// facts returns the labelled parts of the first line.
-func (p Page) facts(alone bool) []string {
+// firstLineFacts returns the labelled parts of the first line.
+func (p Page) firstLineFacts(alone bool) []string {
 	var list []string
 	for _, f := range []struct {
 		name string
@@ -71,31 +71,31 @@ func (p Page) facts(alone bool) []string {
 		{"from fork", func(r proposal.Run) string { return r.Fork }, true},
 		{"workspace", func(r proposal.Run) string { return r.Workspace }, alone},
 		{"proposed by", func(r proposal.Run) string { return r.Proposer }, true},
-		{"approved by", approver, true},
+		{"approved by", approverName, true},
 	} {
-		if values := p.each(f.get); f.show && len(values) > 0 {
-			list = append(list, f.name+" "+several(values, func(s string) string { return code(s, 60) }))
+		if values := p.distinctValues(f.get); f.show && len(values) > 0 {
+			list = append(list, f.name+" "+showSeveral(values, func(s string) string { return formatCode(s, 60) }))
 		}
 	}
 	return list
 }
 
-func approver(r proposal.Run) string {
+func approverName(r proposal.Run) string {
 	if r.Approval == nil {
 		return ""
 	}
 	return r.Approval.By
 }
 
-// evidence shows the result of verifying the audit log. The pull request's own run has the
+// evidenceLines shows the result of verifying the audit log. The pull request's own run has the
 // key of its log, so that its log proves only that nothing in it is missing.
-func (p Page) evidence(l level) []string {
+func (p Page) evidenceLines(l detailLevel) []string {
 	var lines []string
-	for _, a := range p.gather(func(part Part) []string { return nonempty(part.Audit) }) {
+	for _, a := range p.gatherStatements(func(part Part) []string { return nonEmptyList(part.Audit) }) {
 		if p.Parts[a.parts[0]].Foreign {
-			lines = append(lines, "Audit log, which that run wrote and signed itself: "+p.names(a.parts)+prose(quote(a.text), l.long))
+			lines = append(lines, "Audit log, which that run wrote and signed itself: "+p.partNames(a.parts)+formatProse(quoteCode(a.text), l.long))
 		} else {
-			lines = append(lines, "Audit log: "+p.names(a.parts)+prose(a.text, l.long))
+			lines = append(lines, "Audit log: "+p.partNames(a.parts)+formatProse(a.text, l.long))
 		}
 		if len(lines) == l.list {
 			break
@@ -104,15 +104,15 @@ func (p Page) evidence(l level) []string {
 	return lines
 }
 
-func nonempty(s string) []string {
+func nonEmptyList(s string) []string {
 	if s == "" {
 		return nil
 	}
 	return []string{s}
 }
 
-// wall is the duration of the longest part: parts run in parallel.
-func (p Page) wall() int64 {
+// longestWall is the duration of the longest part: parts run in parallel.
+func (p Page) longestWall() int64 {
 	var longest int64
 	for _, part := range p.Parts {
 		longest = max(longest, part.Report.Run.WallMS)
@@ -120,8 +120,8 @@ func (p Page) wall() int64 {
 	return longest
 }
 
-// each returns the distinct values of the parts' runs, except for "".
-func (p Page) each(get func(proposal.Run) string) []string {
+// distinctValues returns the distinct values of the parts' runs, except for "".
+func (p Page) distinctValues(get func(proposal.Run) string) []string {
 	var list []string
 	for _, part := range p.Parts {
 		if v := get(part.Report.Run); v != "" && !slices.Contains(list, v) {
@@ -144,9 +144,9 @@ func severalOf[T any](values []T, show func(T) string) string {
 	return strings.Join(list, ", ")
 }
 
-// several shows up to three values of a fact on which the parts should agree.
-func several(values []string, show func(string) string) string {
+// showSeveral shows up to three values of a fact on which the parts should agree.
+func showSeveral(values []string, show func(string) string) string {
 	return severalOf(values, show)
 }
 
-func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

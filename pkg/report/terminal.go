@@ -17,7 +17,7 @@ import (
 func Text(r proposal.Report) string {
 	var b strings.Builder
 	r.Records = trustedCauses(r, false)
-	fmt.Fprintln(&b, Page{Parts: []Part{{Report: r}}}.title())
+	fmt.Fprintln(&b, Page{Parts: []Part{{Report: r}}}.plainTitle())
 	if r.Error != nil {
 		fmt.Fprintf(&b, "stopped: %s: %s\n", text.Inline(r.Error.Code, 80), text.Inline(r.Error.Message, 500))
 		if r.Error.Hint != "" {
@@ -41,7 +41,7 @@ func Text(r proposal.Report) string {
 
 // plainOutcome is outcome without mark or HTML, and whether that was expected.
 func plainOutcome(r proposal.Record) string {
-	if unmet(r) {
+	if isUnmet(r) {
 		return plainEnding(r) + " · not as expected"
 	}
 	return plainEnding(r)
@@ -58,11 +58,11 @@ func plainEnding(r proposal.Record) string {
 		return "succeeded · from cache, run " + text.Inline(r.Result.Cached.Run, 60)
 	}
 	if kindOf(r) != failed {
-		_, words := outcome(r)
+		_, words := describeOutcome(r)
 		return strings.ReplaceAll(words, space, " ")
 	}
 	if r.Result.Succeeded() {
-		return "expected a failure · " + milliseconds(r.Result.WallMS)
+		return "expected a failure · " + formatMilliseconds(r.Result.WallMS)
 	}
 	s := r.Result.Status.String()
 	switch r.Result.Status {
@@ -71,12 +71,12 @@ func plainEnding(r proposal.Record) string {
 	case proposal.Signaled:
 		s = "killed by " + text.Inline(r.Result.Signal, 20)
 	}
-	return s + " · " + milliseconds(r.Result.WallMS)
+	return s + " · " + formatMilliseconds(r.Result.WallMS)
 }
 
 // ruleAndLabels returns r's rule with its labels.
 func ruleAndLabels(r proposal.Reason) string {
-	if words := labels(r); words != "" {
+	if words := reasonLabels(r); words != "" {
 		return r.Rule + " (" + words + ")"
 	}
 	return r.Rule
@@ -87,10 +87,10 @@ func plainReason(r proposal.Record) []string {
 	if words := r.Proposal.Earlier.Words(); words != "" {
 		lines = append(lines, words)
 	}
-	if unmet(r) || unexpectedSuccess(r) {
+	if isUnmet(r) || unexpectedSuccess(r) {
 		lines = append(lines, "expected: "+text.Inline(r.Proposal.Expect, 300))
 	}
-	lines = append(lines, nonempty(codeWords(r))...)
+	lines = append(lines, nonEmptyList(codeWords(r))...)
 	if r.Approval != nil {
 		lines = append(lines, "approved by "+text.Inline(r.Approval.By, 60))
 	}
@@ -123,7 +123,7 @@ func plainReason(r proposal.Record) []string {
 	if h, found := findHidden(r); found {
 		lines = append(lines, h.describeExit(func(s string) string { return text.Inline(s, 60) }))
 	}
-	if words := advice(r); words != "" {
+	if words := limitAdvice(r); words != "" {
 		lines = append(lines, words)
 	}
 	if r.Result != nil && r.Result.Detail != "" {
@@ -149,7 +149,7 @@ func plainRefusals(r proposal.Record) (lines []string, started *proposal.Event, 
 			lines = append(lines, "instead: "+text.Inline(suggestion, 300))
 		}
 	}
-	refused := objections(seen(r).Execs, proposal.EventRefused)
+	refused := findObjections(observationsOf(r).Execs, proposal.EventRefused)
 	if at := slices.IndexFunc(refused, func(e proposal.Event) bool { return e.Decision != nil && e.Decision.Reason != nil }); at >= 0 {
 		started = &refused[at]
 		x, reason := started.Exec, started.Decision.Reason
@@ -159,12 +159,12 @@ func plainRefusals(r proposal.Record) (lines []string, started *proposal.Event, 
 		}
 		explain(what, reason.Rule, reason.Message, reason.Suggestion)
 	}
-	barred := reaches(r, isRefused)
+	barred := filterReaches(r, isRefused)
 	if at := slices.IndexFunc(barred, func(reach proposal.Reach) bool { return reach.Message != "" }); at >= 0 {
 		reached = &barred[at]
-		what := "reach " + text.Inline(reached.Destination(), 120) + times(reached.Count)
+		what := "reach " + text.Inline(reached.Destination(), 120) + timesSuffix(reached.Count)
 		if reached.Program != "" {
-			what += by(text.Inline(base(reached.Program), 60))
+			what += byRule(text.Inline(baseName(reached.Program), 60))
 		}
 		explain(what, reached.Rule, reached.Message, reached.Suggestion)
 	}
@@ -173,7 +173,7 @@ func plainRefusals(r proposal.Record) (lines []string, started *proposal.Event, 
 
 // plainSeen lists the unexpected observations.
 func plainSeen(r proposal.Record) []string {
-	o := seen(r)
+	o := observationsOf(r)
 	if o == nil {
 		return nil
 	}
@@ -181,10 +181,10 @@ func plainSeen(r proposal.Record) []string {
 	var lines []string
 	for _, p := range o.Programs {
 		if p.Refused > 0 && (started == nil || p.Path != started.Exec.Path || p.Refused > started.Times) {
-			lines = append(lines, "program refused: "+text.Inline(p.Name, 60)+times(p.Refused)+by(text.Inline(p.Rule, 60)))
+			lines = append(lines, "program refused: "+text.Inline(p.Name, 60)+timesSuffix(p.Refused)+byRule(text.Inline(p.Rule, 60)))
 		}
 		if p.Watched > 0 {
-			lines = append(lines, "program would be refused: "+text.Inline(p.Name, 60)+times(p.Watched)+by(text.Inline(p.Rule, 60)))
+			lines = append(lines, "program would be refused: "+text.Inline(p.Name, 60)+timesSuffix(p.Watched)+byRule(text.Inline(p.Rule, 60)))
 		}
 	}
 	lines = append(lines, plainNetwork(r, reached)...)
@@ -195,7 +195,7 @@ func plainSeen(r proposal.Record) []string {
 		}
 		findings = append(findings, "finding: "+text.Inline(f.Rule+": "+f.Message, 300))
 	}
-	lines = append(lines, distinct(findings)...) // a connection is seen by the kernel and by the gateway
+	lines = append(lines, distinctStrings(findings)...) // a connection is seen by the kernel and by the gateway
 	if !o.Complete {
 		lines = append(lines, "the recording of what it did is incomplete")
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A trip is the allowed traffic between one program and one destination.
-type trip struct {
+// A hostTrip is the allowed traffic between one program and one destination.
+type hostTrip struct {
 	place, program        string
 	lookups               int
 	connections, requests int
@@ -22,8 +22,8 @@ type trip struct {
 
 // tripsOf joins connections with the requests in them, in order. A lookup is listed
 // only if nothing followed it.
-func tripsOf(list []proposal.Reach) []trip {
-	var trips []trip
+func tripsOf(list []proposal.Reach) []hostTrip {
+	var trips []hostTrip
 	at := map[[2]string]int{}
 	visited := map[string]bool{}
 	for _, r := range list {
@@ -39,20 +39,20 @@ func tripsOf(list []proposal.Reach) []trip {
 		n, known := at[key]
 		if !known {
 			n, at[key] = len(trips), len(trips)
-			trips = append(trips, trip{place: key[0], program: r.Program})
+			trips = append(trips, hostTrip{place: key[0], program: r.Program})
 		}
-		trips[n].add(r)
+		trips[n].addReach(r)
 	}
 	return trips
 }
 
-func (v *trip) add(r proposal.Reach) {
+func (v *hostTrip) addReach(r proposal.Reach) {
 	switch r.Kind {
 	case proposal.EventLookup:
 		v.lookups += r.Count
 	case proposal.EventRequest:
 		v.requests += r.Count
-		v.calls = distinct(append(v.calls, r.Calls...))
+		v.calls = distinctStrings(append(v.calls, r.Calls...))
 	default:
 		v.connections += r.Count
 	}
@@ -64,10 +64,10 @@ func (v *trip) add(r proposal.Reach) {
 	}
 }
 
-func (v trip) line(l level) string {
-	s := code(v.place, l.short+60)
+func (v hostTrip) showTrip(l detailLevel) string {
+	s := formatCode(v.place, l.short+60)
 	if v.program != "" {
-		s += " by " + code(base(v.program), l.short)
+		s += " by " + formatCode(baseName(v.program), l.short)
 	}
 	var parts []string
 	for _, n := range []struct {
@@ -75,18 +75,18 @@ func (v trip) line(l level) string {
 		n     int
 	}{{"looked up", v.lookups}, {"connections", v.connections}, {"requests", v.requests}} {
 		if n.n > 0 {
-			parts = append(parts, n.words+": "+text.Count(int64(n.n)))
+			parts = append(parts, n.words+": "+text.FormatCount(int64(n.n)))
 		}
 	}
 	s += ": " + strings.Join(parts, ", ")
 	if len(v.calls) > 0 {
-		s += " (" + few(v.calls, l) + ")"
+		s += " (" + showFew(v.calls, l) + ")"
 	}
 	if v.sent+v.received > 0 {
 		s += fmt.Sprintf("; %s out, %s in", text.Size(v.sent), text.Size(v.received))
 	}
 	if len(v.codes) > 0 {
-		s += "; ended: " + several(v.codes, func(s string) string { return code(s, 40) })
+		s += "; ended: " + showSeveral(v.codes, func(s string) string { return formatCode(s, 40) })
 	}
 	return s
 }

@@ -14,8 +14,8 @@ var sources = map[string]string{
 	proposal.SourceClock: "fumehood&#39;s clock", proposal.SourceCgroup: "the host&#39;s cgroup, whole sandbox", proposal.SourceSandbox: "gVisor",
 }
 
-// usage lists the known figures, grouped by source.
-func usage(u proposal.Usage) string {
+// usageText lists the known figures, grouped by source.
+func usageText(u proposal.Usage) string {
 	pieces := map[string][]string{}
 	var order []string
 	for _, f := range []struct {
@@ -23,12 +23,12 @@ func usage(u proposal.Usage) string {
 		before, after string
 		show          func(int64) string
 	}{
-		{u.Wall, "", "", milliseconds},
-		{u.CPUUser, "CPU ", " user", milliseconds},
-		{u.CPUSystem, "", " system", milliseconds},
-		{u.PeakMemory, "peak memory ", "", func(n int64) string { return size(proposal.Bytes(n)) }},
-		{u.Processes, "processes ", "", text.Count},
-		{u.Written, "written ", "", func(n int64) string { return size(proposal.Bytes(n)) }},
+		{u.Wall, "", "", formatMilliseconds},
+		{u.CPUUser, "CPU ", " user", formatMilliseconds},
+		{u.CPUSystem, "", " system", formatMilliseconds},
+		{u.PeakMemory, "peak memory ", "", func(n int64) string { return formatSize(proposal.Bytes(n)) }},
+		{u.Processes, "processes ", "", text.FormatCount},
+		{u.Written, "written ", "", func(n int64) string { return formatSize(proposal.Bytes(n)) }},
 	} {
 		if f.Source == proposal.SourceUnknown {
 			continue
@@ -44,7 +44,7 @@ func usage(u proposal.Usage) string {
 	for i, source := range order {
 		name, known := sources[source]
 		if !known {
-			name = code(source, 40)
+			name = formatCode(source, 40)
 		}
 		order[i] = strings.Join(pieces[source], ", ") + " (" + name + ")"
 	}

@@ -10,17 +10,17 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// An end is how a run ended as a whole, the worst last.
-type end int
+// A runEnd is how a run ended as a whole, the worst last.
+type runEnd int
 
 const (
-	endWhole end = iota
+	endWhole runEnd = iota
 	endTimeUp
 	endCancelled
 	endStopped
 )
 
-func endOf(r proposal.Report) end {
+func endOf(r proposal.Report) runEnd {
 	switch {
 	case r.Error == nil:
 		return endWhole
@@ -32,8 +32,8 @@ func endOf(r proposal.Report) end {
 	return endStopped
 }
 
-// end returns the worst end of all parts.
-func (p Page) end() end {
+// worstEnd returns the worst end of all parts.
+func (p Page) worstEnd() runEnd {
 	worst := endWhole
 	for _, part := range p.Parts {
 		worst = max(worst, endOf(part.Report))
@@ -44,51 +44,51 @@ func (p Page) end() end {
 // productName begins each title.
 const productName = "fumehood"
 
-// heading is the verdict of the page.
-func (p Page) heading() string {
+// verdictHeading is the verdict of the page.
+func (p Page) verdictHeading() string {
 	if mark := p.headingMark(); mark != "" {
-		return "## " + mark + " " + p.title()
+		return "## " + mark + " " + p.plainTitle()
 	}
-	return "## " + p.title()
+	return "## " + p.plainTitle()
 }
 
 // headingMark is the mark of the heading. A run that the pull request's own workflow reports has none,
 // because its outcome is not known.
 func (p Page) headingMark() string {
-	if p.foreign() {
+	if p.hasForeignPart() {
 		return ""
 	}
-	return p.withCauses().mark()
+	return p.withCauses().worstMark()
 }
 
-// title is the verdict as plain text.
-func (p Page) title() string {
+// plainTitle is the verdict as plain text.
+func (p Page) plainTitle() string {
 	p = p.withCauses()
-	end, counted := p.end(), tally(p.records())
-	if end != endWhole && len(p.records()) == 0 {
+	end, counted := p.worstEnd(), tallyRecords(p.allRecords())
+	if end != endWhole && len(p.allRecords()) == 0 {
 		counted = "nothing ran" // whatever was proposed
 	}
 	name := productName + [...]string{"", " ran out of time", " was cancelled", " stopped"}[end]
-	if p.foreign() && end == endWhole {
-		name += ": " + p.reporter() + " reports"
+	if p.hasForeignPart() && end == endWhole {
+		name += ": " + p.reporterName() + " reports"
 	}
 	return name + ": " + counted
 }
 
-// reporter names the run that wrote an untrusted report.
-func (p Page) reporter() string {
-	if len(p.each(func(r proposal.Run) string { return r.Fork })) > 0 {
+// reporterName names the run that wrote an untrusted report.
+func (p Page) reporterName() string {
+	if len(p.distinctValues(func(r proposal.Run) string { return r.Fork })) > 0 {
 		return "the fork's own run"
 	}
 	return "the pull request's own run"
 }
 
-// mark is the mark of the worst outcome.
-func (p Page) mark() string {
-	if end := p.end(); end != endWhole {
+// worstMark is the mark of the worst outcome.
+func (p Page) worstMark() string {
+	if end := p.worstEnd(); end != endWhole {
 		return [...]string{endTimeUp: "⏱️", endCancelled: "🚫", endStopped: "🛑"}[end]
 	}
-	counts := countKinds(p.records())
+	counts := countKinds(p.allRecords())
 	if counts[notRun] > 0 && counts[failed]+counts[broken]+counts[denied] == 0 {
 		return "❌" // as the conclusion has it: it is not only a consequence
 	}
@@ -100,68 +100,68 @@ func (p Page) mark() string {
 	switch {
 	case counts[succeeded] == 0:
 		return "➖"
-	case p.doubted() || p.attention() || len(p.each(proposal.Run.NetworkMode)) > 0:
+	case p.hasDoubts() || p.needsAttention() || len(p.distinctValues(proposal.Run.NetworkMode)) > 0:
 		return "⚠️"
 	}
 	return "✅"
 }
 
-// attention reports whether a command that succeeded needs a reader's attention.
-func (p Page) attention() bool { return slices.ContainsFunc(p.records(), notable) }
+// needsAttention reports whether a command that succeeded needs a reader's attention.
+func (p Page) needsAttention() bool { return slices.ContainsFunc(p.allRecords(), isNotable) }
 
-// notable reports whether a command's own success may hide something: a refused program or
+// isNotable reports whether a command's own success may hide something: a refused program or
 // host, a finding, a failure that the shell hides, or an end that the proposer did not expect.
-func notable(r proposal.Record) bool {
-	o := seen(r)
-	return unmet(r) || hidesFailure(r) || o != nil && (o.Counts.Refused+o.Counts.NetRefused > 0 || slices.ContainsFunc(o.Findings, func(f proposal.Finding) bool { return !ofSecrets(f) }))
+func isNotable(r proposal.Record) bool {
+	o := observationsOf(r)
+	return isUnmet(r) || hidesFailure(r) || o != nil && (o.Counts.Refused+o.Counts.NetRefused > 0 || slices.ContainsFunc(o.Findings, func(f proposal.Finding) bool { return !ofSecrets(f) }))
 }
 
-// fine reports whether there is nothing to read but that all commands succeeded.
-func (p Page) fine() bool {
-	if p.mark() != "✅" || p.foreign() || p.DryRun || len(p.Notices)+len(p.warnings(levels[0])) > 0 {
+// isFine reports whether there is nothing to read but that all commands succeeded.
+func (p Page) isFine() bool {
+	if p.worstMark() != "✅" || p.hasForeignPart() || p.DryRun || len(p.Notices)+len(p.warningLines(levels[0])) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(p.Parts, func(part Part) bool { return len(part.Report.Run.Unenforced)+len(part.Report.Run.Left) > 0 })
 }
 
-// preface writes what stopped the run, what to do, and what to know before reading on.
-func (p Page) preface(d *doc, l level) {
+// writePreface writes what stopped the run, what to do, and what to know before reading on.
+func (p Page) writePreface(d *doc, l detailLevel) {
 	if p.DryRun {
-		d.block("<p>🎭 <b>Dry run: nothing was posted.</b> The pull request's comment would have said:</p>")
+		d.addBlock("<p>🎭 <b>Dry run: nothing was posted.</b> The pull request's comment would have said:</p>")
 	}
-	if lines := p.verdict(l); len(lines) > 0 {
-		d.block("<p>" + strings.Join(lines, "\n<br>") + "</p>")
+	if lines := p.verdictLines(l); len(lines) > 0 {
+		d.addBlock("<p>" + strings.Join(lines, "\n<br>") + "</p>")
 	}
-	p.notices(d, l)
+	p.listNotices(d, l)
 }
 
-// verdict has a line for each thing that concerns several commands, most urgent first.
-func (p Page) verdict(l level) []string {
-	lines := p.failures(l)
-	if n := countKinds(p.records())[asked]; n > 0 && p.Pending != nil {
-		lines = append(lines, fmt.Sprintf("✋ <b>%s need%s a person's approval.</b> %s", commands(n), s(n == 1), p.approve(n)))
+// verdictLines has a line for each thing that concerns several commands, most urgent first.
+func (p Page) verdictLines(l detailLevel) []string {
+	lines := p.failureLines(l)
+	if n := countKinds(p.allRecords())[asked]; n > 0 && p.Pending != nil {
+		lines = append(lines, fmt.Sprintf("✋ <b>%s need%s a person's approval.</b> %s", countCommands(n), pluralS(n == 1), p.approveHint(n)))
 	}
-	lines = append(lines, p.invalids()...)
-	for _, line := range []string{p.refusals(l), p.barred(l)} {
+	lines = append(lines, p.invalidLine()...)
+	for _, line := range []string{p.refusedProgramsLine(l), p.refusedHostsLine(l)} {
 		if line != "" {
 			lines = append(lines, line)
 		}
 	}
-	switch n := countKinds(p.records())[succeeded]; {
-	case len(p.records()) == 0 && p.end() == endWhole:
+	switch n := countKinds(p.allRecords())[succeeded]; {
+	case len(p.allRecords()) == 0 && p.worstEnd() == endWhole:
 		lines = append(lines, "<b>No commands were proposed.</b> Nothing to do.")
-	case n > 0 && n == len(p.records()) && p.doubted():
-		lines = append(lines, fmt.Sprintf("⚠️ <b>The report says that %s succeeded, but this could not be confirmed.</b>", commands(n)))
+	case n > 0 && n == len(p.allRecords()) && p.hasDoubts():
+		lines = append(lines, fmt.Sprintf("⚠️ <b>The report says that %s succeeded, but this could not be confirmed.</b>", countCommands(n)))
 	}
 	return lines
 }
 
-// refusals reports commands that tried to start programs that policy refused. Their own
+// refusedProgramsLine reports commands that tried to start programs that policy refused. Their own
 // success may hide that.
-func (p Page) refusals(l level) string {
+func (p Page) refusedProgramsLine(l detailLevel) string {
 	var who, what []string
 	n, passed := 0, 0
-	for _, r := range p.records() {
+	for _, r := range p.allRecords() {
 		if refusedPrograms(r) == 0 {
 			continue
 		}
@@ -175,37 +175,37 @@ func (p Page) refusals(l level) string {
 	if n == 0 {
 		return ""
 	}
-	show := func(s string) string { return code(s, l.short) }
-	s := fmt.Sprintf("⛔ <b>%s tried to start programs that policy refused</b>: %s (%s, by %s).", commands(len(who)), several(distinct(what), show), attempts(n), several(who, show))
+	show := func(s string) string { return formatCode(s, l.short) }
+	s := fmt.Sprintf("⛔ <b>%s tried to start programs that policy refused</b>: %s (%s, by %s).", countCommands(len(who)), showSeveral(distinctStrings(what), show), countAttempts(n), showSeveral(who, show))
 	if passed > 0 {
-		s += fmt.Sprintf(" <b>%s still succeeded</b> without these programs: check the output below.", commands(passed))
+		s += fmt.Sprintf(" <b>%s still succeeded</b> without these programs: check the output below.", countCommands(passed))
 	}
 	return s
 }
 
-func attempts(n int) string {
+func countAttempts(n int) string {
 	if n == 1 {
 		return "1 attempt"
 	}
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// doubted reports whether anything could not be confirmed.
-func (p Page) doubted() bool {
+// hasDoubts reports whether anything could not be confirmed.
+func (p Page) hasDoubts() bool {
 	return slices.ContainsFunc(p.Parts, func(part Part) bool { return len(part.Doubt) > 0 })
 }
 
-// foreign reports whether any part is untrusted.
-func (p Page) foreign() bool {
+// hasForeignPart reports whether any part is untrusted.
+func (p Page) hasForeignPart() bool {
 	return slices.ContainsFunc(p.Parts, func(part Part) bool { return part.Foreign })
 }
 
-// failures returns what stopped the parts that did not finish, each reason once.
-func (p Page) failures(l level) []string {
+// failureLines returns what stopped the parts that did not finish, each reason once.
+func (p Page) failureLines(l detailLevel) []string {
 	var lines []string
-	for _, f := range p.gather(func(part Part) []string { return stopReason(part.Report, l) }) {
+	for _, f := range p.gatherStatements(func(part Part) []string { return stopReason(part.Report, l) }) {
 		mark, words, _ := strings.Cut(f.text, " ")
-		lines = append(lines, mark+" "+p.names(f.parts)+words)
+		lines = append(lines, mark+" "+p.partNames(f.parts)+words)
 		if len(lines) == l.list {
 			break
 		}
@@ -213,11 +213,11 @@ func (p Page) failures(l level) []string {
 	return lines
 }
 
-func stopReason(r proposal.Report, l level) []string {
+func stopReason(r proposal.Report, l detailLevel) []string {
 	e := r.Error
 	fix := ""
 	if e != nil && e.Hint != "" {
-		fix = "<br><b>To fix it:</b> " + prose(firstParagraph(e.Hint), l.long)
+		fix = "<br><b>To fix it:</b> " + formatProse(firstParagraph(e.Hint), l.long)
 	}
 	switch endOf(r) {
 	case endWhole:
@@ -234,9 +234,9 @@ func stopReason(r proposal.Report, l level) []string {
 		return []string{"⏱️ <b>The run reached its time limit.</b> Commands that had finished are below." + fix}
 	}
 	if e.Code == ReviewerFailed {
-		return []string{"🛑 <b>Nothing ran: " + prose(e.Message, l.long) + ".</b>" + fix}
+		return []string{"🛑 <b>Nothing ran: " + formatProse(e.Message, l.long) + ".</b>" + fix}
 	}
-	return []string{"🛑 <b>fumehood stopped; no more commands ran:</b> " + prose(e.Message, l.long) + " (" + code(e.Code, 80) + ")" + fix}
+	return []string{"🛑 <b>fumehood stopped; no more commands ran:</b> " + formatProse(e.Message, l.long) + " (" + formatCode(e.Code, 80) + ")" + fix}
 }
 
 // ReviewerFailed is the code of an error that the job of an AI reviewer did not succeed.
@@ -251,19 +251,19 @@ func firstParagraph(hint string) string {
 	return strings.TrimSuffix(prose, ":") + " (YAML in the job's log)"
 }
 
-// approve returns how a person can approve the n waiting commands. p.Pending is not nil.
-func (p Page) approve(n int) string {
-	return "To approve " + itThem(n) + ", comment " + code(p.Pending.Command, 100) + "."
+// approveHint returns how a person can approve the n waiting commands. p.Pending is not nil.
+func (p Page) approveHint(n int) string {
+	return "To approve " + itThem(n) + ", comment " + formatCode(p.Pending.Command, 100) + "."
 }
 
-func commands(n int) string {
+func countCommands(n int) string {
 	if n == 1 {
 		return "1 command"
 	}
 	return fmt.Sprintf("%d commands", n)
 }
 
-func s(yes bool) string {
+func pluralS(yes bool) string {
 	if yes {
 		return "s"
 	}

@@ -40,18 +40,18 @@ const minWidth = 40
 func (v View) Render(r proposal.Report) string {
 	b := &screen{View: v}
 	if !v.Listed {
-		b.list(r.Records)
+		b.writeList(r.Records)
 	}
 	for _, kinds := range [][]kind{{succeeded}, {notRun}, {unable, before}, {denied, asked}, {failed, broken}} {
 		for _, rec := range r.Records {
 			if slices.Contains(kinds, kindOf(rec)) {
-				b.details(r, rec)
+				b.writeDetails(r, rec)
 			}
 		}
 	}
-	b.network(r)
-	b.notes(r)
-	b.last(r)
+	b.writeNetwork(r)
+	b.writeNotes(r)
+	b.writeTotals(r)
 	return b.String()
 }
 
@@ -70,8 +70,8 @@ const (
 	dim    = "2"
 )
 
-// paint colors s, which must be safe for a terminal.
-func (b *screen) paint(color, s string) string {
+// paintText colors s, which must be safe for a terminal.
+func (b *screen) paintText(color, s string) string {
 	if !b.Color || s == "" || color == "" {
 		return s
 	}
@@ -84,20 +84,20 @@ var (
 	viewColors = [...]string{failed: red, broken: red, denied: red, asked: yellow, notRun: dim, unable: yellow, before: yellow, succeeded: green}
 )
 
-// mark returns the mark of r's outcome, two columns wide as terminals show it.
-func (b *screen) mark(r proposal.Record) string {
+// outcomeMark returns the mark of r's outcome, two columns wide as terminals show it.
+func (b *screen) outcomeMark(r proposal.Record) string {
 	k := kindOf(r)
 	if k == denied || k == asked { // which are two columns wide
-		return b.paint(viewColors[k], viewMarks[k])
+		return b.paintText(viewColors[k], viewMarks[k])
 	}
-	if k == succeeded && notable(r) {
-		return b.paint(yellow, "!") + " "
+	if k == succeeded && isNotable(r) {
+		return b.paintText(yellow, "!") + " "
 	}
-	return b.paint(viewColors[k], viewMarks[k]) + " "
+	return b.paintText(viewColors[k], viewMarks[k]) + " "
 }
 
-// list writes one line per command.
-func (b *screen) list(records []proposal.Record) {
+// writeList writes one line per command.
+func (b *screen) writeList(records []proposal.Record) {
 	ids, words := 0, 0
 	for _, r := range records {
 		ids = max(ids, len([]rune(text.Inline(r.Proposal.ID, 24))))
@@ -106,11 +106,11 @@ func (b *screen) list(records []proposal.Record) {
 	for _, r := range records {
 		row := fmt.Sprintf("%-*s  %-*s", ids, text.Inline(r.Proposal.ID, 24), words, plainOutcome(r))
 		command := text.Inline(shortCommand(r), 80)
-		if b.Width == 0 || 3+text.Units(row)+2+text.Units(command) <= b.Width {
-			fmt.Fprintf(b, "%s %s  %s\n", b.mark(r), row, b.paint(dim, command))
+		if b.Width == 0 || 3+text.CountUnits(row)+2+text.CountUnits(command) <= b.Width {
+			fmt.Fprintf(b, "%s %s  %s\n", b.outcomeMark(r), row, b.paintText(dim, command))
 			continue
 		}
-		fmt.Fprintf(b, "%s %s\n", b.mark(r), strings.TrimRight(row, " "))
+		fmt.Fprintf(b, "%s %s\n", b.outcomeMark(r), strings.TrimRight(row, " "))
 		b.writeWrapped("     ", dim, command)
 	}
 }
@@ -119,24 +119,24 @@ func (b *screen) list(records []proposal.Record) {
 // line is broken.
 func (b *screen) writeWrapped(indent, color, s string) {
 	if b.Width == 0 {
-		fmt.Fprintf(b, "%s%s\n", indent, b.paint(color, s))
+		fmt.Fprintf(b, "%s%s\n", indent, b.paintText(color, s))
 		return
 	}
-	room := max(b.Width, minWidth) - text.Units(indent)
+	room := max(b.Width, minWidth) - text.CountUnits(indent)
 	line := ""
 	for _, word := range strings.Split(s, " ") {
-		if line != "" && text.Units(line)+1+text.Units(word) > room {
-			fmt.Fprintf(b, "%s%s\n", indent, b.paint(color, line))
+		if line != "" && text.CountUnits(line)+1+text.CountUnits(word) > room {
+			fmt.Fprintf(b, "%s%s\n", indent, b.paintText(color, line))
 			line = word
 			continue
 		}
 		line = strings.TrimPrefix(line+" "+word, " ")
 	}
-	fmt.Fprintf(b, "%s%s\n", indent, b.paint(color, line))
+	fmt.Fprintf(b, "%s%s\n", indent, b.paintText(color, line))
 }
 
-// details writes a block about one command, if there is more to say than its line does.
-func (b *screen) details(r proposal.Report, rec proposal.Record) {
+// writeDetails writes a block about one command, if there is more to say than its line does.
+func (b *screen) writeDetails(r proposal.Report, rec proposal.Record) {
 	body := &screen{View: b.View}
 	for _, line := range append(plainReason(rec), basePlain(r, rec)...) {
 		body.writeWrapped("  ", "", line)
@@ -144,32 +144,32 @@ func (b *screen) details(r proposal.Report, rec proposal.Record) {
 	for _, line := range plainFailures(r, rec) {
 		body.writeWrapped("  ", bold, line)
 	}
-	body.alternatives(rec)
+	body.writeAlternatives(rec)
 	if r.Withheld == nil && (kindOf(rec) != succeeded || len(r.Records) == 1) {
-		body.output(rec)
+		body.writeOutput(rec)
 	}
 	if body.Len() == 0 && kindOf(rec) == succeeded {
 		return
 	}
-	fmt.Fprintf(b, "\n%s %s  %s\n", b.mark(rec), b.paint(bold, text.Inline(rec.Proposal.ID, 40)), plainOutcome(rec))
+	fmt.Fprintf(b, "\n%s %s  %s\n", b.outcomeMark(rec), b.paintText(bold, text.Inline(rec.Proposal.ID, 40)), plainOutcome(rec))
 	b.writeWrapped("  ", dim, "$ "+text.Inline(shortCommand(rec), 200))
 	b.WriteString(body.String())
 }
 
-// alternatives writes what policy would allow instead of a refused command.
-func (b *screen) alternatives(r proposal.Record) {
+// writeAlternatives writes what policy would allow instead of a refused command.
+func (b *screen) writeAlternatives(r proposal.Record) {
 	if r.Runnable() {
 		return
 	}
 	for _, reason := range r.Decision.Reasons {
 		for _, s := range reason.Alternatives {
-			fmt.Fprintf(b, "  allowed: %s\n", b.paint(bold, text.Inline(s, 200)))
+			fmt.Fprintf(b, "  allowed: %s\n", b.paintText(bold, text.Inline(s, 200)))
 		}
 	}
 }
 
-// output writes what the command printed, each line after a bar.
-func (b *screen) output(rec proposal.Record) {
+// writeOutput writes what the command printed, each line after a bar.
+func (b *screen) writeOutput(rec proposal.Record) {
 	if rec.Result == nil {
 		return
 	}
@@ -179,7 +179,7 @@ func (b *screen) output(rec proposal.Record) {
 	}
 	for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {
 		for _, line := range fewLines(text.Excerpt(s.Head, s.Tail, s.Bytes, room)) {
-			fmt.Fprintf(b, "  %s %s\n", b.paint(dim, "│"), strings.TrimSuffix(line, "\n"))
+			fmt.Fprintf(b, "  %s %s\n", b.paintText(dim, "│"), strings.TrimSuffix(line, "\n"))
 		}
 	}
 }
@@ -191,15 +191,15 @@ func fewLines(shown text.Block) []string {
 	if left <= 0 {
 		return lines
 	}
-	words := "… and " + text.Count(int64(left)) + " more lines, in the report"
+	words := "… and " + text.FormatCount(int64(left)) + " more lines, in the report"
 	if shown.Omitted > 0 {
-		words = "… and more than " + text.Count(int64(left)) + " lines, in the report"
+		words = "… and more than " + text.FormatCount(int64(left)) + " lines, in the report"
 	}
 	return slices.Concat(lines[:viewLines/4], []string{words}, lines[viewLines/4+left:])
 }
 
-// network writes the hosts that commands used, or were refused.
-func (b *screen) network(r proposal.Report) {
+// writeNetwork writes the hosts that commands used, or were refused.
+func (b *screen) writeNetwork(r proposal.Report) {
 	lines := plainHosts(r)
 	if len(lines) > 0 {
 		fmt.Fprintln(b)
@@ -209,8 +209,8 @@ func (b *screen) network(r proposal.Report) {
 	}
 }
 
-// notes writes what to know about the run as a whole.
-func (b *screen) notes(r proposal.Report) {
+// writeNotes writes what to know about the run as a whole.
+func (b *screen) writeNotes(r proposal.Report) {
 	var lines []string
 	if r.Withheld != nil {
 		lines = append(lines, "output not shown: "+text.Inline(r.Withheld.Rule+": "+r.Withheld.Message, 300))
@@ -228,12 +228,12 @@ func (b *screen) notes(r proposal.Report) {
 		fmt.Fprintln(b)
 	}
 	for _, line := range lines {
-		fmt.Fprintf(b, "%s %s\n", b.paint(yellow, "!"), line)
+		fmt.Fprintf(b, "%s %s\n", b.paintText(yellow, "!"), line)
 	}
 }
 
-// last writes the totals, and where the report and the log are.
-func (b *screen) last(r proposal.Report) {
+// writeTotals writes the totals, and where the report and the log are.
+func (b *screen) writeTotals(r proposal.Report) {
 	if b.Len() > 0 {
 		fmt.Fprintln(b)
 	}
@@ -246,7 +246,7 @@ func (b *screen) last(r proposal.Report) {
 	case endStopped:
 		what = "stopped: "
 	}
-	fmt.Fprintf(b, "%s in %s", b.paint(bold, what+tally(r.Records)), milliseconds(r.Run.WallMS))
+	fmt.Fprintf(b, "%s in %s", b.paintText(bold, what+tallyRecords(r.Records)), formatMilliseconds(r.Run.WallMS))
 	if b.File != "" {
 		fmt.Fprintf(b, " · report: %s", text.Inline(b.File, 500))
 	}

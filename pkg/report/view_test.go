@@ -89,7 +89,7 @@ func TestViewWidth(t *testing.T) {
 			if strings.Contains(line, "│") || strings.Contains(line, " in 2m8s · ") {
 				continue // output is as it was printed, and the last line names files
 			}
-			if text.Units(line) > width && len(strings.Fields(line)) > 1 && !strings.Contains(line, "net.fetch") {
+			if text.CountUnits(line) > width && len(strings.Fields(line)) > 1 && !strings.Contains(line, "net.fetch") {
 				t.Errorf("%d columns: %q", width, line)
 			}
 			for _, word := range strings.Fields(line) {
@@ -108,7 +108,7 @@ func TestSeveralCounts(t *testing.T) {
 		for i := range values {
 			values[i] = "x"
 		}
-		s := several(values, func(s string) string { return s })
+		s := showSeveral(values, func(s string) string { return s })
 		shown, more := strings.Count(s, "x"), 0
 		if _, rest, ok := strings.Cut(s, "x, x, x, "); ok && strings.HasSuffix(rest, " more") {
 			more, _ = strconv.Atoi(strings.TrimSuffix(rest, " more"))

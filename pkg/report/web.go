@@ -62,19 +62,19 @@ var (
 
 	webTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 		"line":  func(s any) string { return text.Inline(fmt.Sprint(s), maxWebLine) },
-		"base":  base,
-		"count": func(n any) string { return text.Count(integer(n)) },
-		"bytes": func(n any) string { return text.Size(integer(n)) },
-		"ms":    milliseconds,
+		"base":  baseName,
+		"count": func(n any) string { return text.FormatCount(toInt64(n)) },
+		"bytes": func(n any) string { return text.Size(toInt64(n)) },
+		"ms":    formatMilliseconds,
 		"clock": func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
-		"time":  moment,
+		"time":  formatTime,
 		"join":  strings.Join,
 		"lines": func(s string) []string { return strings.Split(strings.TrimSuffix(s, "\n"), "\n") },
-		"first": first,
+		"first": firstItems,
 	}).Parse(webPage))
 )
 
-func integer(n any) int64 {
+func toInt64(n any) int64 {
 	switch n := n.(type) {
 	case int:
 		return int64(n)
@@ -84,14 +84,14 @@ func integer(n any) int64 {
 	return n.(int64)
 }
 
-// first returns the first items of a slice of any type.
-func first(list any) any {
+// firstItems returns the first items of a slice of any type.
+func firstItems(list any) any {
 	v := reflect.ValueOf(list)
 	return v.Slice(0, min(v.Len(), maxWebList)).Interface()
 }
 
-// source returns a Content-Security-Policy source that allows one inline element.
-func source(content string) string {
+// cspSource returns a Content-Security-Policy source that allows one inline element.
+func cspSource(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
@@ -99,7 +99,7 @@ func source(content string) string {
 // WebPolicy is the Content-Security-Policy of a page: its one script and its one style may
 // be used, and nothing may be loaded, sent or framed.
 func WebPolicy() string {
-	return "default-src 'none'; script-src " + source(webScript) + "; style-src " + source(webStyle) + "; base-uri 'none'; form-action 'none'"
+	return "default-src 'none'; script-src " + cspSource(webScript) + "; style-src " + cspSource(webStyle) + "; base-uri 'none'; form-action 'none'"
 }
 
 // Write writes the page: one file that needs no other, with a Content-Security-Policy. All
@@ -110,7 +110,7 @@ func WebPolicy() string {
 // The page repeats what the report says. It does not prove that the report is true.
 func (w Web) Write(out io.Writer) error {
 	w.Report.Records = trustedCauses(w.Report, false)
-	return webTemplate.Execute(out, w.model())
+	return webTemplate.Execute(out, w.webModelOf())
 }
 
 // A webModel is what the template shows.
@@ -170,11 +170,11 @@ type webProgram struct {
 	Children []*webProgram
 }
 
-func (w Web) model() webModel {
+func (w Web) webModelOf() webModel {
 	p := Page{Parts: []Part{{Report: w.Report}}}
 	run := w.Report.Run
-	m := webModel{Web: w, Policy: WebPolicy(), Style: template.CSS(webStyle), Script: template.JS(webScript), Mark: p.mark(), Title: p.title(),
-		Facts: runFacts(run), Toolchains: toolchains(run.Toolchains), Limit: max(1, run.WallMS)}
+	m := webModel{Web: w, Policy: WebPolicy(), Style: template.CSS(webStyle), Script: template.JS(webScript), Mark: p.worstMark(), Title: p.plainTitle(),
+		Facts: runFacts(run), Toolchains: toolchainList(run.Toolchains), Limit: max(1, run.WallMS)}
 	for _, o := range run.Policies {
 		m.Origins = append(m.Origins, originWords(o))
 	}
@@ -214,12 +214,12 @@ var states = [...]string{failed: "bad", broken: "bad", denied: "bad", asked: "wa
 
 func webCommandOf(report proposal.Report, r proposal.Record, n int, room *int) webCommand {
 	k := kindOf(r)
-	mark, _ := outcome(r)
-	cmd, info := command(r)
+	mark, _ := describeOutcome(r)
+	cmd, info := decidedText(r)
 	c := webCommand{Record: r, N: n, State: states[k], Mark: mark, Outcome: plainOutcome(r), Language: info, Short: text.Inline(shortCommand(r), 120),
-		Text: whole(cmd), Open: k == failed || k == broken || k == denied || k == asked,
-		Reasons: r.Decision.Reasons, Requested: whole(beside(r.Proposal)), Notes: plainNotes(r), Observed: seen(r)}
-	c.Granted, c.Causes = granted(r.Decision.Grant), plainFailures(report, r)
+		Text: visibleText(cmd), Open: k == failed || k == broken || k == denied || k == asked,
+		Reasons: r.Decision.Reasons, Requested: visibleText(extraRequests(r.Proposal)), Notes: plainNotes(r), Observed: observationsOf(r)}
+	c.Granted, c.Causes = grantItems(r.Decision.Grant), plainFailures(report, r)
 	if r.Result != nil {
 		c.Wall, c.Ran = r.Result.WallMS, r.Result.Status != proposal.NotRun && r.Result.Cached == nil
 		c.Outputs = webOutputs(shownResult(report, r), room)
@@ -228,7 +228,7 @@ func webCommandOf(report proposal.Report, r proposal.Record, n int, room *int) w
 		}
 	}
 	if o := c.Observed; o != nil {
-		c.Refused = append(objections(o.Execs, proposal.EventRefused), objections(o.Execs, proposal.EventExec)...)
+		c.Refused = append(findObjections(o.Execs, proposal.EventRefused), findObjections(o.Execs, proposal.EventExec)...)
 		c.Programs, c.ProgramsOmitted = webPrograms(o.Programs)
 		c.Network = o.Network
 		if len(o.Execs) > 0 && !o.Execs[0].Time.IsZero() && !report.Run.Start.IsZero() {
@@ -239,8 +239,10 @@ func webCommandOf(report proposal.Report, r proposal.Record, n int, room *int) w
 	return c
 }
 
-// whole returns a text of several lines in the visible form.
-func whole(s string) string { return text.Excerpt([]byte(s), nil, int64(len(s)), maxWebCommand).Text }
+// visibleText returns a text of several lines in the visible form.
+func visibleText(s string) string {
+	return text.Excerpt([]byte(s), nil, int64(len(s)), maxWebCommand).Text
+}
 
 // plainNotes lists what there is to know about a command besides its decision and output.
 func plainNotes(r proposal.Record) []string {
@@ -260,7 +262,7 @@ func plainNotes(r proposal.Record) []string {
 	if r.Result != nil && r.Result.Leftover > 0 {
 		add("leftover processes killed: %d", r.Result.Leftover)
 	}
-	if words := advice(r); words != "" {
+	if words := limitAdvice(r); words != "" {
 		add("%s", words)
 	}
 	for _, words := range slices.Concat(causePlain(r), retriedPlain(r), redactedWarnings(r)) {
@@ -269,8 +271,8 @@ func plainNotes(r proposal.Record) []string {
 	return notes
 }
 
-// granted describes what an allowed command got.
-func granted(g *proposal.Grant) []string {
+// grantItems describes what an allowed command got.
+func grantItems(g *proposal.Grant) []string {
 	if g == nil {
 		return nil
 	}
@@ -299,9 +301,9 @@ func webOutputs(r *proposal.Result, room *int) []webOutput {
 		}
 		b := text.Excerpt(s.stream.Head, s.stream.Tail, s.stream.Bytes, max(*room, smallOutput))
 		*room -= b.Units
-		o := webOutput{Name: s.name, Label: text.Size(s.stream.Bytes), Chunks: chunks(b.Text)}
+		o := webOutput{Name: s.name, Label: text.Size(s.stream.Bytes), Chunks: splitChunks(b.Text)}
 		if b.Omitted > 0 {
-			o.Label += ", " + text.Count(b.Omitted) + " omitted"
+			o.Label += ", " + text.FormatCount(b.Omitted) + " omitted"
 		}
 		if s.stream.File != "" {
 			o.Label += ", file " + text.Inline(path.Base(s.stream.File), 160)
@@ -311,8 +313,8 @@ func webOutputs(r *proposal.Result, room *int) []webOutput {
 	return list
 }
 
-// chunks divides a text after every maxWebChunk lines.
-func chunks(s string) []string {
+// splitChunks divides a text after every maxWebChunk lines.
+func splitChunks(s string) []string {
 	var list []string
 	for s != "" {
 		end := 0
@@ -339,7 +341,7 @@ func webPrograms(list []proposal.Program) (roots []*webProgram, omitted int) {
 		if i == maxWebNodes {
 			return roots, len(list) - i
 		}
-		node := &webProgram{Line: programLine(p), Wrong: wrong(p)}
+		node := &webProgram{Line: programLine(p), Wrong: hasProblem(p)}
 		parent, depth := p.Parent, 0
 		if parent >= i || parent < 0 { // an untrusted report may contain any number
 			parent = -1
@@ -359,8 +361,8 @@ func webPrograms(list []proposal.Program) (roots []*webProgram, omitted int) {
 func runFacts(run proposal.Run) [][2]string {
 	var list [][2]string
 	for _, fact := range [][2]string{
-		{"run", run.ID}, {"proposed by", run.Proposer}, {"approved by", approver(run)}, {"plan", run.PlanDigest}, {"policy", run.Policy}, {"mode", run.Mode}, {"network", run.NetworkMode()},
-		{"repository", run.Repository}, {"pull request", number0(run.PR)}, {"fork", run.Fork}, {"commit", run.HeadSHA}, {"base", run.BaseSHA}, {"workspace", run.Workspace},
+		{"run", run.ID}, {"proposed by", run.Proposer}, {"approved by", approverName(run)}, {"plan", run.PlanDigest}, {"policy", run.Policy}, {"mode", run.Mode}, {"network", run.NetworkMode()},
+		{"repository", run.Repository}, {"pull request", formatCount(run.PR)}, {"fork", run.Fork}, {"commit", run.HeadSHA}, {"base", run.BaseSHA}, {"workspace", run.Workspace},
 		{"working directory", run.Cwd}, {"root file system", run.Rootfs}, {"runsc", run.Runsc}, {"fumehood", run.Version},
 	} {
 		if fact[1] != "" {
@@ -370,7 +372,7 @@ func runFacts(run proposal.Run) [][2]string {
 	return list
 }
 
-func number0(n int) string {
+func formatCount(n int) string {
 	if n == 0 {
 		return ""
 	}

@@ -94,7 +94,7 @@ func checkWeb(t testing.TB, page string) {
 	if len(inline["script"]) != 1 || len(inline["style"]) != 1 {
 		t.Fatalf("%d scripts, %d styles", len(inline["script"]), len(inline["style"]))
 	}
-	want := "default-src 'none'; script-src " + source(inline["script"][0]) + "; style-src " + source(inline["style"][0]) + "; base-uri 'none'; form-action 'none'"
+	want := "default-src 'none'; script-src " + cspSource(inline["script"][0]) + "; style-src " + cspSource(inline["style"][0]) + "; base-uri 'none'; form-action 'none'"
 	if policy != want {
 		t.Errorf("policy\n%s, want\n%s", policy, want)
 	}
@@ -103,7 +103,7 @@ func checkWeb(t testing.TB, page string) {
 func checkVisible(t testing.TB, s string) {
 	t.Helper()
 	for _, r := range s {
-		if r != '\n' && r != '\t' && r != '\ufe0f' && r != '\u00a0' && text.Hidden(r) {
+		if r != '\n' && r != '\t' && r != '\ufe0f' && r != '\u00a0' && text.IsHidden(r) {
 			t.Errorf("%U in %.80q", r, s)
 		}
 	}
@@ -125,7 +125,7 @@ func TestWeb(t *testing.T) {
 }
 
 func TestWebHostile(t *testing.T) {
-	for _, a := range sample.Of(t, append(attacks, strings.Join(attacks, " "), strings.Join(attacks, "\n"), `</script><script>alert(1)</script>`, `</style><style>*{display:none}`,
+	for _, a := range sample.EveryNth(t, append(attacks, strings.Join(attacks, " "), strings.Join(attacks, "\n"), `</script><script>alert(1)</script>`, `</style><style>*{display:none}`,
 		`" onmouseover="alert(1)`, `' style='position:fixed`, `javascript:alert(1)`, `</pre></details></main>`, `{{.Report}}`), 1, 5) {
 		log := []LogLine{{Kind: a, ID: a, Words: a}, {Time: time.Now(), Kind: "refused", Words: a}}
 		w := Web{Report: everywhere(a), Log: log, LogOmitted: 3, Verdict: a}
@@ -137,7 +137,7 @@ func TestWebHostile(t *testing.T) {
 }
 
 func FuzzWeb(f *testing.F) {
-	for _, a := range sample.Of(f, attacks, 1, 5) {
+	for _, a := range sample.EveryNth(f, attacks, 1, 5) {
 		f.Add(a)
 	}
 	f.Fuzz(func(t *testing.T, s string) { checkWeb(t, webOf(t, Web{Report: everywhere(s), Verdict: s})) })

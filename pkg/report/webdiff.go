@@ -31,20 +31,20 @@ func webDifferences(r proposal.Report) (list []webDifference, more int) {
 		switch {
 		case r.Withheld != nil:
 			f.Text, f.Note = "", "withheld by policy"
-		case text.Units(f.Text) > room:
+		case text.CountUnits(f.Text) > room:
 			f.Text, f.Note = "", "left out: the page is full"
 		}
 		d := webDifference{Difference: f}
-		d.split(whole(f.Text))
-		room -= text.Units(f.Text)
+		d.splitDiff(visibleText(f.Text))
+		room -= text.CountUnits(f.Text)
 		list = append(list, d)
 	}
 	return list, more
 }
 
-// split divides a difference in the format of git. Only lines of a hunk, whose first character
+// splitDiff divides a difference in the format of git. Only lines of a hunk, whose first character
 // says so, were added or removed: a file's lines can look like those of a header.
-func (d *webDifference) split(difference string) {
+func (d *webDifference) splitDiff(difference string) {
 	hunk := false
 	for line := range strings.Lines(difference) {
 		kind := ""

@@ -54,15 +54,15 @@ type Client struct {
 func New(ctx context.Context, socket string) *Client {
 	c := &Client{ctx: ctx, socket: socket, holder: strings.ToLower(rand.Text())}
 	c.http.Transport = &http.Transport{DisableKeepAlives: true, DialContext: c.dial}
-	go c.hold(ctx)
+	go c.holdConnection(ctx)
 	return c
 }
 
 // retry is the time between two connections that hold claims.
 const retry = time.Second
 
-// hold keeps a connection.
-func (c *Client) hold(ctx context.Context) {
+// holdConnection keeps a connection.
+func (c *Client) holdConnection(ctx context.Context) {
 	for ctx.Err() == nil {
 		if answer, err := c.send(ctx, http.MethodGet, "/holders/"+c.holder, nil); err == nil {
 			_, _ = io.Copy(io.Discard, answer.Body)
@@ -86,33 +86,33 @@ func (c *Client) Claim(ctx context.Context, r Request) (claim Claim, err error) 
 		return claim, err
 	}
 	for end := time.Now().Add(startTime); ; {
-		claim, err = c.request(ctx, r.Tenant, body)
-		if err == nil || !starting(err) || time.Now().After(end) || ctx.Err() != nil {
+		claim, err = c.requestPod(ctx, r.Tenant, body)
+		if err == nil || !isStarting(err) || time.Now().After(end) || ctx.Err() != nil {
 			return claim, err
 		}
 		time.Sleep(retry / 10)
 	}
 }
 
-// request requests a pod once.
-func (c *Client) request(ctx context.Context, tenant string, body []byte) (claim Claim, err error) {
+// requestPod requests a pod once.
+func (c *Client) requestPod(ctx context.Context, tenant string, body []byte) (claim Claim, err error) {
 	path := "/holders/" + c.holder + "/claims/" + strings.ToLower(rand.Text())
 	err = c.call(ctx, http.MethodPut, path, body, &claim)
 	if _, bad := netip.ParseAddr(claim.Address); err == nil && (bad != nil || claim.Node == "" || claim.Namespace != tenant) {
-		err = c.failed(errors.New("its answer names no pod"))
+		err = c.socketError(errors.New("its answer names no pod"))
 	}
 	if err != nil {
 		if !errors.Is(err, errNotSent) {
-			go c.delete(path)
+			go c.deleteUntilDone(path)
 		}
 		return Claim{}, err
 	}
 	return claim, nil
 }
 
-// delete deletes what path names. It goes on until that has succeeded: fumehood-claims forgets what
+// deleteUntilDone deletes what path names. It goes on until that has succeeded: fumehood-claims forgets what
 // it has to do if it is killed.
-func (c *Client) delete(path string) {
+func (c *Client) deleteUntilDone(path string) {
 	for c.call(c.ctx, http.MethodDelete, path, nil, nil) != nil {
 		select {
 		case <-c.ctx.Done():
@@ -122,9 +122,9 @@ func (c *Client) delete(path string) {
 	}
 }
 
-// starting reports whether an error can be that of a fumehood-claims that starts: it does not answer,
+// isStarting reports whether an error can be that of a fumehood-claims that starts: it does not answer,
 // or does not know yet that this process is there.
-func starting(err error) bool {
+func isStarting(err error) bool {
 	code := proposal.FailureOf(err).Code
 	return code == "claims.socket" || code == "claims.holder"
 }
@@ -135,7 +135,7 @@ func (c *Client) Release(ctx context.Context, claim Claim) error {
 	path := "/claims/" + url.PathEscape(claim.Namespace) + "/" + url.PathEscape(claim.Name)
 	err := c.call(ctx, http.MethodDelete, path, nil, nil)
 	if err != nil {
-		go c.delete(path)
+		go c.deleteUntilDone(path)
 	}
 	return err
 }
@@ -153,19 +153,19 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 func (c *Client) call(ctx context.Context, method, path string, body []byte, v any) error {
 	answer, err := c.send(ctx, method, path, body)
 	if err != nil {
-		return c.failed(err)
+		return c.socketError(err)
 	}
 	defer answer.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
-		return c.failed(err)
+		return c.socketError(err)
 	}
 	if answer.StatusCode/100 != 2 {
-		return c.refused(data, answer.Status)
+		return c.answerError(data, answer.Status)
 	}
 	if v != nil {
 		if err := json.Unmarshal(data, v); err != nil {
-			return c.failed(err)
+			return c.socketError(err)
 		}
 	}
 	return nil
@@ -180,22 +180,22 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotSent, err)
 	}
-	if err := peer.Same(conn.(*net.UnixConn)); err != nil {
+	if err := peer.CheckSameUser(conn.(*net.UnixConn)); err != nil {
 		return nil, errors.Join(errNotSent, err, conn.Close())
 	}
 	return conn, nil
 }
 
-// refused returns the error of an answer.
-func (c *Client) refused(data []byte, status string) error {
+// answerError returns the error of an answer.
+func (c *Client) answerError(data []byte, status string) error {
 	var f proposal.Failure
 	if err := json.Unmarshal(data, &f); err != nil || f.Code == "" {
-		return c.failed(errors.New(status))
+		return c.socketError(errors.New(status))
 	}
 	return &proposal.StopError{Code: f.Code, Message: f.Message, Hint: f.Hint}
 }
 
-func (c *Client) failed(err error) error {
+func (c *Client) socketError(err error) error {
 	return &proposal.StopError{Code: "claims.socket", Message: fmt.Sprintf("fumehood-claims does not answer at %s", c.socket), Hint: "start it beside this server, as the same user", Err: err}
 }
 

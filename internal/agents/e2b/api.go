@@ -48,54 +48,54 @@ type newSandbox struct {
 // templates are the names that the SDKs use if their caller names none.
 var templates = []string{"", "base", "code-interpreter-v1"}
 
-// check refuses what a sandbox here cannot be.
-func (n newSandbox) check() error {
+// refuseUnsupported refuses what a sandbox here cannot be.
+func (n newSandbox) refuseUnsupported() error {
 	yes := func(b *bool) bool { return b != nil && *b }
 	switch {
 	case !slices.Contains(templates, n.TemplateID):
-		return refuse(notFound, "there is no template %q: sandboxes have the tools of this host; use base or code-interpreter-v1", n.TemplateID)
+		return refuseRequest(notFound, "there is no template %q: sandboxes have the tools of this host; use base or code-interpreter-v1", n.TemplateID)
 	case yes(n.Internet), n.Network != nil:
-		return refuse(unimplemented, "sandboxes have no network: leave out allowInternetAccess and network")
+		return refuseRequest(unimplemented, "sandboxes have no network: leave out allowInternetAccess and network")
 	case yes(n.AutoPause), n.AutoResume != nil, n.PauseMemory != nil:
-		return refuse(unimplemented, "sandboxes cannot be paused: leave out the lifecycle, or use onTimeout: kill")
+		return refuseRequest(unimplemented, "sandboxes cannot be paused: leave out the lifecycle, or use onTimeout: kill")
 	case n.MCP != nil:
-		return refuse(unimplemented, "the MCP gateway is not supported: fumehood mcp is an MCP server")
+		return refuseRequest(unimplemented, "the MCP gateway is not supported: fumehood mcp is an MCP server")
 	case n.IAM != nil, n.Volumes != nil:
-		return refuse(unimplemented, "workload identities and volumes are not supported")
+		return refuseRequest(unimplemented, "workload identities and volumes are not supported")
 	}
-	if err := bounded("metadata", n.Metadata); err != nil {
+	if err := checkEntriesSize("metadata", n.Metadata); err != nil {
 		return err
 	}
-	return bounded("envs", n.EnvVars)
+	return checkEntriesSize("envs", n.EnvVars)
 }
 
-func bounded(what string, entries map[string]string) error {
+func checkEntriesSize(what string, entries map[string]string) error {
 	size := 0
 	for name, value := range entries {
 		size += len(name) + len(value)
 	}
 	if len(entries) > maxEntries || size > maxText {
-		return refuse(invalidArgument, "%s: more than %d entries or %d bytes", what, maxEntries, maxText)
+		return refuseRequest(invalidArgument, "%s: more than %d entries or %d bytes", what, maxEntries, maxText)
 	}
 	return nil
 }
 
-func seconds(n *int64, orElse time.Duration) (time.Duration, error) {
+func parseSeconds(n *int64, orElse time.Duration) (time.Duration, error) {
 	if n == nil {
 		return orElse, nil
 	}
 	if *n < 0 || *n > int64(24*365*time.Hour/time.Second) {
-		return 0, refuse(invalidArgument, "timeout: %d seconds", *n)
+		return 0, refuseRequest(invalidArgument, "timeout: %d seconds", *n)
 	}
 	return time.Duration(*n) * time.Second, nil
 }
 
-// api serves a request with a key. A nil answer has no body.
-func (s *Server) api(status int, f func(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error)) http.HandlerFunc {
+// serveAPI serves a request with a key. A nil answer has no body.
+func (s *Server) serveAPI(status int, f func(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		user := s.keys.Find(r.Header.Get("X-API-KEY"))
 		if user.Name == "" {
-			failJSON(w, refuse(unauthenticated, "the API key is missing or unknown"))
+			failJSON(w, refuseRequest(unauthenticated, "the API key is missing or unknown"))
 			return
 		}
 		out, err := f(w, r, user)
@@ -103,22 +103,22 @@ func (s *Server) api(status int, f func(w http.ResponseWriter, r *http.Request, 
 			failJSON(w, err)
 			return
 		}
-		answer(w, status, out)
+		sendAnswer(w, status, out)
 	}
 }
 
 // apiOf is api for a request about one sandbox, with a body.
 func apiOf[In any](s *Server, status int, f func(ctx context.Context, b *sandbox, in In) (any, error)) http.HandlerFunc {
-	return s.api(status, func(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error) {
+	return s.serveAPI(status, func(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error) {
 		data, err := readBody(w, r, maxAPI)
 		if err != nil {
 			return nil, err
 		}
-		in, err := decode[In](data)
+		in, err := decodeStrictly[In](data)
 		if err != nil {
 			return nil, err
 		}
-		b, err := s.owned(r.PathValue("id"), user.Name)
+		b, err := s.findOwned(r.PathValue("id"), user.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -126,13 +126,13 @@ func apiOf[In any](s *Server, status int, f func(ctx context.Context, b *sandbox
 	})
 }
 
-// owned returns a sandbox of user. Those of others are not there.
-func (s *Server) owned(id, user string) (*sandbox, error) {
+// findOwned returns a sandbox of user. Those of others are not there.
+func (s *Server) findOwned(id, user string) (*sandbox, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.sandboxes[id]
 	if b == nil || b.user != user {
-		return nil, refuse(notFound, "there is no sandbox %q", id)
+		return nil, refuseRequest(notFound, "there is no sandbox %q", id)
 	}
 	return b, nil
 }
@@ -142,24 +142,24 @@ type noInput struct{}
 func (s *Server) apiRoutes(mux *http.ServeMux) {
 	const one = "/sandboxes/{id}"
 	for _, version := range []string{"", "/v2"} { // the SDKs' releases differ
-		mux.HandleFunc("POST "+version+"/sandboxes", s.api(http.StatusCreated, s.apiCreate))
-		mux.HandleFunc("GET "+version+"/sandboxes", s.api(http.StatusOK, s.apiList))
+		mux.HandleFunc("POST "+version+"/sandboxes", s.serveAPI(http.StatusCreated, s.apiCreate))
+		mux.HandleFunc("GET "+version+"/sandboxes", s.serveAPI(http.StatusOK, s.apiList))
 		mux.HandleFunc("POST "+version+one+"/connect", apiOf(s, http.StatusOK, s.apiConnect))
 	}
-	mux.HandleFunc("GET "+one, apiOf(s, http.StatusOK, func(_ context.Context, b *sandbox, _ noInput) (any, error) { return b.info(), nil }))
+	mux.HandleFunc("GET "+one, apiOf(s, http.StatusOK, func(_ context.Context, b *sandbox, _ noInput) (any, error) { return b.publicInfo(), nil }))
 	mux.HandleFunc("DELETE "+one, apiOf(s, http.StatusNoContent, func(_ context.Context, b *sandbox, _ noInput) (any, error) {
-		s.remove(b)
+		s.removeSandbox(b)
 		return nil, nil
 	}))
 	mux.HandleFunc("POST "+one+"/timeout", apiOf(s, http.StatusNoContent, apiTimeout))
 	for _, what := range []string{"pause", "resume", "snapshots", "fork", "network", "metrics", "logs", "refreshes"} {
-		mux.HandleFunc(one+"/"+what, s.api(0, func(http.ResponseWriter, *http.Request, localhttp.User) (any, error) {
-			return nil, refuse(unimplemented, "%s is not supported: a sandbox lives in one piece until its timeout, without a network", what)
+		mux.HandleFunc(one+"/"+what, s.serveAPI(0, func(http.ResponseWriter, *http.Request, localhttp.User) (any, error) {
+			return nil, refuseRequest(unimplemented, "%s is not supported: a sandbox lives in one piece until its timeout, without a network", what)
 		}))
 	}
 	for _, what := range []string{"/snapshots", "/templates/", "/v2/templates/", "/v3/templates", "/volumes", "/volumes/", "/secrets", "/secrets/"} {
-		mux.HandleFunc(what, s.api(0, func(_ http.ResponseWriter, r *http.Request, _ localhttp.User) (any, error) {
-			return nil, refuse(unimplemented, "%s is not supported: sandboxes have the tools of this host and the workspace of the server", r.URL.Path)
+		mux.HandleFunc(what, s.serveAPI(0, func(_ http.ResponseWriter, r *http.Request, _ localhttp.User) (any, error) {
+			return nil, refuseRequest(unimplemented, "%s is not supported: sandboxes have the tools of this host and the workspace of the server", r.URL.Path)
 		}))
 	}
 }
@@ -169,34 +169,34 @@ func (s *Server) apiCreate(w http.ResponseWriter, r *http.Request, user localhtt
 	if err != nil {
 		return nil, err
 	}
-	in, err := decode[newSandbox](data)
+	in, err := decodeStrictly[newSandbox](data)
 	if err == nil {
-		err = in.check()
+		err = in.refuseUnsupported()
 	}
 	if err != nil {
 		return nil, err
 	}
-	timeout, err := seconds(in.Timeout, min(s.o.Timeout, s.o.MaxTimeout))
+	timeout, err := parseSeconds(in.Timeout, min(s.o.Timeout, s.o.MaxTimeout))
 	if err != nil {
 		return nil, err
 	}
 	if timeout > s.o.MaxTimeout {
-		return nil, refuse(invalidArgument, "timeout: more than %v", s.o.MaxTimeout)
+		return nil, refuseRequest(invalidArgument, "timeout: more than %v", s.o.MaxTimeout)
 	}
-	b, err := s.create(r.Context(), user, in, timeout)
+	b, err := s.createSandbox(r.Context(), user, in, timeout)
 	if err != nil {
 		return nil, err
 	}
-	return b.created(), nil
+	return b.ownerInfo(), nil
 }
 
-// created is what only the sandbox's owner gets.
-func (b *sandbox) created() map[string]any {
+// ownerInfo is what only the sandbox's owner gets.
+func (b *sandbox) ownerInfo() map[string]any {
 	return map[string]any{"sandboxID": b.id, "templateID": b.about.TemplateID, "clientID": "fumehood", "envdVersion": envdVersion,
 		"envdAccessToken": b.access, "trafficAccessToken": b.traffic, "domain": nil}
 }
 
-func (b *sandbox) info() map[string]any {
+func (b *sandbox) publicInfo() map[string]any {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	metadata := b.about.Metadata
@@ -216,28 +216,28 @@ type timeoutRequest struct {
 
 func apiTimeout(_ context.Context, b *sandbox, in timeoutRequest) (any, error) {
 	if in.Timeout == nil || in.Memory != nil {
-		return nil, refuse(invalidArgument, "timeout: missing")
+		return nil, refuseRequest(invalidArgument, "timeout: missing")
 	}
-	timeout, err := seconds(in.Timeout, 0)
+	timeout, err := parseSeconds(in.Timeout, 0)
 	if err != nil {
 		return nil, err
 	}
-	return nil, b.extend(timeout, false)
+	return nil, b.extendTimeout(timeout, false)
 }
 
 // apiConnect never makes a sandbox end earlier.
 func (s *Server) apiConnect(_ context.Context, b *sandbox, in timeoutRequest) (any, error) {
 	if in.Memory != nil {
-		return nil, refuse(unimplemented, "onResume: sandboxes are never paused")
+		return nil, refuseRequest(unimplemented, "onResume: sandboxes are never paused")
 	}
-	timeout, err := seconds(in.Timeout, min(s.o.Timeout, time.Until(b.last)))
+	timeout, err := parseSeconds(in.Timeout, min(s.o.Timeout, time.Until(b.last)))
 	if err == nil {
-		err = b.extend(timeout, true)
+		err = b.extendTimeout(timeout, true)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return b.created(), nil
+	return b.ownerInfo(), nil
 }
 
 const maxPage = 100
@@ -252,7 +252,7 @@ func (s *Server) apiList(w http.ResponseWriter, r *http.Request, user localhttp.
 	limit := maxPage
 	if text := q.Get("limit"); text != "" {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxPage {
-			return nil, refuse(invalidArgument, "limit: must be from 1 to %d", maxPage)
+			return nil, refuseRequest(invalidArgument, "limit: must be from 1 to %d", maxPage)
 		}
 	}
 	var found []*sandbox
@@ -263,12 +263,12 @@ func (s *Server) apiList(w http.ResponseWriter, r *http.Request, user localhttp.
 		}
 	}
 	s.mu.Unlock()
-	slices.SortFunc(found, func(a, b *sandbox) int { return cmp.Compare(b.place(), a.place()) })
+	slices.SortFunc(found, func(a, b *sandbox) int { return cmp.Compare(b.sortKey(), a.sortKey()) })
 	if q.Get("order") == "asc" {
 		slices.Reverse(found)
 	}
 	if after := q.Get("nextToken"); after != "" {
-		at := slices.IndexFunc(found, func(b *sandbox) bool { return b.place() > after == (q.Get("order") == "asc") && b.place() != after })
+		at := slices.IndexFunc(found, func(b *sandbox) bool { return b.sortKey() > after == (q.Get("order") == "asc") && b.sortKey() != after })
 		found = found[max(at, 0):]
 		if at < 0 {
 			found = nil
@@ -276,28 +276,28 @@ func (s *Server) apiList(w http.ResponseWriter, r *http.Request, user localhttp.
 	}
 	if len(found) > limit {
 		found = found[:limit]
-		w.Header().Set("X-Next-Token", found[limit-1].place())
+		w.Header().Set("X-Next-Token", found[limit-1].sortKey())
 	}
 	page := []any{}
 	for _, b := range found {
-		page = append(page, b.info())
+		page = append(page, b.publicInfo())
 	}
 	return page, nil
 }
 
-// place is b's place in the order of all sandboxes.
-func (b *sandbox) place() string { return fmt.Sprintf("%020d-%s", b.started.UnixNano(), b.id) }
+// sortKey is b's place in the order of all sandboxes.
+func (b *sandbox) sortKey() string { return fmt.Sprintf("%020d-%s", b.started.UnixNano(), b.id) }
 
 // readFilter returns which sandboxes a list has.
 func readFilter(q url.Values) (func(*sandbox) bool, error) {
 	metadata, err := url.ParseQuery(q.Get("metadata"))
 	if err != nil {
-		return nil, refuse(invalidArgument, "metadata: not a query string")
+		return nil, refuseRequest(invalidArgument, "metadata: not a query string")
 	}
 	var after time.Time
 	if text := q.Get("startedAfter"); text != "" {
 		if after, err = time.Parse(time.RFC3339, text); err != nil {
-			return nil, refuse(invalidArgument, "startedAfter: not a time")
+			return nil, refuseRequest(invalidArgument, "startedAfter: not a time")
 		}
 	}
 	state, template := q.Get("state"), q.Get("template")

@@ -53,19 +53,19 @@ func newContexts() contexts {
 }
 
 func noLanguage(name string) error {
-	return refuse(notFound, "there is no interpreter for %q: use python, javascript or bash", name)
+	return refuseRequest(notFound, "there is no interpreter for %q: use python, javascript or bash", name)
 }
 
-// add makes a context, or gives another name space to the one with this id.
-func (c *contexts) add(id, language string) (codeContext, error) {
+// addOrReset makes a context, or gives another name space to the one with this id.
+func (c *contexts) addOrReset(id, language string) (codeContext, error) {
 	if c.made[language]+2 > interpreter.MaxContexts { // the interpreter's first is not used
-		return codeContext{}, refuse(resourceExhausted, "the sandbox has had %d contexts of %s, removed and restarted ones included: create another sandbox", c.made[language], language)
+		return codeContext{}, refuseRequest(resourceExhausted, "the sandbox has had %d contexts of %s, removed and restarted ones included: create another sandbox", c.made[language], language)
 	}
 	c.made[language]++
 	return codeContext{id, language, root, rand.Text()}, nil
 }
 
-func (c *contexts) find(id string) int {
+func (c *contexts) findIndex(id string) int {
 	for i, x := range c.list {
 		if x.ID == id {
 			return i
@@ -83,7 +83,7 @@ type cell struct {
 }
 
 // proposal returns what in proposes, and how many cells came before it.
-func (b *sandbox) cell(in cell) (proposal.Proposal, int, error) {
+func (b *sandbox) proposeCell(in cell) (proposal.Proposal, int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	language, known := languages[strings.ToLower(in.Language)]
@@ -91,9 +91,9 @@ func (b *sandbox) cell(in cell) (proposal.Proposal, int, error) {
 		return proposal.Proposal{}, 0, noLanguage(in.Language)
 	}
 	p := proposal.Proposal{Code: in.Code, Language: language, Env: in.EnvVars}
-	i := b.contexts.find(cmp.Or(in.ContextID, language))
+	i := b.contexts.findIndex(cmp.Or(in.ContextID, language))
 	if i < 0 || in.Language != "" && in.ContextID != "" {
-		return p, 0, refuse(notFound, "there is no context %q", in.ContextID)
+		return p, 0, refuseRequest(notFound, "there is no context %q", in.ContextID)
 	}
 	p.Language, p.Context = b.contexts.list[i].Language, b.contexts.list[i].name
 	b.contexts.cells++
@@ -101,23 +101,23 @@ func (b *sandbox) cell(in cell) (proposal.Proposal, int, error) {
 }
 
 func (s *Server) codeRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("POST /execute", s.inside(codePort, failText, execute))
+	mux.HandleFunc("POST /execute", s.serveInSandbox(codePort, failText, executeCode))
 	mux.HandleFunc("GET /contexts", s.contextCall(func(b *sandbox, _ string, _ contextRequest) (any, error) { return b.contexts.list, nil }))
 	mux.HandleFunc("POST /contexts", s.contextCall(func(b *sandbox, _ string, in contextRequest) (any, error) { return b.addContext(in) }))
 	mux.HandleFunc("DELETE /contexts/{id}", s.contextCall(func(b *sandbox, id string, _ contextRequest) (any, error) {
-		i := b.contexts.find(id)
+		i := b.contexts.findIndex(id)
 		if i < len(standing) {
-			return nil, refuse(notFound, "there is no context %q that can be removed", id)
+			return nil, refuseRequest(notFound, "there is no context %q that can be removed", id)
 		}
 		b.contexts.list = append(b.contexts.list[:i:i], b.contexts.list[i+1:]...)
 		return nil, nil
 	}))
 	mux.HandleFunc("POST /contexts/{id}/restart", s.contextCall(func(b *sandbox, id string, _ contextRequest) (any, error) {
-		i := b.contexts.find(id)
+		i := b.contexts.findIndex(id)
 		if i < 0 {
-			return nil, refuse(notFound, "there is no context %q", id)
+			return nil, refuseRequest(notFound, "there is no context %q", id)
 		}
-		again, err := b.contexts.add(id, b.contexts.list[i].Language)
+		again, err := b.contexts.addOrReset(id, b.contexts.list[i].Language)
 		if err == nil {
 			b.contexts.list[i] = again
 		}
@@ -132,12 +132,12 @@ type contextRequest struct {
 
 // contextCall serves a request about contexts, with the sandbox locked.
 func (s *Server) contextCall(f func(b *sandbox, id string, in contextRequest) (any, error)) http.HandlerFunc {
-	return s.inside(codePort, failText, func(w http.ResponseWriter, r *http.Request, b *sandbox) error {
+	return s.serveInSandbox(codePort, failText, func(w http.ResponseWriter, r *http.Request, b *sandbox) error {
 		data, err := readBody(w, r, maxAPI)
 		if err != nil {
 			return err
 		}
-		in, err := decode[contextRequest](data)
+		in, err := decodeStrictly[contextRequest](data)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (s *Server) contextCall(f func(b *sandbox, id string, in contextRequest) (a
 		defer b.mu.Unlock()
 		out, err := f(b, r.PathValue("id"), in)
 		if err == nil {
-			answer(w, http.StatusOK, out)
+			sendAnswer(w, http.StatusOK, out)
 		}
 		return err
 	})
@@ -157,98 +157,98 @@ func (b *sandbox) addContext(in contextRequest) (any, error) {
 		return nil, noLanguage(in.Language)
 	}
 	if in.Cwd != "" && path.Clean(in.Cwd) != root && path.Clean(in.Cwd) != "." {
-		return nil, refuse(notFound, "cwd: contexts begin in %s: change the directory in the code", root)
+		return nil, refuseRequest(notFound, "cwd: contexts begin in %s: change the directory in the code", root)
 	}
-	c, err := b.contexts.add(rand.Text(), language)
+	c, err := b.contexts.addOrReset(rand.Text(), language)
 	if err == nil {
 		b.contexts.list = append(b.contexts.list, c)
 	}
 	return c, err
 }
 
-// lines sends the events of one execution, one JSON object a line. Its client may have gone.
-type lines struct {
+// eventWriter sends the events of one execution, one JSON object a line. Its client may have gone.
+type eventWriter struct {
 	mu sync.Mutex
 	w  http.ResponseWriter
 }
 
-func (l *lines) send(event map[string]any) {
+func (l *eventWriter) sendEvent(event map[string]any) {
 	data, err := json.Marshal(event)
 	if err != nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_ = write(l.w, append(data, '\n'))
+	_ = writeWithDeadline(l.w, append(data, '\n'))
 }
 
-func (l *lines) print(stream string, data []byte) {
-	l.send(map[string]any{"type": stream, "text": strings.ToValidUTF8(string(data), "\uFFFD"), "timestamp": time.Now().UnixNano()})
+func (l *eventWriter) sendOutput(stream string, data []byte) {
+	l.sendEvent(map[string]any{"type": stream, "text": strings.ToValidUTF8(string(data), "\uFFFD"), "timestamp": time.Now().UnixNano()})
 }
 
-func (l *lines) show(d proposal.Display) { l.send(resultOf(d)) }
+func (l *eventWriter) sendDisplay(d proposal.Display) { l.sendEvent(resultOf(d)) }
 
-func (l *lines) fail(name, value, traceback string) {
-	l.send(map[string]any{"type": "error", "name": name, "value": value, "traceback": cmp.Or(traceback, name+": "+value)})
+func (l *eventWriter) sendError(name, value, traceback string) {
+	l.sendEvent(map[string]any{"type": "error", "name": name, "value": value, "traceback": cmp.Or(traceback, name+": "+value)})
 }
 
-// execute runs code and sends what it shows. What is not acceptable as code is an error of the
+// executeCode runs code and sends what it shows. What is not acceptable as code is an error of the
 // code, because the SDK shows its text.
-func execute(w http.ResponseWriter, r *http.Request, b *sandbox) error {
+func executeCode(w http.ResponseWriter, r *http.Request, b *sandbox) error {
 	data, err := readBody(w, r, maxCode)
 	if err != nil {
 		return err
 	}
-	in, err := decode[cell](data)
+	in, err := decodeStrictly[cell](data)
 	if err != nil {
 		return err
 	}
-	p, count, err := b.cell(in)
+	p, count, err := b.proposeCell(in)
 	if err != nil {
 		return err
 	}
-	if err := b.wait(r.Context()); err != nil {
+	if err := b.waitForSetUp(r.Context()); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	out := &lines{w: w}
-	out.send(map[string]any{"type": "number_of_executions", "execution_count": count})
+	out := &eventWriter{w: w}
+	out.sendEvent(map[string]any{"type": "number_of_executions", "execution_count": count})
 	if strings.TrimSpace(in.Code) != "" { // nothing is no proposal
-		out.run(r.Context(), b, p)
+		out.runCode(r.Context(), b, p)
 	}
 	b.cutOff()
-	out.send(map[string]any{"type": "end_of_execution"})
+	out.sendEvent(map[string]any{"type": "end_of_execution"})
 	return nil
 }
 
-func (l *lines) run(ctx context.Context, b *sandbox, p proposal.Proposal) {
-	shows := newPrinter(l.print, l.show)
-	r, err := b.do(gate.WithOutput(ctx, shows.chunk), b.session.Do, p)
+func (l *eventWriter) runCode(ctx context.Context, b *sandbox, p proposal.Proposal) {
+	shows := newPrinter(l.sendOutput, l.sendDisplay)
+	r, err := b.proposeAfterSetUp(gate.WithOutput(ctx, shows.printChunk), b.session.Do, p)
 	var stop *proposal.StopError
 	switch {
 	case errors.As(err, &stop) && stop.Code == "session.proposal":
-		l.fail("InvalidCode", refusalOf(err).message, "")
+		l.sendError("InvalidCode", refusalOf(err).message, "")
 	case b.ctx.Err() != nil: // see cutOff
 	case err != nil:
-		l.fail("SandboxFailed", refusalOf(err).message, "")
+		l.sendError("SandboxFailed", refusalOf(err).message, "")
 	case !r.Runnable():
 		v := reasonsOf(r)
-		l.fail(v.name, v.line(), strings.Join(v.lines, "\n"))
+		l.sendError(v.name, v.joinLines(), strings.Join(v.lines, "\n"))
 	default:
-		shows.finish(r)
-		l.outcome(*r.Result)
+		shows.printRest(r)
+		l.sendFailure(*r.Result)
 	}
 }
 
-// outcome sends how code ended that did not succeed.
-func (l *lines) outcome(x proposal.Result) {
+// sendFailure sends how code ended that did not succeed.
+func (l *eventWriter) sendFailure(x proposal.Result) {
 	switch {
 	case x.Exception != nil:
-		l.fail(x.Exception.Name, x.Exception.Value, x.Exception.Traceback)
+		l.sendError(x.Exception.Name, x.Exception.Value, x.Exception.Traceback)
 	case x.Status != proposal.Exited:
-		l.fail("ExecutionStopped", ending(x), "")
+		l.sendError("ExecutionStopped", describeEnd(x), "")
 	case x.ExitCode != 0:
-		l.fail("ExitCode", ending(x), "")
+		l.sendError("ExitCode", describeEnd(x), "")
 	}
 }
 

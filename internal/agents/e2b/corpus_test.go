@@ -70,7 +70,7 @@ func TestCorpus(t *testing.T) {
 		return list[0].Decision
 	}
 	for _, name := range []string{"benign", "hostile"} {
-		for _, text := range sample.Of(t, sample.Corpus(t, "../../../testdata/corpus/"+name+".txt"), 70, 400) {
+		for _, text := range sample.EveryNth(t, sample.ReadCorpus(t, "../../../testdata/corpus/"+name+".txt"), 70, 400) {
 			command, _ := json.Marshal(map[string]any{"process": map[string]any{"cmd": "/bin/bash", "args": []string{"-l", "-c", text}}})
 			d.call("POST", "/process.Process/Start", framed(string(command)), with(m.envd(), "Content-Type", "application/connect+json"))
 			if diff := cmp.Diff(decided(proposal.Proposal{Run: text}), last.Decision); diff != "" {

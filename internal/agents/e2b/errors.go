@@ -49,7 +49,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return string(r.code) + ": " + r.message }
 
-func refuse(c code, format string, args ...any) error {
+func refuseRequest(c code, format string, args ...any) error {
 	return &refusal{c, fmt.Sprintf(format, args...)}
 }
 
@@ -89,13 +89,13 @@ type failure func(w http.ResponseWriter, err error)
 // failJSON is the form of the API and of the daemon's plain requests.
 func failJSON(w http.ResponseWriter, err error) {
 	r := refusalOf(err)
-	answer(w, statuses[r.code], map[string]any{"code": statuses[r.code], "message": r.message})
+	sendAnswer(w, statuses[r.code], map[string]any{"code": statuses[r.code], "message": r.message})
 }
 
 // failConnect is the form of Connect's unary calls.
 func failConnect(w http.ResponseWriter, err error) {
 	r := refusalOf(err)
-	answer(w, statuses[r.code], map[string]any{"code": r.code, "message": r.message})
+	sendAnswer(w, statuses[r.code], map[string]any{"code": r.code, "message": r.message})
 }
 
 // failText is the form of the code interpreter. Of its errors the SDK shows the text for two
@@ -111,7 +111,7 @@ func failText(w http.ResponseWriter, err error) {
 	_, _ = io.WriteString(w, r.message)
 }
 
-func answer(w http.ResponseWriter, status int, body any) {
+func sendAnswer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if body == nil {
 		w.WriteHeader(status)
@@ -124,5 +124,5 @@ func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(status)
-	_ = write(w, data) // the client has gone
+	_ = writeWithDeadline(w, data) // the client has gone
 }

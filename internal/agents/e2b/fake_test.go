@@ -174,13 +174,13 @@ func newDesk(t *testing.T, o Options) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := localhttp.Listen(t.Context(), "127.0.0.1:0", "x")
+	l, err := localhttp.ListenLoopback(t.Context(), "127.0.0.1:0", "x")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- New(o).HTTP(ctx, l, keys) }()
+	go func() { ended <- New(o).ServeClients(ctx, l, keys) }()
 	d.url, d.stop = "http://"+l.Addr().String(), sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {

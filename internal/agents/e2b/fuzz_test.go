@@ -30,7 +30,7 @@ func FuzzStart(f *testing.F) {
 	}
 	f.Add([]byte("\x00\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		message, err := unframe(data)
+		message, err := parseFrame(data)
 		if err != nil {
 			refused(t, err)
 			return
@@ -38,12 +38,12 @@ func FuzzStart(f *testing.F) {
 		if framed(string(message)) != string(data) {
 			t.Fatalf("%q is not %q", message, data)
 		}
-		in, err := decode[startRequest](message)
+		in, err := decodeStrictly[startRequest](message)
 		if err != nil {
 			refused(t, err)
 			return
 		}
-		p, err := in.proposal(0)
+		p, err := in.toProposal(0)
 		switch {
 		case err != nil:
 			refused(t, err)
@@ -69,7 +69,7 @@ func FuzzPath(f *testing.F) {
 		if rel == "" || path.IsAbs(rel) || rel != path.Clean(rel) || rel == ".." || strings.HasPrefix(rel, "../") || strings.ContainsRune(rel, 0) {
 			t.Fatalf("%q becomes %q", name, rel)
 		}
-		if again, err := inWorkspace(absolute(rel)); err != nil || again != rel {
+		if again, err := inWorkspace(absolutePath(rel)); err != nil || again != rel {
 			t.Fatalf("%q becomes %q, and that %q, %v", name, rel, again, err)
 		}
 		if matched, err := path.Match(literal.Replace(rel), rel); utf8.ValidString(rel) && (err != nil || !matched) {
@@ -110,17 +110,17 @@ func FuzzRequests(f *testing.F) {
 	}
 	f.Add([]byte(`{}`), "%zz")
 	f.Fuzz(func(t *testing.T, data []byte, query string) {
-		if in, err := decode[newSandbox](data); err != nil {
+		if in, err := decodeStrictly[newSandbox](data); err != nil {
 			refused(t, err)
-		} else if err := in.check(); err != nil {
+		} else if err := in.refuseUnsupported(); err != nil {
 			refused(t, err)
 		} else if in.Network != nil || in.AutoPause != nil && *in.AutoPause || len(in.Metadata)+len(in.EnvVars) > 2*maxEntries {
 			t.Fatalf("accepted %+v", in)
 		}
 		b := &sandbox{contexts: newContexts()}
-		if in, err := decode[cell](data); err != nil {
+		if in, err := decodeStrictly[cell](data); err != nil {
 			refused(t, err)
-		} else if p, _, err := b.cell(in); err != nil {
+		} else if p, _, err := b.proposeCell(in); err != nil {
 			refused(t, err)
 		} else if p.Code != in.Code || (p.Context == "") != (p.Language == "bash" || p.Language == "sh") {
 			t.Fatalf("%+v proposes %+v", in, p)

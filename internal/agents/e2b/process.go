@@ -41,17 +41,17 @@ type processRequest struct {
 	Pty     any      `json:"pty"`
 }
 
-// proposal returns what in proposes. The SDK's commands are text for a login shell: the text
+// toProposal returns what in proposes. The SDK's commands are text for a login shell: the text
 // is proposed, so that policy reads it.
-func (in startRequest) proposal(timeout time.Duration) (proposal.Proposal, error) {
+func (in startRequest) toProposal(timeout time.Duration) (proposal.Proposal, error) {
 	p := proposal.Proposal{Env: in.Process.Envs, Timeout: proposal.Duration(timeout)}
 	switch {
 	case in.Pty != nil:
-		return p, refuse(unimplemented, "pseudo-terminals are not supported: use commands.run")
+		return p, refuseRequest(unimplemented, "pseudo-terminals are not supported: use commands.run")
 	case in.Stdin:
-		return p, refuse(unimplemented, "commands have no standard input: leave stdin out")
+		return p, refuseRequest(unimplemented, "commands have no standard input: leave stdin out")
 	case in.Process.Cmd == "":
-		return p, refuse(invalidArgument, "process.cmd: missing")
+		return p, refuseRequest(invalidArgument, "process.cmd: missing")
 	}
 	dir, err := inWorkspace(in.Process.Cwd)
 	if err != nil {
@@ -87,8 +87,8 @@ type processes struct {
 
 func newProcesses() processes { return processes{list: map[uint32]*process{}} }
 
-// find returns the process that s selects.
-func (b *sandbox) find(s selector) (*process, error) {
+// findProcess returns the process that s selects.
+func (b *sandbox) findProcess(s selector) (*process, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range b.processes.list {
@@ -96,18 +96,18 @@ func (b *sandbox) find(s selector) (*process, error) {
 			return p, nil
 		}
 	}
-	return nil, refuse(notFound, "no process %d is running", s.Pid)
+	return nil, refuseRequest(notFound, "no process %d is running", s.Pid)
 }
 
 func (s *Server) processRoutes(mux *http.ServeMux) {
 	const service = "POST /process.Process/"
-	mux.HandleFunc(service+"Start", streaming(s, start))
-	mux.HandleFunc(service+"Connect", streaming(s, connect))
-	mux.HandleFunc(service+"List", unary(s, listProcesses))
-	mux.HandleFunc(service+"SendSignal", unary(s, signal))
+	mux.HandleFunc(service+"Start", serveStreaming(s, startProcess))
+	mux.HandleFunc(service+"Connect", serveStreaming(s, connectProcess))
+	mux.HandleFunc(service+"List", serveUnary(s, listProcesses))
+	mux.HandleFunc(service+"SendSignal", serveUnary(s, signalProcess))
 	for call, what := range map[string]string{"Update": "pseudo-terminals are", "SendInput": "standard input is", "CloseStdin": "standard input is"} {
-		mux.HandleFunc(service+call, unary(s, func(context.Context, *sandbox, processRequest) (any, error) {
-			return nil, refuse(unimplemented, "%s not supported", what)
+		mux.HandleFunc(service+call, serveUnary(s, func(context.Context, *sandbox, processRequest) (any, error) {
+			return nil, refuseRequest(unimplemented, "%s not supported", what)
 		}))
 	}
 }
@@ -127,14 +127,14 @@ func listProcesses(_ context.Context, b *sandbox, _ noInput) (any, error) {
 	return map[string]any{"processes": found}, nil
 }
 
-// signal kills a process: SIGTERM, too, because what runs is a whole tree.
-func signal(_ context.Context, b *sandbox, in processRequest) (any, error) {
+// signalProcess kills a process: SIGTERM, too, because what runs is a whole tree.
+func signalProcess(_ context.Context, b *sandbox, in processRequest) (any, error) {
 	switch in.Signal {
 	case "SIGNAL_SIGKILL", "SIGNAL_SIGTERM", 9.0, 15.0:
 	default:
-		return nil, refuse(invalidArgument, "signal: must be SIGNAL_SIGKILL or SIGNAL_SIGTERM")
+		return nil, refuseRequest(invalidArgument, "signal: must be SIGNAL_SIGKILL or SIGNAL_SIGTERM")
 	}
-	p, err := b.find(in.Process)
+	p, err := b.findProcess(in.Process)
 	if err != nil {
 		return nil, err
 	}
@@ -142,97 +142,97 @@ func signal(_ context.Context, b *sandbox, in processRequest) (any, error) {
 	return map[string]any{}, nil
 }
 
-// start proposes a command and follows it. The command does not end with the connection, but
+// startProcess proposes a command and follows it. The command does not end with the connection, but
 // at its timeout.
-func start(ctx context.Context, b *sandbox, in startRequest, out *stream) error {
+func startProcess(ctx context.Context, b *sandbox, in startRequest, out *stream) error {
 	if name, _, _ := out.r.BasicAuth(); sameUser(name) != nil {
 		return sameUser(name)
 	}
-	timeout, err := out.timeout()
+	timeout, err := out.parseTimeout()
 	if err != nil {
 		return err
 	}
-	p, err := in.proposal(min(timeout, b.server.o.MaxTimeout))
+	p, err := in.toProposal(min(timeout, b.server.o.MaxTimeout))
 	if err != nil {
 		return err
 	}
-	if err := b.wait(ctx); err != nil {
+	if err := b.waitForSetUp(ctx); err != nil {
 		return err
 	}
-	x, f, err := b.begin(in, p)
+	x, f, err := b.startBackground(in, p)
 	if err != nil {
 		return err
 	}
-	return x.follow(ctx, b, f, out)
+	return x.sendFeed(ctx, b, f, out)
 }
 
-func connect(ctx context.Context, b *sandbox, in processRequest, out *stream) error {
-	x, err := b.find(in.Process)
+func connectProcess(ctx context.Context, b *sandbox, in processRequest, out *stream) error {
+	x, err := b.findProcess(in.Process)
 	if err != nil {
 		return err
 	}
-	f, err := x.attach()
+	f, err := x.attachFeed()
 	if err != nil {
 		return err
 	}
-	return x.follow(ctx, b, f, out)
+	return x.sendFeed(ctx, b, f, out)
 }
 
 // maxProcesses is how many commands of one sandbox run or wait.
 const maxProcesses = 32
 
-// begin runs p in the background and returns it with a feed of all its events.
-func (b *sandbox) begin(in startRequest, p proposal.Proposal) (*process, *feed, error) {
+// startBackground runs p in the background and returns it with a feed of all its events.
+func (b *sandbox) startBackground(in startRequest, p proposal.Proposal) (*process, *feed, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.processes.list) >= maxProcesses {
-		return nil, nil, refuse(resourceExhausted, "the sandbox has %d commands at a time: wait for one to end", maxProcesses)
+		return nil, nil, refuseRequest(resourceExhausted, "the sandbox has %d commands at a time: wait for one to end", maxProcesses)
 	}
 	b.processes.count++
 	ctx, cancel := context.WithCancel(b.ctx)
 	x := &process{pid: b.processes.count, about: in, cancel: cancel}
 	b.processes.list[x.pid] = x
-	f, _ := x.attach()
+	f, _ := x.attachFeed()
 	go func() {
 		defer cancel()
-		last := x.run(ctx, b, p)
+		last := x.runProposal(ctx, b, p)
 		b.mu.Lock()
 		delete(b.processes.list, x.pid)
 		b.mu.Unlock()
-		x.finish(last)
+		x.publishEnd(last)
 	}()
 	return x, f, nil
 }
 
-// run runs p and returns its last event.
-func (x *process) run(ctx context.Context, b *sandbox, p proposal.Proposal) map[string]any {
-	shows := newPrinter(x.print, func(proposal.Display) {})
-	r, err := b.do(gate.WithOutput(ctx, shows.chunk), b.background, p)
+// runProposal runs p and returns its last event.
+func (x *process) runProposal(ctx context.Context, b *sandbox, p proposal.Proposal) map[string]any {
+	shows := newPrinter(x.publishOutput, func(proposal.Display) {})
+	r, err := b.proposeAfterSetUp(gate.WithOutput(ctx, shows.printChunk), b.runInBackground, p)
 	if err != nil {
 		why := refusalOf(err)
-		shows.note(why.message)
+		shows.printNote(why.message)
 		if why.code == invalidArgument {
-			return ended(126, "invalid command: "+why.message)
+			return endEvent(126, "invalid command: "+why.message)
 		}
-		return ended(-1, why.message)
+		return endEvent(-1, why.message)
 	}
 	if !r.Runnable() {
 		v := reasonsOf(r)
-		x.print(proposal.ChunkStderr, []byte(v.stderr()))
-		return ended(126, v.name+": "+v.line())
+		x.publishOutput(proposal.ChunkStderr, []byte(v.formatStderr()))
+		return endEvent(126, v.name+": "+v.joinLines())
 	}
-	shows.finish(r)
+	shows.printRest(r)
 	if r.Result.Status == proposal.Exited {
 		if r.Result.ExitCode == 0 {
-			return ended(0, "")
+			return endEvent(0, "")
 		}
-		return ended(r.Result.ExitCode, ending(*r.Result))
+		return endEvent(r.Result.ExitCode, describeEnd(*r.Result))
 	}
-	return ended(-1, ending(*r.Result))
+	return endEvent(-1, describeEnd(*r.Result))
 }
 
-// ended returns the event of an end. -1 means that there is no exit code.
-func ended(exit int, why string) map[string]any {
+// endEvent returns the event of an end. -1 means that there is no exit code.
+func endEvent(exit int, why string) map[string]any {
 	e := map[string]any{"exitCode": exit, "exited": exit >= 0, "status": "exit status 0"}
 	if why != "" {
 		e["status"], e["error"] = why, why
@@ -240,17 +240,17 @@ func ended(exit int, why string) map[string]any {
 	return map[string]any{"end": e}
 }
 
-func (x *process) print(stream string, data []byte) {
+func (x *process) publishOutput(stream string, data []byte) {
 	event := map[string]any{"data": map[string]any{stream: base64.StdEncoding.EncodeToString(data)}}
 	x.mu.Lock()
 	feeds := slices.Clone(x.feeds)
 	x.mu.Unlock()
 	for _, f := range feeds {
-		f.push(event, len(data))
+		f.pushWhenRoom(event, len(data))
 	}
 }
 
-func (x *process) finish(last map[string]any) {
+func (x *process) publishEnd(last map[string]any) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ended = true
@@ -259,43 +259,43 @@ func (x *process) finish(last map[string]any) {
 	}
 }
 
-// attach returns a feed of what comes from now on.
-func (x *process) attach() (*feed, error) {
+// attachFeed returns a feed of what comes from now on.
+func (x *process) attachFeed() (*feed, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.ended {
-		return nil, refuse(notFound, "no process %d is running", x.pid)
+		return nil, refuseRequest(notFound, "no process %d is running", x.pid)
 	}
 	f := &feed{wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 	x.feeds = append(x.feeds, f)
 	return f, nil
 }
 
-func (x *process) detach(f *feed) {
+func (x *process) detachFeed(f *feed) {
 	x.mu.Lock()
 	x.feeds = slices.DeleteFunc(x.feeds, func(other *feed) bool { return other == f })
 	x.mu.Unlock()
-	f.lose()
+	f.markLost()
 }
 
 // keepAlive is the time between two messages of a stream on which nothing happens.
 const keepAlive = 20 * time.Second
 
-// follow sends what comes from f until it is closed, or the client has gone.
-func (x *process) follow(ctx context.Context, b *sandbox, f *feed, out *stream) error {
-	defer x.detach(f)
-	if err := out.send(eventOf(map[string]any{"start": map[string]any{"pid": x.pid}})); err != nil {
+// sendFeed sends what comes from f until it is closed, or the client has gone.
+func (x *process) sendFeed(ctx context.Context, b *sandbox, f *feed, out *stream) error {
+	defer x.detachFeed(f)
+	if err := out.sendMessage(eventOf(map[string]any{"start": map[string]any{"pid": x.pid}})); err != nil {
 		return err
 	}
 	ticks := time.NewTicker(keepAlive)
 	defer ticks.Stop()
 	for {
-		events, last, err := f.take()
+		events, last, err := f.takeEvents()
 		if b.ctx.Err() != nil {
-			return refuse(unavailable, "the sandbox has ended")
+			return refuseRequest(unavailable, "the sandbox has ended")
 		}
 		for _, e := range events {
-			if err := out.send(eventOf(e)); err != nil {
+			if err := out.sendMessage(eventOf(e)); err != nil {
 				return err
 			}
 		}
@@ -305,7 +305,7 @@ func (x *process) follow(ctx context.Context, b *sandbox, f *feed, out *stream) 
 		select {
 		case <-f.wake:
 		case <-ticks.C:
-			if err := out.send(eventOf(map[string]any{"keepalive": map[string]any{}})); err != nil {
+			if err := out.sendMessage(eventOf(map[string]any{"keepalive": map[string]any{}})); err != nil {
 				return err
 			}
 		case <-b.ctx.Done():
@@ -334,19 +334,19 @@ const (
 	slowFeed = 5 * time.Second // that a process waits for its client
 )
 
-// push adds an event, after those before it were taken if there are many.
-func (f *feed) push(e map[string]any, size int) {
-	for end := time.After(slowFeed); !f.add(e, size); {
+// pushWhenRoom adds an event, after those before it were taken if there are many.
+func (f *feed) pushWhenRoom(e map[string]any, size int) {
+	for end := time.After(slowFeed); !f.addEvent(e, size); {
 		select {
 		case <-f.room:
 		case <-end:
-			f.lose()
+			f.markLost()
 		}
 	}
 }
 
-// add reports whether it added the event, or no event is taken any more.
-func (f *feed) add(e map[string]any, size int) bool {
+// addEvent reports whether it added the event, or no event is taken any more.
+func (f *feed) addEvent(e map[string]any, size int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -368,7 +368,7 @@ func (f *feed) close(last map[string]any) {
 	signalTo(f.wake)
 }
 
-func (f *feed) lose() {
+func (f *feed) markLost() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lost = true
@@ -383,12 +383,12 @@ func signalTo(c chan struct{}) {
 	}
 }
 
-// take returns the events that have come, and whether they are the last.
-func (f *feed) take() (events []map[string]any, last bool, err error) {
+// takeEvents returns the events that have come, and whether they are the last.
+func (f *feed) takeEvents() (events []map[string]any, last bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lost {
-		return nil, true, refuse(resourceExhausted, "the client read the output too slowly: the command goes on without it")
+		return nil, true, refuseRequest(resourceExhausted, "the client read the output too slowly: the command goes on without it")
 	}
 	events, f.events, f.bytes = f.events, nil, 0
 	signalTo(f.room)

@@ -32,29 +32,29 @@ func reasonsOf(r proposal.Record) verdict {
 		if x.Observed || len(v.lines) >= 3*maxReasons {
 			continue
 		}
-		v.add("%s: %s", x.Rule, x.Message)
+		v.addLine("%s: %s", x.Rule, x.Message)
 		if x.Suggestion != "" {
-			v.add("instead: %s", x.Suggestion)
+			v.addLine("instead: %s", x.Suggestion)
 		}
 		for _, a := range x.Alternatives {
-			v.add("allowed: %s", a)
+			v.addLine("allowed: %s", a)
 		}
 	}
 	if len(v.lines) == 0 {
-		v.add("no rule allows it")
+		v.addLine("no rule allows it")
 	}
 	return v
 }
 
-func (v *verdict) add(format string, args ...any) {
+func (v *verdict) addLine(format string, args ...any) {
 	v.lines = append(v.lines, text.Inline(fmt.Sprintf(format, args...), 600))
 }
 
-// line is the verdict in one line, for errors.
-func (v verdict) line() string { return strings.Join(v.lines, "; ") }
+// joinLines is the verdict in one line, for errors.
+func (v verdict) joinLines() string { return strings.Join(v.lines, "; ") }
 
-// stderr is the verdict as a command's output.
-func (v verdict) stderr() string {
+// formatStderr is the verdict as a command's output.
+func (v verdict) formatStderr() string {
 	head := "fumehood: denied by policy\n"
 	if v.name == "ApprovalRequired" {
 		head = "fumehood: needs a person's approval, which this client cannot give\n"
@@ -62,9 +62,9 @@ func (v verdict) stderr() string {
 	return head + strings.Join(v.lines, "\n") + "\n"
 }
 
-// notes are what happened to a command, in addition to what it printed: why it was ended,
+// listNotes are what happened to a command, in addition to what it printed: why it was ended,
 // what is missing of its output, which programs policy refused.
-func notes(r proposal.Record) (list []string) {
+func listNotes(r proposal.Record) (list []string) {
 	add := func(format string, args ...any) {
 		list = append(list, "fumehood: "+text.Inline(fmt.Sprintf(format, args...), 600))
 	}
@@ -73,7 +73,7 @@ func notes(r proposal.Record) (list []string) {
 		return nil
 	}
 	if x.Status != proposal.Exited {
-		add("%s", ending(*x))
+		add("%s", describeEnd(*x))
 	} else if x.Detail != "" {
 		add("%s", x.Detail)
 	}
@@ -98,8 +98,8 @@ func notes(r proposal.Record) (list []string) {
 	return list
 }
 
-// ending says how a command ended that did not exit.
-func ending(x proposal.Result) string {
+// describeEnd says how a command ended that did not exit.
+func describeEnd(x proposal.Result) string {
 	words := []string{x.Outcome()}
 	for _, more := range []string{x.Limit, x.Detail} {
 		if more != "" {
@@ -112,18 +112,18 @@ func ending(x proposal.Result) string {
 // chunk is the size of the parts in which output is sent.
 const chunk = 32 << 10
 
-// each passes the bytes of a stream on in parts. What is between its beginning and its end is
+// passStream passes the bytes of a stream on in parts. What is between its beginning and its end is
 // read from its file.
-func each(s proposal.Stream, pass func([]byte)) {
+func passStream(s proposal.Stream, pass func([]byte)) {
 	if !s.Truncated {
-		parts(append(append([]byte{}, s.Head...), s.Tail...), pass)
+		passChunks(append(append([]byte{}, s.Head...), s.Tail...), pass)
 		return
 	}
 	f, err := os.Open(s.File) // our redactor wrote it
 	if err != nil {
-		parts(s.Head, pass)
+		passChunks(s.Head, pass)
 		pass(fmt.Appendf(nil, "\n[%d bytes are missing]\n", s.Bytes-int64(len(s.Head)+len(s.Tail))))
-		parts(s.Tail, pass)
+		passChunks(s.Tail, pass)
 		return
 	}
 	defer f.Close()
@@ -141,7 +141,7 @@ func each(s proposal.Stream, pass func([]byte)) {
 	}
 }
 
-func parts(data []byte, pass func([]byte)) {
+func passChunks(data []byte, pass func([]byte)) {
 	for len(data) > 0 {
 		n := cmp.Or(min(len(data), chunk), 1)
 		pass(data[:n:n])
@@ -162,14 +162,14 @@ func newPrinter(print func(string, []byte), show func(proposal.Display)) *printe
 	return &printer{print: print, show: show, seen: map[string]bool{}}
 }
 
-// chunk takes what a command shows while it runs.
-func (p *printer) chunk(c proposal.Chunk) {
+// printChunk takes what a command shows while it runs.
+func (p *printer) printChunk(c proposal.Chunk) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen[c.Stream] = true
 	if c.Stream == proposal.ChunkDisplay {
 		if c.Dropped > 0 {
-			p.note(fmt.Sprintf("fumehood: %d results are missing: the client reads too slowly", c.Dropped))
+			p.printNote(fmt.Sprintf("fumehood: %d results are missing: the client reads too slowly", c.Dropped))
 		}
 		if c.Display != nil {
 			p.show(*c.Display)
@@ -180,14 +180,14 @@ func (p *printer) chunk(c proposal.Chunk) {
 		p.print(c.Stream, fmt.Appendf(nil, "\n[%d bytes are missing: the client reads too slowly]\n", c.Dropped))
 	}
 	if len(c.Data) > 0 {
-		parts(c.Data, func(data []byte) { p.print(c.Stream, data) })
+		passChunks(c.Data, func(data []byte) { p.print(c.Stream, data) })
 	}
 }
 
-func (p *printer) note(line string) { p.print(proposal.ChunkStderr, []byte(line+"\n")) }
+func (p *printer) printNote(line string) { p.print(proposal.ChunkStderr, []byte(line+"\n")) }
 
-// finish passes on the rest of r.
-func (p *printer) finish(r proposal.Record) {
+// printRest passes on the rest of r.
+func (p *printer) printRest(r proposal.Record) {
 	p.mu.Lock() // the last chunk may still be on its way to a slow client
 	defer p.mu.Unlock()
 	if r.Result == nil {
@@ -195,7 +195,7 @@ func (p *printer) finish(r proposal.Record) {
 	}
 	for name, s := range map[string]proposal.Stream{proposal.ChunkStdout: r.Result.Stdout, proposal.ChunkStderr: r.Result.Stderr} {
 		if !p.seen[name] {
-			each(s, func(data []byte) { p.print(name, data) })
+			passStream(s, func(data []byte) { p.print(name, data) })
 		}
 	}
 	if !p.seen[proposal.ChunkDisplay] {
@@ -204,9 +204,9 @@ func (p *printer) finish(r proposal.Record) {
 		}
 	}
 	if n := r.Result.DisplaysOmitted; n > 0 {
-		p.note(fmt.Sprintf("fumehood: %d results are missing: there are too many", n))
+		p.printNote(fmt.Sprintf("fumehood: %d results are missing: there are too many", n))
 	}
-	for _, line := range notes(r) {
-		p.note(line)
+	for _, line := range listNotes(r) {
+		p.printNote(line)
 	}
 }

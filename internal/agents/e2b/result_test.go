@@ -55,9 +55,9 @@ func TestPrinter(t *testing.T) {
 			got[stream] += string(data)
 		}, func(proposal.Display) { shown++ })
 		for _, c := range tt.chunks {
-			p.chunk(c)
+			p.printChunk(c)
 		}
-		p.finish(proposal.Record{Result: &tt.result})
+		p.printRest(proposal.Record{Result: &tt.result})
 		if got["stdout"] != tt.out || got["stderr"] != tt.err || shown != tt.shown {
 			t.Errorf("%s: %.200q, %.400q and %d results", tt.name, got["stdout"], got["stderr"], shown)
 		}
@@ -80,21 +80,21 @@ func TestResultOf(t *testing.T) {
 // A client that reads slowly makes the process wait for a while, then loses its events.
 func TestFeed(t *testing.T) {
 	x := &process{}
-	f, err := x.attach()
+	f, err := x.attachFeed()
 	if err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		for range 3 * maxFeed / chunk {
-			x.print("stdout", make([]byte, chunk))
+			x.publishOutput("stdout", make([]byte, chunk))
 		}
-		x.finish(ended(0, ""))
+		x.publishEnd(endEvent(0, ""))
 	}()
 	bytes := 0
 	for last := false; !last; {
 		<-f.wake
 		var events []map[string]any
-		if events, last, err = f.take(); err != nil {
+		if events, last, err = f.takeEvents(); err != nil {
 			t.Fatal(err)
 		}
 		bytes += len(events)
@@ -102,7 +102,7 @@ func TestFeed(t *testing.T) {
 	if bytes != 3*maxFeed/chunk+1 {
 		t.Errorf("%d events", bytes)
 	}
-	if _, err := x.attach(); err == nil {
+	if _, err := x.attachFeed(); err == nil {
 		t.Error("a process that has ended is followed")
 	}
 }
@@ -113,11 +113,11 @@ func TestSlowFeed(t *testing.T) {
 		slow := &feed{wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 		begin := time.Now()
 		for range 2 {
-			slow.push(nil, maxFeed)
+			slow.pushWhenRoom(nil, maxFeed)
 		}
-		if _, _, err := slow.take(); err == nil || time.Since(begin) != slowFeed {
+		if _, _, err := slow.takeEvents(); err == nil || time.Since(begin) != slowFeed {
 			t.Errorf("a client that does not read: %v after %v", err, time.Since(begin))
 		}
-		slow.push(nil, maxFeed) // does not wait any more
+		slow.pushWhenRoom(nil, maxFeed) // does not wait any more
 	})
 }

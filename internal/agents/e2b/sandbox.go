@@ -56,8 +56,8 @@ type sandbox struct {
 	processes processes
 }
 
-// reserve counts a new sandbox of user, and returns how long it may last.
-func (s *Server) reserve(user string) (time.Duration, error) {
+// reserveSandbox counts a new sandbox of user, and returns how long it may last.
+func (s *Server) reserveSandbox(user string) (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.accounts[user]
@@ -71,16 +71,16 @@ func (s *Server) reserve(user string) (time.Duration, error) {
 	}
 	q, left := s.o.Quota, s.o.Quota.Time-a.time
 	switch {
-	case s.ended, s.work.Begun():
-		return 0, refuse(busy, "the server is ending")
+	case s.ended, s.work.HasBegun():
+		return 0, refuseRequest(busy, "the server is ending")
 	case a.sandboxes >= q.Sandboxes:
-		return 0, refuse(resourceExhausted, "the key has its maximum of %d sandboxes: kill one", q.Sandboxes)
+		return 0, refuseRequest(resourceExhausted, "the key has its maximum of %d sandboxes: kill one", q.Sandboxes)
 	case proposal.Bytes(a.sandboxes+1)*s.o.Memory > q.Memory:
-		return 0, refuse(resourceExhausted, "the key's sandboxes may have %v of memory together, and each has %v: kill one", q.Memory, s.o.Memory)
+		return 0, refuseRequest(resourceExhausted, "the key's sandboxes may have %v of memory together, and each has %v: kill one", q.Memory, s.o.Memory)
 	case left <= 0:
-		return 0, refuse(resourceExhausted, "the key has used, or its sandboxes may still use, all of its %v of sandbox time: kill those that are not needed", q.Time)
+		return 0, refuseRequest(resourceExhausted, "the key has used, or its sandboxes may still use, all of its %v of sandbox time: kill those that are not needed", q.Time)
 	case total >= s.o.Sandboxes:
-		return 0, refuse(busy, "the server has its maximum of %d sandboxes", s.o.Sandboxes)
+		return 0, refuseRequest(busy, "the server has its maximum of %d sandboxes", s.o.Sandboxes)
 	}
 	left = min(left, s.o.MaxTimeout)
 	a.sandboxes++
@@ -89,8 +89,8 @@ func (s *Server) reserve(user string) (time.Duration, error) {
 	return left, nil
 }
 
-// release is the opposite of reserve. The time that was not used is given back.
-func (s *Server) release(user string, unused time.Duration) {
+// releaseReservation is the opposite of reserve. The time that was not used is given back.
+func (s *Server) releaseReservation(user string, unused time.Duration) {
 	s.mu.Lock()
 	a := s.accounts[user]
 	a.sandboxes--
@@ -99,10 +99,10 @@ func (s *Server) release(user string, unused time.Duration) {
 	s.running.Done()
 }
 
-// create starts a sandbox of user that ends after timeout.
-func (s *Server) create(ctx context.Context, user localhttp.User, about newSandbox, timeout time.Duration) (*sandbox, error) {
+// createSandbox starts a sandbox of user that ends after timeout.
+func (s *Server) createSandbox(ctx context.Context, user localhttp.User, about newSandbox, timeout time.Duration) (*sandbox, error) {
 	defer s.work.Enter()()
-	allowed, err := s.reserve(user.Name)
+	allowed, err := s.reserveSandbox(user.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -110,24 +110,24 @@ func (s *Server) create(ctx context.Context, user localhttp.User, about newSandb
 		ready: make(chan struct{}), gone: make(chan struct{}), requests: make(chan struct{}, maxRequests), files: make(chan struct{}, 1),
 		contexts: newContexts(), processes: newProcesses()}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err = b.open(ctx); err == nil && timeout > allowed {
-		err = refuse(resourceExhausted, "the key has %v of sandbox time left: use a shorter timeout", allowed)
+	if err = b.openSession(ctx); err == nil && timeout > allowed {
+		err = refuseRequest(resourceExhausted, "the key has %v of sandbox time left: use a shorter timeout", allowed)
 	}
 	b.started = time.Now()
 	b.last, b.end = b.started.Add(allowed), b.started.Add(timeout)
 	if err == nil {
-		err = s.add(b)
+		err = s.addSandbox(b)
 	}
 	if err != nil {
 		b.close()
-		s.release(user.Name, allowed)
+		s.releaseReservation(user.Name, allowed)
 		return nil, err
 	}
 	return b, nil
 }
 
-// open makes the gate, has policy decide the variables, and starts the sandbox.
-func (b *sandbox) open(ctx context.Context) (err error) {
+// openSession makes the gate, has policy decide the variables, and starts the sandbox.
+func (b *sandbox) openSession(ctx context.Context) (err error) {
 	requested := time.Now()
 	b.server.making.Lock()
 	b.gate, err = b.server.o.Gate(ctx, b.tenant)
@@ -144,10 +144,10 @@ func (b *sandbox) open(ctx context.Context) (err error) {
 	}
 	r := records[len(records)-1] // after the set-up's
 	if !r.Runnable() {
-		return refuse(permissionDenied, "policy refuses a sandbox with these variables: %s", reasonsOf(r).line())
+		return refuseRequest(permissionDenied, "policy refuses a sandbox with these variables: %s", reasonsOf(r).joinLines())
 	}
 	b.limits = r.Decision.Grant.Limits.Under(proposal.Limits{Memory: b.server.o.Memory})
-	o := gate.SessionOptions{Limits: b.server.o.SessionLimits(), Proposer: "E2B client", Requested: requested, Idle: b.server.o.Lifetime(), Lifetime: b.server.o.Lifetime()}
+	o := gate.SessionOptions{Limits: b.server.o.SessionLimits(), Proposer: "E2B client", Requested: requested, Idle: b.server.o.SessionLifetime(), Lifetime: b.server.o.SessionLifetime()}
 	if b.session, err = b.gate.Open(b.ctx, o); err != nil {
 		return err
 	}
@@ -157,27 +157,27 @@ func (b *sandbox) open(ctx context.Context) (err error) {
 	return ctx.Err()
 }
 
-// add makes b known, unless the server has ended meanwhile.
-func (s *Server) add(b *sandbox) error {
+// addSandbox makes b known, unless the server has ended meanwhile.
+func (s *Server) addSandbox(b *sandbox) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return refuse(busy, "the server is ending")
+		return refuseRequest(busy, "the server is ending")
 	}
 	s.sandboxes[b.id] = b
 	b.mu.Lock()
-	b.timer = time.AfterFunc(time.Until(b.end), b.expire)
+	b.timer = time.AfterFunc(time.Until(b.end), b.endIfExpired)
 	b.mu.Unlock()
 	go b.setUp()
 	go func() {
 		<-b.session.Done()
-		s.remove(b)
+		s.removeSandbox(b)
 	}()
 	return nil
 }
 
-// expire ends b if its time has come.
-func (b *sandbox) expire() {
+// endIfExpired ends b if its time has come.
+func (b *sandbox) endIfExpired() {
 	b.mu.Lock()
 	left := time.Until(b.end)
 	if left > 0 {
@@ -185,20 +185,20 @@ func (b *sandbox) expire() {
 	}
 	b.mu.Unlock()
 	if left <= 0 {
-		b.server.remove(b)
+		b.server.removeSandbox(b)
 	}
 }
 
-// extend makes b end after timeout from now, or not before that if longer is set.
-func (b *sandbox) extend(timeout time.Duration, longer bool) error {
+// extendTimeout makes b end after timeout from now, or not before that if longer is set.
+func (b *sandbox) extendTimeout(timeout time.Duration, longer bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	end := time.Now().Add(timeout)
 	switch {
 	case timeout < 0:
-		return refuse(invalidArgument, "timeout: must not be negative")
+		return refuseRequest(invalidArgument, "timeout: must not be negative")
 	case end.After(b.last):
-		return refuse(invalidArgument, "timeout: the sandbox must end %v after its start: at most %d more seconds", b.last.Sub(b.started).Round(time.Second), int(time.Until(b.last).Seconds()))
+		return refuseRequest(invalidArgument, "timeout: the sandbox must end %v after its start: at most %d more seconds", b.last.Sub(b.started).Round(time.Second), int(time.Until(b.last).Seconds()))
 	case longer && end.Before(b.end):
 		return nil
 	}
@@ -207,8 +207,8 @@ func (b *sandbox) extend(timeout time.Duration, longer bool) error {
 	return nil
 }
 
-// remove ends b and returns when its log is sealed. No request finds it any more.
-func (s *Server) remove(b *sandbox) {
+// removeSandbox ends b and returns when its log is sealed. No request finds it any more.
+func (s *Server) removeSandbox(b *sandbox) {
 	b.once.Do(func() {
 		s.mu.Lock()
 		delete(s.sandboxes, b.id)
@@ -218,7 +218,7 @@ func (s *Server) remove(b *sandbox) {
 		b.mu.Unlock()
 		b.close()
 		close(b.gone)
-		s.release(b.user, time.Until(b.last))
+		s.releaseReservation(b.user, time.Until(b.last))
 	})
 	<-b.gone
 }
@@ -243,9 +243,9 @@ func (b *sandbox) setUp() {
 	})
 }
 
-// do proposes p to the session, after the set-up, with the sandbox's variables under p's own.
-func (b *sandbox) do(ctx context.Context, how way, p proposal.Proposal) (proposal.Record, error) {
-	if err := b.wait(ctx); err != nil {
+// proposeAfterSetUp proposes p to the session, after the set-up, with the sandbox's variables under p's own.
+func (b *sandbox) proposeAfterSetUp(ctx context.Context, how proposeFunc, p proposal.Proposal) (proposal.Record, error) {
+	if err := b.waitForSetUp(ctx); err != nil {
 		return proposal.Record{}, err
 	}
 	b.mu.Lock()
@@ -259,12 +259,12 @@ func (b *sandbox) do(ctx context.Context, how way, p proposal.Proposal) (proposa
 	maps.Copy(env, p.Env)
 	p.Env = env
 	r, err := how(ctx, p)
-	return r, b.failed(err)
+	return r, b.endOnError(err)
 }
 
-// background runs p while other commands run, as far as the session does that, and kills it
+// runInBackground runs p while other commands run, as far as the session does that, and kills it
 // when ctx ends.
-func (b *sandbox) background(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
+func (b *sandbox) runInBackground(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
 	x, err := b.session.Start(ctx, p)
 	var stop *proposal.StopError
 	if errors.As(err, &stop) && stop.Code == "session.background" {
@@ -277,38 +277,38 @@ func (b *sandbox) background(ctx context.Context, p proposal.Proposal) (proposal
 	return x.Wait(context.WithoutCancel(ctx))
 }
 
-// A way runs a proposal: Session.Do, or background.
-type way func(ctx context.Context, p proposal.Proposal) (proposal.Record, error)
+// A proposeFunc runs a proposal: Session.Do, or background.
+type proposeFunc func(ctx context.Context, p proposal.Proposal) (proposal.Record, error)
 
-// wait returns when the set-up has ended, for what begins then.
-func (b *sandbox) wait(ctx context.Context) error {
-	if b.server.work.Begun() {
-		return refuse(busy, "the server is ending")
+// waitForSetUp returns when the set-up has ended, for what begins then.
+func (b *sandbox) waitForSetUp(ctx context.Context) error {
+	if b.server.work.HasBegun() {
+		return refuseRequest(busy, "the server is ending")
 	}
 	select {
 	case <-b.ready:
-		return b.failed(b.setup)
+		return b.endOnError(b.setup)
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-b.ctx.Done():
-		return refuse(unavailable, "the sandbox has ended")
+		return refuseRequest(unavailable, "the sandbox has ended")
 	}
 }
 
 // going are the codes of errors after which a session goes on.
 var going = map[string]bool{"session.proposal": true, "session.full": true}
 
-// failed returns err, and ends the sandbox if its session is over. What a sandbox that ends
+// endOnError returns err, and ends the sandbox if its session is over. What a sandbox that ends
 // interrupts is an error for that reason.
-func (b *sandbox) failed(err error) error {
+func (b *sandbox) endOnError(err error) error {
 	var stop *proposal.StopError
 	switch {
 	case err == nil:
 		return nil
 	case b.ctx.Err() != nil:
-		return refuse(unavailable, "the sandbox has ended")
+		return refuseRequest(unavailable, "the sandbox has ended")
 	case errors.As(err, &stop) && !going[stop.Code]:
-		go b.server.remove(b)
+		go b.server.removeSandbox(b)
 	}
 	return err
 }

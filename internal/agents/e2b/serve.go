@@ -25,7 +25,7 @@ func (e *Endpoint) Open(ctx context.Context) (err error) {
 	if e.keys, err = localhttp.ReadTokens(e.KeysFile, "e2b.keys", e.Tenants); err != nil {
 		return err
 	}
-	e.listener, err = localhttp.Listen(ctx, e.Addr, "e2b.address")
+	e.listener, err = localhttp.ListenLoopback(ctx, e.Addr, "e2b.address")
 	return err
 }
 
@@ -34,22 +34,22 @@ func (e *Endpoint) URL() string { return "http://" + e.listener.Addr().String() 
 
 // Serve serves clients until ctx ends: see Server.HTTP. e must be open.
 func (e *Endpoint) Serve(ctx context.Context, o Options) error {
-	if err := o.check(); err != nil {
+	if err := o.checkLimits(); err != nil {
 		_ = e.listener.Close()
 		return err
 	}
-	return New(o).HTTP(ctx, e.listener, e.keys)
+	return New(o).ServeClients(ctx, e.listener, e.keys)
 }
 
-// check refuses options with which no client could have a sandbox.
-func (o Options) check() error {
+// checkLimits refuses options with which no client could have a sandbox.
+func (o Options) checkLimits() error {
 	refuse := func(message, hint string) error {
 		return &proposal.StopError{Code: "e2b.options", Message: message, Hint: hint}
 	}
 	if min(o.Quota.Sandboxes, o.Sandboxes) < 0 || min(o.Memory, o.Quota.Memory) < 0 || min(o.Timeout, o.MaxTimeout, o.Quota.Time) < 0 {
 		return refuse("a limit of the server is negative", "use positive limits")
 	}
-	d := o.defaults()
+	d := o.withDefaults()
 	switch {
 	case d.Memory > d.Quota.Memory:
 		return refuse("one sandbox has more memory than all sandboxes of a key together", "lower the memory of a sandbox, or raise that of a key")

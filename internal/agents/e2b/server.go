@@ -56,13 +56,13 @@ type Options struct {
 
 // SessionLimits are the limits of each sandbox's session, for gate.Gate.Prepare.
 func (o Options) SessionLimits() proposal.Limits {
-	return proposal.Limits{Memory: o.defaults().Memory}
+	return proposal.Limits{Memory: o.withDefaults().Memory}
 }
 
-// Lifetime is how long a sandbox's session can be open.
-func (o Options) Lifetime() time.Duration { return o.defaults().MaxTimeout + time.Minute }
+// SessionLifetime is how long a sandbox's session can be open.
+func (o Options) SessionLifetime() time.Duration { return o.withDefaults().MaxTimeout + time.Minute }
 
-func (o Options) defaults() Options {
+func (o Options) withDefaults() Options {
 	o.Quota = Quota{cmp.Or(o.Quota.Sandboxes, 4), cmp.Or(o.Quota.Memory, 8*proposal.GiB), cmp.Or(o.Quota.Time, 24*time.Hour)}
 	o.Memory, o.Timeout, o.MaxTimeout = cmp.Or(o.Memory, 2*proposal.GiB), cmp.Or(o.Timeout, 5*time.Minute), cmp.Or(o.MaxTimeout, time.Hour)
 	o.Sandboxes = cmp.Or(o.Sandboxes, 16)
@@ -92,29 +92,29 @@ type Server struct {
 
 // New returns a Server.
 func New(o Options) *Server {
-	return &Server{o: o.defaults(), ctx: context.Background(), sandboxes: map[string]*sandbox{}, accounts: map[string]*account{}}
+	return &Server{o: o.withDefaults(), ctx: context.Background(), sandboxes: map[string]*sandbox{}, accounts: map[string]*account{}}
 }
 
-// HTTP serves clients with one of keys at l until ctx ends. Then nothing begins, what runs
+// ServeClients serves clients with one of keys at l until ctx ends. Then nothing begins, what runs
 // ends within Options.Drain or is killed, and all logs are sealed before it returns.
-func (s *Server) HTTP(ctx context.Context, l net.Listener, keys localhttp.Tokens) error {
+func (s *Server) ServeClients(ctx context.Context, l net.Listener, keys localhttp.Tokens) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	killed, kill := health.Grace(ctx, s.o.Drain)
+	killed, kill := health.WithGrace(ctx, s.o.Drain)
 	defer kill()
 	s.ctx, s.keys = killed, keys
-	routes := s.routes()
+	routes := s.newHandler()
 	if s.o.Metrics != nil {
-		routes = s.o.Metrics.Mount(routes, s.status)
+		routes = s.o.Metrics.Mount(routes, s.serverStatus)
 	}
-	server := &http.Server{Handler: localhttp.Handler(l.Addr().String(), routes), ReadHeaderTimeout: 10 * time.Second,
+	server := &http.Server{Handler: localhttp.RefuseBrowserRequests(l.Addr().String(), routes), ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: localhttp.MaxHeader}
 	drained := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		defer close(drained)
 		s.work.Wait(killed)
 		kill()
-		s.drain()
+		s.endAllSandboxes()
 		answers, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
 		defer cancel()
 		_ = server.Shutdown(answers)
@@ -129,8 +129,8 @@ func (s *Server) HTTP(ctx context.Context, l net.Listener, keys localhttp.Tokens
 	return err
 }
 
-// status says whether the server takes new sandboxes.
-func (s *Server) status() health.Status {
+// serverStatus says whether the server takes new sandboxes.
+func (s *Server) serverStatus() health.Status {
 	s.mu.Lock()
 	total := 0
 	for _, a := range s.accounts {
@@ -138,8 +138,8 @@ func (s *Server) status() health.Status {
 	}
 	s.mu.Unlock()
 	switch {
-	case s.work.Begun():
-		return health.Draining()
+	case s.work.HasBegun():
+		return health.DrainingStatus()
 	case total >= s.o.Sandboxes:
 		return health.Status{Status: health.StatusNotReady, Reason: fmt.Sprintf("the server has its maximum of %d sandboxes", total)}
 	}
@@ -149,8 +149,8 @@ func (s *Server) status() health.Status {
 // lastAnswers is how long clients have to read the answers to what the server's end has ended.
 const lastAnswers = 2 * time.Second
 
-// drain ends all sandboxes, and waits for those that are being created.
-func (s *Server) drain() {
+// endAllSandboxes ends all sandboxes, and waits for those that are being created.
+func (s *Server) endAllSandboxes() {
 	s.mu.Lock()
 	s.ended = true
 	var all []*sandbox
@@ -159,23 +159,23 @@ func (s *Server) drain() {
 	}
 	s.mu.Unlock()
 	for _, b := range all {
-		go s.remove(b)
+		go s.removeSandbox(b)
 	}
 	s.running.Wait()
 }
 
-func (s *Server) routes() http.Handler {
+func (s *Server) newHandler() http.Handler {
 	mux := http.NewServeMux()
 	s.apiRoutes(mux)
 	s.codeRoutes(mux)
 	s.fileRoutes(mux)
 	s.processRoutes(mux)
-	mux.HandleFunc("GET /health", s.inside("", failJSON, func(w http.ResponseWriter, _ *http.Request, _ *sandbox) error {
+	mux.HandleFunc("GET /health", s.serveInSandbox("", failJSON, func(w http.ResponseWriter, _ *http.Request, _ *sandbox) error {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		failJSON(w, refuse(notFound, "there is no %s %s here; docs/E2B.md lists what is supported", r.Method, r.URL.Path))
+		failJSON(w, refuseRequest(notFound, "there is no %s %s here; docs/E2B.md lists what is supported", r.Method, r.URL.Path))
 	})
 	return mux
 }
@@ -189,10 +189,10 @@ const (
 // maxRequests is how many requests of one sandbox are served at a time.
 const maxRequests = 64
 
-// inside serves a request to a sandbox at one of its ports; any if port is "".
-func (s *Server) inside(port string, fail failure, f func(http.ResponseWriter, *http.Request, *sandbox) error) http.HandlerFunc {
+// serveInSandbox serves a request to a sandbox at one of its ports; any if port is "".
+func (s *Server) serveInSandbox(port string, fail failure, f func(http.ResponseWriter, *http.Request, *sandbox) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		b, err := s.reached(r, port)
+		b, err := s.findReached(r, port)
 		if err != nil {
 			fail(w, err)
 			return
@@ -202,7 +202,7 @@ func (s *Server) inside(port string, fail failure, f func(http.ResponseWriter, *
 			defer func() { <-b.requests }()
 			defer s.work.Enter()()
 		default:
-			fail(w, refuse(resourceExhausted, "the sandbox has %d requests at a time", maxRequests))
+			fail(w, refuseRequest(resourceExhausted, "the sandbox has %d requests at a time", maxRequests))
 			return
 		}
 		if err := f(w, r, b); err != nil {
@@ -211,29 +211,29 @@ func (s *Server) inside(port string, fail failure, f func(http.ResponseWriter, *
 	}
 }
 
-// reached returns the sandbox that a request names and has the token of. For the code
+// findReached returns the sandbox that a request names and has the token of. For the code
 // interpreter the token is the one for traffic, because the SDK does not send the other one
 // with every request.
-func (s *Server) reached(r *http.Request, port string) (*sandbox, error) {
+func (s *Server) findReached(r *http.Request, port string) (*sandbox, error) {
 	id, at := r.Header.Get("E2b-Sandbox-Id"), r.Header.Get("E2b-Sandbox-Port")
 	switch {
 	case id == "":
-		return nil, refuse(unauthenticated, "the request names no sandbox: set E2B_SANDBOX_URL to this server; signed URLs are not supported")
+		return nil, refuseRequest(unauthenticated, "the request names no sandbox: set E2B_SANDBOX_URL to this server; signed URLs are not supported")
 	case at != envdPort && at != codePort, port != "" && at != port:
-		return nil, refuse(notFound, "nothing is served at port %q of a sandbox", at)
+		return nil, refuseRequest(notFound, "nothing is served at port %q of a sandbox", at)
 	}
 	s.mu.Lock()
 	b := s.sandboxes[id]
 	s.mu.Unlock()
 	if b == nil {
-		return nil, refuse(unavailable, "the sandbox was not found: it has ended, or never was")
+		return nil, refuseRequest(unavailable, "the sandbox was not found: it has ended, or never was")
 	}
 	given, want := r.Header.Get("X-Access-Token"), b.access
 	if at == codePort {
 		given, want = r.Header.Get("E2B-Traffic-Access-Token"), b.traffic
 	}
 	if subtle.ConstantTimeCompare([]byte(given), []byte(want)) != 1 {
-		return nil, refuse(unauthenticated, "the access token of the sandbox is missing or wrong")
+		return nil, refuseRequest(unauthenticated, "the access token of the sandbox is missing or wrong")
 	}
 	return b, nil
 }

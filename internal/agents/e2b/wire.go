@@ -34,7 +34,7 @@ const (
 // readBody reads the whole body of at most max bytes.
 func readBody(w http.ResponseWriter, r *http.Request, max int64) ([]byte, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return nil, refuse(unimplemented, "the content encoding %q is not supported", e)
+		return nil, refuseRequest(unimplemented, "the content encoding %q is not supported", e)
 	}
 	timed := http.NewResponseController(w)
 	_ = timed.SetReadDeadline(time.Now().Add(bodyTime))
@@ -49,47 +49,47 @@ func bodyError(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &long):
-		return refuse(resourceExhausted, "the request has more than %d bytes", long.Limit)
+		return refuseRequest(resourceExhausted, "the request has more than %d bytes", long.Limit)
 	}
-	return refuse(canceled, "cannot read the request: %v", err)
+	return refuseRequest(canceled, "cannot read the request: %v", err)
 }
 
-// decode reads one JSON document strictly. No data is an empty document.
-func decode[T any](data []byte) (out T, err error) {
+// decodeStrictly reads one JSON document strictly. No data is an empty document.
+func decodeStrictly[T any](data []byte) (out T, err error) {
 	if len(data) == 0 {
 		return out, nil
 	}
 	if err := strictjson.Decode(data, &out); err != nil {
-		return out, refuse(invalidArgument, "invalid request: %v", err)
+		return out, refuseRequest(invalidArgument, "invalid request: %v", err)
 	}
 	return out, nil
 }
 
-// typed checks the media type of a request.
-func typed(r *http.Request, want string) error {
+// checkContentType checks the media type of a request.
+func checkContentType(r *http.Request, want string) error {
 	if got, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); got != want {
-		return refuse(invalidArgument, "the content type is %q, not %s", got, want)
+		return refuseRequest(invalidArgument, "the content type is %q, not %s", got, want)
 	}
 	return nil
 }
 
-// unary serves a Connect call with one answer.
-func unary[In any](s *Server, f func(ctx context.Context, b *sandbox, in In) (any, error)) http.HandlerFunc {
-	return s.inside(envdPort, failConnect, func(w http.ResponseWriter, r *http.Request, b *sandbox) error {
-		if err := typed(r, "application/json"); err != nil {
+// serveUnary serves a Connect call with one answer.
+func serveUnary[In any](s *Server, f func(ctx context.Context, b *sandbox, in In) (any, error)) http.HandlerFunc {
+	return s.serveInSandbox(envdPort, failConnect, func(w http.ResponseWriter, r *http.Request, b *sandbox) error {
+		if err := checkContentType(r, "application/json"); err != nil {
 			return err
 		}
 		data, err := readBody(w, r, maxCall)
 		if err != nil {
 			return err
 		}
-		in, err := decode[In](data)
+		in, err := decodeStrictly[In](data)
 		if err != nil {
 			return err
 		}
 		out, err := f(r.Context(), b, in)
 		if err == nil {
-			answer(w, http.StatusOK, out)
+			sendAnswer(w, http.StatusOK, out)
 		}
 		return err
 	})
@@ -107,21 +107,21 @@ const (
 	flagEnd   = 2
 )
 
-// send sends a message. An error means that the client has gone.
-func (s *stream) send(message any) error { return s.frame(0, message) }
+// sendMessage sends a message. An error means that the client has gone.
+func (s *stream) sendMessage(message any) error { return s.sendFrame(0, message) }
 
-func (s *stream) frame(flags byte, message any) error {
+func (s *stream) sendFrame(flags byte, message any) error {
 	data, err := json.Marshal(message)
 	if err != nil {
 		return err
 	}
 	s.began = true
 	head := binary.BigEndian.AppendUint32([]byte{flags}, uint32(len(data)))
-	return write(s.w, append(head, data...))
+	return writeWithDeadline(s.w, append(head, data...))
 }
 
-// write sends data within writeTime. The connection's next answer has its own time.
-func write(w http.ResponseWriter, data []byte) error {
+// writeWithDeadline sends data within writeTime. The connection's next answer has its own time.
+func writeWithDeadline(w http.ResponseWriter, data []byte) error {
 	timed := http.NewResponseController(w)
 	_ = timed.SetWriteDeadline(time.Now().Add(writeTime))
 	defer func() { _ = timed.SetWriteDeadline(time.Time{}) }()
@@ -129,49 +129,49 @@ func write(w http.ResponseWriter, data []byte) error {
 	return errors.Join(err, timed.Flush())
 }
 
-// end sends the last message, which says how the call ended.
-func (s *stream) end(err error) {
+// sendEnd sends the last message, which says how the call ended.
+func (s *stream) sendEnd(err error) {
 	last := map[string]any{}
 	if err != nil {
 		r := refusalOf(err)
 		last["error"] = map[string]any{"code": r.code, "message": r.message}
 	}
-	_ = s.frame(flagEnd, last)
+	_ = s.sendFrame(flagEnd, last)
 }
 
-// timeout returns the duration of the header Connect-Timeout-Ms; 0 if there is none.
-func (s *stream) timeout() (time.Duration, error) {
+// parseTimeout returns the duration of the header Connect-Timeout-Ms; 0 if there is none.
+func (s *stream) parseTimeout() (time.Duration, error) {
 	value := s.r.Header.Get("Connect-Timeout-Ms")
 	if value == "" {
 		return 0, nil
 	}
 	ms, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || ms <= 0 || len(value) > 10 {
-		return 0, refuse(invalidArgument, "invalid header Connect-Timeout-Ms: %q", value)
+		return 0, refuseRequest(invalidArgument, "invalid header Connect-Timeout-Ms: %q", value)
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// streaming serves a Connect call with a stream of answers. Its errors are the stream's last
+// serveStreaming serves a Connect call with a stream of answers. Its errors are the stream's last
 // message: the SDK does not read them elsewhere.
-func streaming[In any](s *Server, f func(ctx context.Context, b *sandbox, in In, out *stream) error) http.HandlerFunc {
+func serveStreaming[In any](s *Server, f func(ctx context.Context, b *sandbox, in In, out *stream) error) http.HandlerFunc {
 	fail := func(w http.ResponseWriter, err error) {
 		w.Header().Set("Content-Type", "application/connect+json")
-		(&stream{w: w}).end(err)
+		(&stream{w: w}).sendEnd(err)
 	}
-	return s.inside(envdPort, fail, func(w http.ResponseWriter, r *http.Request, b *sandbox) error {
-		if err := typed(r, "application/connect+json"); err != nil {
+	return s.serveInSandbox(envdPort, fail, func(w http.ResponseWriter, r *http.Request, b *sandbox) error {
+		if err := checkContentType(r, "application/connect+json"); err != nil {
 			return err
 		}
 		data, err := readBody(w, r, maxCall+frameHead)
 		if err != nil {
 			return err
 		}
-		message, err := unframe(data)
+		message, err := parseFrame(data)
 		if err != nil {
 			return err
 		}
-		in, err := decode[In](message)
+		in, err := decodeStrictly[In](message)
 		if err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func streaming[In any](s *Server, f func(ctx context.Context, b *sandbox, in In,
 		if out.began {
 			b.cutOff()
 		}
-		out.end(err)
+		out.sendEnd(err)
 		return nil
 	})
 }
@@ -194,15 +194,15 @@ func (b *sandbox) cutOff() {
 	}
 }
 
-// unframe returns the message of a request that has exactly one.
-func unframe(data []byte) ([]byte, error) {
+// parseFrame returns the message of a request that has exactly one.
+func parseFrame(data []byte) ([]byte, error) {
 	switch {
 	case len(data) < frameHead:
-		return nil, refuse(invalidArgument, "the request has %d bytes, which is not a Connect message", len(data))
+		return nil, refuseRequest(invalidArgument, "the request has %d bytes, which is not a Connect message", len(data))
 	case data[0] != 0:
-		return nil, refuse(invalidArgument, "unsupported flags %#x of a Connect message", data[0])
+		return nil, refuseRequest(invalidArgument, "unsupported flags %#x of a Connect message", data[0])
 	case uint64(binary.BigEndian.Uint32(data[1:])) != uint64(len(data)-frameHead):
-		return nil, refuse(invalidArgument, "the Connect message has %d bytes, its head says %d", len(data)-frameHead, binary.BigEndian.Uint32(data[1:]))
+		return nil, refuseRequest(invalidArgument, "the Connect message has %d bytes, its head says %d", len(data)-frameHead, binary.BigEndian.Uint32(data[1:]))
 	}
 	return data[frameHead:], nil
 }

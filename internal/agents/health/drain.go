@@ -20,8 +20,8 @@ type Drain struct {
 	work  sync.RWMutex // locked for reading by work, and for writing when none is awaited
 }
 
-// Begun reports whether no work may begin any more. Call it after Enter.
-func (d *Drain) Begun() bool { return d.begun.Load() }
+// HasBegun reports whether no work may begin any more. Call it after Enter.
+func (d *Drain) HasBegun() bool { return d.begun.Load() }
 
 // Enter says that there is work that Wait waits for, until leave is called. Work that came
 // too late is not waited for; it must not begin: see Begun.
@@ -47,9 +47,9 @@ func (d *Drain) Wait(ctx context.Context) {
 	}
 }
 
-// Grace returns a context that ends when grace has passed since ctx ended, or at the first
+// WithGrace returns a context that ends when grace has passed since ctx ended, or at the first
 // SIGINT or SIGTERM after that. cancel must be called.
-func Grace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+func WithGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	again := make(chan os.Signal, 1)
 	stop := context.AfterFunc(ctx, func() {

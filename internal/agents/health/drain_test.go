@@ -17,12 +17,12 @@ import (
 func TestDrain(t *testing.T) {
 	var d Drain
 	leave := d.Enter()
-	if d.Begun() {
+	if d.HasBegun() {
 		t.Error("it has begun")
 	}
 	ended := make(chan struct{})
 	go func() { d.Wait(t.Context()); close(ended) }()
-	for !d.Begun() {
+	for !d.HasBegun() {
 		time.Sleep(time.Millisecond)
 	}
 	d.Enter()() // nothing to wait for
@@ -61,7 +61,7 @@ func TestGrace(t *testing.T) {
 			signal.Notify(caught, syscall.SIGTERM)
 			defer signal.Stop(caught)
 			ctx, end := context.WithCancel(t.Context())
-			later, cancel := Grace(ctx, tt.grace)
+			later, cancel := WithGrace(ctx, tt.grace)
 			defer cancel()
 			time.Sleep(2 * tt.grace % time.Second)
 			if later.Err() != nil {

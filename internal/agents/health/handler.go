@@ -40,7 +40,7 @@ func (m *Metrics) Handler(status func() Status) http.Handler {
 	mux.Handle("GET "+MetricsPath, promhttp.HandlerFor(m.all, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTime}))
 	mux.HandleFunc("GET "+HealthPath, func(w http.ResponseWriter, _ *http.Request) {
 		s := status()
-		if why := m.Trouble(); s.Status == StatusReady && why != "" {
+		if why := m.StartFailure(); s.Status == StatusReady && why != "" {
 			s = Status{StatusNotReady, why}
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -53,8 +53,8 @@ func (m *Metrics) Handler(status func() Status) http.Handler {
 	return mux
 }
 
-// Draining is the Status of a server that is shutting down.
-func Draining() Status { return Status{StatusDraining, "the server is shutting down"} }
+// DrainingStatus is the Status of a server that is shutting down.
+func DrainingStatus() Status { return Status{StatusDraining, "the server is shutting down"} }
 
 // Mount returns a handler that answers at MetricsPath and HealthPath as Handler does, and
 // passes all other requests to next.
@@ -78,9 +78,9 @@ const (
 // session shows whether sandboxes start again.
 const troubleTime = 30 * time.Second
 
-// Trouble returns why no sandbox is likely to start: the last one did not, a moment ago. It
+// StartFailure returns why no sandbox is likely to start: the last one did not, a moment ago. It
 // returns "" otherwise.
-func (m *Metrics) Trouble() string {
+func (m *Metrics) StartFailure() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.failed.IsZero() || time.Since(m.failed) > troubleTime {

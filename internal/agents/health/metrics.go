@@ -54,21 +54,21 @@ const (
 func New() *Metrics {
 	m := &Metrics{own: prometheus.NewRegistry(), all: prometheus.NewRegistry()}
 	m.live = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fumehood_sandboxes", Help: "Sandboxes that are running."})
-	m.starts = m.counters("fumehood_sandbox_starts_total", "Sandboxes that were started, by result.", "result", started, startFailed, cancelled)
-	m.runs = m.counters("fumehood_runs_total", "Sessions and plans that ended: stopped means by a failure of fumehood.", "outcome", completed, cancelled, stopped)
-	m.decisions = m.counters("fumehood_decisions_total", "Commands that policy decided, by effect.", "effect", proposal.Allow.String(), proposal.Deny.String(), proposal.Ask.String())
-	m.commands = m.counters("fumehood_commands_total", "Commands that ran, by how they ended.", "outcome", outcomes()...)
-	m.refusals = m.counters("fumehood_refusals_total", "Starts of programs and network accesses of running commands that were refused.", "kind", refusedProgram, refusedNetwork)
+	m.starts = m.newCounterVec("fumehood_sandbox_starts_total", "Sandboxes that were started, by result.", "result", started, startFailed, cancelled)
+	m.runs = m.newCounterVec("fumehood_runs_total", "Sessions and plans that ended: stopped means by a failure of fumehood.", "outcome", completed, cancelled, stopped)
+	m.decisions = m.newCounterVec("fumehood_decisions_total", "Commands that policy decided, by effect.", "effect", proposal.Allow.String(), proposal.Deny.String(), proposal.Ask.String())
+	m.commands = m.newCounterVec("fumehood_commands_total", "Commands that ran, by how they ended.", "outcome", listOutcomes()...)
+	m.refusals = m.newCounterVec("fumehood_refusals_total", "Starts of programs and network accesses of running commands that were refused.", "kind", refusedProgram, refusedNetwork)
 	m.retried = prometheus.NewCounter(prometheus.CounterOpts{Name: "fumehood_commands_retried_total", Help: "Commands that ran again because a runtime crashed."})
-	m.startTime = m.seconds("fumehood_sandbox_start_seconds", "Time in which a sandbox started.", .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60)
-	m.readyTime = m.seconds("fumehood_session_ready_seconds", "Time from the request for a session until its first sandbox was ready, without the time in which the session was not used.", .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60)
-	m.commandTime = m.seconds("fumehood_command_seconds", "Time that a command ran.", .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1200)
+	m.startTime = m.newHistogram("fumehood_sandbox_start_seconds", "Time in which a sandbox started.", .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60)
+	m.readyTime = m.newHistogram("fumehood_session_ready_seconds", "Time from the request for a session until its first sandbox was ready, without the time in which the session was not used.", .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60)
+	m.commandTime = m.newHistogram("fumehood_command_seconds", "Time that a command ran.", .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1200)
 	m.own.MustRegister(m.live, m.retried)
 	m.all.MustRegister(m.own, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-func (m *Metrics) counters(name, help, label string, values ...string) *prometheus.CounterVec {
+func (m *Metrics) newCounterVec(name, help, label string, values ...string) *prometheus.CounterVec {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 	for _, value := range values {
 		v.WithLabelValues(value)
@@ -77,7 +77,7 @@ func (m *Metrics) counters(name, help, label string, values ...string) *promethe
 	return v
 }
 
-func (m *Metrics) seconds(name, help string, buckets ...float64) prometheus.Histogram {
+func (m *Metrics) newHistogram(name, help string, buckets ...float64) prometheus.Histogram {
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 	m.own.MustRegister(h)
 	return h
@@ -104,8 +104,8 @@ func (m *Metrics) Started(took time.Duration, err error) {
 	}
 }
 
-// Began counts a sandbox that another process has started.
-func (m *Metrics) Began() { m.live.Inc() }
+// CountStartedElsewhere counts a sandbox that another process has started.
+func (m *Metrics) CountStartedElsewhere() { m.live.Inc() }
 
 // Ended counts a sandbox that started and is gone.
 func (m *Metrics) Ended() { m.live.Dec() }
@@ -114,56 +114,56 @@ func (m *Metrics) Ended() { m.live.Dec() }
 func (m *Metrics) Ready(took time.Duration) { m.readyTime.Observe(took.Seconds()) }
 
 // Log returns log so that what is written to it is counted, too.
-func (m *Metrics) Log(log journal.Log) journal.Log { return counted{m, log} }
+func (m *Metrics) Log(log journal.Log) journal.Log { return countedLog{m, log} }
 
-type counted struct {
+type countedLog struct {
 	m   *Metrics
 	log journal.Log
 }
 
 // Append and Write count entries that were written. Each method of journal.Log is here, so
 // that none is not counted.
-func (c counted) Append(kind string, v any) (int64, error) {
+func (c countedLog) Append(kind string, v any) (int64, error) {
 	n, err := c.log.Append(kind, v)
-	return c.written(v, n, err)
+	return c.countWritten(v, n, err)
 }
 
-func (c counted) Write(kind string, v any) (int64, error) {
+func (c countedLog) Write(kind string, v any) (int64, error) {
 	n, err := c.log.Write(kind, v)
-	return c.written(v, n, err)
+	return c.countWritten(v, n, err)
 }
 
-func (c counted) written(v any, n int64, err error) (int64, error) {
+func (c countedLog) countWritten(v any, n int64, err error) (int64, error) {
 	if err == nil {
-		c.m.count(v)
+		c.m.countEntry(v)
 	}
 	return n, err
 }
 
-func (m *Metrics) count(entry any) {
+func (m *Metrics) countEntry(entry any) {
 	switch e := entry.(type) {
 	case journal.Decision:
-		m.Count(journal.LogEvent{Decision: &e.Decision})
+		m.CountLogEvent(journal.LogEvent{Decision: &e.Decision})
 	case journal.Result:
-		m.Count(journal.LogEvent{Result: &e.Result})
+		m.CountLogEvent(journal.LogEvent{Result: &e.Result})
 	case journal.End:
-		m.Count(journal.LogEvent{Totals: &e.Totals, Error: e.Error})
+		m.CountLogEvent(journal.LogEvent{Totals: &e.Totals, Error: e.Error})
 	}
 }
 
-// Count counts an entry of a log that another process writes.
-func (m *Metrics) Count(e journal.LogEvent) {
+// CountLogEvent counts an entry of a log that another process writes.
+func (m *Metrics) CountLogEvent(e journal.LogEvent) {
 	switch {
 	case e.Decision != nil:
 		m.decisions.WithLabelValues(e.Decision.Effect.String()).Inc()
 	case e.Result != nil:
-		m.result(*e.Result)
+		m.countResult(*e.Result)
 	case e.Totals != nil:
 		m.runs.WithLabelValues(endOf(e.Error)).Inc()
 	}
 }
 
-func (m *Metrics) result(r proposal.Result) {
+func (m *Metrics) countResult(r proposal.Result) {
 	m.commands.WithLabelValues(outcomeOf(r)).Inc()
 	m.commandTime.Observe((time.Duration(r.WallMS) * time.Millisecond).Seconds())
 	if r.Retried != nil {
@@ -175,12 +175,12 @@ func (m *Metrics) result(r proposal.Result) {
 	}
 }
 
-// outcomes are the values of outcomeOf.
-func outcomes() []string {
+// listOutcomes are the values of outcomeOf.
+func listOutcomes() []string {
 	list := []string{succeeded, failed}
 	for s := proposal.SandboxFailed; s < proposal.NotRun; s++ {
 		if s != proposal.Exited {
-			list = append(list, label(s))
+			list = append(list, statusLabel(s))
 		}
 	}
 	return list
@@ -193,10 +193,10 @@ func outcomeOf(r proposal.Result) string {
 	case r.Status == proposal.Exited:
 		return failed
 	}
-	return label(r.Status)
+	return statusLabel(r.Status)
 }
 
-func label(s proposal.Status) string { return strings.ReplaceAll(s.String(), " ", "_") }
+func statusLabel(s proposal.Status) string { return strings.ReplaceAll(s.String(), " ", "_") }
 
 func endOf(f *proposal.Failure) string {
 	switch {

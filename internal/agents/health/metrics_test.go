@@ -134,7 +134,7 @@ func TestFullLog(t *testing.T) {
 }
 
 func TestHandler(t *testing.T) {
-	draining := Draining
+	draining := DrainingStatus
 	failing, recovered, old := New(), New(), New()
 	for _, m := range []*Metrics{failing, recovered, old} {
 		m.Started(time.Second, fmt.Errorf("cannot start: %w", &proposal.StopError{Code: "sandbox.start", Message: "secret"}))
@@ -182,10 +182,10 @@ func TestCount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read.Count(e)
+		read.CountLogEvent(e)
 	}
 	written.Started(time.Second, nil)
-	read.Began()
+	read.CountStartedElsewhere()
 	_, want := get(t, written.Handler(ready), http.MethodGet, MetricsPath)
 	_, got := get(t, read.Handler(ready), http.MethodGet, MetricsPath)
 	for _, line := range []string{`fumehood_decisions_total{effect="allow"} 1`, `fumehood_runs_total{outcome="completed"} 1`, `fumehood_commands_total{outcome="succeeded"} 1`, "fumehood_sandboxes 1"} {

@@ -25,8 +25,8 @@ const (
 	maxImage   = 1 << 20 // bytes of all images of one answer
 )
 
-// A ran is the structured form of what a command did, or why it did not run.
-type ran struct {
+// A runAnswer is the structured form of what a command did, or why it did not run.
+type runAnswer struct {
 	ID         string   `json:"id"`
 	Effect     string   `json:"effect"`
 	Approval   string   `json:"approval,omitempty"` // who answered what policy asked
@@ -62,7 +62,7 @@ type file struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-func short(s string) string { return text.Inline(s, maxMessage) }
+func shortenMessage(s string) string { return text.Inline(s, maxMessage) }
 
 // reasonsOf returns the reasons that took effect.
 func reasonsOf(r proposal.Record) (list []reason) {
@@ -70,9 +70,9 @@ func reasonsOf(r proposal.Record) (list []reason) {
 		if x.Observed || len(list) == maxReasons {
 			continue
 		}
-		y := reason{Rule: short(x.Rule), Message: short(x.Message), Instead: short(x.Suggestion), Retry: string(x.Retry)}
+		y := reason{Rule: shortenMessage(x.Rule), Message: shortenMessage(x.Message), Instead: shortenMessage(x.Suggestion), Retry: string(x.Retry)}
 		for _, a := range x.Alternatives {
-			y.Alternatives = append(y.Alternatives, short(a))
+			y.Alternatives = append(y.Alternatives, shortenMessage(a))
 		}
 		list = append(list, y)
 	}
@@ -80,10 +80,10 @@ func reasonsOf(r proposal.Record) (list []reason) {
 }
 
 // ranOf returns the structured form of r, and remembers where the whole of its output is.
-func (s *session) ranOf(r proposal.Record) ran {
-	x := ran{ID: r.Proposal.ID, Effect: r.Decision.Effect.String(), Notes: s.setup.take()}
+func (s *session) ranOf(r proposal.Record) runAnswer {
+	x := runAnswer{ID: r.Proposal.ID, Effect: r.Decision.Effect.String(), Notes: s.setup.takeFailures()}
 	if r.ClientApproval != nil {
-		x.Approval = "by the " + short(r.ClientApproval.Client)
+		x.Approval = "by the " + shortenMessage(r.ClientApproval.Client)
 	}
 	if r.Decision.Effect != proposal.Allow && !r.Runnable() {
 		x.Reasons = reasonsOf(r)
@@ -94,28 +94,28 @@ func (s *session) ranOf(r proposal.Record) ran {
 	return x
 }
 
-func (s *session) addResult(x *ran, r proposal.Record) {
+func (s *session) addResult(x *runAnswer, r proposal.Record) {
 	result := r.Result
-	x.Status, x.Signal, x.Limit, x.Detail, x.WallMS = result.Status.String(), result.Signal, short(result.Limit), short(result.Detail), result.WallMS
+	x.Status, x.Signal, x.Limit, x.Detail, x.WallMS = result.Status.String(), result.Signal, shortenMessage(result.Limit), shortenMessage(result.Detail), result.WallMS
 	if result.Status == proposal.Exited {
 		x.ExitCode = &result.ExitCode
 	}
-	x.Stdout = s.stream(x, "stdout", result.Stdout, maxStdout)
-	x.Stderr = s.stream(x, "stderr", result.Stderr, maxStderr)
-	x.Results = values(result.Displays)
+	x.Stdout = s.excerptStream(x, "stdout", result.Stdout, maxStdout)
+	x.Stderr = s.excerptStream(x, "stderr", result.Stderr, maxStderr)
+	x.Results = shownTexts(result.Displays)
 	if e := result.Exception; e != nil {
 		words := cmp.Or(e.Traceback, e.Name+": "+e.Value)
 		x.Exception = text.Excerpt([]byte(words), nil, int64(len(words)), maxStderr).Text
 	}
 	for _, o := range result.Outputs {
-		x.Outputs = append(x.Outputs, file{short(o.Path), o.Bytes, short(o.Refused)})
+		x.Outputs = append(x.Outputs, file{shortenMessage(o.Path), o.Bytes, shortenMessage(o.Refused)})
 	}
-	if s.used() && result.NewSandbox {
+	if s.markUsed() && result.NewSandbox {
 		x.Notes = append(x.Notes, "this command began in a new sandbox: files written before it, installed dependencies included, are lost; end_session begins again with them")
 	}
 	x.Notes = append(x.Notes, refusedPrograms(result.Observations)...)
 	if r.Cause != nil {
-		x.Notes = append(x.Notes, "could not run: "+short(r.Cause.Reason))
+		x.Notes = append(x.Notes, "could not run: "+shortenMessage(r.Cause.Reason))
 	}
 }
 
@@ -129,21 +129,21 @@ func refusedPrograms(o *proposal.Observations) (notes []string) {
 	}
 	for _, p := range o.Programs {
 		if p.Refused > 0 && len(notes) < maxRefused {
-			notes = append(notes, fmt.Sprintf("policy refused the program %s: %s", short(p.Name), short(p.Rule)))
+			notes = append(notes, fmt.Sprintf("policy refused the program %s: %s", shortenMessage(p.Name), shortenMessage(p.Rule)))
 		}
 	}
 	return notes
 }
 
-// stream returns what to show of a stream, and adds its resource to x if that is not all.
-func (s *session) stream(x *ran, name string, o proposal.Stream, max int) string {
+// excerptStream returns what to show of a stream, and adds its resource to x if that is not all.
+func (s *session) excerptStream(x *runAnswer, name string, o proposal.Stream, max int) string {
 	if o.Withheld != "" {
-		x.Notes = append(x.Notes, name+" is withheld: "+short(o.Withheld))
+		x.Notes = append(x.Notes, name+" is withheld: "+shortenMessage(o.Withheld))
 		return ""
 	}
 	b := text.Excerpt(o.Head, o.Tail, o.Bytes, max)
 	if b.Omitted > 0 && o.File != "" {
-		x.FullOutput = append(x.FullOutput, s.keep(x.ID+"."+name, o))
+		x.FullOutput = append(x.FullOutput, s.keepOutput(x.ID+"."+name, o))
 	}
 	if len(o.Redacted) > 0 {
 		x.Notes = append(x.Notes, "secrets in "+name+" are redacted")
@@ -152,22 +152,22 @@ func (s *session) stream(x *ran, name string, o proposal.Stream, max int) string
 }
 
 // String returns the answer for a model that reads text.
-func (x ran) String() string {
+func (x runAnswer) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", x.ID, x.outcome())
+	fmt.Fprintf(&b, "%s: %s\n", x.ID, x.describeOutcome())
 	for _, r := range x.Reasons {
 		b.WriteString(r.String())
 	}
 	for _, s := range []struct{ name, text string }{{"stdout", x.Stdout}, {"stderr", x.Stderr}} {
 		if s.text != "" {
-			fmt.Fprintf(&b, "%s:\n%s", s.name, fenced(s.text))
+			fmt.Fprintf(&b, "%s:\n%s", s.name, fenceLines(s.text))
 		}
 	}
 	for _, value := range x.Results {
-		fmt.Fprintf(&b, "result:\n%s", fenced(value))
+		fmt.Fprintf(&b, "result:\n%s", fenceLines(value))
 	}
 	if x.Exception != "" {
-		fmt.Fprintf(&b, "exception:\n%s", fenced(x.Exception))
+		fmt.Fprintf(&b, "exception:\n%s", fenceLines(x.Exception))
 	}
 	for _, uri := range x.FullOutput {
 		fmt.Fprintf(&b, "full output: %s\n", uri)
@@ -181,7 +181,7 @@ func (x ran) String() string {
 	return b.String()
 }
 
-func (x ran) outcome() string {
+func (x runAnswer) describeOutcome() string {
 	var s string
 	switch {
 	case x.Status == "" && x.Effect == "ask":
@@ -221,8 +221,8 @@ func (f file) String() string {
 	return fmt.Sprintf("%s, %s", f.Path, text.Size(f.Bytes))
 }
 
-// fenced puts a fence around lines that they cannot close.
-func fenced(lines string) string {
+// fenceLines puts a fence around lines that they cannot close.
+func fenceLines(lines string) string {
 	fence := text.Fence(lines)
 	if !strings.HasSuffix(lines, "\n") {
 		lines += "\n"
@@ -230,17 +230,17 @@ func fenced(lines string) string {
 	return fence + "\n" + lines + fence + "\n"
 }
 
-// result returns a tool's result: text for models that read it, out for programs.
-func result(words string, out any, more ...mcp.Content) (*mcp.CallToolResult, any, error) {
+// toolResult returns a tool's result: text for models that read it, out for programs.
+func toolResult(words string, out any, more ...mcp.Content) (*mcp.CallToolResult, any, error) {
 	return &mcp.CallToolResult{Content: append([]mcp.Content{&mcp.TextContent{Text: strings.TrimSuffix(words, "\n")}}, more...)}, out, nil
 }
 
-// failed returns an error for the client: its code, its message and its hint.
-func failed(err error) error {
+// clientError returns an error for the client: its code, its message and its hint.
+func clientError(err error) error {
 	f := proposal.FailureOf(err)
-	words := fmt.Sprintf("fumehood: %s: %s", f.Code, short(f.Message))
+	words := fmt.Sprintf("fumehood: %s: %s", f.Code, shortenMessage(f.Message))
 	if f.Hint != "" {
-		words += "; hint: " + short(f.Hint)
+		words += "; hint: " + shortenMessage(f.Hint)
 	}
 	if !strings.HasPrefix(f.Code, "mcp.") {
 		words += "; if it repeats, call end_session, which begins again"
@@ -248,8 +248,8 @@ func failed(err error) error {
 	return errors.New(words)
 }
 
-// shown returns the images that r's code showed, of at most maxImage bytes together.
-func shown(r proposal.Record) (list []mcp.Content) {
+// shownImages returns the images that r's code showed, of at most maxImage bytes together.
+func shownImages(r proposal.Record) (list []mcp.Content) {
 	if r.Result == nil {
 		return nil
 	}
@@ -275,8 +275,8 @@ func shown(r proposal.Record) (list []mcp.Content) {
 // textForms are the forms of a display that a model reads, the best first.
 var textForms = []string{"text/markdown", "text/plain", "application/json", "text/html"}
 
-// values returns what r's code showed as text, together of at most maxStdout displayed units.
-func values(displays []proposal.Display) (list []string) {
+// shownTexts returns what r's code showed as text, together of at most maxStdout displayed units.
+func shownTexts(displays []proposal.Display) (list []string) {
 	left := maxStdout
 	for _, d := range displays {
 		for _, mime := range textForms {
@@ -298,17 +298,17 @@ func values(displays []proposal.Display) (list []string) {
 
 func isImage(mime string) bool { return mime == "image/png" || mime == "image/jpeg" }
 
-// decoded returns the content of a file that a client writes.
-func decoded(content, encoding string) ([]byte, error) {
+// decodeContent returns the content of a file that a client writes.
+func decodeContent(content, encoding string) ([]byte, error) {
 	switch encoding {
 	case "":
 		return []byte(content), nil
 	case "base64":
 		data, err := base64.StdEncoding.DecodeString(content)
 		if err != nil {
-			return nil, invalid("content: not base64")
+			return nil, invalidArguments("content: not base64")
 		}
 		return data, nil
 	}
-	return nil, invalid(`encoding: must be "base64" or left out`)
+	return nil, invalidArguments(`encoding: must be "base64" or left out`)
 }

@@ -56,17 +56,17 @@ type questions struct {
 	after time.Duration
 
 	mu   sync.Mutex
-	open map[string]pending // by the state's nonce
+	open map[string]pendingQuestion // by the state's nonce
 }
 
-// A pending question waits for its answer.
-type pending struct {
+// A pendingQuestion question waits for its answer.
+type pendingQuestion struct {
 	code string
 	time time.Time
 }
 
 func newQuestions() *questions {
-	q := &questions{now: time.Now, after: answerAfter, open: map[string]pending{}}
+	q := &questions{now: time.Now, after: answerAfter, open: map[string]pendingQuestion{}}
 	_, _ = rand.Read(q.key[:]) // never fails
 	return q
 }
@@ -78,11 +78,11 @@ type state struct {
 	Asked proposal.ClientApproval `json:"asked"`
 }
 
-// sign returns the state of a new question about asked, and its code.
-func (q *questions) sign(asked proposal.ClientApproval) (signed, code string, err error) {
+// signState returns the state of a new question about asked, and its code.
+func (q *questions) signState(asked proposal.ClientApproval) (signed, code string, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	maps.DeleteFunc(q.open, func(_ string, p pending) bool { return q.now().Sub(p.time) > answerWithin })
+	maps.DeleteFunc(q.open, func(_ string, p pendingQuestion) bool { return q.now().Sub(p.time) > answerWithin })
 	if len(q.open) >= maxAsked {
 		return "", "", &proposal.StopError{Code: "approval.busy", Message: fmt.Sprintf("%d questions wait for an answer", maxAsked), Hint: fmt.Sprintf("answer them, or wait %s", answerWithin)}
 	}
@@ -92,11 +92,11 @@ func (q *questions) sign(asked proposal.ClientApproval) (signed, code string, er
 		return "", "", err
 	}
 	code = rand.Text()[:6]
-	q.open[x.Nonce] = pending{code, x.Time}
-	return base64.RawURLEncoding.EncodeToString(data) + "." + base64.RawURLEncoding.EncodeToString(q.mac(data)), code, nil
+	q.open[x.Nonce] = pendingQuestion{code, x.Time}
+	return base64.RawURLEncoding.EncodeToString(data) + "." + base64.RawURLEncoding.EncodeToString(q.computeMAC(data)), code, nil
 }
 
-func (q *questions) mac(data []byte) []byte {
+func (q *questions) computeMAC(data []byte) []byte {
 	h := hmac.New(sha256.New, q.key[:])
 	h.Write(data)
 	return h.Sum(nil)
@@ -105,8 +105,8 @@ func (q *questions) mac(data []byte) []byte {
 // maxState is the maximum length of a state: longer ones are not ours.
 const maxState = 4096
 
-// read returns a state that this server signed.
-func (q *questions) read(signed string) (x state, ok bool) {
+// verifyState returns a state that this server signed.
+func (q *questions) verifyState(signed string) (x state, ok bool) {
 	payload, mac, _ := strings.Cut(signed, ".")
 	if len(signed) > maxState {
 		return x, false
@@ -116,16 +116,16 @@ func (q *questions) read(signed string) (x state, ok bool) {
 		return x, false
 	}
 	given, err := base64.RawURLEncoding.DecodeString(mac)
-	if err != nil || !hmac.Equal(given, q.mac(data)) {
+	if err != nil || !hmac.Equal(given, q.computeMAC(data)) {
 		return x, false
 	}
 	return x, json.Unmarshal(data, &x) == nil
 }
 
-// take uses up a state. It returns what the question was about if answer approves it, or
+// useState uses up a state. It returns what the question was about if answer approves it, or
 // why it does not.
-func (q *questions) take(signed string, answer any) (proposal.ClientApproval, string) {
-	x, ok := q.read(signed)
+func (q *questions) useState(signed string, answer any) (proposal.ClientApproval, string) {
+	x, ok := q.verifyState(signed)
 	if !ok {
 		return x.Asked, "the state was not made by this connection"
 	}
@@ -139,7 +139,7 @@ func (q *questions) take(signed string, answer any) (proposal.ClientApproval, st
 		return x.Asked, "the question was answered before"
 	case age > answerWithin || age < 0:
 		return x.Asked, "the question has expired"
-	case !accepts(answer, asked.code):
+	case !acceptsWithCode(answer, asked.code):
 		return x.Asked, "the question was not answered with its code"
 	case age < q.after:
 		return x.Asked, "the answer came sooner than a person can read the question"
@@ -147,8 +147,8 @@ func (q *questions) take(signed string, answer any) (proposal.ClientApproval, st
 	return x.Asked, ""
 }
 
-// accepts reports whether answer accepts with the code.
-func accepts(answer any, code string) bool {
+// acceptsWithCode reports whether answer accepts with the code.
+func acceptsWithCode(answer any, code string) bool {
 	r, ok := answer.(*mcp.ElicitResult)
 	if !ok || r == nil || r.Action != "accept" {
 		return false
@@ -163,19 +163,19 @@ const (
 	codeField  = "code"
 )
 
-// answered returns the approval that the call has, if it answers a question, or why it is
+// takeApproval returns the approval that the call has, if it answers a question, or why it is
 // void. A call that answers none has neither.
-func (c *client) answered(ctx context.Context, req *mcp.CallToolRequest, s *session, p proposal.Proposal) (*proposal.ClientApproval, *reason, error) {
+func (c *client) takeApproval(ctx context.Context, req *mcp.CallToolRequest, s *session, p proposal.Proposal) (*proposal.ClientApproval, *reason, error) {
 	params := req.Params
 	if len(params.InputResponses) == 0 && params.RequestState == "" {
 		return nil, nil, nil
 	}
-	if !c.elicits(req) {
-		return nil, void("this server does not accept approvals from this client"), nil
+	if !c.canElicit(req) {
+		return nil, voidReason("this server does not accept approvals from this client"), nil
 	}
-	asked, why := c.asked.take(params.RequestState, params.InputResponses[approveKey])
+	asked, why := c.asked.useState(params.RequestState, params.InputResponses[approveKey])
 	if why != "" {
-		return nil, void(why), nil
+		return nil, voidReason(why), nil
 	}
 	now, err := s.Asked(ctx, p)
 	if err != nil {
@@ -183,18 +183,18 @@ func (c *client) answered(ctx context.Context, req *mcp.CallToolRequest, s *sess
 	}
 	asked.Client, asked.Time = clientName(req), c.asked.now().UTC()
 	if !asked.Covers(now) {
-		return nil, void("the command, the policy or the session is another, or the session has run something since"), nil
+		return nil, voidReason("the command, the policy or the session is another, or the session has run something since"), nil
 	}
 	return &asked, nil, nil
 }
 
-func void(why string) *reason {
+func voidReason(why string) *reason {
 	return &reason{Rule: "approval.void", Message: why + "; nothing ran", Instead: "propose the command again, and have the new question answered"}
 }
 
-// elicits reports whether the client may be asked: the operator allows it, and the client
+// canElicit reports whether the client may be asked: the operator allows it, and the client
 // can show a form.
-func (c *client) elicits(req *mcp.CallToolRequest) bool {
+func (c *client) canElicit(req *mcp.CallToolRequest) bool {
 	capable := req.ClientCapabilities()
 	if c.server.o.Approver != Elicit || capable == nil || capable.Elicitation == nil {
 		return false
@@ -202,18 +202,18 @@ func (c *client) elicits(req *mcp.CallToolRequest) bool {
 	return capable.Elicitation.Form != nil || capable.Elicitation.URL == nil
 }
 
-// ask returns the question about r, or nil if the client cannot be asked.
-func (c *client) ask(ctx context.Context, req *mcp.CallToolRequest, s *session, r proposal.Record, p proposal.Proposal) (*mcp.CallToolResult, error) {
+// askApproval returns the question about r, or nil if the client cannot be asked.
+func (c *client) askApproval(ctx context.Context, req *mcp.CallToolRequest, s *session, r proposal.Record, p proposal.Proposal) (*mcp.CallToolResult, error) {
 	p.Earlier = r.Proposal.Earlier
-	words, whole := described(r, p)
-	if !c.elicits(req) || !whole {
+	words, whole := describeProposal(r, p)
+	if !c.canElicit(req) || !whole {
 		return nil, nil
 	}
 	asked, err := s.Asked(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	signed, code, err := c.asked.sign(asked)
+	signed, code, err := c.asked.signState(asked)
 	if err != nil {
 		return nil, err
 	}
@@ -224,9 +224,9 @@ func (c *client) ask(ctx context.Context, req *mcp.CallToolRequest, s *session, 
 	}}}, nil
 }
 
-// described shows the whole of what would run. It reports false if that is too long: what a
+// describeProposal shows the whole of what would run. It reports false if that is too long: what a
 // person cannot see must not be approved.
-func described(r proposal.Record, p proposal.Proposal) (string, bool) {
+func describeProposal(r proposal.Record, p proposal.Proposal) (string, bool) {
 	var b strings.Builder
 	b.WriteString("fumehood: an agent proposes a command, and policy asks for an approval.\n")
 	for _, x := range reasonsOf(r) {
@@ -237,7 +237,7 @@ func described(r proposal.Record, p proposal.Proposal) (string, bool) {
 		shown := text.Excerpt([]byte(field[1]), nil, int64(len(field[1])), left)
 		left -= shown.Units
 		whole = whole && shown.Omitted == 0 && left > 0
-		fmt.Fprintf(&b, "%s:\n%s", field[0], fenced(shown.Text))
+		fmt.Fprintf(&b, "%s:\n%s", field[0], fenceLines(shown.Text))
 	}
 	return b.String(), whole
 }

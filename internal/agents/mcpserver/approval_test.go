@@ -57,7 +57,7 @@ func newCaller(t *testing.T, o Options) *caller {
 // ask proposes a command, and returns the state and the message of the question about it.
 func (c *caller) ask(t *testing.T, command string) (state, message string) {
 	t.Helper()
-	r := call(t, c.ClientSession, "run", proposed{Command: command})
+	r := call(t, c.ClientSession, "run", proposeArgs{Command: command})
 	p, is := r.InputRequests[approveKey].(*mcp.ElicitParams)
 	if !is {
 		t.Fatalf("%s: no question: %s", command, words(r))
@@ -67,7 +67,7 @@ func (c *caller) ask(t *testing.T, command string) (state, message string) {
 
 func (c *caller) answer(t *testing.T, command, state string, answer *mcp.ElicitResult) *mcp.CallToolResult {
 	t.Helper()
-	r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: proposed{Command: command}, RequestState: state,
+	r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: proposeArgs{Command: command}, RequestState: state,
 		InputResponses: mcp.InputResponseMap{approveKey: answer}})
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestApproved(t *testing.T) {
 		t.Error("ran before the answer")
 	}
 	c.later(2 * time.Second)
-	got := structured[ran](t, c.answer(t, "ask me", state, read(message)))
+	got := structured[runAnswer](t, c.answer(t, "ask me", state, read(message)))
 	if got.Status != "exited" || got.Approval != "by the MCP client tester 1" || !c.world.has("run ask me") {
 		t.Errorf("got %+v", got)
 	}
@@ -151,7 +151,7 @@ func TestApprovalVoid(t *testing.T) {
 		}, want: "not answered with its code"},
 		"something ran since": {before: func(t *testing.T, c *caller, _, _ string) {
 			t.Helper()
-			call(t, c.ClientSession, "run", proposed{Command: "true"})
+			call(t, c.ClientSession, "run", proposeArgs{Command: "true"})
 		}, want: "has run something since"},
 		"a file was put since": {before: func(t *testing.T, c *caller, _, _ string) {
 			t.Helper()
@@ -201,7 +201,7 @@ func TestDeniedStaysDenied(t *testing.T) {
 	if got := words(c.answer(t, "deny me", state, read(message))); !strings.Contains(got, "approval.void") || c.world.has("run ") {
 		t.Errorf("got %q", got)
 	}
-	if r := call(t, c.ClientSession, "run", proposed{Command: "deny this"}); r.InputRequests != nil {
+	if r := call(t, c.ClientSession, "run", proposeArgs{Command: "deny this"}); r.InputRequests != nil {
 		t.Error("asked about a denied command")
 	}
 }
@@ -210,7 +210,7 @@ func TestDeniedStaysDenied(t *testing.T) {
 // client that can ask and an operator who allows it.
 func TestNotAsked(t *testing.T) {
 	c := newCaller(t, Options{})
-	for name, p := range map[string]proposed{
+	for name, p := range map[string]proposeArgs{
 		"a long command": {Command: "ask " + strings.Repeat("x y\n", maxShown)}, "a long line": {Command: "ask " + strings.Repeat("x", 3000)},
 		"a long input": {Command: "ask", Stdin: strings.Repeat("x y\n", maxShown)}, "many parts": {Command: "ask " + strings.Repeat("x", 1500), Stdin: strings.Repeat("x", 1500), Env: map[string]string{"A": strings.Repeat("x", 1500)}},
 	} {
@@ -219,11 +219,11 @@ func TestNotAsked(t *testing.T) {
 		}
 	}
 	incapable := start(t, newWorld(), Options{Approver: Elicit}, mcp.ClientOptions{})
-	if r := call(t, incapable, "run", proposed{Command: "ask me"}); r.InputRequests != nil || !strings.Contains(words(r), "needs an approval") {
+	if r := call(t, incapable, "run", proposeArgs{Command: "ask me"}); r.InputRequests != nil || !strings.Contains(words(r), "needs an approval") {
 		t.Errorf("without elicitation: %q", words(r))
 	}
 	none := newCaller(t, Options{Approver: NoApprover})
-	if r := call(t, none.ClientSession, "run", proposed{Command: "ask me"}); r.InputRequests != nil {
+	if r := call(t, none.ClientSession, "run", proposeArgs{Command: "ask me"}); r.InputRequests != nil {
 		t.Errorf("without an approver: %+v", r)
 	}
 	state, message := c.ask(t, "ask me")
@@ -248,7 +248,7 @@ func TestHandlers(t *testing.T) {
 				time.Sleep(answerAfter)
 				return read(r.Params.Message), nil
 			}})
-			got := words(call(t, cs, "run", proposed{Command: "ask me"}))
+			got := words(call(t, cs, "run", proposeArgs{Command: "ask me"}))
 			if !w.has("question") || w.has("run ask") != reads || strings.Contains(got, "approval.void") == reads {
 				t.Errorf("%s, reads %v: %q, did %q", version, reads, got, w.did)
 			}
@@ -262,7 +262,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	for range maxAsked {
 		c.ask(t, "ask me")
 	}
-	if r := call(t, c.ClientSession, "run", proposed{Command: "ask me"}); !r.IsError || !strings.Contains(words(r), "approval.busy") {
+	if r := call(t, c.ClientSession, "run", proposeArgs{Command: "ask me"}); !r.IsError || !strings.Contains(words(r), "approval.busy") {
 		t.Errorf("got %q", words(r))
 	}
 	c.later(answerWithin + time.Second)
@@ -272,7 +272,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 // No bytes are a state but those that were signed.
 func FuzzState(f *testing.F) {
 	q := newQuestions()
-	signed, _, err := q.sign(proposal.ClientApproval{Session: "s", Proposal: "p", Policy: "x"})
+	signed, _, err := q.signState(proposal.ClientApproval{Session: "s", Proposal: "p", Policy: "x"})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func FuzzState(f *testing.F) {
 	f.Add("." + signed)
 	f.Add(strings.Replace(signed, ".", "..", 1))
 	f.Fuzz(func(t *testing.T, text string) {
-		if x, ok := q.read(text); ok && (x.Asked.Session != "s" || strings.TrimRight(text, "\r\n") != signed && strings.NewReplacer("\r", "", "\n", "").Replace(text) != signed) {
+		if x, ok := q.verifyState(text); ok && (x.Asked.Session != "s" || strings.TrimRight(text, "\r\n") != signed && strings.NewReplacer("\r", "", "\n", "").Replace(text) != signed) {
 			// base64 ignores line breaks, and the last character may have unused bits
 			if data, _ := base64.RawURLEncoding.DecodeString(strings.Split(text, ".")[0]); !strings.Contains(string(data), `"session":"s"`) {
 				t.Errorf("%q is a state", text)
@@ -296,7 +296,7 @@ func TestQuestionShowsAll(t *testing.T) {
 	p := proposal.Proposal{Run: "part-Run", Argv: []string{"part-Argv"}, Code: "part-Code", Language: "part-Language", Cwd: "part-Cwd",
 		Env: map[string]string{"A": "part-Env"}, Stdin: "part-Stdin", Timeout: proposal.Duration(77 * time.Second), Limits: &proposal.Limits{Pids: 77},
 		Network: []string{"part-Network"}, Outputs: []string{"part-Outputs"}, Context: "part-Context", Earlier: &proposal.Earlier{Cells: 2, Text: "part-Earlier"}}
-	words, whole := described(proposal.Record{}, p)
+	words, whole := describeProposal(proposal.Record{}, p)
 	if !whole {
 		t.Error("a short question is not whole")
 	}

@@ -29,7 +29,7 @@ type client struct {
 	gate     gate.Opener
 	session  *session
 	sessions int
-	last     *ended // of the session before
+	last     *endedSession // of the session before
 	proposed int
 	closed   bool
 	asked    *questions
@@ -47,34 +47,34 @@ type session struct {
 	names   []string                   // the keys of outputs, oldest first
 }
 
-// used reports whether it was called before, or a command of the set-up ran.
-func (s *session) used() bool {
+// markUsed reports whether it was called before, or a command of the set-up ran.
+func (s *session) markUsed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.began || s.setup.ran()
+	before := s.began || s.setup.hasRun()
 	s.began = true
 	return before
 }
 
-// shows returns a context whose command's last line progress notifications show.
-func (s *session) shows(ctx context.Context) context.Context {
-	s.prints("")
+// withLastLine returns a context whose command's last line progress notifications show.
+func (s *session) withLastLine(ctx context.Context) context.Context {
+	s.setLastLine("")
 	return gate.WithOutput(ctx, func(c proposal.Chunk) {
 		lines := strings.FieldsFunc(string(c.Data), func(r rune) bool { return r == '\n' || r == '\r' })
 		if len(lines) > 0 {
-			s.prints(lines[len(lines)-1])
+			s.setLastLine(lines[len(lines)-1])
 		}
 	})
 }
 
-func (s *session) prints(line string) {
+func (s *session) setLastLine(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.printed = line
 }
 
-// doing says what the running command does.
-func (s *session) doing() string {
+// describeCommand says what the running command does.
+func (s *session) describeCommand() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.printed == "" {
@@ -83,8 +83,8 @@ func (s *session) doing() string {
 	return "running: " + text.Inline(s.printed, 100)
 }
 
-// An ended session is what the resources still show of it.
-type ended struct {
+// An endedSession session is what the resources still show of it.
+type endedSession struct {
 	report proposal.Report
 	log    string
 }
@@ -95,9 +95,9 @@ func newClient(s *Server, user localhttp.User) *client {
 	return c
 }
 
-// bound returns ctx so that it also ends with the connection and, over HTTP, with the
+// boundToConnection returns ctx so that it also ends with the connection and, over HTTP, with the
 // request that is waiting for the answer.
-func (c *client) bound(ctx context.Context, extra *mcp.RequestExtra) (context.Context, func()) {
+func (c *client) boundToConnection(ctx context.Context, extra *mcp.RequestExtra) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(c.ctx, cancel)
 	stopRequest := context.AfterFunc(c.server.requestOf(extra), cancel)
@@ -106,8 +106,8 @@ func (c *client) bound(ctx context.Context, extra *mcp.RequestExtra) (context.Co
 
 var errGone = &proposal.StopError{Code: "mcp.closed", Message: "the connection is closed", Hint: "connect again"}
 
-// decider returns the client's gate, which it makes if there is none.
-func (c *client) decider() (gate.Opener, error) {
+// ensureGate returns the client's gate, which it makes if there is none.
+func (c *client) ensureGate() (gate.Opener, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.gateLocked()
@@ -130,8 +130,8 @@ func (c *client) gateLocked() (gate.Opener, error) {
 	return g, err
 }
 
-// open returns the client's session, and begins one if there is none or it has ended.
-func (c *client) open(req *mcp.CallToolRequest) (*session, error) {
+// ensureSession returns the client's session, and begins one if there is none or it has ended.
+func (c *client) ensureSession(req *mcp.CallToolRequest) (*session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var lost []string
@@ -177,14 +177,14 @@ func (c *client) nextID() string {
 	return fmt.Sprintf("c%d", c.proposed)
 }
 
-// end seals the open session and returns what is known of it; nil if there is none.
-func (c *client) end() (*ended, error) {
+// sealSession seals the open session and returns what is known of it; nil if there is none.
+func (c *client) sealSession() (*endedSession, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.endLocked()
 }
 
-func (c *client) endLocked() (*ended, error) {
+func (c *client) endLocked() (*endedSession, error) {
 	if c.session == nil {
 		return nil, nil
 	}
@@ -192,7 +192,7 @@ func (c *client) endLocked() (*ended, error) {
 	if c.server.o.Ended != nil {
 		c.server.o.Ended(report, err)
 	}
-	c.last = &ended{report, c.session.Log()}
+	c.last = &endedSession{report, c.session.Log()}
 	c.session = nil
 	return c.last, err
 }

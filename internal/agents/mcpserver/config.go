@@ -36,8 +36,8 @@ var clientConfigs = map[string]func(command string, args []string) (any, string)
 	},
 }
 
-// Clients returns the clients that ClientConfig knows, sorted.
-func Clients() []string { return slices.Sorted(maps.Keys(clientConfigs)) }
+// ClientNames returns the clients that ClientConfig knows, sorted.
+func ClientNames() []string { return slices.Sorted(maps.Keys(clientConfigs)) }
 
 // ClientConfig returns the configuration with which client starts the server in the
 // directory where the client runs, with sudo if commands would not run as root otherwise.
@@ -45,7 +45,7 @@ func Clients() []string { return slices.Sorted(maps.Keys(clientConfigs)) }
 func ClientConfig(client string, sudo bool) (string, error) {
 	make, known := clientConfigs[client]
 	if !known {
-		return "", &proposal.StopError{Code: "mcp.client", Message: fmt.Sprintf("unknown client %q", client), Hint: "use one of " + strings.Join(Clients(), ", ")}
+		return "", &proposal.StopError{Code: "mcp.client", Message: fmt.Sprintf("unknown client %q", client), Hint: "use one of " + strings.Join(ClientNames(), ", ")}
 	}
 	command, args := "fumehood", []string{"mcp", "--workspace", "."}
 	if sudo {

@@ -11,14 +11,14 @@ import (
 
 var errDraining = &proposal.StopError{Code: "mcp.draining", Message: "the server is shutting down and begins no call", Hint: "connect again when it has been restarted"}
 
-// status says whether the server takes new sessions.
-func (s *Server) status() health.Status {
+// serverStatus says whether the server takes new sessions.
+func (s *Server) serverStatus() health.Status {
 	s.mu.Lock()
 	clients := len(s.clients)
 	s.mu.Unlock()
 	switch {
-	case s.drain.Begun():
-		return health.Draining()
+	case s.drain.HasBegun():
+		return health.DrainingStatus()
 	case clients >= s.o.MaxClients:
 		return health.Status{Status: health.StatusNotReady, Reason: fmt.Sprintf("the server has its maximum of %d clients", clients)}
 	}

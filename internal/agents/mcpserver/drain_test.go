@@ -65,7 +65,7 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	cs := dial(t, addr)
-	call(t, cs, "run", proposed{Command: "true"})
+	call(t, cs, "run", proposeArgs{Command: "true"})
 	if code, body := ask(t, "http://"+addr+"/healthz", nil); code != 503 || !strings.Contains(body, `"not ready","reason":"the server has its maximum of 1 clients"`) {
 		t.Errorf("full: %d %s", code, body)
 	}
@@ -93,7 +93,7 @@ func TestDrain(t *testing.T) {
 			cs := dial(t, addr)
 			answer := make(chan *mcp.CallToolResult, 1)
 			go func() {
-				r, _ := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: proposed{Command: "wait"}})
+				r, _ := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: proposeArgs{Command: "wait"}})
 				answer <- r
 			}()
 			eventually(t, "the command", func() bool { return w.has("run wait") })
@@ -106,7 +106,7 @@ func TestDrain(t *testing.T) {
 				})
 			}
 			if tt.released {
-				if r := call(t, cs, "run", proposed{Command: "true"}); !r.IsError || !strings.Contains(words(r), "mcp.draining") {
+				if r := call(t, cs, "run", proposeArgs{Command: "true"}); !r.IsError || !strings.Contains(words(r), "mcp.draining") {
 					t.Errorf("a new call: %s", words(r))
 				}
 				if w.has("killed") || w.has("seal") {
@@ -132,7 +132,7 @@ func TestDrainCancelled(t *testing.T) {
 	cs := dial(t, addr)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		_, _ = cs.CallTool(ctx, &mcp.CallToolParams{Name: "run", Arguments: proposed{Command: "wait"}})
+		_, _ = cs.CallTool(ctx, &mcp.CallToolParams{Name: "run", Arguments: proposeArgs{Command: "wait"}})
 	}()
 	eventually(t, "the command", func() bool { return w.has("run wait") })
 	stopped := make(chan struct{})

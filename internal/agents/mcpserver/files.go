@@ -58,24 +58,24 @@ type content struct {
 
 func (c *client) readFile(ctx context.Context, s *session, in readArgs) (*mcp.CallToolResult, any, error) {
 	if in.Offset < 0 || in.Limit < 0 || in.Limit > readMax {
-		return nil, nil, invalid(fmt.Sprintf("offset and limit: must be from 0 on, and limit at most %d", readMax))
+		return nil, nil, invalidArguments(fmt.Sprintf("offset and limit: must be from 0 on, and limit at most %d", readMax))
 	}
-	data, refused, err := c.taken(ctx, s, in.Path)
+	data, refused, err := c.readFileOrOutput(ctx, s, in.Path)
 	if err != nil {
 		return nil, nil, err
 	}
-	out := content{Path: short(in.Path), Bytes: len(data), Offset: in.Offset, Refused: short(refused)}
+	out := content{Path: shortenMessage(in.Path), Bytes: len(data), Offset: in.Offset, Refused: shortenMessage(refused)}
 	if refused != "" {
-		return result("refused: "+out.Refused, out)
+		return toolResult("refused: "+out.Refused, out)
 	}
 	if mime := http.DetectContentType(data); in.Offset == 0 && isImage(mime) && len(data) <= maxImage {
-		return result(fmt.Sprintf("%s, %s", mime, text.Size(int64(len(data)))), out, &mcp.ImageContent{MIMEType: mime, Data: data})
+		return toolResult(fmt.Sprintf("%s, %s", mime, text.Size(int64(len(data)))), out, &mcp.ImageContent{MIMEType: mime, Data: data})
 	}
-	return out.part(data, in)
+	return out.partAnswer(data, in)
 }
 
-// part returns the answer with the part of data that was requested.
-func (out content) part(data []byte, in readArgs) (*mcp.CallToolResult, any, error) {
+// partAnswer returns the answer with the part of data that was requested.
+func (out content) partAnswer(data []byte, in readArgs) (*mcp.CallToolResult, any, error) {
 	limit := in.Limit
 	if limit == 0 {
 		limit = readUsual
@@ -88,13 +88,13 @@ func (out content) part(data []byte, in readArgs) (*mcp.CallToolResult, any, err
 	if begin > 0 || out.Truncated {
 		words += fmt.Sprintf(", bytes %d to %d", begin, end)
 	}
-	return result(words+":\n"+fenced(out.Text), out)
+	return toolResult(words+":\n"+fenceLines(out.Text), out)
 }
 
-// taken returns the bytes of a workspace file or of an output, or why they are refused.
-func (c *client) taken(ctx context.Context, s *session, path string) (data []byte, refused string, err error) {
+// readFileOrOutput returns the bytes of a workspace file or of an output, or why they are refused.
+func (c *client) readFileOrOutput(ctx context.Context, s *session, path string) (data []byte, refused string, err error) {
 	if strings.HasPrefix(path, uriOutput) {
-		whole, err := c.output(path)
+		whole, err := c.readOutput(path)
 		return []byte(whole), "", err
 	}
 	data, out, err := s.Take(ctx, path)
@@ -102,23 +102,23 @@ func (c *client) taken(ctx context.Context, s *session, path string) (data []byt
 }
 
 func (c *client) writeFile(ctx context.Context, s *session, in writeArgs) (*mcp.CallToolResult, any, error) {
-	data, err := decoded(in.Content, in.Encoding)
+	data, err := decodeContent(in.Content, in.Encoding)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(data) > maxContent {
-		return nil, nil, invalid(fmt.Sprintf("content: more than %s", proposal.Bytes(maxContent)))
+		return nil, nil, invalidArguments(fmt.Sprintf("content: more than %s", proposal.Bytes(maxContent)))
 	}
 	out, err := s.Put(ctx, in.Path, data)
 	if err != nil {
 		return nil, nil, err
 	}
-	wrote := file{short(out.Path), out.Bytes, short(out.Refused)}
-	return result(wrote.String(), wrote)
+	wrote := file{shortenMessage(out.Path), out.Bytes, shortenMessage(out.Refused)}
+	return toolResult(wrote.String(), wrote)
 }
 
-// A listed is the structured answer of list_files and diff.
-type listed struct {
+// A listAnswer is the structured answer of list_files and diff.
+type listAnswer struct {
 	Total     int      `json:"total"`
 	Truncated bool     `json:"truncated"`
 	Files     []change `json:"files"`
@@ -141,12 +141,12 @@ func (c *client) listFiles(ctx context.Context, s *session, in listArgs) (*mcp.C
 	return answerChanges(found, err)
 }
 
-func (c *client) diff(ctx context.Context, s *session, in diffArgs) (*mcp.CallToolResult, any, error) {
+func (c *client) handleDiff(ctx context.Context, s *session, in diffArgs) (*mcp.CallToolResult, any, error) {
 	if in.Contents {
-		return s.patch(ctx, in.Paths)
+		return s.patchAnswer(ctx, in.Paths)
 	}
 	if len(in.Paths) > 0 {
-		return nil, nil, invalid("paths: needs contents")
+		return nil, nil, invalidArguments("paths: needs contents")
 	}
 	found, err := s.Changes(ctx)
 	return answerChanges(found, err)
@@ -154,22 +154,22 @@ func (c *client) diff(ctx context.Context, s *session, in diffArgs) (*mcp.CallTo
 
 // A patch is the structured answer of diff with contents.
 type patch struct {
-	listed
+	listAnswer
 	Bytes int64  `json:"patch_bytes"`
 	Full  string `json:"full_patch,omitempty"` // resource
 }
 
-// patch answers with the beginning of a patch, and with the resource that has the whole.
-func (s *session) patch(ctx context.Context, paths []string) (*mcp.CallToolResult, any, error) {
+// patchAnswer answers with the beginning of a patch, and with the resource that has the whole.
+func (s *session) patchAnswer(ctx context.Context, paths []string) (*mcp.CallToolResult, any, error) {
 	d, err := s.Diff(ctx, paths...)
 	if err != nil {
 		return nil, nil, err
 	}
-	out := patch{listed: listed{Total: len(d.Files) + d.Omitted, Files: []change{}}, Bytes: d.Patch.Bytes}
+	out := patch{listAnswer: listAnswer{Total: len(d.Files) + d.Omitted, Files: []change{}}, Bytes: d.Patch.Bytes}
 	var whole strings.Builder
 	for i, f := range d.Files {
 		if i < maxListed {
-			out.Files = append(out.Files, change{Path: short(f.Path), Kind: f.Kind, Note: short(f.Note)})
+			out.Files = append(out.Files, change{Path: shortenMessage(f.Path), Kind: f.Kind, Note: shortenMessage(f.Note)})
 		}
 		if whole.Len() < maxStdout {
 			whole.WriteString(f.Text)
@@ -179,23 +179,23 @@ func (s *session) patch(ctx context.Context, paths []string) (*mcp.CallToolResul
 	shown := text.Excerpt([]byte(whole.String()), nil, d.Patch.Bytes, maxStdout)
 	words := fmt.Sprintf("%d of %d files, %s\n", len(out.Files), out.Total, text.Size(d.Patch.Bytes))
 	if d.Patch.Bytes > 0 {
-		words += fenced(shown.Text)
+		words += fenceLines(shown.Text)
 	}
 	if shown.Omitted > 0 {
-		out.Full = s.keep(strings.TrimPrefix(filepath.Base(d.Patch.File), "~"), proposal.Stream{File: d.Patch.File, FileBytes: d.Patch.Bytes})
+		out.Full = s.keepOutput(strings.TrimPrefix(filepath.Base(d.Patch.File), "~"), proposal.Stream{File: d.Patch.File, FileBytes: d.Patch.Bytes})
 		words += "full patch: " + out.Full
 	}
-	return result(words, out)
+	return toolResult(words, out)
 }
 
 func answerChanges(found proposal.Changes, err error) (*mcp.CallToolResult, any, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	out := listed{Total: len(found.Files) + found.Omitted, Files: []change{}}
+	out := listAnswer{Total: len(found.Files) + found.Omitted, Files: []change{}}
 	var words bytes.Buffer
 	for _, f := range found.Files[:min(len(found.Files), maxListed)] {
-		x := change{Path: short(f.Path), Kind: f.Kind, Type: f.Type, Bytes: f.Bytes}
+		x := change{Path: shortenMessage(f.Path), Kind: f.Kind, Type: f.Type, Bytes: f.Bytes}
 		if x.Type == "file" {
 			x.Type = ""
 		}
@@ -205,7 +205,7 @@ func answerChanges(found proposal.Changes, err error) (*mcp.CallToolResult, any,
 	out.Truncated = len(out.Files) < out.Total
 	head := fmt.Sprintf("%d of %d files", len(out.Files), out.Total)
 	if len(out.Files) == 0 {
-		return result(head, out)
+		return toolResult(head, out)
 	}
-	return result(head+":\n"+fenced(words.String()), out)
+	return toolResult(head+":\n"+fenceLines(words.String()), out)
 }

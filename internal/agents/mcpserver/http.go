@@ -18,18 +18,18 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// HTTP serves clients at l by MCP's streamable HTTP until ctx ends. Then it drains: no call
+// ServeStreamableHTTP serves clients at l by MCP's streamable HTTP until ctx ends. Then it drains: no call
 // begins, those that run end within Options.Drain or are killed, and all logs are sealed.
 // Options.Approver must be NoApprover.
-func (s *Server) HTTP(ctx context.Context, l net.Listener, tokens localhttp.Tokens) error {
+func (s *Server) ServeStreamableHTTP(ctx context.Context, l net.Listener, tokens localhttp.Tokens) error {
 	if s.o.Approver == Elicit {
 		return &proposal.StopError{Code: "mcp.approver", Message: "clients over HTTP cannot approve", Hint: "use --approver none with --http"}
 	}
-	killed, kill := health.Grace(ctx, s.o.Drain)
+	killed, kill := health.WithGrace(ctx, s.o.Drain)
 	defer kill()
-	s.begin(killed)
+	s.setContext(killed)
 	s.share = (s.o.MaxClients + len(tokens) - 1) / max(1, len(tokens))
-	server := &http.Server{Handler: s.handler(l.Addr().String(), tokens), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: localhttp.MaxHeader}
+	server := &http.Server{Handler: s.httpHandler(l.Addr().String(), tokens), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: localhttp.MaxHeader}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
 	var err error
@@ -39,15 +39,15 @@ func (s *Server) HTTP(ctx context.Context, l net.Listener, tokens localhttp.Toke
 		s.drain.Wait(killed)
 	}
 	kill()
-	s.end()
+	s.endClients()
 	health.Close(server)
 	return err
 }
 
-// handler checks, in this order, Host, Origin and token, and passes the rest to the SDK,
+// httpHandler checks, in this order, Host, Origin and token, and passes the rest to the SDK,
 // which binds a session to the token that began it. Metrics and health need no token, so
 // that what collects them has none: a token lets its holder run commands.
-func (s *Server) handler(addr string, tokens localhttp.Tokens) http.Handler {
+func (s *Server) httpHandler(addr string, tokens localhttp.Tokens) http.Handler {
 	inner := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
 		MaxRequestBodyBytes: maxFrame, SessionTimeout: gate.DefaultIdle,
 	})
@@ -58,19 +58,19 @@ func (s *Server) handler(addr string, tokens localhttp.Tokens) http.Handler {
 		}
 		return &auth.TokenInfo{UserID: user.Name, Extra: map[string]any{tenantKey: user.Tenant}, Expiration: time.Now().Add(time.Hour)}, nil
 	}
-	checked := auth.RequireBearerToken(verify, nil)(s.tracked(inner))
+	checked := auth.RequireBearerToken(verify, nil)(s.trackRequests(inner))
 	if s.o.Metrics != nil {
-		checked = s.o.Metrics.Mount(checked, s.status)
+		checked = s.o.Metrics.Mount(checked, s.serverStatus)
 	}
-	return localhttp.Handler(addr, checked)
+	return localhttp.RefuseBrowserRequests(addr, checked)
 }
 
 // requestHeader identifies a request within this process. What a client sends is replaced.
 const requestHeader = "Fumehood-Request"
 
-// tracked makes a request's end known to the call that it carries: an answer that no
+// trackRequests makes a request's end known to the call that it carries: an answer that no
 // client waits for cannot be delivered later. A request to end a session ends its calls first.
-func (s *Server) tracked(next http.Handler) http.Handler {
+func (s *Server) trackRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := rand.Text()
 		r.Header.Set(requestHeader, id)

@@ -31,14 +31,14 @@ func serve(t *testing.T, w *world, o Options) (addr string, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := localhttp.Listen(t.Context(), "127.0.0.1:0", "mcp.address")
+	l, err := localhttp.ListenLoopback(t.Context(), "127.0.0.1:0", "mcp.address")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	s := serverOf(w, o)
-	go func() { done <- s.HTTP(ctx, l, tokens) }()
+	go func() { done <- s.ServeStreamableHTTP(ctx, l, tokens) }()
 	stop = func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -175,13 +175,13 @@ func TestHTTPClients(t *testing.T) {
 	}})
 	first, second := dial(t, addr), dial(t, addr)
 	for _, cs := range []*mcp.ClientSession{first, second} {
-		if got := structured[ran](t, call(t, cs, "run", proposed{Command: "true"})); got.ID != "c1" || got.Stdout != "hi\n" {
+		if got := structured[runAnswer](t, call(t, cs, "run", proposeArgs{Command: "true"})); got.ID != "c1" || got.Stdout != "hi\n" {
 			t.Errorf("got %+v", got)
 		}
 	}
 	one, two := <-worlds, <-worlds
 	waiting := func(ctx context.Context) {
-		_, _ = first.CallTool(ctx, &mcp.CallToolParams{Name: "run", Arguments: proposed{Command: "wait"}})
+		_, _ = first.CallTool(ctx, &mcp.CallToolParams{Name: "run", Arguments: proposeArgs{Command: "wait"}})
 	}
 	go waiting(t.Context())
 	eventually(t, "the command", func() bool { return one.has("run wait") })
@@ -225,7 +225,7 @@ func TestHTTPShares(t *testing.T) {
 }
 
 func TestHTTPNeverElicits(t *testing.T) {
-	if err := serverOf(newWorld(), Options{Approver: Elicit}).HTTP(t.Context(), nil, nil); err == nil || proposal.FailureOf(err).Code != "mcp.approver" {
+	if err := serverOf(newWorld(), Options{Approver: Elicit}).ServeStreamableHTTP(t.Context(), nil, nil); err == nil || proposal.FailureOf(err).Code != "mcp.approver" {
 		t.Errorf("got %v", err)
 	}
 }

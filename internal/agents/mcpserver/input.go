@@ -10,8 +10,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A proposed is what run and check take: the fields of a plan's proposal.
-type proposed struct {
+// A proposeArgs is what run and check take: the fields of a plan's proposal.
+type proposeArgs struct {
 	Command string            `json:"command,omitempty" jsonschema:"shell text; or give argv"`
 	Argv    []string          `json:"argv,omitempty" jsonschema:"program and arguments, without a shell"`
 	Cwd     string            `json:"cwd,omitempty" jsonschema:"directory, relative to the workspace"`
@@ -36,14 +36,14 @@ type snippet struct {
 
 // A question is what check takes.
 type question struct {
-	proposed
+	proposeArgs
 	Commands []string `json:"commands,omitempty" jsonschema:"several shell texts, each decided alone"`
 	Language string   `json:"language,omitempty" jsonschema:"of code"`
 	Code     string   `json:"code,omitempty" jsonschema:"a snippet instead of a command"`
 }
 
-// document returns a proposal of a plan with the fields of args that are set.
-func document(id string, args any) (map[string]json.RawMessage, error) {
+// proposalFields returns a proposal of a plan with the fields of args that are set.
+func proposalFields(id string, args any) (map[string]json.RawMessage, error) {
 	data, err := json.Marshal(args)
 	if err != nil {
 		return nil, err
@@ -62,30 +62,30 @@ func document(id string, args any) (map[string]json.RawMessage, error) {
 	return fields, err
 }
 
-// decode reads tool arguments as strictly as a plan. Its error is a *proposal.StopError that
+// decodeProposal reads tool arguments as strictly as a plan. Its error is a *proposal.StopError that
 // says which argument is wrong, and why.
-func decode(id string, args any) (proposal.Proposal, error) {
-	fields, err := document(id, args)
+func decodeProposal(id string, args any) (proposal.Proposal, error) {
+	fields, err := proposalFields(id, args)
 	if err != nil {
-		return proposal.Proposal{}, invalid("the arguments are not JSON")
+		return proposal.Proposal{}, invalidArguments("the arguments are not JSON")
 	}
 	data, err := json.Marshal(map[string]any{"schema": proposal.PlanSchema, "proposals": []any{fields}})
 	if err != nil {
-		return proposal.Proposal{}, invalid("the arguments are not JSON")
+		return proposal.Proposal{}, invalidArguments("the arguments are not JSON")
 	}
 	p, problems := plan.Decode(data, "arguments.json")
 	if problems = append(problems, p.Refused()...); len(problems) > 0 {
-		return proposal.Proposal{}, invalid(argument(problems[0]))
+		return proposal.Proposal{}, invalidArguments(describeArgument(problems[0]))
 	}
 	return p.Proposals[0], nil
 }
 
-func invalid(message string) error {
+func invalidArguments(message string) error {
 	return &proposal.StopError{Code: "mcp.arguments", Message: "invalid arguments: " + message, Hint: "fix them and call the tool again; nothing ran"}
 }
 
-// argument names a problem's place as the tool's caller knows it.
-func argument(p proposal.Problem) string {
+// describeArgument names a problem's place as the tool's caller knows it.
+func describeArgument(p proposal.Problem) string {
 	path := strings.TrimPrefix(strings.TrimPrefix(p.Path, "proposals[0]"), ".")
 	if rest, is := strings.CutPrefix(path, "run"); is && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 		path = "command" + rest

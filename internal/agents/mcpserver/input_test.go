@@ -33,12 +33,12 @@ func TestCorpus(t *testing.T) {
 	}
 	var texts []string
 	for _, file := range append(files, "../../../testdata/corpus/benign.txt", "../../../testdata/corpus/hostile.txt") {
-		texts = append(texts, sample.Corpus(t, file)...)
+		texts = append(texts, sample.ReadCorpus(t, file)...)
 	}
 	cs := start(t, nil, Options{Gate: func(context.Context, string) (gate.Opener, error) { return g, nil }}, mcp.ClientOptions{})
-	accepted, tried := 0, sample.Of(t, texts, 70, 400)
+	accepted, tried := 0, sample.EveryNth(t, texts, 70, 400)
 	for _, text := range tried {
-		r := call(t, cs, "check", question{proposed: proposed{Command: text}})
+		r := call(t, cs, "check", question{proposeArgs: proposeArgs{Command: text}})
 		p, problems := plan.Decode(planOf(t, text), "plan.json")
 		if problems = append(problems, p.Refused()...); len(problems) > 0 {
 			if !r.IsError {
@@ -105,7 +105,7 @@ func FuzzArguments(f *testing.F) {
 			if forms != 1 || p.Origin != "" || p.Phase != "" || p.Fresh || p.Needs != nil {
 				t.Errorf("%q: accepted %+v", data, p)
 			}
-			if again, err := decode(p.ID, in); len(in.Commands) == 0 && (err != nil || again.Digest() != p.Digest()) {
+			if again, err := decodeProposal(p.ID, in); len(in.Commands) == 0 && (err != nil || again.Digest() != p.Digest()) {
 				t.Errorf("%q: read twice, %v", data, err)
 			}
 		}

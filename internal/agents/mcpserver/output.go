@@ -32,31 +32,31 @@ const (
 
 func (s *Server) addResources() {
 	add := func(uri, name, mime, description string, read func(*client) (string, error)) {
-		s.mcp.AddResource(&mcp.Resource{URI: uri, Name: name, MIMEType: mime, Description: description}, s.reader(mime, func(c *client, _ string) (string, error) { return read(c) }))
+		s.mcp.AddResource(&mcp.Resource{URI: uri, Name: name, MIMEType: mime, Description: description}, s.resourceHandler(mime, func(c *client, _ string) (string, error) { return read(c) }))
 	}
-	add(uriRules, "policy rules", "text/markdown", "The rules that decide commands", func(*client) (string, error) { return s.rules() })
-	add(uriReport, "session report", "application/json", "The report of the session that ended last", (*client).report)
-	add(uriLog, "session log", "application/jsonl", "The end of the tamper-evident log of the session", (*client).log)
+	add(uriRules, "policy rules", "text/markdown", "The rules that decide commands", func(*client) (string, error) { return s.readRules() })
+	add(uriReport, "session report", "application/json", "The report of the session that ended last", (*client).readReport)
+	add(uriLog, "session log", "application/jsonl", "The end of the tamper-evident log of the session", (*client).readLogEnd)
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: uriOutput + "{id}", Name: "output", MIMEType: "text/plain", Description: "The whole of an output that an answer cut"},
-		s.reader("text/plain", (*client).output))
+		s.resourceHandler("text/plain", (*client).readOutput))
 }
 
-// reader returns a handler that reads a text resource of the client.
-func (s *Server) reader(mime string, read func(c *client, uri string) (string, error)) mcp.ResourceHandler {
+// resourceHandler returns a handler that reads a text resource of the client.
+func (s *Server) resourceHandler(mime string, read func(c *client, uri string) (string, error)) mcp.ResourceHandler {
 	return func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		c, err := s.client(req.Session, userOf(req.Extra))
+		c, err := s.ensureClient(req.Session, userOf(req.Extra))
 		if err != nil {
-			return nil, failed(err)
+			return nil, clientError(err)
 		}
 		content, err := read(c, req.Params.URI)
 		if err != nil {
-			return nil, failed(err)
+			return nil, clientError(err)
 		}
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: mime, Text: content}}}, nil
 	}
 }
 
-func (s *Server) rules() (string, error) {
+func (s *Server) readRules() (string, error) {
 	if s.o.Rules == nil {
 		return "", noResource(uriRules)
 	}
@@ -67,8 +67,8 @@ func noResource(uri string) error {
 	return &proposal.StopError{Code: "mcp.resource", Message: fmt.Sprintf("there is no resource %s", text.Inline(uri, 100)), Hint: "list the resources; outputs of an ended session are gone"}
 }
 
-// report returns the sealed report, or what is known of the open session.
-func (c *client) report() (string, error) {
+// readReport returns the sealed report, or what is known of the open session.
+func (c *client) readReport() (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last != nil && c.session == nil {
@@ -83,8 +83,8 @@ func (c *client) report() (string, error) {
 	return string(data), err
 }
 
-// log returns the end of the open session's log, or of the last one's.
-func (c *client) log() (string, error) {
+// readLogEnd returns the end of the open session's log, or of the last one's.
+func (c *client) readLogEnd() (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	name := ""
@@ -126,8 +126,8 @@ func readAll(r io.Reader, max int64, err error) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, max))
 }
 
-// keep remembers a stream and returns the URI of its resource.
-func (s *session) keep(id string, o proposal.Stream) string {
+// keepOutput remembers a stream and returns the URI of its resource.
+func (s *session) keepOutput(id string, o proposal.Stream) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.names) >= maxKept {
@@ -139,9 +139,9 @@ func (s *session) keep(id string, o proposal.Stream) string {
 	return uriOutput + id
 }
 
-// output returns the whole of an output, at most maxResource bytes of its beginning and its
+// readOutput returns the whole of an output, at most maxResource bytes of its beginning and its
 // end, made safe to display.
-func (c *client) output(uri string) (string, error) {
+func (c *client) readOutput(uri string) (string, error) {
 	c.mu.Lock()
 	s := c.session
 	c.mu.Unlock()

@@ -21,22 +21,22 @@ import (
 // generateContent.
 var toolFormats = map[string]func([]*mcp.Tool) any{
 	"openai-chat": func(tools []*mcp.Tool) any {
-		return each(tools, func(t *mcp.Tool) any {
-			return map[string]any{"type": "function", "function": function(t, "parameters")}
+		return mapTools(tools, func(t *mcp.Tool) any {
+			return map[string]any{"type": "function", "function": functionSchema(t, "parameters")}
 		})
 	},
 	"openai": func(tools []*mcp.Tool) any {
-		return each(tools, func(t *mcp.Tool) any {
-			f := function(t, "parameters")
+		return mapTools(tools, func(t *mcp.Tool) any {
+			f := functionSchema(t, "parameters")
 			f["type"] = "function"
 			return f
 		})
 	},
 	"anthropic": func(tools []*mcp.Tool) any {
-		return each(tools, func(t *mcp.Tool) any { return function(t, "input_schema") })
+		return mapTools(tools, func(t *mcp.Tool) any { return functionSchema(t, "input_schema") })
 	},
 	"gemini": func(tools []*mcp.Tool) any {
-		return []any{map[string]any{"functionDeclarations": each(tools, func(t *mcp.Tool) any { return function(t, "parametersJsonSchema") })}}
+		return []any{map[string]any{"functionDeclarations": mapTools(tools, func(t *mcp.Tool) any { return functionSchema(t, "parametersJsonSchema") })}}
 	},
 }
 
@@ -83,7 +83,7 @@ func listTools(ctx context.Context) ([]*mcp.Tool, error) {
 	return r.Tools, nil
 }
 
-func each(tools []*mcp.Tool, f func(*mcp.Tool) any) []any {
+func mapTools(tools []*mcp.Tool, f func(*mcp.Tool) any) []any {
 	var list []any
 	for _, t := range tools {
 		list = append(list, f(t))
@@ -91,6 +91,6 @@ func each(tools []*mcp.Tool, f func(*mcp.Tool) any) []any {
 	return list
 }
 
-func function(t *mcp.Tool, schema string) map[string]any {
+func functionSchema(t *mcp.Tool, schema string) map[string]any {
 	return map[string]any{"name": t.Name, "description": t.Description, schema: t.InputSchema}
 }

@@ -30,15 +30,15 @@ type setup struct {
 // newSetup returns a setup that has not begun, with notes for the first answer.
 func newSetup(notes []string) *setup { return &setup{done: make(chan struct{}), notes: notes} }
 
-// wait runs the set-up if no call has, and returns when it has ended or ctx has.
-func (u *setup) wait(ctx, connection context.Context, s gate.Session) error {
+// waitOrRun runs the set-up if no call has, and returns when it has ended or ctx has.
+func (u *setup) waitOrRun(ctx, connection context.Context, s gate.Session) error {
 	u.once.Do(func() {
 		u.mu.Lock()
 		u.begun = true
 		u.mu.Unlock()
 		go func() {
 			defer close(u.done)
-			u.err = s.SetUp(connection, u.ended)
+			u.err = s.SetUp(connection, u.recordCommandEnd)
 		}()
 	})
 	select {
@@ -49,7 +49,7 @@ func (u *setup) wait(ctx, connection context.Context, s gate.Session) error {
 	}
 }
 
-func (u *setup) ended(r proposal.Record) {
+func (u *setup) recordCommandEnd(r proposal.Record) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.count++
@@ -63,8 +63,8 @@ func (u *setup) ended(r proposal.Record) {
 	}
 }
 
-// progress says how far the set-up is; "" if it does not run.
-func (u *setup) progress() string {
+// describeProgress says how far the set-up is; "" if it does not run.
+func (u *setup) describeProgress() string {
 	select {
 	case <-u.done:
 		return ""
@@ -78,15 +78,15 @@ func (u *setup) progress() string {
 	return fmt.Sprintf("installing dependencies, %d commands done", u.count)
 }
 
-// ran reports whether something of it may be in the workspace, as nothing of a service is.
-func (u *setup) ran() bool {
+// hasRun reports whether something of it may be in the workspace, as nothing of a service is.
+func (u *setup) hasRun() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.left
 }
 
-// take returns the failures that no answer has had yet.
-func (u *setup) take() []string {
+// takeFailures returns the failures that no answer has had yet.
+func (u *setup) takeFailures() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	notes := u.notes

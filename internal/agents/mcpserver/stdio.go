@@ -15,23 +15,23 @@ import (
 // maxFrame is the maximum length of one JSON-RPC message from a client.
 const maxFrame = 8 << 20
 
-// Stdio serves one client, whose messages come from in and go to out, one a line. It returns
+// ServeStdio serves one client, whose messages come from in and go to out, one a line. It returns
 // when in ends, ctx does, or something comes that is not a message; the running command has
 // been killed and the log sealed then. Only the last is an error, a *proposal.StopError.
-func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.begin(ctx)
-	defer s.end()
-	err := s.mcp.Run(ctx, &mcp.IOTransport{Reader: ending{in, cancel}, Writer: kept{out}, MaxLineLength: maxFrame})
+	s.setContext(ctx)
+	defer s.endClients()
+	err := s.mcp.Run(ctx, &mcp.IOTransport{Reader: ending{in, cancel}, Writer: nopCloseWriter{out}, MaxLineLength: maxFrame})
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
 	return &proposal.StopError{Code: "mcp.protocol", Message: "cannot read a message from the client", Hint: "send JSON-RPC messages, one a line, of at most 8 MiB", Err: err}
 }
 
-// begin makes ctx the context of all sessions.
-func (s *Server) begin(ctx context.Context) {
+// setContext makes ctx the context of all sessions.
+func (s *Server) setContext(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ctx = ctx
@@ -58,7 +58,7 @@ func (e ending) Close() error {
 	return errors.ErrUnsupported
 }
 
-// kept is a writer that outlives the transport.
-type kept struct{ io.Writer }
+// nopCloseWriter is a writer that outlives the transport.
+type nopCloseWriter struct{ io.Writer }
 
-func (kept) Close() error { return nil }
+func (nopCloseWriter) Close() error { return nil }

@@ -25,7 +25,7 @@ func stdio(t testing.TB, w *world, messages string) (string, error) {
 		feed.Close()
 	}()
 	var out bytes.Buffer
-	err := serverOf(w, Options{}).Stdio(t.Context(), in, &out)
+	err := serverOf(w, Options{}).ServeStdio(t.Context(), in, &out)
 	in.Close()
 	return out.String(), err
 }
@@ -47,7 +47,7 @@ func TestStdioGarbage(t *testing.T) {
 			_, _ = io.WriteString(feed, garbage)
 		}()
 		var out bytes.Buffer
-		err := serverOf(w, Options{}).Stdio(t.Context(), in, &out)
+		err := serverOf(w, Options{}).ServeStdio(t.Context(), in, &out)
 		in.Close()
 		if err == nil || proposal.FailureOf(err).Code != "mcp.protocol" || !w.has("seal") || !w.has("close gate") {
 			t.Errorf("%s: %v, did %q", name, err, w.did)
@@ -66,7 +66,7 @@ func FuzzStdio(f *testing.F) {
 	f.Fuzz(func(t *testing.T, messages string) {
 		w := newWorld()
 		var out bytes.Buffer
-		_ = serverOf(w, Options{}).Stdio(t.Context(), strings.NewReader(hello+messages), &out)
+		_ = serverOf(w, Options{}).ServeStdio(t.Context(), strings.NewReader(hello+messages), &out)
 		d := json.NewDecoder(&out)
 		for {
 			var message struct{ JSONRPC string }

@@ -23,42 +23,42 @@ func (s *Server) addTools() {
 	runs := &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &open}
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "check", Annotations: reads,
-		Description: "Decide commands or code by policy and run nothing. Returns allow, deny or ask, with rule, reason and alternatives."}, tool(s, (*client).check))
+		Description: "Decide commands or code by policy and run nothing. Returns allow, deny or ask, with rule, reason and alternatives."}, toolHandler(s, (*client).checkProposals))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "run", Annotations: runs,
-		Description: "Run one command in the sandbox, if policy allows it, on a copy of the workspace."}, onSession(s, (*client).run))
+		Description: "Run one command in the sandbox, if policy allows it, on a copy of the workspace."}, onSession(s, (*client).runTool))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "run_code", Annotations: runs,
 		Description: "Run a snippet of python, javascript, bash or sh in the sandbox, if policy allows it. All keep variables from call to call; Python and JavaScript show the value of the last expression and images. Shell code is decided together with what its context ran before."}, onSession(s, (*client).runCode))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "read_file", Annotations: reads,
-		Description: "Read a file of the sandbox's workspace. Secrets are redacted."}, onSession(s, plain((*client).readFile)))
+		Description: "Read a file of the sandbox's workspace. Secrets are redacted."}, onSession(s, withoutRequest((*client).readFile)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "write_file", Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no},
-		Description: "Write a file of the sandbox's workspace. The files on the host do not change."}, onSession(s, plain((*client).writeFile)))
+		Description: "Write a file of the sandbox's workspace. The files on the host do not change."}, onSession(s, withoutRequest((*client).writeFile)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "list_files", Annotations: reads,
-		Description: "List files of the sandbox's workspace that match a pattern."}, onSession(s, plain((*client).listFiles)))
+		Description: "List files of the sandbox's workspace that match a pattern."}, onSession(s, withoutRequest((*client).listFiles)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "diff", Annotations: reads,
-		Description: "List the files that commands and write_file added, changed or removed, with contents as a patch."}, onSession(s, plain((*client).diff)))
+		Description: "List the files that commands and write_file added, changed or removed, with contents as a patch."}, onSession(s, withoutRequest((*client).handleDiff)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "end_session", Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &no},
-		Description: "End the sandbox, discard its files and seal the log. The next call begins another."}, tool(s, (*client).endSession))
+		Description: "End the sandbox, discard its files and seal the log. The next call begins another."}, toolHandler(s, (*client).endSession))
 }
 
-// tool returns a handler that calls f with the client of the call. A call ends with its
+// toolHandler returns a handler that calls f with the client of the call. A call ends with its
 // client's connection, too.
-func tool[In any](s *Server, f func(c *client, ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error)) mcp.ToolHandlerFor[In, any] {
+func toolHandler[In any](s *Server, f func(c *client, ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error)) mcp.ToolHandlerFor[In, any] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
-		if s.drain.Begun() {
-			return nil, nil, failed(errDraining)
+		if s.drain.HasBegun() {
+			return nil, nil, clientError(errDraining)
 		}
-		c, err := s.client(req.Session, userOf(req.Extra))
+		c, err := s.ensureClient(req.Session, userOf(req.Extra))
 		if err != nil {
-			return nil, nil, failed(err)
+			return nil, nil, clientError(err)
 		}
-		ctx, stop := c.bound(ctx, req.Extra)
+		ctx, stop := c.boundToConnection(ctx, req.Extra)
 		defer stop()
 		if err := strictjson.CheckNames(req.Params.Arguments); err != nil && len(req.Params.Arguments) > 0 {
-			return nil, nil, failed(invalid(err.Error()))
+			return nil, nil, clientError(invalidArguments(err.Error()))
 		}
 		r, out, err := f(c, ctx, req, in)
 		if err != nil {
-			return nil, nil, failed(err)
+			return nil, nil, clientError(err)
 		}
 		return r, out, nil
 	}
@@ -67,24 +67,24 @@ func tool[In any](s *Server, f func(c *client, ctx context.Context, req *mcp.Cal
 // onSession is tool for what needs the client's session, which it begins. A client that
 // sent a progress token is notified while it waits.
 func onSession[In any](s *Server, f func(c *client, ctx context.Context, req *mcp.CallToolRequest, s *session, in In) (*mcp.CallToolResult, any, error)) mcp.ToolHandlerFor[In, any] {
-	return tool(s, func(c *client, ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
-		notes := c.notify(ctx, req)
+	return toolHandler(s, func(c *client, ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		notes := c.startNotifier(ctx, req)
 		defer notes.stop()
-		session, err := c.open(req)
+		session, err := c.ensureSession(req)
 		if err != nil {
 			return nil, nil, err
 		}
-		notes.watch(session)
+		notes.watchSession(session)
 		return f(c, ctx, req, session, in)
 	})
 }
 
-// plain adapts a function that needs no request.
-func plain[In any](f func(*client, context.Context, *session, In) (*mcp.CallToolResult, any, error)) func(*client, context.Context, *mcp.CallToolRequest, *session, In) (*mcp.CallToolResult, any, error) {
+// withoutRequest adapts a function that needs no request.
+func withoutRequest[In any](f func(*client, context.Context, *session, In) (*mcp.CallToolResult, any, error)) func(*client, context.Context, *mcp.CallToolRequest, *session, In) (*mcp.CallToolResult, any, error) {
 	return func(c *client, ctx context.Context, _ *mcp.CallToolRequest, s *session, in In) (*mcp.CallToolResult, any, error) {
 		r, out, err := f(c, ctx, s, in)
 		if err == nil {
-			s.used()
+			s.markUsed()
 		}
 		return r, out, err
 	}
@@ -98,12 +98,12 @@ type decision struct {
 	Reasons []reason `json:"reasons,omitempty"`
 }
 
-func (c *client) check(ctx context.Context, _ *mcp.CallToolRequest, in question) (*mcp.CallToolResult, any, error) {
+func (c *client) checkProposals(ctx context.Context, _ *mcp.CallToolRequest, in question) (*mcp.CallToolResult, any, error) {
 	proposals, err := proposalsOf(in)
 	if err != nil {
 		return nil, nil, err
 	}
-	g, err := c.decider()
+	g, err := c.ensureGate()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -114,9 +114,9 @@ func (c *client) check(ctx context.Context, _ *mcp.CallToolRequest, in question)
 	var words strings.Builder
 	out := []decision{}
 	for _, r := range records[len(records)-len(proposals):] { // after the set-up's
-		d := decision{Command: short(strings.TrimSpace(r.Analysis.Canonical)), Effect: r.Decision.Effect.String(), Reasons: reasonsOf(r)}
+		d := decision{Command: shortenMessage(strings.TrimSpace(r.Analysis.Canonical)), Effect: r.Decision.Effect.String(), Reasons: reasonsOf(r)}
 		for _, rule := range r.Decision.Rules {
-			d.Rules = append(d.Rules, short(rule))
+			d.Rules = append(d.Rules, shortenMessage(rule))
 		}
 		out = append(out, d)
 		fmt.Fprintf(&words, "%s: %s\n", d.Effect, d.Command)
@@ -124,7 +124,7 @@ func (c *client) check(ctx context.Context, _ *mcp.CallToolRequest, in question)
 			words.WriteString(reason.String())
 		}
 	}
-	return result(words.String(), map[string]any{"decisions": out})
+	return toolResult(words.String(), map[string]any{"decisions": out})
 }
 
 // maxQuestions is how many commands one check decides.
@@ -133,7 +133,7 @@ const maxQuestions = 50
 // proposalsOf returns the proposals that in is about.
 func proposalsOf(in question) (list []proposal.Proposal, err error) {
 	if len(in.Commands) > maxQuestions {
-		return nil, invalid(fmt.Sprintf("commands: more than %d", maxQuestions))
+		return nil, invalidArguments(fmt.Sprintf("commands: more than %d", maxQuestions))
 	}
 	all := []question{in}
 	for i, text := range in.Commands {
@@ -145,10 +145,10 @@ func proposalsOf(in question) (list []proposal.Proposal, err error) {
 		all = append(all, one)
 	}
 	if len(in.Commands) > 0 && (in.Command != "" || len(in.Argv) > 0 || in.Code != "") {
-		return nil, invalid("commands: must be alone")
+		return nil, invalidArguments("commands: must be alone")
 	}
 	for i, one := range all {
-		p, err := decode(fmt.Sprintf("q%d", i+1), one)
+		p, err := decodeProposal(fmt.Sprintf("q%d", i+1), one)
 		if err != nil {
 			return nil, err
 		}
@@ -157,58 +157,58 @@ func proposalsOf(in question) (list []proposal.Proposal, err error) {
 	return list, nil
 }
 
-func (c *client) run(ctx context.Context, req *mcp.CallToolRequest, s *session, in proposed) (*mcp.CallToolResult, any, error) {
-	p, err := decode(c.nextID(), in)
+func (c *client) runTool(ctx context.Context, req *mcp.CallToolRequest, s *session, in proposeArgs) (*mcp.CallToolResult, any, error) {
+	p, err := decodeProposal(c.nextID(), in)
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.do(ctx, req, s, p)
+	return c.runProposal(ctx, req, s, p)
 }
 
 // defaultContext is the context of snippets that name none.
 const defaultContext = "main"
 
 func (c *client) runCode(ctx context.Context, req *mcp.CallToolRequest, s *session, in snippet) (*mcp.CallToolResult, any, error) {
-	p, err := decode(c.nextID(), in)
+	p, err := decodeProposal(c.nextID(), in)
 	if err != nil {
 		return nil, nil, err
 	}
 	p.Context = cmp.Or(in.Context, defaultContext)
-	return c.do(ctx, req, s, p)
+	return c.runProposal(ctx, req, s, p)
 }
 
-// do runs p, after the set-up, and with the client's approval if policy asks.
-func (c *client) do(ctx context.Context, req *mcp.CallToolRequest, s *session, p proposal.Proposal) (*mcp.CallToolResult, any, error) {
-	if err := s.setup.wait(ctx, c.ctx, s); err != nil {
+// runProposal runs p, after the set-up, and with the client's approval if policy asks.
+func (c *client) runProposal(ctx context.Context, req *mcp.CallToolRequest, s *session, p proposal.Proposal) (*mcp.CallToolResult, any, error) {
+	if err := s.setup.waitOrRun(ctx, c.ctx, s); err != nil {
 		return nil, nil, err
 	}
-	approval, denied, err := c.answered(ctx, req, s, p)
+	approval, denied, err := c.takeApproval(ctx, req, s, p)
 	if err != nil {
 		return nil, nil, err
 	}
 	if denied != nil {
-		x := ran{ID: p.ID, Effect: "deny", Reasons: []reason{*denied}}
-		return result(x.String(), x)
+		x := runAnswer{ID: p.ID, Effect: "deny", Reasons: []reason{*denied}}
+		return toolResult(x.String(), x)
 	}
 	running := ctx
 	if req.Params.GetProgressToken() != nil {
-		running = s.shows(ctx)
+		running = s.withLastLine(ctx)
 	}
-	r, err := attempt(running, s, p, approval)
+	r, err := doWithApproval(running, s, p, approval)
 	if err != nil {
 		return nil, nil, err
 	}
 	if r.Decision.Effect == proposal.Ask && !r.Runnable() {
-		if asked, err := c.ask(ctx, req, s, r, p); asked != nil || err != nil {
+		if asked, err := c.askApproval(ctx, req, s, r, p); asked != nil || err != nil {
 			return asked, nil, err
 		}
 	}
 	x := s.ranOf(r)
-	return result(x.String(), x, shown(r)...)
+	return toolResult(x.String(), x, shownImages(r)...)
 }
 
-// attempt is Do, or DoApproved if there is an approval.
-func attempt(ctx context.Context, s gate.Session, p proposal.Proposal, a *proposal.ClientApproval) (proposal.Record, error) {
+// doWithApproval is Do, or DoApproved if there is an approval.
+func doWithApproval(ctx context.Context, s gate.Session, p proposal.Proposal, a *proposal.ClientApproval) (proposal.Record, error) {
 	if a == nil {
 		return s.Do(ctx, p)
 	}
@@ -225,19 +225,19 @@ type sealed struct {
 }
 
 func (c *client) endSession(context.Context, *mcp.CallToolRequest, noArgs) (*mcp.CallToolResult, any, error) {
-	last, err := c.end()
+	last, err := c.sealSession()
 	if err != nil {
 		return nil, nil, err
 	}
 	if last == nil {
-		return result("no session is open", sealed{})
+		return toolResult("no session is open", sealed{})
 	}
 	t := last.report.Totals
 	out := sealed{Ended: true, Totals: &t, Log: last.log, Report: uriReport}
 	if last.report.Audit != nil {
 		out.Key = last.report.Audit.Key
 	}
-	return result(fmt.Sprintf("the session has ended: %d proposed, %d denied, %d need an approval, %d succeeded, %d failed\nlog: %s\nreport: %s",
+	return toolResult(fmt.Sprintf("the session has ended: %d proposed, %d denied, %d need an approval, %d succeeded, %d failed\nlog: %s\nreport: %s",
 		t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, out.Log, out.Report), out)
 }
 
@@ -248,8 +248,8 @@ type notifier struct {
 	ended chan struct{}
 }
 
-// notify begins to send notifications, if the client asked for them.
-func (c *client) notify(ctx context.Context, req *mcp.CallToolRequest) *notifier {
+// startNotifier begins to send notifications, if the client asked for them.
+func (c *client) startNotifier(ctx context.Context, req *mcp.CallToolRequest) *notifier {
 	n := &notifier{found: make(chan *session, 1), done: make(chan struct{}), ended: make(chan struct{})}
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -258,14 +258,14 @@ func (c *client) notify(ctx context.Context, req *mcp.CallToolRequest) *notifier
 	}
 	go func() {
 		defer close(n.ended)
-		n.send(ctx, c.server.o.Every, func(count int, message string) {
+		n.sendProgress(ctx, c.server.o.Every, func(count int, message string) {
 			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(count), Message: message})
 		})
 	}()
 	return n
 }
 
-func (n *notifier) send(ctx context.Context, every time.Duration, to func(int, string)) {
+func (n *notifier) sendProgress(ctx context.Context, every time.Duration, to func(int, string)) {
 	begin, ticks := time.Now(), time.NewTicker(every)
 	defer ticks.Stop()
 	var s *session
@@ -273,7 +273,7 @@ func (n *notifier) send(ctx context.Context, every time.Duration, to func(int, s
 		select {
 		case s = <-n.found:
 		case <-ticks.C:
-			to(count, doing(s)+", "+time.Since(begin).Round(time.Second).String())
+			to(count, describeActivity(s)+", "+time.Since(begin).Round(time.Second).String())
 			count++
 		case <-n.done:
 			return
@@ -283,18 +283,18 @@ func (n *notifier) send(ctx context.Context, every time.Duration, to func(int, s
 	}
 }
 
-func doing(s *session) string {
+func describeActivity(s *session) string {
 	if s == nil {
 		return "starting the session"
 	}
-	if words := s.setup.progress(); words != "" {
+	if words := s.setup.describeProgress(); words != "" {
 		return words
 	}
-	return s.doing()
+	return s.describeCommand()
 }
 
-// watch names the session whose state is reported.
-func (n *notifier) watch(s *session) { n.found <- s }
+// watchSession names the session whose state is reported.
+func (n *notifier) watchSession(s *session) { n.found <- s }
 
 // stop ends the notifications: none is sent after it has returned.
 func (n *notifier) stop() {

@@ -34,17 +34,17 @@ func (t *Transport) Open(ctx context.Context) (err error) {
 	if t.tokens, err = localhttp.ReadTokens(t.TokenFile, "mcp.token", t.Tenants); err != nil {
 		return err
 	}
-	t.listener, err = localhttp.Listen(ctx, t.HTTP, "mcp.address")
+	t.listener, err = localhttp.ListenLoopback(ctx, t.HTTP, "mcp.address")
 	return err
 }
 
 // Serve serves s's clients until ctx ends, or the only one has gone. t must be open.
 func (t *Transport) Serve(ctx context.Context, s *Server) error {
 	if t.HTTP == "" {
-		return s.Stdio(ctx, t.In, t.Out)
+		return s.ServeStdio(ctx, t.In, t.Out)
 	}
 	if t.Serving != nil {
 		t.Serving(fmt.Sprintf("http://%s", t.listener.Addr()))
 	}
-	return s.HTTP(ctx, t.listener, t.tokens)
+	return s.ServeStreamableHTTP(ctx, t.listener, t.tokens)
 }

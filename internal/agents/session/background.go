@@ -50,13 +50,13 @@ func Start(ctx context.Context, args []string, stderr *os.File) (info Info, err 
 	}
 	var exit *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &exit) {
-		return info, errors.Join(err, stop("session.start", "the process in the background did not become ready", ""))
+		return info, errors.Join(err, newStopError("session.start", "the process in the background did not become ready", ""))
 	}
 	return info, &ExitError{exit.ExitCode()}
 }
 
-// Ready is Options.Ready for a process that Start has started.
-func Ready(info Info, dir string) error {
+// ReportReady is Options.Ready for a process that Start has started.
+func ReportReady(info Info, dir string) error {
 	ready := os.NewFile(readyFD, "ready")
 	defer ready.Close()
 	f, err := os.OpenFile(filepath.Join(dir, errorsName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -32,37 +32,37 @@ func Connect(ctx context.Context, name string) (*Client, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	dir, err := directory()
+	dir, err := userSessionsDir()
 	if err != nil {
 		return nil, err
 	}
 	c := &Client{name: name, path: filepath.Join(dir, name)}
-	conn, err := dial(ctx, c.path)
+	conn, err := dialSession(ctx, c.path)
 	if err != nil {
-		return nil, c.unreachable(err)
+		return nil, c.unreachableError(err)
 	}
 	_ = conn.Close()
-	c.Session, err = remote.Attach(ctx, remote.AttachOptions{Lost: c.broken, Description: &c.info,
-		Dial: func(ctx context.Context) (net.Conn, error) { return dial(ctx, c.path) }})
+	c.Session, err = remote.Attach(ctx, remote.AttachOptions{Lost: c.endedError, Description: &c.info,
+		Dial: func(ctx context.Context) (net.Conn, error) { return dialSession(ctx, c.path) }})
 	if err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// unreachable says why nothing answers, and removes what a killed session left.
-func (c *Client) unreachable(err error) error {
+// unreachableError says why nothing answers, and removes what a killed session left.
+func (c *Client) unreachableError(err error) error {
 	if errors.Is(err, peer.ErrOtherUser) {
-		return stop("session.user", fmt.Sprintf("the process that serves the session %q belongs to another user", c.name), "remove "+c.path)
+		return newStopError("session.user", fmt.Sprintf("the process that serves the session %q belongs to another user", c.name), "remove "+c.path)
 	}
-	info, dead := bury(c.path)
+	info, dead := removeKilled(c.path)
 	switch {
 	case !dead:
 		return &proposal.StopError{Code: "session.busy", Message: fmt.Sprintf("the session %q does not answer", c.name), Hint: "wait: it starts or ends", Err: err}
 	case info.Killed:
 		return &killed{info}
 	}
-	return stop("session.unknown", fmt.Sprintf("there is no session %q", c.name), "see: fumehood session list. A session that is idle or open for too long ends")
+	return newStopError("session.unknown", fmt.Sprintf("there is no session %q", c.name), "see: fumehood session list. A session that is idle or open for too long ends")
 }
 
 // killed is the error about a session whose process was killed.
@@ -71,10 +71,10 @@ type killed struct{ info Info }
 func (k *killed) Error() string { return k.Unwrap().Error() }
 
 func (k *killed) Unwrap() error {
-	return stop("session.killed", fmt.Sprintf("the process of the session %q was killed; its log is cut off: %s", k.info.Name, k.info.Log), "start another: fumehood session start --name "+k.info.Name)
+	return newStopError("session.killed", fmt.Sprintf("the process of the session %q was killed; its log is cut off: %s", k.info.Name, k.info.Log), "start another: fumehood session start --name "+k.info.Name)
 }
 
-func (c *Client) broken(err error) error {
+func (c *Client) endedError(err error) error {
 	return &proposal.StopError{Code: "session.ended", Message: fmt.Sprintf("the session %q ended during the request", c.name), Hint: "see: fumehood session list", Err: err}
 }
 
@@ -116,12 +116,12 @@ func (c *Client) End(ctx context.Context) (Ended, error) {
 	defer context.AfterFunc(ctx, c.Detach)()
 	report, stopped, err := c.Session.End()
 	if ctx.Err() != nil {
-		err = c.broken(ctx.Err())
+		err = c.endedError(ctx.Err())
 	}
 	if err != nil {
 		return Ended{}, err
 	}
-	gone(c.path)
+	waitUntilFree(c.path)
 	e := Ended{Name: c.name, Totals: report.Totals, Log: c.info.Log, Error: proposal.FailureOf(stopped)}
 	if report.Audit != nil {
 		e.Key = report.Audit.Key
@@ -132,22 +132,22 @@ func (c *Client) End(ctx context.Context) (Ended, error) {
 // List returns all sessions of this user, sorted by name. It removes what killed ones left,
 // and reports each of them once.
 func List(ctx context.Context) ([]Info, error) {
-	dir, err := directory()
+	dir, err := userSessionsDir()
 	if err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir(dir)
 	list := []Info{}
 	for _, e := range entries {
-		if info, known := describe(ctx, filepath.Join(dir, e.Name())); known && validName.MatchString(e.Name()) {
+		if info, known := readSessionInfo(ctx, filepath.Join(dir, e.Name())); known && validName.MatchString(e.Name()) {
 			list = append(list, info)
 		}
 	}
 	return list, err
 }
 
-// describe reports false for a session that starts or ends.
-func describe(ctx context.Context, path string) (info Info, known bool) {
+// readSessionInfo reports false for a session that starts or ends.
+func readSessionInfo(ctx context.Context, path string) (info Info, known bool) {
 	c, err := Connect(ctx, filepath.Base(path))
 	if err == nil {
 		c.Detach()

@@ -23,9 +23,9 @@ const maxText = remote.MaxDocument
 func ReadText(name string, stdin io.Reader) (string, error) {
 	in := stdin
 	if name != "-" {
-		f, err := open(name, os.O_RDONLY)
+		f, err := openBelowCwd(name, os.O_RDONLY)
 		if err != nil {
-			return "", unreadable(name, err)
+			return "", unreadableFile(name, err)
 		}
 		defer f.Close()
 		in = f
@@ -35,14 +35,14 @@ func ReadText(name string, stdin io.Reader) (string, error) {
 		err = errors.New("it has more than 1 MiB")
 	}
 	if err != nil {
-		return "", unreadable(name, err)
+		return "", unreadableFile(name, err)
 	}
 	return string(data), nil
 }
 
-// open opens a file below the working directory only if no link leads out of it: that may be a
+// openBelowCwd opens a file below the working directory only if no link leads out of it: that may be a
 // hostile checkout, and the user is root. Other names are the user's own choice.
-func open(name string, flags int) (*os.File, error) {
+func openBelowCwd(name string, flags int) (*os.File, error) {
 	if !filepath.IsLocal(name) {
 		return os.OpenFile(name, flags, 0o644)
 	}
@@ -54,7 +54,7 @@ func open(name string, flags int) (*os.File, error) {
 	return root.OpenFile(name, flags, 0o644)
 }
 
-func unreadable(name string, err error) error {
+func unreadableFile(name string, err error) error {
 	return &proposal.StopError{Code: "session.file", Message: fmt.Sprintf("cannot read %q", name), Hint: "name a file that you can read", Err: err}
 }
 
@@ -64,7 +64,7 @@ func ParseEnv(words []string) (map[string]string, error) {
 	for _, w := range words {
 		name, value, given := strings.Cut(w, "=")
 		if !given || name == "" {
-			return nil, stop("session.env", fmt.Sprintf("invalid variable %q", w), "write --env NAME=VALUE")
+			return nil, newStopError("session.env", fmt.Sprintf("invalid variable %q", w), "write --env NAME=VALUE")
 		}
 		if env == nil {
 			env = map[string]string{}
@@ -81,7 +81,7 @@ func (e *RefusedError) Error() string { return e.Unwrap().Error() }
 
 // Unwrap returns the *proposal.StopError.
 func (e *RefusedError) Unwrap() error {
-	return stop("session.refused", fmt.Sprintf("%q was refused: %s", e.Output.Path, e.Output.Refused), "")
+	return newStopError("session.refused", fmt.Sprintf("%q was refused: %s", e.Output.Path, e.Output.Refused), "")
 }
 
 // Get copies a file of the workspace, or a directory as a tar archive, to the new file name, or
@@ -92,7 +92,7 @@ func (c *Client) Get(ctx context.Context, path, name string, stdout io.Writer, s
 		return out, err
 	}
 	if dir {
-		return proposal.Output{Path: path}, writeTo(name, stdout, func(w io.Writer) error { return c.Tar(ctx, path, w, skipped) })
+		return proposal.Output{Path: path}, writeTo(name, stdout, func(w io.Writer) error { return c.WriteTar(ctx, path, w, skipped) })
 	}
 	data, out, err := c.Take(ctx, path)
 	if err == nil && out.Refused != "" {
@@ -111,16 +111,16 @@ func (c *Client) Get(ctx context.Context, path, name string, stdout io.Writer, s
 func (c *Client) PutFile(ctx context.Context, name, path string, stdin io.Reader) (proposal.Output, error) {
 	in := stdin
 	if name != "-" {
-		f, err := open(name, os.O_RDONLY)
+		f, err := openBelowCwd(name, os.O_RDONLY)
 		if err != nil {
-			return proposal.Output{}, unreadable(name, err)
+			return proposal.Output{}, unreadableFile(name, err)
 		}
 		defer f.Close()
 		in = f
 	}
 	data, err := io.ReadAll(io.LimitReader(in, remote.MaxFile+1))
 	if err != nil {
-		return proposal.Output{}, unreadable(name, err)
+		return proposal.Output{}, unreadableFile(name, err)
 	}
 	out, err := c.Put(ctx, path, data)
 	if err == nil && out.Refused != "" {
@@ -150,7 +150,7 @@ func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	if name == "-" {
 		return write(stdout)
 	}
-	f, err := open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	f, err := openBelowCwd(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err == nil {
 		err = errors.Join(write(f), f.Close())
 	}

@@ -35,7 +35,7 @@ type Options struct {
 // for too long. Then the running command has been killed and the log is sealed. The error, a
 // *proposal.StopError, says that there was no session.
 func Host(ctx context.Context, o Options) error {
-	p, err := claim(o.Name)
+	p, err := claimSessionDir(o.Name)
 	if err != nil {
 		return err
 	}
@@ -52,17 +52,17 @@ func Host(ctx context.Context, o Options) error {
 		return err
 	}
 	h := &sharedSession{Session: inner, ctx: lifetime, ready: make(chan struct{}),
-		info: Info{Name: o.Name, Session: inner.ID(), Log: absolute(inner.Log()), Workspace: absolute(o.Workspace),
+		info: Info{Name: o.Name, Session: inner.ID(), Log: absolutePath(inner.Log()), Workspace: absolutePath(o.Workspace),
 			PID: os.Getpid(), Started: time.Now()}}
 	listener, err := p.listen()
 	if err == nil {
-		err = p.write(h.info)
+		err = p.writeInfo(h.info)
 	}
 	if err == nil {
 		err = o.Ready(h.info, p.Path)
 	}
 	if err == nil {
-		return remote.ServeLocal(ctx, listener, remote.LocalOptions{Session: h, Describe: h.describe, Ended: o.Ended})
+		return remote.ServeLocal(ctx, listener, remote.LocalOptions{Session: h, Describe: h.sessionInfo, Ended: o.Ended})
 	}
 	_, endErr := inner.Close()
 	err = &proposal.StopError{Code: "session.start", Message: fmt.Sprintf("cannot serve the session %q", o.Name),
@@ -86,7 +86,7 @@ type sharedSession struct {
 	err   error         // of the set-up
 }
 
-func (h *sharedSession) describe() any {
+func (h *sharedSession) sessionInfo() any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.info
@@ -94,13 +94,13 @@ func (h *sharedSession) describe() any {
 
 // Do is Do of the session, with an id.
 func (h *sharedSession) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
-	p.ID = h.enter()
-	defer h.leave()
+	p.ID = h.beginProposal()
+	defer h.endProposal()
 	return h.Session.Do(ctx, p)
 }
 
-// enter counts a proposal, and returns its id.
-func (h *sharedSession) enter() string {
+// beginProposal counts a proposal, and returns its id.
+func (h *sharedSession) beginProposal() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.info.Proposals++
@@ -108,7 +108,7 @@ func (h *sharedSession) enter() string {
 	return fmt.Sprintf("c%d", h.info.Proposals)
 }
 
-func (h *sharedSession) leave() {
+func (h *sharedSession) endProposal() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.info.Running--
@@ -116,13 +116,13 @@ func (h *sharedSession) leave() {
 
 // Start refuses p.
 func (h *sharedSession) Start(context.Context, proposal.Proposal) (gate.Process, error) {
-	return nil, stop("session.request", "a session of the command line has no commands in the background",
+	return nil, newStopError("session.request", "a session of the command line has no commands in the background",
 		"run the command with: fumehood session exec")
 }
 
 // DoApproved refuses p.
 func (h *sharedSession) DoApproved(context.Context, proposal.Proposal, proposal.ClientApproval) (r proposal.Record, err error) {
-	return r, stop("session.request", "a session of the command line has no approvals", "propose what policy allows")
+	return r, newStopError("session.request", "a session of the command line has no approvals", "propose what policy allows")
 }
 
 // SetUp ends with the session, not with the client that waits first: the next one needs it too.
@@ -149,8 +149,8 @@ func (h *sharedSession) SetUp(ctx context.Context, each func(proposal.Record)) e
 	return h.err
 }
 
-// absolute returns path, if there is one, for clients, which have other working directories.
-func absolute(path string) string {
+// absolutePath returns path, if there is one, for clients, which have other working directories.
+func absolutePath(path string) string {
 	if full, err := filepath.Abs(path); err == nil && path != "" {
 		return full
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/peer"
 )
 
-// dial connects to the session in the directory at path.
-func dial(ctx context.Context, path string) (net.Conn, error) {
+// dialSession connects to the session in the directory at path.
+func dialSession(ctx context.Context, path string) (net.Conn, error) {
 	dir, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -27,13 +27,13 @@ func dial(ctx context.Context, path string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := peer.Same(c.(*net.UnixConn)); err != nil {
+	if err := peer.CheckSameUser(c.(*net.UnixConn)); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-func ours(info fs.FileInfo) bool {
+func isOwnedByUser(info fs.FileInfo) bool {
 	st, known := info.Sys().(*syscall.Stat_t)
 	return known && int(st.Uid) == os.Geteuid()
 }

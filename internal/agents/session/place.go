@@ -31,15 +31,15 @@ func CheckName(name string) error {
 	if validName.MatchString(name) {
 		return nil
 	}
-	return stop("session.name", fmt.Sprintf("invalid session name %q", name), "use up to 63 lower-case letters, digits, '.', '_' and '-'")
+	return newStopError("session.name", fmt.Sprintf("invalid session name %q", name), "use up to 63 lower-case letters, digits, '.', '_' and '-'")
 }
 
-func stop(code, message, hint string) error {
+func newStopError(code, message, hint string) error {
 	return &proposal.StopError{Code: code, Message: message, Hint: hint}
 }
 
-// directory returns the directory of all sessions of this user, which no other user may enter.
-func directory() (string, error) {
+// userSessionsDir returns the directory of all sessions of this user, which no other user may enter.
+func userSessionsDir() (string, error) {
 	state, err := gate.StateHome()
 	dir := filepath.Join(state, "fumehood", "sessions")
 	if err == nil {
@@ -52,24 +52,24 @@ func directory() (string, error) {
 	if err != nil {
 		return "", &proposal.StopError{Code: "session.directory", Message: fmt.Sprintf("cannot use the directory of sessions %q", dir), Hint: "set XDG_STATE_HOME to a directory that you can write to", Err: err}
 	}
-	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !ours(info) {
-		return "", stop("session.directory", fmt.Sprintf("other users can use the directory of sessions %q", dir), "make it yours alone: chmod 0700, and chown it to the user that runs fumehood")
+	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !isOwnedByUser(info) {
+		return "", newStopError("session.directory", fmt.Sprintf("other users can use the directory of sessions %q", dir), "make it yours alone: chmod 0700, and chown it to the user that runs fumehood")
 	}
 	return dir, nil
 }
 
-// A place is the directory of a living session, which this process holds.
-type place struct {
+// A sessionDir is the directory of a living session, which this process holds.
+type sessionDir struct {
 	*lease.Dir
 	name string
 }
 
-// claim makes the place of a new session. One that was killed makes room for it.
-func claim(name string) (*place, error) {
+// claimSessionDir makes the place of a new session. One that was killed makes room for it.
+func claimSessionDir(name string) (*sessionDir, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	parent, err := directory()
+	parent, err := userSessionsDir()
 	if err != nil {
 		return nil, err
 	}
@@ -81,20 +81,20 @@ func claim(name string) (*place, error) {
 		made := err == nil
 		switch dir, err := lease.Take(path); {
 		case err == nil && made:
-			return &place{dir, name}, nil
+			return &sessionDir{dir, name}, nil
 		case err == nil:
 			_ = dir.Remove()
 		case errors.Is(err, lease.ErrHeld) && !made:
-			return nil, stop("session.exists", fmt.Sprintf("there is a session %q already", name), "end it with: fumehood session end "+name+", or give the new one another --name")
+			return nil, newStopError("session.exists", fmt.Sprintf("there is a session %q already", name), "end it with: fumehood session end "+name+", or give the new one another --name")
 		case !errors.Is(err, lease.ErrHeld) && !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
 	}
-	return nil, stop("session.directory", fmt.Sprintf("cannot keep the directory %q: other processes remove it at once", path), "try again")
+	return nil, newStopError("session.directory", fmt.Sprintf("cannot keep the directory %q: other processes remove it at once", path), "try again")
 }
 
 // listen makes the socket. Its path may be longer than the kernel accepts for sockets.
-func (p *place) listen() (listener peer.Listener, err error) {
+func (p *sessionDir) listen() (listener peer.Listener, err error) {
 	dir, err := os.Open(p.Path)
 	if err != nil {
 		return listener, err
@@ -108,8 +108,8 @@ func (p *place) listen() (listener peer.Listener, err error) {
 	return peer.Listener{UnixListener: l}, nil
 }
 
-// write says what is known of the session, for when its process does not answer.
-func (p *place) write(info Info) error {
+// writeInfo says what is known of the session, for when its process does not answer.
+func (p *sessionDir) writeInfo(info Info) error {
 	data, err := json.Marshal(info)
 	if err != nil {
 		return err
@@ -117,9 +117,9 @@ func (p *place) write(info Info) error {
 	return os.WriteFile(filepath.Join(p.Path, infoName), data, 0o600)
 }
 
-// bury removes what a killed session left, and returns what is known of it. It reports false
+// removeKilled removes what a killed session left, and returns what is known of it. It reports false
 // if the session lives.
-func bury(path string) (info Info, dead bool) {
+func removeKilled(path string) (info Info, dead bool) {
 	dir, err := lease.Take(path)
 	if err != nil {
 		return info, errors.Is(err, fs.ErrNotExist)
@@ -131,8 +131,8 @@ func bury(path string) (info Info, dead bool) {
 	return info, true
 }
 
-// gone waits until the place of an ended session is free.
-func gone(path string) {
+// waitUntilFree waits until the place of an ended session is free.
+func waitUntilFree(path string) {
 	for begin := time.Now(); time.Since(begin) < 10*time.Second; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			return

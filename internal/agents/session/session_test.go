@@ -53,7 +53,7 @@ func anyones(t *testing.T) string {
 // A connection of another user gets no answer, even if that user reaches the socket.
 func TestOtherUserConnects(t *testing.T) {
 	dir := anyones(t)
-	l, err := (&place{Dir: leased(t, dir)}).listen()
+	l, err := (&sessionDir{Dir: leased(t, dir)}).listen()
 	if err == nil {
 		err = os.Chmod(filepath.Join(dir, socketName), 0o777)
 	}
@@ -103,7 +103,7 @@ func TestOtherUserServes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := dial(t.Context(), dir); !errors.Is(err, peer.ErrOtherUser) {
+	if c, err := dialSession(t.Context(), dir); !errors.Is(err, peer.ErrOtherUser) {
 		t.Errorf("connected: %v, %v", c, err)
 	}
 }
@@ -118,7 +118,7 @@ func state(t *testing.T) string {
 // The directory of sessions is this user's alone, and not a link.
 func TestDirectory(t *testing.T) {
 	dir := state(t)
-	if got, err := directory(); err != nil || got != dir {
+	if got, err := userSessionsDir(); err != nil || got != dir {
 		t.Fatalf("%q, %v", got, err)
 	}
 	for name, spoil := range map[string]func() error{
@@ -130,7 +130,7 @@ func TestDirectory(t *testing.T) {
 		if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700), spoil()); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := directory(); proposal.FailureOf(err).Code != "session.directory" {
+		if got, err := userSessionsDir(); proposal.FailureOf(err).Code != "session.directory" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
@@ -139,17 +139,17 @@ func TestDirectory(t *testing.T) {
 // A place is one session's until its process ends; what a killed one left is described once.
 func TestPlace(t *testing.T) {
 	dir := state(t)
-	p, err := claim("a")
+	p, err := claimSessionDir("a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := claim("a"); proposal.FailureOf(err).Code != "session.exists" {
+	if _, err := claimSessionDir("a"); proposal.FailureOf(err).Code != "session.exists" {
 		t.Errorf("a second: %v", err)
 	}
 	if _, err := Connect(t.Context(), "a"); proposal.FailureOf(err).Code != "session.busy" {
 		t.Errorf("before it listens: %v", err)
 	}
-	if err := errors.Join(p.write(Info{Name: "a", Log: "the log"}), p.Close()); err != nil { // as if it was killed
+	if err := errors.Join(p.writeInfo(Info{Name: "a", Log: "the log"}), p.Close()); err != nil { // as if it was killed
 		t.Fatal(err)
 	}
 	if list, err := List(t.Context()); err != nil || len(list) != 1 || !list[0].Killed || list[0].Log != "the log" {
@@ -175,7 +175,7 @@ func TestPlace(t *testing.T) {
 	if err := os.Symlink("/etc", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := claim("link"); err == nil {
+	if p, err := claimSessionDir("link"); err == nil {
 		t.Errorf("a link: %+v", p)
 	}
 }
@@ -195,7 +195,7 @@ func TestShared(t *testing.T) {
 func TestBrokenAnswers(t *testing.T) {
 	for name, text := range map[string]string{"nothing": "", "noise": "noise\r\n\r\n", "half": "HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{\"id\":\"c1\"}", "other status": "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"} {
 		dir := state(t)
-		p, err := claim("a")
+		p, err := claimSessionDir("a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,10 +290,10 @@ func TestFilesBelow(t *testing.T) {
 func TestPrinter(t *testing.T) {
 	var out, errs strings.Builder
 	p := Printer{&out, &errs}
-	p.Chunk(proposal.Chunk{Stream: proposal.ChunkStdout, Data: []byte("\x1b]0;title\x07a\u202eb\n::error::x\n"), Dropped: 7})
-	p.Chunk(proposal.Chunk{Stream: proposal.ChunkDisplay, Display: &proposal.Display{Forms: map[string]string{"image/png": "AAAA"}}})
-	p.Chunk(proposal.Chunk{Stream: proposal.ChunkStderr, Data: []byte("e\n"), Withheld: "r: \x1b"})
-	p.Record(proposal.Record{Proposal: proposal.Proposal{ID: "c1"}, Decision: proposal.Decision{Effect: proposal.Allow}, Result: &proposal.Result{Status: proposal.Exited, ExitCode: 1, Exception: &proposal.Exception{Name: "E", Value: "\x1b"}}})
+	p.PrintChunk(proposal.Chunk{Stream: proposal.ChunkStdout, Data: []byte("\x1b]0;title\x07a\u202eb\n::error::x\n"), Dropped: 7})
+	p.PrintChunk(proposal.Chunk{Stream: proposal.ChunkDisplay, Display: &proposal.Display{Forms: map[string]string{"image/png": "AAAA"}}})
+	p.PrintChunk(proposal.Chunk{Stream: proposal.ChunkStderr, Data: []byte("e\n"), Withheld: "r: \x1b"})
+	p.PrintRecord(proposal.Record{Proposal: proposal.Proposal{ID: "c1"}, Decision: proposal.Decision{Effect: proposal.Allow}, Result: &proposal.Result{Status: proposal.Exited, ExitCode: 1, Exception: &proposal.Exception{Name: "E", Value: "\x1b"}}})
 	if all := out.String() + errs.String(); strings.ContainsAny(all, "\x1b\x07\u202e") || strings.Contains(all, "\n::error") {
 		t.Errorf("%q", all)
 	}

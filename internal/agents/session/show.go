@@ -21,35 +21,37 @@ const maxShown = 1 << 20
 // runner would interpret.
 type Printer struct{ Out, Err io.Writer }
 
-// Note shows a line about the session.
-func (p Printer) Note(line string) { fmt.Fprintf(p.Err, "fumehood: %s\n", terminal.Line(line)) }
+// PrintNote shows a line about the session.
+func (p Printer) PrintNote(line string) {
+	fmt.Fprintf(p.Err, "fumehood: %s\n", terminal.EscapeLine(line))
+}
 
-// Chunk shows a part of the output.
-func (p Printer) Chunk(c proposal.Chunk) {
+// PrintChunk shows a part of the output.
+func (p Printer) PrintChunk(c proposal.Chunk) {
 	to := p.Out
 	if c.Stream == proposal.ChunkStderr {
 		to = p.Err
 	}
 	if c.Dropped > 0 {
-		p.Note(fmt.Sprintf("%s: %d bytes are not shown; the copy among the artifacts has them", c.Stream, c.Dropped))
+		p.PrintNote(fmt.Sprintf("%s: %d bytes are not shown; the copy among the artifacts has them", c.Stream, c.Dropped))
 	}
 	if c.Display != nil {
-		show(to, displayed(*c.Display))
+		writeExcerpt(to, displayText(*c.Display))
 	}
-	show(to, string(c.Data))
+	writeExcerpt(to, string(c.Data))
 	if c.Withheld != "" {
-		p.Note(c.Stream + " is withheld: " + c.Withheld)
+		p.PrintNote(c.Stream + " is withheld: " + c.Withheld)
 	}
 }
 
-func show(w io.Writer, s string) {
+func writeExcerpt(w io.Writer, s string) {
 	_, _ = io.WriteString(w, text.Excerpt([]byte(s), nil, int64(len(s)), maxShown).Text) // the command's printer keeps the error
 }
 
 // textForms are the forms of a display that people read, the best first.
 var textForms = []string{"text/plain", "text/markdown", "application/json", "text/html", "image/svg+xml"}
 
-func displayed(d proposal.Display) string {
+func displayText(d proposal.Display) string {
 	for _, mime := range textForms {
 		if form := d.Forms[mime]; form != "" {
 			return form + "\n"
@@ -62,20 +64,20 @@ func displayed(d proposal.Display) string {
 	return strings.Join(list, "; ") + "\n"
 }
 
-// Record shows how a proposal ended, unless it succeeded.
-func (p Printer) Record(r proposal.Record) {
+// PrintRecord shows how a proposal ended, unless it succeeded.
+func (p Printer) PrintRecord(r proposal.Record) {
 	if !r.Runnable() {
 		report.Decision(p.Err, r)
 		return
 	}
 	if r.Result != nil && r.Result.Succeeded() && r.Result.Detail != "" {
-		p.Note(r.Result.Detail)
+		p.PrintNote(r.Result.Detail)
 	}
 	if r.Result == nil || r.Result.Succeeded() {
 		return
 	}
 	if e := r.Result.Exception; e != nil {
-		show(p.Err, cmp.Or(e.Traceback, e.Name+": "+e.Value))
+		writeExcerpt(p.Err, cmp.Or(e.Traceback, e.Name+": "+e.Value))
 	}
 	words := r.Proposal.ID + ": " + r.Result.Outcome()
 	for _, more := range []string{r.Result.Limit, r.Result.Detail} {
@@ -83,18 +85,18 @@ func (p Printer) Record(r proposal.Record) {
 			words += ", " + more
 		}
 	}
-	p.Note(words)
+	p.PrintNote(words)
 	if r.Cause != nil {
-		p.Note("could not run: " + r.Cause.Reason)
+		p.PrintNote("could not run: " + r.Cause.Reason)
 	}
 }
 
 // WriteDiff shows a Diff: the patch, and what it lacks.
 func WriteDiff(w io.Writer, d proposal.Diff) {
 	for _, f := range d.Files {
-		show(w, f.Text)
+		writeExcerpt(w, f.Text)
 		if f.Note != "" && !strings.HasSuffix(f.Text, "# "+f.Note+"\n") {
-			fmt.Fprintf(w, "# %s: %s\n", terminal.Line(f.Path), terminal.Line(f.Note))
+			fmt.Fprintf(w, "# %s: %s\n", terminal.EscapeLine(f.Path), terminal.EscapeLine(f.Note))
 		}
 	}
 	if d.Omitted > 0 {
@@ -109,7 +111,7 @@ func WriteFiles(w io.Writer, answer any) error {
 		return nil
 	}
 	for _, f := range list.Files {
-		if _, err := fmt.Fprintf(w, "%-7s %10d  %s\n", f.Type, f.Bytes, terminal.Line(f.Path)); err != nil {
+		if _, err := fmt.Fprintf(w, "%-7s %10d  %s\n", f.Type, f.Bytes, terminal.EscapeLine(f.Path)); err != nil {
 			return err
 		}
 	}
@@ -127,7 +129,7 @@ func WriteList(w io.Writer, list []Info) error {
 		if s.Killed {
 			state = "killed"
 		}
-		if _, err := fmt.Fprintf(w, "%-12s %s  %s  %s\n", s.Name, s.Started.UTC().Format("2006-01-02 15:04:05"), state, terminal.Line(s.Log)); err != nil {
+		if _, err := fmt.Fprintf(w, "%-12s %s  %s  %s\n", s.Name, s.Started.UTC().Format("2006-01-02 15:04:05"), state, terminal.EscapeLine(s.Log)); err != nil {
 			return err
 		}
 	}
@@ -138,9 +140,9 @@ func WriteList(w io.Writer, list []Info) error {
 func WriteEnded(w io.Writer, e Ended) error {
 	t := e.Totals
 	_, err := fmt.Fprintf(w, "session %s has ended: %d proposed, %d denied, %d need approval, %d succeeded, %d failed%s\nlog: %s\nkey: %s\n",
-		e.Name, t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, t.Others(), terminal.Line(e.Log), e.Key)
+		e.Name, t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, t.Others(), terminal.EscapeLine(e.Log), e.Key)
 	if err == nil && e.Error != nil {
-		_, err = fmt.Fprintf(w, "stopped: %s: %s\n", e.Error.Code, terminal.Line(e.Error.Message))
+		_, err = fmt.Fprintf(w, "stopped: %s: %s\n", e.Error.Code, terminal.EscapeLine(e.Error.Message))
 	}
 	return err
 }

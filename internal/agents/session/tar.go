@@ -21,16 +21,16 @@ const (
 
 // IsDir reports whether path is a directory of the workspace.
 func (c *Client) IsDir(ctx context.Context, path string) (bool, error) {
-	found, err := c.List(ctx, escape(path))
+	found, err := c.List(ctx, escapePattern(path))
 	return err == nil && len(found.Files) == 1 && found.Files[0].Type == "dir", err
 }
 
-// Tar writes the files below dir to w as a tar archive: at most 2,000 files and 256 MiB, each
+// WriteTar writes the files below dir to w as a tar archive: at most 2,000 files and 256 MiB, each
 // taken like Take. Symlinks and other special files are left out, and so are files that are
 // refused; skipped is called with each of them. Modes are 0644.
-func (c *Client) Tar(ctx context.Context, dir string, w io.Writer, skipped func(path, why string)) error {
+func (c *Client) WriteTar(ctx context.Context, dir string, w io.Writer, skipped func(path, why string)) error {
 	t := &archive{Client: c, w: tar.NewWriter(w), skipped: skipped, now: time.Now()}
-	if err := t.add(ctx, strings.TrimSuffix(dir, "/")); err != nil {
+	if err := t.addDirectory(ctx, strings.TrimSuffix(dir, "/")); err != nil {
 		return err
 	}
 	return t.w.Close()
@@ -45,17 +45,17 @@ type archive struct {
 	bytes   int64
 }
 
-func (t *archive) add(ctx context.Context, dir string) error {
-	found, err := t.List(ctx, escape(dir)+"/*")
+func (t *archive) addDirectory(ctx context.Context, dir string) error {
+	found, err := t.List(ctx, escapePattern(dir)+"/*")
 	if err != nil {
 		return err
 	}
 	for _, f := range found.Files {
 		switch f.Type {
 		case "dir":
-			err = t.add(ctx, f.Path)
+			err = t.addDirectory(ctx, f.Path)
 		case "file":
-			err = t.file(ctx, f)
+			err = t.addFile(ctx, f)
 		default:
 			t.skipped(f.Path, f.Type)
 		}
@@ -66,9 +66,9 @@ func (t *archive) add(ctx context.Context, dir string) error {
 	return nil
 }
 
-func (t *archive) file(ctx context.Context, f proposal.Change) error {
+func (t *archive) addFile(ctx context.Context, f proposal.Change) error {
 	if t.files++; t.files > maxTarFiles || t.bytes+f.Bytes > maxTarBytes {
-		return stop("session.directory-size", fmt.Sprintf("the directory has more than %d files or %s", maxTarFiles, proposal.Bytes(maxTarBytes)), "pack it with a command, and get the archive")
+		return newStopError("session.directory-size", fmt.Sprintf("the directory has more than %d files or %s", maxTarFiles, proposal.Bytes(maxTarBytes)), "pack it with a command, and get the archive")
 	}
 	data, out, err := t.Take(ctx, f.Path)
 	if err != nil {
@@ -87,7 +87,7 @@ func (t *archive) file(ctx context.Context, f proposal.Change) error {
 	return err
 }
 
-// escape returns the pattern that matches path alone.
-func escape(path string) string {
+// escapePattern returns the pattern that matches path alone.
+func escapePattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

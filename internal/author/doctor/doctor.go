@@ -41,17 +41,17 @@ type Check struct {
 	Fix    string `json:"fix,omitempty"`
 }
 
-// Ready reports whether nothing is missing.
-func Ready(checks []Check) bool {
+// IsReady reports whether nothing is missing.
+func IsReady(checks []Check) bool {
 	return !slices.ContainsFunc(checks, func(k Check) bool { return k.State == Missing })
 }
 
 // Write writes a line for each check, and one for its fix. The error is w's.
 func Write(w io.Writer, checks []Check) error {
 	for _, k := range checks {
-		lines := fmt.Sprintf("%-8s %-14s %s\n", k.State, k.Name, terminal.Line(k.Detail))
+		lines := fmt.Sprintf("%-8s %-14s %s\n", k.State, k.Name, terminal.EscapeLine(k.Detail))
 		if k.Fix != "" {
-			lines += fmt.Sprintf("%-8s %-14s fix: %s\n", "", "", terminal.Line(k.Fix))
+			lines += fmt.Sprintf("%-8s %-14s fix: %s\n", "", "", terminal.EscapeLine(k.Fix))
 		}
 		if _, err := io.WriteString(w, lines); err != nil {
 			return err
@@ -60,24 +60,24 @@ func Write(w io.Writer, checks []Check) error {
 	return nil
 }
 
-// Examine looks at the host, and where commands can run, runs one. path is that of
+// ExamineHost looks at the host, and where commands can run, runs one. path is that of
 // fumehood-runsc, "" for the installed one; notice is called with a line about work that
 // takes long.
-func Examine(ctx context.Context, path string, notice func(string)) []Check {
+func ExamineHost(ctx context.Context, path string, notice func(string)) []Check {
 	checks := append([]Check{checkSystem(), checkRoot(), checkCgroup(), checkNetwork()}, checkTools(ctx, rootfs.CallerPath())...)
-	if !Ready(checks) {
+	if !IsReady(checks) {
 		return checks // building runsc would take a minute or two, and nothing could run in it
 	}
 	runsc, err := install.Find(ctx, install.Options{Path: path, Build: true, Progress: notice})
 	if err != nil {
-		return append(checks, Failed("runsc", err))
+		return append(checks, FailedCheck("runsc", err))
 	}
 	checks = append(checks, Check{Name: "runsc", State: OK, Detail: runsc.Version + " at " + runsc.Path}, checkPrewarmer(runsc))
 	return append(checks, CheckSandbox(ctx, runsc)...)
 }
 
-// Failed returns the check that err ended.
-func Failed(name string, err error) Check {
+// FailedCheck returns the check that err ended.
+func FailedCheck(name string, err error) Check {
 	f := proposal.FailureOf(err)
 	return Check{Name: name, State: Missing, Detail: f.Code + ": " + f.Message, Fix: f.Hint}
 }
@@ -98,15 +98,15 @@ func checkRoot() Check {
 	case gate.Privileged() != nil:
 		return Check{Name: "root", State: Missing, Detail: "cgroups, mounts and namespaces need root",
 			Fix: "run fumehood as root or with sudo; a cgroup that systemd delegates to the user is not enough"}
-	case !capable(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN):
+	case !hasCapabilities(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN):
 		return Check{Name: "root", State: Missing, Detail: "this process is root without the capabilities SYS_ADMIN and NET_ADMIN, as in a container",
 			Fix: "start the container with the options of docs/CONTAINER.md"}
 	}
 	return Check{Name: "root", State: OK, Detail: "this process may create cgroups, mounts and namespaces"}
 }
 
-// capable reports whether this process has capabilities, each below 32.
-func capable(capabilities ...int) bool {
+// hasCapabilities reports whether this process has capabilities, each below 32.
+func hasCapabilities(capabilities ...int) bool {
 	var sets [2]unix.CapUserData
 	if unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &sets[0]) != nil {
 		return false
@@ -116,8 +116,8 @@ func capable(capabilities ...int) bool {
 
 // checkNetwork returns Limited at worst: only commands that are granted a host need it.
 func checkNetwork() Check {
-	if err := netns.Available(); err != nil {
-		k := Failed("network", err)
+	if err := netns.CheckAvailable(); err != nil {
+		k := FailedCheck("network", err)
 		k.State, k.Detail = Limited, "commands run, except for those that are granted a host: "+k.Detail
 		return k
 	}
@@ -130,7 +130,7 @@ func checkTools(ctx context.Context, path string) []Check {
 	search := rootfs.Search{Path: path}
 	root, err := search.Open("host")
 	if err != nil {
-		return []Check{Failed("tools", err)}
+		return []Check{FailedCheck("tools", err)}
 	}
 	found := gate.Toolchains(ctx, root, search)
 	var names []string
@@ -153,7 +153,7 @@ func checkTools(ctx context.Context, path string) []Check {
 func checkCgroup() Check {
 	if gate.Privileged() == nil {
 		if err := sandbox.CheckCgroup(); err != nil {
-			return Failed("cgroup", err)
+			return FailedCheck("cgroup", err)
 		}
 	}
 	return checkCgroupVersion()
@@ -183,7 +183,7 @@ func CheckSandbox(ctx context.Context, r install.Runsc) []Check {
 	began := time.Now()
 	result, limits, err := tryCommand(ctx, r, "cat /proc/version; head -n 1 /proc/meminfo; nproc")
 	if err != nil {
-		return []Check{Failed("sandbox", err)}
+		return []Check{FailedCheck("sandbox", err)}
 	}
 	if !result.Succeeded() {
 		return []Check{{Name: "sandbox", State: Missing, Detail: "a command inside ended with: " + result.Outcome()}}

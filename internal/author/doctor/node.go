@@ -53,13 +53,13 @@ func ExamineNode(ctx context.Context) []Check {
 	checks := []Check{checkRoot(), checkNodeCgroup(), checkAgent()}
 	shim, err := findShim()
 	if err != nil {
-		return append(checks, Failed("installation", err))
+		return append(checks, FailedCheck("installation", err))
 	}
 	checks = append(checks, Check{Name: "installation", State: OK, Detail: filepath.Dir(shim) + ", only root can change it"})
-	if err := process.Private(nodeFile(), 0); err != nil {
-		checks = append(checks, Failed("node.toml", nodeError("cannot trust the node's configuration", "write it as root"+documented, err)))
+	if err := process.CheckPrivate(nodeFile(), 0); err != nil {
+		checks = append(checks, FailedCheck("node.toml", nodeError("cannot trust the node's configuration", "write it as root"+documented, err)))
 	}
-	if !Ready(checks) {
+	if !IsReady(checks) {
 		return checks
 	}
 	ctx, cancel := context.WithTimeout(ctx, shimTime)
@@ -111,14 +111,14 @@ func findShim() (string, error) {
 	if err != nil {
 		return "", nodeError("invalid configuration of containerd: "+DropIn, "run "+Shim+" install, which writes it again", err)
 	}
-	if err := process.Private(shim, 0); err != nil {
+	if err := process.CheckPrivate(shim, 0); err != nil {
 		return "", nodeError("cannot trust the installed shim", "remove that version, and install it again"+documented, err)
 	}
 	return shim, nil
 }
 
 func readDropIn() (string, error) {
-	if err := process.Private(DropIn, 0); err != nil {
+	if err := process.CheckPrivate(DropIn, 0); err != nil {
 		return "", err
 	}
 	info, err := os.Stat(DropIn)
@@ -160,12 +160,12 @@ func runtimePath(text string) (shim string, err error) {
 // askShim returns what the shim checks, or why it could not.
 func askShim(ctx context.Context, shim string) []Check {
 	data, err := RunPrivate(ctx, shim, "check", "-json")
-	checks, invalid := decode(data)
+	checks, invalid := decodeChecks(data)
 	switch {
-	case err != nil && (invalid != nil || Ready(checks)):
-		return []Check{Failed("shim", nodeError("cannot check the node's configuration", "install this version"+documented, err))}
+	case err != nil && (invalid != nil || IsReady(checks)):
+		return []Check{FailedCheck("shim", nodeError("cannot check the node's configuration", "install this version"+documented, err))}
 	case invalid != nil:
-		return []Check{Failed("shim", nodeError("cannot read what the shim has checked", "install this version"+documented, invalid))}
+		return []Check{FailedCheck("shim", nodeError("cannot read what the shim has checked", "install this version"+documented, invalid))}
 	}
 	return checks
 }
@@ -175,7 +175,7 @@ var (
 	states   = []string{OK, Slow, Limited, Unknown, Missing}
 )
 
-func decode(data []byte) (checks []Check, err error) {
+func decodeChecks(data []byte) (checks []Check, err error) {
 	if err := json.Unmarshal(data, &checks); err != nil {
 		return nil, err
 	}
@@ -193,11 +193,11 @@ func decode(data []byte) (checks []Check, err error) {
 // RunPrivate runs a program that only root can change, with an environment of its own, and returns what it
 // wrote to standard output, at most maxOutput. An end other than success is an error, too.
 func RunPrivate(ctx context.Context, path string, args ...string) ([]byte, error) {
-	if err := process.Private(path, 0); err != nil {
+	if err := process.CheckPrivate(path, 0); err != nil {
 		return nil, err
 	}
 	cmd := newCommand(ctx, path, args)
-	var stdout, stderr bounded
+	var stdout, stderr boundedBuffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	switch {
@@ -227,13 +227,13 @@ func newCommand(ctx context.Context, path string, args []string) *exec.Cmd {
 
 const maxOutput = 1 << 20
 
-// bounded refuses more than maxOutput bytes, which ends the program that writes them.
-type bounded struct {
+// boundedBuffer refuses more than maxOutput bytes, which ends the program that writes them.
+type boundedBuffer struct {
 	data []byte
 	full bool
 }
 
-func (b *bounded) Write(data []byte) (int, error) {
+func (b *boundedBuffer) Write(data []byte) (int, error) {
 	if b.full = b.full || len(b.data)+len(data) > maxOutput; b.full {
 		return 0, io.ErrShortWrite
 	}

@@ -43,12 +43,12 @@ type Rule struct {
 	NotMatch    []string `json:"not_match"` // to what it does not apply
 }
 
-// Rules lists the described rules of the layers, or of the shipped policy if there are no
+// ListRules lists the described rules of the layers, or of the shipped policy if there are no
 // layers. The rules of a layer are sorted by decision point, file and line. Rules without
 // an id in their METADATA are not listed. Its error is a *proposal.StopError.
-func Rules(layers ...policy.Layer) (rules []Rule, err error) {
+func ListRules(layers ...policy.Layer) (rules []Rule, err error) {
 	if len(layers) == 0 {
-		shipped, err := policy.Shipped()
+		shipped, err := policy.ShippedLayer()
 		if err != nil {
 			return nil, err
 		}
@@ -64,23 +64,23 @@ func Rules(layers ...policy.Layer) (rules []Rule, err error) {
 	return rules, nil
 }
 
-// Select returns the rules with the ids; without ids, all of them. An id that ends in a
+// SelectRules returns the rules with the ids; without ids, all of them. An id that ends in a
 // dot in METADATA includes all ids with this prefix. An unknown id is a
 // *proposal.StopError, whose hint has the nearest known one.
-func Select(rules []Rule, ids ...string) ([]Rule, error) {
+func SelectRules(rules []Rule, ids ...string) ([]Rule, error) {
 	if len(ids) == 0 {
 		return rules, nil
 	}
 	for _, id := range ids {
-		if !slices.ContainsFunc(rules, func(r Rule) bool { return r.is(id) }) {
+		if !slices.ContainsFunc(rules, func(r Rule) bool { return r.hasID(id) }) {
 			return nil, unknownRule(id, rules)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return !slices.ContainsFunc(ids, r.is) }), nil
+	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return !slices.ContainsFunc(ids, r.hasID) }), nil
 }
 
-// is reports whether the rule has the id.
-func (r Rule) is(id string) bool {
+// hasID reports whether the rule has the id.
+func (r Rule) hasID(id string) bool {
 	return r.ID == id || strings.HasSuffix(r.ID, ".") && strings.HasPrefix(id, r.ID)
 }
 
@@ -89,7 +89,7 @@ func unknownRule(id string, rules []Rule) error {
 	for i, r := range rules {
 		known[i] = r.ID
 	}
-	hint := cmp.Or(module.Meant(id, known), "list all rules: fumehood policy docs")
+	hint := cmp.Or(module.SuggestName(id, known), "list all rules: fumehood policy docs")
 	return &proposal.StopError{Code: module.CodeUnknownKey, Message: fmt.Sprintf("unknown rule %q", id), Hint: hint}
 }
 
@@ -105,14 +105,14 @@ func layerRules(l policy.Layer) ([]Rule, error) {
 		}
 		for _, r := range m.Rules {
 			for _, a := range r.Annotations {
-				if rule, ok := described(a, r); ok {
+				if rule, ok := describedRule(a, r); ok {
 					rule.Layer, rule.Point, rule.File = l.Name, module.PackageOf(m), f.Name
 					rules = append(rules, rule)
 				}
 			}
 		}
 	}
-	sort.SliceStable(rules, func(i, j int) bool { return before(rules[i], rules[j]) })
+	sort.SliceStable(rules, func(i, j int) bool { return isBefore(rules[i], rules[j]) })
 	return rules, nil
 }
 
@@ -121,7 +121,7 @@ func notRego(layer string, err error) error {
 		Hint: "run fumehood policy check to see all problems", Err: err}
 }
 
-func before(a, b Rule) bool {
+func isBefore(a, b Rule) bool {
 	if a.Point != b.Point {
 		return a.Point < b.Point
 	}
@@ -131,7 +131,7 @@ func before(a, b Rule) bool {
 	return a.Line < b.Line
 }
 
-func described(a *ast.Annotations, r *ast.Rule) (Rule, bool) {
+func describedRule(a *ast.Annotations, r *ast.Rule) (Rule, bool) {
 	id, _ := a.Custom["rule"].(string)
 	if id == "" {
 		return Rule{}, false
@@ -140,10 +140,10 @@ func described(a *ast.Annotations, r *ast.Rule) (Rule, bool) {
 	severity, category := module.Label(a, module.KeySeverity), module.Label(a, module.KeyCategory)
 	return Rule{Line: r.Location.Row, Set: string(r.Head.Ref()[0].Value.(ast.Var)), ID: id, Title: a.Title, Description: a.Description, Retry: retry,
 		Severity: severity, Category: category,
-		Match: examples(a.Custom["match"]), NotMatch: examples(a.Custom["not_match"])}, true
+		Match: exampleTexts(a.Custom["match"]), NotMatch: exampleTexts(a.Custom["not_match"])}, true
 }
 
-func examples(list any) []string {
+func exampleTexts(list any) []string {
 	texts := []string{}
 	items, _ := list.([]any)
 	for _, item := range items {
@@ -159,24 +159,24 @@ func examples(list any) []string {
 // Write writes the page. It returns the error of w.
 func Write(w io.Writer, rules []Rule) error {
 	p := page{w: w}
-	p.line("# Rules")
-	p.line("")
-	p.line("Deny wins over ask, ask over allow; a command that no rule allows is denied. The examples below each rule are run as tests.")
+	p.writeLine("# Rules")
+	p.writeLine("")
+	p.writeLine("Deny wins over ask, ask over allow; a command that no rule allows is denied. The examples below each rule are run as tests.")
 	var layer, point, file string
 	for _, r := range rules {
 		if r.Layer != layer {
 			layer, point, file = r.Layer, "", ""
-			p.heading(2, "Layer "+r.Layer)
+			p.writeHeading(2, "Layer "+r.Layer)
 		}
 		if r.Point != point {
 			point, file = r.Point, ""
-			p.heading(3, r.Point)
+			p.writeHeading(3, r.Point)
 		}
 		if r.File != file {
 			file = r.File
-			p.heading(4, r.File)
+			p.writeHeading(4, r.File)
 		}
-		p.rule(r)
+		p.writeRule(r)
 	}
 	return p.err
 }
@@ -187,7 +187,7 @@ type page struct {
 	err   error
 }
 
-func (p *page) line(s string) {
+func (p *page) writeLine(s string) {
 	if s == "" && p.blank || p.err != nil {
 		return
 	}
@@ -195,30 +195,30 @@ func (p *page) line(s string) {
 	_, p.err = fmt.Fprintln(p.w, s)
 }
 
-func (p *page) heading(level int, words string) {
-	p.line("")
-	p.line(strings.Repeat("#", level) + " " + plain(words))
-	p.line("")
+func (p *page) writeHeading(level int, words string) {
+	p.writeLine("")
+	p.writeLine(strings.Repeat("#", level) + " " + escapeParagraph(words))
+	p.writeLine("")
 }
 
-func (p *page) rule(r Rule) {
-	p.line(fmt.Sprintf("- **%s** %s: %s", r.Set, code(r.ID), plain(sentence(r))))
+func (p *page) writeRule(r Rule) {
+	p.writeLine(fmt.Sprintf("- **%s** %s: %s", r.Set, codeSpan(r.ID), escapeParagraph(ruleSentence(r))))
 	if len(r.Match) > 0 {
 		says := saysWhat[r.Set]
 		if says == "" {
 			says = "applies to"
 		}
-		p.line("  <br>" + says + " " + list(r.Match))
+		p.writeLine("  <br>" + says + " " + codeList(r.Match))
 	}
 	if len(r.NotMatch) > 0 {
-		p.line("  <br>not " + list(r.NotMatch))
+		p.writeLine("  <br>not " + codeList(r.NotMatch))
 	}
 }
 
 // saysWhat begins the examples of a set's rules.
 var saysWhat = map[string]string{"deny": "denies", "ask": "asks about", "allow": "allows"}
 
-func sentence(r Rule) string {
+func ruleSentence(r Rule) string {
 	words := strings.TrimSuffix(r.Title, ".")
 	if r.Description != "" {
 		words += ". " + r.Description
@@ -232,18 +232,18 @@ func sentence(r Rule) string {
 	return words
 }
 
-func list(texts []string) string {
+func codeList(texts []string) string {
 	spans := make([]string, len(texts))
 	for i, s := range texts {
-		spans[i] = code(s)
+		spans[i] = codeSpan(s)
 	}
 	return strings.Join(spans, ", ")
 }
 
 const maxText = 400
 
-// code is s as a code span. Nothing in s can close it.
-func code(s string) string {
+// codeSpan is s as a code span. Nothing in s can close it.
+func codeSpan(s string) string {
 	s = text.Inline(s, maxText)
 	ticks := "`"
 	for strings.Contains(s, ticks) {
@@ -255,9 +255,9 @@ func code(s string) string {
 	return ticks + s + ticks
 }
 
-// plain is s as the text of a paragraph: every character with a meaning in Markdown or on
+// escapeParagraph is s as the text of a paragraph: every character with a meaning in Markdown or on
 // GitHub is escaped.
-func plain(s string) string {
+func escapeParagraph(s string) string {
 	var b strings.Builder
 	for _, r := range text.Inline(s, maxText) {
 		if strings.ContainsRune("\\`*_{}[]<>#|!@&~$:", r) {

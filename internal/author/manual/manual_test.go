@@ -25,11 +25,11 @@ var update = flag.Bool("update", false, "rewrite the page of the default policy"
 // The page of the default policy in this repository is that of its rules.
 func TestDefaultPage(t *testing.T) {
 	lanetest.SkipShort(t)
-	l, err := policy.Shipped()
+	l, err := policy.ShippedLayer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := manual.Rules(l)
+	rules, err := manual.ListRules(l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ const hostile = "package fumehood.command\n\n# METADATA\n" +
 
 // A title or an example becomes no HTML, link or heading.
 func TestHostilePage(t *testing.T) {
-	rules, err := manual.Rules(policy.Layer{Name: "<b>`l`\n# x", Files: []policy.File{{Name: "a.rego", Content: []byte(hostile)}}})
+	rules, err := manual.ListRules(policy.Layer{Name: "<b>`l`\n# x", Files: []policy.File{{Name: "a.rego", Content: []byte(hostile)}}})
 	if err != nil || len(rules) != 1 || len(rules[0].Match) != 5 {
 		t.Fatalf("%+v, %v", rules, err)
 	}
@@ -84,7 +84,7 @@ func TestHostilePage(t *testing.T) {
 }
 
 func TestRulesOfWhatIsNoRego(t *testing.T) {
-	_, err := manual.Rules(policy.Layer{Name: "l", Files: []policy.File{{Name: "a.rego", Content: []byte("package {")}}})
+	_, err := manual.ListRules(policy.Layer{Name: "l", Files: []policy.File{{Name: "a.rego", Content: []byte("package {")}}})
 	if err == nil || !strings.Contains(err.Error(), "cannot parse") {
 		t.Error(err)
 	}
@@ -92,20 +92,20 @@ func TestRulesOfWhatIsNoRego(t *testing.T) {
 
 // TestSelect selects rules by id, and suggests the nearest id for an unknown one.
 func TestSelect(t *testing.T) {
-	rules, err := manual.Rules()
+	rules, err := manual.ListRules()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for id, want := range map[string]string{"network.client": "network.client", "parse.eval": "parse."} {
-		if got, err := manual.Select(rules, id); err != nil || len(got) != 1 || got[0].ID != want {
+		if got, err := manual.SelectRules(rules, id); err != nil || len(got) != 1 || got[0].ID != want {
 			t.Errorf("%s: %v, %v, want %s", id, got, err, want)
 		}
 	}
-	if all, err := manual.Select(rules); err != nil || len(all) != len(rules) {
+	if all, err := manual.SelectRules(rules); err != nil || len(all) != len(rules) {
 		t.Errorf("%d of %d rules, %v", len(all), len(rules), err)
 	}
 	for id, hint := range map[string]string{"network.cleint": "did you mean network.client?", "code.rnu": "did you mean code.run?", "zzzzzzzzzzzz": "list all rules: fumehood policy docs"} {
-		_, err := manual.Select(rules, "code.run", id)
+		_, err := manual.SelectRules(rules, "code.run", id)
 		var stop *proposal.StopError
 		if !errors.As(err, &stop) || stop.Code != "policy.unknown-key" || stop.Message != fmt.Sprintf("unknown rule %q", id) || stop.Hint != hint {
 			t.Errorf("%s: %v, want hint %q", id, err, hint)

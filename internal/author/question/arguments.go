@@ -25,14 +25,14 @@ type Arguments struct {
 	Network, Env   []string
 }
 
-func (a Arguments) inputs() bool { return a.Trigger != "" || len(a.Over) > 0 }
+func (a Arguments) hasInputs() bool { return a.Trigger != "" || len(a.Over) > 0 }
 
-func (a Arguments) context() bool { return a.Cwd+a.Phase != "" || len(a.Network)+len(a.Env) > 0 }
+func (a Arguments) hasContext() bool { return a.Cwd+a.Phase != "" || len(a.Network)+len(a.Env) > 0 }
 
 // Check returns what is wrong with the combination, in the words of the flags, or nil.
 func (a Arguments) Check() error {
 	forms := 0
-	for _, given := range []bool{a.Command != "", a.IsArgv, a.Code != "", a.Plan != "", a.inputs()} {
+	for _, given := range []bool{a.Command != "", a.IsArgv, a.Code != "", a.Plan != "", a.hasInputs()} {
 		if given {
 			forms++
 		}
@@ -44,11 +44,11 @@ func (a Arguments) Check() error {
 		return errors.New("--code needs --language")
 	case a.Language != "" && a.Code == "":
 		return errors.New("--language goes with --code")
-	case a.inputs() && a.context():
+	case a.hasInputs() && a.hasContext():
 		return errors.New("--cwd, --phase, --network and --env go with a command, not with --pr or --over")
 	case forms != 1:
 		return errors.New("name one thing to decide: a command in quotes, --argv, --code, --plan, --pr or --over")
-	case a.Plan != "" && a.context():
+	case a.Plan != "" && a.hasContext():
 		return errors.New("--cwd, --phase, --network and --env do not go with --plan: set them in the plan")
 	case a.IsArgv && len(a.Argv) == 0:
 		return errors.New("--argv needs a program: --argv -- PROGRAM WORD…")
@@ -66,7 +66,7 @@ func (a Arguments) Subject(read func(name string) ([]byte, error)) (Subject, err
 		}
 		return string(data), err
 	}
-	if a.inputs() {
+	if a.hasInputs() {
 		given := slices.Clone(a.Over)
 		if a.Trigger != "" {
 			text, err := bounded(a.Trigger)
@@ -75,7 +75,7 @@ func (a Arguments) Subject(read func(name string) ([]byte, error)) (Subject, err
 			}
 			given = append(given, "trigger="+text)
 		}
-		return Inputs(given)
+		return ParseInputs(given)
 	}
 	one := Command{Text: a.Command, Argv: a.Argv, Language: a.Language, Cwd: a.Cwd, Phase: a.Phase, Network: a.Network, Env: a.Env}
 	if a.Code != "" {

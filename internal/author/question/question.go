@@ -47,9 +47,9 @@ func (c Command) Subject() (Subject, error) {
 	return Subject{Proposals: []proposal.Proposal{p}}, nil
 }
 
-// Inputs returns ordinary inputs of decision points in which some fields differ, each
+// ParseInputs returns ordinary inputs of decision points in which some fields differ, each
 // written POINT=JSON. Its error is for the one who wrote them.
-func Inputs(texts []string) (Subject, error) {
+func ParseInputs(texts []string) (Subject, error) {
 	var s Subject
 	for _, text := range texts {
 		in, err := trial.ParseInput(text)

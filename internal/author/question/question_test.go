@@ -27,11 +27,11 @@ func TestCommand(t *testing.T) {
 
 func TestInputs(t *testing.T) {
 	for _, text := range []string{"exec", "exec=x", `exec={"nosuch": 1}`, "nosuch={}"} {
-		if s, err := Inputs([]string{text}); err == nil {
+		if s, err := ParseInputs([]string{text}); err == nil {
 			t.Errorf("%q: %+v", text, s)
 		}
 	}
-	if s, err := Inputs([]string{`exec={"path": "/usr/bin/curl"}`, "fumehood.egress={}"}); err != nil || len(s.Inputs) != 2 {
+	if s, err := ParseInputs([]string{`exec={"path": "/usr/bin/curl"}`, "fumehood.egress={}"}); err != nil || len(s.Inputs) != 2 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

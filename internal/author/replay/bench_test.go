@@ -28,7 +28,7 @@ func BenchmarkAgain(b *testing.B) {
 			decisions := 0
 			before := processor()
 			for b.Loop() {
-				o, err := replay.Again(b.Context(), past, e, nil)
+				o, err := replay.Redecide(b.Context(), past, e, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

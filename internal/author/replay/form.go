@@ -64,8 +64,8 @@ type script struct {
 	Plain bool `json:"plain"`
 }
 
-// unfit returns the reason why no rule is made from c, or "".
-func (c command) unfit() string {
+// noRuleReason returns the reason why no rule is made from c, or "".
+func (c command) noRuleReason() string {
 	switch {
 	case len(c.Credentials) > 0:
 		return "it reads a variable with the name of a credential"
@@ -79,9 +79,9 @@ func (c command) unfit() string {
 	return ""
 }
 
-// A form is all that was seen of one program, or of one of its subcommands.
+// A commandForm is all that was seen of one program, or of one of its subcommands.
 // Everything in it is untrusted text.
-type form struct {
+type commandForm struct {
 	program, place, sub string
 	function            bool
 	plain               bool // all scripts were plain
@@ -98,12 +98,12 @@ type form struct {
 // have no name.
 type values map[string]map[word]bool
 
-func newForm(c command) *form {
-	return &form{program: c.Program, place: c.Place, sub: c.Sub, function: c.Function, plain: true, runs: map[string]bool{}, options: values{}, operands: values{},
+func newForm(c command) *commandForm {
+	return &commandForm{program: c.Program, place: c.Place, sub: c.Sub, function: c.Function, plain: true, runs: map[string]bool{}, options: values{}, operands: values{},
 		via: map[string]bool{}, stdin: map[string]bool{}, assigns: values{}, redirects: values{}}
 }
 
-func (f *form) add(c command, run, text string) {
+func (f *commandForm) addCommand(c command, run, text string) {
 	f.times++
 	f.runs[run] = true
 	f.plain = f.plain && c.Script.Plain
@@ -111,26 +111,26 @@ func (f *form) add(c command, run, text string) {
 		f.examples = append(f.examples, strings.TrimSpace(text))
 	}
 	for _, o := range c.Options {
-		f.options.add(o)
+		f.options.addWord(o)
 	}
 	for _, w := range c.Operands {
 		w.Name = ""
-		f.operands.add(w)
+		f.operands.addWord(w)
 	}
 	for _, a := range c.Assigns {
-		f.assigns.add(a)
+		f.assigns.addWord(a)
 	}
 	for _, v := range c.Via {
 		f.via[v] = true
 	}
 	f.stdin[c.StdinFrom] = true
 	for _, r := range c.Redirects {
-		f.redirects.add(word{r.Kind, r.Value, r.Static, r.Place})
+		f.redirects.addWord(word{r.Kind, r.Value, r.Static, r.Place})
 	}
 }
 
-// full reports whether f has as many different words as one rule may have.
-func (f *form) full() bool {
+// isFull reports whether f has as many different words as one rule may have.
+func (f *commandForm) isFull() bool {
 	n := 0
 	for _, v := range []values{f.options, f.operands, f.assigns, f.redirects} {
 		for _, words := range v {
@@ -140,14 +140,14 @@ func (f *form) full() bool {
 	return n >= maxValues
 }
 
-func (v values) add(w word) {
+func (v values) addWord(w word) {
 	if v[w.Name] == nil {
 		v[w.Name] = map[word]bool{}
 	}
 	v[w.Name][w] = true
 }
 
-func (v values) of(name string) []word {
+func (v values) wordsOf(name string) []word {
 	return slices.SortedFunc(maps.Keys(v[name]), func(a, b word) int {
 		return cmp.Or(strings.Compare(a.Value, b.Value), strings.Compare(a.Place, b.Place))
 	})
@@ -161,16 +161,16 @@ const pathPattern = `^([A-Za-z0-9_][A-Za-z0-9_@+-]*)?[./][A-Za-z0-9_.@+/-]*$`
 
 var pathlike = pattern.New(pathPattern)
 
-// wide reports whether a rule may allow other words of the same place instead of w:
+// isWideWord reports whether a rule may allow other words of the same place instead of w:
 // w is a path of the workspace or of /tmp, and cannot be a verb.
-func wide(w word) bool {
+func isWideWord(w word) bool {
 	return w.Static && (w.Place == "workspace" || w.Place == "tmp") && pathlike.MatchString(w.Value) && !slices.Contains(texts, w.Name)
 }
 
-// split divides words into places, in which any path is allowed, and exact words.
-func split(words []word) (places []string, exact []word) {
+// splitWords divides words into places, in which any path is allowed, and exact words.
+func splitWords(words []word) (places []string, exact []word) {
 	for _, w := range words {
-		if wide(w) {
+		if isWideWord(w) {
 			if !slices.Contains(places, w.Place) {
 				places = append(places, w.Place)
 			}
@@ -182,23 +182,23 @@ func split(words []word) (places []string, exact []word) {
 	return places, exact
 }
 
-// wider says how the rule allows more than was seen.
-func (f *form) wider() []string {
+// widerNotes says how the rule allows more than was seen.
+func (f *commandForm) widerNotes() []string {
 	var list []string
 	for _, name := range sortedKeys(f.options) {
-		if places, _ := split(f.options.of(name)); len(places) > 0 {
+		if places, _ := splitWords(f.options.wordsOf(name)); len(places) > 0 {
 			list = append(list, fmt.Sprintf("any path of %s as the value of %s", strings.Join(places, " and "), name))
 		}
 	}
-	if places, _ := split(f.operands.of("")); len(places) > 0 {
+	if places, _ := splitWords(f.operands.wordsOf("")); len(places) > 0 {
 		list = append(list, "any path of "+strings.Join(places, " and ")+" as an operand")
 	}
 	for _, kind := range sortedKeys(f.redirects) {
-		if places, _ := split(f.redirects.of(kind)); len(places) > 0 {
+		if places, _ := splitWords(f.redirects.wordsOf(kind)); len(places) > 0 {
 			list = append(list, fmt.Sprintf("any path of %s as the file of a redirection (%s)", strings.Join(places, " and "), kind))
 		}
 	}
-	if slices.ContainsFunc(f.operands.of(""), func(w word) bool { return !w.Static }) {
+	if slices.ContainsFunc(f.operands.wordsOf(""), func(w word) bool { return !w.Static }) {
 		list = append(list, "words that are known only at run time, in the places where some were seen")
 	}
 	return append(list, "words that were seen together may also appear alone, repeated, in another order, and in another directory")

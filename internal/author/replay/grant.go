@@ -11,16 +11,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A term is one item of a grant, before and now.
-type term struct {
+// A grantDifference is one item of a grant, before and now.
+type grantDifference struct {
 	name, from, to string
 	order          int // compares from with to
 }
 
-// terms returns the differences between two grants.
-func terms(from, to proposal.Grant) []term {
+// diffGrants returns the differences between two grants.
+func diffGrants(from, to proposal.Grant) []grantDifference {
 	a, b := from.Limits, to.Limits
-	list := []term{
+	list := []grantDifference{
 		{"wall", fmt.Sprint(a.Wall.Std()), fmt.Sprint(b.Wall.Std()), cmp.Compare(a.Wall, b.Wall)},
 		{"cpus", fmt.Sprint(a.CPUs), fmt.Sprint(b.CPUs), cmp.Compare(a.CPUs, b.CPUs)},
 		{"memory", a.Memory.String(), b.Memory.String(), cmp.Compare(a.Memory, b.Memory)},
@@ -31,25 +31,25 @@ func terms(from, to proposal.Grant) []term {
 	}
 	for _, kind := range from.Exec {
 		if !slices.Contains(to.Exec, kind) {
-			list = append(list, term{"programs", kind, "none", 1})
+			list = append(list, grantDifference{"programs", kind, "none", 1})
 		}
 	}
 	for _, kind := range to.Exec {
 		if !slices.Contains(from.Exec, kind) {
-			list = append(list, term{"programs", "none", kind, -1})
+			list = append(list, grantDifference{"programs", "none", kind, -1})
 		}
 	}
-	return slices.DeleteFunc(list, func(t term) bool { return t.order == 0 })
+	return slices.DeleteFunc(list, func(t grantDifference) bool { return t.order == 0 })
 }
 
-// grant compares the old and the new grant for a proposal whose decision is
+// compareGrants compares the old and the new grant for a proposal whose decision is
 // unchanged. Items that become less and items that become more are separate changes.
-func (o *Outcome) grant(j job, to proposal.Decision) {
+func (o *Outcome) compareGrants(j job, to proposal.Decision) {
 	was := j.act.Decision
 	if was.Grant == nil || to.Grant == nil || was.Effect != to.Effect {
 		return
 	}
-	all := terms(*was.Grant, *to.Grant)
+	all := diffGrants(*was.Grant, *to.Grant)
 	for _, less := range []bool{true, false} {
 		var before, after []string
 		for _, t := range all {

@@ -20,7 +20,7 @@ func (o Outcome) JSON(past Past) ([]byte, error) {
 		Outcome
 		Unverified []string `json:"unverified"` // files without a verified signature
 		Left       []Left   `json:"left"`
-	}{Schema, o, slices.Concat([]string{}, past.Unverified()), slices.Concat([]Left{}, past.Left)})
+	}{Schema, o, slices.Concat([]string{}, past.UnverifiedFiles()), slices.Concat([]Left{}, past.Left)})
 	if err != nil {
 		return nil, err
 	}

@@ -15,39 +15,39 @@ import (
 // maxKept bounds the number of cached results of one kind, and so their memory.
 const maxKept = 1 << 16
 
-// A memory is a caching Judge. It asks another Judge once for documents that are equal in
+// A decisionCache is a caching Judge. It asks another Judge once for documents that are equal in
 // all fields: most runs of a project run the same commands and start the same programs.
-type memory struct {
+type decisionCache struct {
 	Judge
-	decisions answers[proposal.Decision]
-	execs     answers[proposal.ExecDecision]
-	steps     answers[proposal.EgressDecision]
+	decisions answerCache[proposal.Decision]
+	execs     answerCache[proposal.ExecDecision]
+	steps     answerCache[proposal.EgressDecision]
 }
 
 // Decide leaves the analysis out of the key: it is the result of Options.Parse for
 // the proposal.
-func (m *memory) Decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
-	return m.decisions.once(p, func() (proposal.Decision, error) { return m.Judge.Decide(ctx, p, a) })
+func (m *decisionCache) Decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+	return m.decisions.answerOnce(p, func() (proposal.Decision, error) { return m.Judge.Decide(ctx, p, a) })
 }
 
-func (m *memory) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
+func (m *decisionCache) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	same := x
 	same.Pid, same.Parent = 0, 0 // they differ in each run, and policy does not see them
-	return m.execs.once(same, func() (proposal.ExecDecision, error) { return m.Judge.Exec(ctx, x) })
+	return m.execs.answerOnce(same, func() (proposal.ExecDecision, error) { return m.Judge.Exec(ctx, x) })
 }
 
-func (m *memory) Egress(ctx context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
-	return m.steps.once(x, func() (proposal.EgressDecision, error) { return m.Judge.Egress(ctx, x) })
+func (m *decisionCache) Egress(ctx context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
+	return m.steps.answerOnce(x, func() (proposal.EgressDecision, error) { return m.Judge.Egress(ctx, x) })
 }
 
-// answers are the results of one kind, by the digest of the question.
-type answers[A any] struct {
+// answerCache are the results of one kind, by the digest of the question.
+type answerCache[A any] struct {
 	mu   sync.Mutex
 	kept map[[sha256.Size]byte]A
 }
 
-// once returns the cached result or asks. Errors are not cached.
-func (s *answers[A]) once(question any, ask func() (A, error)) (A, error) {
+// answerOnce returns the cached result or asks. Errors are not cached.
+func (s *answerCache[A]) answerOnce(question any, ask func() (A, error)) (A, error) {
 	text, err := json.Marshal(question)
 	if err != nil || bytes.Contains(text, []byte(`\ufffd`)) { // replaces bytes that JSON cannot represent, which might differ
 		return ask()
@@ -60,12 +60,12 @@ func (s *answers[A]) once(question any, ask func() (A, error)) (A, error) {
 		return a, nil
 	}
 	if a, err = ask(); err == nil {
-		s.keep(key, a)
+		s.keepAnswer(key, a)
 	}
 	return a, err
 }
 
-func (s *answers[A]) keep(key [sha256.Size]byte, a A) {
+func (s *answerCache[A]) keepAnswer(key [sha256.Size]byte, a A) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kept == nil {

@@ -57,7 +57,7 @@ func TestAgainAsksOnce(t *testing.T) {
 	other := ran("ls")
 	other.Runs[0].Acts[0].Proposal.Cwd = "pkg"
 	judge := &counter{}
-	o, err := replay.Again(t.Context(), replay.Past{Runs: append(all, other.Runs...)}, judge, nil)
+	o, err := replay.Redecide(t.Context(), replay.Past{Runs: append(all, other.Runs...)}, judge, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestAgainAsksOnce(t *testing.T) {
 func TestAgainKeepsNoError(t *testing.T) {
 	judge := &counter{}
 	judge.failures.Store(1)
-	o, err := replay.Again(t.Context(), ran("ls", "ls", "ls"), judge, nil)
+	o, err := replay.Redecide(t.Context(), ran("ls", "ls", "ls"), judge, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

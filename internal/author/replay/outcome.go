@@ -16,9 +16,9 @@ import (
 // failures are what FailOn knows.
 var failures = map[string]func(Change) bool{
 	"any":         func(Change) bool { return true },
-	"stricter":    Change.Stricter,
+	"stricter":    Change.IsStricter,
 	"allow->deny": func(c Change) bool { return c.From.Effect == "allow" && c.To.Effect != "allow" },
-	"looser":      func(c Change) bool { return !c.Stricter() },
+	"looser":      func(c Change) bool { return !c.IsStricter() },
 	"deny->allow": func(c Change) bool { return c.From.Effect == "deny" && c.To.Effect == "allow" },
 	"none":        func(Change) bool { return false },
 }
@@ -38,15 +38,15 @@ func (o Outcome) Speed() string {
 // Notes returns a line for each file that is not verified and each item that was not used.
 func (p Past) Notes() []string {
 	var lines []string
-	for _, source := range p.Unverified() {
-		lines = append(lines, terminal.Line(source)+": it is not verified")
+	for _, source := range p.UnverifiedFiles() {
+		lines = append(lines, terminal.EscapeLine(source)+": it is not verified")
 	}
 	for _, l := range p.Left {
 		at := l.Source
 		if l.ID != "" {
 			at += ", proposal " + l.ID
 		}
-		lines = append(lines, terminal.Part(at, 300)+": left out: "+terminal.Part(l.Why, 300))
+		lines = append(lines, terminal.EscapePart(at, 300)+": left out: "+terminal.EscapePart(l.Why, 300))
 	}
 	return lines
 }
@@ -55,35 +55,35 @@ func (p Past) Notes() []string {
 // error is w's.
 func (o Outcome) Write(w io.Writer) error {
 	b := &strings.Builder{}
-	o.totals(b)
-	for _, g := range grouped(o.Changes) {
-		g.write(b)
+	o.writeTotals(b)
+	for _, g := range groupChanges(o.Changes) {
+		g.writeGroup(b)
 	}
 	if o.Moot > 0 {
-		fmt.Fprintf(b, "\nnot decided: %s of commands that would not run\n", counted(o.Moot, "program or connection"))
+		fmt.Fprintf(b, "\nnot decided: %s of commands that would not run\n", countNoun(o.Moot, "program or connection"))
 	}
 	if o.Omitted > 0 {
-		fmt.Fprintf(b, "\nnot decided: %s that are not recorded in full\n", counted(o.Omitted, "program or connection"))
+		fmt.Fprintf(b, "\nnot decided: %s that are not recorded in full\n", countNoun(o.Omitted, "program or connection"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (o Outcome) totals(w io.Writer) {
+func (o Outcome) writeTotals(w io.Writer) {
 	changed, granted := map[string]int{}, ""
 	for _, change := range o.Changes {
 		changed[change.Kind]++
 	}
 	if n := changed[KindGrant]; n > 0 {
-		granted = "; " + counted(n, "grant") + " would"
+		granted = "; " + countNoun(n, "grant") + " would"
 	}
-	fmt.Fprintf(w, "of %s in %s, %s would change%s%s\n", counted(o.Proposals, "proposal"), counted(o.Runs, "run"), noneOr(changed[KindProposal]), granted, ending(len(o.Changes)))
+	fmt.Fprintf(w, "of %s in %s, %s would change%s%s\n", countNoun(o.Proposals, "proposal"), countNoun(o.Runs, "run"), noneOr(changed[KindProposal]), granted, lineEnding(len(o.Changes)))
 	if others := changed[KindExec] + changed[KindEgress]; o.Execs+o.Egress > 0 {
-		fmt.Fprintf(w, "of %s and %s, %s would change%s\n", counted(o.Execs, "program"), counted(o.Egress, "step")+" of connections", noneOr(others), ending(others))
+		fmt.Fprintf(w, "of %s and %s, %s would change%s\n", countNoun(o.Execs, "program"), countNoun(o.Egress, "step")+" of connections", noneOr(others), lineEnding(others))
 	}
 }
 
-func counted(n int, what string) string {
+func countNoun(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
@@ -100,7 +100,7 @@ func noneOr(n int) string {
 	return fmt.Sprint(n)
 }
 
-func ending(changes int) string {
+func lineEnding(changes int) string {
 	if changes == 0 {
 		return ""
 	}
@@ -114,12 +114,12 @@ type group struct {
 	changes                       []Change
 }
 
-// grouped puts what becomes stricter first, and the largest groups first.
-func grouped(changes []Change) []group {
+// groupChanges puts what becomes stricter first, and the largest groups first.
+func groupChanges(changes []Change) []group {
 	var groups []group
 	for _, c := range changes {
 		rule := c.To.Rule
-		if !c.Stricter() {
+		if !c.IsStricter() {
 			rule = c.From.Rule
 		}
 		if c.Kind == KindGrant {
@@ -130,7 +130,7 @@ func grouped(changes []Change) []group {
 		})
 		if i < 0 {
 			i = len(groups)
-			groups = append(groups, group{c.Kind, c.From.Effect, c.To.Effect, rule, c.To.Message, c.Stricter(), nil})
+			groups = append(groups, group{c.Kind, c.From.Effect, c.To.Effect, rule, c.To.Message, c.IsStricter(), nil})
 		}
 		groups[i].changes = append(groups[i].changes, c)
 	}
@@ -149,18 +149,18 @@ func grouped(changes []Change) []group {
 // maxShown bounds the different commands that are shown of one group; --json has all.
 const maxShown = 20
 
-func (g group) write(w io.Writer) {
+func (g group) writeGroup(w io.Writer) {
 	by := "by"
 	if !g.stricter {
 		by = "no longer by"
 	}
 	if g.kind == KindGrant {
-		fmt.Fprintf(w, "\n%s: %s", counted(len(g.changes), g.kind), terminal.Part(g.rule, 400))
+		fmt.Fprintf(w, "\n%s: %s", countNoun(len(g.changes), g.kind), terminal.EscapePart(g.rule, 400))
 	} else {
-		fmt.Fprintf(w, "\n%s %s → %s, %s %s", counted(len(g.changes), g.kind), g.from, g.to, by, terminal.Part(g.rule, 100))
+		fmt.Fprintf(w, "\n%s %s → %s, %s %s", countNoun(len(g.changes), g.kind), g.from, g.to, by, terminal.EscapePart(g.rule, 100))
 	}
 	if g.kind != KindGrant && g.stricter && g.message != "" {
-		fmt.Fprintf(w, " (%s)", terminal.Part(g.message, 200))
+		fmt.Fprintf(w, " (%s)", terminal.EscapePart(g.message, 200))
 	}
 	fmt.Fprintln(w)
 	type command struct {
@@ -186,6 +186,6 @@ func (g group) write(w io.Writer) {
 		if t.times > 1 {
 			times = fmt.Sprintf(", %d times", t.times)
 		}
-		fmt.Fprintf(w, "  %s\n      %s%s\n", terminal.Part(strings.ReplaceAll(strings.TrimSpace(t.text), "\n", "⏎ "), 200), terminal.Part(t.at, 120), times)
+		fmt.Fprintf(w, "  %s\n      %s%s\n", terminal.EscapePart(strings.ReplaceAll(strings.TrimSpace(t.text), "\n", "⏎ "), 200), terminal.EscapePart(t.at, 120), times)
 	}
 }

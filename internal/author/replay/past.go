@@ -98,32 +98,32 @@ func (d Act) Text() string {
 	return d.Proposal.Code
 }
 
-// add adds the events of d for which everything that the decision depends on is known.
-func (d *Act) add(events []proposal.Event) {
+// addEvents adds the events of d for which everything that the decision depends on is known.
+func (d *Act) addEvents(events []proposal.Event) {
 	for _, e := range events {
 		switch {
 		case e.Exec != nil && (e.Kind == proposal.EventExec || e.Kind == proposal.EventLoad || e.Kind == proposal.EventRefused):
-			if x := e.Exec; e.Decision == nil || cut(x.Path) || cut(x.Asked) || cut(x.Script) || cut(x.ParentPath) || cut(e.Program) || cutELF(x.ELF) || cut(x.Cwd) || shortened(x.Env, maxNames) || shortened(x.Same, maxPaths) || x.Path == "" || x.Layer == "" {
+			if x := e.Exec; e.Decision == nil || isCut(x.Path) || isCut(x.Asked) || isCut(x.Script) || isCut(x.ParentPath) || isCut(e.Program) || cutELF(x.ELF) || isCut(x.Cwd) || isShortened(x.Env, maxNames) || isShortened(x.Same, maxPaths) || x.Path == "" || x.Layer == "" {
 				d.Omitted++
 				continue
 			}
 			x := *e.Exec
 			x.From = e.Program
-			d.exec(x, *e.Decision)
+			d.addExec(x, *e.Decision)
 		case e.Flow != nil:
-			if g := e.Flow.Egress; g.Kind == "" || cut(g.Name) || cut(g.Path) || cut(g.Method) || cut(g.SNI) || shortened(g.Registries, maxNames) || len(g.Secrets) >= maxSecrets || len(e.Flow.Decision.Rules) == 0 {
+			if g := e.Flow.Egress; g.Kind == "" || isCut(g.Name) || isCut(g.Path) || isCut(g.Method) || isCut(g.SNI) || isShortened(g.Registries, maxNames) || len(g.Secrets) >= maxSecrets || len(e.Flow.Decision.Rules) == 0 {
 				d.Omitted++
 				continue
 			}
-			d.flow(e.Flow.Egress, e.Flow.Decision)
+			d.addFlow(e.Flow.Egress, e.Flow.Decision)
 		}
 	}
 }
 
-// cut reports whether the recorder has truncated text.
-func cut(text string) bool { return strings.HasSuffix(text, "…") }
+// isCut reports whether the recorder has truncated text.
+func isCut(text string) bool { return strings.HasSuffix(text, "…") }
 
-func cutELF(e *proposal.ELF) bool { return e != nil && (cut(e.Interpreter) || cut(e.Soname)) }
+func cutELF(e *proposal.ELF) bool { return e != nil && (isCut(e.Interpreter) || isCut(e.Soname)) }
 
 // What internal/watch/observe keeps of a list: so many words, and so many bytes of names or paths.
 const (
@@ -133,26 +133,26 @@ const (
 	maxSecrets = 8
 )
 
-// shortened reports whether list may be truncated, because it is as long as the
+// isShortened reports whether list may be truncated, because it is as long as the
 // recorder's limit. For argv, the record says so itself.
-func shortened(list []string, limit int) bool {
-	return len(list) >= maxWords || len(strings.Join(list, ""))+len("…") > limit || slices.ContainsFunc(list, cut)
+func isShortened(list []string, limit int) bool {
+	return len(list) >= maxWords || len(strings.Join(list, ""))+len("…") > limit || slices.ContainsFunc(list, isCut)
 }
 
-func (d *Act) exec(x proposal.Exec, decision proposal.ExecDecision) {
+func (d *Act) addExec(x proposal.Exec, decision proposal.ExecDecision) {
 	x.Pid, x.Parent = 0, 0
-	if i, known := d.place("exec", x, decision.Effect, len(d.Execs)); known {
+	if i, known := d.findOrPlace("exec", x, decision.Effect, len(d.Execs)); known {
 		d.Execs[i].Times++
 	} else if i >= 0 {
 		d.Execs = append(d.Execs, Exec{x, decision, 1})
 	}
 }
 
-// reach adds a network event, or what a report says of several.
-func (d *Act) reach(r proposal.Reach) {
+// addReach adds a network event, or what a report says of several.
+func (d *Act) addReach(r proposal.Reach) {
 	count, sent, received := r.Count, r.Sent, r.Received
 	r.Count, r.Sent, r.Received, r.Calls, r.Message, r.Suggestion = 0, 0, 0, nil, "", ""
-	i, known := d.place("reach", r, proposal.Deny, len(d.Reaches))
+	i, known := d.findOrPlace("reach", r, proposal.Deny, len(d.Reaches))
 	switch {
 	case i < 0:
 		return
@@ -163,16 +163,16 @@ func (d *Act) reach(r proposal.Reach) {
 	was.Count, was.Sent, was.Received = was.Count+count, min(maxTraffic, was.Sent+sent), min(maxTraffic, was.Received+received)
 }
 
-func (d *Act) flow(x proposal.Egress, decision proposal.EgressDecision) {
-	if i, known := d.place("egress", x, decision.Effect, len(d.Flows)); known {
+func (d *Act) addFlow(x proposal.Egress, decision proposal.EgressDecision) {
+	if i, known := d.findOrPlace("egress", x, decision.Effect, len(d.Flows)); known {
 		d.Flows[i].Times++
 	} else if i >= 0 {
 		d.Flows = append(d.Flows, Flow{x, decision, 1})
 	}
 }
 
-// place returns the index of an equal x, or else of a new one; -1 if d is full.
-func (d *Act) place(kind string, x any, effect proposal.Effect, next int) (int, bool) {
+// findOrPlace returns the index of an equal x, or else of a new one; -1 if d is full.
+func (d *Act) findOrPlace(kind string, x any, effect proposal.Effect, next int) (int, bool) {
 	data, err := json.Marshal(x)
 	if err != nil {
 		d.Omitted++
@@ -193,11 +193,11 @@ func (d *Act) place(kind string, x any, effect proposal.Effect, next int) (int, 
 	return next, false
 }
 
-// Proposals counts the proposals of all runs.
-func (p Past) Proposals() int { return p.acts }
+// CountProposals counts the proposals of all runs.
+func (p Past) CountProposals() int { return p.acts }
 
-// Unverified returns the files without a verified signature.
-func (p Past) Unverified() []string {
+// UnverifiedFiles returns the files without a verified signature.
+func (p Past) UnverifiedFiles() []string {
 	var files []string
 	for _, r := range p.Runs {
 		if !r.Verified {

@@ -42,7 +42,7 @@ const (
 	codeEmpty      = "replay.empty"
 )
 
-func stop(code, message, hint string, err error) error {
+func newStopError(code, message, hint string, err error) error {
 	return &proposal.StopError{Code: code, Message: message, Hint: hint, Err: err}
 }
 
@@ -50,57 +50,57 @@ func stop(code, message, hint string, err error) error {
 // report, the log is used. Errors are StopErrors.
 func Read(paths []string, o Options) (Past, error) {
 	past := Past{parse: o.Parse, known: map[string]map[[sha256.Size]byte]bool{}}
-	logs, reports, err := sources(paths)
+	logs, reports, err := findSources(paths)
 	if err != nil {
 		return past, err
 	}
 	for _, path := range logs {
-		if err := past.file(path, o, past.log); err != nil {
+		if err := past.readFile(path, o, past.readLog); err != nil {
 			return past, err
 		}
 	}
 	for _, path := range reports {
-		if err := past.file(path, o, past.report); err != nil {
+		if err := past.readFile(path, o, past.readReport); err != nil {
 			return past, err
 		}
 	}
 	if past.acts == 0 {
-		return past, stop(codeEmpty, "the files contain no proposal", "name audit logs of runs, their reports, or a directory with them", nil)
+		return past, newStopError(codeEmpty, "the files contain no proposal", "name audit logs of runs, their reports, or a directory with them", nil)
 	}
 	return past, nil
 }
 
-// sources distinguishes logs and reports.
-func sources(paths []string) (logs, reports []string, err error) {
+// findSources distinguishes logs and reports.
+func findSources(paths []string) (logs, reports []string, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, nil, unreadable(path, err)
+			return nil, nil, unreadableError(path, err)
 		}
 		found := []string{path}
 		if info.IsDir() {
 			if found, err = filesIn(path); err != nil {
-				return nil, nil, unreadable(path, err)
+				return nil, nil, unreadableError(path, err)
 			}
 		}
 		for _, file := range found {
 			switch isLog, isReport, err := kindOf(file); {
 			case err != nil:
-				return nil, nil, unreadable(file, err)
+				return nil, nil, unreadableError(file, err)
 			case isLog:
 				logs = append(logs, file)
 			case isReport:
 				reports = append(reports, file)
 			case !info.IsDir():
-				return nil, nil, stop(codeMalformed, fmt.Sprintf("%q is neither an audit log nor a report", file), "name the audit.jsonl or the report of a run", nil)
+				return nil, nil, newStopError(codeMalformed, fmt.Sprintf("%q is neither an audit log nor a report", file), "name the audit.jsonl or the report of a run", nil)
 			}
 		}
 	}
 	return logs, reports, nil
 }
 
-func unreadable(path string, err error) error {
-	return stop(codeUnreadable, fmt.Sprintf("cannot read %q", path), "name the audit.jsonl or the report of a run, or a directory with them", err)
+func unreadableError(path string, err error) error {
+	return newStopError(codeUnreadable, fmt.Sprintf("cannot read %q", path), "name the audit.jsonl or the report of a run, or a directory with them", err)
 }
 
 // filesIn lists possible logs and reports below dir. Links are not followed.
@@ -122,7 +122,7 @@ func filesIn(dir string) ([]string, error) {
 
 // kindOf determines the kind of a file from its beginning.
 func kindOf(path string) (isLog, isReport bool, err error) {
-	f, err := open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return false, false, err
 	}
@@ -138,8 +138,8 @@ func kindOf(path string) (isLog, isReport bool, err error) {
 	return false, bytes.Contains(head, []byte(proposal.ReportSchema)), nil
 }
 
-// open opens only regular files: reading a pipe might never end.
-func open(path string) (*os.File, error) {
+// openRegular opens only regular files: reading a pipe might never end.
+func openRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("it is not a regular file")
@@ -150,63 +150,63 @@ func open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-func (p *Past) file(path string, o Options, read func(*os.File, string, Options) error) error {
-	f, err := open(path)
+func (p *Past) readFile(path string, o Options, read func(*os.File, string, Options) error) error {
+	f, err := openRegular(path)
 	if err != nil {
-		return unreadable(path, err)
+		return unreadableError(path, err)
 	}
 	defer f.Close()
 	return read(f, path, o)
 }
 
-// log adds the run of one audit log.
-func (p *Past) log(f *os.File, path string, o Options) error {
+// readLog adds the run of one audit log.
+func (p *Past) readLog(f *os.File, path string, o Options) error {
 	t := logReader{past: p, run: Run{Source: path}, parse: o.Parse}
-	summary, err := audit.Scan(f, audit.Trust{Key: o.Key}, t.entry)
+	summary, err := audit.Scan(f, audit.Trust{Key: o.Key}, t.readEntry)
 	if own := (*proposal.StopError)(nil); errors.As(err, &own) {
 		return err
 	}
 	if err != nil && !o.Unverified {
-		return stop(codeUnverified, fmt.Sprintf("the log %q does not verify", path), "run fumehood verify for the reason, or use --unverified to read the entries before the fault", err)
+		return newStopError(codeUnverified, fmt.Sprintf("the log %q does not verify", path), "run fumehood verify for the reason, or use --unverified to read the entries before the fault", err)
 	}
 	t.run.Verified, t.run.Sealed = err == nil, summary.State == audit.Sealed
-	return p.take(t.run)
+	return p.addRun(t.run)
 }
 
-// take adds a run unless its facts are already known. A run with a known id but
+// addRun adds a run unless its facts are already known. A run with a known id but
 // other facts is added as a separate run: otherwise, the author of a log could hide
 // another run of the same id.
-func (p *Past) take(r Run) error {
+func (p *Past) addRun(r Run) error {
 	switch {
 	case r.ID == "":
-		p.left(r.Source, "", "it contains no run")
-	case p.knows(r): // the run's log, or another copy
+		p.addLeft(r.Source, "", "it contains no run")
+	case p.hasRun(r): // the run's log, or another copy
 	case len(p.Runs) >= maxRuns:
 		return tooLarge()
 	default:
-		p.remember(r)
+		p.rememberFacts(r)
 		p.Runs = append(p.Runs, r)
 	}
 	return nil
 }
 
-// knows reports whether the known runs with r's id include all facts of r.
-func (p *Past) knows(r Run) bool {
+// hasRun reports whether the known runs with r's id include all facts of r.
+func (p *Past) hasRun(r Run) bool {
 	known := p.known[r.ID]
-	return known != nil && !slices.ContainsFunc(r.facts(), func(one [sha256.Size]byte) bool { return !known[one] })
+	return known != nil && !slices.ContainsFunc(r.factDigests(), func(one [sha256.Size]byte) bool { return !known[one] })
 }
 
-func (p *Past) remember(r Run) {
+func (p *Past) rememberFacts(r Run) {
 	if p.known[r.ID] == nil {
 		p.known[r.ID] = map[[sha256.Size]byte]bool{}
 	}
-	for _, one := range r.facts() {
+	for _, one := range r.factDigests() {
 		p.known[r.ID][one] = true
 	}
 }
 
-// facts returns the digests of r's facts, each with its proposal.
-func (r Run) facts() [][sha256.Size]byte {
+// factDigests returns the digests of r's facts, each with its proposal.
+func (r Run) factDigests() [][sha256.Size]byte {
 	var all [][sha256.Size]byte
 	add := func(of ...any) {
 		data, err := json.Marshal(of)
@@ -227,14 +227,14 @@ func (r Run) facts() [][sha256.Size]byte {
 	return all
 }
 
-func (p *Past) left(source, id, why string) { p.Left = append(p.Left, Left{source, id, why}) }
+func (p *Past) addLeft(source, id, why string) { p.Left = append(p.Left, Left{source, id, why}) }
 
 func tooLarge() error {
-	return stop(codeTooLarge, "the files contain too many runs or proposals", fmt.Sprintf("read fewer logs at once: at most %d runs and %d proposals", maxRuns, maxActs), nil)
+	return newStopError(codeTooLarge, "the files contain too many runs or proposals", fmt.Sprintf("read fewer logs at once: at most %d runs and %d proposals", maxRuns, maxActs), nil)
 }
 
-// reserve counts what is held and enforces the limits.
-func (p *Past) reserve(acts int, bytes int) error {
+// reserveRoom counts what is held and enforces the limits.
+func (p *Past) reserveRoom(acts int, bytes int) error {
 	p.acts, p.held = p.acts+acts, p.held+int64(bytes)
 	if p.acts > maxActs || p.held > maxHeld {
 		return tooLarge()
@@ -250,13 +250,13 @@ type logReader struct {
 	at    map[string]int // index in Acts, by proposal
 }
 
-func (t *logReader) entry(e audit.Entry) error {
+func (t *logReader) readEntry(e audit.Entry) error {
 	if e.Unsigned {
 		return nil
 	}
 	h, err := journal.Entry{Kind: e.Kind, Body: e.Body}.Decode()
 	if err != nil {
-		t.past.left(t.run.Source, "", fmt.Sprintf("this version does not know the kind of entry %d", e.N))
+		t.past.addLeft(t.run.Source, "", fmt.Sprintf("this version does not know the kind of entry %d", e.N))
 		return nil
 	}
 	i, known := t.at[h.ID]
@@ -264,27 +264,27 @@ func (t *logReader) entry(e audit.Entry) error {
 	case h.Run != nil:
 		t.run.ID, t.run.Observed, t.run.NetworkObserved = h.Run.ID, h.Run.Mode == "observe", h.Run.NetworkObserved
 	case h.Proposal != nil:
-		return t.decision(h, len(e.Body))
+		return t.readDecision(h, len(e.Body))
 	case !known:
 	case e.Kind == "start":
 		t.run.Acts[i].Ran = true
 	case e.Kind == "events":
-		before := t.run.Acts[i].held()
-		t.run.Acts[i].add(h.Events)
+		before := t.run.Acts[i].countHeld()
+		t.run.Acts[i].addEvents(h.Events)
 		if t.run.NetworkObserved {
-			t.run.Acts[i].tried(h.Events)
+			t.run.Acts[i].addTried(h.Events)
 		}
 		t.run.Acts[i].Omitted += h.Flows
-		if t.run.Acts[i].held() > before {
-			return t.past.reserve(0, len(e.Body))
+		if t.run.Acts[i].countHeld() > before {
+			return t.past.reserveRoom(0, len(e.Body))
 		}
 	}
 	return nil
 }
 
-func (t *logReader) decision(h journal.LogEvent, size int) error {
-	if why := unfit(*h.Proposal); why != "" {
-		t.past.left(t.run.Source, h.ID, why)
+func (t *logReader) readDecision(h journal.LogEvent, size int) error {
+	if why := noReplayReason(*h.Proposal); why != "" {
+		t.past.addLeft(t.run.Source, h.ID, why)
 		return nil
 	}
 	if t.at == nil {
@@ -292,37 +292,37 @@ func (t *logReader) decision(h journal.LogEvent, size int) error {
 	}
 	t.at[h.ID] = len(t.run.Acts)
 	t.run.Acts = append(t.run.Acts, Act{Proposal: *h.Proposal, Analysis: t.parse(*h.Proposal), Decision: *h.Decision, Approved: h.Approved})
-	return t.past.reserve(1, 3*size)
+	return t.past.reserveRoom(1, 3*size)
 }
 
-// report adds the run of one report.
-func (p *Past) report(f *os.File, path string, o Options) error {
+// readReport adds the run of one report.
+func (p *Past) readReport(f *os.File, path string, o Options) error {
 	data, err := io.ReadAll(io.LimitReader(f, maxReport+1))
 	if err != nil {
-		return unreadable(path, err)
+		return unreadableError(path, err)
 	}
 	r, err := report.Read(data, maxReport)
 	if err != nil {
-		return stop(codeMalformed, fmt.Sprintf("%q is not a report", path), "name the report.json of a run", err)
+		return newStopError(codeMalformed, fmt.Sprintf("%q is not a report", path), "name the report.json of a run", err)
 	}
 	run := Run{ID: r.Run.ID, Source: path, Observed: r.Run.Mode == "observe", NetworkObserved: r.Run.NetworkObserved}
 	for _, rec := range r.Records {
-		why := unfit(rec.Proposal)
+		why := noReplayReason(rec.Proposal)
 		if len(rec.Redacted) > 0 {
 			why = whyRedacted
 		}
 		if why != "" {
-			p.left(path, rec.Proposal.ID, why)
+			p.addLeft(path, rec.Proposal.ID, why)
 			continue
 		}
 		d := Act{Proposal: rec.Proposal, Analysis: o.Parse(rec.Proposal), Decision: rec.Decision, Approved: rec.Approved()}
 		if rec.Result != nil && rec.Result.Status != proposal.NotRun {
 			d.Ran = true
 			if seen := rec.Result.Observations; seen != nil {
-				d.add(seen.Execs)
+				d.addEvents(seen.Execs)
 				for _, reach := range seen.Network {
 					if run.NetworkObserved {
-						d.reach(reach)
+						d.addReach(reach)
 					}
 				}
 				d.Omitted += seen.Counts.Lookups + seen.Counts.Connections + seen.Counts.Requests // a report has only their counts
@@ -330,10 +330,10 @@ func (p *Past) report(f *os.File, path string, o Options) error {
 		}
 		run.Acts = append(run.Acts, d)
 	}
-	if err := p.reserve(len(run.Acts), len(data)); err != nil {
+	if err := p.reserveRoom(len(run.Acts), len(data)); err != nil {
 		return err
 	}
-	return p.take(run)
+	return p.addRun(run)
 }
 
 // maxText is above the limit of a plan.
@@ -341,8 +341,8 @@ const maxText = 1 << 20
 
 const whyRedacted = "a secret was redacted from it, so the original cannot be decided again"
 
-// unfit returns the reason why a past proposal cannot be decided again, or "".
-func unfit(p proposal.Proposal) string {
+// noReplayReason returns the reason why a past proposal cannot be decided again, or "".
+func noReplayReason(p proposal.Proposal) string {
 	forms := 0
 	for _, set := range []bool{p.Run != "", len(p.Argv) > 0, p.Code != ""} {
 		if set {

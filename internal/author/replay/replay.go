@@ -82,9 +82,9 @@ type Change struct {
 	Less bool `json:"less,omitempty"`
 }
 
-// Stricter reports whether less would be allowed than was.
-func (c Change) Stricter() bool {
-	return c.Kind == KindGrant && c.Less || rank(c.To.Effect) < rank(c.From.Effect)
+// IsStricter reports whether less would be allowed than was.
+func (c Change) IsStricter() bool {
+	return c.Kind == KindGrant && c.Less || effectRank(c.To.Effect) < effectRank(c.From.Effect)
 }
 
 // An Answer is a past or new decision.
@@ -97,13 +97,15 @@ type Answer struct {
 	Message string `json:"message,omitempty"`
 }
 
-func rank(effect string) int { return slices.Index([]string{"stop", "deny", "ask", "allow"}, effect) }
+func effectRank(effect string) int {
+	return slices.Index([]string{"stop", "deny", "ask", "allow"}, effect)
+}
 
-// Again decides past again, on all processors. It calls progress, which may be nil,
+// Redecide decides past again, on all processors. It calls progress, which may be nil,
 // with the number of proposals done; the calls may be concurrent. An error means
 // that ctx ended.
-func Again(ctx context.Context, past Past, judge Judge, progress func(done int)) (Outcome, error) {
-	jobs, judge := past.jobs(), Judge(&memory{Judge: judge})
+func Redecide(ctx context.Context, past Past, judge Judge, progress func(done int)) (Outcome, error) {
+	jobs, judge := past.listJobs(), Judge(&decisionCache{Judge: judge})
 	outcomes := make([]Outcome, len(jobs))
 	var next, done atomic.Int64
 	start := time.Now()
@@ -111,7 +113,7 @@ func Again(ctx context.Context, past Past, judge Judge, progress func(done int))
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(jobs)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				outcomes[i] = jobs[i].again(ctx, judge, past.parse)
+				outcomes[i] = jobs[i].redecideJob(ctx, judge, past.parse)
 				if n := done.Add(1); progress != nil {
 					progress(int(n))
 				}
@@ -121,12 +123,12 @@ func Again(ctx context.Context, past Past, judge Judge, progress func(done int))
 	group.Wait()
 	all := Outcome{Runs: len(past.Runs), Changes: []Change{}, Took: time.Since(start)}
 	for _, o := range outcomes {
-		all.add(o)
+		all.addOutcome(o)
 	}
 	return all, ctx.Err()
 }
 
-func (o *Outcome) add(b Outcome) {
+func (o *Outcome) addOutcome(b Outcome) {
 	o.Proposals += b.Proposals
 	o.Execs += b.Execs
 	o.Egress += b.Egress
@@ -142,7 +144,7 @@ type job struct {
 	act Act
 }
 
-func (p Past) jobs() []job {
+func (p Past) listJobs() []job {
 	var jobs []job
 	for _, r := range p.Runs {
 		for _, d := range r.Acts {
@@ -152,37 +154,37 @@ func (p Past) jobs() []job {
 	return jobs
 }
 
-func (j job) again(ctx context.Context, judge Judge, parse func(proposal.Proposal) proposal.Analysis) Outcome {
+func (j job) redecideJob(ctx context.Context, judge Judge, parse func(proposal.Proposal) proposal.Analysis) Outcome {
 	o := Outcome{Proposals: 1, Decisions: 1, Omitted: j.act.Omitted}
 	d, err := judge.Decide(ctx, j.act.Proposal, j.act.Analysis)
 	to := answerOf(d, err)
-	o.compare(j, KindProposal, j.act.Text(), 1, answerOf(j.act.Decision, nil), to)
+	o.compareAnswers(j, KindProposal, j.act.Text(), 1, answerOf(j.act.Decision, nil), to)
 	if err == nil {
-		o.grant(j, d)
+		o.compareGrants(j, d)
 	}
 	if d.Grant == nil || err != nil || d.Effect == proposal.Deny || d.Effect == proposal.Ask && !j.act.Approved {
 		o.Moot += len(j.act.Execs) + len(j.act.Flows)
 		return o
 	}
 	gate := &lineage.Gate{Exec: judge.Exec, Analyze: parse, Start: judge.Start, DecideProgram: judge.DecideProgram, Confine: policy.Confine}
-	gate.Begin(j.record(d))
+	gate.Begin(j.recordOf(d))
 	for _, x := range j.act.Execs {
-		o.exec(ctx, j, x, *d.Grant, gate)
+		o.redecideExec(ctx, j, x, *d.Grant, gate)
 	}
 	for _, f := range j.act.Flows {
-		o.egress(ctx, j, f, *d.Grant, judge)
+		o.redecideEgress(ctx, j, f, *d.Grant, judge)
 	}
 	return o
 }
 
-func (o *Outcome) compare(j job, kind, text string, times int, from, to Answer) {
+func (o *Outcome) compareAnswers(j job, kind, text string, times int, from, to Answer) {
 	if from.Effect != to.Effect {
 		o.Changes = append(o.Changes, Change{Kind: kind, Run: j.run, ID: j.act.Proposal.ID, Text: text, Times: times, From: from, To: to})
 	}
 }
 
-// record returns the proposal as it would run under the decision d.
-func (j job) record(d proposal.Decision) proposal.Record {
+// recordOf returns the proposal as it would run under the decision d.
+func (j job) recordOf(d proposal.Decision) proposal.Record {
 	r := proposal.Record{Proposal: j.act.Proposal, Analysis: j.act.Analysis, Decision: d}
 	if j.act.Approved {
 		r.Approval = &proposal.Approval{}
@@ -190,9 +192,9 @@ func (j job) record(d proposal.Decision) proposal.Record {
 	return r
 }
 
-// started returns x as the gate would judge it. A program started by a text's process
+// gatedExec returns x as the gate would judge it. A program started by a text's process
 // is compared with the text; the record has neither the inner text nor the full PATH.
-func started(x proposal.Exec, gate *lineage.Gate) proposal.Exec {
+func gatedExec(x proposal.Exec, gate *lineage.Gate) proposal.Exec {
 	if !x.Text || x.First {
 		return x
 	}
@@ -204,8 +206,8 @@ func started(x proposal.Exec, gate *lineage.Gate) proposal.Exec {
 	return x
 }
 
-func (o *Outcome) exec(ctx context.Context, j job, x Exec, g proposal.Grant, gate *lineage.Gate) {
-	asked := started(x.Exec, gate)
+func (o *Outcome) redecideExec(ctx context.Context, j job, x Exec, g proposal.Grant, gate *lineage.Gate) {
+	asked := gatedExec(x.Exec, gate)
 	asked.Command, asked.Grants = j.act.Proposal.ID, slices.Concat([]string{}, g.Exec)
 	if asked.Text && (len(asked.Variables) > 0 || asked.ArgvCut) { // values and words that are not recorded may affect the decision
 		o.Omitted++
@@ -218,19 +220,19 @@ func (o *Outcome) exec(ctx context.Context, j job, x Exec, g proposal.Grant, gat
 		return
 	}
 	o.Execs++
-	o.compare(j, KindExec, x.Exec.Path, x.Times, answer(x.Decision.Effect, x.Decision.Rules, reasons(x.Decision.Reason), nil), answer(d.Effect, d.Rules, reasons(d.Reason), err))
+	o.compareAnswers(j, KindExec, x.Exec.Path, x.Times, makeAnswer(x.Decision.Effect, x.Decision.Rules, reasonList(x.Decision.Reason), nil), makeAnswer(d.Effect, d.Rules, reasonList(d.Reason), err))
 }
 
-func (o *Outcome) egress(ctx context.Context, j job, f Flow, g proposal.Grant, judge Judge) {
+func (o *Outcome) redecideEgress(ctx context.Context, j job, f Flow, g proposal.Grant, judge Judge) {
 	o.Egress++
 	o.Decisions++
 	asked := f.Egress
 	asked.Command, asked.Phase, asked.Grants = j.act.Proposal.ID, g.Phase, slices.Concat([]string{}, g.Network)
 	d, err := judge.Egress(ctx, asked)
-	o.compare(j, KindEgress, f.Egress.Destination(), f.Times, answer(f.Decision.Effect, f.Decision.Rules, reasons(f.Decision.Reason), nil), answer(d.Effect, d.Rules, reasons(d.Reason), err))
+	o.compareAnswers(j, KindEgress, f.Egress.Destination(), f.Times, makeAnswer(f.Decision.Effect, f.Decision.Rules, reasonList(f.Decision.Reason), nil), makeAnswer(d.Effect, d.Rules, reasonList(d.Reason), err))
 }
 
-func reasons(r *proposal.Reason) []proposal.Reason {
+func reasonList(r *proposal.Reason) []proposal.Reason {
 	if r == nil {
 		return nil
 	}
@@ -238,10 +240,10 @@ func reasons(r *proposal.Reason) []proposal.Reason {
 }
 
 func answerOf(d proposal.Decision, err error) Answer {
-	return answer(d.Effect, d.Rules, d.Reasons, err)
+	return makeAnswer(d.Effect, d.Rules, d.Reasons, err)
 }
 
-func answer(effect proposal.Effect, rules []string, reasons []proposal.Reason, err error) Answer {
+func makeAnswer(effect proposal.Effect, rules []string, reasons []proposal.Reason, err error) Answer {
 	if err != nil {
 		f := proposal.FailureOf(err)
 		return Answer{Effect: "stop", Rule: f.Code, Message: f.Message}

@@ -124,7 +124,7 @@ func again(t testing.TB, o policy.Options, paths ...string) replay.Outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcome, err := replay.Again(t.Context(), past, engine, nil)
+	outcome, err := replay.Redecide(t.Context(), past, engine, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestGrants(t *testing.T) {
 		log, _ := played(t, "r1", c.was, nil, proposal.Proposal{ID: "list", Run: "ls"}, proposal.Proposal{ID: "bad", Run: "sudo id"})
 		var got []string
 		for _, change := range again(t, c.is, log).Changes {
-			if got = append(got, change.From.Message, change.To.Message); change.Kind != replay.KindGrant || change.Stricter() != c.less {
+			if got = append(got, change.From.Message, change.To.Message); change.Kind != replay.KindGrant || change.IsStricter() != c.less {
 				t.Errorf("%s: %+v", name, change)
 			}
 		}
@@ -325,7 +325,7 @@ func TestDirection(t *testing.T) {
 		from, to string
 		stricter bool
 	}{{"allow", "deny", true}, {"allow", "ask", true}, {"ask", "deny", true}, {"deny", "stop", true}, {"deny", "allow", false}, {"ask", "allow", false}, {"deny", "ask", false}} {
-		if got := (replay.Change{From: replay.Answer{Effect: c.from}, To: replay.Answer{Effect: c.to}}).Stricter(); got != c.stricter {
+		if got := (replay.Change{From: replay.Answer{Effect: c.from}, To: replay.Answer{Effect: c.to}}).IsStricter(); got != c.stricter {
 			t.Errorf("%s to %s: stricter %v", c.from, c.to, got)
 		}
 	}
@@ -371,7 +371,7 @@ func TestOnlyWhatVerifies(t *testing.T) {
 		t.Errorf("as written: %v, %+v", err, past)
 	}
 	changed := []byte(strings.Replace(string(content), `"kind":"end"`, `"kind":"dne"`, 1))
-	if past, err := read(changed, replay.Options{Unverified: true}); err != nil || past.Runs[0].Verified || len(past.Unverified()) != 1 {
+	if past, err := read(changed, replay.Options{Unverified: true}); err != nil || past.Runs[0].Verified || len(past.UnverifiedFiles()) != 1 {
 		t.Errorf("unverified: %v, %+v", err, past)
 	}
 }

@@ -52,7 +52,7 @@ type SuggestedRule struct {
 	Examples []string `json:"examples"`
 	// Wider says how the rule allows more than was seen.
 	Wider []string `json:"wider,omitempty"`
-	form  *form
+	form  *commandForm
 }
 
 // A SuggestedHost is an entry of network that was granted.
@@ -74,19 +74,19 @@ type seenCase struct {
 // is suggested that judge would not allow today. The error is a StopError, or means
 // that ctx ended.
 func Suggest(ctx context.Context, past Past, judge Describer, w Wanted) (Suggestion, error) {
-	b := builder{judge: judge, wanted: w, forms: map[string]*form{}, hosts: map[string]*SuggestedHost{}, texts: map[string]int{}, tried: triedHosts{}, reported: map[Left]bool{}}
+	b := builder{judge: judge, wanted: w, forms: map[string]*commandForm{}, hosts: map[string]*SuggestedHost{}, texts: map[string]int{}, tried: triedHosts{}, reported: map[Left]bool{}}
 	for _, r := range past.Runs {
 		b.s.Runs++
 		for _, d := range r.Acts {
-			if len(d.Reaches) > 0 && !b.tried.add(d) {
-				b.leave(r, d, "it tried a host whose name no rule can have")
+			if len(d.Reaches) > 0 && !b.tried.addHosts(d) {
+				b.addLeft(r, d, "it tried a host whose name no rule can have")
 			}
-			if err := b.take(ctx, r, d); err != nil {
+			if err := b.addProposal(ctx, r, d); err != nil {
 				return b.s, err
 			}
 		}
 	}
-	b.finish()
+	b.finishSuggestion()
 	return b.s, ctx.Err()
 }
 
@@ -95,7 +95,7 @@ type builder struct {
 	judge    Describer
 	wanted   Wanted
 	s        Suggestion
-	forms    map[string]*form
+	forms    map[string]*commandForm
 	hosts    map[string]*SuggestedHost
 	texts    map[string]int // index of cases
 	reported map[Left]bool
@@ -111,7 +111,7 @@ type seenAct struct {
 	commands []command
 }
 
-func (b *builder) leave(r Run, d Act, why string) {
+func (b *builder) addLeft(r Run, d Act, why string) {
 	l := Left{r.ID, d.Proposal.ID, why}
 	if !b.reported[l] {
 		b.reported[l] = true
@@ -119,14 +119,14 @@ func (b *builder) leave(r Run, d Act, why string) {
 	}
 }
 
-// take handles one proposal.
-func (b *builder) take(ctx context.Context, r Run, d Act) error {
+// addProposal handles one proposal.
+func (b *builder) addProposal(ctx context.Context, r Run, d Act) error {
 	decision, err := b.judge.Decide(ctx, d.Proposal, d.Analysis)
 	if err != nil {
 		return err
 	}
-	if why := b.unwanted(r, d, decision); why != "" {
-		b.leave(r, d, why)
+	if why := b.unwantedReason(r, d, decision); why != "" {
+		b.addLeft(r, d, why)
 		return nil
 	}
 	documents, err := b.judge.Commands(d.Proposal, d.Analysis)
@@ -141,8 +141,8 @@ func (b *builder) take(ctx context.Context, r Run, d Act) error {
 		if err := json.Unmarshal(data, &document); err != nil {
 			return err
 		}
-		if why := document.Command.unfit(); why != "" {
-			b.leave(r, d, why)
+		if why := document.Command.noRuleReason(); why != "" {
+			b.addLeft(r, d, why)
 			return nil
 		}
 		commands = append(commands, document.Command)
@@ -155,8 +155,8 @@ func (b *builder) take(ctx context.Context, r Run, d Act) error {
 	return nil
 }
 
-// unwanted returns the reason why nothing is suggested for a proposal, or "".
-func (b *builder) unwanted(r Run, d Act, decision proposal.Decision) string {
+// unwantedReason returns the reason why nothing is suggested for a proposal, or "".
+func (b *builder) unwantedReason(r Run, d Act, decision proposal.Decision) string {
 	switch {
 	case !r.Verified:
 		return "its file is not verified"
@@ -185,34 +185,34 @@ func unknownAlone(d proposal.Decision) bool {
 	})
 }
 
-// finish makes rules, hosts and cases from what was seen often enough.
-func (b *builder) finish() {
+// finishSuggestion makes rules, hosts and cases from what was seen often enough.
+func (b *builder) finishSuggestion() {
 	times := map[string]int{}
 	for _, d := range b.acts {
 		times[d.act.Text()]++
 	}
 	for _, d := range b.acts {
 		if times[d.act.Text()] < b.wanted.AtLeast {
-			b.leave(d.run, d.act, fmt.Sprintf("it was seen fewer than %d times", b.wanted.AtLeast))
+			b.addLeft(d.run, d.act, fmt.Sprintf("it was seen fewer than %d times", b.wanted.AtLeast))
 			continue
 		}
-		if slices.ContainsFunc(d.commands, func(c command) bool { return b.form(c).full() }) {
-			b.leave(d.run, d.act, fmt.Sprintf("its program was seen with more than %d different words", maxValues))
+		if slices.ContainsFunc(d.commands, func(c command) bool { return b.formOf(c).isFull() }) {
+			b.addLeft(d.run, d.act, fmt.Sprintf("its program was seen with more than %d different words", maxValues))
 			continue
 		}
-		b.host(d)
+		b.addGrantedHosts(d)
 		for _, c := range d.commands {
-			b.form(c).add(c, d.run.ID, d.act.Text())
+			b.formOf(c).addCommand(c, d.run.ID, d.act.Text())
 		}
 		b.aCase(d)
 	}
-	b.rules()
-	b.s.Tried = b.tried.list()
+	b.makeRules()
+	b.s.Tried = b.tried.listHosts()
 	b.s.Left = slices.Concat([]Left{}, b.s.Left)
 }
 
-// form returns the form for commands like c.
-func (b *builder) form(c command) *form {
+// formOf returns the form for commands like c.
+func (b *builder) formOf(c command) *commandForm {
 	key := c.Place + "\x00" + c.Program + "\x00" + c.Sub
 	if b.forms[key] == nil {
 		b.forms[key] = newForm(c)
@@ -231,7 +231,7 @@ func (b *builder) aCase(d seenAct) {
 	b.s.cases = append(b.s.cases, seenCase{p, d.want, 1})
 }
 
-func (b *builder) host(d seenAct) {
+func (b *builder) addGrantedHosts(d seenAct) {
 	for _, entry := range d.act.Proposal.Network {
 		h := b.hosts[entry]
 		if h == nil {
@@ -254,8 +254,8 @@ func (b *builder) host(d seenAct) {
 	}
 }
 
-// rules makes rules from the forms, in an order that does not depend on the past's.
-func (b *builder) rules() {
+// makeRules makes rules from the forms, in an order that does not depend on the past's.
+func (b *builder) makeRules() {
 	keys := make([]string, 0, len(b.forms))
 	for key := range b.forms {
 		keys = append(keys, key)
@@ -267,8 +267,8 @@ func (b *builder) rules() {
 		if f.times == 0 {
 			continue
 		}
-		id := unique("seen."+strings.Join(nonEmpty(slug(f.program), slug(f.sub)), "-"), taken)
-		b.s.Rules = append(b.s.Rules, SuggestedRule{Rule: id, Program: f.program, Sub: f.sub, Commands: f.times, Runs: len(f.runs), Examples: f.examples, Wider: f.wider(), form: f})
+		id := uniqueID("seen."+strings.Join(nonEmpty(makeSlug(f.program), makeSlug(f.sub)), "-"), taken)
+		b.s.Rules = append(b.s.Rules, SuggestedRule{Rule: id, Program: f.program, Sub: f.sub, Commands: f.times, Runs: len(f.runs), Examples: f.examples, Wider: f.widerNotes(), form: f})
 	}
 	for _, entry := range sortedKeys(b.hosts) {
 		slices.Sort(b.hosts[entry].Phases)
@@ -280,8 +280,8 @@ func nonEmpty(parts ...string) []string {
 	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 }
 
-// slug returns a part of an id or of a file name: lower-case letters, digits and hyphens.
-func slug(text string) string {
+// makeSlug returns a part of an id or of a file name: lower-case letters, digits and hyphens.
+func makeSlug(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {
 		switch {
@@ -297,7 +297,7 @@ func slug(text string) string {
 	return strings.Trim(b.String(), "-")
 }
 
-func unique(id string, taken map[string]bool) string {
+func uniqueID(id string, taken map[string]bool) string {
 	id = strings.TrimSuffix(id, ".")
 	if id == "seen" {
 		id = "seen.other"

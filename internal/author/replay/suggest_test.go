@@ -176,7 +176,7 @@ func TestSuggestHosts(t *testing.T) {
 	if diff := cmp.Diff(want, s.Hosts); diff != "" {
 		t.Error(diff)
 	}
-	if err := s.Hold(t.Context(), with, parse.Analyze); err != nil {
+	if err := s.CheckStillAllowed(t.Context(), with, parse.Analyze); err != nil {
 		t.Error(err)
 	}
 	p.Phase = ""
@@ -221,7 +221,7 @@ func holds(t testing.TB, plain *policy.Engine, texts ...string) replay.Suggestio
 	if capabilities, err := module.EditorCapabilities(); err != nil {
 		t.Error(err)
 	} else {
-		opatest.Clean(t, capabilities, files)
+		opatest.CheckClean(t, capabilities, files)
 	}
 	for name, content := range files {
 		if strings.ContainsFunc(string(content), func(r rune) bool { return r != '\n' && r != '\t' && (r < ' ' || r > '~') && r != '…' }) {
@@ -250,7 +250,7 @@ func TestSuggestIsNoTemplate(t *testing.T) {
 	lanetest.SkipShort(t)
 	plain := engineOf(t)
 	s := holds(t, plain, injections...)
-	if err := s.Hold(t.Context(), engineOf(t, layerOf(s, policy.Allows)), parse.Analyze); err != nil || len(s.Rules) < 5 {
+	if err := s.CheckStillAllowed(t.Context(), engineOf(t, layerOf(s, policy.Allows)), parse.Analyze); err != nil || len(s.Rules) < 5 {
 		t.Errorf("%d rules, %v", len(s.Rules), err)
 	}
 }

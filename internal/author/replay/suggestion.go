@@ -58,14 +58,14 @@ func SuggestUnder(ctx context.Context, past Past, p Policy, w Wanted) (Suggestio
 	if err == nil {
 		err = s.CheckAny()
 	}
-	if err != nil || !s.Decides() {
+	if err != nil || !s.HasRules() {
 		return s, err
 	}
 	with, err := p.New(ctx, policy.Options{Layers: append(slices.Clone(p.Layers), s.Layer())})
 	if err != nil {
 		return s, err
 	}
-	return s, s.Hold(ctx, with, p.Parse)
+	return s, s.CheckStillAllowed(ctx, with, p.Parse)
 }
 
 // CheckAny returns a StopError when nothing is suggested.
@@ -73,15 +73,15 @@ func (s Suggestion) CheckAny() error {
 	if len(s.Rules)+len(s.Tried) > 0 {
 		return nil
 	}
-	return stop("suggest.empty", "no command ran from which a rule could be made", "name logs of runs in which commands ran", nil)
+	return newStopError("suggest.empty", "no command ran from which a rule could be made", "name logs of runs in which commands ran", nil)
 }
 
-// Decides reports whether the suggestion has a rule, and not only hosts to judge.
-func (s Suggestion) Decides() bool { return len(s.Rules)+len(s.Hosts) > 0 }
+// HasRules reports whether the suggestion has a rule, and not only hosts to judge.
+func (s Suggestion) HasRules() bool { return len(s.Rules)+len(s.Hosts) > 0 }
 
 // Next says what to do with the suggestion in dir.
 func (s Suggestion) Next(dir string) string {
-	if !s.Decides() {
+	if !s.HasRules() {
 		return "judge each host in proposal/tried.rego"
 	}
 	return "review each rule, then run: fumehood policy test --organization " + dir
@@ -104,7 +104,7 @@ func (s Suggestion) Write(dir string) error {
 		if !errors.Is(err, fs.ErrExist) {
 			hint = "name a directory that can be created with --out"
 		}
-		return stop("suggest.not-writable", fmt.Sprintf("cannot make the directory %q", dir), hint, err)
+		return newStopError("suggest.not-writable", fmt.Sprintf("cannot make the directory %q", dir), hint, err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -146,17 +146,17 @@ func (s Suggestion) JSON() ([]byte, error) {
 	return append(text.EscapeJSON(data), '\n'), nil
 }
 
-// Made counts what is suggested: "2 rules and 1 host from 3 runs".
-func (s Suggestion) Made() string {
+// CountMade counts what is suggested: "2 rules and 1 host from 3 runs".
+func (s Suggestion) CountMade() string {
 	tried := ""
 	if len(s.Tried) > 0 {
-		tried = fmt.Sprintf(", %s to judge", counted(len(s.Tried), "tried host"))
+		tried = fmt.Sprintf(", %s to judge", countNoun(len(s.Tried), "tried host"))
 	}
-	return fmt.Sprintf("%s and %s%s from %s", counted(len(s.Rules), "rule"), counted(len(s.Hosts), "host"), tried, counted(s.Runs, "run"))
+	return fmt.Sprintf("%s and %s%s from %s", countNoun(len(s.Rules), "rule"), countNoun(len(s.Hosts), "host"), tried, countNoun(s.Runs, "run"))
 }
 
 // LeftOut counts the proposals that nothing was suggested for.
-func (s Suggestion) LeftOut() string { return counted(len(s.Left), "proposal") + " left out" }
+func (s Suggestion) LeftOut() string { return countNoun(len(s.Left), "proposal") + " left out" }
 
 // Notes returns a line for each reason why nothing was suggested for proposals.
 func (s Suggestion) Notes() []string {
@@ -169,8 +169,8 @@ func (s Suggestion) Notes() []string {
 	}
 	var lines []string
 	for _, why := range order {
-		lines = append(lines, fmt.Sprintf("%s left out, the first %s of run %s: %s", counted(times[why], "proposal"),
-			terminal.Part(first[why].ID, 64), terminal.Part(first[why].Source, 64), terminal.Part(why, 300)))
+		lines = append(lines, fmt.Sprintf("%s left out, the first %s of run %s: %s", countNoun(times[why], "proposal"),
+			terminal.EscapePart(first[why].ID, 64), terminal.EscapePart(first[why].Source, 64), terminal.EscapePart(why, 300)))
 	}
 	return lines
 }

@@ -28,18 +28,18 @@ type TriedHost struct {
 	Received int64    `json:"received"`
 }
 
-// held counts what d has of programs and connections.
-func (d *Act) held() int { return len(d.Execs) + len(d.Flows) + len(d.Reaches) }
+// countHeld counts what d has of programs and connections.
+func (d *Act) countHeld() int { return len(d.Execs) + len(d.Flows) + len(d.Reaches) }
 
-// tried adds the network events of a log.
-func (d *Act) tried(events []proposal.Event) {
+// addTried adds the network events of a log.
+func (d *Act) addTried(events []proposal.Event) {
 	for _, e := range events {
 		if e.Flow == nil {
 			continue
 		}
 		r := observe.ReachOf(e)
 		r.Count, r.Sent, r.Received = 1, max(0, e.Flow.Sent), max(0, e.Flow.Received)
-		d.reach(r)
+		d.addReach(r)
 	}
 }
 
@@ -49,8 +49,8 @@ const maxTriedText = 200
 // triedHosts collects the hosts of runs, by phase.
 type triedHosts map[string][]proposal.Record
 
-// add adds the hosts of one command. It returns false if there was one that no rule could name.
-func (t triedHosts) add(d Act) (plain bool) {
+// addHosts adds the hosts of one command. It returns false if there was one that no rule could name.
+func (t triedHosts) addHosts(d Act) (plain bool) {
 	plain = true
 	var list []proposal.Reach
 	for _, r := range d.Reaches {
@@ -90,8 +90,8 @@ func entryOf(h proposal.Host) string {
 	return net.JoinHostPort(h.Host, strconv.Itoa(h.Port))
 }
 
-// list returns the hosts in order, of each phase at most proposal.MaxHosts.
-func (t triedHosts) list() []TriedHost {
+// listHosts returns the hosts in order, of each phase at most proposal.MaxHosts.
+func (t triedHosts) listHosts() []TriedHost {
 	at := map[string]*TriedHost{}
 	for _, phase := range sortedKeys(t) {
 		found := proposal.HostsOf(t[phase])
@@ -103,7 +103,7 @@ func (t triedHosts) list() []TriedHost {
 			if at[entry] == nil {
 				at[entry] = &TriedHost{Host: entry, Verdict: h.Verdict, Commands: []string{}}
 			}
-			at[entry].take(phase, h)
+			at[entry].addRow(phase, h)
 		}
 	}
 	var all []TriedHost
@@ -116,7 +116,7 @@ func (t triedHosts) list() []TriedHost {
 // maxTriedWho is how many commands and programs of one host are listed.
 const maxTriedWho = 5
 
-func (h *TriedHost) take(phase string, row proposal.Host) {
+func (h *TriedHost) addRow(phase string, row proposal.Host) {
 	if !slices.Contains(h.Phases, phase) {
 		h.Phases = append(h.Phases, phase)
 	}
@@ -126,12 +126,12 @@ func (h *TriedHost) take(phase string, row proposal.Host) {
 	if h.Rule == "" {
 		h.Rule = row.Rule
 	}
-	h.Commands, h.Programs = firsts(h.Commands, row.Commands), firsts(h.Programs, row.Programs)
+	h.Commands, h.Programs = firstDistinct(h.Commands, row.Commands), firstDistinct(h.Programs, row.Programs)
 	h.Sent, h.Received = min(maxTraffic, h.Sent+row.Sent), min(maxTraffic, h.Received+row.Received)
 }
 
-// firsts returns the first different ones of both lists.
-func firsts(list, more []string) []string {
+// firstDistinct returns the first different ones of both lists.
+func firstDistinct(list, more []string) []string {
 	for _, s := range more {
 		if len(list) < maxTriedWho && !slices.Contains(list, s) {
 			list = append(list, s)
@@ -150,23 +150,23 @@ package fumehood.proposal
 func (s Suggestion) writeTried(b *strings.Builder) {
 	b.WriteString(judgeTried)
 	for i, h := range s.Tried {
-		fmt.Fprintf(b, "\n# Tried by %s", comment(strings.Join(h.Commands, " and by ")))
+		fmt.Fprintf(b, "\n# Tried by %s", quoteComment(strings.Join(h.Commands, " and by ")))
 		if len(h.Programs) > 0 {
-			fmt.Fprintf(b, " (%s)", comment(strings.Join(h.Programs, ", ")))
+			fmt.Fprintf(b, " (%s)", quoteComment(strings.Join(h.Programs, ", ")))
 		}
 		fmt.Fprintf(b, ": %d bytes sent, %d received.\n", h.Sent, h.Received)
 		switch {
 		case h.Verdict == proposal.VerdictRefused:
-			fmt.Fprintf(b, "# It was refused even so %s. Such a host may need more than this rule.\n", comment(by(h.Rule, "because its address is not public")))
+			fmt.Fprintf(b, "# It was refused even so %s. Such a host may need more than this rule.\n", quoteComment(byRule(h.Rule, "because its address is not public")))
 		case h.Rule != "":
-			fmt.Fprintf(b, "# The policy would have refused it, by %s.\n", comment(h.Rule))
+			fmt.Fprintf(b, "# The policy would have refused it, by %s.\n", quoteComment(h.Rule))
 		}
-		fmt.Fprintf(b, "#\n# # METADATA\n# # title: %s\n# # custom: {rule: tried.host-%d}\n", quoted("A host that was tried: "+h.Host), i+1)
-		fmt.Fprintf(b, "# network contains {\"rule\": \"tried.host-%d\", \"host\": %s} if %s\n", i+1, quoted(h.Host), among("input.proposal.phase", h.Phases))
+		fmt.Fprintf(b, "#\n# # METADATA\n# # title: %s\n# # custom: {rule: tried.host-%d}\n", quoteText("A host that was tried: "+h.Host), i+1)
+		fmt.Fprintf(b, "# network contains {\"rule\": \"tried.host-%d\", \"host\": %s} if %s\n", i+1, quoteText(h.Host), membershipOf("input.proposal.phase", h.Phases))
 	}
 }
 
-func by(rule, otherwise string) string {
+func byRule(rule, otherwise string) string {
 	if rule == "" {
 		return otherwise
 	}

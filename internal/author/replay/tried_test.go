@@ -89,8 +89,8 @@ func TestSuggestTriedOnly(t *testing.T) {
 	if err != nil || s.CheckAny() != nil || len(s.Rules) != 0 || len(s.Tried) != 1 || len(s.Files()) != 1 {
 		t.Errorf("%v, %v, %+v", err, s.CheckAny(), s)
 	}
-	if !strings.Contains(s.Made(), "1 tried host to judge") || s.Decides() || s.Next("x") != "judge each host in proposal/tried.rego" {
-		t.Error(s.Made(), s.Next("x"))
+	if !strings.Contains(s.CountMade(), "1 tried host to judge") || s.HasRules() || s.Next("x") != "judge each host in proposal/tried.rego" {
+		t.Error(s.CountMade(), s.Next("x"))
 	}
 	data, err := s.JSON()
 	var document struct{ Tried []replay.TriedHost }

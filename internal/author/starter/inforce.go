@@ -89,7 +89,7 @@ func InForce(found config.Effective, s setup.Setup) View {
 	for _, step := range append(steps, s.Steps...) {
 		v.Setup.Commands = append(v.Setup.Commands, shownCommand{
 			ID: step.ID, Run: step.Run, Argv: step.Argv, Cwd: step.Cwd, Env: step.Env, Network: append([]string{}, step.Network...),
-			Timeout: step.Timeout, Why: step.Why, Optional: step.Optional, line: Command(step.Proposal),
+			Timeout: step.Timeout, Why: step.Why, Optional: step.Optional, line: FormatCommand(step.Proposal),
 		})
 	}
 	maps.Copy(v.Setup.Env, s.Env)
@@ -103,7 +103,7 @@ func InForce(found config.Effective, s setup.Setup) View {
 func (v View) Print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, value := range v.Values {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", value.Field, terminal.Line(value.text), terminal.Line(value.From))
+		fmt.Fprintf(table, "%s\t%s\t%s\n", value.Field, terminal.EscapeLine(value.text), terminal.EscapeLine(value.From))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -121,16 +121,16 @@ func (v View) Print(w io.Writer) error {
 		if command.Optional {
 			about = append(about, "failure is ignored")
 		}
-		fmt.Fprintf(&b, "  %s: %s\n    %s\n", terminal.Line(command.ID), command.line, terminal.Line(strings.Join(about, "; ")))
+		fmt.Fprintf(&b, "  %s: %s\n    %s\n", terminal.EscapeLine(command.ID), command.line, terminal.EscapeLine(strings.Join(about, "; ")))
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Setup.Env)) {
-		fmt.Fprintf(&b, "  %s=%s\n", name, terminal.Word(v.Setup.Env[name]))
+		fmt.Fprintf(&b, "  %s=%s\n", name, terminal.QuoteWord(v.Setup.Env[name]))
 	}
 	for _, dir := range v.Setup.Path {
-		fmt.Fprintf(&b, "  %s is first in PATH\n", terminal.Word(path.Join(sandbox.Workspace, dir)))
+		fmt.Fprintf(&b, "  %s is first in PATH\n", terminal.QuoteWord(path.Join(sandbox.Workspace, dir)))
 	}
 	for _, n := range v.Setup.Notes {
-		fmt.Fprintf(&b, "  note: %s\n", terminal.Line(n.line))
+		fmt.Fprintf(&b, "  note: %s\n", terminal.EscapeLine(n.line))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

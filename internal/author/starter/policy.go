@@ -54,7 +54,7 @@ func DetectKinds(fsys fs.FS) []string {
 		switch {
 		case err != nil:
 			return fs.SkipDir // unreadable directories are ignored
-		case d.IsDir() && name != "." && (skipped(d.Name()) || strings.Count(name, "/") >= maxDepth):
+		case d.IsDir() && name != "." && (isSkippedDir(d.Name()) || strings.Count(name, "/") >= maxDepth):
 			return fs.SkipDir
 		case d.Type().IsRegular() && marks[d.Name()] != "":
 			found[marks[d.Name()]] = true
@@ -69,8 +69,8 @@ func DetectKinds(fsys fs.FS) []string {
 	return list
 }
 
-// skipped are directories of third-party code and of tools.
-func skipped(name string) bool {
+// isSkippedDir are directories of third-party code and of tools.
+func isSkippedDir(name string) bool {
 	return strings.HasPrefix(name, ".") || slices.Contains([]string{"node_modules", "vendor", "third_party", "target", "testdata", "dist", "build"}, name)
 }
 

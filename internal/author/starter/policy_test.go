@@ -61,7 +61,7 @@ func TestOPATools(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	opatest.Clean(t, files[starter.PolicyCapabilities], files)
+	opatest.CheckClean(t, files[starter.PolicyCapabilities], files)
 	results, err := tester.Run(t.Context(), wrote.Dir)
 	if err != nil || len(results) < 2*len(starter.PolicyKinds()) {
 		t.Fatalf("%d tests, %v", len(results), err)

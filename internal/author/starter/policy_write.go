@@ -36,7 +36,7 @@ func (w WrittenPolicy) String() string {
 		what = strings.Join(w.Kinds, ", ")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "found: %s\nwrote %s:\n", terminal.Line(what), terminal.Line(w.Dir))
+	fmt.Fprintf(&b, "found: %s\nwrote %s:\n", terminal.EscapeLine(what), terminal.EscapeLine(w.Dir))
 	for _, name := range w.Files {
 		fmt.Fprintf(&b, "  %s\n", name)
 	}
@@ -45,7 +45,7 @@ next:
   fumehood policy check --policy %[1]s
   fumehood policy test %[1]s
   fumehood check --policy %[1]s --plan plan.yaml
-`, terminal.Word(w.Dir))
+`, terminal.QuoteWord(w.Dir))
 	return b.String()
 }
 
@@ -89,7 +89,7 @@ func WritePolicy(repository string, kinds []string) (WrittenPolicy, error) {
 	}
 	for _, file := range files {
 		if err := root.WriteFile(path.Join(PolicyDir, file.Name), file.Content, 0o644); err != nil {
-			return WrittenPolicy{}, errors.Join(unwritable(filepath.Join(wrote.Dir, file.Name), err), root.RemoveAll(PolicyDir))
+			return WrittenPolicy{}, errors.Join(unwritableError(filepath.Join(wrote.Dir, file.Name), err), root.RemoveAll(PolicyDir))
 		}
 		wrote.Files = append(wrote.Files, file.Name)
 	}
@@ -100,15 +100,15 @@ func WritePolicy(repository string, kinds []string) (WrittenPolicy, error) {
 // overwritten.
 func makeNew(root *os.Root, shown string) error {
 	if err := root.MkdirAll(path.Dir(PolicyDir), 0o755); err != nil {
-		return unwritable(shown, err)
+		return unwritableError(shown, err)
 	}
 	err := root.Mkdir(PolicyDir, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		return initError(fmt.Sprintf("a policy already exists at %q", shown),
-			"edit it, or move it away first; to check it, run fumehood policy check --policy "+terminal.Word(shown), nil)
+			"edit it, or move it away first; to check it, run fumehood policy check --policy "+terminal.QuoteWord(shown), nil)
 	}
 	if err != nil {
-		return unwritable(shown, err)
+		return unwritableError(shown, err)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func initError(message, hint string, err error) error {
 	return &proposal.StopError{Code: "policy.init", Message: message, Hint: hint, Err: err}
 }
 
-func unwritable(file string, err error) error {
+func unwritableError(file string, err error) error {
 	return &proposal.StopError{Code: "policy.not-writable", Message: fmt.Sprintf("cannot write %q", file),
 		Hint: "check that the directory exists, has free space, and is writable", Err: err}
 }

@@ -76,10 +76,10 @@ const (
 	maxFile  = 1 << 20
 )
 
-// Detect detects set-up and tests of the repository at root, for a host that has all tools:
+// DetectRepository detects set-up and tests of the repository at root, for a host that has all tools:
 // the workflow runs elsewhere. The root should refuse paths that leave it, as os.Root's FS
 // does.
-func Detect(root fs.FS) Repository {
+func DetectRepository(root fs.FS) Repository {
 	everything := setup.Detector{LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil }}
 	r := Repository{Setup: everything.Detect(root)}
 	dirs := []string{"."}
@@ -88,8 +88,8 @@ func Detect(root fs.FS) Repository {
 			dirs = append(dirs, step.Cwd)
 		}
 	}
-	for _, required := range setup.Requirements(setup.Files(root), dirs...) {
-		if step := required.Step(); step != "" {
+	for _, required := range setup.ReadRequirements(setup.FileReader(root), dirs...) {
+		if step := required.WorkflowStep(); step != "" {
 			r.Steps = append(r.Steps, step)
 		}
 	}
@@ -125,11 +125,11 @@ func testsOf(root fs.FS, dir string) (tests []Test) {
 		tests = append(tests, t)
 	}
 	switch {
-	case r.has("go.mod"):
+	case r.hasFile("go.mod"):
 		add("go", "go test ./...", "go.mod")
-	case r.has("go.work"):
+	case r.hasFile("go.work"):
 		var patterns []string
-		for _, m := range goUse.FindAllStringSubmatch(r.text("go.work"), 16) {
+		for _, m := range goUse.FindAllStringSubmatch(r.readText("go.work"), 16) {
 			patterns = append(patterns, "./"+m[1]+"/...")
 		}
 		if len(patterns) > 0 {
@@ -142,23 +142,23 @@ func testsOf(root fs.FS, dir string) (tests []Test) {
 	if run, file := pythonTest(r); run != "" {
 		add("python", run, file)
 	}
-	if r.has("Cargo.toml") {
+	if r.hasFile("Cargo.toml") {
 		add("rust", "cargo test", "Cargo.toml")
 	}
-	if r.has("pom.xml") {
+	if r.hasFile("pom.xml") {
 		add("maven", "mvn -B -o test", "pom.xml")
-	} else if file := r.first(gradles); file != "" {
+	} else if file := r.firstFile(gradles); file != "" {
 		add("gradle", "gradle --no-daemon --offline test", file)
 	}
-	if r.has("Gemfile") {
+	if r.hasFile("Gemfile") {
 		switch {
 		case r.isDir("spec"):
 			add("ruby", "bundle exec rspec", "Gemfile")
-		case r.has("Rakefile"):
+		case r.hasFile("Rakefile"):
 			add("ruby", "bundle exec rake test", "Rakefile")
 		}
 	}
-	if file := r.first(makefiles); file != "" && len(tests) == 0 && makeTest.MatchString(r.text(file)) {
+	if file := r.firstFile(makefiles); file != "" && len(tests) == 0 && makeTest.MatchString(r.readText(file)) {
 		add("make", "make test", file)
 	}
 	return tests
@@ -170,7 +170,7 @@ func nodeTest(r reader) string {
 		Scripts        map[string]string `json:"scripts"`
 		PackageManager string            `json:"packageManager"`
 	}
-	if json.Unmarshal([]byte(r.text("package.json")), &m) != nil {
+	if json.Unmarshal([]byte(r.readText("package.json")), &m) != nil {
 		return ""
 	}
 	if script := m.Scripts["test"]; script == "" || strings.Contains(script, "no test specified") {
@@ -178,7 +178,7 @@ func nodeTest(r reader) string {
 	}
 	manager, _, _ := strings.Cut(m.PackageManager, "@")
 	for _, lock := range [][2]string{{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"package-lock.json", "npm"}, {"npm-shrinkwrap.json", "npm"}} {
-		if manager == "" && r.has(lock[0]) {
+		if manager == "" && r.hasFile(lock[0]) {
 			manager = lock[1]
 		}
 	}
@@ -191,12 +191,12 @@ func nodeTest(r reader) string {
 // pythonTest returns pytest if a file mentions it, unittest if there is a directory of
 // tests, and the file that it was detected from.
 func pythonTest(r reader) (run, file string) {
-	if file := r.first([]string{"pytest.ini", "conftest.py"}); file != "" {
+	if file := r.firstFile([]string{"pytest.ini", "conftest.py"}); file != "" {
 		return "python3 -m pytest", file
 	}
 	found := ""
 	for _, file := range pythons {
-		text := r.text(file)
+		text := r.readText(file)
 		if strings.Contains(text, "pytest") {
 			return "python3 -m pytest", file
 		}
@@ -216,7 +216,7 @@ type reader struct {
 	dir  string
 }
 
-func (r reader) mode(name string) fs.FileMode {
+func (r reader) fileMode(name string) fs.FileMode {
 	info, err := fs.Lstat(r.root, path.Join(r.dir, name))
 	if err != nil {
 		return fs.ModeIrregular
@@ -224,20 +224,20 @@ func (r reader) mode(name string) fs.FileMode {
 	return info.Mode()
 }
 
-func (r reader) has(name string) bool   { return r.mode(name).IsRegular() }
-func (r reader) isDir(name string) bool { return r.mode(name).IsDir() }
+func (r reader) hasFile(name string) bool { return r.fileMode(name).IsRegular() }
+func (r reader) isDir(name string) bool   { return r.fileMode(name).IsDir() }
 
-// first returns the first of names that is a file, or "".
-func (r reader) first(names []string) string {
-	if i := slices.IndexFunc(names, r.has); i >= 0 {
+// firstFile returns the first of names that is a file, or "".
+func (r reader) firstFile(names []string) string {
+	if i := slices.IndexFunc(names, r.hasFile); i >= 0 {
 		return names[i]
 	}
 	return ""
 }
 
-// text returns the first maxFile bytes of a file, "" if it cannot be read.
-func (r reader) text(name string) string {
-	if !r.has(name) {
+// readText returns the first maxFile bytes of a file, "" if it cannot be read.
+func (r reader) readText(name string) string {
+	if !r.hasFile(name) {
 		return ""
 	}
 	f, err := r.root.Open(path.Join(r.dir, name))
@@ -256,9 +256,9 @@ func (r reader) text(name string) string {
 func (r Repository) Files(forks bool) []File {
 	files := []File{{config.Path, r.Config()}}
 	if forks {
-		return append(files, File{runPath, r.withSteps(runJob) + indent(r.Plan())}, File{reportPath, reportJob})
+		return append(files, File{runPath, r.withSteps(runJob) + indentPlan(r.Plan())}, File{reportPath, reportJob})
 	}
-	return append(files, File{runPath, r.withSteps(oneJob) + indent(r.Plan())})
+	return append(files, File{runPath, r.withSteps(oneJob) + indentPlan(r.Plan())})
 }
 
 // withSteps adds the steps that install toolchains to the workflow's job, before fumehood.
@@ -271,8 +271,8 @@ func (r Repository) withSteps(workflow string) string {
 	return strings.Replace(workflow, steps, steps+b.String(), 1)
 }
 
-// indent indents a plan below the workflow's "plan: |".
-func indent(text string) string {
+// indentPlan indents a plan below the workflow's "plan: |".
+func indentPlan(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		b.WriteString("            " + line)
@@ -322,10 +322,10 @@ func (r Repository) Config() string {
 		comment("   nothing to install was found")
 	}
 	for _, step := range r.Setup.Steps {
-		comment("   " + terminal.Part(Command(step.Proposal), 200))
+		comment("   " + terminal.EscapePart(FormatCommand(step.Proposal), 200))
 	}
 	for _, n := range r.Setup.Notes {
-		comment("   note: " + terminal.Part(n.String(), 300))
+		comment("   note: " + terminal.EscapePart(n.String(), 300))
 	}
 	comment(" none switches it off, and a list of commands replaces it:",
 		"   setup:", "     - npm ci", "     - argv: [make, fixtures]", "       timeout: 5m")
@@ -347,19 +347,19 @@ func (r Repository) Config() string {
 // Documentation is the page that describes the fields of the configuration file.
 const Documentation = "https://github.com/fumehood/fumehood/blob/main/docs/CONFIGURATION.md"
 
-// Command returns the command of a step of set-up in one line, after its directory if that
+// FormatCommand returns the command of a step of set-up in one line, after its directory if that
 // is not the workspace's.
-func Command(p proposal.Proposal) string {
+func FormatCommand(p proposal.Proposal) string {
 	text := p.Run
 	if p.Argv != nil {
 		words := make([]string, len(p.Argv))
 		for i, word := range p.Argv {
-			words[i] = terminal.Word(word)
+			words[i] = terminal.QuoteWord(word)
 		}
 		text = strings.Join(words, " ")
 	}
 	if p.Cwd != "" {
-		text = "cd " + terminal.Word(p.Cwd) + " && " + text
+		text = "cd " + terminal.QuoteWord(p.Cwd) + " && " + text
 	}
-	return terminal.Line(text)
+	return terminal.EscapeLine(text)
 }

@@ -65,7 +65,7 @@ var repositories = map[string]struct {
 func TestFiles(t *testing.T) {
 	for name, c := range repositories {
 		t.Run(name, func(t *testing.T) {
-			r := Detect(c.root)
+			r := DetectRepository(c.root)
 			var got []string
 			for _, test := range r.Tests {
 				got = append(got, strings.TrimPrefix(test.Cwd+": "+test.Run, ": "))
@@ -94,11 +94,11 @@ func checkConfig(t *testing.T, text string) {
 	if len(problems) > 0 {
 		t.Fatalf("invalid configuration: %v\n%s", problems, text)
 	}
-	merged, err := config.Merge(config.Config{})
+	merged, err := config.MergeOverrides(config.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, err := config.Merge(got)
+	now, err := config.MergeOverrides(got)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func planIn(t *testing.T, workflow string) proposal.Plan {
 // out of it.
 func TestHostileNames(t *testing.T) {
 	for _, name := range []string{"a\nsetup: none", "a\u2028b", "a\u202eb", "a\u3164b", "a\u0085b", "\x1b[31m", "a\xffb"} {
-		checkConfig(t, Detect(tree(name+"/package.json", script, name+"/package-lock.json", "{}")).Config())
+		checkConfig(t, DetectRepository(tree(name+"/package.json", script, name+"/package-lock.json", "{}")).Config())
 	}
 }
 
@@ -235,7 +235,7 @@ func TestSteps(t *testing.T) {
 		"      - {uses: actions/setup-node@v6, with: {node-version: \"22\"}}\n" +
 		"      - {uses: actions/setup-python@v6, with: {python-version: \"3.12\"}}\n"
 	for _, forks := range []bool{false, true} {
-		text := Detect(root).Files(forks)[1].Content
+		text := DetectRepository(root).Files(forks)[1].Content
 		if _, after, found := strings.Cut(text, want); !found || strings.Count(text, "actions/setup-") != 3 || !strings.Contains(after, "uses: fumehood/fumehood@v1") {
 			t.Errorf("forks %t:\n%s", forks, text)
 		}

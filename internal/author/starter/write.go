@@ -43,10 +43,10 @@ func Write(dir string, o Options) (Written, error) {
 		return Written{}, &proposal.StopError{Code: "init.directory", Message: fmt.Sprintf("cannot open the directory %q", dir), Hint: "name the repository's directory", Err: err}
 	}
 	defer root.Close()
-	r := Detect(root.FS())
-	w := Written{Dir: dir, Setup: commands(r.Setup), Tests: []string{}, Notes: []string{}, forkFiles: o.Forks}
+	r := DetectRepository(root.FS())
+	w := Written{Dir: dir, Setup: setupCommands(r.Setup), Tests: []string{}, Notes: []string{}, forkFiles: o.Forks}
 	for _, t := range r.Tests {
-		w.Tests = append(w.Tests, Command(proposal.Proposal{Run: t.Run, Cwd: t.Cwd}))
+		w.Tests = append(w.Tests, FormatCommand(proposal.Proposal{Run: t.Run, Cwd: t.Cwd}))
 	}
 	for _, n := range r.Setup.Notes {
 		w.Notes = append(w.Notes, n.String())
@@ -63,7 +63,7 @@ func Write(dir string, o Options) (Written, error) {
 	for _, f := range files {
 		_, err := root.Lstat(f.Path)
 		isNew := errors.Is(err, fs.ErrNotExist)
-		if err := write(root, f, o.Force); err != nil {
+		if err := writeFile(root, f, o.Force); err != nil {
 			for _, name := range created {
 				_ = root.Remove(name)
 			}
@@ -78,10 +78,10 @@ func Write(dir string, o Options) (Written, error) {
 	return w, nil
 }
 
-func commands(s setup.Setup) []string {
+func setupCommands(s setup.Setup) []string {
 	list := []string{}
 	for _, step := range s.Steps {
-		list = append(list, Command(step.Proposal))
+		list = append(list, FormatCommand(step.Proposal))
 	}
 	return list
 }
@@ -101,9 +101,9 @@ func mayWrite(root *os.Root, dir, name string, force bool) error {
 	return nil
 }
 
-// write creates f. With force it writes another file first and renames it, so that it
+// writeFile creates f. With force it writes another file first and renames it, so that it
 // replaces f whole or not at all.
-func write(root *os.Root, f File, force bool) error {
+func writeFile(root *os.Root, f File, force bool) error {
 	if err := root.MkdirAll(path.Dir(f.Path), 0o755); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (w Written) String() string {
 			items = []string{none}
 		}
 		for _, item := range items {
-			fmt.Fprintf(&b, "  %s\n", terminal.Line(item))
+			fmt.Fprintf(&b, "  %s\n", terminal.EscapeLine(item))
 		}
 	}
 	list("set-up", "nothing to install was found", w.Setup)
@@ -146,7 +146,7 @@ func (w Written) String() string {
 	list("wrote", "", w.Files)
 	here := ""
 	if w.Dir != "." {
-		here = " " + terminal.Word(w.Dir)
+		here = " " + terminal.QuoteWord(w.Dir)
 	}
 	pull := "open a pull request: its comment has the results"
 	if w.forkFiles {

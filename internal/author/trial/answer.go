@@ -27,9 +27,9 @@ type answer struct {
 	held    map[module.Place]bool
 }
 
-// spoke reports whether a rule is among those of a. One that ends in a dot means all with
+// hasRule reports whether a rule is among those of a. One that ends in a dot means all with
 // this prefix.
-func (a answer) spoke(rule string) bool {
+func (a answer) hasRule(rule string) bool {
 	return slices.ContainsFunc(a.rules, func(r string) bool {
 		return r == rule || strings.HasSuffix(rule, ".") && strings.HasPrefix(r, rule)
 	})
@@ -69,17 +69,17 @@ func applyTo(point string, changes []byte) (any, error) {
 		return nil, fmt.Errorf("fumehood.%s has no ordinary input to change", point)
 	}
 	input := make()
-	return input, strictly(changes, input)
+	return input, decodeStrict(changes, input)
 }
 
-// strictly decodes JSON and refuses unknown fields.
-func strictly(data []byte, into any) error {
+// decodeStrict decodes JSON and refuses unknown fields.
+func decodeStrict(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		text := strings.TrimPrefix(err.Error(), "json: ")
 		if name, found := strings.CutPrefix(text, "unknown field "); found {
-			if near := module.Meant(strings.Trim(name, `"`), fieldsOf(reflect.TypeOf(into).Elem())); near != "" {
+			if near := module.SuggestName(strings.Trim(name, `"`), fieldsOf(reflect.TypeOf(into).Elem())); near != "" {
 				return fmt.Errorf("%s: %s", text, near)
 			}
 		}
@@ -98,10 +98,10 @@ func fieldsOf(t reflect.Type) []string {
 	return names
 }
 
-// decide evaluates p.
-func (t *trial) decide(ctx context.Context, p proposal.Proposal) (answer, error) {
+// decideProposal evaluates p.
+func (t *trial) decideProposal(ctx context.Context, p proposal.Proposal) (answer, error) {
 	a, err := t.decideBy(ctx, t.engine, p)
-	return a, t.renewed(ctx, err)
+	return a, t.renewDeadEngine(ctx, err)
 }
 
 func (t *trial) decideBy(ctx context.Context, e *policy.Engine, p proposal.Proposal) (answer, error) {
@@ -111,25 +111,25 @@ func (t *trial) decideBy(ctx context.Context, e *policy.Engine, p proposal.Propo
 
 // judgeInput evaluates an input of another point.
 func (t *trial) judgeInput(ctx context.Context, input any) (answer, error) {
-	a, err := ask(ctx, t.engine, input)
+	a, err := decideInput(ctx, t.engine, input)
 	a.point = pointOf(input)
-	return a, t.renewed(ctx, err)
+	return a, t.renewDeadEngine(ctx, err)
 }
 
-func ask(ctx context.Context, e *policy.Engine, input any) (answer, error) {
+func decideInput(ctx context.Context, e *policy.Engine, input any) (answer, error) {
 	switch in := input.(type) {
 	case *proposal.Trigger:
 		d, err := e.Trigger(ctx, *in)
 		return answer{effect: d.Effect.String(), rules: d.Rules, reasons: d.Reasons}, err
 	case *proposal.Exec:
 		d, err := e.Exec(ctx, *in)
-		return answer{effect: d.Effect.String(), rules: d.Rules, reasons: one(d.Reason)}, err
+		return answer{effect: d.Effect.String(), rules: d.Rules, reasons: reasonList(d.Reason)}, err
 	case *proposal.Egress:
 		d, err := e.Egress(ctx, *in)
-		return answer{effect: d.Effect.String(), rules: d.Rules, reasons: one(d.Reason)}, err
+		return answer{effect: d.Effect.String(), rules: d.Rules, reasons: reasonList(d.Reason)}, err
 	case *proposal.Outgoing:
 		d, err := e.Output(ctx, *in)
-		return answer{effect: d.Effect.String(), rules: d.Rules, reasons: one(d.Reason)}, err
+		return answer{effect: d.Effect.String(), rules: d.Rules, reasons: reasonList(d.Reason)}, err
 	case *proposal.Event:
 		found, err := e.Event(ctx, *in)
 		var a answer
@@ -151,28 +151,28 @@ func pointOf(input any) string {
 	panic(fmt.Sprintf("trial: internal error: no decision point for a %T", input))
 }
 
-func one(r *proposal.Reason) []proposal.Reason {
+func reasonList(r *proposal.Reason) []proposal.Reason {
 	if r == nil {
 		return nil
 	}
 	return []proposal.Reason{*r}
 }
 
-// renewed makes a new engine if an evaluation never ended, which leaves the engine dead, so
+// renewDeadEngine makes a new engine if an evaluation never ended, which leaves the engine dead, so
 // that the other tests can run.
-func (t *trial) renewed(ctx context.Context, err error) error {
+func (t *trial) renewDeadEngine(ctx context.Context, err error) error {
 	var stop *proposal.StopError
-	if errors.As(err, &stop) && stop.Code == "policy.deadline" && t.remade < 4 && t.engine.Dead() {
+	if errors.As(err, &stop) && stop.Code == "policy.deadline" && t.remade < 4 && t.engine.IsDead() {
 		t.remade++
-		if engine, err := t.judge(ctx); err == nil {
+		if engine, err := t.newEngine(ctx); err == nil {
 			t.engine = engine
 		}
 	}
 	return err
 }
 
-// erred records in r why there is no answer.
-func (r *Result) erred(err error) {
+// setError records in r why there is no answer.
+func (r *Result) setError(err error) {
 	r.Status, r.Message = Erred, err.Error()
 	var stop *proposal.StopError
 	if errors.As(err, &stop) {
@@ -188,7 +188,7 @@ func (r *Result) erred(err error) {
 	}
 }
 
-// heard is a's answer as text for r.
-func (r *Result) heard(a answer) {
+// setAnswer is a's answer as text for r.
+func (r *Result) setAnswer(a answer) {
 	r.Got, r.Rules, r.Reasons = a.effect, a.rules, a.reasons
 }

@@ -22,8 +22,8 @@ var forTests = []string{module.BuiltinParse, module.BuiltinDecide, module.Builti
 
 var declared = types.NewFunction(types.Args(types.Named("text", types.S), types.Named("options", types.NewObject(nil, types.NewDynamicProperty(types.S, types.A)))), types.A)
 
-// capabilities are a policy's, with the built-ins for tests.
-func capabilities() *ast.Capabilities {
+// testCapabilities are a policy's, with the built-ins for tests.
+func testCapabilities() *ast.Capabilities {
 	c := module.Capabilities()
 	for _, name := range forTests {
 		c.Builtins = append(c.Builtins, &ast.Builtin{Name: name, Decl: declared})
@@ -54,8 +54,8 @@ func spellOut(m *ast.Module) {
 	})
 }
 
-// builtins implement them.
-func (t *trial) builtins(ctx context.Context) []func(*rego.Rego) {
+// testBuiltins implement them.
+func (t *trial) testBuiltins(ctx context.Context) []func(*rego.Rego) {
 	function := func(name string, do func(proposal.Proposal, int) (ast.Value, error)) func(*rego.Rego) {
 		return rego.Function2(&rego.Function{Name: name, Decl: declared}, func(_ rego.BuiltinContext, text, options *ast.Term) (*ast.Term, error) {
 			p, command, err := meantBy(text, options)
@@ -68,9 +68,9 @@ func (t *trial) builtins(ctx context.Context) []func(*rego.Rego) {
 			return nil, rego.NewHaltError(err)
 		})
 	}
-	decide := func(p proposal.Proposal, _ int) (ast.Value, error) { return t.decision(ctx, p) }
+	decide := func(p proposal.Proposal, _ int) (ast.Value, error) { return t.decisionValue(ctx, p) }
 	return []func(*rego.Rego){
-		function(module.BuiltinParse, t.document), function(module.BuiltinParseWith, t.document),
+		function(module.BuiltinParse, t.inputDocument), function(module.BuiltinParseWith, t.inputDocument),
 		function(module.BuiltinDecide, decide), function(module.BuiltinDecideWith, decide),
 	}
 }
@@ -103,7 +103,7 @@ func meantBy(text, options *ast.Term) (proposal.Proposal, int, error) {
 	if err != nil {
 		return p, 0, err
 	}
-	if err := strictly(changes, &p); err != nil {
+	if err := decodeStrict(changes, &p); err != nil {
 		return p, 0, err
 	}
 	switch {
@@ -117,8 +117,8 @@ func meantBy(text, options *ast.Term) (proposal.Proposal, int, error) {
 	return p, command, nil
 }
 
-// document is the input of one command.
-func (t *trial) document(p proposal.Proposal, command int) (ast.Value, error) {
+// inputDocument is the input of one command.
+func (t *trial) inputDocument(p proposal.Proposal, command int) (ast.Value, error) {
 	a := t.Analyse(p)
 	all := t.engine.Documents(p, a)
 	if command == -1 {
@@ -138,9 +138,9 @@ func (t *trial) document(p proposal.Proposal, command int) (ast.Value, error) {
 	return commands[command].Input, nil
 }
 
-func (t *trial) decision(ctx context.Context, p proposal.Proposal) (ast.Value, error) {
+func (t *trial) decisionValue(ctx context.Context, p proposal.Proposal) (ast.Value, error) {
 	d, err := t.engine.Decide(ctx, p, t.Analyse(p))
-	if err = t.renewed(ctx, err); err != nil {
+	if err = t.renewDeadEngine(ctx, err); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(d)

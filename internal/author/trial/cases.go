@@ -14,16 +14,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// cases makes a test of each case in a file. A file that cannot be read gives a test with
+// addCases makes a test of each case in a file. A file that cannot be read gives a test with
 // an error for each of its mistakes, and none of its cases runs.
-func (t *trial) cases(layer string, f policy.File) {
+func (t *trial) addCases(layer string, f policy.File) {
 	list, problems := t.Cases(f.Content, f.Name)
 	for _, p := range problems {
 		message := p.Message
 		if p.Path != "" {
 			message = p.Path + ": " + message
 		}
-		t.broken(KindCase, layer, f.Name, p.Line, message, "fix it: none of the file's cases runs before that")
+		t.addBroken(KindCase, layer, f.Name, p.Line, message, "fix it: none of the file's cases runs before that")
 	}
 	for _, c := range list {
 		t.tests = append(t.tests, test{
@@ -69,18 +69,18 @@ func wantOf(c proposal.Case) string {
 }
 
 func (t *trial) tryCase(ctx context.Context, c proposal.Case, r *Result) {
-	a, err := t.decided(func() (answer, error) { return t.answerOf(ctx, c) })
+	a, err := t.decideAndNote(func() (answer, error) { return t.answerOf(ctx, c) })
 	if err != nil {
-		r.erred(err)
+		r.setError(err)
 		return
 	}
-	r.heard(a)
-	if r.Status, r.Message = Passed, complaint(c, a); r.Message != "" {
+	r.setAnswer(a)
+	if r.Status, r.Message = Passed, caseComplaint(c, a); r.Message != "" {
 		r.Status = Failed
 		return
 	}
 	for _, rule := range c.NotRules {
-		if message, hint := t.unknown(rule); message != "" {
+		if message, hint := t.reportUnknownRule(rule); message != "" {
 			r.Status, r.Message, r.Hint = Erred, message, hint
 		}
 	}
@@ -102,25 +102,25 @@ func (t *trial) answerOf(ctx context.Context, c proposal.Case) (answer, error) {
 	if c.Proposal == nil || len(c.Inputs) > 0 && a.effect != "allow" {
 		return a, nil
 	}
-	b, err := t.decide(ctx, *c.Proposal)
+	b, err := t.decideProposal(ctx, *c.Proposal)
 	b.rules = append(b.rules, a.rules...)
 	slices.Sort(b.rules)
 	return b, err
 }
 
-// complaint is what c wants and a does not have, or "".
-func complaint(c proposal.Case, a answer) string {
+// caseComplaint is what c wants and a does not have, or "".
+func caseComplaint(c proposal.Case, a answer) string {
 	var all []string
 	if c.Want != "" && c.Want != a.effect {
 		all = append(all, fmt.Sprintf("want %s, got %s", c.Want, a.effect))
 	}
 	for _, rule := range c.Rules {
-		if !a.spoke(rule) {
+		if !a.hasRule(rule) {
 			all = append(all, fmt.Sprintf("the rule %s did not hold", rule))
 		}
 	}
 	for _, rule := range c.NotRules {
-		if a.spoke(rule) {
+		if a.hasRule(rule) {
 			all = append(all, fmt.Sprintf("the rule %s held", rule))
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/fumehood/fumehood/internal/policy/module"
 )
 
-// coverage returns the number of tests in which each rule of l held, by file and line.
-func (t *trial) coverage(l policy.Layer) []RuleReport {
+// ruleCoverage returns the number of tests in which each rule of l held, by file and line.
+func (t *trial) ruleCoverage(l policy.Layer) []RuleReport {
 	var all []RuleReport
 	for _, f := range l.Files {
 		if f.IsTest() || path.Ext(f.Name) != ".rego" {
@@ -30,7 +30,7 @@ func (t *trial) coverage(l policy.Layer) []RuleReport {
 			if !ok {
 				continue
 			}
-			d := describe(r)
+			d := describeRule(r)
 			all = append(all, RuleReport{Layer: l.Name, File: at.File, Line: at.Row, Point: module.PackageOf(m), Set: string(r.Head.Ref()[0].Value.(ast.Var)),
 				Rule: d.id, Title: d.title, Tests: len(t.spoken[at])})
 		}
@@ -47,7 +47,7 @@ type description struct {
 	custom    map[string]any
 }
 
-func describe(r *ast.Rule) description {
+func describeRule(r *ast.Rule) description {
 	d := description{id: headID(r)}
 	for _, a := range r.Annotations {
 		if a.Scope == "package" || a.Scope == "subpackages" {

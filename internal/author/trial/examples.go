@@ -31,13 +31,13 @@ type example struct {
 	value  any
 }
 
-// examples makes a test of each example in a layer.
-func (t *trial) examples(f files) {
+// addExamples makes a test of each example in a layer.
+func (t *trial) addExamples(f files) {
 	places := map[string][]module.Place{}
 	for _, m := range f.rules {
 		for _, r := range m.Rules {
 			if at, ok := module.RuleAt(f.layer.Name, r); ok {
-				for _, id := range []string{describe(r).id, headID(r)} {
+				for _, id := range []string{describeRule(r).id, headID(r)} {
 					places[id] = append(places[id], at)
 				}
 			}
@@ -51,36 +51,36 @@ func (t *trial) examples(f files) {
 }
 
 func (t *trial) examplesOf(f files, m *ast.Module, r *ast.Rule, places map[string][]module.Place) {
-	d := describe(r)
+	d := describeRule(r)
 	for _, key := range slices.Sorted(maps.Keys(d.custom)) {
 		if !slices.Contains(exampleKeys, key) {
-			if meant := misspelled(key); meant != "" {
-				t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("unknown key %q in METADATA's custom", key), "did you mean "+meant+"?")
+			if meant := suggestKey(key); meant != "" {
+				t.addBroken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("unknown key %q in METADATA's custom", key), "did you mean "+meant+"?")
 			}
 			continue
 		}
 		list, ok := d.custom[key].([]any)
 		switch {
 		case !ok:
-			t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("custom.%s is not a list", key), `write `+key+`: ["go test ./..."]`)
+			t.addBroken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("custom.%s is not a list", key), `write `+key+`: ["go test ./..."]`)
 			continue
 		case d.id == "":
-			t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, "the rule has examples but no id", "write custom: {rule: my.rule} in its METADATA")
+			t.addBroken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, "the rule has examples but no id", "write custom: {rule: my.rule} in its METADATA")
 			continue
 		}
 		for _, value := range list {
 			x := example{description: d, key: key, set: string(r.Head.Ref()[0].Value.(ast.Var)), point: strings.TrimPrefix(module.PackageOf(m), "fumehood."), layer: f.layer, places: places[d.id], value: value}
-			subject := x.subject()
+			subject := x.subjectText()
 			t.tests = append(t.tests, test{
 				result: Result{Name: fmt.Sprintf("%s %s %s", d.id, key, subject), Kind: KindExample, Layer: f.layer.Name, File: r.Location.File, Line: r.Location.Row, Subject: subject},
-				run:    func(ctx context.Context, r *Result) { t.example(ctx, x, r) },
+				run:    func(ctx context.Context, r *Result) { t.testExample(ctx, x, r) },
 			})
 		}
 	}
 }
 
-// misspelled is the key of which this one is a misspelling, or "".
-func misspelled(key string) string {
+// suggestKey is the key of which this one is a misspelling, or "".
+func suggestKey(key string) string {
 	letters := func(s string) string {
 		return strings.TrimRight(strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s)), "es")
 	}
@@ -92,7 +92,7 @@ func misspelled(key string) string {
 	return ""
 }
 
-func (x example) subject() string {
+func (x example) subjectText() string {
 	if s, ok := x.value.(string); ok {
 		return s
 	}
@@ -103,20 +103,20 @@ func (x example) subject() string {
 	return string(text)
 }
 
-// example decides x and checks whether its rule held.
-func (t *trial) example(ctx context.Context, x example, r *Result) {
-	a, err := t.decided(func() (answer, error) { return t.answerTo(ctx, x) })
+// testExample decides x and checks whether its rule held.
+func (t *trial) testExample(ctx context.Context, x example, r *Result) {
+	a, err := t.decideAndNote(func() (answer, error) { return t.answerTo(ctx, x) })
 	if err != nil {
-		r.erred(err)
+		r.setError(err)
 		return
 	}
-	r.heard(a)
-	holds, denier := x.holds(a), t.overruled(x, a)
+	r.setAnswer(a)
+	holds, denier := x.isMetBy(a), t.overrulingRule(x, a)
 	if r.Status = Passed; holds && denier == "" {
 		return
 	}
 	r.Status = Failed
-	if r.Want, r.Message = x.wanted(); holds {
+	if r.Want, r.Message = x.expectation(); holds {
 		r.Want, r.Message = "allow or ask", fmt.Sprintf("%s allows it, but %s denies it: the rule has no effect", x.id, denier)
 		r.Hint = "use an example that is allowed, or remove the rule: an allow cannot loosen a denial"
 		return
@@ -133,11 +133,11 @@ func (t *trial) answerTo(ctx context.Context, x example) (answer, error) {
 	asProposal := isText || slices.Contains([]string{"command", "proposal", "snippet"}, x.point)
 	switch {
 	case strings.HasSuffix(x.key, "reaches"):
-		return t.reach(ctx, text)
+		return t.decideReach(ctx, text)
 	case isText && ordinary[x.point] != nil:
 		return answer{}, fmt.Errorf("an example of fumehood.%s must be an object with fields of its input", x.point)
 	case isText:
-		return t.decide(ctx, proposal.Proposal{ID: "t", Run: text})
+		return t.decideProposal(ctx, proposal.Proposal{ID: "t", Run: text})
 	}
 	changes, err := json.Marshal(x.value)
 	if err != nil {
@@ -145,10 +145,10 @@ func (t *trial) answerTo(ctx context.Context, x example) (answer, error) {
 	}
 	if asProposal {
 		p := proposal.Proposal{ID: "t"}
-		if err := strictly(changes, &p); err != nil {
+		if err := decodeStrict(changes, &p); err != nil {
 			return answer{}, err
 		}
-		return t.decide(ctx, p)
+		return t.decideProposal(ctx, p)
 	}
 	input, err := applyTo(x.point, changes)
 	if err != nil {
@@ -157,9 +157,9 @@ func (t *trial) answerTo(ctx context.Context, x example) (answer, error) {
 	return t.judgeInput(ctx, input)
 }
 
-// reach decides text with a granted host.
-func (t *trial) reach(ctx context.Context, text string) (answer, error) {
-	e, err := t.open(ctx)
+// decideReach decides text with a granted host.
+func (t *trial) decideReach(ctx context.Context, text string) (answer, error) {
+	e, err := t.newReachEngine(ctx)
 	if err != nil {
 		return answer{}, err
 	}
@@ -169,7 +169,7 @@ func (t *trial) reach(ctx context.Context, text string) (answer, error) {
 // silent are the sets whose rules have an effect without being named in a decision.
 var silent = []string{"limits", "network", "env", "exec", "programs", "cache"}
 
-func (x example) holds(a answer) bool {
+func (x example) isMetBy(a answer) bool {
 	switch x.key {
 	case "grants":
 		return a.effect == "allow" && a.grant != nil && len(a.grant.Exec) > 0
@@ -178,7 +178,7 @@ func (x example) holds(a answer) bool {
 	case "reaches", "not_reaches":
 		return (a.effect == "allow") == (x.key == "reaches")
 	}
-	spoke, held := a.spoke(x.id), slices.ContainsFunc(x.places, func(at module.Place) bool { return a.held[at] })
+	spoke, held := a.hasRule(x.id), slices.ContainsFunc(x.places, func(at module.Place) bool { return a.held[at] })
 	if slices.Contains(silent, x.set) {
 		spoke = held
 	}
@@ -188,9 +188,9 @@ func (x example) holds(a answer) bool {
 	return !spoke
 }
 
-// overruled returns the rule that denies what x says an allow is for, or "". A layer with
+// overrulingRule returns the rule that denies what x says an allow is for, or "". A layer with
 // a lower role may deny it: that restricts the allow, which otherwise has an effect.
-func (t *trial) overruled(x example, a answer) string {
+func (t *trial) overrulingRule(x example, a answer) string {
 	if x.key != "match" || x.set != "allow" || a.effect != "deny" {
 		return ""
 	}
@@ -206,8 +206,8 @@ func (t *trial) overruled(x example, a answer) string {
 	return ""
 }
 
-// wanted returns the expectation, and the message if it was not met.
-func (x example) wanted() (want, message string) {
+// expectation returns the expectation, and the message if it was not met.
+func (x example) expectation() (want, message string) {
 	switch x.key {
 	case "grants":
 		return "allow with a grant of programs", "it is not allowed with a grant of programs"

@@ -14,18 +14,18 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown/print"
 )
 
-// failures records the last expression that failed, overall and in each case of a test
+// failureTracer records the last expression that failed, overall and in each case of a test
 // with several. A complete trace would grow with the length of the test.
-type failures struct {
+type failureTracer struct {
 	last  *topdown.Event
 	now   string
 	parts map[string]*topdown.Event
 }
 
 // Enabled, Config and TraceEvent implement OPA's interface.
-func (f *failures) Enabled() bool               { return true }
-func (f *failures) Config() topdown.TraceConfig { return topdown.TraceConfig{PlugLocalVars: true} }
-func (f *failures) TraceEvent(e topdown.Event) {
+func (f *failureTracer) Enabled() bool               { return true }
+func (f *failureTracer) Config() topdown.TraceConfig { return topdown.TraceConfig{PlugLocalVars: true} }
+func (f *failureTracer) TraceEvent(e topdown.Event) {
 	expr, ok := e.Node.(*ast.Expr)
 	switch {
 	case !ok:
@@ -64,8 +64,8 @@ func caseName(e *ast.Expr) string {
 	return strings.Join(names, "\x00")
 }
 
-// expression is e in readable form, or nil.
-func expression(e *topdown.Event) *Expression {
+// readableExpression is e in readable form, or nil.
+func readableExpression(e *topdown.Event) *Expression {
 	if e == nil {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (p *printed) Print(at print.Context, text string) error {
 	return nil
 }
 
-func (p *printed) text() string {
+func (p *printed) printedText() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.ToValidUTF8(p.b.String(), "\ufffd")

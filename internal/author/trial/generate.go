@@ -27,10 +27,10 @@ const (
 	maxUses     = 20
 )
 
-// generated are inputs of the points explored, made of the programs, subcommands, options and
+// generateInputs are inputs of the points explored, made of the programs, subcommands, options and
 // words that the rules of the layers compare with. The first input of each rule is before the
 // second of any.
-func generated(layers []policy.Layer) (inputs []any) {
+func generateInputs(layers []policy.Layer) (inputs []any) {
 	var lists [][]any
 	for _, l := range layers {
 		lists = append(lists, ofLayer(l)...)
@@ -64,8 +64,8 @@ func ofLayer(l policy.Layer) (lists [][]any) {
 		for _, r := range m.Rules {
 			if _, ok := module.RuleAt(l.Name, r); ok {
 				g := &gatherer{graph: graph, uses: map[string]bool{}}
-				g.read(m, r.Body)
-				lists = append(lists, g.inputs(module.PackageOf(m)))
+				g.readModule(m, r.Body)
+				lists = append(lists, g.inputsFor(module.PackageOf(m)))
 			}
 		}
 	}
@@ -93,11 +93,11 @@ type gatherer struct {
 	programs, subs, flags, words []string
 }
 
-func (g *gatherer) read(m *ast.Module, n any) {
+func (g *gatherer) readModule(m *ast.Module, n any) {
 	ast.WalkExprs(n, func(e *ast.Expr) bool {
 		if e.IsCall() && len(e.Operands()) == 2 {
-			g.compared(e.Operand(0), e.Operand(1))
-			g.compared(e.Operand(1), e.Operand(0))
+			g.addCompared(e.Operand(0), e.Operand(1))
+			g.addCompared(e.Operand(1), e.Operand(0))
 		}
 		return false
 	})
@@ -105,7 +105,7 @@ func (g *gatherer) read(m *ast.Module, n any) {
 		if ref, ok := t.Value.(ast.Ref); ok && ref[0].Equal(ast.InputRootDocument) {
 			return true // the names of fields
 		}
-		g.word(t)
+		g.addWord(t)
 		return false
 	})
 	g.graph.Walk(m, n, func(to module.Target) {
@@ -114,13 +114,13 @@ func (g *gatherer) read(m *ast.Module, n any) {
 		}
 		g.uses[to.Rule] = true
 		for _, used := range g.graph.Rules[to.Rule] {
-			g.read(used.Module, used.Rule)
+			g.readModule(used.Module, used.Rule)
 		}
 	})
 }
 
-// compared takes the literals that field, a part of the input, is compared with.
-func (g *gatherer) compared(field, with *ast.Term) {
+// addCompared takes the literals that field, a part of the input, is compared with.
+func (g *gatherer) addCompared(field, with *ast.Term) {
 	ref, ok := field.Value.(ast.Ref)
 	if !ok || !ref[0].Equal(ast.InputRootDocument) {
 		return
@@ -131,44 +131,44 @@ func (g *gatherer) compared(field, with *ast.Term) {
 		return
 	}
 	ast.WalkTerms(with, func(t *ast.Term) bool {
-		add(to, t, maxPrograms)
+		addNewWord(to, t, maxPrograms)
 		return false
 	})
 }
 
-func (g *gatherer) word(t *ast.Term) {
+func (g *gatherer) addWord(t *ast.Term) {
 	if text, ok := t.Value.(ast.String); ok && strings.HasPrefix(string(text), "-") {
-		add(&g.flags, t, maxWords)
+		addNewWord(&g.flags, t, maxWords)
 	} else {
-		add(&g.words, t, maxWords)
+		addNewWord(&g.words, t, maxWords)
 	}
 }
 
 // wordly are the words that a shell reads as one, unchanged.
 var wordly = pattern.New(`^[A-Za-z0-9_./@%+:,-][A-Za-z0-9_./@%+=:,-]{0,63}$`)
 
-// add appends the text of t if it is a new word.
-func add(to *[]string, t *ast.Term, limit int) {
+// addNewWord appends the text of t if it is a new word.
+func addNewWord(to *[]string, t *ast.Term, limit int) {
 	text, ok := t.Value.(ast.String)
 	if ok && len(*to) < limit && wordly.MatchString(string(text)) && !slices.Contains(*to, string(text)) {
 		*to = append(*to, string(text))
 	}
 }
 
-// inputs are those of a rule of the point, the shortest first. A rule that names no program is
+// inputsFor are those of a rule of the point, the shortest first. A rule that names no program is
 // tried with its words, as of a table, and with some that have options.
-func (g *gatherer) inputs(point string) (list []any) {
+func (g *gatherer) inputsFor(point string) (list []any) {
 	programs := g.programs
 	if len(programs) == 0 {
 		programs = slices.Concat(g.words[:min(3, len(g.words))], []string{"go", "python3", "make"})
 	}
-	for _, tail := range g.tails() {
+	for _, tail := range g.wordTails() {
 		for _, p := range programs {
 			if len(list) == maxPerRule {
 				return list
 			}
 			if point == module.PointExec {
-				list = append(list, started(p, tail))
+				list = append(list, programStart(p, tail))
 			} else {
 				list = append(list, strings.Join(append([]string{p}, tail...), " "))
 			}
@@ -177,9 +177,9 @@ func (g *gatherer) inputs(point string) (list []any) {
 	return list
 }
 
-// tails are the words after a program: none, each one alone, each after the first
+// wordTails are the words after a program: none, each one alone, each after the first
 // subcommand, and two that any program may have.
-func (g *gatherer) tails() [][]string {
+func (g *gatherer) wordTails() [][]string {
 	tails := [][]string{nil}
 	for _, word := range slices.Concat(g.subs, g.flags, g.words) {
 		tails = append(tails, []string{word})
@@ -192,8 +192,8 @@ func (g *gatherer) tails() [][]string {
 	return append(tails, []string{"x"}, []string{"--version"})
 }
 
-// started is a start of program, at its usual place.
-func started(program string, tail []string) *proposal.Exec {
+// programStart is a start of program, at its usual place.
+func programStart(program string, tail []string) *proposal.Exec {
 	x := ordinary["exec"]().(*proposal.Exec)
 	x.Path, x.Argv = program, append([]string{path.Base(program)}, tail...)
 	if !path.IsAbs(program) {

@@ -22,14 +22,14 @@ func (r Report) JUnit(w io.Writer) error {
 			at[key] = i
 			suites = append(suites, junit.Suite{Name: key, File: t.File})
 		}
-		suites[i].Add(t.junit(), float64(t.WallUS)/1e6)
+		suites[i].Add(t.junitCase(), float64(t.WallUS)/1e6)
 	}
 	return junit.Write(w, "fumehood policy test", suites, float64(r.WallMS)/1e3)
 }
 
-func (t Result) junit() junit.Case {
+func (t Result) junitCase() junit.Case {
 	c := junit.Case{Name: t.Name, ClassName: t.Layer + "." + t.Kind, File: t.File, Line: t.Line, Output: t.Print}
-	message := &junit.Message{Message: t.Message, Type: string(t.Status), Text: t.details()}
+	message := &junit.Message{Message: t.Message, Type: string(t.Status), Text: t.detailLines()}
 	switch t.Status {
 	case Passed:
 	case Skipped:
@@ -42,8 +42,8 @@ func (t Result) junit() junit.Case {
 	return c
 }
 
-// details are the lines besides Message.
-func (t Result) details() string {
+// detailLines are the lines besides Message.
+func (t Result) detailLines() string {
 	var b strings.Builder
 	line := func(name, text string) {
 		if text != "" {

@@ -16,25 +16,25 @@ import (
 // ofFloor are the rules that apply whatever the layers say.
 var ofFloor = []string{"default.no-rule", "egress.no-rule", "egress.secret", "env.name", "exec.no-rule", "floor.", "network.none", "output.", "trigger.no-rule"}
 
-// unknown reports that no rule has this id. Such a rule never holds, so "must not hold"
+// reportUnknownRule reports that no rule has this id. Such a rule never holds, so "must not hold"
 // would always pass. A layer with a rule whose id cannot be read may have any id.
-func (t *trial) unknown(id string) (message, hint string) {
-	known, all := t.ids()
+func (t *trial) reportUnknownRule(id string) (message, hint string) {
+	known, all := t.ruleIDs()
 	if !all || slices.ContainsFunc(known, func(k string) bool {
 		return k == id || strings.HasSuffix(k, ".") && strings.HasPrefix(id, k) || strings.HasSuffix(id, ".") && strings.HasPrefix(k, id)
 	}) {
 		return "", ""
 	}
-	return "unknown rule " + id + ": that it did not hold proves nothing", module.Meant(id, known)
+	return "unknown rule " + id + ": that it did not hold proves nothing", module.SuggestName(id, known)
 }
 
-// ids are the ids of the rules of all layers, and whether all could be read.
-func (t *trial) ids() ([]string, bool) {
+// ruleIDs are the ids of the rules of all layers, and whether all could be read.
+func (t *trial) ruleIDs() ([]string, bool) {
 	if t.known != nil {
 		return t.known, t.readable
 	}
 	t.known, t.readable = slices.Clone(ofFloor), true
-	shipped, err := policy.Shipped()
+	shipped, err := policy.ShippedLayer()
 	for _, l := range slices.Concat(t.Tried, t.Beside, []policy.Layer{shipped}) {
 		for _, f := range l.Files {
 			if !f.IsTest() && path.Ext(f.Name) == ".rego" {
@@ -56,7 +56,7 @@ func (t *trial) readIDs(l policy.Layer, f policy.File) bool {
 		if _, means := module.RuleAt(l.Name, r); !means {
 			continue
 		}
-		d := describe(r)
+		d := describeRule(r)
 		t.known = append(t.known, d.id, headID(r))
 		all = all && (d.id != "" || slices.Contains(silent, string(r.Head.Ref()[0].Value.(ast.Var))))
 	}

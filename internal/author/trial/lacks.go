@@ -13,14 +13,14 @@ const hintNoTests = `write a file cases.yaml beside the rules:
   cases:
     - {name: tests may run, run: go test ./..., want: allow}`
 
-// Lacks returns why the tests are not sufficient, whether they passed or not: none ran, a
+// CheckSufficient returns why the tests are not sufficient, whether they passed or not: none ran, a
 // layer's tests reach none of its rules (policy.no-tests), or they reach less than
 // threshold percent of all (policy.coverage). only is the pattern for names, or "". Each
 // hint is trusted text and may have several lines.
-func (r Report) Lacks(only string, threshold float64) []proposal.StopError {
+func (r Report) CheckSufficient(only string, threshold float64) []proposal.StopError {
 	var list []proposal.StopError
 	switch {
-	case r.Ran() == 0 && only != "":
+	case r.CountRan() == 0 && only != "":
 		list = append(list, noTests(fmt.Sprintf("no test's name matches %q", only), "list the names with -v"))
 	case only == "":
 		for _, l := range r.Layers {
@@ -38,7 +38,7 @@ func (r Report) layerLacks(l LayerReport) []proposal.StopError {
 	if l.Tests == 0 {
 		return []proposal.StopError{noTests(fmt.Sprintf("the policy layer %q has no test that runs", l.Layer), hintNoTests)}
 	}
-	if r.Failed == 0 && r.Untouched(l.Layer) {
+	if r.Failed == 0 && r.IsUntouched(l.Layer) {
 		return []proposal.StopError{noTests(fmt.Sprintf("the tests of the policy layer %q reach none of its rules, so they prove nothing", l.Layer),
 			"write a test for each rule: match in its METADATA, or rule in a case")}
 	}

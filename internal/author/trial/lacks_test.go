@@ -21,7 +21,7 @@ func TestLacks(t *testing.T) {
 		"some of the name": {Report{Passed: 1, Layers: []LayerReport{{"a", 0}}}, "x", 0, nil},
 	} {
 		var got []string
-		for _, lack := range c.r.Lacks(c.only, c.threshold) {
+		for _, lack := range c.r.CheckSufficient(c.only, c.threshold) {
 			if got = append(got, lack.Code); lack.Message == "" || lack.Hint == "" {
 				t.Errorf("%s: %+v", name, lack)
 			}

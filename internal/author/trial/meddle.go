@@ -14,9 +14,9 @@ import (
 	"github.com/fumehood/fumehood/internal/policy/module"
 )
 
-// meddles reports whether a test file would change the layer's decisions: the tests would
+// changesDecisions reports whether a test file would change the layer's decisions: the tests would
 // pass with it, but the policy without it would decide differently.
-func (t *trial) meddles(f files) bool {
+func (t *trial) changesDecisions(f files) bool {
 	decided := map[string]string{}
 	for name, m := range f.rules {
 		for _, r := range m.Rules {
@@ -37,7 +37,7 @@ func (t *trial) meddles(f files) bool {
 					in = file
 				}
 			}
-			if in == "" && !means(full) {
+			if in == "" && !isDecisionSet(full) {
 				continue
 			}
 			meddles = true
@@ -45,7 +45,7 @@ func (t *trial) meddles(f files) bool {
 			if in != "" {
 				message = fmt.Sprintf("the test file adds to %s of %s", full, in)
 			}
-			t.broken(KindRego, f.layer.Name, name, r.Location.Row, message, "rename it: no Rego test of this layer runs before that")
+			t.addBroken(KindRego, f.layer.Name, name, r.Location.Row, message, "rename it: no Rego test of this layer runs before that")
 		}
 	}
 	return meddles
@@ -59,8 +59,8 @@ func fullName(m *ast.Module, r *ast.Rule) string {
 	return strings.Join(names, ".")
 }
 
-// means reports whether full is a set with a meaning at a decision point.
-func means(full string) bool {
+// isDecisionSet reports whether full is a set with a meaning at a decision point.
+func isDecisionSet(full string) bool {
 	return slices.ContainsFunc(module.Points(), func(point string) bool {
 		name, below := strings.CutPrefix(full, point+".")
 		name, _, _ = strings.Cut(name, ".")
@@ -83,7 +83,7 @@ func (t *trial) checkWith(layer string, m *ast.Module) {
 			case ok && ref[0].Equal(ast.InputRootDocument):
 				t.checkField(layer, m, ref, points)
 			case ok && madeUp(ref):
-				t.broken(KindRego, layer, m.Package.Location.File, w.Location.Row, fmt.Sprintf("with %s as …: the test replaces the decision that it tests", ref), "replace the input, or the policy's own data: with input as fumehood.parse(\"go test ./...\")")
+				t.addBroken(KindRego, layer, m.Package.Location.File, w.Location.Row, fmt.Sprintf("with %s as …: the test replaces the decision that it tests", ref), "replace the input, or the policy's own data: with input as fumehood.parse(\"go test ./...\")")
 			}
 		}
 		return false
@@ -101,7 +101,7 @@ func madeUp(ref ast.Ref) bool {
 		return true
 	}
 	name, below := strings.CutPrefix(full+".", "data.")
-	return below && (means(strings.TrimSuffix(name, ".")) || name == "" || name == "fumehood.")
+	return below && (isDecisionSet(strings.TrimSuffix(name, ".")) || name == "" || name == "fumehood.")
 }
 
 func (t *trial) checkField(layer string, m *ast.Module, ref ast.Ref, points []string) {
@@ -123,5 +123,5 @@ func (t *trial) checkField(layer string, m *ast.Module, ref ast.Ref, points []st
 	if at == nil {
 		at = m.Package.Location
 	}
-	t.broken(KindRego, layer, m.Package.Location.File, at.Row, fmt.Sprintf("%s: no input has %q", ref, wrong), module.Meant(wrong, known))
+	t.addBroken(KindRego, layer, m.Package.Location.File, at.Row, fmt.Sprintf("%s: no input has %q", ref, wrong), module.SuggestName(wrong, known))
 }

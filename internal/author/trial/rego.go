@@ -29,31 +29,31 @@ type suite struct {
 	store    storage.Store
 }
 
-// rego makes a test of each rule test_… in a layer.
-func (t *trial) rego(ctx context.Context, f files) {
-	if len(f.tests) == 0 || t.meddles(f) {
+// addRegoTests makes a test of each rule test_… in a layer.
+func (t *trial) addRegoTests(ctx context.Context, f files) {
+	if len(f.tests) == 0 || t.changesDecisions(f) {
 		return
 	}
 	modules := maps.Clone(f.rules)
 	for _, name := range slices.Sorted(maps.Keys(f.tests)) {
 		m := f.tests[name]
 		if !slices.ContainsFunc(m.Rules, isTest) {
-			t.broken(KindRego, f.layer.Name, name, 1, "the file contains no test", "write test_something if {…}")
+			t.addBroken(KindRego, f.layer.Name, name, 1, "the file contains no test", "write test_something if {…}")
 		}
 		t.checkWith(f.layer.Name, m)
 		spellOut(m)
 		modules[name] = m
 	}
-	module.Expire(modules, time.Now()) // as in a run
+	module.DisableExpired(modules, time.Now()) // as in a run
 	for _, m := range modules {
 		m.Annotations = nil // OPA would read a schema that they name
 		for _, r := range m.Rules {
 			r.Annotations = nil
 		}
 	}
-	s, err := compile(ctx, f.layer, modules, t.Deadline)
+	s, err := compileModules(ctx, f.layer, modules, t.Deadline)
 	if err != nil {
-		t.wrong(KindRego, f.layer.Name, slices.Sorted(maps.Keys(f.tests))[0], err)
+		t.addErrors(KindRego, f.layer.Name, slices.Sorted(maps.Keys(f.tests))[0], err)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.tests)) {
@@ -61,16 +61,16 @@ func (t *trial) rego(ctx context.Context, f files) {
 	}
 }
 
-// compile compiles the modules with OPA's tester, which rewrites tests.
-func compile(ctx context.Context, l policy.Layer, modules map[string]*ast.Module, limit time.Duration) (*suite, error) {
+// compileModules compiles the modules with OPA's tester, which rewrites tests.
+func compileModules(ctx context.Context, l policy.Layer, modules map[string]*ast.Module, limit time.Duration) (*suite, error) {
 	store, err := l.Store()
 	if err != nil {
 		return nil, err
 	}
-	s := &suite{layer: l.Name, store: store, compiler: ast.NewCompiler().WithCapabilities(capabilities()).
+	s := &suite{layer: l.Name, store: store, compiler: ast.NewCompiler().WithCapabilities(testCapabilities()).
 		WithDefaultRegoVersion(ast.RegoV1).WithEnablePrintStatements(true)}
-	failed, err := within(ctx, 4*limit, func(ctx context.Context) error {
-		results, err := s.runner(s.compiler).SetModules(modules).Filter(nothing).RunTests(ctx, nil)
+	failed, err := runWithin(ctx, 4*limit, func(ctx context.Context) error {
+		results, err := s.newRunner(s.compiler).SetModules(modules).Filter(nothing).RunTests(ctx, nil)
 		if err == nil {
 			channel.Collect(results)
 		}
@@ -82,7 +82,7 @@ func compile(ctx context.Context, l policy.Layer, modules map[string]*ast.Module
 // nothing is not the name of any test.
 const nothing = `^$`
 
-func (s *suite) runner(compiler *ast.Compiler) *tester.Runner {
+func (s *suite) newRunner(compiler *ast.Compiler) *tester.Runner {
 	return tester.NewRunner().SetCompiler(compiler).SetStore(s.store).SetParallel(1).CapturePrintOutput(true)
 }
 
@@ -93,9 +93,9 @@ type regoTest struct {
 	path string // data.fumehood.command.test_x
 }
 
-// alone is the suite's compiler with only this rule: for each test that it runs, the
+// compilerForRule is the suite's compiler with only this rule: for each test that it runs, the
 // tester searches all rules.
-func (x *regoTest) alone() *ast.Compiler {
+func (x *regoTest) compilerForRule() *ast.Compiler {
 	c := *x.compiler
 	c.Modules = map[string]*ast.Module{x.rule.Location.File: {Package: x.rule.Module.Package, Rules: []*ast.Rule{x.rule}}}
 	return &c
@@ -140,23 +140,23 @@ func (t *trial) testsOf(s *suite, m *ast.Module, file string) {
 
 // tryRego runs one test, and a second time to find where it fails.
 func (t *trial) tryRego(ctx context.Context, x *regoTest, r *Result) {
-	listener := module.Listener{Layer: x.layer, Held: t.reporter()}
+	listener := module.Listener{Layer: x.layer, Held: t.newReporter()}
 	found, printed, err := t.runTest(ctx, x, listener)
 	r.Print = printed
 	switch {
 	case err != nil:
-		r.erred(err)
+		r.setError(err)
 	case found == nil:
-		r.erred(errors.New("OPA's tester did not run it"))
+		r.setError(errors.New("OPA's tester did not run it"))
 	case found.Skip:
 		r.Status = Skipped
 	case found.Error != nil:
-		r.erred(asEndless(found.Error))
+		r.setError(asEndless(found.Error))
 	case found.Pass():
 		r.Status = Passed
 	default:
 		r.Status, r.Message = Failed, "it is not true"
-		t.explain(ctx, x, r)
+		t.explainFailure(ctx, x, r)
 	}
 }
 
@@ -167,15 +167,15 @@ func asEndless(err error) error {
 	return err
 }
 
-// explain finds the expression that did not hold, and its variables.
-func (t *trial) explain(ctx context.Context, x *regoTest, r *Result) {
-	f := &failures{parts: map[string]*topdown.Event{}}
+// explainFailure finds the expression that did not hold, and its variables.
+func (t *trial) explainFailure(ctx context.Context, x *regoTest, r *Result) {
+	f := &failureTracer{parts: map[string]*topdown.Event{}}
 	found, _, err := t.runTest(ctx, x, f)
 	if err != nil || found == nil {
 		return
 	}
 	if len(found.SubResults) == 0 {
-		r.Failure = expression(f.last)
+		r.Failure = readableExpression(f.last)
 		return
 	}
 	for names, sub := range found.SubResults.Iter {
@@ -184,7 +184,7 @@ func (t *trial) explain(ctx context.Context, x *regoTest, r *Result) {
 		}
 		p := Part{Name: strings.Join(names, " / "), Status: Passed}
 		if sub.Fail {
-			p.Status, p.Failure = Failed, expression(f.parts[strings.Join(names, "\x00")])
+			p.Status, p.Failure = Failed, readableExpression(f.parts[strings.Join(names, "\x00")])
 		}
 		r.Parts = append(r.Parts, p)
 	}
@@ -198,16 +198,16 @@ func (t *trial) runTest(ctx context.Context, x *regoTest, tracer topdown.QueryTr
 		err     error
 	}
 	out := &printed{}
-	r, err := within(ctx, t.Deadline, func(ctx context.Context) ran {
+	r, err := runWithin(ctx, t.Deadline, func(ctx context.Context) ran {
 		// The tester adds its functions to each query after its own settings, and has no
 		// setting for them.
-		settings := append(t.builtins(ctx), rego.StrictBuiltinErrors(true), rego.PrintHook(out))
+		settings := append(t.testBuiltins(ctx), rego.StrictBuiltinErrors(true), rego.PrintHook(out))
 		var given []*tester.Builtin
 		for _, set := range settings {
 			given = append(given, &tester.Builtin{Func: set})
 		}
 		// Its deadline is wall time; within limits the test's processor time.
-		results, err := x.runner(x.alone()).AddCustomBuiltins(given).SetTimeout(time.Hour).SetCoverageQueryTracer(tracer).
+		results, err := x.newRunner(x.compilerForRule()).AddCustomBuiltins(given).SetTimeout(time.Hour).SetCoverageQueryTracer(tracer).
 			Filter("^"+regexp.QuoteMeta(x.path)+"$").RunTests(ctx, nil)
 		if err != nil {
 			return ran{err: err}
@@ -218,7 +218,7 @@ func (t *trial) runTest(ctx context.Context, x *regoTest, tracer topdown.QueryTr
 		err = r.err
 	}
 	if err == nil && len(r.results) == 1 {
-		return r.results[0], out.text(), nil
+		return r.results[0], out.printedText(), nil
 	}
-	return nil, out.text(), err
+	return nil, out.printedText(), err
 }

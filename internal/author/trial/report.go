@@ -112,7 +112,7 @@ type Part struct {
 	Failure *Expression `json:"failure,omitempty"`
 }
 
-func (r *Report) add(one Result) {
+func (r *Report) addResult(one Result) {
 	switch one.Status {
 	case Passed:
 		r.Passed++
@@ -124,8 +124,8 @@ func (r *Report) add(one Result) {
 	r.Tests = append(r.Tests, one)
 }
 
-// Ran is the number of tests that ran.
-func (r Report) Ran() int { return r.Passed + r.Failed }
+// CountRan is the number of tests that ran.
+func (r Report) CountRan() int { return r.Passed + r.Failed }
 
 // Coverage is the percentage of the rules that held in a test: 100 if there are no rules.
 func (r Report) Coverage() float64 {
@@ -141,8 +141,8 @@ func (r Report) Coverage() float64 {
 	return 100 * float64(held) / float64(len(r.Rules))
 }
 
-// Untouched reports whether layer has rules but none of them held in a test.
-func (r Report) Untouched(layer string) bool {
+// IsUntouched reports whether layer has rules but none of them held in a test.
+func (r Report) IsUntouched(layer string) bool {
 	rules := 0
 	for _, rule := range r.Rules {
 		if rule.Layer != layer {

@@ -26,19 +26,19 @@ const (
 	implying     = 3
 )
 
-// A seen counts the inputs in which a rule held.
-type seen struct {
+// An effectCounts counts the inputs in which a rule held.
+type effectCounts struct {
 	held, denied int
 	with         []string // other rules that denied each time a denial held, sorted
 }
 
-// note records one decision of all layers, and the rules that held in it.
-func (t *trial) note(a answer) {
+// noteAnswer records one decision of all layers, and the rules that held in it.
+func (t *trial) noteAnswer(a answer) {
 	t.inputs[a.point]++
 	for at := range a.held {
 		s := t.seen[at]
 		if id := t.denies[at]; id != "" {
-			s.with = common(s, a.denyingWith(id))
+			s.with = commonIDs(s, a.denyingWith(id))
 		}
 		s.held++
 		if a.effect == "deny" {
@@ -48,8 +48,8 @@ func (t *trial) note(a answer) {
 	}
 }
 
-// common is what denied with a rule before and denies with it now.
-func common(before seen, now []string) []string {
+// commonIDs is what denied with a rule before and denies with it now.
+func commonIDs(before effectCounts, now []string) []string {
 	if before.held == 0 {
 		return now
 	}
@@ -81,35 +81,35 @@ func (a answer) denyingWith(id string) []string {
 	return slices.Sorted(maps.Keys(with))
 }
 
-// decided runs decide, and notes the rules that held if there is an answer.
-func (t *trial) decided(decide func() (answer, error)) (answer, error) {
+// decideAndNote runs decide, and notes the rules that held if there is an answer.
+func (t *trial) decideAndNote(decide func() (answer, error)) (answer, error) {
 	held := map[module.Place]bool{}
-	t.besides(func(at module.Place) { held[at] = true })
+	t.addListener(func(at module.Place) { held[at] = true })
 	a, err := decide()
-	t.besides(nil)
+	t.addListener(nil)
 	if a.held = held; err == nil {
-		t.note(a)
+		t.noteAnswer(a)
 	}
 	return a, err
 }
 
-// explore decides generated inputs and a part of the corpus, for shadows and malformed answers,
+// exploreInputs decides generated inputs and a part of the corpus, for shadows and malformed answers,
 // until its time is over. It returns a failed test for each malformed answer. An input that
 // cannot be decided is not counted; errors are for tests to find.
-func (t *trial) explore(ctx context.Context, tried []policy.Layer) (failed []Result) {
+func (t *trial) exploreInputs(ctx context.Context, tried []policy.Layer) (failed []Result) {
 	began := bounds.ProcessorTime()
 	known := map[string]bool{}
-	for _, in := range slices.Concat(generated(tried), t.corpus(tried)) {
+	for _, in := range slices.Concat(generateInputs(tried), t.corpusInputs(tried)) {
 		if ctx.Err() != nil || bounds.ProcessorTime()-began > searching {
 			break
 		}
-		a, err := t.decided(func() (answer, error) {
+		a, err := t.decideAndNote(func() (answer, error) {
 			if text, ok := in.(string); ok {
-				return t.decide(ctx, proposal.Proposal{ID: "t", Run: text})
+				return t.decideProposal(ctx, proposal.Proposal{ID: "t", Run: text})
 			}
 			return t.judgeInput(ctx, in)
 		})
-		if one, ok := malformed(a, in); ok && err == nil && !known[one.Message] {
+		if one, ok := malformedResult(a, in); ok && err == nil && !known[one.Message] {
 			known[one.Message] = true
 			failed = append(failed, one)
 		}
@@ -117,8 +117,8 @@ func (t *trial) explore(ctx context.Context, tried []policy.Layer) (failed []Res
 	return failed
 }
 
-// malformed is the failed test of an input about which a rule answered something that is not valid.
-func malformed(a answer, input any) (one Result, found bool) {
+// malformedResult is the failed test of an input about which a rule answered something that is not valid.
+func malformedResult(a answer, input any) (one Result, found bool) {
 	i := slices.IndexFunc(a.reasons, func(r proposal.Reason) bool { return r.Rule == policy.RuleMalformed })
 	if i < 0 {
 		return one, false
@@ -130,12 +130,12 @@ func malformed(a answer, input any) (one Result, found bool) {
 	return Result{Name: "generated: " + subject, Kind: KindGenerated, Layer: r.Layer, Status: Failed, Message: r.Message, Hint: r.Suggestion, Subject: subject}, true
 }
 
-// corpus is a part of Options.Corpus, or of the shipped policy's examples, which are no news
+// corpusInputs is a part of Options.Corpus, or of the shipped policy's examples, which are no news
 // where it is tested itself.
-func (t *trial) corpus(tried []policy.Layer) (inputs []any) {
+func (t *trial) corpusInputs(tried []policy.Layer) (inputs []any) {
 	texts := t.Corpus
 	if len(texts) == 0 && !slices.ContainsFunc(tried, func(l policy.Layer) bool { return l.Name == policy.DefaultLayer }) {
-		if l, err := policy.Shipped(); err == nil {
+		if l, err := policy.ShippedLayer(); err == nil {
 			texts = exampleTexts(l)
 		}
 	}
@@ -146,9 +146,9 @@ func (t *trial) corpus(tried []policy.Layer) (inputs []any) {
 	return inputs
 }
 
-// shadows are the rules of l that are not seen to have an effect, with what was seen. It
+// findShadows are the rules of l that are not seen to have an effect, with what was seen. It
 // proves nothing about other inputs.
-func (t *trial) shadows(l policy.Layer, rules []RuleReport) (all []Shadow) {
+func (t *trial) findShadows(l policy.Layer, rules []RuleReport) (all []Shadow) {
 	at := func(r RuleReport) module.Place { return module.Place{Layer: l.Name, File: r.File, Row: r.Line} }
 	with := map[string][]string{} // of the rules with an id so far
 	for _, r := range rules {

@@ -60,7 +60,7 @@ func TestShadows(t *testing.T) {
 	if diff := cmp.Diff(want, shadowsOf(r)); diff != "" {
 		t.Error(diff)
 	}
-	if r.Failed != 0 || r.Ran() != 0 || r.Coverage() != 0 {
+	if r.Failed != 0 || r.CountRan() != 0 || r.Coverage() != 0 {
 		t.Errorf("inputs that are only tried count as tests: %+v", r)
 	}
 }
@@ -69,13 +69,13 @@ func TestShadows(t *testing.T) {
 // shipped policy without an effect.
 func TestShadowsOfShipped(t *testing.T) {
 	lanetest.SkipShort(t)
-	l, err := policy.Shipped()
+	l, err := policy.ShippedLayer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var corpus []string
 	for _, name := range []string{"hostile", "benign"} {
-		corpus = append(corpus, sample.Corpus(t, "../../../testdata/corpus/"+name+".txt")...)
+		corpus = append(corpus, sample.ReadCorpus(t, "../../../testdata/corpus/"+name+".txt")...)
 	}
 	r := try(t, trial.Options{Tried: []policy.Layer{l}, Corpus: corpus})
 	for _, s := range r.Shadows {

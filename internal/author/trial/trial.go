@@ -74,15 +74,15 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if o.Deadline <= 0 {
 		o.Deadline = 5 * time.Second
 	}
-	t := &trial{Options: o, spoken: map[module.Place]map[int]bool{}, seen: map[module.Place]seen{}, denies: map[module.Place]string{}, inputs: map[string]int{}}
+	t := &trial{Options: o, spoken: map[module.Place]map[int]bool{}, seen: map[module.Place]effectCounts{}, denies: map[module.Place]string{}, inputs: map[string]int{}}
 	var err error
-	if t.engine, err = t.judge(ctx); err != nil {
+	if t.engine, err = t.newEngine(ctx); err != nil {
 		return Report{}, err
 	}
 	start := time.Now()
 	tried, warnings := t.collectAll(ctx)
-	chosen := t.chosen()
-	t.denials(tried)
+	chosen := t.chosenTests()
+	t.findDenials(tried)
 	r := Report{Schema: Schema, Policy: t.engine.Digest(), Warnings: t.engine.Warnings()}
 	for i, one := range chosen {
 		if ctx.Err() != nil {
@@ -91,19 +91,19 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		if o.Progress != nil {
 			o.Progress(i+1, len(chosen), one.result.Name)
 		}
-		r.add(t.one(ctx, i, one))
+		r.addResult(t.timeTest(ctx, i, one))
 	}
 	if o.Only == nil {
-		for _, failed := range t.explore(ctx, tried) {
-			r.add(failed)
+		for _, failed := range t.exploreInputs(ctx, tried) {
+			r.addResult(failed)
 		}
 	}
 	for _, l := range tried {
 		r.Layers = append(r.Layers, layerReport(l.Name, r.Tests))
-		rules := t.coverage(l)
+		rules := t.ruleCoverage(l)
 		r.Rules = append(r.Rules, rules...)
 		if o.Only == nil {
-			r.Shadows = append(r.Shadows, t.shadows(l, rules)...)
+			r.Shadows = append(r.Shadows, t.findShadows(l, rules)...)
 		}
 	}
 	r.Warnings = append(warnings, t.engine.Warnings()...)
@@ -125,7 +125,7 @@ type trial struct {
 	tests  []test
 	watch
 	spoken map[module.Place]map[int]bool // the tests in which a rule held
-	seen   map[module.Place]seen         // by decisions of all layers
+	seen   map[module.Place]effectCounts // by decisions of all layers
 	denies map[module.Place]string       // the ids of the denials that are tested
 	inputs map[string]int                // of these decisions, by inputPoint
 
@@ -137,12 +137,12 @@ type trial struct {
 // without those Beside that have no test, for which there is a warning.
 func (t *trial) collectAll(ctx context.Context) (counted []policy.Layer, warnings []string) {
 	for _, l := range t.Tried {
-		t.collect(ctx, l)
+		t.collectTests(ctx, l)
 	}
 	counted = slices.Clone(t.Tried)
 	for _, l := range t.Beside {
 		before := len(t.tests)
-		if t.collect(ctx, l); len(t.tests) > before {
+		if t.collectTests(ctx, l); len(t.tests) > before {
 			counted = append(counted, l)
 			continue
 		}
@@ -151,10 +151,10 @@ func (t *trial) collectAll(ctx context.Context) (counted []policy.Layer, warning
 	return counted, warnings
 }
 
-// denials finds the ids of the denials of the layers.
-func (t *trial) denials(tried []policy.Layer) {
+// findDenials finds the ids of the denials of the layers.
+func (t *trial) findDenials(tried []policy.Layer) {
 	for _, l := range tried {
-		for _, r := range t.coverage(l) {
+		for _, r := range t.ruleCoverage(l) {
 			if r.Set == "deny" {
 				t.denies[module.Place{Layer: l.Name, File: r.File, Row: r.Line}] = r.Rule
 			}
@@ -162,8 +162,8 @@ func (t *trial) denials(tried []policy.Layer) {
 	}
 }
 
-// chosen are the tests to run.
-func (t *trial) chosen() []test {
+// chosenTests are the tests to run.
+func (t *trial) chosenTests() []test {
 	if t.Only == nil {
 		return t.tests
 	}
@@ -176,16 +176,16 @@ func (t *trial) chosen() []test {
 	return some
 }
 
-// one runs a test and times it.
-func (t *trial) one(ctx context.Context, number int, one test) Result {
+// timeTest runs a test and times it.
+func (t *trial) timeTest(ctx context.Context, number int, one test) Result {
 	r := one.result
-	t.listen(func(at module.Place) {
+	t.setListener(func(at module.Place) {
 		if t.spoken[at] == nil {
 			t.spoken[at] = map[int]bool{}
 		}
 		t.spoken[at][number] = true
 	})
-	defer t.listen(nil)
+	defer t.setListener(nil)
 	start := time.Now()
 	if one.run != nil {
 		one.run(ctx, &r)
@@ -194,8 +194,8 @@ func (t *trial) one(ctx context.Context, number int, one test) Result {
 	return r
 }
 
-// judge makes an engine that decides with all layers, and with further ones.
-func (t *trial) judge(ctx context.Context, further ...policy.Layer) (*policy.Engine, error) {
+// newEngine makes an engine that decides with all layers, and with further ones.
+func (t *trial) newEngine(ctx context.Context, further ...policy.Layer) (*policy.Engine, error) {
 	var layers []policy.Layer
 	for _, l := range slices.Concat(t.Tried, t.Beside, further) {
 		if l.Name != policy.DefaultLayer {
@@ -204,8 +204,8 @@ func (t *trial) judge(ctx context.Context, further ...policy.Layer) (*policy.Eng
 	}
 	var current atomic.Pointer[policy.Engine]
 	engine, err := policy.New(ctx, policy.Options{Layers: sortedByRole(layers), OnRule: func(at module.Place) {
-		if e := current.Load(); e != nil && !e.Dead() {
-			t.report(at, nil)
+		if e := current.Load(); e != nil && !e.IsDead() {
+			t.reportPlace(at, nil)
 		}
 	}})
 	current.Store(engine)
@@ -223,13 +223,13 @@ package fumehood.proposal
 network contains {"rule": "examples.hosts", "host": host} if some host in input.proposal.network
 `)}}}
 
-// open makes the engine for examples with granted hosts.
-func (t *trial) open(ctx context.Context) (*policy.Engine, error) {
-	if t.opened != nil && !t.opened.Dead() {
+// newReachEngine makes the engine for examples with granted hosts.
+func (t *trial) newReachEngine(ctx context.Context) (*policy.Engine, error) {
+	if t.opened != nil && !t.opened.IsDead() {
 		return t.opened, nil
 	}
 	var err error
-	t.opened, err = t.judge(ctx, opening)
+	t.opened, err = t.newEngine(ctx, opening)
 	return t.opened, err
 }
 

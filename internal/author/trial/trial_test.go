@@ -305,7 +305,7 @@ func TestFormats(t *testing.T) {
 }
 
 func BenchmarkShipped(b *testing.B) {
-	l, err := policy.Shipped()
+	l, err := policy.ShippedLayer()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -29,31 +29,31 @@ type watch struct {
 	also   func(module.Place) // a second listener
 }
 
-// listen replaces the listener.
-func (w *watch) listen(hear func(module.Place)) {
+// setListener replaces the listener.
+func (w *watch) setListener(hear func(module.Place)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.number++
 	w.hear, w.also = hear, nil
 }
 
-// besides adds a second listener, until the first is replaced.
-func (w *watch) besides(hear func(module.Place)) {
+// addListener adds a second listener, until the first is replaced.
+func (w *watch) addListener(hear func(module.Place)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.also = hear
 }
 
-// reporter returns a function that reports only to the current listener.
-func (w *watch) reporter() func(module.Place) {
+// newReporter returns a function that reports only to the current listener.
+func (w *watch) newReporter() func(module.Place) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	number := w.number
-	return func(at module.Place) { w.report(at, &number) }
+	return func(at module.Place) { w.reportPlace(at, &number) }
 }
 
-// report passes at to the listener. With a number, only to the listener with this number.
-func (w *watch) report(at module.Place, number *int) {
+// reportPlace passes at to the listener. With a number, only to the listener with this number.
+func (w *watch) reportPlace(at module.Place, number *int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if number != nil && *number != w.number {
@@ -72,17 +72,17 @@ var (
 	errLeft    = errors.New("it did not end in time, could not be stopped, and was abandoned")
 )
 
-// within waits for work until the process has used limit of processor time or its heap has
+// runWithin waits for work until the process has used limit of processor time or its heap has
 // grown too much, and a little longer for work to notice. Nothing else runs meanwhile:
 // tests run one after the other.
-func within[T any](ctx context.Context, limit time.Duration, work func(context.Context) T) (T, error) {
+func runWithin[T any](ctx context.Context, limit time.Duration, work func(context.Context) T) (T, error) {
 	inside, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var v T
 	var panicked any
 	done := make(chan struct{})
 	began := bounds.ProcessorTime()
-	b := bounds.Bounds{Used: func() time.Duration { return bounds.ProcessorTime() - began }, Time: limit, Grace: grace, Memory: maxGrowth, Heap: bounds.Heap()}
+	b := bounds.Bounds{Used: func() time.Duration { return bounds.ProcessorTime() - began }, Time: limit, Grace: grace, Memory: maxGrowth, Heap: bounds.HeapSize()}
 	go func() {
 		defer close(done)
 		defer func() { panicked = recover() }()

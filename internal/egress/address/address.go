@@ -36,14 +36,14 @@ func (r *Refused) Error() string {
 // some networks use for hosts that the internet must not reach. Metadata services and
 // own are never allowed.
 func Check(a netip.Addr, own []netip.Prefix, private bool) error {
-	if kind := judge(a, own, private); kind != "" {
+	if kind := refusalReason(a, own, private); kind != "" {
 		return &Refused{Addr: a, Kind: kind}
 	}
 	return nil
 }
 
-// judge returns why a is refused, or "".
-func judge(a netip.Addr, own []netip.Prefix, private bool) string {
+// refusalReason returns why a is refused, or "".
+func refusalReason(a netip.Addr, own []netip.Prefix, private bool) string {
 	switch {
 	case !a.IsValid():
 		return "invalid"
@@ -54,25 +54,25 @@ func judge(a netip.Addr, own []netip.Prefix, private bool) string {
 		// it dials IPv4.
 		return "embedded"
 	}
-	kind := known(a)
+	kind := rangeKind(a)
 	switch {
 	case kind == "metadata":
 		return kind
-	case within(a, own):
+	case isInPrefixes(a, own):
 		return "own"
 	case kind == "nat64":
-		return judge(lastIPv4(a), own, false)
+		return refusalReason(lastIPv4(a), own, false)
 	case (kind == "private" || kind == "documentation") && private:
 		return ""
 	case kind == "" && a.Is6() && !public6.Contains(a):
 		return "reserved"
-	case kind == "" && a.Is6() && isatap(a):
+	case kind == "" && a.Is6() && isISATAP(a):
 		return "embedded"
 	}
 	return kind
 }
 
-func within(a netip.Addr, prefixes []netip.Prefix) bool {
+func isInPrefixes(a netip.Addr, prefixes []netip.Prefix) bool {
 	for _, p := range prefixes {
 		if p.Contains(a) || p.Addr().Unmap() == a {
 			return true
@@ -87,9 +87,9 @@ func lastIPv4(a netip.Addr) netip.Addr {
 	return netip.AddrFrom4([4]byte(b[12:]))
 }
 
-// isatap reports whether a has the interface identifier of RFC 5214, which embeds an
+// isISATAP reports whether a has the interface identifier of RFC 5214, which embeds an
 // IPv4 address under any prefix.
-func isatap(a netip.Addr) bool {
+func isISATAP(a netip.Addr) bool {
 	b := a.As16()
 	return b[8]&^3 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }

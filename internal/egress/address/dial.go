@@ -44,7 +44,7 @@ func NewDialer(own []netip.Prefix) *Dialer {
 // set, every address can be bound, including nobodys.
 func newProbe(family int, nobodys netip.Addr) *probe {
 	p := &probe{family: family}
-	if local, err := p.bindable(nobodys); err == nil && local {
+	if local, err := p.canBind(nobodys); err == nil && local {
 		return nil
 	}
 	return p
@@ -66,7 +66,7 @@ func (d *Dialer) Dial(ctx context.Context, addrs []netip.Addr, port uint16, priv
 	defer cancel()
 	var first error
 	for _, a := range addrs[:min(len(addrs), maxTries)] {
-		conn, err := d.dial(ctx, netip.AddrPortFrom(a, port), private)
+		conn, err := d.dialAddress(ctx, netip.AddrPortFrom(a, port), private)
 		if err == nil {
 			return conn, nil
 		}
@@ -91,7 +91,7 @@ func (d *Dialer) Check(a netip.Addr, private bool) error {
 	if probe == nil {
 		return nil
 	}
-	local, err := probe.bindable(a)
+	local, err := probe.canBind(a)
 	if err != nil {
 		return fmt.Errorf("cannot determine whether %s is the host's own: %w", a, err)
 	}
@@ -101,7 +101,7 @@ func (d *Dialer) Check(a netip.Addr, private bool) error {
 	return nil
 }
 
-func (d *Dialer) dial(ctx context.Context, to netip.AddrPort, private bool) (net.Conn, error) {
+func (d *Dialer) dialAddress(ctx context.Context, to netip.AddrPort, private bool) (net.Conn, error) {
 	dialer := net.Dialer{
 		Timeout:         tryTimeout,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepInterval, Count: 3},
@@ -131,10 +131,10 @@ type probe struct {
 	file *os.File // unbound; nil before the first test
 }
 
-// bindable reports whether the probe can bind to a, which is possible only for the
+// canBind reports whether the probe can bind to a, which is possible only for the
 // host's own addresses. Nothing is sent, and a socket that does not listen receives
 // nothing.
-func (p *probe) bindable(a netip.Addr) (bool, error) {
+func (p *probe) canBind(a netip.Addr) (bool, error) {
 	var to unix.Sockaddr = &unix.SockaddrInet6{Addr: a.As16()}
 	if p.family == unix.AF_INET {
 		to = &unix.SockaddrInet4{Addr: a.As4()}
@@ -160,9 +160,9 @@ func (p *probe) bindable(a netip.Addr) (bool, error) {
 	return err == nil, err
 }
 
-// Own returns the addresses of the host's devices, except for loopback, which Check
+// HostPrefixes returns the addresses of the host's devices, except for loopback, which Check
 // knows. It needs a netlink socket, which the gateway's process must not open.
-func Own() ([]netip.Prefix, error) {
+func HostPrefixes() ([]netip.Prefix, error) {
 	list, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the host's addresses: %w", err)

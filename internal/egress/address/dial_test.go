@@ -161,7 +161,7 @@ func TestDialWhereAnyAddressCanBeBound(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	w.must(w.host.do(func() error {
-		own, err := Own()
+		own, err := HostPrefixes()
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func TestOwn(t *testing.T) {
 	w := newWorld(t)
 	var own []netip.Prefix
 	w.must(w.host.do(func() (err error) {
-		own, err = Own()
+		own, err = HostPrefixes()
 		return err
 	}))
 	want := map[string]bool{"20.1.2.3/32": true, "10.9.8.7/32": true, "2600:1f18::7/128": true}

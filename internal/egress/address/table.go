@@ -8,8 +8,8 @@ import "net/netip"
 // else is refused, whatever it is used for in the future.
 var public6 = netip.MustParsePrefix("2000::/3")
 
-// A special is a range of addresses that does not belong to the public internet.
-type special struct {
+// A specialRange is a range of addresses that does not belong to the public internet.
+type specialRange struct {
 	prefix netip.Prefix
 	kind   string
 }
@@ -17,7 +17,7 @@ type special struct {
 // specials are IANA's special-purpose registries and the services that clouds offer
 // to their machines. The first range that contains an address determines its kind,
 // so narrower ranges come first.
-var specials = table(
+var specials = parseRanges(
 	// Services for the machine itself: credentials, agents, control.
 	"169.254.169.254/32", "metadata", // AWS, Azure, Google, Oracle, DigitalOcean, OpenStack …
 	"169.254.169.253/32", "metadata", // AWS: names
@@ -79,16 +79,16 @@ var specials = table(
 	"ff00::/8", "multicast",
 )
 
-func table(pairs ...string) []special {
-	var list []special
+func parseRanges(pairs ...string) []specialRange {
+	var list []specialRange
 	for i := 0; i < len(pairs); i += 2 {
-		list = append(list, special{netip.MustParsePrefix(pairs[i]), pairs[i+1]})
+		list = append(list, specialRange{netip.MustParsePrefix(pairs[i]), pairs[i+1]})
 	}
 	return list
 }
 
-// known returns the kind of the range that holds a, or "".
-func known(a netip.Addr) string {
+// rangeKind returns the kind of the range that holds a, or "".
+func rangeKind(a netip.Addr) string {
 	for _, s := range specials {
 		if s.prefix.Contains(a) {
 			return s.kind

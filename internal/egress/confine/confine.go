@@ -48,8 +48,8 @@ func Self() error {
 		name string
 		do   func() error
 	}{
-		{"descriptors", descriptors}, {"namespaces", namespaces}, {"limits", limits}, {"root", emptyRoot},
-		{"user", user}, {"death", dieWithParent}, {"dump", notDumpable}, {"capabilities", checkNoCapabilities}, {"calls", filter},
+		{"descriptors", closeDescriptors}, {"namespaces", checkNamespaces}, {"limits", setResourceLimits}, {"root", emptyRoot},
+		{"user", switchUser}, {"death", dieWithParent}, {"dump", notDumpable}, {"capabilities", checkNoCapabilities}, {"calls", installSeccompFilter},
 	} {
 		if err := step.do(); err != nil {
 			return fmt.Errorf("cannot confine the gateway (%s): %w", step.name, err)
@@ -58,9 +58,9 @@ func Self() error {
 	return nil
 }
 
-// descriptors closes inherited descriptors: all that were not passed on purpose and do
+// closeDescriptors closes inherited descriptors: all that were not passed on purpose and do
 // not belong to the runtime.
-func descriptors() error {
+func closeDescriptors() error {
 	if len(os.Environ()) > 0 {
 		return errors.New("the environment is not empty")
 	}
@@ -84,15 +84,15 @@ func descriptors() error {
 	return nil
 }
 
-// namespaces returns an error if it would remove the host's mounts.
-func namespaces() error {
+// checkNamespaces returns an error if it would remove the host's mounts.
+func checkNamespaces() error {
 	if pid := os.Getpid(); pid != 1 {
 		return fmt.Errorf("process %d is not the first of its namespace", pid)
 	}
 	return nil
 }
 
-func limits() error {
+func setResourceLimits() error {
 	has, err := dataSize()
 	if err != nil {
 		return err
@@ -154,8 +154,8 @@ func emptyRoot() error {
 	return unix.Chdir("/")
 }
 
-// user switches all threads to ID, which drops their capabilities.
-func user() error {
+// switchUser switches all threads to ID, which drops their capabilities.
+func switchUser() error {
 	if err := syscall.Setgroups(nil); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprint(os.Stderr, attempts[os.Args[1]]())
 		os.Exit(0)
 	}
-	roottest.Main(m)
+	roottest.RunTests(m)
 }
 
 var port string // of the test's server
@@ -130,7 +130,7 @@ func try(t *testing.T, what, input string) string {
 	t.Cleanup(p.Kill)
 	select {
 	case <-p.Done():
-		return p.How().Error()
+		return p.ExitError().Error()
 	case <-time.After(60 * time.Second):
 		t.Fatalf("%s: does not end", what)
 		return ""
@@ -204,7 +204,7 @@ func TestStatus(t *testing.T) {
 	}
 	t.Cleanup(p.Kill)
 	for end := time.Now().Add(20 * time.Second); p.said.String() != "ready"; time.Sleep(5 * time.Millisecond) {
-		if how := p.How(); how != nil || time.Now().After(end) {
+		if how := p.ExitError(); how != nil || time.Now().After(end) {
 			t.Fatal(how, p.said)
 		}
 	}

@@ -7,16 +7,16 @@ import (
 	"gvisor.dev/gvisor/pkg/seccomp"
 )
 
-// filter makes the kernel refuse every system call that is not listed here, in all threads. It
+// installSeccompFilter makes the kernel refuse every system call that is not listed here, in all threads. It
 // sets no_new_privs.
-func filter() error {
+func installSeccompFilter() error {
 	p := seccomp.Program{
 		RuleSets: []seccomp.RuleSet{
-			{Rules: all(deadly), Action: seccomp.KillProcess},
+			{Rules: allowAnyArguments(deadly), Action: seccomp.KillProcess},
 			// A filter cannot inspect clone3's arguments; without clone3, callers fall back to
 			// clone.
-			{Rules: all([]uintptr{unix.SYS_CLONE3}), Action: seccomp.ReturnError.Code(uint16(unix.ENOSYS))},
-			{Rules: all(needed).Merge(bounded()).Merge(archNeeded()), Action: seccomp.Allow},
+			{Rules: allowAnyArguments([]uintptr{unix.SYS_CLONE3}), Action: seccomp.ReturnError.Code(uint16(unix.ENOSYS))},
+			{Rules: allowAnyArguments(needed).Merge(argumentRules()).Merge(archNeeded()), Action: seccomp.Allow},
 		},
 		Options: seccomp.ProgramOptions{
 			DefaultAction: seccomp.ReturnError.Code(uint16(unix.EPERM)),
@@ -33,7 +33,7 @@ func filter() error {
 	return seccomp.SetFilter(instructions)
 }
 
-func all(calls []uintptr) seccomp.SyscallRules {
+func allowAnyArguments(calls []uintptr) seccomp.SyscallRules {
 	rules := seccomp.NewSyscallRules()
 	for _, c := range calls {
 		rules.Set(c, seccomp.MatchAll{})
@@ -65,12 +65,12 @@ var needed = []uintptr{
 	unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_DUP, unix.SYS_DUP3,
 }
 
-// bounded are the calls that are needed only with some arguments.
-func bounded() seccomp.SyscallRules {
+// argumentRules are the calls that are needed only with some arguments.
+func argumentRules() seccomp.SyscallRules {
 	type any = seccomp.AnyValue
 	notExecutable := seccomp.PerArg{any{}, any{}, seccomp.MaskedEqual(unix.PROT_EXEC, 0)}
 	return seccomp.MakeSyscallRules(map[uintptr]seccomp.SyscallRule{
-		unix.SYS_SOCKET: sockets(),
+		unix.SYS_SOCKET: socketRule(),
 		// A thread, never a process.
 		unix.SYS_CLONE:    seccomp.PerArg{seccomp.MaskedEqual(unix.CLONE_THREAD|unix.CLONE_VM, unix.CLONE_THREAD|unix.CLONE_VM)},
 		unix.SYS_MMAP:     notExecutable,
@@ -84,8 +84,8 @@ func bounded() seccomp.SyscallRules {
 	})
 }
 
-// sockets allows TCP and UDP sockets.
-func sockets() seccomp.SyscallRule {
+// socketRule allows TCP and UDP sockets.
+func socketRule() seccomp.SyscallRule {
 	kind := ^uintptr(unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK)
 	var rules seccomp.Or
 	for _, family := range []uintptr{unix.AF_INET, unix.AF_INET6} {

@@ -19,7 +19,7 @@ import (
 // A Process is a process that Start started.
 type Process struct {
 	cmd  *exec.Cmd
-	said *tail
+	said *outputTail
 	done chan struct{} // closed: it is gone
 	err  error         // how it ended, once done is closed
 }
@@ -28,7 +28,7 @@ type Process struct {
 // is expected to confine itself with Self. It gets no environment, no other descriptor, only the
 // capabilities that it needs to drop the rest, and its own namespaces except for the network's.
 func Start(argv []string, input []byte, files ...*os.File) (*Process, error) {
-	p := &Process{cmd: exec.Command(argv[0], argv[1:]...), said: &tail{}, done: make(chan struct{})}
+	p := &Process{cmd: exec.Command(argv[0], argv[1:]...), said: &outputTail{}, done: make(chan struct{})}
 	p.cmd.Stdin, p.cmd.Stderr = bytes.NewReader(input), p.said
 	p.cmd.ExtraFiles, p.cmd.Env, p.cmd.Dir = files, []string{}, "/"
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -92,8 +92,8 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Done is closed when the process is gone.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// How returns how the process ended, with its last output. It is nil while the process lives.
-func (p *Process) How() error {
+// ExitError returns how the process ended, with its last output. It is nil while the process lives.
+func (p *Process) ExitError() error {
 	select {
 	case <-p.done:
 	default:
@@ -109,9 +109,9 @@ func (p *Process) How() error {
 	return errors.New(text)
 }
 
-// A tail keeps the last bytes written to it. A Go program's crash output begins with the reason, so
+// An outputTail keeps the last bytes written to it. A Go program's crash output begins with the reason, so
 // it also keeps the first bytes.
-type tail struct {
+type outputTail struct {
 	mu    sync.Mutex
 	first []byte
 	last  []byte
@@ -119,7 +119,7 @@ type tail struct {
 
 const tailSize = 1024
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *outputTail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := min(len(p), tailSize-len(t.first))
@@ -131,7 +131,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) String() string {
+func (t *outputTail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.ToValidUTF8(strings.TrimSpace(string(t.first)+string(t.last)), "\uFFFD")

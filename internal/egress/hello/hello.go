@@ -41,7 +41,7 @@ type Error struct{ Reason string }
 
 func (e *Error) Error() string { return "invalid TLS hello: " + e.Reason }
 
-func invalid(format string, args ...any) error {
+func invalidHello(format string, args ...any) error {
 	return &Error{Reason: fmt.Sprintf(format, args...)}
 }
 
@@ -64,7 +64,7 @@ func Read(r io.Reader) (Hello, []byte, error) {
 			return Hello{}, raw, err
 		}
 		message = append(message, fragment...)
-		done, err := complete(message)
+		done, err := isCompleteHello(message)
 		if err != nil {
 			return Hello{}, raw, err
 		}
@@ -79,43 +79,43 @@ func Read(r io.Reader) (Hello, []byte, error) {
 // content.
 func readRecord(r io.Reader, raw *[]byte) ([]byte, error) {
 	at := len(*raw)
-	if err := take(r, raw, recordHeader); err != nil {
+	if err := readExactly(r, raw, recordHeader); err != nil {
 		return nil, err
 	}
 	head := (*raw)[at:]
 	length := int(head[3])<<8 | int(head[4])
 	switch {
 	case head[0] != recordHandshake:
-		return nil, invalid("record of type %d", head[0])
+		return nil, invalidHello("record of type %d", head[0])
 	case head[1] != 3 || head[2] > 4:
-		return nil, invalid("record of version %d.%d", head[1], head[2])
+		return nil, invalidHello("record of version %d.%d", head[1], head[2])
 	case length == 0 || length > maxRecord:
-		return nil, invalid("record of %d bytes", length)
+		return nil, invalidHello("record of %d bytes", length)
 	case at+recordHeader+length > MaxBytes:
-		return nil, invalid("more than %d bytes", MaxBytes)
+		return nil, invalidHello("more than %d bytes", MaxBytes)
 	}
-	if err := take(r, raw, length); err != nil {
+	if err := readExactly(r, raw, length); err != nil {
 		return nil, err
 	}
 	return (*raw)[at+recordHeader:], nil
 }
 
-// take reads exactly n more bytes into raw.
-func take(r io.Reader, raw *[]byte, n int) error {
+// readExactly reads exactly n more bytes into raw.
+func readExactly(r io.Reader, raw *[]byte, n int) error {
 	at := len(*raw)
 	*raw = append(*raw, make([]byte, n)...)
 	got, err := io.ReadFull(r, (*raw)[at:])
 	*raw = (*raw)[:at+got]
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return invalid("it ends after %d bytes", len(*raw))
+		return invalidHello("it ends after %d bytes", len(*raw))
 	}
 	return err
 }
 
-// complete reports whether message is exactly one whole ClientHello.
-func complete(message []byte) (bool, error) {
+// isCompleteHello reports whether message is exactly one whole ClientHello.
+func isCompleteHello(message []byte) (bool, error) {
 	if message[0] != clientHello {
-		return false, invalid("message of type %d", message[0])
+		return false, invalidHello("message of type %d", message[0])
 	}
 	if len(message) < messageHeader {
 		return false, nil
@@ -123,9 +123,9 @@ func complete(message []byte) (bool, error) {
 	want := messageHeader + (int(message[1])<<16 | int(message[2])<<8 | int(message[3]))
 	switch {
 	case want > MaxBytes:
-		return false, invalid("message of %d bytes", want)
+		return false, invalidHello("message of %d bytes", want)
 	case len(message) > want:
-		return false, invalid("bytes after the message")
+		return false, invalidHello("bytes after the message")
 	}
 	return len(message) == want, nil
 }

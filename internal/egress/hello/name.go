@@ -13,22 +13,22 @@ import (
 func hostName(name string) (string, error) {
 	name = strings.TrimSuffix(name, ".")
 	if len(name) == 0 || len(name) > 253 {
-		return "", invalid("server name of %d bytes", len(name))
+		return "", invalidHello("server name of %d bytes", len(name))
 	}
-	name = lower(name)
+	name = lowerASCII(name)
 	for label := range strings.SplitSeq(name, ".") {
 		if !goodLabel(label) {
-			return "", invalid("server name %q", name)
+			return "", invalidHello("server name %q", name)
 		}
 	}
 	if _, err := netip.ParseAddr(name); err == nil {
-		return "", invalid("server name %q is an address", name)
+		return "", invalidHello("server name %q is an address", name)
 	}
 	return name, nil
 }
 
-// lower changes ASCII only: in Unicode the Kelvin sign would become a k.
-func lower(name string) string {
+// lowerASCII changes ASCII only: in Unicode the Kelvin sign would become a k.
+func lowerASCII(name string) string {
 	b := []byte(name)
 	for i, c := range b {
 		if c >= 'A' && c <= 'Z' {

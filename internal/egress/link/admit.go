@@ -26,10 +26,10 @@ const patience = 10 * second
 // before it.
 const linger = time.Minute
 
-// admit decides about one connection and handles it until its end. The stack calls it
+// admitConnection decides about one connection and handles it until its end. The stack calls it
 // in a new goroutine.
-func (l *Link) admit(r *tcp.ForwarderRequest) {
-	ctx, done := l.join()
+func (l *Link) admitConnection(r *tcp.ForwarderRequest) {
+	ctx, done := l.joinEpoch()
 	defer done()
 	select {
 	case l.open <- struct{}{}:
@@ -46,36 +46,36 @@ func (l *Link) admit(r *tcp.ForwarderRequest) {
 	l.counts.connections.Add(1)
 	id := r.ID()
 	from, to := addrPort(id.RemoteAddress, id.RemotePort), addrPort(id.LocalAddress, id.LocalPort)
-	session := l.ask(ctx, from, to)
+	session := l.askHandler(ctx, from, to)
 	if session == nil {
 		r.Complete(true)
 		return
 	}
 	var queue waiter.Queue
-	endpoint := l.handshake(ctx, r, &queue)
+	endpoint := l.completeHandshake(ctx, r, &queue)
 	if endpoint == nil {
 		session.Abandon()
 		return
 	}
-	l.serve(ctx, &conn{TCPConn: gonet.NewTCPConn(&queue, endpoint), endpoint: endpoint}, session)
+	l.serveConnection(ctx, &conn{TCPConn: gonet.NewTCPConn(&queue, endpoint), endpoint: endpoint}, session)
 }
 
-// ask returns the Session that serves the connection, or nil.
-func (l *Link) ask(ctx context.Context, from, to netip.AddrPort) Session {
-	if dns(l.config.Segment, to) {
-		return questions{l}
+// askHandler returns the Session that serves the connection, or nil.
+func (l *Link) askHandler(ctx context.Context, from, to netip.AddrPort) Session {
+	if isDNSAddress(l.config.Segment, to) {
+		return tcpQueries{l}
 	}
 	return l.handler.Admit(ctx, from, to)
 }
 
-// handshake completes the handshake with the sandbox. It returns nil if the sandbox
+// completeHandshake completes the handshake with the sandbox. It returns nil if the sandbox
 // does not answer in time.
-func (l *Link) handshake(ctx context.Context, r *tcp.ForwarderRequest, queue *waiter.Queue) tcpip.Endpoint {
+func (l *Link) completeHandshake(ctx context.Context, r *tcp.ForwarderRequest, queue *waiter.Queue) tcpip.Endpoint {
 	id := r.ID()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	answered := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { l.abort(id, answered) })
+	stop := context.AfterFunc(ctx, func() { l.abortHandshake(id, answered) })
 	endpoint, err := r.CreateEndpoint(queue)
 	close(answered)
 	late := !stop()
@@ -90,9 +90,9 @@ func (l *Link) handshake(ctx context.Context, r *tcp.ForwarderRequest, queue *wa
 	return endpoint
 }
 
-// abort ends a handshake in progress. The stack has no other way to interrupt one, so
+// abortHandshake ends a handshake in progress. The stack has no other way to interrupt one, so
 // abort looks for the endpoint until it exists or answered is closed.
-func (l *Link) abort(id stack.TransportEndpointID, answered <-chan struct{}) {
+func (l *Link) abortHandshake(id stack.TransportEndpointID, answered <-chan struct{}) {
 	number := tcpip.NetworkProtocolNumber(ipv4.ProtocolNumber)
 	if id.LocalAddress.Len() == 16 {
 		number = ipv6.ProtocolNumber
@@ -110,9 +110,9 @@ func (l *Link) abort(id stack.TransportEndpointID, answered <-chan struct{}) {
 	}
 }
 
-// serve gives the connection to its session and waits until the connection is
+// serveConnection gives the connection to its session and waits until the connection is
 // completely closed.
-func (l *Link) serve(ctx context.Context, c *conn, session Session) {
+func (l *Link) serveConnection(ctx context.Context, c *conn, session Session) {
 	size := int64(narrowBuffer)
 	select {
 	case l.wide <- struct{}{}:
@@ -127,7 +127,7 @@ func (l *Link) serve(ctx context.Context, c *conn, session Session) {
 	defer stop()
 	session.Serve(ctx, c)
 	c.Close()
-	c.drain(ctx)
+	c.drainWrites(ctx)
 }
 
 // A conn implements Conn over the stack.
@@ -149,11 +149,11 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// drain waits, for at most linger, until the sandbox has received all that was
+// drainWrites waits, for at most linger, until the sandbox has received all that was
 // written. The stack keeps the data until then, so the connection still counts.
-func (c *conn) drain(ctx context.Context) {
+func (c *conn) drainWrites(ctx context.Context) {
 	pause := time.Millisecond
-	for end := time.Now().Add(linger); !c.gone() && time.Now().Before(end); {
+	for end := time.Now().Add(linger); !c.isClosed() && time.Now().Before(end); {
 		select {
 		case <-ctx.Done():
 			return // aborted
@@ -161,14 +161,14 @@ func (c *conn) drain(ctx context.Context) {
 			pause = min(2*pause, second/4)
 		}
 	}
-	if !c.gone() {
+	if !c.isClosed() {
 		c.endpoint.Abort()
 	}
 }
 
-// gone reports whether the connection is closed, so that the stack keeps no data of
+// isClosed reports whether the connection is closed, so that the stack keeps no data of
 // it.
-func (c *conn) gone() bool {
+func (c *conn) isClosed() bool {
 	switch tcp.EndpointState(c.endpoint.State()) {
 	case tcp.StateClose, tcp.StateError, tcp.StateTimeWait, tcp.StateInitial:
 		return true

@@ -205,7 +205,7 @@ func TestManyConnectionsStayBounded(t *testing.T) {
 	if full > many*raceFactor*(512<<10) {
 		t.Errorf("%d MiB for %d stuffed connections", full>>20, many)
 	}
-	w.Cut()
+	w.CutConnections()
 	for _, c := range connections {
 		c.Close()
 	}

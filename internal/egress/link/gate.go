@@ -16,9 +16,9 @@ import (
 	"github.com/fumehood/fumehood/internal/egress/segment"
 )
 
-// A gate filters the frames that reach the stack: it admits only what a plain host
+// A frameFilter filters the frames that reach the stack: it admits only what a plain host
 // sends.
-type gate struct {
+type frameFilter struct {
 	link    *Link
 	open    atomic.Bool
 	reports *rate.Limiter
@@ -28,56 +28,56 @@ type gate struct {
 // Handler.
 const reportRate = 100
 
-func newGate(l *Link) *gate {
-	return &gate{link: l, reports: rate.NewLimiter(reportRate, 2*reportRate)}
+func newFrameFilter(l *Link) *frameFilter {
+	return &frameFilter{link: l, reports: rate.NewLimiter(reportRate, 2*reportRate)}
 }
 
-func (g *gate) openUp() { g.open.Store(true) }
-func (g *gate) shut()   { g.open.Store(false) }
+func (g *frameFilter) openFilter()  { g.open.Store(true) }
+func (g *frameFilter) closeFilter() { g.open.Store(false) }
 
 // isShut reports whether the gate admits no frames: it has not been opened or has been
 // shut.
-func (g *gate) isShut() bool { return !g.open.Load() }
+func (g *frameFilter) isShut() bool { return !g.open.Load() }
 
-// admit reports whether the stack should see a frame.
-func (g *gate) admit(frame []byte) bool {
+// admitFrame reports whether the stack should see a frame.
+func (g *frameFilter) admitFrame(frame []byte) bool {
 	if g.isShut() {
 		return false
 	}
 	g.link.counts.frames.Add(1)
-	p, ok := read(g.link.config.Segment, frame)
+	p, ok := parseFrame(g.link.config.Segment, frame)
 	if !ok {
 		g.link.counts.odd.Add(1)
 		return false
 	}
-	return g.pass(p)
+	return g.admitPacket(p)
 }
 
-// pass reports whether the stack should see p, and reports datagrams that go nowhere to
+// admitPacket reports whether the stack should see p, and reports datagrams that go nowhere to
 // the Handler.
-func (g *gate) pass(p packet) bool {
+func (g *frameFilter) admitPacket(p packet) bool {
 	switch {
 	case p.protocol == header.TCPProtocolNumber:
 		if !p.unicast {
 			g.link.counts.odd.Add(1)
 		}
 		return p.unicast
-	case p.protocol == header.UDPProtocolNumber && dns(g.link.config.Segment, p.to):
+	case p.protocol == header.UDPProtocolNumber && isDNSAddress(g.link.config.Segment, p.to):
 		return true
-	case p.protocol == header.ICMPv6ProtocolNumber && housekeeping(p.icmp):
+	case p.protocol == header.ICMPv6ProtocolNumber && isHousekeepingICMPv6(p.icmp):
 		return false
 	}
 	g.link.counts.datagrams.Add(1)
 	if g.reports.Allow() {
-		g.link.handler.Datagram(p.name(), p.to)
+		g.link.handler.Datagram(p.protocolName(), p.to)
 	}
 	// The stack has no receiver for UDP and says so to the sender.
 	return p.protocol == header.UDPProtocolNumber && p.unicast
 }
 
-// housekeeping reports whether kind is an ICMPv6 message that a kernel sends of its own
+// isHousekeepingICMPv6 reports whether kind is an ICMPv6 message that a kernel sends of its own
 // accord: for multicast groups, neighbors and routers.
-func housekeeping(kind byte) bool {
+func isHousekeepingICMPv6(kind byte) bool {
 	return kind >= 130 && kind <= 137 || kind == 143
 }
 
@@ -89,8 +89,8 @@ type packet struct {
 	icmp     byte           // the ICMP message type
 }
 
-// name returns the protocol's name as it is reported to a Handler.
-func (p packet) name() string {
+// protocolName returns the protocol's name as it is reported to a Handler.
+func (p packet) protocolName() string {
 	switch p.protocol {
 	case header.UDPProtocolNumber:
 		return "udp"
@@ -100,8 +100,8 @@ func (p packet) name() string {
 	return fmt.Sprintf("ip %d", p.protocol)
 }
 
-// read returns the packet in a frame; ok is false for a frame that no plain host sends.
-func read(s segment.Segment, frame []byte) (p packet, ok bool) {
+// parseFrame returns the packet in a frame; ok is false for a frame that no plain host sends.
+func parseFrame(s segment.Segment, frame []byte) (p packet, ok bool) {
 	if len(frame) < header.EthernetMinimumSize {
 		return p, false
 	}
@@ -112,9 +112,9 @@ func read(s segment.Segment, frame []byte) (p packet, ok bool) {
 	b := frame[header.EthernetMinimumSize:]
 	switch tcpip.NetworkProtocolNumber(binary.BigEndian.Uint16(frame[12:])) {
 	case header.IPv4ProtocolNumber:
-		p, ok = read4(b, s.Sandbox.V4)
+		p, ok = parseIPv4(b, s.Sandbox.V4)
 	case header.IPv6ProtocolNumber:
-		p, ok = read6(b, s.Sandbox.V6)
+		p, ok = parseIPv6(b, s.Sandbox.V6)
 	}
 	own := p.to.Addr() == s.Sandbox.V4 || p.to.Addr() == s.Sandbox.V6
 	p.unicast = unicast && !p.to.Addr().IsMulticast() && p.to.Addr() != broadcast
@@ -123,8 +123,8 @@ func read(s segment.Segment, frame []byte) (p packet, ok bool) {
 
 var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
-// read4 reads a packet from from.
-func read4(b []byte, from netip.Addr) (p packet, ok bool) {
+// parseIPv4 reads a packet from from.
+func parseIPv4(b []byte, from netip.Addr) (p packet, ok bool) {
 	const length = header.IPv4MinimumSize
 	if len(b) < length+8 || b[0] != 4<<4|length/4 { // no options
 		return p, false
@@ -138,29 +138,29 @@ func read4(b []byte, from netip.Addr) (p packet, ok bool) {
 	if source != from || to.IsUnspecified() || to.IsLoopback() {
 		return p, false
 	}
-	return transport(b[9], b[length:], to)
+	return parseTransport(b[9], b[length:], to)
 }
 
-// read6 reads a packet from from.
-func read6(b []byte, from netip.Addr) (p packet, ok bool) {
+// parseIPv6 reads a packet from from.
+func parseIPv6(b []byte, from netip.Addr) (p packet, ok bool) {
 	const length = header.IPv6MinimumSize
 	if len(b) < length+8 || b[0]>>4 != 6 {
 		return p, false
 	}
 	payload := int(binary.BigEndian.Uint16(b[4:]))
-	if payload < 8 || length+payload > len(b) || extension(b[6]) {
+	if payload < 8 || length+payload > len(b) || isIPv6Extension(b[6]) {
 		return p, false
 	}
 	source, to := netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))
 	if source != from || to.IsUnspecified() || to.IsLoopback() || to.Is4In6() {
 		return p, false
 	}
-	return transport(b[6], b[length:], to)
+	return parseTransport(b[6], b[length:], to)
 }
 
-// extension reports whether a next header is an IPv6 extension: hop-by-hop, routing,
+// isIPv6Extension reports whether a next header is an IPv6 extension: hop-by-hop, routing,
 // fragment, authentication, encapsulation, none, destination, mobility, identity, shim.
-func extension(next byte) bool {
+func isIPv6Extension(next byte) bool {
 	switch next {
 	case 0, 43, 44, 50, 51, 59, 60, 135, 139, 140, 253, 254:
 		return true
@@ -168,8 +168,8 @@ func extension(next byte) bool {
 	return false
 }
 
-// transport reads the first eight bytes after the network header, which must exist.
-func transport(protocol byte, b []byte, to netip.Addr) (p packet, ok bool) {
+// parseTransport reads the first eight bytes after the network header, which must exist.
+func parseTransport(protocol byte, b []byte, to netip.Addr) (p packet, ok bool) {
 	p.protocol = tcpip.TransportProtocolNumber(protocol)
 	var port uint16
 	switch p.protocol {

@@ -106,8 +106,8 @@ type Link struct {
 	handler Handler
 	stack   *stack.Stack
 	fd      int
-	gate    *gate
-	wire    *wire
+	gate    *frameFilter
+	wire    *linkEndpoint
 	open    chan struct{} // a token for each connection
 	wide    chan struct{} // a token for each connection with wide buffers
 	queries chan struct{} // a token for each open question
@@ -136,7 +136,7 @@ func New(tap *os.File, c Config, h Handler) (*Link, error) {
 	if err := c.Segment.Check(); err != nil {
 		return nil, err
 	}
-	fd, err := duplicate(tap)
+	fd, err := duplicateDescriptor(tap)
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep the wire: %v", err)
 	}
@@ -146,15 +146,15 @@ func New(tap *os.File, c Config, h Handler) (*Link, error) {
 		wide:    make(chan struct{}, wideConnections),
 		queries: make(chan struct{}, c.Queries),
 	}
-	if err := l.start(); err != nil {
+	if err := l.startStack(); err != nil {
 		l.Close()
 		return nil, fmt.Errorf("cannot start the network stack: %v", err)
 	}
 	return l, nil
 }
 
-// duplicate copies f's descriptor without making it blocking, as f.Fd would.
-func duplicate(f *os.File) (int, error) {
+// duplicateDescriptor copies f's descriptor without making it blocking, as f.Fd would.
+func duplicateDescriptor(f *os.File) (int, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return -1, err
@@ -170,8 +170,8 @@ func duplicate(f *os.File) (int, error) {
 	return fd, dupErr
 }
 
-// join enters the current epoch; done leaves it.
-func (l *Link) join() (ctx context.Context, done func()) {
+// joinEpoch enters the current epoch; done leaves it.
+func (l *Link) joinEpoch() (ctx context.Context, done func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.epoch
@@ -179,9 +179,9 @@ func (l *Link) join() (ctx context.Context, done func()) {
 	return e.ctx, e.work.Done
 }
 
-// Cut ends every connection, open or undecided, at once with a reset. Later ones are
+// CutConnections ends every connection, open or undecided, at once with a reset. Later ones are
 // passed to the Handler as before. It returns when each Session has returned.
-func (l *Link) Cut() {
+func (l *Link) CutConnections() {
 	l.mu.Lock()
 	old := l.epoch
 	l.epoch = newEpoch()
@@ -197,14 +197,14 @@ func (l *Link) Cut() {
 func (l *Link) Close() error {
 	l.close.Do(func() {
 		if l.gate != nil {
-			l.gate.shut()
+			l.gate.closeFilter()
 		}
 		if l.wire != nil {
-			l.wire.end()
+			l.wire.stopReader()
 		}
 		if l.stack != nil {
-			l.Cut()
-			l.Cut() // anything that came in meanwhile finds the gate shut
+			l.CutConnections()
+			l.CutConnections() // anything that came in meanwhile finds the gate shut
 			_ = l.stack.RemoveNIC(nic)
 			l.stack.Destroy()
 		}

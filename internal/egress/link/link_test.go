@@ -166,7 +166,7 @@ func TestCut(t *testing.T) {
 	})
 	// The sandbox's end is connected before the gateway has its answer: a cut in between abandons.
 	eventually(t, "three connections", func() bool { return w.Stats().Open == 3 && len(served) == 2 })
-	w.Cut()
+	w.CutConnections()
 	if len(ended) != 3 {
 		t.Errorf("%d of 3 sessions have returned", len(ended))
 	}
@@ -222,7 +222,7 @@ func TestHalfOpenConnectionEnds(t *testing.T) {
 	w, peer := newPiped(t, &world{admit: func(context.Context, netip.AddrPort, netip.AddrPort) Session {
 		return session{abandon: func() { abandoned <- struct{}{} }}
 	}}, Config{})
-	for _, end := range []func(){w.Cut, func() { w.Close() }} {
+	for _, end := range []func(){w.CutConnections, func() { w.Close() }} {
 		if _, err := peer.Write(syn(w.Link)); err != nil {
 			t.Fatal(err)
 		}

@@ -23,9 +23,9 @@ const (
 	idleQuery = 10 * second
 )
 
-// listen starts to answer queries that arrive as datagrams.
-func (l *Link) listen() error {
-	for own := range l.config.pairs() {
+// listenDNS starts to answer queries that arrive as datagrams.
+func (l *Link) listenDNS() error {
+	for own := range l.config.gatewayPeers() {
 		number := tcpip.NetworkProtocolNumber(ipv4.ProtocolNumber)
 		if own.Is6() {
 			number = ipv6.ProtocolNumber
@@ -35,13 +35,13 @@ func (l *Link) listen() error {
 		if err != nil {
 			return err
 		}
-		go l.answer(c)
+		go l.answerDatagrams(c)
 	}
 	return nil
 }
 
-// answer reads and answers queries until the stack ends.
-func (l *Link) answer(c *gonet.UDPConn) {
+// answerDatagrams reads and answers queries until the stack ends.
+func (l *Link) answerDatagrams(c *gonet.UDPConn) {
 	defer c.Close()
 	message := make([]byte, longestQuery+1)
 	for {
@@ -49,15 +49,15 @@ func (l *Link) answer(c *gonet.UDPConn) {
 		if err != nil {
 			return
 		}
-		if n > longestQuery || !l.take() {
+		if n > longestQuery || !l.takeQueryToken() {
 			l.counts.busy.Add(1)
 			continue
 		}
 		question := append([]byte(nil), message[:n]...)
-		ctx, done := l.join()
+		ctx, done := l.joinEpoch()
 		go func() {
 			defer done()
-			defer l.give()
+			defer l.returnQueryToken()
 			if reply := l.handler.Query(ctx, "udp", question); len(reply) > 0 && ctx.Err() == nil {
 				_, _ = c.WriteTo(reply, from)
 			}
@@ -65,8 +65,8 @@ func (l *Link) answer(c *gonet.UDPConn) {
 	}
 }
 
-// take takes a token for a query, if there is one.
-func (l *Link) take() bool {
+// takeQueryToken takes a token for a query, if there is one.
+func (l *Link) takeQueryToken() bool {
 	select {
 	case l.queries <- struct{}{}:
 		return true
@@ -75,17 +75,17 @@ func (l *Link) take() bool {
 	}
 }
 
-func (l *Link) give() { <-l.queries }
+func (l *Link) returnQueryToken() { <-l.queries }
 
-// questions serves DNS over TCP.
-type questions struct{ link *Link }
+// tcpQueries serves DNS over TCP.
+type tcpQueries struct{ link *Link }
 
-func (q questions) Abandon() {}
+func (q tcpQueries) Abandon() {}
 
-func (q questions) Serve(ctx context.Context, conn Conn) {
+func (q tcpQueries) Serve(ctx context.Context, conn Conn) {
 	for range maxQueries {
-		_ = conn.SetDeadline(deadline(idleQuery))
-		if err := q.one(ctx, conn); err != nil {
+		_ = conn.SetDeadline(deadlineAfter(idleQuery))
+		if err := q.answerMessage(ctx, conn); err != nil {
 			return
 		}
 	}
@@ -93,8 +93,8 @@ func (q questions) Serve(ctx context.Context, conn Conn) {
 
 var errQuery = errors.New("invalid question")
 
-// one answers one message, which is preceded by its length (RFC 1035, 4.2.2).
-func (q questions) one(ctx context.Context, conn Conn) error {
+// answerMessage answers one message, which is preceded by its length (RFC 1035, 4.2.2).
+func (q tcpQueries) answerMessage(ctx context.Context, conn Conn) error {
 	var length [2]byte
 	if _, err := io.ReadFull(conn, length[:]); err != nil {
 		return err
@@ -106,11 +106,11 @@ func (q questions) one(ctx context.Context, conn Conn) error {
 	if _, err := io.ReadFull(conn, message); err != nil {
 		return err
 	}
-	if !q.link.take() {
+	if !q.link.takeQueryToken() {
 		q.link.counts.busy.Add(1)
 		return errQuery
 	}
-	defer q.link.give()
+	defer q.link.returnQueryToken()
 	reply := q.link.handler.Query(ctx, "tcp", message)
 	if len(reply) == 0 || len(reply) > 1<<16-1 {
 		return errQuery

@@ -91,7 +91,7 @@ func occupy(s *stack.Stack, device stack.LinkEndpoint, w *world) (errs []error) 
 		}
 	}
 	try(s.CreateNIC(nic, device))
-	for gateway, own := range w.Link.config.pairs() {
+	for gateway, own := range w.Link.config.gatewayPeers() {
 		number, all := tcpip.NetworkProtocolNumber(ipv4.ProtocolNumber), header.IPv4EmptySubnet
 		if own.Is6() {
 			number, all = ipv6.ProtocolNumber, header.IPv6EmptySubnet

@@ -30,42 +30,42 @@ const (
 	narrowBuffer    = 128 << 10
 )
 
-// start builds the stack and opens the link to it. It has ARP only for its table of
+// startStack builds the stack and opens the link to it. It has ARP only for its table of
 // neighbors (the gate admits none), no ICMP endpoints, no forwarding, and one route
 // for each family: to the sandbox.
-func (l *Link) start() error {
+func (l *Link) startStack() error {
 	s := stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol, arp.NewProtocol},
 		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol, udp.NewProtocol},
 	})
 	l.stack = s
-	if err := tune(s); err != nil {
+	if err := limitStack(s); err != nil {
 		return err
 	}
-	l.gate = newGate(l)
-	wire, err := newWire(l.fd, l.config.Segment.MTU, tcpip.LinkAddress(l.config.Segment.Gateway.MAC), l.gate.admit)
+	l.gate = newFrameFilter(l)
+	wire, err := newLinkEndpoint(l.fd, l.config.Segment.MTU, tcpip.LinkAddress(l.config.Segment.Gateway.MAC), l.gate.admitFrame)
 	if err != nil {
 		return err
 	}
-	forwarder := tcp.NewForwarder(s, narrowBuffer, l.config.Deciding, l.admit)
+	forwarder := tcp.NewForwarder(s, narrowBuffer, l.config.Deciding, l.admitConnection)
 	s.SetTransportProtocolHandler(tcp.ProtocolNumber, forwarder.HandlePacket)
 
 	l.wire = wire
 	if err := s.CreateNIC(nic, wire); err != nil {
 		return errors.New(err.String())
 	}
-	if err := l.address(s); err != nil {
+	if err := l.assignAddresses(s); err != nil {
 		return err
 	}
-	if err := l.listen(); err != nil {
+	if err := l.listenDNS(); err != nil {
 		return err
 	}
-	l.gate.openUp()
+	l.gate.openFilter()
 	return nil
 }
 
-// tune limits what the stack keeps for a connection, and for how long.
-func tune(s *stack.Stack) error {
+// limitStack limits what the stack keeps for a connection, and for how long.
+func limitStack(s *stack.Stack) error {
 	sack := tcpip.TCPSACKEnabled(true)
 	wait := tcpip.TCPTimeWaitTimeoutOption(second)
 	options := []tcpip.SettableTransportProtocolOption{
@@ -81,9 +81,9 @@ func tune(s *stack.Stack) error {
 	return nil
 }
 
-// address gives the stack the gateway's addresses, and makes it answer for every other
+// assignAddresses gives the stack the gateway's addresses, and makes it answer for every other
 // address as well: each belongs to a name, or the Handler refuses it.
-func (l *Link) address(s *stack.Stack) error {
+func (l *Link) assignAddresses(s *stack.Stack) error {
 	var failed tcpip.Error
 	try := func(err tcpip.Error) {
 		if failed == nil {
@@ -93,7 +93,7 @@ func (l *Link) address(s *stack.Stack) error {
 	try(s.SetPromiscuousMode(nic, true))
 	try(s.SetSpoofing(nic, true))
 	var routes []tcpip.Route
-	for own, peer := range l.config.pairs() {
+	for own, peer := range l.config.gatewayPeers() {
 		number := tcpip.NetworkProtocolNumber(ipv4.ProtocolNumber)
 		if own.Is6() {
 			number = ipv6.ProtocolNumber
@@ -111,8 +111,8 @@ func (l *Link) address(s *stack.Stack) error {
 	return nil
 }
 
-// pairs returns the gateway's addresses, each with the sandbox's of the same family.
-func (c Config) pairs() map[netip.Addr]netip.Addr {
+// gatewayPeers returns the gateway's addresses, each with the sandbox's of the same family.
+func (c Config) gatewayPeers() map[netip.Addr]netip.Addr {
 	s := c.Segment
 	pairs := map[netip.Addr]netip.Addr{s.Gateway.V4: s.Sandbox.V4}
 	if s.Gateway.V6 != (netip.Addr{}) {
@@ -121,8 +121,8 @@ func (c Config) pairs() map[netip.Addr]netip.Addr {
 	return pairs
 }
 
-// dns reports whether to is the address at which the gateway answers DNS queries.
-func dns(s segment.Segment, to netip.AddrPort) bool {
+// isDNSAddress reports whether to is the address at which the gateway answers DNS queries.
+func isDNSAddress(s segment.Segment, to netip.AddrPort) bool {
 	return to.Port() == 53 && (to.Addr() == s.Gateway.V4 || to.Addr() == s.Gateway.V6)
 }
 

@@ -33,4 +33,4 @@ func (l *Link) Stats() Stats {
 	}
 }
 
-func deadline(d time.Duration) time.Time { return time.Now().Add(d) }
+func deadlineAfter(d time.Duration) time.Time { return time.Now().Add(d) }

@@ -15,10 +15,10 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// A wire is the stack's device. Frames are sent by gVisor's own endpoint. They are
+// A linkEndpoint is the stack's device. Frames are sent by gVisor's own endpoint. They are
 // received by our reader, because gVisor's stops permanently at the first frame for
 // another host, and parses a packet before anything could refuse it.
-type wire struct {
+type linkEndpoint struct {
 	stack.LinkEndpoint // for sending
 
 	fd   int
@@ -39,7 +39,7 @@ const spacious = buffer.MaxChunkSize
 // bytes for long, and must not keep the whole buffer with it.
 const small = spacious / 4
 
-func newWire(fd int, mtu int, address tcpip.LinkAddress, admit func([]byte) bool) (*wire, error) {
+func newLinkEndpoint(fd int, mtu int, address tcpip.LinkAddress, admit func([]byte) bool) (*linkEndpoint, error) {
 	out, err := fdbased.New(&fdbased.Options{
 		FDs: []int{fd}, MTU: uint32(mtu), EthernetHeader: true, Address: address, ProcessorsPerChannel: 1,
 	})
@@ -50,39 +50,39 @@ func newWire(fd int, mtu int, address tcpip.LinkAddress, admit func([]byte) bool
 	if err != nil {
 		return nil, err
 	}
-	return &wire{LinkEndpoint: out, fd: fd, stop: stop, admit: admit}, nil
+	return &linkEndpoint{LinkEndpoint: out, fd: fd, stop: stop, admit: admit}, nil
 }
 
 // Attach starts the reader. With nil it does nothing: the stack then holds a lock that
 // the reader may be waiting for, so the reader must have been ended before.
-func (w *wire) Attach(to stack.NetworkDispatcher) {
+func (w *linkEndpoint) Attach(to stack.NetworkDispatcher) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if to != nil && w.to == nil {
-		w.reader.Go(func() { w.read(to) })
+		w.reader.Go(func() { w.readFrames(to) })
 	}
 	w.to = to
 }
 
-// end ends the reader and waits for it. It must be called only once.
-func (w *wire) end() {
+// stopReader ends the reader and waits for it. It must be called only once.
+func (w *linkEndpoint) stopReader() {
 	w.stop.Stop()
 	w.reader.Wait()
 	unix.Close(w.stop.EFD)
 }
 
 // IsAttached implements stack.LinkEndpoint.
-func (w *wire) IsAttached() bool {
+func (w *linkEndpoint) IsAttached() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.to != nil
 }
 
 // Wait implements stack.LinkEndpoint.
-func (w *wire) Wait() { w.reader.Wait() }
+func (w *linkEndpoint) Wait() { w.reader.Wait() }
 
-// read reads frames until the link ends.
-func (w *wire) read(to stack.NetworkDispatcher) {
+// readFrames reads frames until the link ends.
+func (w *linkEndpoint) readFrames(to stack.NetworkDispatcher) {
 	space := newSpace()
 	defer func() { space.Release() }()
 	for {
@@ -95,11 +95,11 @@ func (w *wire) read(to stack.NetworkDispatcher) {
 			continue
 		}
 		if n <= small {
-			deliver(to, buffer.NewViewWithData(space.AsSlice()[:n]))
+			deliverFrame(to, buffer.NewViewWithData(space.AsSlice()[:n]))
 			continue
 		}
 		space.CapLength(n)
-		deliver(to, space)
+		deliverFrame(to, space)
 		space = newSpace()
 	}
 }
@@ -110,8 +110,8 @@ func newSpace() *buffer.View {
 	return v
 }
 
-// deliver gives a frame to the stack, which then owns it.
-func deliver(to stack.NetworkDispatcher, frame *buffer.View) {
+// deliverFrame gives a frame to the stack, which then owns it.
+func deliverFrame(to stack.NetworkDispatcher, frame *buffer.View) {
 	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithView(frame)})
 	defer pkt.DecRef()
 	b, ok := pkt.LinkHeader().Consume(header.EthernetMinimumSize)

@@ -20,12 +20,12 @@ const (
 	maxMessage = 1232 // for UDP: the size that no network fragments
 )
 
-// ask queries the servers in turn, for several rounds, until one answers within
+// queryServers queries the servers in turn, for several rounds, until one answers within
 // patience.
-func ask(ctx context.Context, servers []netip.AddrPort, patience time.Duration, q question) (reply, error) {
+func queryServers(ctx context.Context, servers []netip.AddrPort, patience time.Duration, q question) (reply, error) {
 	first := errors.New("no server to ask")
 	for i := range rounds * len(servers) {
-		r, err := try(ctx, servers[i%len(servers)], patience, q)
+		r, err := queryServer(ctx, servers[i%len(servers)], patience, q)
 		if err == nil {
 			return r, nil
 		}
@@ -39,13 +39,13 @@ func ask(ctx context.Context, servers []netip.AddrPort, patience time.Duration, 
 	return reply{}, first
 }
 
-// try queries one server by UDP, and by TCP if the answer is truncated.
-func try(ctx context.Context, server netip.AddrPort, patience time.Duration, q question) (reply, error) {
+// queryServer queries one server by UDP, and by TCP if the answer is truncated.
+func queryServer(ctx context.Context, server netip.AddrPort, patience time.Duration, q question) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, err := exchange(ctx, "udp", server, q)
+	r, err := exchangeMessage(ctx, "udp", server, q)
 	if errors.Is(err, errTruncated) {
-		r, err = exchange(ctx, "tcp", server, q)
+		r, err = exchangeMessage(ctx, "tcp", server, q)
 	}
 	if err != nil {
 		return reply{}, fmt.Errorf("cannot ask %s for %s: %w", server, q.name, err)
@@ -53,15 +53,15 @@ func try(ctx context.Context, server netip.AddrPort, patience time.Duration, q q
 	return r, nil
 }
 
-// exchange sends q with an unpredictable id from its own port, and reads until the
+// exchangeMessage sends q with an unpredictable id from its own port, and reads until the
 // answer to it arrives.
-func exchange(ctx context.Context, network string, server netip.AddrPort, q question) (reply, error) {
+func exchangeMessage(ctx context.Context, network string, server netip.AddrPort, q question) (reply, error) {
 	var random [2]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return reply{}, err
 	}
 	id := binary.BigEndian.Uint16(random[:])
-	message, err := q.pack(id)
+	message, err := q.packQuery(id)
 	if err != nil {
 		return reply{}, err
 	}

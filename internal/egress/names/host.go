@@ -18,9 +18,9 @@ const (
 	maxFile        = 4 << 20
 )
 
-// Host returns the host's own sources of names: the servers in /etc/resolv.conf and
+// HostUpstream returns the host's own sources of names: the servers in /etc/resolv.conf and
 // the names in /etc/hosts. The gateway's process cannot read those files.
-func Host() (Upstream, error) {
+func HostUpstream() (Upstream, error) {
 	var u Upstream
 	conf, err := os.Open("/etc/resolv.conf")
 	if err != nil {

@@ -26,22 +26,22 @@ func Parse(name string) (string, error) {
 	if len(name) > MaxName {
 		return "", fmt.Errorf("invalid name: %d bytes, at most %d", len(name), MaxName)
 	}
-	name = lower(name)
+	name = lowerASCII(name)
 	labels := strings.Split(name, ".")
 	for _, label := range labels {
 		if err := checkLabel(label); err != nil {
 			return "", fmt.Errorf("invalid name %q: %w", name, err)
 		}
 	}
-	if numeric(labels[len(labels)-1]) {
+	if isNumericLabel(labels[len(labels)-1]) {
 		return "", fmt.Errorf("invalid name %q: an address", name)
 	}
 	return name, nil
 }
 
-// lower lowers ASCII only: strings.ToLower would turn some other characters into
+// lowerASCII lowers ASCII only: strings.ToLower would turn some other characters into
 // letters.
-func lower(s string) string {
+func lowerASCII(s string) string {
 	b := []byte(s)
 	for i, c := range b {
 		if 'A' <= c && c <= 'Z' {
@@ -69,9 +69,9 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// numeric reports whether a last label makes some programs read the whole name as an
+// isNumericLabel reports whether a last label makes some programs read the whole name as an
 // IPv4 address: "1", "0x7f" (as in the URL standard).
-func numeric(label string) bool {
+func isNumericLabel(label string) bool {
 	digits, set := label, "0123456789"
 	if strings.HasPrefix(label, "0x") {
 		digits, set = label[2:], set+"abcdef"

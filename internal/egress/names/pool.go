@@ -37,9 +37,9 @@ func NewPool(s segment.Segment) *Pool {
 	return &Pool{pool4: s.Pool4, pool6: s.Pool6, size: size, names: map[uint32]string{}, nums: map[string]uint32{}}
 }
 
-// Take returns the addresses of name, which must come from Parse, and assigns them if needed.
+// AssignAddresses returns the addresses of name, which must come from Parse, and assigns them if needed.
 // v6 is the zero Addr if there is no IPv6.
-func (p *Pool) Take(name string) (v4, v6 netip.Addr, err error) {
+func (p *Pool) AssignAddresses(name string) (v4, v6 netip.Addr, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, ok := p.nums[name]
@@ -56,7 +56,7 @@ func (p *Pool) Take(name string) (v4, v6 netip.Addr, err error) {
 
 // Name returns the name that a was given to.
 func (p *Pool) Name(a netip.Addr) (string, bool) {
-	n, ok := p.number(a)
+	n, ok := p.addressNumber(a)
 	if !ok {
 		return "", false
 	}
@@ -66,25 +66,25 @@ func (p *Pool) Name(a netip.Addr) (string, bool) {
 	return name, ok
 }
 
-// Has reports whether name has addresses.
-func (p *Pool) Has(name string) bool {
+// HasAddresses reports whether name has addresses.
+func (p *Pool) HasAddresses(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, ok := p.nums[name]
 	return ok
 }
 
-// Forget invalidates all addresses given so far, as at the end of a command.
-func (p *Pool) Forget() {
+// ForgetAddresses invalidates all addresses given so far, as at the end of a command.
+func (p *Pool) ForgetAddresses() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.names)
 	clear(p.nums)
 }
 
-// Synthetic reports whether a is in the ranges used inside the sandbox. Such an address is not
+// IsSynthetic reports whether a is in the ranges used inside the sandbox. Such an address is not
 // an outside address; without a name it is refused.
-func (p *Pool) Synthetic(a netip.Addr) bool {
+func (p *Pool) IsSynthetic(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	return p.pool4.Contains(a) || p.pool6.Contains(a)
 }
@@ -104,8 +104,8 @@ func (p *Pool) address6(n uint32) netip.Addr {
 	return netip.AddrFrom16(b)
 }
 
-// number is the inverse of address4 and address6.
-func (p *Pool) number(a netip.Addr) (uint32, bool) {
+// addressNumber is the inverse of address4 and address6.
+func (p *Pool) addressNumber(a netip.Addr) (uint32, bool) {
 	var at uint32
 	switch {
 	case a.Is4() && p.pool4.Contains(a):

@@ -14,7 +14,7 @@ import (
 
 func take(t *testing.T, p *Pool, name string) (v4, v6 netip.Addr) {
 	t.Helper()
-	v4, v6, err := p.Take(name)
+	v4, v6, err := p.AssignAddresses(name)
 	if err != nil {
 		t.Fatalf("Take(%q): %v", name, err)
 	}
@@ -28,7 +28,7 @@ func TestPoolGivesEachNameItsOwn(t *testing.T) {
 		name := fmt.Sprintf("h%d.example", i)
 		v4, v6 := take(t, p, name)
 		for _, a := range []netip.Addr{v4, v6} {
-			if given[a] || !p.Synthetic(a) {
+			if given[a] || !p.IsSynthetic(a) {
 				t.Fatalf("%s for %s was given before, or is none of ours", a, name)
 			}
 			given[a] = true
@@ -40,7 +40,7 @@ func TestPoolGivesEachNameItsOwn(t *testing.T) {
 			t.Fatalf("a second Take(%q) gives others", name)
 		}
 	}
-	if _, _, err := p.Take("one-more.example"); !errors.Is(err, ErrFull) {
+	if _, _, err := p.AssignAddresses("one-more.example"); !errors.Is(err, ErrFull) {
 		t.Errorf("Take beyond the bound: %v, want ErrFull", err)
 	}
 }
@@ -48,8 +48,8 @@ func TestPoolGivesEachNameItsOwn(t *testing.T) {
 func TestPoolForgets(t *testing.T) {
 	p := NewPool(segment.Default())
 	v4, v6 := take(t, p, "a.example")
-	p.Forget()
-	if p.Has("a.example") {
+	p.ForgetAddresses()
+	if p.HasAddresses("a.example") {
 		t.Error("the name is still known")
 	}
 	next4, next6 := take(t, p, "b.example")
@@ -68,7 +68,7 @@ func TestPoolEnds(t *testing.T) {
 	p := NewPool(segment.Default())
 	given := 0
 	for {
-		_, _, err := p.Take(fmt.Sprint("h", given, ".example"))
+		_, _, err := p.AssignAddresses(fmt.Sprint("h", given, ".example"))
 		if err == nil {
 			given++
 			continue
@@ -76,7 +76,7 @@ func TestPoolEnds(t *testing.T) {
 		if given%MaxNames != 0 || len(p.nums) == 0 {
 			break
 		}
-		p.Forget()
+		p.ForgetAddresses()
 	}
 	if given != int(p.size) {
 		t.Errorf("%d names, want %d", given, p.size)
@@ -109,12 +109,12 @@ func TestPoolAddressesOfNoName(t *testing.T) {
 }
 
 func TestPoolWithout6(t *testing.T) {
-	p := NewPool(segment.Default().Without6())
+	p := NewPool(segment.Default().WithoutIPv6())
 	if _, v6 := take(t, p, "a.example"); v6.IsValid() {
 		t.Errorf("gave %s", v6)
 	}
 	for _, a := range []netip.Addr{{}, netip.MustParseAddr("fd66:756d:6568::100"), netip.MustParseAddr("::100")} {
-		if name, ok := p.Name(a); ok || p.Synthetic(a) {
+		if name, ok := p.Name(a); ok || p.IsSynthetic(a) {
 			t.Errorf("%s stands for %q", a, name)
 		}
 	}
@@ -126,7 +126,7 @@ func TestPoolLeavesTheEnds(t *testing.T) {
 	s := segment.Default()
 	p := NewPool(s)
 	for _, a := range []netip.Addr{s.Gateway.V4, s.Gateway.V6, s.Sandbox.V4, s.Sandbox.V6} {
-		if _, ok := p.number(a); ok || !p.Synthetic(a) {
+		if _, ok := p.addressNumber(a); ok || !p.IsSynthetic(a) {
 			t.Errorf("%s may be a name's, or is none of ours", a)
 		}
 	}
@@ -139,7 +139,7 @@ func TestPoolFromManyGoroutines(t *testing.T) {
 		wg.Go(func() {
 			for i := range 200 {
 				name := fmt.Sprintf("h%d.example", (i+g)%100)
-				v4, _, err := p.Take(name)
+				v4, _, err := p.AssignAddresses(name)
 				if got, ok := p.Name(v4); err != nil || !ok || got != name {
 					t.Errorf("Name(%s) = %q, %v; want %q", v4, got, err, name)
 				}
@@ -158,7 +158,7 @@ func TestSynthetic(t *testing.T) {
 		"198.18.0.1": true, "198.19.255.255": true, "::ffff:198.18.0.1": true, "fd66:756d:6568::9:9": true, "fd66:756d:6568::1%eth0": true,
 		"198.20.0.0": false, "fd66:756d:6569::1": false, "10.0.0.1": false,
 	} {
-		if got := p.Synthetic(netip.MustParseAddr(a)); got != want {
+		if got := p.IsSynthetic(netip.MustParseAddr(a)); got != want {
 			t.Errorf("Synthetic(%s) = %v", a, got)
 		}
 	}

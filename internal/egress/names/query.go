@@ -94,20 +94,20 @@ func readOption(p *dnsmessage.Parser) (dnsmessage.ResourceHeader, error) {
 	return h, err
 }
 
-// answer returns the message that answers q with code and body; body may be nil. note
+// packAnswer returns the message that answers q with code and body; body may be nil. note
 // says in words what refused the name; it is sent only to clients that use EDNS, which
 // can show it.
-func (q query) answer(code dnsmessage.RCode, body dnsmessage.ResourceBody, note string) []byte {
-	if message, err := q.build(code, body, note); err == nil && len(message) <= maxAnswer {
+func (q query) packAnswer(code dnsmessage.RCode, body dnsmessage.ResourceBody, note string) []byte {
+	if message, err := q.buildAnswer(code, body, note); err == nil && len(message) <= maxAnswer {
 		return message
 	}
-	if message, err := q.build(code, body, ""); err == nil {
+	if message, err := q.buildAnswer(code, body, ""); err == nil {
 		return message
 	}
 	return nil
 }
 
-func (q query) build(code dnsmessage.RCode, body dnsmessage.ResourceBody, note string) ([]byte, error) {
+func (q query) buildAnswer(code dnsmessage.RCode, body dnsmessage.ResourceBody, note string) ([]byte, error) {
 	m := dnsmessage.Message{Header: dnsmessage.Header{
 		ID:                 q.header.ID,
 		Response:           true,

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A rate allows a number of events per second, with bursts of up to a second's
+// An eventLimiter allows a number of events per second, with bursts of up to a second's
 // worth.
-type rate struct {
+type eventLimiter struct {
 	a float64 // per second
 
 	mu       sync.Mutex
@@ -18,13 +18,13 @@ type rate struct {
 	reported time.Time
 }
 
-func newRate(perSecond int) *rate {
-	return &rate{a: float64(perSecond), left: float64(perSecond)}
+func newEventLimiter(perSecond int) *eventLimiter {
+	return &eventLimiter{a: float64(perSecond), left: float64(perSecond)}
 }
 
-// take reports whether one more event may pass now, and if not, whether to
+// allowEvent reports whether one more event may pass now, and if not, whether to
 // report it.
-func (r *rate) take(now time.Time) (ok, report bool) {
+func (r *eventLimiter) allowEvent(now time.Time) (ok, report bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.at.IsZero() {
@@ -32,20 +32,20 @@ func (r *rate) take(now time.Time) (ok, report bool) {
 	}
 	r.at = now
 	if r.left < 1 {
-		return false, r.again(now)
+		return false, r.markReported(now)
 	}
 	r.left--
 	return true, false
 }
 
-// report reports whether another report of a refused event is due.
-func (r *rate) report(now time.Time) bool {
+// shouldReport reports whether another report of a refused event is due.
+func (r *eventLimiter) shouldReport(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.again(now)
+	return r.markReported(now)
 }
 
-func (r *rate) again(now time.Time) bool {
+func (r *eventLimiter) markReported(now time.Time) bool {
 	if now.Sub(r.reported) < time.Second {
 		return false
 	}

@@ -35,8 +35,8 @@ type reply struct {
 	absent bool   // the name, or the target of its alias, does not exist
 }
 
-// pack returns the message that queries q.
-func (q question) pack(id uint16) ([]byte, error) {
+// packQuery returns the message that queries q.
+func (q question) packQuery(id uint16) ([]byte, error) {
 	name, err := dnsmessage.NewName(q.name + ".")
 	if err != nil {
 		return nil, fmt.Errorf("cannot ask for %q: %w", q.name, err)
@@ -79,7 +79,7 @@ func readReply(message []byte, id uint16, q question) (reply, error) {
 	if err != nil {
 		return reply{}, fmt.Errorf("invalid answer: %w", err)
 	}
-	r, err := found.follow(q.name)
+	r, err := found.followAliases(q.name)
 	r.absent = h.RCode == dnsmessage.RCodeNameError
 	if r.absent {
 		r.addrs, r.alias = nil, ""
@@ -104,15 +104,15 @@ func readRecords(p *dnsmessage.Parser, kind dnsmessage.Type) (records, error) {
 		if err != nil {
 			return f, err
 		}
-		if err := f.read(p, h, kind); err != nil {
+		if err := f.readRecord(p, h, kind); err != nil {
 			return f, err
 		}
 	}
 	return f, errors.New("too many records")
 }
 
-// read adds one record, unless it has another type or class.
-func (f records) read(p *dnsmessage.Parser, h dnsmessage.ResourceHeader, kind dnsmessage.Type) error {
+// readRecord adds one record, unless it has another type or class.
+func (f records) readRecord(p *dnsmessage.Parser, h dnsmessage.ResourceHeader, kind dnsmessage.Type) error {
 	owner := textOf(h.Name)
 	switch {
 	case h.Class != dnsmessage.ClassINET:
@@ -148,9 +148,9 @@ func (f records) read(p *dnsmessage.Parser, h dnsmessage.ResourceHeader, kind dn
 	return nil
 }
 
-// follow follows the aliases from name. Records for names that are not on that path are
+// followAliases follows the aliases from name. Records for names that are not on that path are
 // ignored.
-func (f records) follow(name string) (reply, error) {
+func (f records) followAliases(name string) (reply, error) {
 	var r reply
 	for i := range maxLinks {
 		if ttl, ok := f.ttl[name]; ok && (i == 0 || ttl < r.ttl) {
@@ -174,7 +174,7 @@ func (f records) follow(name string) (reply, error) {
 
 // textOf returns a name from a message in lower case and without its final dot.
 func textOf(n dnsmessage.Name) string {
-	s := lower(n.String())
+	s := lowerASCII(n.String())
 	if len(s) > 0 && s[len(s)-1] == '.' {
 		s = s[:len(s)-1]
 	}

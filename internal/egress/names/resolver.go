@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// A patience holds a Resolver's timeouts.
-type patience struct {
+// A resolverTimeouts holds a Resolver's timeouts.
+type resolverTimeouts struct {
 	resolve time.Duration // for one name
 	try     time.Duration // for one message to one server
 	family  time.Duration // that one family's answer waits for the other's
 }
 
-var defaultPatience = patience{resolve: 5 * time.Second, try: 1500 * time.Millisecond, family: time.Second}
+var defaultPatience = resolverTimeouts{resolve: 5 * time.Second, try: 1500 * time.Millisecond, family: time.Second}
 
 const (
 	maxChases = 8 // alias targets that need their own query
@@ -55,15 +55,15 @@ type Upstream struct {
 // only what it is given.
 type Resolver struct {
 	u        Upstream
-	patience patience
+	patience resolverTimeouts
 	flight   singleflight.Group
 
 	mu   sync.Mutex
-	kept map[string]found
+	kept map[string]lookupResult
 }
 
-// found is the result for a name: no addresses and no error if it does not exist.
-type found struct {
+// lookupResult is the result for a name: no addresses and no error if it does not exist.
+type lookupResult struct {
 	addrs []netip.Addr
 	err   error // no server answered
 	until time.Time
@@ -82,7 +82,7 @@ func NewResolver(u Upstream) (*Resolver, error) {
 			return nil, fmt.Errorf("cannot resolve names: invalid server %s", s)
 		}
 	}
-	return &Resolver{u: u, patience: defaultPatience, kept: map[string]found{}}, nil
+	return &Resolver{u: u, patience: defaultPatience, kept: map[string]lookupResult{}}, nil
 }
 
 // Resolve returns the addresses of name, IPv4 first. All passed Check with private:
@@ -96,7 +96,7 @@ func (r *Resolver) Resolve(ctx context.Context, name string, private bool) ([]ne
 	}
 	addrs, ok := r.u.Hosts[name]
 	if !ok {
-		if addrs, err = r.find(ctx, name); err != nil {
+		if addrs, err = r.findAddresses(ctx, name); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +108,7 @@ func (r *Resolver) Resolve(ctx context.Context, name string, private bool) ([]ne
 			return nil, fmt.Errorf("cannot connect to %s: %w", name, err)
 		}
 	}
-	return ordered(addrs), nil
+	return sortUniqueAddresses(addrs), nil
 }
 
 // Find is Resolve for callers that do not need the addresses.
@@ -117,24 +117,24 @@ func (r *Resolver) Find(ctx context.Context, name string, private bool) error {
 	return err
 }
 
-// find returns the addresses of name from the cache or the servers, unchecked.
-func (r *Resolver) find(ctx context.Context, name string) ([]netip.Addr, error) {
-	if f, ok := r.remembered(name); ok {
+// findAddresses returns the addresses of name from the cache or the servers, unchecked.
+func (r *Resolver) findAddresses(ctx context.Context, name string) ([]netip.Addr, error) {
+	if f, ok := r.cachedResult(name); ok {
 		return f.addrs, f.err
 	}
 	// The first caller may give up; the others still need the answer.
 	answer := r.flight.DoChan(name, func() (any, error) {
-		if f, ok := r.remembered(name); ok { // added in the meantime
+		if f, ok := r.cachedResult(name); ok { // added in the meantime
 			return f.addrs, f.err
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience.resolve)
 		defer cancel()
-		f, err := r.lookup(ctx, name)
+		f, err := r.lookupFamilies(ctx, name)
 		if err != nil && r.u.Elsewhere {
-			f = found{err: err, until: time.Now().Add(minKept)}
+			f = lookupResult{err: err, until: time.Now().Add(minKept)}
 		}
 		if err == nil || r.u.Elsewhere {
-			r.remember(name, f)
+			r.cacheResult(name, f)
 		}
 		return f.addrs, err
 	})
@@ -149,9 +149,9 @@ func (r *Resolver) find(ctx context.Context, name string) ([]netip.Addr, error) 
 	}
 }
 
-// lookup queries both families at once. They fail independently: some servers never
+// lookupFamilies queries both families at once. They fail independently: some servers never
 // answer for IPv6.
-func (r *Resolver) lookup(ctx context.Context, name string) (found, error) {
+func (r *Resolver) lookupFamilies(ctx context.Context, name string) (lookupResult, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type family struct {
@@ -161,7 +161,7 @@ func (r *Resolver) lookup(ctx context.Context, name string) (found, error) {
 	answers := make(chan family, 2)
 	for _, kind := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA} {
 		go func() {
-			rep, err := r.chase(ctx, question{name, kind})
+			rep, err := r.queryFollowingAlias(ctx, question{name, kind})
 			answers <- family{rep, err}
 		}()
 	}
@@ -179,16 +179,16 @@ func (r *Resolver) lookup(ctx context.Context, name string) (found, error) {
 		}
 	}
 	if len(addrs) == 0 {
-		return found{until: time.Now().Add(absenceKept)}, failed
+		return lookupResult{until: time.Now().Add(absenceKept)}, failed
 	}
-	return found{addrs: addrs, until: time.Now().Add(max(minKept, time.Duration(ttl)*time.Second))}, nil
+	return lookupResult{addrs: addrs, until: time.Now().Add(max(minKept, time.Duration(ttl)*time.Second))}, nil
 }
 
-// chase queries q, and if the answer is only an alias, its target.
-func (r *Resolver) chase(ctx context.Context, q question) (reply, error) {
+// queryFollowingAlias queries q, and if the answer is only an alias, its target.
+func (r *Resolver) queryFollowingAlias(ctx context.Context, q question) (reply, error) {
 	ttl := uint32(maxKept / time.Second)
 	for range maxChases {
-		rep, err := ask(ctx, r.u.Servers, r.patience.try, q)
+		rep, err := queryServers(ctx, r.u.Servers, r.patience.try, q)
 		if err != nil {
 			return reply{}, err
 		}
@@ -204,14 +204,14 @@ func (r *Resolver) chase(ctx context.Context, q question) (reply, error) {
 	return reply{}, errors.New("invalid answer: too many aliases")
 }
 
-func (r *Resolver) remembered(name string) (found, bool) {
+func (r *Resolver) cachedResult(name string) (lookupResult, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f, ok := r.kept[name]
 	return f, ok && time.Now().Before(f.until)
 }
 
-func (r *Resolver) remember(name string, f found) {
+func (r *Resolver) cacheResult(name string, f lookupResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.kept) >= MaxNames {
@@ -220,9 +220,9 @@ func (r *Resolver) remember(name string, f found) {
 	r.kept[name] = f
 }
 
-// ordered returns addrs without duplicates, with IPv4, which works on more hosts,
+// sortUniqueAddresses returns addrs without duplicates, with IPv4, which works on more hosts,
 // first.
-func ordered(addrs []netip.Addr) []netip.Addr {
+func sortUniqueAddresses(addrs []netip.Addr) []netip.Addr {
 	var list []netip.Addr
 	seen := map[netip.Addr]bool{}
 	for _, v4 := range []bool{true, false} {

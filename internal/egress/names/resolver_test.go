@@ -33,7 +33,7 @@ func resolverOf(t testing.TB, servers ...*upstream) *Resolver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.patience = patience{time.Minute, time.Minute, time.Minute}
+	r.patience = resolverTimeouts{time.Minute, time.Minute, time.Minute}
 	return r
 }
 
@@ -75,7 +75,7 @@ func TestResolve(t *testing.T) {
 	}
 	// Cases that end only by our own timeout: everything not limited here must
 	// answer.
-	unanswered := map[string]patience{
+	unanswered := map[string]resolverTimeouts{
 		"silence for IPv6 alone": {time.Minute, time.Minute, 10 * moment},
 		"lost once":              {time.Minute, time.Second, time.Minute},
 		"silent":                 {time.Minute, moment, time.Minute},
@@ -440,7 +440,7 @@ func TestResolveHosts(t *testing.T) {
 func TestResolverIsBounded(t *testing.T) {
 	r := resolverOf(t, newUpstream(t, func(asked) {}))
 	for i := range 3 * MaxNames {
-		r.remember(fmt.Sprint("h", i, ".example"), found{until: time.Now().Add(time.Hour)})
+		r.cacheResult(fmt.Sprint("h", i, ".example"), lookupResult{until: time.Now().Add(time.Hour)})
 	}
 	if n := len(r.kept); n > MaxNames {
 		t.Errorf("%d names are kept, at most %d", n, MaxNames)

@@ -55,7 +55,7 @@ type Options struct {
 type Server struct {
 	o    Options
 	now  func() time.Time
-	rate *rate
+	rate *eventLimiter
 	busy chan struct{}
 }
 
@@ -67,7 +67,7 @@ func NewServer(o Options) (*Server, error) {
 	if o.Rate == 0 {
 		o.Rate = DefaultRate
 	}
-	return &Server{o: o, now: time.Now, rate: newRate(o.Rate), busy: make(chan struct{}, maxAtOnce)}, nil
+	return &Server{o: o, now: time.Now, rate: newEventLimiter(o.Rate), busy: make(chan struct{}, maxAtOnce)}, nil
 }
 
 // Query answers one message, of UDP or of TCP without its length. nil means no answer,
@@ -81,35 +81,35 @@ func (s *Server) Query(ctx context.Context, message []byte) []byte {
 	start := time.Now()
 	q, code, answer, err := readQuery(message)
 	flow := proposal.Flow{Egress: proposal.Egress{Kind: proposal.EgressLookup, Protocol: "udp"}}
-	if !s.admit(&flow) {
+	if !s.reserveSlot(&flow) {
 		if !answer {
 			return nil
 		}
-		return q.answer(dnsmessage.RCodeServerFailure, nil, "fumehood: too many look-ups")
+		return q.packAnswer(dnsmessage.RCodeServerFailure, nil, "fumehood: too many look-ups")
 	}
 	defer func() { <-s.busy }()
 
 	var body dnsmessage.ResourceBody
 	note := ""
 	if err == nil && isLocal(q.question.Name.String()) {
-		return q.answer(dnsmessage.RCodeSuccess, localBody(q.question.Type), "")
+		return q.packAnswer(dnsmessage.RCodeSuccess, localBody(q.question.Type), "")
 	}
 	if err != nil {
 		flow.Code = CodeProtocol
 	} else {
-		code, body, note = s.resolve(ctx, q.question, &flow)
+		code, body, note = s.resolveQuestion(ctx, q.question, &flow)
 	}
 	flow.WallMS = time.Since(start).Milliseconds()
 	s.o.Report(flow)
 	if !answer {
 		return nil
 	}
-	return q.answer(code, body, note)
+	return q.packAnswer(code, body, note)
 }
 
 // isLocal reports whether name is localhost or below it, which is the sandbox itself: RFC 6761 §6.3.
 func isLocal(name string) bool {
-	name = strings.TrimSuffix(lower(name), ".")
+	name = strings.TrimSuffix(lowerASCII(name), ".")
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
@@ -120,15 +120,15 @@ func localBody(t dnsmessage.Type) dnsmessage.ResourceBody {
 	return addressBody(t, netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback())
 }
 
-// admit reserves a slot for one more message, or returns false if all are in use.
-func (s *Server) admit(flow *proposal.Flow) bool {
-	ok, report := s.rate.take(s.now())
+// reserveSlot reserves a slot for one more message, or returns false if all are in use.
+func (s *Server) reserveSlot(flow *proposal.Flow) bool {
+	ok, report := s.rate.allowEvent(s.now())
 	if ok {
 		select {
 		case s.busy <- struct{}{}:
 			return true
 		default:
-			report = s.rate.report(s.now())
+			report = s.rate.shouldReport(s.now())
 		}
 	}
 	if report {
@@ -138,12 +138,12 @@ func (s *Server) admit(flow *proposal.Flow) bool {
 	return false
 }
 
-// resolve decides one question. It fills flow and returns the answer.
-func (s *Server) resolve(ctx context.Context, q dnsmessage.Question, flow *proposal.Flow) (dnsmessage.RCode, dnsmessage.ResourceBody, string) {
+// resolveQuestion decides one question. It fills flow and returns the answer.
+func (s *Server) resolveQuestion(ctx context.Context, q dnsmessage.Question, flow *proposal.Flow) (dnsmessage.RCode, dnsmessage.ResourceBody, string) {
 	flow.Egress.Type = typeName(q.Type)
 	name, err := Parse(q.Name.String())
 	if err != nil {
-		flow.Egress.Name, flow.Code = shown(q.Name.String()), CodeProtocol
+		flow.Egress.Name, flow.Code = printableASCII(q.Name.String()), CodeProtocol
 		return dnsmessage.RCodeNameError, nil, "fumehood: not a name of a host"
 	}
 	flow.Egress.Name = name
@@ -159,22 +159,22 @@ func (s *Server) resolve(ctx context.Context, q dnsmessage.Question, flow *propo
 	isAddress := q.Type == dnsmessage.TypeA || q.Type == dnsmessage.TypeAAAA
 	if d.Effect != proposal.Allow {
 		flow.Code = CodePolicy
-		if !isAddress && s.o.Pool.Has(name) {
-			return dnsmessage.RCodeSuccess, nil, refusal(d) // the name exists, but not this type
+		if !isAddress && s.o.Pool.HasAddresses(name) {
+			return dnsmessage.RCodeSuccess, nil, refusalNote(d) // the name exists, but not this type
 		}
-		return dnsmessage.RCodeNameError, nil, refusal(d)
+		return dnsmessage.RCodeNameError, nil, refusalNote(d)
 	}
 	if !isAddress {
 		return dnsmessage.RCodeSuccess, nil, ""
 	}
 	// Take an address first: it limits the names that one command can look up outside,
 	// whether or not they exist.
-	v4, v6, err := s.o.Pool.Take(name)
+	v4, v6, err := s.o.Pool.AssignAddresses(name)
 	if err != nil {
 		flow.Code = CodeLimit
 		return dnsmessage.RCodeServerFailure, nil, "fumehood: too many names"
 	}
-	if err := s.o.Find(ctx, name, d.Private); err != nil && !s.elsewhere(ctx, err, flow) {
+	if err := s.o.Find(ctx, name, d.Private); err != nil && !s.isResolvedElsewhere(ctx, err, flow) {
 		return notFound(ctx, err, flow)
 	}
 	if q.Type == dnsmessage.TypeAAAA && !v6.IsValid() { // the sandbox has no IPv6
@@ -183,9 +183,9 @@ func (s *Server) resolve(ctx context.Context, q dnsmessage.Question, flow *propo
 	return dnsmessage.RCodeSuccess, addressBody(q.Type, v4, v6), ""
 }
 
-// elsewhere reports whether the name of flow, for which Find returned err, has an address
+// isResolvedElsewhere reports whether the name of flow, for which Find returned err, has an address
 // nevertheless, because only the upstream proxy knows its real one.
-func (s *Server) elsewhere(ctx context.Context, err error, flow *proposal.Flow) bool {
+func (s *Server) isResolvedElsewhere(ctx context.Context, err error, flow *proposal.Flow) bool {
 	var refused *address.Refused
 	if ctx.Err() != nil || errors.As(err, &refused) || s.o.Elsewhere == nil || !s.o.Elsewhere(flow.Egress.Name) {
 		return false
@@ -223,17 +223,17 @@ func notFound(ctx context.Context, err error, flow *proposal.Flow) (dnsmessage.R
 	return dnsmessage.RCodeServerFailure, nil, "fumehood: no name server answers"
 }
 
-// refusal returns the note for a refused name. It contains only the rule, because its
+// refusalNote returns the note for a refused name. It contains only the rule, because its
 // message may contain untrusted text.
-func refusal(d proposal.EgressDecision) string {
+func refusalNote(d proposal.EgressDecision) string {
 	if d.Reason == nil {
 		return "fumehood: refused by policy"
 	}
-	return "fumehood: refused by rule " + shown(d.Reason.Rule)
+	return "fumehood: refused by rule " + printableASCII(d.Reason.Rule)
 }
 
-// shown returns text in printable ASCII, of limited length.
-func shown(text string) string {
+// printableASCII returns text in printable ASCII, of limited length.
+func printableASCII(text string) string {
 	quoted := strconv.QuoteToASCII(text[:min(len(text), MaxName)])
 	return quoted[1 : len(quoted)-1]
 }

@@ -35,52 +35,52 @@ var quiet = []struct{ path, value string }{
 	{"ipv6/conf/eth0/disable_ipv6", "0"},
 }
 
-// configure gives this thread's namespace its addresses and routes. It returns s, without
+// configureNamespace gives this thread's namespace its addresses and routes. It returns s, without
 // IPv6 if the kernel has none.
-func configure(s segment.Segment) (segment.Segment, error) {
+func configureNamespace(s segment.Segment) (segment.Segment, error) {
 	for _, setting := range quiet {
 		_ = os.WriteFile("/proc/sys/net/"+setting.path, []byte(setting.value), 0)
 	}
 	if err := forwardsNothing(); err != nil {
 		return s, err
 	}
-	if err := up("lo", nil); err != nil {
+	if err := bringUpDevice("lo", nil); err != nil {
 		return s, err
 	}
-	if err := up(device, func(link netlink.Link) error { return shape(link, s) }); err != nil {
+	if err := bringUpDevice(device, func(link netlink.Link) error { return configureDevice(link, s) }); err != nil {
 		return s, err
 	}
 	link, err := netlink.LinkByName(device)
 	if err != nil {
-		return s, missing("find "+device, err)
+		return s, missingSupportError("find "+device, err)
 	}
-	if err := attach(link, s.Sandbox.V4, s.Gateway.V4, s.Gateway.MAC); err != nil {
+	if err := assignDeviceAddress(link, s.Sandbox.V4, s.Gateway.V4, s.Gateway.MAC); err != nil {
 		return s, err
 	}
 	if !s.Sandbox.V6.IsValid() {
 		return s, nil
 	}
-	err = attach(link, s.Sandbox.V6, s.Gateway.V6, s.Gateway.MAC)
+	err = assignDeviceAddress(link, s.Sandbox.V6, s.Gateway.V6, s.Gateway.MAC)
 	if withoutIPv6(err) {
-		return s.Without6(), nil
+		return s.WithoutIPv6(), nil
 	}
 	if err != nil {
 		return s, err
 	}
-	return s, settled(s.Sandbox.V6)
+	return s, waitForIPv6Address(s.Sandbox.V6)
 }
 
-// settled waits until the kernel uses its IPv6 address, a moment later, even without
+// waitForIPv6Address waits until the kernel uses its IPv6 address, a moment later, even without
 // duplicate detection. Until then the kernel drops packets for it. The route to the
 // address itself shows that it is in use.
-func settled(own netip.Addr) error {
+func waitForIPv6Address(own netip.Addr) error {
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		routes, err := netlink.RouteGet(own.AsSlice())
 		if err == nil && len(routes) == 1 && routes[0].Type == unix.RTN_LOCAL {
 			return nil
 		}
 		if time.Now().After(end) {
-			return missing("activate the IPv6 address of "+device, err)
+			return missingSupportError("activate the IPv6 address of "+device, err)
 		}
 	}
 }
@@ -96,17 +96,17 @@ func forwardsNothing() error {
 			continue // no IPv6, or no /proc/sys at all: then nothing has set it either
 		}
 		if err != nil || strings.TrimSpace(string(value)) != "0" {
-			return missing("disable forwarding in the sandbox's namespace", err)
+			return missingSupportError("disable forwarding in the sandbox's namespace", err)
 		}
 	}
 	return nil
 }
 
-// up brings a device up, after prepare.
-func up(name string, prepare func(netlink.Link) error) error {
+// bringUpDevice brings a device up, after prepare.
+func bringUpDevice(name string, prepare func(netlink.Link) error) error {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
-		return missing("find "+name, err)
+		return missingSupportError("find "+name, err)
 	}
 	if prepare != nil {
 		if err := prepare(link); err != nil {
@@ -114,22 +114,22 @@ func up(name string, prepare func(netlink.Link) error) error {
 		}
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
-		return missing("bring "+name+" up", err)
+		return missingSupportError("bring "+name+" up", err)
 	}
 	return nil
 }
 
-// shape sets the device's hardware address and MTU while it is still down.
-func shape(link netlink.Link, s segment.Segment) error {
+// configureDevice sets the device's hardware address and MTU while it is still down.
+func configureDevice(link netlink.Link, s segment.Segment) error {
 	if err := netlink.LinkSetHardwareAddr(link, s.Sandbox.MAC); err != nil {
-		return missing("give "+device+" an address", err)
+		return missingSupportError("give "+device+" an address", err)
 	}
 	if err := netlink.LinkSetMTU(link, s.MTU); err != nil {
-		return missing("give "+device+" an MTU", err)
+		return missingSupportError("give "+device+" an MTU", err)
 	}
 	// The kernel neither sends nor answers neighbor requests.
 	if err := netlink.LinkSetARPOff(link); err != nil {
-		return missing("disable neighbor requests on "+device, err)
+		return missingSupportError("disable neighbor requests on "+device, err)
 	}
 	// No link-local address: with one, the kernel would look for neighbors and routers. A
 	// kernel without IPv6 does not know this setting.
@@ -139,34 +139,34 @@ func shape(link netlink.Link, s segment.Segment) error {
 
 const noAddress = 1 // IN6_ADDR_GEN_MODE_NONE
 
-// attach gives the device the address own, the default route through gateway, and the
+// assignDeviceAddress gives the device the address own, the default route through gateway, and the
 // gateway's hardware address, which runsc takes over like the others.
-func attach(link netlink.Link, own, gateway netip.Addr, mac net.HardwareAddr) error {
-	address := &netlink.Addr{IPNet: pair(own)}
+func assignDeviceAddress(link netlink.Link, own, gateway netip.Addr, mac net.HardwareAddr) error {
+	address := &netlink.Addr{IPNet: pairNetwork(own)}
 	family := netlink.FAMILY_V4
 	if own.Is6() {
 		family = netlink.FAMILY_V6
 		address.Flags = unix.IFA_F_NODAD // usable at once
 	}
 	if err := netlink.AddrAdd(link, address); err != nil {
-		return missing(fmt.Sprintf("give %s the address %s", device, own), err)
+		return missingSupportError(fmt.Sprintf("give %s the address %s", device, own), err)
 	}
 	neighbour := &netlink.Neigh{
 		LinkIndex: link.Attrs().Index, Family: family, State: netlink.NUD_PERMANENT,
 		IP: gateway.AsSlice(), HardwareAddr: mac,
 	}
 	if err := netlink.NeighSet(neighbour); err != nil {
-		return missing("add the gateway as a neighbor", err)
+		return missingSupportError("add the gateway as a neighbor", err)
 	}
 	route := &netlink.Route{LinkIndex: link.Attrs().Index, Gw: gateway.AsSlice()}
 	if err := netlink.RouteAdd(route); err != nil {
-		return missing("set the default route", err)
+		return missingSupportError("set the default route", err)
 	}
 	return nil
 }
 
-// pair returns own in the smallest network that contains both ends and no other host.
-func pair(own netip.Addr) *net.IPNet {
+// pairNetwork returns own in the smallest network that contains both ends and no other host.
+func pairNetwork(own netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: own.AsSlice(), Mask: net.CIDRMask(own.BitLen()-2, own.BitLen())}
 }
 

@@ -40,8 +40,8 @@ func Make(c Config) (*Namespace, error) {
 	return n, nil
 }
 
-// Available returns the error that Make would return.
-func Available() error {
+// CheckAvailable returns the error that Make would return.
+func CheckAvailable() error {
 	n, err := Make(Config{})
 	if err != nil {
 		return err
@@ -70,12 +70,12 @@ func inThread(f func() error) error {
 // makeHere moves this thread to a new namespace and builds the network there.
 func makeHere(s segment.Segment) (*Namespace, error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return nil, missing("make a network namespace", err)
+		return nil, missingSupportError("make a network namespace", err)
 	}
 	// Not /proc/self: that is the first thread, which is in another namespace.
 	file, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
-		return nil, missing("open the network namespace", err)
+		return nil, missingSupportError("open the network namespace", err)
 	}
 	tap, err := openTap()
 	if err != nil {
@@ -83,7 +83,7 @@ func makeHere(s segment.Segment) (*Namespace, error) {
 		return nil, err
 	}
 	n := &Namespace{File: file, Tap: tap}
-	if n.Segment, err = configure(s); err != nil {
+	if n.Segment, err = configureNamespace(s); err != nil {
 		n.Close()
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func makeHere(s segment.Segment) (*Namespace, error) {
 func openTap() (*os.File, error) {
 	fd, err := unix.Open(tunPath, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, missing("open "+tunPath, err)
+		return nil, missingSupportError("open "+tunPath, err)
 	}
 	request, err := unix.NewIfreq(device)
 	if err != nil {
@@ -103,13 +103,13 @@ func openTap() (*os.File, error) {
 	request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_TUN_EXCL)
 	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
 		unix.Close(fd)
-		return nil, missing("make a TAP device", err)
+		return nil, missingSupportError("make a TAP device", err)
 	}
 	return os.NewFile(uintptr(fd), "tap"), nil
 }
 
-// missing returns an error that names what the host lacks.
-func missing(what string, err error) error {
+// missingSupportError returns an error that names what the host lacks.
+func missingSupportError(what string, err error) error {
 	stop := &proposal.StopError{
 		Code:    "network.unavailable",
 		Message: "cannot " + what,

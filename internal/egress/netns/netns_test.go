@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(inode)
 		select {}
 	}
-	roottest.Main(m)
+	roottest.RunTests(m)
 }
 
 func mustMake(t *testing.T) *Namespace {
@@ -287,7 +287,7 @@ func TestMissingHints(t *testing.T) {
 		unix.ENOSYS: "remove network from the plan",
 	} {
 		var stop *proposal.StopError
-		if !errors.As(missing("do it", err), &stop) || stop.Code != "network.unavailable" || !strings.Contains(stop.Hint, want) {
+		if !errors.As(missingSupportError("do it", err), &stop) || stop.Code != "network.unavailable" || !strings.Contains(stop.Hint, want) {
 			t.Errorf("%v: %+v, want the hint %q", err, stop, want)
 		}
 	}

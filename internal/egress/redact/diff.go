@@ -29,9 +29,9 @@ const (
 func (u *Redactor) Diff(ctx context.Context, id string, d proposal.Diff, bounds proposal.DiffBounds) (proposal.Diff, error) {
 	ctx = context.WithoutCancel(ctx)
 	defer os.RemoveAll(filepath.Join(u.o.Artifacts, id+".outputs"))
-	target, err := u.place(id + ".diff")
+	target, err := u.prepareArtifactPath(id + ".diff")
 	if err != nil {
-		return proposal.Diff{}, unreadable("diff", err)
+		return proposal.Diff{}, unreadableError("diff", err)
 	}
 	c, err := u.newCopied(target)
 	out := proposal.Diff{Files: []proposal.FileDiff{}, Omitted: d.Omitted}
@@ -44,21 +44,21 @@ func (u *Redactor) Diff(ctx context.Context, id string, d proposal.Diff, bounds 
 		err = c.close()
 	}
 	if err != nil {
-		c.remove()
-		return proposal.Diff{}, unreadable("diff", err)
+		c.removeFile()
+		return proposal.Diff{}, unreadableError("diff", err)
 	}
 	out.Patch.Bytes, out.Patch.SHA256, out.Patch.File = c.bytes, c.digest(), id+".diff"
 	return out, nil
 }
 
 // addDiff adds f to out and to the patch, unless both sides are the same.
-func (u *Redactor) addDiff(ctx context.Context, id string, f proposal.FileDiff, bounds proposal.DiffBounds, out *proposal.Diff, c *copied) error {
-	shown, found := clean(u, f)
-	before, why, err := u.side(ctx, id, f.Old, shown.Old)
+func (u *Redactor) addDiff(ctx context.Context, id string, f proposal.FileDiff, bounds proposal.DiffBounds, out *proposal.Diff, c *copyResult) error {
+	shown, found := redactValue(u, f)
+	before, why, err := u.redactSide(ctx, id, f.Old, shown.Old)
 	if err != nil {
 		return err
 	}
-	after, whyNot, err := u.side(ctx, id, f.New, shown.New)
+	after, whyNot, err := u.redactSide(ctx, id, f.New, shown.New)
 	if err != nil {
 		return err
 	}
@@ -68,14 +68,14 @@ func (u *Redactor) addDiff(ctx context.Context, id string, f proposal.FileDiff, 
 			found = proposal.AddRedactions(found, s.Redacted)
 		}
 	}
-	if len(found) == 0 && same(before, after) {
+	if len(found) == 0 && isSameSide(before, after) {
 		return nil
 	}
 	hidden := cmp.Or(why, whyNot)
 	if why != "" && whyNot != "" && why != whyNot {
 		hidden += ", " + whyNot
 	}
-	f.Old, f.New, f.Note = before.state(), after.state(), note(before, after, hidden, found)
+	f.Old, f.New, f.Note = before.fileState(), after.fileState(), describeOmissions(before, after, hidden, found)
 	if f.Text = patchOf(f.Path, before, after); hidden != "" && f.Text != "" {
 		f.Text += "# " + f.Note + "\n"
 	}
@@ -99,22 +99,22 @@ func tooLong(difference string, before int64, bounds proposal.DiffBounds) string
 	return ""
 }
 
-// side redacts one side of a path. hidden is why its content is not shown.
-func (u *Redactor) side(ctx context.Context, id string, given, shown *proposal.FileState) (s *patchSide, hidden string, err error) {
+// redactSide redacts one side of a path. hidden is why its content is not shown.
+func (u *Redactor) redactSide(ctx context.Context, id string, given, shown *proposal.FileState) (s *patchSide, hidden string, err error) {
 	if given == nil {
 		return nil, "", nil
 	}
 	state := *shown
-	if state.Output, err = u.file(ctx, id, given.Output, shown.Output); err != nil {
+	if state.Output, err = u.copyDeclaredFile(ctx, id, given.Output, shown.Output); err != nil {
 		return nil, "", err
 	}
-	content, hidden, err := u.content(state)
+	content, hidden, err := u.readContent(state)
 	state.File = ""
 	return &patchSide{FileState: &state, Content: content, Hidden: hidden != ""}, hidden, err
 }
 
-// content returns what is compared, or why nothing is.
-func (u *Redactor) content(s proposal.FileState) (data []byte, hidden string, err error) {
+// readContent returns what is compared, or why nothing is.
+func (u *Redactor) readContent(s proposal.FileState) (data []byte, hidden string, err error) {
 	switch {
 	case s.Type == "symlink":
 		return []byte(s.Target), "", nil
@@ -132,16 +132,16 @@ func (u *Redactor) content(s proposal.FileState) (data []byte, hidden string, er
 	return data, "", err
 }
 
-// same reports whether both sides are known to be the same.
-func same(a, b *patchSide) bool {
+// isSameSide reports whether both sides are known to be the same.
+func isSameSide(a, b *patchSide) bool {
 	return a != nil && b != nil && a.Type == b.Type && a.Mode == b.Mode && a.Target == b.Target && a.SHA256 == b.SHA256 && a.Refused+b.Refused == ""
 }
 
-// note describes what the text of a difference lacks.
-func note(before, after *patchSide, hidden string, found []proposal.Redaction) string {
+// describeOmissions describes what the text of a difference lacks.
+func describeOmissions(before, after *patchSide, hidden string, found []proposal.Redaction) string {
 	var list []string
 	if hidden != "" {
-		list = append(list, terminal.Line(hidden))
+		list = append(list, terminal.EscapeLine(hidden))
 		for _, s := range []struct {
 			name string
 			side *patchSide

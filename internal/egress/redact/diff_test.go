@@ -18,7 +18,7 @@ import (
 // raw is one side of a path, with content as the sandbox leaves it.
 func raw(t *testing.T, u *Redactor, side, path, content string) *proposal.FileState {
 	t.Helper()
-	dir, err := u.Raw()
+	dir, err := u.CreateRawDir()
 	if err != nil {
 		t.Fatal(err)
 	}

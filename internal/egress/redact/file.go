@@ -14,9 +14,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// place returns the path of a file among the artifacts, and creates the directories that
+// prepareArtifactPath returns the path of a file among the artifacts, and creates the directories that
 // it needs. The sandbox's keeper has checked the name; os.Root confines it in any case.
-func (u *Redactor) place(name string) (string, error) {
+func (u *Redactor) prepareArtifactPath(name string) (string, error) {
 	if u.o.Artifacts == "" {
 		return "", nil
 	}
@@ -31,12 +31,12 @@ func (u *Redactor) place(name string) (string, error) {
 	return filepath.Join(u.o.Artifacts, name), nil
 }
 
-// file copies one declared file; shown is its reported form, with names redacted.
-func (u *Redactor) file(ctx context.Context, id string, o, shown proposal.Output) (proposal.Output, error) {
+// copyDeclaredFile copies one declared file; shown is its reported form, with names redacted.
+func (u *Redactor) copyDeclaredFile(ctx context.Context, id string, o, shown proposal.Output) (proposal.Output, error) {
 	if o.File == "" {
 		return shown, nil
 	}
-	raw, err := u.Raw()
+	raw, err := u.CreateRawDir()
 	if err != nil {
 		return shown, err
 	}
@@ -47,67 +47,67 @@ func (u *Redactor) file(ctx context.Context, id string, o, shown proposal.Output
 		return shown
 	}
 	if shown.Path != o.Path || shown.File != o.File {
-		_, found := clean(u, o)
+		_, found := redactValue(u, o)
 		return withhold(found, "its name contains what looks like a secret"), nil
 	}
 	binary, err := isBinary(source)
 	if err != nil {
-		return shown, unreadable(o.Path, err)
+		return shown, unreadableError(o.Path, err)
 	}
-	target, err := u.place(o.File)
+	target, err := u.prepareArtifactPath(o.File)
 	if err != nil {
-		return shown, unreadable(o.Path, err)
+		return shown, unreadableError(o.Path, err)
 	}
 	x := proposal.Outgoing{Command: id, Kind: proposal.OutgoingFile, Name: o.Path, Binary: binary}
 	if binary {
-		return u.binary(ctx, x, source, target, shown, withhold)
+		return u.copyBinary(ctx, x, source, target, shown, withhold)
 	}
 	c, tally, err := u.copyFile(source, target, o.Bytes, nil)
 	if err == nil {
 		x.Size = c.bytes
 		var d proposal.OutputDecision
-		d, err = u.ask(ctx, x, tally)
+		d, err = u.askPolicy(ctx, x, tally)
 		switch {
 		case err != nil:
 		case d.Effect != proposal.Allow:
-			c.remove()
-			return withhold(tally.Found, why(d)), nil
-		case fewer(tally, d):
-			c.remove()
-			c, tally, err = u.copyFile(source, target, o.Bytes, keeper(d))
+			c.removeFile()
+			return withhold(tally.Found, withholdingRule(d)), nil
+		case allowsSomeFinds(tally, d):
+			c.removeFile()
+			c, tally, err = u.copyFile(source, target, o.Bytes, keepFindFunc(d))
 		}
 	}
 	if err != nil {
-		c.remove()
-		return shown, unreadable("output", err)
+		c.removeFile()
+		return shown, unreadableError("output", err)
 	}
 	shown.Bytes, shown.SHA256, shown.Redacted = c.bytes, c.digest(), tally.Found
 	return shown, nil
 }
 
-// binary copies a file unchanged, or not at all: nothing in it can be replaced.
-func (u *Redactor) binary(ctx context.Context, x proposal.Outgoing, source, target string, shown proposal.Output,
+// copyBinary copies a file unchanged, or not at all: nothing in it can be replaced.
+func (u *Redactor) copyBinary(ctx context.Context, x proposal.Outgoing, source, target string, shown proposal.Output,
 	withhold func([]proposal.Redaction, string) proposal.Output) (proposal.Output, error) {
 	f, err := os.Open(source)
 	if err != nil {
-		return shown, unreadable("output", err)
+		return shown, unreadableError("output", err)
 	}
 	defer f.Close()
 	tally, err := u.redactor.Copy(io.Discard, io.LimitReader(f, shown.Bytes), nil)
 	if err != nil {
-		return shown, unreadable("output", err)
+		return shown, unreadableError("output", err)
 	}
 	x.Size = shown.Bytes
-	d, err := u.ask(ctx, x, tally)
+	d, err := u.askPolicy(ctx, x, tally)
 	if err != nil {
 		return shown, err
 	}
 	found := proposal.AddRedactions(nil, withoutForged(tally.Found))
 	if _, masked := proposal.CountRedactions(found); d.Effect != proposal.Allow || masked > 0 {
-		return withhold(found, why(d)), nil
+		return withhold(found, withholdingRule(d)), nil
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return shown, unreadable("output", err)
+		return shown, unreadableError("output", err)
 	}
 	c, err := u.newCopied(target)
 	if err == nil {
@@ -117,8 +117,8 @@ func (u *Redactor) binary(ctx context.Context, x proposal.Outgoing, source, targ
 		err = c.close()
 	}
 	if err != nil {
-		c.remove()
-		return shown, unreadable("output", err)
+		c.removeFile()
+		return shown, unreadableError("output", err)
 	}
 	return shown, nil
 }

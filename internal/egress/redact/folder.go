@@ -12,9 +12,9 @@ import (
 // unread is the name prefix of directories for output that was not searched yet.
 const unread = "fumehood-unread-"
 
-// Raw creates the directory for the sandbox's files, which no other user may enter, and
+// CreateRawDir creates the directory for the sandbox's files, which no other user may enter, and
 // removes the directories of runs that were killed.
-func (u *Redactor) Raw() (string, error) {
+func (u *Redactor) CreateRawDir() (string, error) {
 	if u.raw != nil {
 		return u.raw.Path, nil
 	}

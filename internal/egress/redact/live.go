@@ -32,14 +32,14 @@ const (
 // most for ten seconds; then to is not called again. It must be called once, after the last
 // take has returned.
 func (u *Redactor) Live(ctx context.Context, id string, to func(proposal.Chunk)) (take func(proposal.Chunk), end func()) {
-	l := &live{u: u, ctx: context.WithoutCancel(ctx), id: id, to: to, wake: make(chan struct{}, 1), over: make(chan struct{}), done: make(chan struct{}),
+	l := &liveQueue{u: u, ctx: context.WithoutCancel(ctx), id: id, to: to, wake: make(chan struct{}, 1), over: make(chan struct{}), done: make(chan struct{}),
 		lost: map[string]int64{}, streams: map[string]*liveStream{}}
-	go l.run()
-	return l.take, l.end
+	go l.processQueue()
+	return l.enqueueChunk, l.endQueue
 }
 
-// A live is the queue of one command.
-type live struct {
+// A liveQueue is the queue of one command.
+type liveQueue struct {
 	u   *Redactor
 	ctx context.Context
 	id  string
@@ -55,7 +55,7 @@ type live struct {
 	streams          map[string]*liveStream
 }
 
-func (l *live) take(c proposal.Chunk) {
+func (l *liveQueue) enqueueChunk(c proposal.Chunk) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	size, amount := sizeOf(c), int64(len(c.Data))
@@ -92,7 +92,7 @@ func sizeOf(c proposal.Chunk) int {
 	return size
 }
 
-func (l *live) run() {
+func (l *liveQueue) processQueue() {
 	defer close(l.done)
 	for over := false; !over; {
 		select {
@@ -112,27 +112,27 @@ func (l *live) run() {
 		n := l.lost[stream]
 		if s := l.streams[stream]; s != nil {
 			_ = s.live.Close() // a buffer accepts everything
-			l.pass(s, stream)
+			l.passSearched(s, stream)
 			n += s.dropped
 		}
 		if n > 0 {
-			l.send(proposal.Chunk{Stream: stream, Dropped: n})
+			l.sendChunk(proposal.Chunk{Stream: stream, Dropped: n})
 		}
 	}
 }
 
 // passAll passes on what waits.
-func (l *live) passAll() {
+func (l *liveQueue) passAll() {
 	l.mu.Lock()
 	queue := l.queue
 	l.queue = nil
 	l.mu.Unlock()
 	for _, c := range queue {
 		if c.Display != nil {
-			shown, _ := clean(l.u, *c.Display)
-			l.send(proposal.Chunk{Stream: c.Stream, Display: &shown, Dropped: c.Dropped})
+			shown, _ := redactValue(l.u, *c.Display)
+			l.sendChunk(proposal.Chunk{Stream: c.Stream, Display: &shown, Dropped: c.Dropped})
 		} else {
-			l.text(c)
+			l.searchChunk(c)
 		}
 		l.mu.Lock()
 		l.bytes -= sizeOf(c)
@@ -151,53 +151,53 @@ type liveStream struct {
 	withheld bool
 }
 
-// text searches c and passes on what is known to be clean.
-func (l *live) text(c proposal.Chunk) {
+// searchChunk searches c and passes on what is known to be clean.
+func (l *liveQueue) searchChunk(c proposal.Chunk) {
 	s := l.streams[c.Stream]
 	if s == nil {
 		s = &liveStream{}
 		s.live = l.u.redactor.Live(&s.out)
 		l.streams[c.Stream] = s
-		l.decide(s, c.Stream)
+		l.askPolicy(s, c.Stream)
 	}
 	if s.withheld {
 		return
 	}
 	if c.Dropped > 0 {
-		l.gap(s, c)
+		l.startAfterGap(s, c)
 	}
 	_, _ = s.live.Write(c.Data) // a buffer accepts everything
-	l.pass(s, c.Stream)
+	l.passSearched(s, c.Stream)
 }
 
-// gap begins another text after a part that was dropped: of a secret that was cut in two,
+// startAfterGap begins another text after a part that was dropped: of a secret that was cut in two,
 // neither part may leave.
-func (l *live) gap(s *liveStream, c proposal.Chunk) {
-	s.dropped += c.Dropped + int64(s.live.Held())
+func (l *liveQueue) startAfterGap(s *liveStream, c proposal.Chunk) {
+	s.dropped += c.Dropped + int64(s.live.HeldBytes())
 	s.live, s.finds, s.skip = l.u.redactor.Live(&s.out), 0, margin
 }
 
-// decide asks policy about s, and ends it if policy withholds it.
-func (l *live) decide(s *liveStream, stream string) {
-	d, err := l.u.ask(l.ctx, proposal.Outgoing{Command: l.id, Kind: stream, Size: s.total}, s.live.Tally())
+// askPolicy asks policy about s, and ends it if policy withholds it.
+func (l *liveQueue) askPolicy(s *liveStream, stream string) {
+	d, err := l.u.askPolicy(l.ctx, proposal.Outgoing{Command: l.id, Kind: stream, Size: s.total}, s.live.Tally())
 	reason := ""
 	switch {
 	case err != nil:
 		reason = "policy could not decide"
 	case d.Effect != proposal.Allow:
-		reason = why(d)
+		reason = withholdingRule(d)
 	default:
 		return
 	}
 	s.withheld = true
-	l.send(proposal.Chunk{Stream: stream, Withheld: reason})
+	l.sendChunk(proposal.Chunk{Stream: stream, Withheld: reason})
 }
 
-// pass passes on what the search has written.
-func (l *live) pass(s *liveStream, stream string) {
-	if n := s.live.Finds(); n != s.finds && !s.withheld {
+// passSearched passes on what the search has written.
+func (l *liveQueue) passSearched(s *liveStream, stream string) {
+	if n := s.live.FindCount(); n != s.finds && !s.withheld {
 		s.finds = n
-		l.decide(s, stream)
+		l.askPolicy(s, stream)
 	}
 	data := bytes.Clone(s.out.Bytes())
 	s.out.Reset()
@@ -207,12 +207,12 @@ func (l *live) pass(s *liveStream, stream string) {
 		return
 	}
 	s.total += int64(len(data))
-	l.send(proposal.Chunk{Stream: stream, Data: data, Dropped: s.dropped})
+	l.sendChunk(proposal.Chunk{Stream: stream, Data: data, Dropped: s.dropped})
 	s.dropped = 0
 }
 
-// send calls the receiver, unless end has given up.
-func (l *live) send(c proposal.Chunk) {
+// sendChunk calls the receiver, unless end has given up.
+func (l *liveQueue) sendChunk(c proposal.Chunk) {
 	l.mu.Lock()
 	late := l.late
 	l.mu.Unlock()
@@ -221,7 +221,7 @@ func (l *live) send(c proposal.Chunk) {
 	}
 }
 
-func (l *live) end() {
+func (l *liveQueue) endQueue() {
 	close(l.over)
 	timeout := time.NewTimer(lastGrace)
 	defer timeout.Stop()

@@ -136,11 +136,11 @@ func TestLiveNeverReturns(t *testing.T) {
 func TestLiveGap(t *testing.T) {
 	r := newReceiver()
 	u := redactor(t, &asked{})
-	l := &live{u: u, ctx: t.Context(), id: "c", to: r.take, lost: map[string]int64{}, streams: map[string]*liveStream{}}
-	l.text(out("one\n" + canary[:7]))
+	l := &liveQueue{u: u, ctx: t.Context(), id: "c", to: r.take, lost: map[string]int64{}, streams: map[string]*liveStream{}}
+	l.searchChunk(out("one\n" + canary[:7]))
 	after := out(canary[7:] + "\n" + strings.Repeat("y", margin) + "\nlast\n")
 	after.Dropped = 500
-	l.text(after)
+	l.searchChunk(after)
 	if got := r.text["stdout"]; !strings.HasPrefix(got, "one\n") || !strings.HasSuffix(got, "\nlast\n") || strings.Contains(got, canary[:5]) || strings.Contains(got, canary[8:]) {
 		t.Errorf("got %q", got)
 	}

@@ -21,8 +21,8 @@ type patchSide struct {
 	Hidden  bool // the content is not shown
 }
 
-// state returns what is known of a side; nil if there is none.
-func (s *patchSide) state() *proposal.FileState {
+// fileState returns what is known of a side; nil if there is none.
+func (s *patchSide) fileState() *proposal.FileState {
 	if s == nil {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (s *patchSide) state() *proposal.FileState {
 // patchOf returns the difference of two sides of path, of which one may be nil. Sides that are
 // neither a file nor a symlink are left out. It takes time O(n log n).
 func patchOf(path string, before, after *patchSide) string {
-	before, after = before.known(), after.known()
+	before, after = before.comparableSide(), after.comparableSide()
 	switch {
 	case before == nil && after == nil:
 		return ""
@@ -42,15 +42,15 @@ func patchOf(path string, before, after *patchSide) string {
 	return patchSection(path, before, after)
 }
 
-func (s *patchSide) known() *patchSide {
+func (s *patchSide) comparableSide() *patchSide {
 	if s == nil || s.Type != "file" && s.Type != "symlink" {
 		return nil
 	}
 	return s
 }
 
-// mode returns the mode of git's trees, which know only whether a file is executable.
-func (s *patchSide) mode() string {
+// gitMode returns the mode of git's trees, which know only whether a file is executable.
+func (s *patchSide) gitMode() string {
 	switch {
 	case s.Type == "symlink":
 		return "120000"
@@ -66,13 +66,13 @@ func patchSection(path string, before, after *patchSide) string {
 	fmt.Fprintf(&b, "diff --git %s %s\n", from, to)
 	switch {
 	case before == nil:
-		fmt.Fprintf(&b, "new file mode %s\n", after.mode())
+		fmt.Fprintf(&b, "new file mode %s\n", after.gitMode())
 		from, before = "/dev/null", &patchSide{Hidden: after.Hidden}
 	case after == nil:
-		fmt.Fprintf(&b, "deleted file mode %s\n", before.mode())
+		fmt.Fprintf(&b, "deleted file mode %s\n", before.gitMode())
 		to, after = "/dev/null", &patchSide{Hidden: before.Hidden}
-	case before.mode() != after.mode():
-		fmt.Fprintf(&b, "old mode %s\nnew mode %s\n", before.mode(), after.mode())
+	case before.gitMode() != after.gitMode():
+		fmt.Fprintf(&b, "old mode %s\nnew mode %s\n", before.gitMode(), after.gitMode())
 	}
 	if before.Hidden || after.Hidden {
 		fmt.Fprintf(&b, "Binary files %s and %s differ\n", from, to)

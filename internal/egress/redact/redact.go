@@ -79,18 +79,20 @@ func (u *Redactor) Record(r proposal.Record) proposal.Record {
 	result := r.Result
 	r.Result = nil
 	id := r.Proposal.ID
-	r, r.Redacted = clean(u, r)
+	r, r.Redacted = redactValue(u, r)
 	r.Proposal.ID, r.Result = id, result // an ID with a secret is refused: see Named
 	return r
 }
 
-func clean[T any](u *Redactor, v T) (T, []proposal.Redaction) { return secrets.Value(u.redactor, v) }
+func redactValue[T any](u *Redactor, v T) (T, []proposal.Redaction) {
+	return secrets.RedactValue(u.redactor, v)
+}
 
-// Named refuses a plan with an ID that would have to be redacted: everything that is
+// RefuseSecretIDs refuses a plan with an ID that would have to be redacted: everything that is
 // reported of a command refers to it by its ID.
-func (u *Redactor) Named(plan proposal.Plan) error {
+func (u *Redactor) RefuseSecretIDs(plan proposal.Plan) error {
 	for i, p := range plan.Proposals {
-		if _, found := clean(u, p.ID); found != nil {
+		if _, found := redactValue(u, p.ID); found != nil {
 			return &proposal.StopError{Code: "output.id", Message: fmt.Sprintf("the id of proposal %d contains what looks like a secret (%s)", i+1, found[0].Rule),
 				Hint: "give it another id"}
 		}
@@ -100,27 +102,27 @@ func (u *Redactor) Named(plan proposal.Plan) error {
 
 // Run returns r redacted.
 func (u *Redactor) Run(r proposal.Run) proposal.Run {
-	redacted, _ := clean(u, r)
-	return bound(redacted, r)
+	redacted, _ := redactValue(u, r)
+	return restoreRunLinks(redacted, r)
 }
 
-// bound restores in redacted the fields of r that link a run to its log, its plan and its
+// restoreRunLinks restores in redacted the fields of r that link a run to its log, its plan and its
 // commits. None of them is free text, and a mask like "sha256" must not break these links.
-func bound(redacted, r proposal.Run) proposal.Run {
+func restoreRunLinks(redacted, r proposal.Run) proposal.Run {
 	redacted.ID, redacted.PlanDigest, redacted.Policy, redacted.HeadSHA, redacted.BaseSHA = r.ID, r.PlanDigest, r.Policy, r.HeadSHA, r.BaseSHA
 	return redacted
 }
 
 // Findings returns f, which a model or a person wrote, redacted.
 func (u *Redactor) Findings(f proposal.ReviewFindings) proposal.ReviewFindings {
-	redacted, _ := clean(u, f)
+	redacted, _ := redactValue(u, f)
 	redacted.Schema, redacted.Digest = f.Schema, f.Digest
 	return redacted
 }
 
 // Failure is Run for the reason that a run stopped.
 func (u *Redactor) Failure(f *proposal.Failure) *proposal.Failure {
-	f, _ = clean(u, f)
+	f, _ = redactValue(u, f)
 	return f
 }
 
@@ -143,8 +145,8 @@ func (u *Redactor) Error(err error) error {
 // truncated loses an end that may be half of a secret.
 func (u *Redactor) Event(e proposal.Event) proposal.Event {
 	id := e.Command
-	e, short := u.shortened(e)
-	e, found := clean(u, e)
+	e, short := u.trimCutWords(e)
+	e, found := redactValue(u, e)
 	e.Command = id
 	if (found != nil || short) && e.Exec != nil {
 		e.Exec.ArgvDigest = ""
@@ -155,9 +157,9 @@ func (u *Redactor) Event(e proposal.Event) proposal.Event {
 // cutWord is the minimum length of a word of a program that may have been cut: wire.MaxWord.
 const cutWord = 1 << 10
 
-// shortened cuts words again where a secret may begin, and reports whether it did. The
+// trimCutWords cuts words again where a secret may begin, and reports whether it did. The
 // last word may have been cut at any length.
-func (u *Redactor) shortened(e proposal.Event) (proposal.Event, bool) {
+func (u *Redactor) trimCutWords(e proposal.Event) (proposal.Event, bool) {
 	if e.Exec == nil || !e.Exec.ArgvCut {
 		return e, false
 	}
@@ -168,7 +170,7 @@ func (u *Redactor) shortened(e proposal.Event) (proposal.Event, bool) {
 		if len(w) < cutWord && i < len(x.Argv)-1 {
 			continue
 		}
-		if n := u.redactor.Begun(w); n < len(w) {
+		if n := u.redactor.SafeLength(w); n < len(w) {
 			x.Argv[i], short = w[:n]+"…", true
 		}
 	}
@@ -181,19 +183,19 @@ func (u *Redactor) shortened(e proposal.Event) (proposal.Event, bool) {
 // asked and no file is touched.
 func (u *Redactor) Report(r proposal.Report) proposal.Report {
 	run := r.Run
-	r, _ = clean(u, r)
-	r.Run = bound(r.Run, run)
-	r.Records = u.streams(r.Records)
+	r, _ = redactValue(u, r)
+	r.Run = restoreRunLinks(r.Run, run)
+	r.Records = u.redactStreams(r.Records)
 	if r.Base != nil {
 		base := *r.Base
-		base.Records = u.streams(base.Records)
+		base.Records = u.redactStreams(base.Records)
 		r.Base = &base
 	}
 	return r
 }
 
-// streams returns records with what commands printed redacted.
-func (u *Redactor) streams(records []proposal.Record) []proposal.Record {
+// redactStreams returns records with what commands printed redacted.
+func (u *Redactor) redactStreams(records []proposal.Record) []proposal.Record {
 	records = slices.Clone(records)
 	for i := range records {
 		if records[i].Result == nil {
@@ -201,15 +203,15 @@ func (u *Redactor) streams(records []proposal.Record) []proposal.Record {
 		}
 		result := *records[i].Result
 		for _, s := range []*proposal.Stream{&result.Stdout, &result.Stderr, &result.TestResults} {
-			s.Head, s.Tail = u.bytes(s.Head), u.bytes(s.Tail)
+			s.Head, s.Tail = u.redactBytes(s.Head), u.redactBytes(s.Tail)
 		}
 		records[i].Result = &result
 	}
 	return records
 }
 
-func (u *Redactor) bytes(b []byte) []byte {
-	if text, found := clean(u, string(b)); found != nil {
+func (u *Redactor) redactBytes(b []byte) []byte {
+	if text, found := redactValue(u, string(b)); found != nil {
 		return []byte(text)
 	}
 	return b
@@ -220,6 +222,6 @@ func (u *Redactor) Text(s string) string {
 	if u == nil { // not created yet: what failed before that knows no secret
 		return s
 	}
-	s, _ = clean(u, s)
+	s, _ = redactValue(u, s)
 	return s
 }

@@ -60,7 +60,7 @@ func sumOf(b []byte) string {
 // stream returns a sandbox's description of text; if cut, its file keeps half.
 func stream(t *testing.T, u *Redactor, name, text string, cut bool) proposal.Stream {
 	t.Helper()
-	raw, err := u.Raw()
+	raw, err := u.CreateRawDir()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestStream(t *testing.T) {
 			if len(a.list) != 1 || a.list[0].Size != int64(len(want)) || a.list[0].Kind != "stdout" || a.list[0].Command != "unit" {
 				t.Errorf("asked %+v", a.list)
 			}
-			if raw, _ := u.Raw(); len(left(t, raw)) > 0 {
+			if raw, _ := u.CreateRawDir(); len(left(t, raw)) > 0 {
 				t.Error("the original is left")
 			}
 		})
@@ -206,7 +206,7 @@ func TestStreamCutAtMargin(t *testing.T) {
 // Declared text files are redacted; others are copied unchanged or not at all.
 func TestFiles(t *testing.T) {
 	u := redactor(t, &asked{})
-	raw, _ := u.Raw()
+	raw, _ := u.CreateRawDir()
 	files := map[string][]byte{"a.txt": []byte("x " + canary + "\n"), "clean.png": []byte("\x89PNG\x00 fine"), "leak.png": []byte("\x89PNG\x00" + token),
 		"masked.bin": []byte("\x00" + hex.EncodeToString([]byte(canary))), canary + ".txt": []byte("named"), "empty": {}, "sub/late.txt": []byte("x" + strings.Repeat("é", sample) + canary)}
 	var r proposal.Result
@@ -249,7 +249,7 @@ func TestPolicyDecides(t *testing.T) {
 	u := redactor(t, a)
 	r := result(stream(t, u, "unit.stdout", "printed "+canary, false))
 	r.Stderr = stream(t, u, "unit.stderr", "e "+canary+" "+token, false)
-	raw, _ := u.Raw()
+	raw, _ := u.CreateRawDir()
 	text := token + "\n[redacted x] " + canary
 	if err := errors.Join(os.Mkdir(filepath.Join(raw, "unit.outputs"), 0o700), os.WriteFile(filepath.Join(raw, "unit.outputs/a"), []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func TestPolicyDecides(t *testing.T) {
 		t.Error(diff)
 	}
 	for rule, stays := range map[string]bool{"github-pat": true, secrets.ForgedMarker: false, secrets.Unscanned: false, proposal.MaskPrefix + "CANARY": false} {
-		if keeper(proposal.OutputDecision{Effect: proposal.Allow})(rule) != stays {
+		if keepFindFunc(proposal.OutputDecision{Effect: proposal.Allow})(rule) != stays {
 			t.Errorf("%s: stays %v", rule, !stays)
 		}
 	}
@@ -292,7 +292,7 @@ func TestWhole(t *testing.T) {
 			}
 			return proposal.OutputDecision{Effect: proposal.Allow}, c.err
 		}}
-		got, err := redactor(t, a).Whole(t.Context(), r)
+		got, err := redactor(t, a).DecideReport(t.Context(), r)
 		if (err != nil) != (c.err != nil) || (got.Withheld != nil) != (c.rule != "") || got.Withheld != nil && got.Withheld.Rule != c.rule {
 			t.Errorf("%s: %v, %+v", name, err, got.Withheld)
 		}
@@ -379,7 +379,7 @@ func TestRecordAndEvent(t *testing.T) {
 	if e := u.Event(proposal.Event{Command: canary, Path: canary}); e.Command != canary || e.Path != "[redacted CANARY]" {
 		t.Errorf("an id is what the log is read by: %+v", e)
 	}
-	if err := u.Named(proposal.Plan{Proposals: []proposal.Proposal{{ID: "ok"}, {ID: canary}}}); proposal.FailureOf(err).Code != "output.id" {
+	if err := u.RefuseSecretIDs(proposal.Plan{Proposals: []proposal.Proposal{{ID: "ok"}, {ID: canary}}}); proposal.FailureOf(err).Code != "output.id" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -440,20 +440,20 @@ func BenchmarkStream(b *testing.B) {
 // Runs that start and end at the same time do not remove each other's directories.
 func TestRawTogether(t *testing.T) {
 	dir := t.TempDir()
-	leasetest.Together(t, dir, func(turn leasetest.Turn) error {
+	leasetest.RunTogether(t, dir, func(turn leasetest.Turn) error {
 		os.Setenv("TMPDIR", turn.Dir)
 		u, err := New(Options{})
 		if err != nil {
 			return err
 		}
-		raw, err := u.Raw()
+		raw, err := u.CreateRawDir()
 		if err != nil {
 			return err
 		}
 		if err := os.WriteFile(filepath.Join(raw, "stdout"), []byte("x"), 0o600); err != nil {
 			return err
 		}
-		if turn.Abandons() {
+		if turn.ShouldAbandon() {
 			return u.raw.Close()
 		}
 		return u.Close()
@@ -476,7 +476,7 @@ func TestForsakenFolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held, err := living.Raw()
+	held, err := living.CreateRawDir()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -495,7 +495,7 @@ func TestForsakenFolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := next.Raw(); err != nil {
+	if _, err := next.CreateRawDir(); err != nil {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]bool{held: true, forsaken: false, foreign: true, filepath.Join(other, "stdout"): true} {
@@ -561,7 +561,7 @@ func TestResultsAreOutput(t *testing.T) {
 		}
 		return proposal.OutputDecision{Effect: proposal.Deny}, nil
 	}
-	whole, err := u.Whole(t.Context(), report)
+	whole, err := u.DecideReport(t.Context(), report)
 	if err != nil || len(whole.Records[0].Result.TestResults.Head) != 0 || string(r.TestResults.Head) != want {
 		t.Errorf("%v, withheld: %q, argument: %q", err, whole.Records[0].Result.TestResults.Head, r.TestResults.Head)
 	}

@@ -31,29 +31,29 @@ const (
 func (u *Redactor) Result(ctx context.Context, id string, r proposal.Result) (proposal.Result, error) {
 	ctx = context.WithoutCancel(ctx) // the output of an interrupted command leaves, too
 	given := r
-	r, _ = clean(u, r)
+	r, _ = redactValue(u, r)
 	var err error
 	for _, s := range []struct {
 		kind     string
 		from, to *proposal.Stream
 	}{{proposal.OutgoingStdout, &given.Stdout, &r.Stdout}, {proposal.OutgoingStderr, &given.Stderr, &r.Stderr}} {
 		if err == nil {
-			*s.to, err = u.stream(ctx, id, s.kind, *s.from)
+			*s.to, err = u.redactStream(ctx, id, s.kind, *s.from)
 		}
 		if err != nil {
-			*s.to = withheld(*s.from, nil, "it could not be searched for secrets")
+			*s.to = withholdStream(*s.from, nil, "it could not be searched for secrets")
 		}
 	}
 	if err == nil && given.TestResults.Bytes > 0 {
 		r.TestResults, err = u.testResults(ctx, id, given.TestResults, r)
 	}
 	if err != nil && given.TestResults.Bytes > 0 {
-		r.TestResults = withheld(given.TestResults, nil, "it could not be searched for secrets")
+		r.TestResults = withholdStream(given.TestResults, nil, "it could not be searched for secrets")
 	}
 	r.Outputs = slices.Clone(r.Outputs)
 	for i, from := range given.Outputs {
 		if err == nil {
-			r.Outputs[i], err = u.file(ctx, id, from, r.Outputs[i])
+			r.Outputs[i], err = u.copyDeclaredFile(ctx, id, from, r.Outputs[i])
 		}
 		if err != nil {
 			r.Outputs[i].Refused, r.Outputs[i].File, r.Outputs[i].SHA256 = "withheld: it could not be searched for secrets", "", ""
@@ -66,23 +66,23 @@ func (u *Redactor) Result(ctx context.Context, id string, r proposal.Result) (pr
 // it is withheld with any of the output.
 func (u *Redactor) testResults(ctx context.Context, id string, given proposal.Stream, r proposal.Result) (proposal.Stream, error) {
 	if why := cmp.Or(r.Stdout.Withheld, r.Stderr.Withheld); why != "" {
-		return withheld(given, nil, why), nil
+		return withholdStream(given, nil, why), nil
 	}
-	return u.stream(ctx, id, proposal.OutgoingStdout, given)
+	return u.redactStream(ctx, id, proposal.OutgoingStdout, given)
 }
 
-// withheld returns the description of a stream that does not leave.
-func withheld(s proposal.Stream, found []proposal.Redaction, why string) proposal.Stream {
+// withholdStream returns the description of a stream that does not leave.
+func withholdStream(s proposal.Stream, found []proposal.Redaction, why string) proposal.Stream {
 	return proposal.Stream{Bytes: s.Bytes, Truncated: s.Bytes > 0, Redacted: found, Withheld: why}
 }
 
-func (u *Redactor) stream(ctx context.Context, id, kind string, s proposal.Stream) (proposal.Stream, error) {
+func (u *Redactor) redactStream(ctx context.Context, id, kind string, s proposal.Stream) (proposal.Stream, error) {
 	if s.Bytes == 0 {
 		s.File = ""
 		return s, nil
 	}
 	out := s
-	target, err := u.place(filepath.Base(s.File))
+	target, err := u.prepareArtifactPath(filepath.Base(s.File))
 	if s.File == "" || u.o.Artifacts == "" {
 		target, err = "", nil
 	}
@@ -90,7 +90,7 @@ func (u *Redactor) stream(ctx context.Context, id, kind string, s proposal.Strea
 		return s, err
 	}
 	whole := s.File != "" && s.FileBytes == s.Bytes
-	pass := func(keep func(string) bool) (*copied, secrets.Tally, error) {
+	pass := func(keep func(string) bool) (*copyResult, secrets.Tally, error) {
 		switch {
 		case whole:
 			return u.copyFile(s.File, target, s.FileBytes, keep)
@@ -102,20 +102,20 @@ func (u *Redactor) stream(ctx context.Context, id, kind string, s proposal.Strea
 	c, tally, err := pass(nil)
 	if err == nil {
 		var d proposal.OutputDecision
-		d, err = u.ask(ctx, proposal.Outgoing{Command: id, Kind: kind, Size: c.bytes}, tally)
+		d, err = u.askPolicy(ctx, proposal.Outgoing{Command: id, Kind: kind, Size: c.bytes}, tally)
 		switch {
 		case err != nil:
 		case d.Effect != proposal.Allow:
-			c.remove()
-			return withheld(s, tally.Found, why(d)), nil
-		case fewer(tally, d):
-			c.remove()
-			c, tally, err = pass(keeper(d))
+			c.removeFile()
+			return withholdStream(s, tally.Found, withholdingRule(d)), nil
+		case allowsSomeFinds(tally, d):
+			c.removeFile()
+			c, tally, err = pass(keepFindFunc(d))
 		}
 	}
 	if err != nil {
-		c.remove()
-		return s, unreadable(kind, err)
+		c.removeFile()
+		return s, unreadableError(kind, err)
 	}
 	_ = os.Remove(s.File)
 	out.Head, out.Tail, out.Redacted, out.File, out.FileBytes = c.head, c.tail.bytes(), tally.Found, c.path, c.inFile
@@ -133,15 +133,15 @@ func (u *Redactor) stream(ctx context.Context, id, kind string, s proposal.Strea
 	return out, nil
 }
 
-// why names the rule that withholds something.
-func why(d proposal.OutputDecision) string {
+// withholdingRule names the rule that withholds something.
+func withholdingRule(d proposal.OutputDecision) string {
 	if d.Reason == nil {
 		return "by policy"
 	}
 	return d.Reason.Rule + ": " + d.Reason.Message
 }
 
-func unreadable(kind string, err error) error {
+func unreadableError(kind string, err error) error {
 	if f := proposal.FailureOf(err); strings.Contains(f.Code, "policy.") {
 		return err
 	}
@@ -149,8 +149,8 @@ func unreadable(kind string, err error) error {
 		Hint: "free space in the directories for artifacts and temporary files: output leaves only after the search", Err: err}
 }
 
-// ask asks policy about one thing. A marker that the command printed itself is not a secret.
-func (u *Redactor) ask(ctx context.Context, x proposal.Outgoing, t secrets.Tally) (proposal.OutputDecision, error) {
+// askPolicy asks policy about one thing. A marker that the command printed itself is not a secret.
+func (u *Redactor) askPolicy(ctx context.Context, x proposal.Outgoing, t secrets.Tally) (proposal.OutputDecision, error) {
 	x.Encodings, x.Secrets = t.Encodings, []proposal.Redaction{}
 	_, x.Masked = proposal.CountRedactions(t.Found)
 	for _, f := range t.Found {
@@ -161,32 +161,32 @@ func (u *Redactor) ask(ctx context.Context, x proposal.Outgoing, t secrets.Tally
 	return u.o.Decide(ctx, x)
 }
 
-// fewer reports whether policy allows some of the finds to stay.
-func fewer(t secrets.Tally, d proposal.OutputDecision) bool {
-	return slices.ContainsFunc(t.Found, func(f proposal.Redaction) bool { return keeper(d)(f.Rule) })
+// allowsSomeFinds reports whether policy allows some of the finds to stay.
+func allowsSomeFinds(t secrets.Tally, d proposal.OutputDecision) bool {
+	return slices.ContainsFunc(t.Found, func(f proposal.Redaction) bool { return keepFindFunc(d)(f.Rule) })
 }
 
-// keeper returns a function that reports which finds stay: only those of detectors.
-func keeper(d proposal.OutputDecision) func(string) bool {
+// keepFindFunc returns a function that reports which finds stay: only those of detectors.
+func keepFindFunc(d proposal.OutputDecision) func(string) bool {
 	return func(rule string) bool {
 		return !slices.Contains(d.Redact, rule) && rule != secrets.ForgedMarker && rule != secrets.Unscanned && !strings.HasPrefix(rule, proposal.MaskPrefix)
 	}
 }
 
-// A copied is the result of copying one text.
-type copied struct {
+// A copyResult is the result of copying one text.
+type copyResult struct {
 	path   string
 	file   *os.File
 	sum    hash.Hash
 	bytes  int64
 	inFile int64
 	head   []byte
-	tail   ring
+	tail   tailBuffer
 	partly bool
 }
 
-func (u *Redactor) newCopied(target string) (*copied, error) {
-	c := &copied{sum: sha256.New(), head: []byte{}}
+func (u *Redactor) newCopied(target string) (*copyResult, error) {
+	c := &copyResult{sum: sha256.New(), head: []byte{}}
 	if target == "" {
 		return c, nil
 	}
@@ -198,7 +198,7 @@ func (u *Redactor) newCopied(target string) (*copied, error) {
 	return c, nil
 }
 
-func (c *copied) Write(p []byte) (int, error) {
+func (c *copyResult) Write(p []byte) (int, error) {
 	n := len(p)
 	c.bytes += int64(n)
 	c.sum.Write(p)
@@ -214,9 +214,9 @@ func (c *copied) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func (c *copied) digest() string { return hex.EncodeToString(c.sum.Sum(nil)) }
+func (c *copyResult) digest() string { return hex.EncodeToString(c.sum.Sum(nil)) }
 
-func (c *copied) close() error {
+func (c *copyResult) close() error {
 	if c.file == nil {
 		return nil
 	}
@@ -225,7 +225,7 @@ func (c *copied) close() error {
 	return f.Close()
 }
 
-func (c *copied) remove() {
+func (c *copyResult) removeFile() {
 	if c == nil {
 		return
 	}
@@ -236,7 +236,7 @@ func (c *copied) remove() {
 }
 
 // copyTo copies a text, redacted.
-func (u *Redactor) copyTo(target string, from io.Reader, keep func(string) bool) (*copied, secrets.Tally, error) {
+func (u *Redactor) copyTo(target string, from io.Reader, keep func(string) bool) (*copyResult, secrets.Tally, error) {
 	c, err := u.newCopied(target)
 	if err != nil {
 		return c, secrets.Tally{}, err
@@ -249,7 +249,7 @@ func (u *Redactor) copyTo(target string, from io.Reader, keep func(string) bool)
 }
 
 // copyFile copies the first limit bytes of a file.
-func (u *Redactor) copyFile(source, target string, limit int64, keep func(string) bool) (*copied, secrets.Tally, error) {
+func (u *Redactor) copyFile(source, target string, limit int64, keep func(string) bool) (*copyResult, secrets.Tally, error) {
 	f, err := os.Open(source)
 	if err != nil {
 		return nil, secrets.Tally{}, err
@@ -261,37 +261,37 @@ func (u *Redactor) copyFile(source, target string, limit int64, keep func(string
 // copyParts copies the available parts of a stream that is not available in full: its
 // beginning, its end, and the contents of the file. The text where a part breaks off is
 // searched with the rest and then omitted, so that no new end cuts a secret in two.
-func (u *Redactor) copyParts(s proposal.Stream, target string, keep func(string) bool) (*copied, secrets.Tally, error) {
-	head, t, err := u.searched(s.Head, keep)
+func (u *Redactor) copyParts(s proposal.Stream, target string, keep func(string) bool) (*copyResult, secrets.Tally, error) {
+	head, t, err := u.redactPart(s.Head, keep)
 	if err != nil {
 		return nil, t, err
 	}
-	tail, more, err := u.searched(s.Tail, keep)
+	tail, more, err := u.redactPart(s.Tail, keep)
 	if err != nil {
 		return nil, t, err
 	}
 	head = head[:min(max(0, len(head)-margin), kept)]
-	c := &copied{sum: sha256.New(), head: head, partly: true, bytes: s.Bytes}
+	c := &copyResult{sum: sha256.New(), head: head, partly: true, bytes: s.Bytes}
 	c.tail.write(tail[min(len(tail), margin):])
-	t = added(t, more)
+	t = addTallies(t, more)
 	if target != "" && s.FileBytes > margin {
 		file, inFile, err := u.copyBeginning(s.File, target, s.FileBytes, keep)
 		if err != nil {
 			return file, t, err
 		}
-		c.path, c.inFile, t = file.path, file.inFile, added(t, inFile)
+		c.path, c.inFile, t = file.path, file.inFile, addTallies(t, inFile)
 	}
 	return c, t, nil
 }
 
-func (u *Redactor) searched(part []byte, keep func(string) bool) ([]byte, secrets.Tally, error) {
+func (u *Redactor) redactPart(part []byte, keep func(string) bool) ([]byte, secrets.Tally, error) {
 	var out bytes.Buffer
 	t, err := u.redactor.Copy(&out, bytes.NewReader(part), keep)
 	return out.Bytes(), t, err
 }
 
 // copyBeginning copies the first limit bytes of a file that breaks off there.
-func (u *Redactor) copyBeginning(source, target string, limit int64, keep func(string) bool) (*copied, secrets.Tally, error) {
+func (u *Redactor) copyBeginning(source, target string, limit int64, keep func(string) bool) (*copyResult, secrets.Tally, error) {
 	f, err := os.Open(source)
 	if err != nil {
 		return nil, secrets.Tally{}, err
@@ -322,17 +322,17 @@ func (w *allButEnd) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// added returns the sum of both tallies. A find in two parts counts in each.
-func added(a, b secrets.Tally) secrets.Tally {
+// addTallies returns the sum of both tallies. A find in two parts counts in each.
+func addTallies(a, b secrets.Tally) secrets.Tally {
 	forms := slices.Concat(a.Encodings, b.Encodings)
 	slices.Sort(forms)
 	return secrets.Tally{Found: proposal.AddRedactions(a.Found, b.Found), Encodings: slices.Compact(forms)}
 }
 
-// A ring keeps the last bytes written to it.
-type ring struct{ buf []byte }
+// A tailBuffer keeps the last bytes written to it.
+type tailBuffer struct{ buf []byte }
 
-func (r *ring) write(p []byte) {
+func (r *tailBuffer) write(p []byte) {
 	if len(p) >= kept {
 		r.buf = append(r.buf[:0], p[len(p)-kept:]...)
 		return
@@ -342,4 +342,4 @@ func (r *ring) write(p []byte) {
 	}
 }
 
-func (r *ring) bytes() []byte { return slices.Clone(r.buf[max(0, len(r.buf)-kept):]) }
+func (r *tailBuffer) bytes() []byte { return slices.Clone(r.buf[max(0, len(r.buf)-kept):]) }

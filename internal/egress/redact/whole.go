@@ -10,10 +10,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Whole asks policy about the report and the comment made from it. If the report may
+// DecideReport asks policy about the report and the comment made from it. If the report may
 // not leave, everything that commands printed is removed from it. If the comment may
 // not, Withheld says so, and the comment omits the same.
-func (u *Redactor) Whole(ctx context.Context, r proposal.Report) (proposal.Report, error) {
+func (u *Redactor) DecideReport(ctx context.Context, r proposal.Report) (proposal.Report, error) {
 	ctx = context.WithoutCancel(ctx)
 	var t secrets.Tally
 	var size int64
@@ -32,10 +32,10 @@ func (u *Redactor) Whole(ctx context.Context, r proposal.Report) (proposal.Repor
 		t.Found, size = proposal.AddRedactions(t.Found, r.Differences.Patch.Redacted), size+r.Differences.Patch.Bytes
 	}
 	for _, kind := range []string{proposal.OutgoingReport, proposal.OutgoingComment} {
-		d, err := u.ask(ctx, proposal.Outgoing{Kind: kind, Size: size}, t)
+		d, err := u.askPolicy(ctx, proposal.Outgoing{Kind: kind, Size: size}, t)
 		if err != nil {
 			r.Withheld = &proposal.Reason{Rule: proposal.FailureOf(err).Code, Effect: proposal.Deny, Message: "policy could not decide whether it may leave", Command: -1}
-			return strip(r), err
+			return stripOutput(r), err
 		}
 		if d.Effect == proposal.Allow {
 			continue
@@ -46,15 +46,15 @@ func (u *Redactor) Whole(ctx context.Context, r proposal.Report) (proposal.Repor
 		}
 		r.Withheld = &reason
 		if kind == proposal.OutgoingReport {
-			r = strip(r)
+			r = stripOutput(r)
 		}
 	}
 	return r, nil
 }
 
-// strip removes everything that commands printed and wrote from r. The log binds the digests
+// stripOutput removes everything that commands printed and wrote from r. The log binds the digests
 // of the output and of the differences.
-func strip(r proposal.Report) proposal.Report {
+func stripOutput(r proposal.Report) proposal.Report {
 	r.Records = stripRecords(r.Records)
 	if r.Base != nil {
 		base := *r.Base
@@ -85,10 +85,10 @@ func stripRecords(records []proposal.Record) []proposal.Record {
 	for i, rec := range records {
 		if rec.Result != nil {
 			result := *rec.Result
-			bare(&result.Stdout, &result.Stderr, &result.TestResults)
+			clearExcerpts(&result.Stdout, &result.Stderr, &result.TestResults)
 			if result.Retried != nil {
 				first := *result.Retried
-				bare(&first.Stdout, &first.Stderr)
+				clearExcerpts(&first.Stdout, &first.Stderr)
 				result.Retried = &first
 			}
 			rec.Result = &result
@@ -99,7 +99,7 @@ func stripRecords(records []proposal.Record) []proposal.Record {
 	return list
 }
 
-func bare(streams ...*proposal.Stream) {
+func clearExcerpts(streams ...*proposal.Stream) {
 	for _, s := range streams {
 		s.Head, s.Tail = nil, nil
 	}

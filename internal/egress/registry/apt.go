@@ -16,10 +16,10 @@ const aptFormat = "$(CREATED_BY)|$(TARGET_OF)|$(REPO_URI)|$(RELEASE)|$(COMPONENT
 var keyrings = []string{"/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/ubuntu-archive-keyring.gpg"}
 
 // findApt runs "apt-get indextargets" to find the archives that apt fetches from.
-func findApt(ctx context.Context, a *asker, r *Registry) error {
+func findApt(ctx context.Context, a *toolRunner, r *Registry) error {
 	r.Source = "apt-get indextargets"
 	// With release information it would omit what was never updated.
-	out, err := a.ask(ctx, "apt-get", "indextargets", "--no-release-info", "--format", aptFormat)
+	out, err := a.runTool(ctx, "apt-get", "indextargets", "--no-release-info", "--format", aptFormat)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func findApt(ctx context.Context, a *asker, r *Registry) error {
 			component = "" // an archive without components, "./"
 		}
 		entry := strings.TrimRight(fmt.Sprintf("deb%s %s %s %s", keys, p.clean, fields[3], component), " ") + "\n"
-		if !seen[entry] && !strings.ContainsFunc(fields[3]+component, odd) {
+		if !seen[entry] && !strings.ContainsFunc(fields[3]+component, needsQuoting) {
 			seen[entry] = true
 			sources.WriteString(entry)
 		}

@@ -33,21 +33,21 @@ var handed = []string{
 	"npm_config_", "NPM_CONFIG_", "NVM_", "PIP_", "PYENV_", "CARGO_", "RUSTUP_", "GEM_", "APT_CONFIG=",
 }
 
-// An asker runs the host's tools to read their configuration.
-type asker struct {
+// A toolRunner runs the host's tools to read their configuration.
+type toolRunner struct {
 	folder string // has no one's configuration
 	env    []string
 }
 
-// newAsker makes the directory in which tools are run. Its own go.mod and package.json
+// newToolRunner makes the directory in which tools are run. Its own go.mod and package.json
 // keep go and npm from searching the directories above it, which any user may be able
 // to write to.
-func newAsker() (*asker, error) {
+func newToolRunner() (*toolRunner, error) {
 	folder, err := os.MkdirTemp("", "fumehood-ask-")
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a directory to run tools in: %w", err)
 	}
-	a := &asker{folder: folder}
+	a := &toolRunner{folder: folder}
 	for name, text := range map[string]string{"go.mod": "module ask\n", "package.json": "{}\n"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			a.close()
@@ -64,23 +64,23 @@ func newAsker() (*asker, error) {
 	return a, nil
 }
 
-func (a *asker) close() { os.RemoveAll(a.folder) }
+func (a *toolRunner) close() { os.RemoveAll(a.folder) }
 
-// ask runs a tool and returns what it printed. errAbsent means that the host does not
+// runTool runs a tool and returns what it printed. errAbsent means that the host does not
 // have the tool; any other error means that the tool exists and did not answer.
-func (a *asker) ask(ctx context.Context, tool string, args ...string) (string, error) {
-	out, _, err := a.run(ctx, a.folder, nil, tool, args...)
+func (a *toolRunner) runTool(ctx context.Context, tool string, args ...string) (string, error) {
+	out, _, err := a.execTool(ctx, a.folder, nil, tool, args...)
 	return out, err
 }
 
-func (a *asker) run(ctx context.Context, dir string, env []string, tool string, args ...string) (stdout, stderr string, err error) {
+func (a *toolRunner) execTool(ctx context.Context, dir string, env []string, tool string, args ...string) (stdout, stderr string, err error) {
 	path, err := exec.LookPath(tool)
 	if err != nil {
 		return "", "", errAbsent
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var out, complaint bounded
+	var out, complaint boundedBuffer
 	c := exec.CommandContext(ctx, path, args...)
 	c.Dir, c.Env, c.Stdout, c.Stderr = dir, append(slices.Clone(a.env), env...), &out, &complaint
 	c.WaitDelay = time.Second
@@ -97,23 +97,23 @@ func (a *asker) run(ctx context.Context, dir string, env []string, tool string, 
 	return out.String(), "", nil
 }
 
-// bounded keeps the first bytes written to it.
-type bounded struct {
+// boundedBuffer keeps the first bytes written to it.
+type boundedBuffer struct {
 	kept bytes.Buffer // not embedded: io.Copy would use its ReadFrom
 	over bool
 }
 
-func (b *bounded) String() string { return b.kept.String() }
+func (b *boundedBuffer) String() string { return b.kept.String() }
 
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *boundedBuffer) Write(p []byte) (int, error) {
 	room := max(0, maxAnswer-b.kept.Len())
 	b.over = b.over || len(p) > room
 	b.kept.Write(p[:min(len(p), room)])
 	return len(p), nil
 }
 
-// home returns the operator's home directory, or "".
-func home() string { return os.Getenv("HOME") }
+// homeDir returns the operator's home directory, or "".
+func homeDir() string { return os.Getenv("HOME") }
 
 // readConfig reads a tool's configuration file, for tools that cannot print their
 // configuration. A missing file is empty; one that cannot be read is an error.

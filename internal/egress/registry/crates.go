@@ -17,7 +17,7 @@ type source struct {
 }
 
 // findCrates asks cargo which source, if any, replaces crates.io.
-func findCrates(ctx context.Context, a *asker, r *Registry) error {
+func findCrates(ctx context.Context, a *toolRunner, r *Registry) error {
 	r.Source = "cargo config"
 	sources, err := cargoSources(ctx, a)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *Registry) addSparse(index string) error {
 	if err != nil {
 		return err
 	}
-	r.add(p, p.origin.without("index"))
+	r.addPlace(p, p.origin.trimLastSegment("index"))
 	r.Files = append(r.Files, File{Path: "~/.cargo/config.toml", Content: fmt.Sprintf(
 		"[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nregistry = \"sparse+%s\"\n", p.clean)})
 	return nil
@@ -57,8 +57,8 @@ func (r *Registry) addSparse(index string) error {
 // cargoSources runs a cargo command that is still unstable and needs RUSTC_BOOTSTRAP. It
 // runs in the root directory, because cargo reads the configuration of every directory
 // above its working directory.
-func cargoSources(ctx context.Context, a *asker) (map[string]source, error) {
-	out, complaint, err := a.run(ctx, "/", []string{"RUSTC_BOOTSTRAP=1"}, "cargo",
+func cargoSources(ctx context.Context, a *toolRunner) (map[string]source, error) {
+	out, complaint, err := a.execTool(ctx, "/", []string{"RUSTC_BOOTSTRAP=1"}, "cargo",
 		"-Z", "unstable-options", "config", "get", "--format", "json-value", "source")
 	if errors.Is(err, errAbsent) || err != nil && strings.Contains(complaint, "`source` is not set") {
 		return nil, nil

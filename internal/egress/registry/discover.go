@@ -13,7 +13,7 @@ import (
 )
 
 // finders fill in the Registry of a preset.
-var finders = map[string]func(context.Context, *asker, *Registry) error{
+var finders = map[string]func(context.Context, *toolRunner, *Registry) error{
 	"go":              findGo,
 	"npm":             findNpm,
 	"pypi":            findPypi,
@@ -24,8 +24,8 @@ var finders = map[string]func(context.Context, *asker, *Registry) error{
 	"github-releases": findReleases,
 }
 
-// Named returns the names in granted entries like "registry:npm".
-func Named(granted []string) []string {
+// GrantedNames returns the names in granted entries like "registry:npm".
+func GrantedNames(granted []string) []string {
 	var found []string
 	for _, entry := range granted {
 		if name, ok := strings.CutPrefix(entry, "registry:"); ok {
@@ -56,7 +56,7 @@ func Discover(ctx context.Context, names []string) ([]Registry, error) {
 			list = append(list, Registry{Name: name, Env: map[string]string{}})
 		}
 	}
-	a, err := newAsker()
+	a, err := newToolRunner()
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func Discover(ctx context.Context, names []string) ([]Registry, error) {
 	return list, nil
 }
 
-func (a *asker) findAll(ctx context.Context, list []Registry) error {
+func (a *toolRunner) findAll(ctx context.Context, list []Registry) error {
 	netrc, err := readNetrc()
 	if err != nil {
 		return err

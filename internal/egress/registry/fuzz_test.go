@@ -44,7 +44,7 @@ func FuzzReadURL(f *testing.F) {
 			return
 		}
 		again, err := readURL(p.clean)
-		if err != nil || again.origin != p.origin || again.credential != nil || strings.ContainsFunc(p.clean, odd) {
+		if err != nil || again.origin != p.origin || again.credential != nil || strings.ContainsFunc(p.clean, needsQuoting) {
 			t.Fatalf("%q became %q: %+v, %v", text, p.clean, again, err)
 		}
 	})

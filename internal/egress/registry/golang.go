@@ -13,10 +13,10 @@ import (
 
 // findGo runs "go env". Of GOPROXY only the URLs are used; "direct" would need the
 // hosts of every module and is ignored.
-func findGo(ctx context.Context, a *asker, r *Registry) error {
+func findGo(ctx context.Context, a *toolRunner, r *Registry) error {
 	r.Source = "go env"
 	env := map[string]string{}
-	out, err := a.ask(ctx, "go", "env", "-json", "GOPROXY", "GOSUMDB", "GONOSUMDB")
+	out, err := a.runTool(ctx, "go", "env", "-json", "GOPROXY", "GOSUMDB", "GONOSUMDB")
 	if errors.Is(err, errAbsent) && os.Getenv("GOPROXY") != "" {
 		r.Source, err, out = "GOPROXY", nil, "{}"
 		env["GOPROXY"], env["GOSUMDB"], env["GONOSUMDB"] = os.Getenv("GOPROXY"), os.Getenv("GOSUMDB"), os.Getenv("GONOSUMDB")

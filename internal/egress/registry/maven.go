@@ -29,7 +29,7 @@ type settings struct {
 
 // findMaven reads settings.xml, because Maven's own command to print it would download
 // a plugin.
-func findMaven(_ context.Context, _ *asker, r *Registry) error {
+func findMaven(_ context.Context, _ *toolRunner, r *Registry) error {
 	var list []settings
 	for _, path := range settingsFiles() {
 		s, err := readSettings(path)
@@ -52,8 +52,8 @@ func findMaven(_ context.Context, _ *asker, r *Registry) error {
 // precedence.
 func settingsFiles() []string {
 	var files []string
-	if home() != "" {
-		files = append(files, filepath.Join(home(), ".m2", "settings.xml"))
+	if homeDir() != "" {
+		files = append(files, filepath.Join(homeDir(), ".m2", "settings.xml"))
 	}
 	for _, name := range []string{"MAVEN_HOME", "M2_HOME"} {
 		if folder := os.Getenv(name); folder != "" {
@@ -114,7 +114,7 @@ func (r *Registry) addServer(id string, o Origin, all []settings) {
 			if strings.TrimSpace(server.ID) != id || o.Scheme != "https" || password == "" || strings.HasPrefix(password, "{") {
 				continue
 			}
-			r.addCredential(*o.basic(url.UserPassword(expandMaven(server.Username), password)))
+			r.addCredential(*o.basicAuthorization(url.UserPassword(expandMaven(server.Username), password)))
 			return
 		}
 	}

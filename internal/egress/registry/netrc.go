@@ -13,11 +13,11 @@ import (
 // passwords by host. Its "default" is ignored: it would be sent to every registry.
 func readNetrc() (map[string]*url.Userinfo, error) {
 	path := os.Getenv("NETRC")
-	if path == "" && home() == "" {
+	if path == "" && homeDir() == "" {
 		return nil, nil
 	}
 	if path == "" {
-		path = filepath.Join(home(), ".netrc")
+		path = filepath.Join(homeDir(), ".netrc")
 	}
 	text, err := readConfig(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func netrcWords(text string) []string {
 func (r *Registry) addNetrc(netrc map[string]*url.Userinfo) {
 	for _, o := range r.Origins {
 		if user := netrc[o.Host]; user != nil && o.Scheme == "https" && !strings.Contains(o.Path, "*") {
-			r.addCredential(*o.basic(user))
+			r.addCredential(*o.basicAuthorization(user))
 		}
 	}
 }

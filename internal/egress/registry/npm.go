@@ -20,7 +20,7 @@ import (
 )
 
 // findNpm runs "npm config" to find the default registry and those of scopes.
-func findNpm(ctx context.Context, a *asker, r *Registry) error {
+func findNpm(ctx context.Context, a *toolRunner, r *Registry) error {
 	config, err := npmConfig(ctx, a, r)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func findNpm(ctx context.Context, a *asker, r *Registry) error {
 	}
 	r.Env["YARN_ENABLE_TELEMETRY"] = "0"
 	if prefix := nodeHeaders(); prefix != "" {
-		r.Env[nodedir(config)] = prefix
+		r.Env[nodedirVariable(config)] = prefix
 	}
 	if err := r.addScopes(config); err != nil {
 		return err
@@ -74,9 +74,9 @@ func nodeHeaders() string {
 	return prefix
 }
 
-// nodedir returns the variable for node-gyp's option. npm 11 warns of the one that npm 10
+// nodedirVariable returns the variable for node-gyp's option. npm 11 warns of the one that npm 10
 // and earlier need.
-func nodedir(config map[string]any) string {
+func nodedirVariable(config map[string]any) string {
 	version, _ := config["npm-version"].(string)
 	major, _, _ := strings.Cut(version, ".")
 	if n, err := strconv.Atoi(major); err != nil || n < 11 {
@@ -85,9 +85,9 @@ func nodedir(config map[string]any) string {
 	return "npm_package_config_node_gyp_nodedir"
 }
 
-func npmConfig(ctx context.Context, a *asker, r *Registry) (map[string]any, error) {
+func npmConfig(ctx context.Context, a *toolRunner, r *Registry) (map[string]any, error) {
 	r.Source = "npm config"
-	out, err := a.ask(ctx, "npm", "config", "list", "--json")
+	out, err := a.runTool(ctx, "npm", "config", "list", "--json")
 	if value := npmVariable(); errors.Is(err, errAbsent) && value != "" {
 		r.Source = "npm_config_registry"
 		return map[string]any{"registry": value}, nil
@@ -210,8 +210,8 @@ func (r *Registry) addToken(where, value string) {
 	}
 	for _, o := range r.Origins {
 		same := o.Scheme == "https" && o.Host == p.origin.Host && o.Port == p.origin.Port
-		if same && (below(o.Path, p.origin.Path) || below(p.origin.Path, o.Path)) {
-			r.addCredential(*p.origin.credential(value))
+		if same && (isBelowPrefix(o.Path, p.origin.Path) || isBelowPrefix(p.origin.Path, o.Path)) {
+			r.addCredential(*p.origin.authorizationFor(value))
 			return
 		}
 	}

@@ -30,7 +30,7 @@ func readURL(text string) (place, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" {
 		return place{}, errors.New("invalid registry URL: want http or https and a host")
 	}
-	if u.RawQuery != "" || u.Fragment != "" || strings.ContainsFunc(u.String(), odd) {
+	if u.RawQuery != "" || u.Fragment != "" || strings.ContainsFunc(u.String(), needsQuoting) {
 		return place{}, errors.New("invalid registry URL: it has more than a host and a path")
 	}
 	port, err := portOf(u)
@@ -42,13 +42,13 @@ func readURL(text string) (place, error) {
 		Scheme: u.Scheme, Host: host, Port: port, Path: path.Clean("/" + u.EscapedPath()),
 	}}
 	if user != nil && u.Scheme == "https" {
-		p.credential = p.origin.basic(user)
+		p.credential = p.origin.basicAuthorization(user)
 	}
 	return p, nil
 }
 
-// odd reports whether c would need quoting in one of the files that a URL is written to.
-func odd(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"'<>&\|$#`, c) }
+// needsQuoting reports whether c would need quoting in one of the files that a URL is written to.
+func needsQuoting(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"'<>&\|$#`, c) }
 
 func portOf(u *url.URL) (int, error) {
 	switch {
@@ -64,18 +64,18 @@ func portOf(u *url.URL) (int, error) {
 	return 443, nil
 }
 
-func (o Origin) credential(value string) *Credential {
+func (o Origin) authorizationFor(value string) *Credential {
 	return &Credential{Scheme: o.Scheme, Host: o.Host, Port: o.Port, Path: o.Path, Header: "Authorization", Value: value}
 }
 
-func (o Origin) basic(user *url.Userinfo) *Credential {
+func (o Origin) basicAuthorization(user *url.Userinfo) *Credential {
 	password, _ := user.Password()
 	text := user.Username() + ":" + password
-	return o.credential("Basic " + base64.StdEncoding.EncodeToString([]byte(text)))
+	return o.authorizationFor("Basic " + base64.StdEncoding.EncodeToString([]byte(text)))
 }
 
-// add adds p to r's places, with an origin that may be wider than p.
-func (r *Registry) add(p place, o Origin) {
+// addPlace adds p to r's places, with an origin that may be wider than p.
+func (r *Registry) addPlace(p place, o Origin) {
 	for _, have := range r.Origins {
 		if have == o {
 			return
@@ -105,7 +105,7 @@ func (r *Registry) addCredential(c Credential) {
 func (r *Registry) addURL(text string) (place, error) {
 	p, err := readURL(text)
 	if err == nil {
-		r.add(p, p.origin)
+		r.addPlace(p, p.origin)
 	}
 	return p, err
 }

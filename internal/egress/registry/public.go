@@ -60,7 +60,7 @@ func (r *Registry) isPublic(o Origin) bool {
 func (r *Registry) addCompanions(o Origin) {
 	if r.isPublic(o) {
 		for _, p := range public()[r.Name] {
-			r.add(place{}, p)
+			r.addPlace(place{}, p)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // findPypi runs "pip config list". pip does not print its default: the public index.
-func findPypi(ctx context.Context, a *asker, r *Registry) error {
+func findPypi(ctx context.Context, a *toolRunner, r *Registry) error {
 	r.Source = "pip config list"
 	config, err := pipConfig(ctx, a)
 	if err != nil {
@@ -35,7 +35,7 @@ func findPypi(ctx context.Context, a *asker, r *Registry) error {
 	if extra != "" {
 		r.Env["PIP_EXTRA_INDEX_URL"], r.Env["UV_INDEX"] = extra, extra
 	}
-	if trusted := r.unverified(); trusted != "" {
+	if trusted := r.plainHTTPHosts(); trusted != "" {
 		r.Env["PIP_TRUSTED_HOST"], r.Env["UV_INSECURE_HOST"] = trusted, trusted
 	}
 	r.Env["PIP_CONFIG_FILE"] = "/dev/null" // no other file in the sandbox overrides this
@@ -45,10 +45,10 @@ func findPypi(ctx context.Context, a *asker, r *Registry) error {
 
 // pipConfig returns the settings of "pip install", by precedence: variables, then the
 // command's own section, then the global section.
-func pipConfig(ctx context.Context, a *asker) (map[string]string, error) {
-	out, err := a.ask(ctx, "pip", "config", "list")
+func pipConfig(ctx context.Context, a *toolRunner) (map[string]string, error) {
+	out, err := a.runTool(ctx, "pip", "config", "list")
 	if errors.Is(err, errAbsent) {
-		out, err = a.ask(ctx, "pip3", "config", "list")
+		out, err = a.runTool(ctx, "pip3", "config", "list")
 	}
 	if errors.Is(err, errAbsent) {
 		return map[string]string{"index-url": os.Getenv("PIP_INDEX_URL"), "extra-index-url": os.Getenv("PIP_EXTRA_INDEX_URL")}, nil
@@ -62,15 +62,15 @@ func pipConfig(ctx context.Context, a *asker) (map[string]string, error) {
 			rest, ok := strings.CutPrefix(strings.TrimSpace(line), section)
 			key, value, found := strings.Cut(rest, "=")
 			if ok && found {
-				config[key] = unquote(value)
+				config[key] = unquotePython(value)
 			}
 		}
 	}
 	return config, nil
 }
 
-// unquote parses a string as Python prints it.
-func unquote(s string) string {
+// unquotePython parses a string as Python prints it.
+func unquotePython(s string) string {
 	if len(s) >= 2 && (s[0] == '\'' || s[0] == '"') {
 		s = s[1 : len(s)-1]
 	}
@@ -91,14 +91,14 @@ func (r *Registry) addIndexes(list string) (string, error) {
 			r.addCompanions(p.origin)
 			continue
 		}
-		r.add(p, p.origin.without("simple").without("+simple"))
+		r.addPlace(p, p.origin.trimLastSegment("simple").trimLastSegment("+simple"))
 	}
 	return strings.Join(inside, " "), nil
 }
 
-// unverified returns the hosts that use plain HTTP, which pip must be configured to
+// plainHTTPHosts returns the hosts that use plain HTTP, which pip must be configured to
 // accept.
-func (r *Registry) unverified() string {
+func (r *Registry) plainHTTPHosts() string {
 	var list []string
 	for _, o := range r.Origins {
 		if o.Scheme == "http" {

@@ -67,23 +67,23 @@ func Names() []string {
 func Match(registries []Registry, name string, port int, path string) []string {
 	var found []string
 	for _, r := range registries {
-		if slices.ContainsFunc(r.Origins, func(o Origin) bool { return o.holds(name, port, path) }) {
+		if slices.ContainsFunc(r.Origins, func(o Origin) bool { return o.containsPlace(name, port, path) }) {
 			found = append(found, r.Name)
 		}
 	}
 	return found
 }
 
-func (o Origin) holds(name string, port int, escaped string) bool {
+func (o Origin) containsPlace(name string, port int, escaped string) bool {
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
 	if name == "" || name != o.Host || port != 0 && port != o.Port {
 		return false
 	}
-	return escaped == "" || plain(escaped) && below(escaped, o.Path)
+	return escaped == "" || isPlainPath(escaped) && isBelowPrefix(escaped, o.Path)
 }
 
-// plain reports that no server can read p as a path outside the one it appears to name.
-func plain(p string) bool {
+// isPlainPath reports that no server can read p as a path outside the one it appears to name.
+func isPlainPath(p string) bool {
 	for range 3 { // a server behind a proxy may unescape again what the proxy has unescaped
 		segments := strings.Split(p, "/")
 		if slices.Contains(segments, ".") || slices.Contains(segments, "..") || strings.ContainsAny(p, "\\;") {
@@ -101,7 +101,7 @@ func plain(p string) bool {
 	return false
 }
 
-func below(p, prefix string) bool {
+func isBelowPrefix(p, prefix string) bool {
 	prefix = strings.TrimSuffix(prefix, "/")
 	if prefix == "" {
 		return true
@@ -118,8 +118,8 @@ func below(p, prefix string) bool {
 	return true
 }
 
-// without returns o with the parent of its path, if the last segment is name; otherwise o.
-func (o Origin) without(name string) Origin {
+// trimLastSegment returns o with the parent of its path, if the last segment is name; otherwise o.
+func (o Origin) trimLastSegment(name string) Origin {
 	if path.Base(o.Path) == name {
 		o.Path = path.Dir(o.Path)
 	}

@@ -9,7 +9,7 @@ import (
 
 // findReleases uses the server that the runner works for. A company's own server is
 // assumed to serve the releases' files itself.
-func findReleases(_ context.Context, _ *asker, r *Registry) error {
+func findReleases(_ context.Context, _ *toolRunner, r *Registry) error {
 	server := os.Getenv("GITHUB_SERVER_URL")
 	if server == "" {
 		r.usePublic()
@@ -27,7 +27,7 @@ func findReleases(_ context.Context, _ *asker, r *Registry) error {
 	for _, path := range []string{"/*/*/releases", "/api/v3/repos/*/*/releases"} {
 		o := p.origin
 		o.Path = path
-		r.add(place{}, o)
+		r.addPlace(place{}, o)
 	}
 	return nil
 }

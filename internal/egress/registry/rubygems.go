@@ -9,9 +9,9 @@ import (
 )
 
 // findRubygems runs "gem sources".
-func findRubygems(ctx context.Context, a *asker, r *Registry) error {
+func findRubygems(ctx context.Context, a *toolRunner, r *Registry) error {
 	r.Source = "gem sources"
-	out, err := a.ask(ctx, "gem", "sources", "--list")
+	out, err := a.runTool(ctx, "gem", "sources", "--list")
 	if errors.Is(err, errAbsent) {
 		r.usePublic()
 		return nil

@@ -21,7 +21,7 @@ func withTools(t *testing.T) string {
 	kept := map[string]string{} // the tools' own locations, if below HOME
 	for name, folder := range map[string]string{"PYENV_ROOT": ".pyenv", "RUSTUP_HOME": ".rustup"} {
 		if kept[name] = os.Getenv(name); kept[name] == "" {
-			kept[name] = filepath.Join(home(), folder)
+			kept[name] = filepath.Join(homeDir(), folder)
 		}
 	}
 	folder := lone(t, nil)

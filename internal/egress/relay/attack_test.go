@@ -47,7 +47,7 @@ func TestAttackCredentialComesBackInPieces(t *testing.T) {
 
 // tls serves each connection with f, which need not speak HTTP.
 func (w *world) tls(f func(request *http.Request, c net.Conn)) {
-	config := &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return serverCA.leaf(w.certificate) }}
+	config := &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return serverCA.leafCertificate(w.certificate) }}
 	w.tcp(func(c net.Conn) {
 		in := tls.Server(c, config)
 		if r, err := http.ReadRequest(bufio.NewReader(in)); err == nil {

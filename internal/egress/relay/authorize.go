@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// A secret is a value that was put on a request, and the text that is shown in
+// A hiddenCredential is a value that was put on a request, and the text that is shown in
 // its place.
-type secret struct{ value, shown string }
+type hiddenCredential struct{ value, shown string }
 
-// authorize adds the credentials for this request.
-func (x *exchange) authorize(out *http.Request) {
+// addCredentials adds the credentials for this request.
+func (x *exchange) addCredentials(out *http.Request) {
 	if x.proxy.scheme != "https" {
 		return
 	}
 	for _, c := range x.session.relay.options.Credentials {
-		if !x.session.credentialed(c) || !c.covers(x.egress.Path, out.URL.EscapedPath()) {
+		if !x.session.isCredentialTarget(c) || !c.coversPath(x.egress.Path, out.URL.EscapedPath()) {
 			continue
 		}
-		for _, value := range c.put(out) {
-			x.put = append(x.put, secret{value, c.shown()})
+		for _, value := range c.insertValue(out) {
+			x.put = append(x.put, hiddenCredential{value, c.replacementText()})
 		}
 	}
 	if len(x.put) > 0 {
@@ -31,29 +31,29 @@ func (x *exchange) authorize(out *http.Request) {
 	}
 }
 
-// credentialed reports whether c is for the session's host and port.
-func (s *session) credentialed(c Credential) bool {
+// isCredentialTarget reports whether c is for the session's host and port.
+func (s *session) isCredentialTarget(c Credential) bool {
 	host := asciiLower(c.Host)
-	if s.target.Egress.Port == 443 && host == authority(s.name, "") {
+	if s.target.Egress.Port == 443 && host == authorityFor(s.name, "") {
 		return true
 	}
-	return s.hosts(host) && host != authority(s.name, "")
+	return s.isTargetHost(host) && host != authorityFor(s.name, "")
 }
 
-// hide replaces credentials in the headers of an answer.
-func (x *exchange) hide(h http.Header) {
+// hideCredentialHeaders replaces credentials in the headers of an answer.
+func (x *exchange) hideCredentialHeaders(h http.Header) {
 	if len(x.put) == 0 {
 		return
 	}
 	for name, values := range h {
 		for i, v := range values {
-			h[name][i] = x.conceal(v)
+			h[name][i] = x.hideCredentialText(v)
 		}
 	}
 }
 
-// conceal replaces credentials in text, including in Go's quoted form.
-func (x *exchange) conceal(text string) string {
+// hideCredentialText replaces credentials in text, including in Go's quoted form.
+func (x *exchange) hideCredentialText(text string) string {
 	for _, p := range x.put {
 		quoted := strconv.Quote(p.value)
 		for _, form := range []string{p.value, quoted[1 : len(quoted)-1]} {

@@ -14,8 +14,8 @@ type budgets struct {
 	sent map[string]*atomic.Int64
 }
 
-// of returns name's counter, which all its connections share.
-func (b *budgets) of(name string) *atomic.Int64 {
+// counterOf returns name's counter, which all its connections share.
+func (b *budgets) counterOf(name string) *atomic.Int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.sent == nil {

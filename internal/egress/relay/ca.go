@@ -38,7 +38,7 @@ func NewCA() (*CA, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the CA's key: %v", err)
 	}
-	template := certificate("fumehood gateway of one run")
+	template := certificateTemplate("fumehood gateway of one run")
 	template.IsCA, template.MaxPathLenZero = true, true
 	template.KeyUsage = x509.KeyUsageCertSign
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -52,19 +52,19 @@ func NewCA() (*CA, error) {
 	return &CA{key: key, cert: cert, leaves: map[string]*tls.Certificate{}}, nil
 }
 
-// PEM returns the CA's certificate, for clients that are to trust it.
-func (c *CA) PEM() []byte {
+// CertificatePEM returns the CA's certificate, for clients that are to trust it.
+func (c *CA) CertificatePEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.cert.Raw})
 }
 
-// leaf returns a certificate for name, a host name or an address.
-func (c *CA) leaf(name string) (*tls.Certificate, error) {
+// leafCertificate returns a certificate for name, a host name or an address.
+func (c *CA) leafCertificate(name string) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if leaf := c.leaves[name]; leaf != nil {
 		return leaf, nil
 	}
-	leaf, err := c.sign(name)
+	leaf, err := c.signLeaf(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot sign for %q: %v", name, err)
 	}
@@ -75,12 +75,12 @@ func (c *CA) leaf(name string) (*tls.Certificate, error) {
 	return leaf, nil
 }
 
-func (c *CA) sign(name string) (*tls.Certificate, error) {
+func (c *CA) signLeaf(name string) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	template := certificate("")
+	template := certificateTemplate("")
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	if ip := net.ParseIP(name); ip != nil {
@@ -95,8 +95,8 @@ func (c *CA) sign(name string) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{der, c.cert.Raw}, PrivateKey: key}, nil
 }
 
-// certificate returns the fields that the CA's certificate and its leaves share.
-func certificate(commonName string) *x509.Certificate {
+// certificateTemplate returns the fields that the CA's certificate and its leaves share.
+func certificateTemplate(commonName string) *x509.Certificate {
 	now := time.Now()
 	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // never returns an error
 	return &x509.Certificate{

@@ -26,7 +26,7 @@ type Credential struct {
 	Value       string // with a Placeholder its replacement, else the whole header
 }
 
-func (c Credential) check() error {
+func (c Credential) checkCredential() error {
 	switch {
 	case c.Scheme != "https":
 		return fmt.Errorf("invalid credential %q: its scheme is not https", c.Name)
@@ -44,19 +44,19 @@ func (c Credential) check() error {
 	return nil
 }
 
-// covers reports whether c is for a path, both as written and decoded.
-func (c Credential) covers(path, escaped string) bool {
-	return below(path, c.PathPrefix) && below(escaped, c.PathPrefix)
+// coversPath reports whether c is for a path, both as written and decoded.
+func (c Credential) coversPath(path, escaped string) bool {
+	return isBelowPrefix(path, c.PathPrefix) && isBelowPrefix(escaped, c.PathPrefix)
 }
 
-func below(path, prefix string) bool {
+func isBelowPrefix(path, prefix string) bool {
 	prefix = strings.TrimSuffix(prefix, "/")
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// put inserts Value and returns every form of it that r now contains.
-func (c Credential) put(r *http.Request) []string {
+// insertValue inserts Value and returns every form of it that r now contains.
+func (c Credential) insertValue(r *http.Request) []string {
 	if c.Query != "" {
 		return c.putQuery(r.URL)
 	}
@@ -80,24 +80,24 @@ func (c Credential) putQuery(u *url.URL) []string {
 		return nil
 	}
 	u.RawQuery = strings.Join(parts, "&")
-	return append(forms(c.Value), url.QueryEscape(c.Value))
+	return append(sensitiveForms(c.Value), url.QueryEscape(c.Value))
 }
 
 func (c Credential) putHeader(h http.Header) []string {
 	if c.Placeholder == "" {
 		h.Set(c.Header, c.Value)
-		return forms(c.Value)
+		return sensitiveForms(c.Value)
 	}
 	var put []string
 	values := h.Values(c.Header)
 	for i, v := range values {
-		switch basic, ok := c.basic(v); {
+		switch basic, ok := c.replaceBasicAuth(v); {
 		case ok:
 			values[i] = basic
-			put = append(append(put, strings.TrimPrefix(basic, basicScheme)), forms(c.Value)...)
+			put = append(append(put, strings.TrimPrefix(basic, basicScheme)), sensitiveForms(c.Value)...)
 		case strings.Contains(v, c.Placeholder):
 			values[i] = strings.ReplaceAll(v, c.Placeholder, c.Value)
-			put = append(put, forms(c.Value)...)
+			put = append(put, sensitiveForms(c.Value)...)
 		}
 	}
 	return put
@@ -109,9 +109,9 @@ const basicScheme = "Basic "
 // shorter parts also occur by chance.
 const minForm = 6
 
-// forms returns a header's value and the parts of it that are as sensitive as the whole:
+// sensitiveForms returns a header's value and the parts of it that are as sensitive as the whole:
 // what follows the scheme, and the contents of that.
-func forms(value string) []string {
+func sensitiveForms(value string) []string {
 	parts := []string{value}
 	scheme, token, ok := strings.Cut(value, " ")
 	if !ok {
@@ -125,8 +125,8 @@ func forms(value string) []string {
 	return slices.DeleteFunc(parts, func(part string) bool { return part != value && len(part) < minForm })
 }
 
-// basic replaces the placeholder in HTTP basic authentication, where base64 hides it.
-func (c Credential) basic(v string) (string, bool) {
+// replaceBasicAuth replaces the placeholder in HTTP basic authentication, where base64 hides it.
+func (c Credential) replaceBasicAuth(v string) (string, bool) {
 	if len(v) < len(basicScheme) || !strings.EqualFold(v[:len(basicScheme)], basicScheme) {
 		return "", false
 	}
@@ -138,8 +138,8 @@ func (c Credential) basic(v string) (string, bool) {
 	return basicScheme + base64.StdEncoding.EncodeToString(plain), true
 }
 
-// shown returns the text that replaces c's value wherever it would be visible.
-func (c Credential) shown() string {
+// replacementText returns the text that replaces c's value wherever it would be visible.
+func (c Credential) replacementText() string {
 	if c.Placeholder != "" {
 		return c.Placeholder
 	}

@@ -109,13 +109,13 @@ func TestCredentialsThatAreRefused(t *testing.T) {
 		"two lines":         func(c *Credential) { c.Value = "a\r\nb: c" },
 		"short placeholder": func(c *Credential) { c.Placeholder = "x" },
 	}
-	if err := good.check(); err != nil {
+	if err := good.checkCredential(); err != nil {
 		t.Fatal(err)
 	}
 	for name, spoil := range tests {
 		c := good
 		spoil(&c)
-		if err := c.check(); err == nil || strings.Contains(err.Error(), "a\r\nb") {
+		if err := c.checkCredential(); err == nil || strings.Contains(err.Error(), "a\r\nb") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

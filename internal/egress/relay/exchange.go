@@ -25,35 +25,35 @@ type exchange struct {
 	code     string
 	status   int
 	sent     atomic.Int64
-	put      []secret // credentials on the request
-	searched bool     // for secrets
-	upgrade  bool     // policy allows the other protocol that it asks for
+	put      []hiddenCredential // credentials on the request
+	searched bool               // for secrets
+	upgrade  bool               // policy allows the other protocol that it asks for
 }
 
-// serve asks policy about the request, and forwards or refuses it.
-func (x *exchange) serve() {
-	dotless(x.in.URL)
-	x.describe()
-	if why := x.shape(); why != nil {
-		x.refuse(*why)
+// serveRequest asks policy about the request, and forwards or refuses it.
+func (x *exchange) serveRequest() {
+	removeDotSegments(x.in.URL)
+	x.describeRequest()
+	if why := x.checkRequest(); why != nil {
+		x.refuseRequest(*why)
 		return
 	}
-	if why := x.decide(); why != nil {
-		x.refuse(*why)
+	if why := x.askPolicy(); why != nil {
+		x.refuseRequest(*why)
 		return
 	}
 	if why := x.permitUpgrade(); why != nil {
-		x.refuse(*why)
+		x.refuseRequest(*why)
 		return
 	}
-	x.forward()
+	x.forwardRequest()
 }
 
-// describe fills in the question to policy.
-func (x *exchange) describe() {
+// describeRequest fills in the question to policy.
+func (x *exchange) describeRequest() {
 	e := x.session.target.Egress
 	e.Kind, e.Protocol = proposal.EgressRequest, x.proxy.scheme
-	e.Method, e.Path = x.in.Method, cleaned(x.in.URL.Path)
+	e.Method, e.Path = x.in.Method, mergeSlashes(x.in.URL.Path)
 	e.Query, e.Size = len(x.in.URL.RawQuery), x.in.ContentLength
 	if e.Protocol == "https" {
 		e.SNI = e.Name
@@ -61,57 +61,57 @@ func (x *exchange) describe() {
 	x.egress = e
 }
 
-// decide asks policy, and includes what looks like secrets if policy wants that.
-func (x *exchange) decide() *refusal {
+// askPolicy asks policy, and includes what looks like secrets if policy wants that.
+func (x *exchange) askPolicy() *refusal {
 	filter := x.session.decision.Filter
 	for {
-		var f *filtered
+		var f *searchedRequest
 		if filter {
 			var why *refusal
-			if f, why = x.search(); why != nil {
+			if f, why = x.searchRequest(); why != nil {
 				return why
 			}
 		}
 		d, err := x.session.relay.options.Ask(x.in.Context(), x.egress)
 		if err != nil {
-			r := unanswered(x.in.Context())
+			r := unansweredRefusal(x.in.Context())
 			return &r
 		}
 		x.decision = d
-		x.session.lower(d.Most)
+		x.session.lowerLimit(d.Most)
 		switch {
 		case d.Effect != proposal.Allow:
-			r := denied(d)
+			r := denyRefusal(d)
 			return &r
 		case d.Filter && !filter:
 			filter = true
 		case d.Redact && len(x.egress.Secrets) > 0:
-			return x.redact(f)
+			return x.redactRequest(f)
 		default:
 			return nil
 		}
 	}
 }
 
-// refuse answers with r and records it.
-func (x *exchange) refuse(r refusal) {
+// refuseRequest answers with r and records it.
+func (x *exchange) refuseRequest(r refusal) {
 	x.code = r.code
 	if x.decision.Reason == nil {
-		x.decision.Reason = reason(r.code, r.message)
+		x.decision.Reason = refusalReason(r.code, r.message)
 		x.decision.Reason.Suggestion = r.hint
 	}
 	r.last = x.in.ProtoMajor == 1 && x.in.ContentLength != 0 // the body is not read
-	x.status = r.answer(x.w.ResponseWriter, x.what())
+	x.status = r.writeAnswer(x.w.ResponseWriter, x.requestSummary())
 }
 
-// what describes the request to a person.
-func (x *exchange) what() string {
-	return fmt.Sprintf("%s %s://%s%s", x.egress.Method, x.egress.Protocol, x.session.name, x.shown().Path)
+// requestSummary describes the request to a person.
+func (x *exchange) requestSummary() string {
+	return fmt.Sprintf("%s %s://%s%s", x.egress.Method, x.egress.Protocol, x.session.name, x.reportedEgress().Path)
 }
 
-// shown is egress, without its path if that contains what looks like a secret:
+// reportedEgress is egress, without its path if that contains what looks like a secret:
 // records and reports reach more readers than the request did.
-func (x *exchange) shown() proposal.Egress {
+func (x *exchange) reportedEgress() proposal.Egress {
 	e := x.egress
 	if slices.ContainsFunc(e.Secrets, func(s proposal.EgressSecret) bool { return s.Where == "url" }) &&
 		len(x.session.relay.options.Scan(x.in.URL.EscapedPath(), nil, nil)) > 0 {
@@ -120,10 +120,10 @@ func (x *exchange) shown() proposal.Egress {
 	return e
 }
 
-// report reports the outcome of the request.
-func (x *exchange) report() {
+// reportFlow reports the outcome of the request.
+func (x *exchange) reportFlow() {
 	x.session.relay.options.Report(proposal.Flow{
-		Egress: x.shown(), Decision: x.decision, Code: x.code, Inside: x.session.target.Inside,
+		Egress: x.reportedEgress(), Decision: x.decision, Code: x.code, Inside: x.session.target.Inside,
 		Sent: x.sent.Load(), Received: x.w.received.Load(), Status: x.status,
 		WallMS: time.Since(x.began).Milliseconds(),
 	})
@@ -140,13 +140,13 @@ func headBytes(first string, h http.Header) int64 {
 	return n
 }
 
-// counted counts a request's body as it is sent.
-type counted struct {
+// countedBody counts a request's body as it is sent.
+type countedBody struct {
 	io.ReadCloser
 	exchange *exchange
 }
 
-func (c counted) Read(p []byte) (int, error) {
+func (c countedBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.exchange.sent.Add(int64(n))
 	return n, err
@@ -164,7 +164,7 @@ type answer struct {
 
 func (a *answer) WriteHeader(status int) {
 	h := a.Header()
-	a.exchange.hide(h)
+	a.exchange.hideCredentialHeaders(h)
 	h.Del("Alt-Svc") // would send programs to QUIC, which is refused
 	if status >= 200 && a.exchange.status == 0 {
 		a.exchange.status = status

@@ -15,15 +15,15 @@ import (
 // held back until that much, or all of it, has arrived.
 const firstPart = 64 << 10
 
-// filtered is the searched part of a request.
-type filtered struct {
+// searchedRequest is the searched part of a request.
+type searchedRequest struct {
 	url    string
 	header http.Header
 	body   []byte
 }
 
-// search searches the request for secrets and lists them in egress.
-func (x *exchange) search() (*filtered, *refusal) {
+// searchRequest searches the request for secrets and lists them in egress.
+func (x *exchange) searchRequest() (*searchedRequest, *refusal) {
 	scan := x.session.relay.options.Scan
 	if scan == nil {
 		return nil, &refusal{code: "filter", message: "no scanner is set that could search the request for secrets"}
@@ -32,7 +32,7 @@ func (x *exchange) search() (*filtered, *refusal) {
 	if err != nil {
 		return nil, &refusal{code: "protocol", message: "the body was cut off", status: http.StatusBadRequest}
 	}
-	f := &filtered{x.in.URL.RequestURI(), x.in.Header, body}
+	f := &searchedRequest{x.in.URL.RequestURI(), x.in.Header, body}
 	x.egress.Secrets, x.searched = scan(f.url, f.header, f.body), true
 	return f, nil
 }
@@ -57,8 +57,8 @@ type body struct {
 	io.Closer
 }
 
-// redact replaces f with its redacted form.
-func (x *exchange) redact(f *filtered) *refusal {
+// redactRequest replaces f with its redacted form.
+func (x *exchange) redactRequest(f *searchedRequest) *refusal {
 	redact, r := x.session.relay.options.Redact, x.in
 	if redact == nil {
 		return &refusal{code: "filter", message: "no redactor is set that could remove secrets"}

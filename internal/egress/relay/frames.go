@@ -65,15 +65,15 @@ func (f *frames) Read(p []byte) (int, error) {
 }
 
 func (f *frames) Write(p []byte) (int, error) {
-	f.scan(p)
+	f.scanFrames(p)
 	return f.Conn.Write(p)
 }
 
 // CloseWrite closes the connection for writing.
 func (f *frames) CloseWrite() error { return closeWrite(f.Conn) }
 
-// scan reads more of what the server sends, which may end anywhere in a frame.
-func (f *frames) scan(p []byte) {
+// scanFrames reads more of what the server sends, which may end anywhere in a frame.
+func (f *frames) scanFrames(p []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(p) > 0 {
@@ -83,16 +83,16 @@ func (f *frames) scan(p []byte) {
 			continue
 		}
 		f.part, p = append(f.part, p[0]), p[1:]
-		if length, whole := f.whole(); whole {
+		if length, whole := f.isWholeFrame(); whole {
 			f.skip = length
-			f.note()
+			f.recordFrame()
 			f.part = f.part[:0]
 		}
 	}
 }
 
-// whole reports whether part is all of a frame that counts, and how much more the frame has.
-func (f *frames) whole() (rest int, ok bool) {
+// isWholeFrame reports whether part is all of a frame that counts, and how much more the frame has.
+func (f *frames) isWholeFrame() (rest int, ok bool) {
 	if len(f.part) < frameHead {
 		return 0, false
 	}
@@ -108,8 +108,8 @@ func (f *frames) whole() (rest int, ok bool) {
 	return length - counts, len(f.part) == frameHead+counts
 }
 
-// note takes part's frame into account.
-func (f *frames) note() {
+// recordFrame takes part's frame into account.
+func (f *frames) recordFrame() {
 	f.begun = true
 	kind, flags := f.part[3], f.part[4]
 	stream := binary.BigEndian.Uint32(f.part[5:]) &^ (1 << 31)
@@ -131,8 +131,8 @@ func (f *frames) note() {
 	}
 }
 
-// fault returns what was malformed in the connection, or "".
-func (f *frames) fault() string {
+// malformedReason returns what was malformed in the connection, or "".
+func (f *frames) malformedReason() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	refused := f.resets + max(0, f.answers-f.handled.Load())
@@ -149,11 +149,11 @@ func (f *frames) fault() string {
 
 // reportFault reports as one request all that were refused before they could be read.
 func (s *session) reportFault(f *frames) {
-	why := f.fault()
+	why := f.malformedReason()
 	if why == "" {
 		return
 	}
 	e := s.target.Egress
 	e.Kind, e.Protocol, e.SNI = proposal.EgressRequest, "https", e.Name
-	s.relay.options.Report(proposal.Flow{Egress: e, Decision: proposal.EgressDecision{Reason: reason("protocol", why)}, Code: "protocol", Inside: s.target.Inside})
+	s.relay.options.Report(proposal.Flow{Egress: e, Decision: proposal.EgressDecision{Reason: refusalReason("protocol", why)}, Code: "protocol", Inside: s.target.Inside})
 }

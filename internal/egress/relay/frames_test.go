@@ -185,7 +185,7 @@ func TestFramesInPieces(t *testing.T) {
 	for size := 1; size <= len(text); size++ {
 		f := newFrames(nil)
 		for piece := range slices.Chunk([]byte(text), size) {
-			f.scan(piece)
+			f.scanFrames(piece)
 		}
 		if f.answers != 1 || f.resets != 1 || f.ended || len(f.open) != 0 || f.skip != 0 || len(f.part) != 0 {
 			t.Fatalf("in pieces of %d: %d answers, %d resets, %v, %d open", size, f.answers, f.resets, f.ended, len(f.open))

@@ -36,13 +36,13 @@ func FuzzStrict(f *testing.F) {
 	over := make(chan struct{})
 	close(over)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := newStrict(scripted{Reader: bytes.NewReader(data)}, over)
+		s := newStrictReader(scripted{Reader: bytes.NewReader(data)}, over)
 		out, err := io.ReadAll(s)
 		if err != nil && !errors.Is(err, errMalformed) {
 			t.Fatalf("ended with %v", err)
 		}
 		bad := bytes.Index(out, []byte(refusedHead))
-		if s.why() == "" && !bytes.HasPrefix(data, out) {
+		if s.malformedReason() == "" && !bytes.HasPrefix(data, out) {
 			t.Fatalf("%q became %q", data, out)
 		}
 		heads, in := 0, bufio.NewReaderSize(bytes.NewReader(out), 1<<20)
@@ -63,7 +63,7 @@ func FuzzStrict(f *testing.F) {
 			}
 		}
 		if given := int(s.open.Load()); heads != given {
-			t.Fatalf("gave %d heads, net/http reads %d, in %q (refused at %d, %s)", given, heads, out, bad, s.why())
+			t.Fatalf("gave %d heads, net/http reads %d, in %q (refused at %d, %s)", given, heads, out, bad, s.malformedReason())
 		}
 	})
 }
@@ -79,7 +79,7 @@ func FuzzPath(f *testing.F) {
 			return
 		}
 		if u, err := url.ParseRequestURI(p); err == nil {
-			dotless(u)
+			removeDotSegments(u)
 			if again, err := url.ParseRequestURI(u.EscapedPath()); err != nil || again.Path != u.Path {
 				t.Fatalf("%q is sent as %q, which is another path than %q: %v", p, u.EscapedPath(), u.Path, err)
 			}
@@ -91,7 +91,7 @@ func FuzzPath(f *testing.F) {
 		for squeezed != p {
 			p, squeezed = squeezed, string(bytes.ReplaceAll([]byte(squeezed), []byte("//"), []byte("/")))
 		}
-		if c := cleaned(p); c != p {
+		if c := mergeSlashes(p); c != p {
 			t.Fatalf("%q is asked about as %q", p, c)
 		}
 	})

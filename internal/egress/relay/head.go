@@ -31,18 +31,18 @@ func checkHead(head []byte) (framing, string) {
 	if hosts := fields["host"]; len(hosts) != 1 || !plainHost(hosts[0]) {
 		return framing{}, "it does not have exactly one plain Host header"
 	}
-	return frame(fields, version)
+	return parseFraming(fields, version)
 }
 
 func checkRequestLine(line string) (version, why string) {
 	parts := strings.Split(line, " ")
-	if len(parts) != 3 || !token(parts[0]) || parts[1] == "" {
+	if len(parts) != 3 || !isToken(parts[0]) || parts[1] == "" {
 		return "", "its first line is not a method, a target and a version"
 	}
 	if parts[2] != "HTTP/1.1" && parts[2] != "HTTP/1.0" {
 		return "", "its version is not HTTP/1.1 or HTTP/1.0"
 	}
-	if !encoded(parts[1]) {
+	if !isEncodedTarget(parts[1]) {
 		return "", "its target has a character that must be encoded"
 	}
 	target := parts[1]
@@ -55,8 +55,8 @@ func checkRequestLine(line string) (version, why string) {
 	return parts[2], ""
 }
 
-// encoded reports whether a target has no character that must be encoded.
-func encoded(target string) bool {
+// isEncodedTarget reports whether a target has no character that must be encoded.
+func isEncodedTarget(target string) bool {
 	return !slices.ContainsFunc([]byte(target), func(c byte) bool { return c <= ' ' || c >= 0x7f || c == '#' })
 }
 
@@ -65,7 +65,7 @@ func checkFields(lines []string) (map[string][]string, string) {
 	fields := map[string][]string{}
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
-		if !ok || !token(name) {
+		if !ok || !isToken(name) {
 			return nil, "a header line is not a name, a colon and a value"
 		}
 		name = asciiLower(name)
@@ -74,8 +74,8 @@ func checkFields(lines []string) (map[string][]string, string) {
 	return fields, ""
 }
 
-// frame determines where the body ends, which must be stated exactly once.
-func frame(fields map[string][]string, version string) (framing, string) {
+// parseFraming determines where the body ends, which must be stated exactly once.
+func parseFraming(fields map[string][]string, version string) (framing, string) {
 	lengths, codings := fields["content-length"], fields["transfer-encoding"]
 	switch {
 	case len(lengths)+len(codings) > 1:
@@ -116,13 +116,13 @@ func checkTrailers(block []byte) string {
 
 const tokenMarks = "!#$%&'*+-.^_`|~"
 
-// token reports whether text is a token as HTTP defines it.
-func token(text string) bool {
+// isToken reports whether text is a token as HTTP defines it.
+func isToken(text string) bool {
 	if text == "" {
 		return false
 	}
 	return !slices.ContainsFunc([]byte(text), func(c byte) bool {
-		return !alphanumeric(c) && bytes.IndexByte([]byte(tokenMarks), c) < 0
+		return !isAlphanumeric(c) && bytes.IndexByte([]byte(tokenMarks), c) < 0
 	})
 }
 
@@ -131,10 +131,10 @@ func plainHost(text string) bool {
 		return false
 	}
 	return !slices.ContainsFunc([]byte(text), func(c byte) bool {
-		return !alphanumeric(c) && strings.IndexByte(".-_:[]", c) < 0
+		return !isAlphanumeric(c) && strings.IndexByte(".-_:[]", c) < 0
 	})
 }
 
-func alphanumeric(c byte) bool {
+func isAlphanumeric(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }

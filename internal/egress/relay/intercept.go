@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// intercept terminates the program's TLS and serves the requests in it.
-func (s *session) intercept(ctx context.Context) {
+// interceptTLS terminates the program's TLS and serves the requests in it.
+func (s *session) interceptTLS(ctx context.Context) {
 	_, raw, ok := s.readHello()
 	if !ok {
 		return
 	}
 	if s.relay.options.CA == nil {
-		s.refuse(refusal{code: "intercept", message: "no CA is set that could sign for the host"})
-		s.alert(alertInternal)
+		s.refuseConnection(refusal{code: "intercept", message: "no CA is set that could sign for the host"})
+		s.sendAlert(alertInternal)
 		return
 	}
-	s.client.unread(raw)
+	s.client.unreadBytes(raw)
 	conn := tls.Server(s.client, s.serverConfig())
 	shaking, cancel := context.WithTimeout(ctx, s.relay.options.Limits.Hello)
 	err := conn.HandshakeContext(shaking)
 	cancel()
 	if err != nil {
-		s.end("intercept", "the program rejected the gateway's certificate: "+err.Error())
-		s.drain()
+		s.recordEndReason("intercept", "the program rejected the gateway's certificate: "+err.Error())
+		s.drainClient()
 		return
 	}
 	if conn.ConnectionState().NegotiatedProtocol == "h2" {
 		s.serveHTTP(ctx, newFrames(conn), "https")
 		return
 	}
-	s.serveHTTP(ctx, newStrict(conn, s.over), "https")
+	s.serveHTTP(ctx, newStrictReader(conn, s.over), "https")
 }
 
 func (s *session) serverConfig() *tls.Config {
@@ -43,7 +43,7 @@ func (s *session) serverConfig() *tls.Config {
 		SessionTicketsDisabled: true, // a ticket would outlive the decision
 		Time:                   time.Now,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			return s.relay.options.CA.leaf(s.name)
+			return s.relay.options.CA.leafCertificate(s.name)
 		},
 	}
 }

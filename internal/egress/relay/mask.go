@@ -17,12 +17,12 @@ import (
 // maskBuffer is how much of a body is searched at once.
 const maskBuffer = 32 << 10
 
-// unecho makes a server's answer to a request with credentials safe to pass on: a server that
+// removeEchoedSecrets makes a server's answer to a request with credentials safe to pass on: a server that
 // repeats what it was sent, as many debugging pages do, must not give them to the program. Only
 // bodies without an encoding are searched, so authorize has asked for such.
-func (x *exchange) unecho(res *http.Response) error {
+func (x *exchange) removeEchoedSecrets(res *http.Response) error {
 	if res.StatusCode == http.StatusSwitchingProtocols {
-		return x.upgraded(res)
+		return x.prepareUpgrade(res)
 	}
 	if !encodedBody(res.Header) {
 		res.Body = x.maskedBody(res.Body)
@@ -34,12 +34,12 @@ func (x *exchange) unecho(res *http.Response) error {
 func (x *exchange) maskedBody(body io.ReadCloser) io.ReadCloser {
 	var patterns [][]byte
 	for _, p := range x.put {
-		patterns = append(patterns, spellings(p.value)...)
+		patterns = append(patterns, valueSpellings(p.value)...)
 	}
 	if len(patterns) == 0 {
 		return body
 	}
-	return &masked{ReadCloser: body, patterns: patterns}
+	return &maskingReader{ReadCloser: body, patterns: patterns}
 }
 
 // encodedBody reports whether a body is compressed, or otherwise not as it is.
@@ -49,9 +49,9 @@ func encodedBody(h http.Header) bool {
 	})
 }
 
-// spellings are the ways to write a value that programs use, and two that a person would. A
+// valueSpellings are the ways to write a value that programs use, and two that a person would. A
 // short value occurs by chance, so it has none.
-func spellings(value string) [][]byte {
+func valueSpellings(value string) [][]byte {
 	if len(value) < minForm {
 		return nil
 	}
@@ -66,10 +66,10 @@ func spellings(value string) [][]byte {
 	return slices.CompactFunc(all, bytes.Equal)
 }
 
-// masked is a body in which stars replace the patterns, byte by byte, so that its length and the
+// maskingReader is a body in which stars replace the patterns, byte by byte, so that its length and the
 // positions of everything else stay. It holds back only what may be the beginning of a pattern, so
 // that events of a stream are not late.
-type masked struct {
+type maskingReader struct {
 	io.ReadCloser
 	patterns [][]byte
 	raw      []byte // read, not yet passed on
@@ -79,29 +79,29 @@ type masked struct {
 }
 
 // Read implements io.Reader.
-func (m *masked) Read(p []byte) (int, error) {
+func (m *maskingReader) Read(p []byte) (int, error) {
 	for len(m.out) == 0 {
 		if m.err != nil {
 			return 0, m.err
 		}
-		m.fill()
+		m.fillReady()
 	}
 	n := copy(p, m.out)
 	m.out = m.out[n:]
 	return n, nil
 }
 
-// fill reads once, and makes what cannot be the beginning of a pattern ready.
-func (m *masked) fill() {
+// fillReady reads once, and makes what cannot be the beginning of a pattern ready.
+func (m *maskingReader) fillReady() {
 	begun := len(m.raw)
 	m.raw = slices.Grow(m.raw, maskBuffer)[:begun+maskBuffer]
 	n, err := m.ReadCloser.Read(m.raw[begun:])
 	m.raw, m.err = m.raw[:begun+n], err
 	ready := len(m.raw)
 	if err == nil {
-		ready -= m.held()
+		ready -= m.heldLength()
 	}
-	hidden := m.find()
+	hidden := m.findPatterns()
 	m.out = bytes.Clone(m.raw[:ready])
 	for i := range m.out {
 		if hidden[i] {
@@ -115,8 +115,8 @@ func (m *masked) fill() {
 	m.raw = append(m.raw[:0], m.raw[ready:]...)
 }
 
-// held is the length of the longest end of raw that is the beginning of a pattern.
-func (m *masked) held() int {
+// heldLength is the length of the longest end of raw that is the beginning of a pattern.
+func (m *maskingReader) heldLength() int {
 	held := 0
 	for _, pattern := range m.patterns {
 		for n := min(len(pattern)-1, len(m.raw)); n > held; n-- {
@@ -128,8 +128,8 @@ func (m *masked) held() int {
 	return held
 }
 
-// find tells for each byte of raw whether it belongs to a pattern.
-func (m *masked) find() []bool {
+// findPatterns tells for each byte of raw whether it belongs to a pattern.
+func (m *maskingReader) findPatterns() []bool {
 	hidden := make([]bool, len(m.raw))
 	for i := range m.within {
 		hidden[i] = true

@@ -143,7 +143,7 @@ func FuzzEcho(f *testing.F) {
 	f.Add("aaaaaa", "aaaaaaaaaaaaa aaaaa", uint8(3))
 	f.Add("abcabcabd", "abcabcabcabd", uint8(4))
 	f.Fuzz(func(t *testing.T, value, body string, chunk uint8) {
-		patterns := spellings(value)
+		patterns := valueSpellings(value)
 		if len(value) > 100 || len(body) > 4<<10 || len(patterns) == 0 {
 			return
 		}
@@ -151,11 +151,11 @@ func FuzzEcho(f *testing.F) {
 		if chunk > 0 {
 			from = chunks{from, int(chunk)}
 		}
-		got, err := io.ReadAll(&masked{ReadCloser: io.NopCloser(from), patterns: patterns})
+		got, err := io.ReadAll(&maskingReader{ReadCloser: io.NopCloser(from), patterns: patterns})
 		if want := maskedWhole(body, patterns); err != nil || string(got) != want {
 			t.Fatalf("%q of %q: %q, want %q, %v", value, body, got, want, err)
 		}
-		late, err := io.ReadAll(&masked{ReadCloser: io.NopCloser(iotest.DataErrReader(strings.NewReader(body))), patterns: patterns})
+		late, err := io.ReadAll(&maskingReader{ReadCloser: io.NopCloser(iotest.DataErrReader(strings.NewReader(body))), patterns: patterns})
 		if err != nil || !bytes.Equal(late, got) {
 			t.Fatalf("%q at once, %q otherwise: %v", late, got, err)
 		}

@@ -14,30 +14,30 @@ import (
 
 // passRaw forwards bytes unchanged, and notes the server name that the first of them have.
 func (s *session) passRaw(ctx context.Context) {
-	up, ok := s.reach(ctx)
+	up, ok := s.dialUpstream(ctx)
 	if !ok {
 		return
 	}
 	first := &firstBytes{Conn: up}
-	s.pump(first)
+	s.pumpBytes(first)
 	s.noteServerName(first.serverName())
 }
 
-// reach dials, and records the outcome.
-func (s *session) reach(ctx context.Context) (net.Conn, bool) {
-	up, err := s.dial(ctx)
+// dialUpstream dials, and records the outcome.
+func (s *session) dialUpstream(ctx context.Context) (net.Conn, bool) {
+	up, err := s.dialTarget(ctx)
 	if err != nil {
-		s.end("unreachable", "cannot connect to "+s.name+": "+err.Error())
+		s.recordEndReason("unreachable", "cannot connect to "+s.name+": "+err.Error())
 		return nil, false
 	}
 	return up, true
 }
 
-// pump forwards bytes both ways until both ends have closed, or one is gone.
-func (s *session) pump(up net.Conn) {
+// pumpBytes forwards bytes both ways until both ends have closed, or one is gone.
+func (s *session) pumpBytes(up net.Conn) {
 	var ways sync.WaitGroup
 	way := func(to, from net.Conn) {
-		if err := stream(to, from); err != nil {
+		if err := copyStream(to, from); err != nil {
 			to.Close()
 			from.Close()
 			return
@@ -60,8 +60,8 @@ const (
 
 var bigBuffers = sync.Pool{New: func() any { return new([bigBuffer]byte) }}
 
-// stream copies until from ends. It returns why it stopped, if for another reason.
-func stream(to io.Writer, from io.Reader) error {
+// copyStream copies until from ends. It returns why it stopped, if for another reason.
+func copyStream(to io.Writer, from io.Reader) error {
 	wait := func() ([]byte, error) { return nil, nil }
 	if patient, ok := from.(interface{ Await() error }); ok {
 		wait = func() ([]byte, error) { return nil, patient.Await() }
@@ -74,8 +74,8 @@ func stream(to io.Writer, from io.Reader) error {
 	}
 	for {
 		first, err := wait()
-		if err == nil && (len(first) == 0 || len(first) == smallBuffer && ready(from)) {
-			err = burst(to, from, first)
+		if err == nil && (len(first) == 0 || len(first) == smallBuffer && isReadable(from)) {
+			err = copyBurst(to, from, first)
 		} else if len(first) > 0 {
 			if _, err := to.Write(first); err != nil {
 				return err
@@ -90,8 +90,8 @@ func stream(to io.Writer, from io.Reader) error {
 	}
 }
 
-// burst copies first, and then reads from from, until a read does not fill the buffer.
-func burst(to io.Writer, from io.Reader, first []byte) error {
+// copyBurst copies first, and then reads from from, until a read does not fill the buffer.
+func copyBurst(to io.Writer, from io.Reader, first []byte) error {
 	big := bigBuffers.Get().(*[bigBuffer]byte)
 	defer bigBuffers.Put(big)
 	kept := copy(big[:], first)
@@ -102,21 +102,21 @@ func burst(to io.Writer, from io.Reader, first []byte) error {
 				return err
 			}
 		}
-		if err != nil || kept+n < len(big) || !ready(from) {
+		if err != nil || kept+n < len(big) || !isReadable(from) {
 			return err
 		}
 		kept = 0
 	}
 }
 
-// ready reports whether a Read of r would return at once; false if that is unknown.
-func ready(r any) bool {
+// isReadable reports whether a Read of r would return at once; false if that is unknown.
+func isReadable(r any) bool {
 	can, ok := r.(interface{ Ready() bool })
 	return ok && can.Ready()
 }
 
-// await waits until a socket has bytes, or its end, to read.
-func await(c syscall.Conn) error {
+// waitReadable waits until a socket has bytes, or its end, to read.
+func waitReadable(c syscall.Conn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err

@@ -22,14 +22,14 @@ type refusal struct {
 	last    bool   // the last on its connection
 }
 
-// reason returns the Reason in a Flow for something that the gateway itself
+// refusalReason returns the Reason in a Flow for something that the gateway itself
 // refused.
-func reason(code, message string) *proposal.Reason {
+func refusalReason(code, message string) *proposal.Reason {
 	return &proposal.Reason{Rule: "egress." + code, Effect: proposal.Deny, Message: message, Command: -1}
 }
 
-// denied returns the refusal for a decision of policy.
-func denied(d proposal.EgressDecision) refusal {
+// denyRefusal returns the refusal for a decision of policy.
+func denyRefusal(d proposal.EgressDecision) refusal {
 	r := refusal{code: "policy", rule: "egress.no-rule", message: "no rule allows it"}
 	if d.Reason != nil {
 		r.rule, r.message, r.hint = d.Reason.Rule, d.Reason.Message, d.Reason.Suggestion
@@ -37,8 +37,8 @@ func denied(d proposal.EgressDecision) refusal {
 	return r
 }
 
-// unanswered returns the refusal for a question that policy has not answered.
-func unanswered(ctx context.Context) refusal {
+// unansweredRefusal returns the refusal for a question that policy has not answered.
+func unansweredRefusal(ctx context.Context) refusal {
 	if ctx.Err() != nil {
 		return refusal{code: proposal.FlowCut, message: "it ended before policy had answered"}
 	}
@@ -48,8 +48,8 @@ func unanswered(ctx context.Context) refusal {
 // RefusedHeader names the rule, in answers that the gateway itself gives.
 const RefusedHeader = "Fumehood-Refused"
 
-// answer sends r to the program, as text for a person.
-func (r refusal) answer(w http.ResponseWriter, what string) int {
+// writeAnswer sends r to the program, as text for a person.
+func (r refusal) writeAnswer(w http.ResponseWriter, what string) int {
 	if r.status == 0 {
 		r.status = http.StatusForbidden
 	}

@@ -67,15 +67,15 @@ func New(o Options) (*Relay, error) {
 		return nil, errors.New("invalid relay options: Ask, Report and Roots must be set")
 	}
 	for _, c := range o.Credentials {
-		if err := c.check(); err != nil {
+		if err := c.checkCredential(); err != nil {
 			return nil, err
 		}
 	}
-	o.Limits = o.Limits.filled()
+	o.Limits = o.Limits.withDefaults()
 	return &Relay{options: o}, nil
 }
 
-func (l Limits) filled() Limits {
+func (l Limits) withDefaults() Limits {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
@@ -94,5 +94,5 @@ func (l Limits) filled() Limits {
 // has ended and been reported; then both connections are closed. When ctx is done it is
 // cut at once.
 func (r *Relay) Serve(ctx context.Context, client net.Conn, t Target, d proposal.EgressDecision) {
-	newSession(r, client, t, d).run(ctx)
+	newSession(r, client, t, d).serveAndReport(ctx)
 }

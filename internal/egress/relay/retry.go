@@ -34,8 +34,8 @@ var helloRetry = []byte{
 func (s *session) firstAnswer(up net.Conn) bool {
 	record, err := readRecord(up)
 	if len(record) > recordHeader && record[0] == recordHandshake && len(record) < randomEnd {
-		s.end("protocol", "the server's first message comes in pieces")
-		s.alert(alertHandshake)
+		s.recordEndReason("protocol", "the server's first message comes in pieces")
+		s.sendAlert(alertHandshake)
 		return false
 	}
 	if _, werr := s.client.Write(record); werr != nil {
@@ -77,7 +77,7 @@ func (s *session) secondHello(up net.Conn) bool {
 			return false
 		}
 	}
-	s.end("hello", "the client did not send its second TLS hello")
+	s.recordEndReason("hello", "the client did not send its second TLS hello")
 	return false
 }
 

@@ -26,7 +26,7 @@ var silent = log.New(io.Discard, "", 0)
 // serveHTTP serves the requests on conn until it ends, and asks policy about each.
 func (s *session) serveHTTP(ctx context.Context, conn net.Conn, scheme string) {
 	p := newProxy(s, scheme)
-	p.strict, _ = conn.(*strict)
+	p.strict, _ = conn.(*strictReader)
 	p.frames, _ = conn.(*frames)
 	defer p.transport.CloseIdleConnections()
 	gone := make(chan struct{})
@@ -51,7 +51,7 @@ func (s *session) serveHTTP(ctx context.Context, conn net.Conn, scheme string) {
 		server.Protocols = new(http.Protocols)
 		server.Protocols.SetUnencryptedHTTP2(true)
 	}
-	server.Serve(&one{conn: conn, gone: gone})
+	server.Serve(&singleConnListener{conn: conn, gone: gone})
 	s.closeUpstreams()
 	p.running.Wait()
 	if p.frames != nil {
@@ -68,13 +68,13 @@ func (s *session) closeUpstreams() {
 	}
 }
 
-// one is a listener that returns one connection and ends with it.
-type one struct {
+// singleConnListener is a listener that returns one connection and ends with it.
+type singleConnListener struct {
 	conn net.Conn
 	gone <-chan struct{}
 }
 
-func (l *one) Accept() (net.Conn, error) {
+func (l *singleConnListener) Accept() (net.Conn, error) {
 	if c := l.conn; c != nil {
 		l.conn = nil
 		return c, nil
@@ -83,16 +83,16 @@ func (l *one) Accept() (net.Conn, error) {
 	return nil, net.ErrClosed
 }
 
-func (l *one) Close() error   { return nil }
-func (l *one) Addr() net.Addr { return &net.TCPAddr{} }
+func (l *singleConnListener) Close() error   { return nil }
+func (l *singleConnListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 // A proxy serves one connection's requests.
 type proxy struct {
 	session   *session
 	scheme    string
 	transport *http.Transport
-	strict    *strict // for HTTP/1
-	frames    *frames // for HTTP/2
+	strict    *strictReader // for HTTP/1
+	frames    *frames       // for HTTP/2
 	running   sync.WaitGroup
 	gone      func() // ends the serving
 }
@@ -100,7 +100,7 @@ type proxy struct {
 func newProxy(s *session, scheme string) *proxy {
 	return &proxy{session: s, scheme: scheme, transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return s.dial(ctx)
+			return s.dialTarget(ctx)
 		},
 		TLSClientConfig:        s.clientConfig(),
 		TLSHandshakeTimeout:    s.relay.options.Limits.Hello,
@@ -117,29 +117,29 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.running.Add(1)
 	defer p.running.Done()
 	if p.strict != nil {
-		defer p.strict.served()
+		defer p.strict.markServed()
 	}
 	if p.frames != nil {
 		p.frames.handled.Add(1)
 	}
 	x := &exchange{proxy: p, session: p.session, began: time.Now(), in: r}
 	x.w = &answer{ResponseWriter: w, exchange: x}
-	defer x.report()
+	defer x.reportFlow()
 	defer func() {
 		if x.w.hijacked { // the server no longer knows of the connection
 			p.gone()
 		}
 	}()
-	x.serve()
+	x.serveRequest()
 }
 
-// malformed returns the refusal of malformed HTTP/1, or nil if it was not
+// malformedRefusal returns the refusal of malformed HTTP/1, or nil if it was not
 // malformed.
-func (p *proxy) malformed() *refusal {
-	if p.strict == nil || p.strict.why() == "" {
+func (p *proxy) malformedRefusal() *refusal {
+	if p.strict == nil || p.strict.malformedReason() == "" {
 		return nil
 	}
-	return &refusal{code: "protocol", message: "the request is malformed: " + p.strict.why(), status: http.StatusBadRequest}
+	return &refusal{code: "protocol", message: "the request is malformed: " + p.strict.malformedReason(), status: http.StatusBadRequest}
 }
 
 // buffers provides the buffers that bodies are copied with.

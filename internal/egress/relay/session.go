@@ -18,7 +18,7 @@ import (
 // A session is one connection of a program, and its state.
 type session struct {
 	relay    *Relay
-	client   *wire
+	client   *clientConn
 	target   Target
 	name     string // of the target, or its address
 	began    time.Time
@@ -39,25 +39,25 @@ type session struct {
 func newSession(r *Relay, client net.Conn, t Target, d proposal.EgressDecision) *session {
 	s := &session{relay: r, target: t, decision: d, began: time.Now(), over: make(chan struct{}), name: t.Egress.Name}
 	if s.name == "" {
-		s.name = literal(t.Egress.Address)
+		s.name = trimPort(t.Egress.Address)
 	}
-	s.client = &wire{Conn: client, session: s}
+	s.client = &clientConn{Conn: client, session: s}
 	s.flow = proposal.Flow{Egress: t.Egress, Decision: d, Inside: t.Inside}
-	s.spent = r.budgets.of(s.name)
-	s.lower(d.Most)
+	s.spent = r.budgets.counterOf(s.name)
+	s.lowerLimit(d.Most)
 	return s
 }
 
-// literal returns the address without its port, if any.
-func literal(address string) string {
+// trimPort returns the address without its port, if any.
+func trimPort(address string) string {
 	if ap, err := netip.ParseAddrPort(address); err == nil {
 		return ap.Addr().String()
 	}
 	return address
 }
 
-// lower applies a limit to the session; the lowest limit of all answers applies.
-func (s *session) lower(limit proposal.Bytes) {
+// lowerLimit applies a limit to the session; the lowest limit of all answers applies.
+func (s *session) lowerLimit(limit proposal.Bytes) {
 	for limit > 0 {
 		now := s.limit.Load()
 		if now > 0 && now <= int64(limit) || s.limit.CompareAndSwap(now, int64(limit)) {
@@ -66,35 +66,35 @@ func (s *session) lower(limit proposal.Bytes) {
 	}
 }
 
-// run serves the connection until it has ended, and reports the outcome.
-func (s *session) run(ctx context.Context) {
+// serveAndReport serves the connection until it has ended, and reports the outcome.
+func (s *session) serveAndReport(ctx context.Context) {
 	serving, cancel := context.WithTimeout(ctx, s.relay.options.Limits.Total)
 	defer cancel()
-	stop := context.AfterFunc(serving, func() { s.interrupt(ctx); s.close() })
+	stop := context.AfterFunc(serving, func() { s.recordInterruption(ctx); s.close() })
 	idle := s.watchIdle()
-	s.serve(serving)
+	s.serveConnection(serving)
 	if serving.Err() != nil { // canceling may close the connection before the AfterFunc runs
-		s.interrupt(ctx)
+		s.recordInterruption(ctx)
 	}
 	stop()
 	idle.Stop()
 	s.close()
-	s.report()
+	s.reportFlow()
 }
 
-// interrupt records why the session cannot go on; ctx is the command's.
-func (s *session) interrupt(ctx context.Context) {
+// recordInterruption records why the session cannot go on; ctx is the command's.
+func (s *session) recordInterruption(ctx context.Context) {
 	if ctx.Err() != nil {
-		s.end(proposal.FlowCut, "the command has ended, or the run")
+		s.recordEndReason(proposal.FlowCut, "the command has ended, or the run")
 		return
 	}
-	s.end("timeout", "the connection was open for too long")
+	s.recordEndReason("timeout", "the connection was open for too long")
 }
 
-// serve chooses how the connection is handled.
-func (s *session) serve(ctx context.Context) {
+// serveConnection chooses how the connection is handled.
+func (s *session) serveConnection(ctx context.Context) {
 	if s.decision.Effect != proposal.Allow {
-		s.refuse(refusal{code: "policy", message: "the connection was not allowed"})
+		s.refuseConnection(refusal{code: "policy", message: "the connection was not allowed"})
 		return
 	}
 	if s.decision.Raw && !s.decision.Intercept {
@@ -105,15 +105,15 @@ func (s *session) serve(ctx context.Context) {
 	switch {
 	case err == io.EOF:
 	case err != nil:
-		s.refuse(refusal{code: "limit", message: "the client sent nothing that identifies the host"})
+		s.refuseConnection(refusal{code: "limit", message: "the client sent nothing that identifies the host"})
 	case first == 22 && s.decision.Intercept:
-		s.intercept(ctx)
+		s.interceptTLS(ctx)
 	case first == 22:
 		s.passTLS(ctx)
 	case first >= 'A' && first <= 'Z':
-		s.serveHTTP(ctx, newStrict(s.client, s.over), "http")
+		s.serveHTTP(ctx, newStrictReader(s.client, s.over), "http")
 	default:
-		s.refuse(refusal{code: "protocol", message: "neither TLS nor HTTP"})
+		s.refuseConnection(refusal{code: "protocol", message: "neither TLS nor HTTP"})
 	}
 }
 
@@ -125,12 +125,12 @@ func (s *session) firstByte() (byte, error) {
 	if _, err := io.ReadFull(s.client, b); err != nil {
 		return 0, err
 	}
-	s.client.unread(b)
+	s.client.unreadBytes(b)
 	return b[0], nil
 }
 
-// end records why the session ends; only the first reason is kept.
-func (s *session) end(code, message string) {
+// recordEndReason records why the session ends; only the first reason is kept.
+func (s *session) recordEndReason(code, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.flow.Code != "" {
@@ -138,15 +138,15 @@ func (s *session) end(code, message string) {
 	}
 	s.flow.Code = code
 	if s.flow.Decision.Reason == nil {
-		s.flow.Decision.Reason = reason(code, message)
+		s.flow.Decision.Reason = refusalReason(code, message)
 	}
 }
 
-// refuse ends the session with r.
-func (s *session) refuse(r refusal) { s.end(r.code, r.message) }
+// refuseConnection ends the session with r.
+func (s *session) refuseConnection(r refusal) { s.recordEndReason(r.code, r.message) }
 
-// ended returns the code and message given to end.
-func (s *session) ended() (code, message string) {
+// endReason returns the code and message given to end.
+func (s *session) endReason() (code, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.flow.Code != "" && s.flow.Decision.Reason != nil {
@@ -173,7 +173,7 @@ func (s *session) close() {
 	s.upstreams = nil
 }
 
-func (s *session) report() {
+func (s *session) reportFlow() {
 	s.mu.Lock()
 	f := s.flow
 	s.mu.Unlock()
@@ -195,18 +195,18 @@ func (s *session) watchIdle() *time.Timer {
 			timer.Reset(limit - quiet)
 			return
 		}
-		s.end("idle", "no data was sent or received for "+limit.String())
+		s.recordEndReason("idle", "no data was sent or received for "+limit.String())
 		s.close()
 	})
 	ready.Done()
 	return timer
 }
 
-func (s *session) touch() { s.touched.Store(int64(time.Since(s.began))) }
+func (s *session) markActive() { s.touched.Store(int64(time.Since(s.began))) }
 
-// authority returns the authority that a request for the target must have. port is ""
+// authorityFor returns the authority that a request for the target must have. port is ""
 // for the scheme's default.
-func authority(name string, port string) string {
+func authorityFor(name string, port string) string {
 	if strings.Contains(name, ":") {
 		name = "[" + name + "]"
 	}

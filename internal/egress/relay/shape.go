@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// shape returns a refusal if the request is ambiguous or of a kind that never passes.
-func (x *exchange) shape() *refusal {
+// checkRequest returns a refusal if the request is ambiguous or of a kind that never passes.
+func (x *exchange) checkRequest() *refusal {
 	r := x.in
-	if why := x.proxy.malformed(); why != nil && r.Method == refusedMethod {
+	if why := x.proxy.malformedRefusal(); why != nil && r.Method == refusedMethod {
 		x.egress.Method, x.egress.Path = "", ""
 		return why
 	}
-	if !method(r.Method) {
+	if !isKnownMethod(r.Method) {
 		x.egress.Method = "" // it may be a secret
 		return &refusal{code: "protocol", message: "unsupported HTTP method"}
 	}
 	if why := shapeOf(r); why != "" {
 		return &refusal{code: "protocol", message: why}
 	}
-	if !x.session.hosts(r.Host) {
+	if !x.session.isTargetHost(r.Host) {
 		return &refusal{code: "mismatch", message: fmt.Sprintf("the request is for host %q, the connection for %s", r.Host, x.session.name)}
 	}
 	return nil
@@ -34,9 +34,9 @@ func (x *exchange) shape() *refusal {
 // maxMethod is longer than any real method.
 const maxMethod = 24
 
-// method reports whether text could be a method that a server knows. The method is sent
+// isKnownMethod reports whether text could be a method that a server knows. The method is sent
 // and is not searched for secrets.
-func method(text string) bool {
+func isKnownMethod(text string) bool {
 	return len(text) <= maxMethod && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
 }
 
@@ -50,9 +50,9 @@ func shapeOf(r *http.Request) string {
 		return "the request is in the form for a proxy: there is no proxy, unset the proxy variables"
 	case !strings.HasPrefix(r.URL.Path, "/"):
 		return "the request has no path"
-	case !encoded(r.RequestURI): // possible in HTTP/2 too
+	case !isEncodedTarget(r.RequestURI): // possible in HTTP/2 too
 		return "the path or query has a character that must be encoded"
-	case upgrades(r.Header) && !webSocket(r):
+	case requestsUpgrade(r.Header) && !webSocket(r):
 		return "upgrades to another protocol than WebSocket are not allowed"
 	case len(r.Header["Host"]) > 0:
 		return "the request names two hosts"
@@ -60,10 +60,10 @@ func shapeOf(r *http.Request) string {
 	return pathShape(r.URL.Path)
 }
 
-// dotless removes segments that are a plain dot, as in /debian/./Packages, which apt requests of
+// removeDotSegments removes segments that are a plain dot, as in /debian/./Packages, which apt requests of
 // flat repositories: for every server they mean nothing. What hides a dot in an encoding stays,
 // and is refused.
-func dotless(u *url.URL) {
+func removeDotSegments(u *url.URL) {
 	escaped := u.EscapedPath()
 	for strings.Contains(escaped, "/./") {
 		escaped = strings.ReplaceAll(escaped, "/./", "/")
@@ -73,9 +73,9 @@ func dotless(u *url.URL) {
 	}
 }
 
-// upgrades reports whether the request asks for another protocol. A mere offer of
+// requestsUpgrade reports whether the request asks for another protocol. A mere offer of
 // HTTP/2 in clear is not refused: it is removed, and HTTP/1.1 continues.
-func upgrades(h http.Header) bool {
+func requestsUpgrade(h http.Header) bool {
 	for _, v := range h["Upgrade"] {
 		if !strings.EqualFold(strings.TrimSpace(v), "h2c") {
 			return true
@@ -107,8 +107,8 @@ func pathShape(p string) string {
 	return ""
 }
 
-// cleaned returns the path that policy is asked about: without repeated slashes.
-func cleaned(p string) string {
+// mergeSlashes returns the path that policy is asked about: without repeated slashes.
+func mergeSlashes(p string) string {
 	if !strings.HasPrefix(p, "/") {
 		return p
 	}
@@ -119,10 +119,10 @@ func cleaned(p string) string {
 	return c
 }
 
-// hosts reports whether a Host header is for the target.
-func (s *session) hosts(host string) bool {
+// isTargetHost reports whether a Host header is for the target.
+func (s *session) isTargetHost(host string) bool {
 	host = asciiLower(host)
-	return host == authority(s.name, "") || host == authority(s.name, strconv.Itoa(s.target.Egress.Port))
+	return host == authorityFor(s.name, "") || host == authorityFor(s.name, strconv.Itoa(s.target.Egress.Port))
 }
 
 func asciiLower(text string) string {

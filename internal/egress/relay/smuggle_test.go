@@ -201,7 +201,7 @@ func TestStrictKeepsWhatItHas(t *testing.T) {
 	a, b := net.Pipe()
 	over := make(chan struct{})
 	close(over)
-	s := newStrict(b, over)
+	s := newStrictReader(b, over)
 	text := "POST /a HTTP/1.1\r\nHost: allowed.example\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
 	go func() {
 		for i := range len(text) {
@@ -210,7 +210,7 @@ func TestStrictKeepsWhatItHas(t *testing.T) {
 		a.Close()
 	}()
 	got, err := io.ReadAll(s)
-	if string(got) != text || err != nil || s.why() != "" {
-		t.Errorf("read %q, %v, %q", got, err, s.why())
+	if string(got) != text || err != nil || s.malformedReason() != "" {
+		t.Errorf("read %q, %v, %q", got, err, s.malformedReason())
 	}
 }

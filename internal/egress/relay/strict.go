@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// A strict filters the input of an HTTP/1 server, so that the server sees only requests
+// A strictReader filters the input of an HTTP/1 server, so that the server sees only requests
 // that any two servers parse alike, with unambiguous boundaries. In place of any other
 // head the server reads one request with refusedMethod, and then the end.
-type strict struct {
+type strictReader struct {
 	net.Conn
 	in    *bufio.Reader
 	out   []byte // checked, not yet read
@@ -52,13 +52,13 @@ const (
 
 var errMalformed = errors.New("malformed HTTP")
 
-// newStrict returns a strict that reads from c. When over is closed, it stops waiting.
-func newStrict(c net.Conn, over <-chan struct{}) *strict {
-	return &strict{Conn: c, over: over, in: bufio.NewReaderSize(c, smallBuffer), wake: make(chan struct{}, 1)}
+// newStrictReader returns a strict that reads from c. When over is closed, it stops waiting.
+func newStrictReader(c net.Conn, over <-chan struct{}) *strictReader {
+	return &strictReader{Conn: c, over: over, in: bufio.NewReaderSize(c, smallBuffer), wake: make(chan struct{}, 1)}
 }
 
-// why returns what was wrong with the last input; "" means nothing.
-func (s *strict) why() string {
+// malformedReason returns what was wrong with the last input; "" means nothing.
+func (s *strictReader) malformedReason() string {
 	if why := s.bad.Load(); why != nil {
 		return *why
 	}
@@ -66,18 +66,18 @@ func (s *strict) why() string {
 }
 
 // CloseWrite closes the connection for writing.
-func (s *strict) CloseWrite() error { return closeWrite(s.Conn) }
+func (s *strictReader) CloseWrite() error { return closeWrite(s.Conn) }
 
 // Read may be interrupted by a deadline and called again: no input is lost.
-func (s *strict) Read(p []byte) (int, error) {
+func (s *strictReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
 	for len(s.out) == 0 {
 		if s.state == inData {
-			return s.data(p)
+			return s.readBody(p)
 		}
-		if err := s.step(); err != nil {
+		if err := s.handleLine(); err != nil {
 			return 0, err
 		}
 	}
@@ -86,8 +86,8 @@ func (s *strict) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// data returns more of a body or a chunk.
-func (s *strict) data(p []byte) (int, error) {
+// readBody returns more of a body or a chunk.
+func (s *strictReader) readBody(p []byte) (int, error) {
 	n, err := s.in.Read(p[:min(int64(len(p)), s.left)])
 	if s.left -= int64(n); s.left == 0 {
 		s.state = s.after
@@ -95,8 +95,8 @@ func (s *strict) data(p []byte) (int, error) {
 	return n, err
 }
 
-// step reads one line and handles it.
-func (s *strict) step() error {
+// handleLine reads one line and handles it.
+func (s *strictReader) handleLine() error {
 	if s.state == atEnd {
 		return errMalformed
 	}
@@ -108,10 +108,10 @@ func (s *strict) step() error {
 	s.line = nil
 	switch s.state {
 	case inChunkSize:
-		return s.chunk(line)
+		return s.beginChunk(line)
 	case inChunkEnd:
 		if len(line) != 2 {
-			return s.malformed("a chunk is longer than it says")
+			return s.refuseMalformed("a chunk is longer than it says")
 		}
 		s.out, s.state = line, inChunkSize
 		return nil
@@ -120,15 +120,15 @@ func (s *strict) step() error {
 	if len(line) > 2 {
 		return nil
 	}
-	return s.block()
+	return s.endHeaderBlock()
 }
 
 // takeLine appends to line until a valid line end.
-func (s *strict) takeLine() (bool, error) {
+func (s *strictReader) takeLine() (bool, error) {
 	part, err := s.in.ReadSlice('\n')
 	s.line = append(s.line, part...)
-	if len(s.head)+len(s.line) > s.limit() {
-		return false, s.malformed("a head, or a line of a chunk, is too long")
+	if len(s.head)+len(s.line) > s.lineLimit() {
+		return false, s.refuseMalformed("a head, or a line of a chunk, is too long")
 	}
 	if err == bufio.ErrBufferFull {
 		return false, nil
@@ -140,7 +140,7 @@ func (s *strict) takeLine() (bool, error) {
 		return false, err
 	}
 	if why := lineShape(s.line); why != "" {
-		return false, s.malformed(why)
+		return false, s.refuseMalformed(why)
 	}
 	return true, nil
 }
@@ -148,7 +148,7 @@ func (s *strict) takeLine() (bool, error) {
 // lastWord reports the end of the input once nothing is being served any more. A program
 // that has closed its side may still wait for an answer, but the server takes the end of
 // its input for a lost client.
-func (s *strict) lastWord() error {
+func (s *strictReader) lastWord() error {
 	if s.open.Load() <= 0 {
 		return io.EOF
 	}
@@ -162,7 +162,7 @@ func (s *strict) lastWord() error {
 
 // SetReadDeadline is called by the server to interrupt a Read after it has served a
 // request, and before the next.
-func (s *strict) SetReadDeadline(t time.Time) error {
+func (s *strictReader) SetReadDeadline(t time.Time) error {
 	past := !t.IsZero() && !t.After(time.Now())
 	select {
 	case <-s.wake:
@@ -174,10 +174,10 @@ func (s *strict) SetReadDeadline(t time.Time) error {
 	return s.Conn.SetReadDeadline(t)
 }
 
-// served is called when a request has been served.
-func (s *strict) served() { s.open.Add(-1) }
+// markServed is called when a request has been served.
+func (s *strictReader) markServed() { s.open.Add(-1) }
 
-func (s *strict) limit() int {
+func (s *strictReader) lineLimit() int {
 	switch s.state {
 	case inHead:
 		return maxHead
@@ -201,12 +201,12 @@ func lineShape(line []byte) string {
 	return ""
 }
 
-// chunk begins a chunk, or the trailers.
-func (s *strict) chunk(line []byte) error {
+// beginChunk begins a chunk, or the trailers.
+func (s *strictReader) beginChunk(line []byte) error {
 	digits := string(line[:len(line)-2])
 	size, err := strconv.ParseUint(digits, 16, 63)
 	if err != nil || digits == "" || digits[0] == '+' {
-		return s.malformed("the size of a chunk is not a plain number")
+		return s.refuseMalformed("the size of a chunk is not a plain number")
 	}
 	s.out = line
 	if size == 0 {
@@ -217,13 +217,13 @@ func (s *strict) chunk(line []byte) error {
 	return nil
 }
 
-// block ends a head or trailers.
-func (s *strict) block() error {
+// endHeaderBlock ends a head or trailers.
+func (s *strictReader) endHeaderBlock() error {
 	block := s.head
 	s.head = nil
 	if s.state == inTrailers {
 		if why := checkTrailers(block); why != "" {
-			return s.malformed(why)
+			return s.refuseMalformed(why)
 		}
 		s.out, s.state = block, inHead
 		return nil
@@ -231,7 +231,7 @@ func (s *strict) block() error {
 	f, why := checkHead(block)
 	switch {
 	case why != "":
-		return s.malformed(why)
+		return s.refuseMalformed(why)
 	case f.chunked:
 		s.state = inChunkSize
 	case f.length > 0:
@@ -242,9 +242,9 @@ func (s *strict) block() error {
 	return nil
 }
 
-// malformed ends the stream: where a head is expected with a request that marks the
+// refuseMalformed ends the stream: where a head is expected with a request that marks the
 // refusal, within a body with an error.
-func (s *strict) malformed(why string) error {
+func (s *strictReader) refuseMalformed(why string) error {
 	s.bad.Store(&why)
 	state := s.state
 	s.state, s.head, s.line = atEnd, nil, nil

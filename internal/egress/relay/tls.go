@@ -20,17 +20,17 @@ const (
 	alertInternal  = 80
 )
 
-// alert ends the connection with a fatal alert.
-func (s *session) alert(kind byte) {
+// sendAlert ends the connection with a fatal alert.
+func (s *session) sendAlert(kind byte) {
 	s.client.SetWriteDeadline(time.Now().Add(time.Second))
 	s.client.Write([]byte{21, 3, 1, 0, 2, 2, kind})
 	closeWrite(s.client)
-	s.drain()
+	s.drainClient()
 }
 
-// drain briefly reads what is still arriving, so that the alert reaches the client
+// drainClient briefly reads what is still arriving, so that the alert reaches the client
 // before the connection is reset.
-func (s *session) drain() {
+func (s *session) drainClient() {
 	s.client.SetReadDeadline(time.Now().Add(250 * time.Millisecond))
 	io.CopyN(io.Discard, s.client, hello.MaxBytes)
 }
@@ -44,17 +44,17 @@ func (s *session) readHello() (hello.Hello, []byte, bool) {
 	var malformed *hello.Error
 	switch {
 	case errors.As(err, &malformed):
-		s.refuse(refusal{code: "hello", message: malformed.Error()})
+		s.refuseConnection(refusal{code: "hello", message: malformed.Error()})
 	case err != nil:
-		s.refuse(refusal{code: "limit", message: "the client did not send its TLS hello in time"})
+		s.refuseConnection(refusal{code: "limit", message: "the client did not send its TLS hello in time"})
 	default:
 		if why := s.judgeHello(h); why != nil {
-			s.refuse(*why)
+			s.refuseConnection(*why)
 			break
 		}
 		return h, raw, true
 	}
-	s.alert(alertDenied)
+	s.sendAlert(alertDenied)
 	return h, raw, false
 }
 
@@ -86,16 +86,16 @@ func (s *session) passTLS(ctx context.Context) {
 	if !ok || !s.allowHello(ctx, h) {
 		return
 	}
-	up, ok := s.reach(ctx)
+	up, ok := s.dialUpstream(ctx)
 	if !ok {
-		s.alert(alertInternal)
+		s.sendAlert(alertInternal)
 		return
 	}
 	if _, err := up.Write(raw); err != nil {
 		return
 	}
 	if s.firstAnswer(up) {
-		s.pump(up)
+		s.pumpBytes(up)
 	}
 }
 
@@ -104,18 +104,18 @@ func (s *session) allowHello(ctx context.Context, h hello.Hello) bool {
 	e := s.target.Egress
 	e.Kind, e.Protocol, e.SNI = proposal.EgressHello, "tls", h.ServerName
 	d, err := s.relay.options.Ask(ctx, e)
-	why := denied(d)
+	why := denyRefusal(d)
 	if err != nil {
-		d, why = proposal.EgressDecision{}, unanswered(ctx)
+		d, why = proposal.EgressDecision{}, unansweredRefusal(ctx)
 	}
 	s.mu.Lock()
 	s.flow.Egress, s.flow.Decision = e, d
 	s.mu.Unlock()
-	s.lower(d.Most)
+	s.lowerLimit(d.Most)
 	if d.Effect == proposal.Allow {
 		return true
 	}
-	s.refuse(why)
-	s.alert(alertDenied)
+	s.refuseConnection(why)
+	s.sendAlert(alertDenied)
 	return false
 }

@@ -201,7 +201,7 @@ func helloFor(name string) []byte {
 func TestRealSecondHello(t *testing.T) {
 	w := newWorld(t, 443, allow)
 	w.https(http.HandlerFunc(hello200))
-	leaf, _ := serverCA.leaf(w.name)
+	leaf, _ := serverCA.leafCertificate(w.name)
 	l := listen(t)
 	w.server = l.Addr().String()
 	go func() {

@@ -35,7 +35,7 @@ func webSocket(r *http.Request) bool {
 // permitUpgrade refuses a request for another protocol unless policy says that bytes of any kind
 // may follow it.
 func (x *exchange) permitUpgrade() *refusal {
-	if !upgrades(x.in.Header) {
+	if !requestsUpgrade(x.in.Header) {
 		return nil
 	}
 	if !x.decision.Raw {
@@ -45,13 +45,13 @@ func (x *exchange) permitUpgrade() *refusal {
 	return nil
 }
 
-// upgraded prepares a server's agreement to speak another protocol.
-func (x *exchange) upgraded(res *http.Response) error {
+// prepareUpgrade prepares a server's agreement to speak another protocol.
+func (x *exchange) prepareUpgrade(res *http.Response) error {
 	both, ok := res.Body.(io.ReadWriteCloser)
 	if !ok || !x.upgrade {
 		return errors.New("the server speaks another protocol without being asked")
 	}
-	x.hide(res.Header)
+	x.hideCredentialHeaders(res.Header)
 	res.Header.Del("Alt-Svc")
 	x.status = res.StatusCode
 	x.w.received.Add(headBytes("HTTP/1.1 101 Switching Protocols", res.Header))
@@ -95,8 +95,8 @@ func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	a.hijacked = true
-	checked, ok := conn.(*strict)
-	if !ok || buffers.Reader.Buffered() > 0 || !checked.pass() {
+	checked, ok := conn.(*strictReader)
+	if !ok || buffers.Reader.Buffered() > 0 || !checked.stopChecks() {
 		conn.Close()
 		a.early = true
 		return nil, nil, errEarly
@@ -104,9 +104,9 @@ func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buffers, nil
 }
 
-// pass ends the checks, because what follows is not HTTP. It reports false if anything after the
+// stopChecks ends the checks, because what follows is not HTTP. It reports false if anything after the
 // request's head was read. No Read may be in progress.
-func (s *strict) pass() bool {
+func (s *strictReader) stopChecks() bool {
 	if s.state != inHead || len(s.out)+len(s.head)+len(s.line)+s.in.Buffered() > 0 {
 		return false
 	}

@@ -10,39 +10,39 @@ import (
 	"time"
 )
 
-// A wire is the program's end: its traffic counts as activity, and bytes can be put
+// A clientConn is the program's end: its traffic counts as activity, and bytes can be put
 // back.
-type wire struct {
+type clientConn struct {
 	net.Conn
 	session *session
 	put     []byte
 }
 
-// unread puts b back to be read again. Only the reading goroutine may call it.
-func (w *wire) unread(b []byte) { w.put = append(b[:len(b):len(b)], w.put...) }
+// unreadBytes puts b back to be read again. Only the reading goroutine may call it.
+func (w *clientConn) unreadBytes(b []byte) { w.put = append(b[:len(b):len(b)], w.put...) }
 
-func (w *wire) Read(p []byte) (int, error) {
+func (w *clientConn) Read(p []byte) (int, error) {
 	if len(w.put) > 0 {
 		n := copy(p, w.put)
 		w.put = w.put[n:]
 		return n, nil
 	}
 	n, err := w.Conn.Read(p)
-	w.session.touch()
+	w.session.markActive()
 	return n, err
 }
 
 // Ready reports whether a Read would return at once.
-func (w *wire) Ready() bool { return len(w.put) > 0 || ready(w.Conn) }
+func (w *clientConn) Ready() bool { return len(w.put) > 0 || isReadable(w.Conn) }
 
-func (w *wire) Write(p []byte) (int, error) {
+func (w *clientConn) Write(p []byte) (int, error) {
 	n, err := w.Conn.Write(p)
-	w.session.touch()
+	w.session.markActive()
 	return n, err
 }
 
 // CloseWrite closes the connection for writing.
-func (w *wire) CloseWrite() error { return closeWrite(w.Conn) }
+func (w *clientConn) CloseWrite() error { return closeWrite(w.Conn) }
 
 func closeWrite(c net.Conn) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
@@ -51,62 +51,62 @@ func closeWrite(c net.Conn) error {
 	return c.Close()
 }
 
-// An upstream is the other end: bytes are counted and checked against the budget before
+// A serverConn is the other end: bytes are counted and checked against the budget before
 // they are sent.
-type upstream struct {
+type serverConn struct {
 	net.Conn
 	session *session
 }
 
 var errBudget = errors.New("more bytes than may be sent for this name, or in this run")
 
-// spend reports whether n more bytes may be sent, and counts them if so.
-func (s *session) spend(n int64) bool {
+// spendBytes reports whether n more bytes may be sent, and counts them if so.
+func (s *session) spendBytes(n int64) bool {
 	after, all := s.spent.Add(n), s.relay.budgets.all.Add(n)
 	if limit := s.limit.Load(); limit > 0 && after > limit || all > int64(s.relay.options.Limits.Run) {
-		s.unspend(n)
+		s.refundBytes(n)
 		return false
 	}
 	return true
 }
 
-func (s *session) unspend(n int64) {
+func (s *session) refundBytes(n int64) {
 	s.spent.Add(-n)
 	s.relay.budgets.all.Add(-n)
 }
 
-func (u *upstream) Write(p []byte) (int, error) {
+func (u *serverConn) Write(p []byte) (int, error) {
 	s := u.session
-	if !s.spend(int64(len(p))) {
-		s.end("limit", errBudget.Error())
+	if !s.spendBytes(int64(len(p))) {
+		s.recordEndReason("limit", errBudget.Error())
 		u.Conn.Close()
 		return 0, errBudget
 	}
 	n, err := u.Conn.Write(p)
-	s.unspend(int64(len(p) - n))
+	s.refundBytes(int64(len(p) - n))
 	s.sent.Add(int64(n))
-	s.touch()
+	s.markActive()
 	return n, err
 }
 
-func (u *upstream) Read(p []byte) (int, error) {
+func (u *serverConn) Read(p []byte) (int, error) {
 	n, err := u.Conn.Read(p)
 	u.session.received.Add(int64(n))
-	u.session.touch()
+	u.session.markActive()
 	return n, err
 }
 
 // Await waits, without using a buffer, until a Read would return at once, if the
 // connection can report that.
-func (u *upstream) Await() error {
+func (u *serverConn) Await() error {
 	if socket, ok := u.Conn.(syscall.Conn); ok {
-		return await(socket)
+		return waitReadable(socket)
 	}
 	return nil
 }
 
 // CloseWrite closes the connection for writing.
-func (u *upstream) CloseWrite() error { return closeWrite(u.Conn) }
+func (u *serverConn) CloseWrite() error { return closeWrite(u.Conn) }
 
 // stale is the age at which the server may have closed a connection that was made in
 // advance and not used yet.
@@ -114,8 +114,8 @@ const stale = 5 * time.Second
 
 var errCut = errors.New("the connection was cut")
 
-// dial returns the connection that came with the target, once, and then new ones.
-func (s *session) dial(ctx context.Context) (net.Conn, error) {
+// dialTarget returns the connection that came with the target, once, and then new ones.
+func (s *session) dialTarget(ctx context.Context) (net.Conn, error) {
 	c := s.takeUpstream()
 	if c == nil {
 		if s.target.Dial == nil {
@@ -126,7 +126,7 @@ func (s *session) dial(ctx context.Context) (net.Conn, error) {
 			return nil, err
 		}
 	}
-	return s.adopt(c)
+	return s.closeWithSession(c)
 }
 
 // takeUpstream returns the target's own connection, if it exists and is either fresh or
@@ -143,8 +143,8 @@ func (s *session) takeUpstream() net.Conn {
 	return c
 }
 
-// adopt makes c close with the session.
-func (s *session) adopt(c net.Conn) (net.Conn, error) {
+// closeWithSession makes c close with the session.
+func (s *session) closeWithSession(c net.Conn) (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -152,5 +152,5 @@ func (s *session) adopt(c net.Conn) (net.Conn, error) {
 		return nil, errCut
 	}
 	s.upstreams = append(s.upstreams, c)
-	return &upstream{Conn: c, session: s}, nil
+	return &serverConn{Conn: c, session: s}, nil
 }

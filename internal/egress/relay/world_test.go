@@ -96,7 +96,7 @@ func (w *world) https(h http.Handler) {
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = silent
 	s.EnableHTTP2 = true
-	s.TLS = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return serverCA.leaf(w.certificate) }}
+	s.TLS = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return serverCA.leafCertificate(w.certificate) }}
 	s.StartTLS()
 	w.t.Cleanup(s.Close)
 	w.server = s.Listener.Addr().String()
@@ -198,7 +198,7 @@ func (w *world) client(h2 bool) *http.Client {
 func (w *world) trust() *x509.CertPool {
 	pool := x509.NewCertPool()
 	if w.connect.Intercept {
-		pool.AppendCertsFromPEM(w.options.CA.PEM())
+		pool.AppendCertsFromPEM(w.options.CA.CertificatePEM())
 	} else {
 		pool.AddCert(serverCA.cert)
 	}

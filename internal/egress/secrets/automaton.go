@@ -30,14 +30,14 @@ type word struct {
 func newAutomaton(words []word) *automaton {
 	a := &automaton{nodes: make([]node, 1), words: words}
 	for i, w := range words {
-		a.insert(w.text, int32(i+1))
+		a.insertWord(w.text, int32(i+1))
 		a.maximum = max(a.maximum, len(w.text))
 	}
-	a.link()
+	a.linkStates()
 	return a
 }
 
-func (a *automaton) insert(text string, number int32) {
+func (a *automaton) insertWord(text string, number int32) {
 	at := int32(0)
 	for i := range len(text) {
 		next := a.childOf(at, text[i])
@@ -68,8 +68,8 @@ func (a *automaton) childOf(at int32, c byte) int32 {
 	return 0
 }
 
-// link sets the state to continue with when a prefix ends, shorter prefixes first.
-func (a *automaton) link() {
+// linkStates sets the state to continue with when a prefix ends, shorter prefixes first.
+func (a *automaton) linkStates() {
 	queue := make([]int32, 0, len(a.nodes))
 	for n := a.nodes[0].child; n != 0; n = a.nodes[n].sibling {
 		queue = append(queue, n)
@@ -77,7 +77,7 @@ func (a *automaton) link() {
 	for i := 0; i < len(queue); i++ {
 		at := queue[i]
 		for n := a.nodes[at].child; n != 0; n = a.nodes[n].sibling {
-			a.nodes[n].fail = a.step(a.nodes[at].fail, a.nodes[n].char)
+			a.nodes[n].fail = a.nextState(a.nodes[at].fail, a.nodes[n].char)
 			if a.nodes[n].word == 0 {
 				a.nodes[n].word = a.nodes[a.nodes[n].fail].word
 			}
@@ -86,8 +86,8 @@ func (a *automaton) link() {
 	}
 }
 
-// step advances by one character.
-func (a *automaton) step(at int32, c byte) int32 {
+// nextState advances by one character.
+func (a *automaton) nextState(at int32, c byte) int32 {
 	for at != 0 {
 		if n := a.childOf(at, c); n != 0 {
 			return n
@@ -97,19 +97,19 @@ func (a *automaton) step(at int32, c byte) int32 {
 	return a.first[c]
 }
 
-// found returns the longest word that ends at a state, or nil.
-func (a *automaton) found(at int32) *word {
+// longestWordAt returns the longest word that ends at a state, or nil.
+func (a *automaton) longestWordAt(at int32) *word {
 	if n := a.nodes[at].word; n != 0 {
 		return &a.words[n-1]
 	}
 	return nil
 }
 
-// holds reports whether text contains any word.
-func (a *automaton) holds(text string) bool {
+// containsWord reports whether text contains any word.
+func (a *automaton) containsWord(text string) bool {
 	at := int32(0)
 	for i := range len(text) {
-		if at = a.step(at, text[i]); a.nodes[at].word != 0 {
+		if at = a.nextState(at, text[i]); a.nodes[at].word != 0 {
 			return true
 		}
 	}

@@ -2,10 +2,10 @@
 
 package secrets
 
-// A lens reads a stream in one way and searches the result for words: without line ends
+// A streamMatcher reads a stream in one way and searches the result for words: without line ends
 // and other control characters; also without colors; or also with escapes decoded. It
 // works byte by byte, so the chunks of the stream do not matter.
-type lens struct {
+type streamMatcher struct {
 	words   *automaton
 	colors  bool // skip them, as a terminal does
 	decodes bool // %41, \x41, \u0041, \n
@@ -33,8 +33,8 @@ type span struct {
 	word     *word
 }
 
-func newLens(words *automaton, colors, decodes bool) *lens {
-	l := &lens{words: words, colors: colors, decodes: decodes}
+func newStreamMatcher(words *automaton, colors, decodes bool) *streamMatcher {
+	l := &streamMatcher{words: words, colors: colors, decodes: decodes}
 	size := 1
 	for size < words.maximum+2 {
 		size *= 2
@@ -49,8 +49,8 @@ func newLens(words *automaton, colors, decodes bool) *lens {
 
 func isControl(b byte) bool { return b < ' ' || b == 0x7f }
 
-// read searches a chunk that begins at offset at, and calls tell for each find.
-func (l *lens) read(chunk []byte, at int64, tell func(span)) {
+// searchChunk searches a chunk that begins at offset at, and calls tell for each find.
+func (l *streamMatcher) searchChunk(chunk []byte, at int64, tell func(span)) {
 	for i := 0; i < len(chunk); i++ {
 		if l.state == 0 && l.parts == 0 && l.grow == 0 {
 			n := i
@@ -64,38 +64,38 @@ func (l *lens) read(chunk []byte, at int64, tell func(span)) {
 				return
 			}
 		}
-		l.byte(chunk[i], at+int64(i), tell)
+		l.processByte(chunk[i], at+int64(i), tell)
 	}
 }
 
-func (l *lens) byte(c byte, at int64, tell func(span)) {
+func (l *streamMatcher) processByte(c byte, at int64, tell func(span)) {
 	switch {
 	case l.parts > 0:
-		l.more(c, at, tell)
+		l.continueEscape(c, at, tell)
 	case l.colors && c == 0x1b, l.decodes && (c == '%' || c == '\\'):
 		l.part[0], l.parts, l.from, l.esc = c, 1, at, c == 0x1b
 	case isControl(c):
-		l.skip(1)
+		l.skipBytes(1)
 	default:
-		l.see(c, at, at+1, tell)
+		l.matchByte(c, at, at+1, tell)
 	}
 }
 
-func (l *lens) skip(n int) {
+func (l *streamMatcher) skipBytes(n int) {
 	if l.gap += n; l.gap > maxGap {
 		l.state = 0
 	}
 }
 
-// see processes one byte that represents [from, to) of the stream.
-func (l *lens) see(c byte, from, to int64, tell func(span)) {
-	l.extend(c, to, tell)
+// matchByte processes one byte that represents [from, to) of the stream.
+func (l *streamMatcher) matchByte(c byte, from, to int64, tell func(span)) {
+	l.extendBase64Find(c, to, tell)
 	l.gap = 0
 	mask := int64(len(l.ring) - 1)
 	l.ring[l.seen&mask] = from
 	l.seen++
-	l.state = l.words.step(l.state, c)
-	w := l.words.found(l.state)
+	l.state = l.words.nextState(l.state, c)
+	w := l.words.longestWordAt(l.state)
 	if w == nil {
 		return
 	}
@@ -106,9 +106,9 @@ func (l *lens) see(c byte, from, to int64, tell func(span)) {
 	}
 }
 
-// extend adds to a find in base64 the padding, and the character that encodes only a part
+// extendBase64Find adds to a find in base64 the padding, and the character that encodes only a part
 // of the value.
-func (l *lens) extend(c byte, to int64, tell func(span)) {
+func (l *streamMatcher) extendBase64Find(c byte, to int64, tell func(span)) {
 	if l.grow == 0 {
 		return
 	}
@@ -121,9 +121,9 @@ func (l *lens) extend(c byte, to int64, tell func(span)) {
 	tell(l.tail)
 }
 
-// more continues an escape. A complete terminal escape is skipped; of any other, the
+// continueEscape continues an escape. A complete terminal escape is skipped; of any other, the
 // decoded byte is seen. Bytes that turn out not to be an escape are seen unchanged.
-func (l *lens) more(c byte, at int64, tell func(span)) {
+func (l *streamMatcher) continueEscape(c byte, at int64, tell func(span)) {
 	l.part[l.parts] = c
 	l.parts++
 	if l.esc {
@@ -132,54 +132,54 @@ func (l *lens) more(c byte, at int64, tell func(span)) {
 			return
 		case n > 2 && c >= '@' && c <= '~':
 			l.parts = 0
-			if l.skip(n); l.state == 0 { // perhaps the first letter of a find
-				l.see(c, at, at+1, tell)
+			if l.skipBytes(n); l.state == 0 { // perhaps the first letter of a find
+				l.matchByte(c, at, at+1, tell)
 			}
 			return
 		}
-		l.skip(1)
-		l.again(1, tell)
+		l.skipBytes(1)
+		l.replayEscape(1, tell)
 		return
 	}
-	b, state := unescape(l.part[:l.parts])
+	b, state := decodeEscape(l.part[:l.parts])
 	switch state {
 	case unfinished:
 	case escape:
 		l.parts = 0
 		if isControl(b) {
-			l.skip(1)
+			l.skipBytes(1)
 			return
 		}
-		l.see(b, l.from, at+1, tell)
+		l.matchByte(b, l.from, at+1, tell)
 	default:
-		l.see(l.part[0], l.from, l.from+1, tell)
-		l.again(1, tell)
+		l.matchByte(l.part[0], l.from, l.from+1, tell)
+		l.replayEscape(1, tell)
 	}
 }
 
-// again processes the bytes of a false escape, except for the first n.
-func (l *lens) again(n int, tell func(span)) {
+// replayEscape processes the bytes of a false escape, except for the first n.
+func (l *streamMatcher) replayEscape(n int, tell func(span)) {
 	rest, from := l.part, l.from
 	count := l.parts
 	l.parts = 0
 	for i := n; i < count; i++ {
-		l.byte(rest[i], from+int64(i), tell)
+		l.processByte(rest[i], from+int64(i), tell)
 	}
 }
 
-// end processes the rest of an escape that was never completed.
-func (l *lens) end(tell func(span)) {
+// endEscape processes the rest of an escape that was never completed.
+func (l *streamMatcher) endEscape(tell func(span)) {
 	for l.parts > 0 {
 		if !l.esc {
-			l.see(l.part[0], l.from, l.from+1, tell)
+			l.matchByte(l.part[0], l.from, l.from+1, tell)
 		}
-		l.again(1, tell)
+		l.replayEscape(1, tell)
 	}
 }
 
-// pending returns the first offset that may belong to an incomplete find of more than least
+// pendingOffset returns the first offset that may belong to an incomplete find of more than least
 // letters, or end.
-func (l *lens) pending(end, least int64) int64 {
+func (l *streamMatcher) pendingOffset(end, least int64) int64 {
 	if d := int64(l.words.nodes[l.state].depth); d > least {
 		end = min(end, l.ring[(l.seen-d)&int64(len(l.ring)-1)])
 	}
@@ -200,9 +200,9 @@ const (
 
 var letters1 = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f', 'v': '\v', 'a': '\a', 'e': 0x1b, '"': '"', '\'': '\'', '\\': '\\', '/': '/', '`': '`', '$': '$', ' ': ' '}
 
-// unescape decodes an escape at the beginning of part. \u counts only for characters of
+// decodeEscape decodes an escape at the beginning of part. \u counts only for characters of
 // one byte.
-func unescape(part []byte) (byte, int) {
+func decodeEscape(part []byte) (byte, int) {
 	digits := 2
 	start := 1
 	if part[0] == '\\' && len(part) > 1 {

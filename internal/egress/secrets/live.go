@@ -28,7 +28,7 @@ const searchCost = 4 << 10
 
 // Live returns a Live that writes to to.
 func (r *Redactor) Live(to io.Writer) *Live {
-	p := r.pipe(to, true, nil)
+	p := r.newPipe(to, true, nil)
 	p.mask.least, p.search.live = 1, true
 	return &Live{p}
 }
@@ -39,8 +39,8 @@ func (l *Live) Write(p []byte) (int, error) { return l.mask.Write(p) }
 // Close passes on the rest.
 func (l *Live) Close() error { return l.close() }
 
-// Finds returns how many secrets were replaced, and Tally which.
-func (l *Live) Finds() (n int) {
+// FindCount returns how many secrets were replaced, and Tally which.
+func (l *Live) FindCount() (n int) {
 	for _, count := range l.count.found {
 		n += count
 	}
@@ -50,14 +50,14 @@ func (l *Live) Finds() (n int) {
 // Tally returns what was replaced until now.
 func (l *Live) Tally() Tally { return l.count.tally() }
 
-// Held returns how many bytes were written to l and are not passed on yet.
-func (l *Live) Held() int { return len(l.mask.held) + len(l.search.held) - l.search.done }
+// HeldBytes returns how many bytes were written to l and are not passed on yet.
+func (l *Live) HeldBytes() int { return len(l.mask.held) + len(l.search.held) - l.search.done }
 
 // keyBegins is the beginning of the one kind of find that has lines.
 var keyBegins = pattern.New(`(?i)-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY`)
 
-// release writes the complete lines of the held text, except for an incomplete private key.
-func (s *searcher) release() error {
+// writeCompleteLines writes the complete lines of the held text, except for an incomplete private key.
+func (s *searcher) writeCompleteLines() error {
 	end := bytes.LastIndexByte(s.held, '\n') + 1
 	if line := s.held[end:]; len(line) > 0 && bytes.IndexByte([]byte(" \t\r"), line[len(line)-1]) >= 0 && !bytes.Contains(line, []byte("-----")) {
 		end = len(s.held)
@@ -75,7 +75,7 @@ func (s *searcher) release() error {
 		return nil
 	}
 	s.size += searchCost
-	return s.advance(end)
+	return s.writeBefore(end)
 }
 
 // keyEnds is the end of a private key, after its first line's "-----BEGIN".

@@ -73,7 +73,7 @@ func TestLiveByParts(t *testing.T) {
 	for i := range sizes {
 		sizes[i] = i + 1
 	}
-	for _, size := range sample.Of(t, sizes, 5, 20) {
+	for _, size := range sample.EveryNth(t, sizes, 5, 20) {
 		var parts []string
 		for part := range slices.Chunk([]byte(text), size) {
 			parts = append(parts, string(part))
@@ -102,8 +102,8 @@ func TestLiveBounded(t *testing.T) {
 		if _, err := l.Write(bytes.Repeat([]byte("x"), 1000)); err != nil {
 			t.Fatal(err)
 		}
-		if l.Held() > 2*window {
-			t.Fatalf("%d bytes are held", l.Held())
+		if l.HeldBytes() > 2*window {
+			t.Fatalf("%d bytes are held", l.HeldBytes())
 		}
 	}
 	if err := l.Close(); err != nil || out.Len() != 300_000 {

@@ -39,11 +39,11 @@ type Mask struct {
 	Value string
 }
 
-// rule returns the name under which finds of m are counted.
-func (m Mask) rule() string { return proposal.MaskPrefix + m.Name }
+// ruleName returns the name under which finds of m are counted.
+func (m Mask) ruleName() string { return proposal.MaskPrefix + m.Name }
 
-// check reports what is wrong with m, without quoting its value.
-func (m Mask) check() error {
+// checkMask reports what is wrong with m, without quoting its value.
+func (m Mask) checkMask() error {
 	switch n := len(strings.TrimSpace(m.Value)); {
 	case n < MinMask:
 		return fmt.Errorf("the value of %s has fewer than %d bytes: it would match ordinary text", m.Name, MinMask)
@@ -53,14 +53,14 @@ func (m Mask) check() error {
 	return nil
 }
 
-// values returns the texts to search for: the whole value, each of its lines that is long
+// searchedValues returns the texts to search for: the whole value, each of its lines that is long
 // enough, and what follows the first parts of a token ("ghp_").
-func (m Mask) values() []string {
+func (m Mask) searchedValues() []string {
 	whole := strings.TrimSpace(m.Value)
-	list := pieces(joined(whole))
+	list := splitValue(removeSkippedChars(whole))
 	for line := range strings.Lines(whole) {
-		if line = joined(strings.TrimSpace(line)); len(line) >= minLine && !strings.HasPrefix(line, "-----") {
-			list = append(list, pieces(line)...)
+		if line = removeSkippedChars(strings.TrimSpace(line)); len(line) >= minLine && !strings.HasPrefix(line, "-----") {
+			list = append(list, splitValue(line)...)
 		}
 	}
 	rest := whole
@@ -70,7 +70,7 @@ func (m Mask) values() []string {
 			break
 		}
 		rest = rest[i+1:]
-		if list = append(list, pieces(joined(rest))...); len(rest) >= 2*pieceLength {
+		if list = append(list, splitValue(removeSkippedChars(rest))...); len(rest) >= 2*pieceLength {
 			break
 		}
 	}
@@ -78,13 +78,13 @@ func (m Mask) values() []string {
 	return slices.Compact(list)
 }
 
-// joined returns text as the lens that skips characters sees it. The text need not be UTF-8.
-func joined(text string) string {
+// removeSkippedChars returns text as the lens that skips characters sees it. The text need not be UTF-8.
+func removeSkippedChars(text string) string {
 	return string(slices.DeleteFunc([]byte(text), isControl))
 }
 
-// pieces cuts a long value, so that the memory for its forms is bounded.
-func pieces(value string) []string {
+// splitValue cuts a long value, so that the memory for its forms is bounded.
+func splitValue(value string) []string {
 	var list []string
 	for len(value) >= 2*pieceLength {
 		list, value = append(list, value[:pieceLength]), value[pieceLength:]
@@ -95,26 +95,26 @@ func pieces(value string) []string {
 	return list
 }
 
-// forms returns the forms in which tools print value.
-func forms(value string) []word {
-	list := []word{{text: value, form: "plain"}, {text: reversed(value), form: "reversed"}, {text: turned(value), form: "reversed"}, {text: rotated(value), form: "rot13"}}
+// printedForms returns the forms in which tools print value.
+func printedForms(value string) []word {
+	list := []word{{text: value, form: "plain"}, {text: reverseBytes(value), form: "reversed"}, {text: reverseRunes(value), form: "reversed"}, {text: rot13(value), form: "rot13"}}
 	add := func(form string, texts ...string) {
 		for _, text := range texts {
 			list = append(list, word{text: text, form: form})
 		}
 	}
-	add("case", cased(value, 'A', 'Z'), cased(value, 'a', 'z'))
+	add("case", swapCase(value, 'A', 'Z'), swapCase(value, 'a', 'z'))
 	for offset := range 3 {
-		add("base64", core(base64.RawStdEncoding, value, offset), core(base64.RawURLEncoding, value, offset))
+		add("base64", base64Core(base64.RawStdEncoding, value, offset), base64Core(base64.RawURLEncoding, value, offset))
 	}
 	small := hex.EncodeToString([]byte(value))
 	for _, digits := range []string{small, strings.ToUpper(small)} {
-		add("hex", digits, spaced(digits, " "), spaced(digits, ":"), spaced(digits, `\x`), spaced(digits, ", 0x"), spaced(digits, ",0x"))
-		add("url", spaced(digits, "%"))
+		add("hex", digits, separateHexBytes(digits, " "), separateHexBytes(digits, ":"), separateHexBytes(digits, `\x`), separateHexBytes(digits, ", 0x"), separateHexBytes(digits, ",0x"))
+		add("url", separateHexBytes(digits, "%"))
 	}
 	add("url", url.QueryEscape(value), url.PathEscape(value))
 	if len(strings.ToValidUTF8(value, "")) >= MinMask { // all invalid bytes look the same
-		add("json", quoted(value, true), quoted(value, false), string([]rune(value)))
+		add("json", quoteJSON(value, true), quoteJSON(value, false), string([]rune(value)))
 	}
 	ascii := strconv.QuoteToASCII(value)
 	add("json", ascii[1:len(ascii)-1])
@@ -122,20 +122,20 @@ func forms(value string) []word {
 	return list
 }
 
-// core returns the base64 characters that depend only on value, at the given offset in a text.
-func core(encoding *base64.Encoding, value string, offset int) string {
+// base64Core returns the base64 characters that depend only on value, at the given offset in a text.
+func base64Core(encoding *base64.Encoding, value string, offset int) string {
 	text := encoding.EncodeToString([]byte(strings.Repeat("x", offset) + value))
 	return text[(8*offset+5)/6 : 8*(offset+len(value))/6]
 }
 
-func reversed(value string) string {
+func reverseBytes(value string) string {
 	b := []byte(value)
 	slices.Reverse(b)
 	return string(b)
 }
 
-// turned returns value with its characters reversed.
-func turned(value string) string {
+// reverseRunes returns value with its characters reversed.
+func reverseRunes(value string) string {
 	var b strings.Builder
 	for end := len(value); end > 0; {
 		_, size := utf8.DecodeLastRuneInString(value[:end])
@@ -145,7 +145,7 @@ func turned(value string) string {
 	return b.String()
 }
 
-func rotated(value string) string {
+func rot13(value string) string {
 	b := []byte(value)
 	for i, c := range b {
 		switch {
@@ -158,9 +158,9 @@ func rotated(value string) string {
 	return string(b)
 }
 
-// cased returns value with the letters from first to last in the other case, as in host
+// swapCase returns value with the letters from first to last in the other case, as in host
 // names and variable names.
-func cased(value string, first, last byte) string {
+func swapCase(value string, first, last byte) string {
 	b := []byte(value)
 	for i, c := range b {
 		if first <= c && c <= last {
@@ -170,8 +170,8 @@ func cased(value string, first, last byte) string {
 	return string(b)
 }
 
-// spaced puts mark between the bytes of hexadecimal digits.
-func spaced(digits, mark string) string {
+// separateHexBytes puts mark between the bytes of hexadecimal digits.
+func separateHexBytes(digits, mark string) string {
 	var b strings.Builder
 	for i := 0; i < len(digits); i += 2 {
 		if i > 0 || mark == "%" || mark == `\x` {
@@ -182,8 +182,8 @@ func spaced(digits, mark string) string {
 	return b.String()
 }
 
-// quoted returns value inside a JSON string.
-func quoted(value string, escapeHTML bool) string {
+// quoteJSON returns value inside a JSON string.
+func quoteJSON(value string, escapeHTML bool) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(escapeHTML)
@@ -203,7 +203,7 @@ func newWords(masks []Mask) ([]word, error) {
 	var words []word
 	room := MaxMasked
 	for i, m := range masks {
-		values := m.values()
+		values := m.searchedValues()
 		for _, value := range values {
 			room -= len(value)
 		}
@@ -212,15 +212,15 @@ func newWords(masks []Mask) ([]word, error) {
 		}
 		whole := strings.TrimSpace(m.Value)
 		if strings.ContainsAny(whole, "\r\n\t") { // escaped, its lines belong together
-			words = append(words, word{text: quoted(whole, false), value: i, form: "json"}, word{text: quoted(whole, true), value: i, form: "json"})
-			for _, w := range forms(whole) {
+			words = append(words, word{text: quoteJSON(whole, false), value: i, form: "json"}, word{text: quoteJSON(whole, true), value: i, form: "json"})
+			for _, w := range printedForms(whole) {
 				if w.form == "base64" || w.form == "hex" || w.form == "url" {
 					words = append(words, word{text: w.text, value: i, form: w.form})
 				}
 			}
 		}
 		for _, value := range values {
-			for _, w := range forms(value) {
+			for _, w := range printedForms(value) {
 				if len(w.text) >= MinMask {
 					w.value = i
 					words = append(words, w)

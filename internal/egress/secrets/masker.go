@@ -12,7 +12,7 @@ import (
 // that may belong to an incomplete find, which the longest word bounds.
 type masker struct {
 	to     io.Writer
-	lenses []*lens
+	lenses []*streamMatcher
 	rules  func(*word) (rule, text string) // a find's name in counts, and its replacement
 	count  func(rule, form string)
 	least  int64 // letters of an incomplete find that need not be held back
@@ -23,7 +23,7 @@ type masker struct {
 	spans []span // finds in held, sorted by their beginning, not overlapping
 }
 
-func newMasker(to io.Writer, lenses []*lens, rules func(*word) (string, string), count func(rule, form string)) *masker {
+func newMasker(to io.Writer, lenses []*streamMatcher, rules func(*word) (string, string), count func(rule, form string)) *masker {
 	return &masker{to: to, lenses: lenses, rules: rules, count: count}
 }
 
@@ -31,30 +31,30 @@ func newMasker(to io.Writer, lenses []*lens, rules func(*word) (string, string),
 func (m *masker) Write(p []byte) (int, error) {
 	m.held = append(m.held, p...)
 	for _, l := range m.lenses {
-		l.read(p, m.end, m.tell)
+		l.searchChunk(p, m.end, m.recordFind)
 	}
 	m.end += int64(len(p))
 	safe := m.end
 	for _, l := range m.lenses {
-		safe = l.pending(safe, m.least)
+		safe = l.pendingOffset(safe, m.least)
 	}
 	if last := safe - 1 - m.base; last >= 0 && alphabet[m.held[last]] != 0 {
 		safe-- // the byte before a find in base64 may hold part of it
 	}
-	return len(p), m.flush(safe)
+	return len(p), m.flushBefore(safe)
 }
 
 // Close writes the rest.
 func (m *masker) Close() error {
 	for _, l := range m.lenses {
-		l.end(m.tell)
+		l.endEscape(m.recordFind)
 	}
-	return m.flush(m.end)
+	return m.flushBefore(m.end)
 }
 
-// tell records a find, merged with those that it overlaps. The longest find's word
+// recordFind records a find, merged with those that it overlaps. The longest find's word
 // names the result.
-func (m *masker) tell(s span) {
+func (m *masker) recordFind(s span) {
 	if s.word.form == "base64" && s.from > m.base && alphabet[m.held[s.from-1-m.base]] != 0 {
 		s.from--
 	}
@@ -78,8 +78,8 @@ func (m *masker) tell(s span) {
 	}
 }
 
-// flush writes the text before offset safe, except for finds.
-func (m *masker) flush(safe int64) error {
+// flushBefore writes the text before offset safe, except for finds.
+func (m *masker) flushBefore(safe int64) error {
 	var out bytes.Buffer
 	at := m.base
 	done := 0

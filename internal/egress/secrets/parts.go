@@ -24,18 +24,18 @@ const (
 // Scan searches a request's URL, header fields and the first MaxBody bytes of body. It
 // reports each rule once for each place, in order.
 func (s *Scanner) Scan(url string, header http.Header, body []byte) []proposal.EgressSecret {
-	limit, end := s.begin(patience)
+	limit, end := s.acquireSlot(patience)
 	defer end()
 	var list []proposal.EgressSecret
-	add := func(where string, spans []found) {
+	add := func(where string, spans []secretFind) {
 		for _, f := range spans {
 			list = append(list, proposal.EgressSecret{Rule: f.rule, Where: where})
 		}
 	}
-	add("url", s.spans(url, "url", limit))
+	add("url", s.findSpans(url, "url", limit))
 	text, _ := headerText(header)
-	add("header", s.spans(text, "header", limit))
-	add("body", s.spans(string(body[:min(len(body), MaxBody)]), "body", limit))
+	add("header", s.findSpans(text, "header", limit))
+	add("body", s.findSpans(string(body[:min(len(body), MaxBody)]), "body", limit))
 	slices.SortFunc(list, func(a, b proposal.EgressSecret) int {
 		return strings.Compare(a.Where+" "+a.Rule, b.Where+" "+b.Rule)
 	})
@@ -47,24 +47,24 @@ func (s *Scanner) Scan(url string, header http.Header, body []byte) []proposal.E
 // is replaced. The arguments are not changed. Scan finds nothing in the result: if a
 // replacement leaves something, the whole part is replaced.
 func (s *Scanner) Redact(url string, header http.Header, body []byte) (string, http.Header, []byte) {
-	limit, end := s.begin(patience)
+	limit, end := s.acquireSlot(patience)
 	defer end()
-	url = s.mask(url, "url", limit)
+	url = s.maskText(url, "url", limit)
 	first := min(len(body), MaxBody)
-	body = append([]byte(s.mask(string(body[:first]), "body", limit)), body[first:]...)
+	body = append([]byte(s.maskText(string(body[:first]), "body", limit)), body[first:]...)
 	return url, s.maskHeader(header, limit), body
 }
 
-// spans finds the secrets of one part in every view of it, as offsets in the part.
-func (s *Scanner) spans(text, where string, limit budget) []found {
-	var list []found
+// findSpans finds the secrets of one part in every view of it, as offsets in the part.
+func (s *Scanner) findSpans(text, where string, limit timeBudget) []secretFind {
+	var list []secretFind
 	if len(text) > maxHead {
-		list = append(list, found{rule: Unscanned, end: len(text)})
+		list = append(list, secretFind{rule: Unscanned, end: len(text)})
 		text = text[:maxHead]
 	}
-	for _, v := range views(text, where) {
-		for _, f := range s.find(v.text, maxFound, limit) {
-			f.start, f.end = v.origin(f.start, f.end)
+	for _, v := range searchedViews(text, where) {
+		for _, f := range s.findSecrets(v.text, maxFound, limit) {
+			f.start, f.end = v.originalRange(f.start, f.end)
 			list = append(list, f)
 		}
 	}
@@ -81,17 +81,17 @@ const (
 var ordinary = pattern.New(`(?i)(\bh1:|\bsha-?(1|256|384|512)[:=-]|\b(hash|sum|digest|checksum|integrity|fingerprint|etag|cache[ _-]?key)\b)[^\n]{0,24}$`)
 
 // textSpans finds the secrets of a text that is not a request.
-func (s *Scanner) textSpans(text string, maximum int, patience time.Duration) []found {
-	limit, end := s.begin(patience)
+func (s *Scanner) textSpans(text string, maximum int, patience time.Duration) []secretFind {
+	limit, end := s.acquireSlot(patience)
 	defer end()
-	var list []found
-	for _, seen := range shown(text) {
-		for _, v := range views(seen.text, "text") {
-			for _, f := range s.find(v.text, maximum, limit) {
+	var list []secretFind
+	for _, seen := range displayedViews(text) {
+		for _, v := range searchedViews(seen.text, "text") {
+			for _, f := range s.findSecrets(v.text, maximum, limit) {
 				if f.rule == generic && ordinary.MatchString(v.text[max(0, f.start-before):f.start]) {
 					continue
 				}
-				f.start, f.end = seen.origin(v.origin(f.start, f.end))
+				f.start, f.end = seen.originalRange(v.originalRange(f.start, f.end))
 				list = append(list, f)
 			}
 		}
@@ -99,25 +99,25 @@ func (s *Scanner) textSpans(text string, maximum int, patience time.Duration) []
 	return list
 }
 
-func (s *Scanner) mask(text, where string, limit budget) string {
+func (s *Scanner) maskText(text, where string, limit timeBudget) string {
 	for range 3 {
-		spans := s.spans(text, where, limit)
+		spans := s.findSpans(text, where, limit)
 		if len(spans) == 0 {
 			return text
 		}
 		b := []byte(text)
 		for _, f := range spans {
-			blank(b[f.start:f.end])
+			fillAsterisks(b[f.start:f.end])
 		}
 		text = string(b)
 	}
-	if len(s.spans(text, where, limit)) == 0 {
+	if len(s.findSpans(text, where, limit)) == 0 {
 		return text
 	}
 	return strings.Repeat("*", len(text))
 }
 
-func blank(b []byte) {
+func fillAsterisks(b []byte) {
 	for i := range b {
 		b[i] = '*'
 	}
@@ -138,9 +138,9 @@ func headerText(header http.Header) (string, []int) {
 }
 
 // maskHeader masks values, never names: a field whose name is a secret is removed.
-func (s *Scanner) maskHeader(header http.Header, limit budget) http.Header {
+func (s *Scanner) maskHeader(header http.Header, limit timeBudget) http.Header {
 	text, starts := headerText(header)
-	masked := s.mask(text, "header", limit)
+	masked := s.maskText(text, "header", limit)
 	out := http.Header{}
 	i := 0
 	for _, name := range slices.Sorted(maps.Keys(header)) {

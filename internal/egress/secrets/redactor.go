@@ -31,7 +31,7 @@ func NewRedactor(masks []Mask) (*Redactor, error) {
 		return nil, fmt.Errorf("there are %d values to mask, more than %d", len(masks), MaxMasks)
 	}
 	for _, m := range masks {
-		if err := m.check(); err != nil {
+		if err := m.checkMask(); err != nil {
 			return nil, err
 		}
 	}
@@ -61,14 +61,14 @@ type counter struct {
 
 func newCounter() *counter { return &counter{map[string]int{}, map[string]bool{}} }
 
-func (c *counter) mask(rule, form string) {
+func (c *counter) countMask(rule, form string) {
 	c.found[rule]++
 	if form != "" {
 		c.forms[form] = true
 	}
 }
 
-func (c *counter) rule(rule, _ string) { c.found[rule]++ }
+func (c *counter) countRule(rule, _ string) { c.found[rule]++ }
 
 func (c *counter) tally() Tally {
 	t := Tally{Encodings: []string{}}
@@ -82,13 +82,13 @@ func (c *counter) tally() Tally {
 	return t
 }
 
-// replacement returns the name under which a find of w is counted, and its replacement.
-func (r *Redactor) replacement(w *word) (rule, text string) {
+// replacementFor returns the name under which a find of w is counted, and its replacement.
+func (r *Redactor) replacementFor(w *word) (rule, text string) {
 	if w.value < 0 {
 		return ForgedMarker, "(" + marker[1:]
 	}
 	m := r.masks[w.value]
-	return m.rule(), mark(m.Name)
+	return m.ruleName(), markerFor(m.Name)
 }
 
 // Copy copies a text with markers in place of secrets, in time proportional to its
@@ -96,7 +96,7 @@ func (r *Redactor) replacement(w *word) (rule, text string) {
 // stay; a masked value never stays. Text that could not be searched in time is not
 // copied, and counts as found by the rule Unscanned.
 func (r *Redactor) Copy(to io.Writer, from io.Reader, keep func(rule string) bool) (Tally, error) {
-	p := r.pipe(to, true, keep)
+	p := r.newPipe(to, true, keep)
 	_, err := io.CopyBuffer(p.mask, justReader{from}, make([]byte, window))
 	if err == nil {
 		err = p.close()
@@ -110,14 +110,14 @@ const (
 	minToken = 16 // characters that look like a token
 )
 
-// Begun returns how much of text, which breaks off at its end, precedes a possible
+// SafeLength returns how much of text, which breaks off at its end, precedes a possible
 // beginning of a secret: of a masked value, or of any one long word.
-func (r *Redactor) Begun(text string) int {
+func (r *Redactor) SafeLength(text string) int {
 	end := int64(len(text))
 	begun := end
-	for _, l := range r.lenses(false) {
-		l.read([]byte(text), 0, func(span) {})
-		begun = min(begun, l.pending(end, 0))
+	for _, l := range r.newStreamMatchers(false) {
+		l.searchChunk([]byte(text), 0, func(span) {})
+		begun = min(begun, l.pendingOffset(end, 0))
 	}
 	if end-begun < minBegun {
 		begun = end
@@ -139,20 +139,20 @@ type pipe struct {
 	count  *counter
 }
 
-// pipe returns the pipe for one text; foreign means that no marker in it is ours.
-func (r *Redactor) pipe(to io.Writer, foreign bool, keep func(string) bool) pipe {
+// newPipe returns the pipe for one text; foreign means that no marker in it is ours.
+func (r *Redactor) newPipe(to io.Writer, foreign bool, keep func(string) bool) pipe {
 	c := newCounter()
-	search := &searcher{scanner: r.scanner, patience: r.patience, to: to, keep: keep, count: c.rule}
-	return pipe{newMasker(search, r.lenses(foreign), r.replacement, c.mask), search, c}
+	search := &searcher{scanner: r.scanner, patience: r.patience, to: to, keep: keep, count: c.countRule}
+	return pipe{newMasker(search, r.newStreamMatchers(foreign), r.replacementFor, c.countMask), search, c}
 }
 
-func (r *Redactor) lenses(foreign bool) []*lens {
-	var list []*lens
+func (r *Redactor) newStreamMatchers(foreign bool) []*streamMatcher {
+	var list []*streamMatcher
 	if foreign { // a marker in colors looks like one without
-		list = append(list, newLens(r.marks, false, false), newLens(r.marks, true, false))
+		list = append(list, newStreamMatcher(r.marks, false, false), newStreamMatcher(r.marks, true, false))
 	}
 	if r.words != nil {
-		list = append(list, newLens(r.words, false, false), newLens(r.words, true, false), newLens(r.words, true, true))
+		list = append(list, newStreamMatcher(r.words, false, false), newStreamMatcher(r.words, true, false), newStreamMatcher(r.words, true, true))
 	}
 	return list
 }
@@ -168,11 +168,11 @@ func (p pipe) close() error {
 type justReader struct{ io.Reader }
 
 // Text returns text with markers in place of secrets, and what was found.
-func (r *Redactor) Text(text []byte) ([]byte, Tally) { return r.text(text, true) }
+func (r *Redactor) Text(text []byte) ([]byte, Tally) { return r.redactText(text, true) }
 
-func (r *Redactor) text(text []byte, foreign bool) ([]byte, Tally) {
+func (r *Redactor) redactText(text []byte, foreign bool) ([]byte, Tally) {
 	var out bytes.Buffer
-	p := r.pipe(&out, foreign, nil)
+	p := r.newPipe(&out, foreign, nil)
 	_, _ = p.mask.Write(text) // a buffer accepts everything
 	_ = p.close()
 	return out.Bytes(), p.count.tally()

@@ -17,19 +17,19 @@ var rulesJSON []byte
 
 // A rule is one of gitleaks' detectors.
 type rule struct {
-	ID       string   `json:"id"`
-	Regex    string   `json:"regex"`
-	Group    int      `json:"group"`    // of Regex that is the secret; 0 is the first that is not empty
-	Entropy  float64  `json:"entropy"`  // a secret has more, in bits per character
-	Keywords []string `json:"keywords"` // a text that Regex matches has one of them, lower case
-	Allow    []allow  `json:"allow"`
+	ID       string      `json:"id"`
+	Regex    string      `json:"regex"`
+	Group    int         `json:"group"`    // of Regex that is the secret; 0 is the first that is not empty
+	Entropy  float64     `json:"entropy"`  // a secret has more, in bits per character
+	Keywords []string    `json:"keywords"` // a text that Regex matches has one of them, lower case
+	Allow    []allowRule `json:"allow"`
 
 	pattern func() *regexp.Regexp
 }
 
-// An allow describes text that is not a secret although its rule finds it:
+// An allowRule describes text that is not a secret although its rule finds it:
 // placeholders, examples.
-type allow struct {
+type allowRule struct {
 	And       bool     `json:"and"`    // all conditions must hold, not any
 	Target    string   `json:"target"` // what Regexes match: "match", "line" or "", the secret
 	Regexes   []string `json:"regexes"`
@@ -40,8 +40,8 @@ type allow struct {
 }
 
 type ruleFile struct {
-	Rules []rule  `json:"rules"`
-	Allow []allow `json:"allow"` // for every rule
+	Rules []rule      `json:"rules"`
+	Allow []allowRule `json:"allow"` // for every rule
 }
 
 // readRules reads the table. Patterns are compiled when a text first needs them: a
@@ -54,13 +54,13 @@ func readRules() (ruleFile, error) {
 	for i := range f.Rules {
 		r := &f.Rules[i]
 		r.pattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) })
-		lazily(r.Allow)
+		compileLazily(r.Allow)
 	}
-	lazily(f.Allow)
+	compileLazily(f.Allow)
 	return f, nil
 }
 
-func lazily(list []allow) {
+func compileLazily(list []allowRule) {
 	for i := range list {
 		a := &list[i]
 		a.patterns = sync.OnceValue(func() []*regexp.Regexp {
@@ -80,8 +80,8 @@ func lazily(list []allow) {
 	}
 }
 
-// secret returns where in m, the offset pairs of a match, the secret is.
-func (r *rule) secret(m []int) (start, end int) {
+// secretOffsets returns where in m, the offset pairs of a match, the secret is.
+func (r *rule) secretOffsets(m []int) (start, end int) {
 	if g := 2 * r.Group; g > 0 && g+1 < len(m) && m[g] >= 0 {
 		return m[g], m[g+1]
 	}
@@ -93,8 +93,8 @@ func (r *rule) secret(m []int) (start, end int) {
 	return m[0], m[1]
 }
 
-// holds reports whether a applies, so that the match is not a secret.
-func (a *allow) holds(secret, match, line string) bool {
+// allowsMatch reports whether a applies, so that the match is not a secret.
+func (a *allowRule) allowsMatch(secret, match, line string) bool {
 	target := secret
 	switch a.Target {
 	case "match":
@@ -106,15 +106,15 @@ func (a *allow) holds(secret, match, line string) bool {
 	for _, p := range a.patterns() {
 		byPattern = byPattern || p.MatchString(target)
 	}
-	byWord = len(a.Stopwords) > 0 && a.words().holds(strings.ToLower(secret))
+	byWord = len(a.Stopwords) > 0 && a.words().containsWord(strings.ToLower(secret))
 	if a.And {
 		return (byPattern || len(a.Regexes) == 0) && (byWord || len(a.Stopwords) == 0)
 	}
 	return byPattern || byWord
 }
 
-// entropy returns the Shannon entropy in bits per byte.
-func entropy(s string) float64 {
+// shannonEntropy returns the Shannon entropy in bits per byte.
+func shannonEntropy(s string) float64 {
 	var counts [256]int
 	for i := range len(s) {
 		counts[s[i]]++

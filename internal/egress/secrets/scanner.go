@@ -22,7 +22,7 @@ const Unscanned = "unscanned"
 // A Scanner finds secrets. It is safe for concurrent use.
 type Scanner struct {
 	rules    []rule
-	allow    []allow
+	allow    []allowRule
 	keywords []string
 	byWord   map[string][]int // rules of a keyword, by index
 	always   []int            // rules without keywords
@@ -50,53 +50,53 @@ func New() (*Scanner, error) {
 	return s, nil
 }
 
-// A budget is the processor time of one call. It is not wall-clock time, so that a busy
+// A timeBudget is the processor time of one call. It is not wall-clock time, so that a busy
 // machine does not make a text unsearchable.
-type budget struct {
+type timeBudget struct {
 	clock cputime.Clock
 	limit time.Duration
 }
 
-func (b budget) spent() bool { return b.clock.Used() > b.limit }
+func (b timeBudget) isSpent() bool { return b.clock.Used() > b.limit }
 
-// begin waits for a slot. It returns the time budget of the call, for this goroutine
+// acquireSlot waits for a slot. It returns the time budget of the call, for this goroutine
 // alone, and a function that frees the slot.
-func (s *Scanner) begin(patience time.Duration) (limit budget, end func()) {
+func (s *Scanner) acquireSlot(patience time.Duration) (limit timeBudget, end func()) {
 	s.slots <- struct{}{}
-	b := budget{cputime.Start(), patience}
+	b := timeBudget{cputime.Start(), patience}
 	return b, func() { b.clock.Stop(); <-s.slots }
 }
 
-// found is one secret: its rule and its position in the searched text.
-type found struct {
+// secretFind is one secret: its rule and its position in the searched text.
+type secretFind struct {
 	rule       string
 	start, end int
 }
 
-// find searches one text. It stops at most finds or when time is up, and then reports
+// findSecrets searches one text. It stops at most finds or when time is up, and then reports
 // that as one find over the whole text.
-func (s *Scanner) find(text string, maximum int, limit budget) []found {
-	var list []found
-	for _, i := range s.candidates(text) {
+func (s *Scanner) findSecrets(text string, maximum int, limit timeBudget) []secretFind {
+	var list []secretFind
+	for _, i := range s.candidateRules(text) {
 		r := &s.rules[i]
-		if limit.spent() {
-			return append(list, found{rule: Unscanned, end: len(text)})
+		if limit.isSpent() {
+			return append(list, secretFind{rule: Unscanned, end: len(text)})
 		}
 		for n, m := range r.pattern().FindAllStringSubmatchIndex(text, -1) {
-			if len(list) >= maximum || n%64 == 63 && limit.spent() {
-				return append(list, found{rule: Unscanned, end: len(text)})
+			if len(list) >= maximum || n%64 == 63 && limit.isSpent() {
+				return append(list, secretFind{rule: Unscanned, end: len(text)})
 			}
-			start, end := r.secret(m)
+			start, end := r.secretOffsets(m)
 			if s.isSecret(r, text, m[0], m[1], start, end) {
-				list = append(list, found{rule: r.ID, start: start, end: end})
+				list = append(list, secretFind{rule: r.ID, start: start, end: end})
 			}
 		}
 	}
 	return list
 }
 
-// candidates returns the rules that have a keyword in text, once each, in order.
-func (s *Scanner) candidates(text string) []int {
+// candidateRules returns the rules that have a keyword in text, once each, in order.
+func (s *Scanner) candidateRules(text string) []int {
 	lower := lowerASCII(text)
 	pairs := pairsOf(lower)
 	wanted := make([]bool, len(s.rules))
@@ -145,13 +145,13 @@ func (p *pairs) mayHold(word string) bool {
 
 func (s *Scanner) isSecret(r *rule, text string, from, to, start, end int) bool {
 	secret := text[start:end]
-	if secret == "" || r.Entropy > 0 && entropy(secret) <= r.Entropy {
+	if secret == "" || r.Entropy > 0 && shannonEntropy(secret) <= r.Entropy {
 		return false
 	}
 	match, line := text[from:to], lineAt(text, from, to)
-	for _, lists := range [][]allow{s.allow, r.Allow} {
+	for _, lists := range [][]allowRule{s.allow, r.Allow} {
 		for i := range lists {
-			if lists[i].holds(secret, match, line) {
+			if lists[i].allowsMatch(secret, match, line) {
 				return false
 			}
 		}

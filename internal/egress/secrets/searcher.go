@@ -48,13 +48,13 @@ func (s *searcher) Write(p []byte) (int, error) {
 		take := min(len(p), window-len(s.held))
 		s.held, p = append(s.held, p[:take]...), p[take:]
 		if len(s.held) == window {
-			if err := s.advance(window - overlap); err != nil {
+			if err := s.writeBefore(window - overlap); err != nil {
 				return 0, err
 			}
 		}
 	}
 	if s.live && !s.spoil {
-		return n, s.release()
+		return n, s.writeCompleteLines()
 	}
 	return n, nil
 }
@@ -64,16 +64,16 @@ func (s *searcher) Close() error {
 	if s.spoil || len(s.held) == s.done {
 		return nil
 	}
-	return s.advance(len(s.held))
+	return s.writeBefore(len(s.held))
 }
 
-// advance writes the held text before offset end, or before a find that continues after it.
-func (s *searcher) advance(end int) error {
-	spans := s.search()
+// writeBefore writes the held text before offset end, or before a find that continues after it.
+func (s *searcher) writeBefore(end int) error {
+	spans := s.searchHeld()
 	if s.spoil {
 		s.held = nil
 		s.count(Unscanned, "plain")
-		_, err := io.WriteString(s.to, mark(Unscanned)+"\n")
+		_, err := io.WriteString(s.to, markerFor(Unscanned)+"\n")
 		return err
 	}
 	var out bytes.Buffer
@@ -90,7 +90,7 @@ func (s *searcher) advance(end int) error {
 			break
 		}
 		out.Write(s.held[at:f.start])
-		out.WriteString(mark(f.rule))
+		out.WriteString(markerFor(f.rule))
 		s.count(f.rule, "plain")
 		at = f.end
 	}
@@ -107,24 +107,24 @@ func (s *searcher) advance(end int) error {
 	return err
 }
 
-// search finds secrets in the held text, not overlapping, unless the time is up.
-func (s *searcher) search() []found {
+// searchHeld finds secrets in the held text, not overlapping, unless the time is up.
+func (s *searcher) searchHeld() []secretFind {
 	left := s.patience + time.Duration(s.size)*time.Second/pace - s.spent
 	clock := cputime.Start()
 	spans := s.scanner.textSpans(string(s.held), maxIn, left)
 	s.spent += clock.Stop()
-	spans = slices.DeleteFunc(spans, func(f found) bool {
+	spans = slices.DeleteFunc(spans, func(f secretFind) bool {
 		s.spoil = s.spoil || f.rule == Unscanned
 		return f.start >= f.end || s.keep != nil && s.keep(f.rule)
 	})
-	return apart(spans)
+	return mergeOverlapping(spans)
 }
 
-// apart merges finds that overlap. A rule for a specific kind of secret takes precedence over
+// mergeOverlapping merges finds that overlap. A rule for a specific kind of secret takes precedence over
 // the generic one.
-func apart(spans []found) []found {
-	slices.SortStableFunc(spans, func(a, b found) int { return a.start - b.start })
-	var list []found
+func mergeOverlapping(spans []secretFind) []secretFind {
+	slices.SortStableFunc(spans, func(a, b secretFind) int { return a.start - b.start })
+	var list []secretFind
 	for _, f := range spans {
 		if len(list) == 0 || f.start >= list[len(list)-1].end {
 			list = append(list, f)
@@ -139,5 +139,5 @@ func apart(spans []found) []found {
 	return list
 }
 
-// mark returns the replacement for a find of rule.
-func mark(rule string) string { return marker + rule + "]" }
+// markerFor returns the replacement for a find of rule.
+func markerFor(rule string) string { return marker + rule + "]" }

@@ -210,7 +210,7 @@ func hardest(s *Scanner) string {
 func TestTimeIsBounded(t *testing.T) {
 	lanetest.SkipShort(t)
 	s := scanner(t)
-	list := s.find(hardest(s), maxFound, budget{limit: -1})
+	list := s.findSecrets(hardest(s), maxFound, timeBudget{limit: -1})
 	if len(list) != 1 || list[0].rule != Unscanned {
 		t.Errorf("out of time: got %v", list)
 	}

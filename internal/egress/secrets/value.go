@@ -11,14 +11,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Value returns v with markers in place of secrets in every text that it contains, map
+// RedactValue returns v with markers in place of secrets in every text that it contains, map
 // keys included, and what was found. v itself is not changed, and is returned if nothing
 // is found. Texts of type []byte are left unchanged.
 //
 // Markers in v are assumed to be genuine. Each text is searched separately: text that is a
 // secret only because of its field's name is not found.
-func Value[T any](r *Redactor, v T) (T, []proposal.Redaction) {
-	if !r.suspects(reflect.ValueOf(v)) {
+func RedactValue[T any](r *Redactor, v T) (T, []proposal.Redaction) {
+	if !r.mayContainFind(reflect.ValueOf(v)) {
 		return v, nil
 	}
 	c := newCounter()
@@ -29,11 +29,11 @@ func Value[T any](r *Redactor, v T) (T, []proposal.Redaction) {
 	return out.Interface().(T), c.tally().Found
 }
 
-// suspects reports whether v may contain a find: it searches all of its texts at once,
+// mayContainFind reports whether v may contain a find: it searches all of its texts at once,
 // which takes a fraction of the time.
-func (r *Redactor) suspects(v reflect.Value) bool {
+func (r *Redactor) mayContainFind(v reflect.Value) bool {
 	var b strings.Builder
-	gather(v, &b)
+	collectTexts(v, &b)
 	text := b.String()
 	if len(text) < MinMask {
 		return false
@@ -42,7 +42,7 @@ func (r *Redactor) suspects(v reflect.Value) bool {
 		return true
 	}
 	found := false
-	m := newMasker(io.Discard, r.lenses(false), r.replacement, func(string, string) { found = true })
+	m := newMasker(io.Discard, r.newStreamMatchers(false), r.replacementFor, func(string, string) { found = true })
 	_, _ = m.Write([]byte(text)) // the output is discarded
 	_ = m.Close()
 	return found
@@ -51,7 +51,7 @@ func (r *Redactor) suspects(v reflect.Value) bool {
 // minText is the minimum length of a text that is searched.
 const minText = MinMask
 
-func gather(v reflect.Value, b *strings.Builder) {
+func collectTexts(v reflect.Value, b *strings.Builder) {
 	switch v.Kind() {
 	case reflect.String:
 		if v.Len() >= minText {
@@ -60,7 +60,7 @@ func gather(v reflect.Value, b *strings.Builder) {
 		}
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			gather(v.Elem(), b)
+			collectTexts(v.Elem(), b)
 		}
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
@@ -68,7 +68,7 @@ func gather(v reflect.Value, b *strings.Builder) {
 		}
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				gather(v.Field(i), b)
+				collectTexts(v.Field(i), b)
 			}
 		}
 	case reflect.Slice:
@@ -76,12 +76,12 @@ func gather(v reflect.Value, b *strings.Builder) {
 			if v.Type().Elem().Kind() == reflect.Uint8 {
 				return
 			}
-			gather(v.Index(i), b)
+			collectTexts(v.Index(i), b)
 		}
 	case reflect.Map:
 		for key, value := range v.Seq2() {
-			gather(key, b)
-			gather(value, b)
+			collectTexts(key, b)
+			collectTexts(value, b)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (r *Redactor) copyOf(v reflect.Value, c *counter) reflect.Value {
 	switch v.Kind() {
 	case reflect.String:
 		if v.Len() >= minText {
-			out.SetString(r.word(v.String(), c))
+			out.SetString(r.redactString(v.String(), c))
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
@@ -130,9 +130,9 @@ func (r *Redactor) copyOf(v reflect.Value, c *counter) reflect.Value {
 	return out
 }
 
-// word returns s redacted, and counts the finds in c.
-func (r *Redactor) word(s string, c *counter) string {
-	out, t := r.text([]byte(s), false)
+// redactString returns s redacted, and counts the finds in c.
+func (r *Redactor) redactString(s string, c *counter) string {
+	out, t := r.redactText([]byte(s), false)
 	if len(t.Found) == 0 {
 		return s
 	}

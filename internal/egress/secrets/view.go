@@ -19,13 +19,13 @@ type view struct {
 	skips bool
 	// whole are parts of text that came from one run of the original; a secret in one
 	// counts for the whole run.
-	whole []run
+	whole []viewRun
 }
 
-type run struct{ start, end, from, to int }
+type viewRun struct{ start, end, from, to int }
 
-// origin returns the part of the original from which text[start:end] was made.
-func (v view) origin(start, end int) (int, int) {
+// originalRange returns the part of the original from which text[start:end] was made.
+func (v view) originalRange(start, end int) (int, int) {
 	if v.whole != nil {
 		from, to := -1, 0
 		for _, r := range v.whole {
@@ -47,21 +47,21 @@ func (v view) origin(start, end int) (int, int) {
 	return start, end
 }
 
-// views returns text unchanged; with the separators of values in URLs and forms as
+// searchedViews returns text unchanged; with the separators of values in URLs and forms as
 // line ends (rules want a secret to end at a quote or blank); without
 // percent-encoding; and with base64 decoded.
-func views(text string, where string) []view {
+func searchedViews(text string, where string) []view {
 	list := []view{{text: text}}
-	fields := where == "url" || form(text)
+	fields := where == "url" || isFormData(text)
 	if fields {
-		list = append(list, view{text: separated(text, "&?#")})
+		list = append(list, view{text: replaceSeparators(text, "&?#")})
 	}
 	if where == "url" {
-		list = append(list, view{text: separated(text, "&?#/=")})
+		list = append(list, view{text: replaceSeparators(text, "&?#/=")})
 	}
 	last := list[0]
 	if strings.Contains(text, "%") || fields && strings.Contains(text, "+") {
-		if v := unescaped(text, fields); v.text != text {
+		if v := decodePercent(text, fields); v.text != text {
 			last = v
 			list = append(list, v)
 			if fields && strings.Contains(v.text, "+") {
@@ -69,17 +69,17 @@ func views(text string, where string) []view {
 			}
 		}
 	}
-	if v, ok := decoded(last); ok {
+	if v, ok := decodeBase64Runs(last); ok {
 		list = append(list, v)
 	}
 	return list
 }
 
-// shown returns text unchanged or, if it contains control characters or colors, as a
+// displayedViews returns text unchanged or, if it contains control characters or colors, as a
 // reader sees it: once with them removed, and once with line ends in their place, since
 // a letter that ends a color is not part of the word after it.
-func shown(text string) []view {
-	if strings.IndexFunc(text, unseen) < 0 {
+func displayedViews(text string) []view {
+	if strings.IndexFunc(text, isInvisible) < 0 {
 		return []view{{text: text}}
 	}
 	ended := []byte(text)
@@ -102,14 +102,14 @@ func shown(text string) []view {
 	return []view{{text: string(ended)}, gone}
 }
 
-// unseen reports whether r is invisible: a control character that does not move the cursor.
-func unseen(r rune) bool {
+// isInvisible reports whether r is invisible: a control character that does not move the cursor.
+func isInvisible(r rune) bool {
 	return (r < ' ' || r == 0x7f) && !(r >= '\t' && r <= '\r')
 }
 
 // unseenAt returns how many bytes at the beginning of s are invisible.
 func unseenAt(s string) int {
-	if !unseen(rune(s[0])) {
+	if !isInvisible(rune(s[0])) {
 		return 0
 	}
 	if !strings.HasPrefix(s, "\x1b[") {
@@ -125,12 +125,12 @@ func unseenAt(s string) int {
 	return 1
 }
 
-// form reports whether text looks like fields of a form: "a=b&c=d".
-func form(text string) bool {
+// isFormData reports whether text looks like fields of a form: "a=b&c=d".
+func isFormData(text string) bool {
 	return strings.Contains(text, "=") && strings.Contains(text, "&") && !strings.ContainsAny(text, " \n\"<")
 }
 
-func separated(text, marks string) string {
+func replaceSeparators(text, marks string) string {
 	b := []byte(text)
 	for i, c := range b {
 		if strings.IndexByte(marks, c) >= 0 {
@@ -140,9 +140,9 @@ func separated(text, marks string) string {
 	return string(b)
 }
 
-// unescaped decodes %XX and leaves invalid ones unchanged. With fields, the separators
+// decodePercent decodes %XX and leaves invalid ones unchanged. With fields, the separators
 // first become line ends.
-func unescaped(text string, fields bool) view {
+func decodePercent(text string, fields bool) view {
 	out := make([]byte, 0, len(text))
 	from := make([]int32, 0, len(text)+1)
 	for i := 0; i < len(text); i++ {
@@ -176,12 +176,12 @@ const (
 	longLine = 60 // base64 continues after a line end only if the line is this long
 )
 
-// decoded returns the decoded base64 runs of v, each on separate lines. A run is
+// decodeBase64Runs returns the decoded base64 runs of v, each on separate lines. A run is
 // decoded from each of its first four characters, since a path or a prefix before it
 // may look like base64 too.
-func decoded(v view) (view, bool) {
+func decodeBase64Runs(v view) (view, bool) {
 	var b strings.Builder
-	d := view{whole: []run{}}
+	d := view{whole: []viewRun{}}
 	for at := 0; at < len(v.text); {
 		start, end, letters := nextRun(v.text, at)
 		at = end
@@ -193,8 +193,8 @@ func decoded(v view) (view, bool) {
 			if !ok {
 				continue
 			}
-			from, to := v.origin(start, end)
-			d.whole = append(d.whole, run{b.Len(), b.Len() + len(text), from, to})
+			from, to := v.originalRange(start, end)
+			d.whole = append(d.whole, viewRun{b.Len(), b.Len() + len(text), from, to})
 			b.WriteString(text)
 			b.WriteByte('\n')
 		}

@@ -65,13 +65,13 @@ func New(pool4, pool6 netip.Prefix) (Segment, error) {
 		}
 		s.Pool6 = pool6.Masked()
 	}
-	s.Gateway = s.end(1)
-	s.Sandbox = s.end(2)
+	s.Gateway = s.hostEnd(1)
+	s.Sandbox = s.hostEnd(2)
 	return s, nil
 }
 
-// end returns the n-th host of both pools.
-func (s Segment) end(n int) End {
+// hostEnd returns the n-th host of both pools.
+func (s Segment) hostEnd(n int) End {
 	e := End{MAC: net.HardwareAddr{0x02, 'f', 'h', 0, 0, byte(n)}, V4: s.Pool4.Addr()}
 	if s.Pool6.IsValid() {
 		e.V6 = s.Pool6.Addr()
@@ -85,8 +85,8 @@ func (s Segment) end(n int) End {
 	return e
 }
 
-// Without6 returns s without IPv6, for a host whose kernel has none.
-func (s Segment) Without6() Segment {
+// WithoutIPv6 returns s without IPv6, for a host whose kernel has none.
+func (s Segment) WithoutIPv6() Segment {
 	s.Pool6, s.Gateway.V6, s.Sandbox.V6 = netip.Prefix{}, netip.Addr{}, netip.Addr{}
 	return s
 }

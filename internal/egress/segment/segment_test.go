@@ -52,7 +52,7 @@ func prefix(s string) netip.Prefix {
 }
 
 func TestWithout6(t *testing.T) {
-	s := Default().Without6()
+	s := Default().WithoutIPv6()
 	if s.Pool6.IsValid() || s.Gateway.V6.IsValid() || s.Sandbox.V6.IsValid() {
 		t.Errorf("still has IPv6: %+v", s)
 	}

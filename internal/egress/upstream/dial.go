@@ -30,10 +30,10 @@ const (
 	maxHead     = 64 << 10 // of the answer
 )
 
-// A Refused is a proxy's answer that is not 200.
-type Refused struct{ Status int }
+// A RefusedError is a proxy's answer that is not 200.
+type RefusedError struct{ Status int }
 
-func (r *Refused) Error() string {
+func (r *RefusedError) Error() string {
 	return fmt.Sprintf("the upstream proxy refused the connection: its answer is %d", r.Status)
 }
 
@@ -60,8 +60,8 @@ func NewDialer(c Config, roots *x509.CertPool) *Dialer {
 	return &Dialer{config: c, roots: roots, proxied: rules.ProxyFunc(), timeout: dialTimeout}
 }
 
-// For returns the proxy for connections to host and port, nil if they are direct.
-func (d *Dialer) For(host string, port uint16) *Proxy {
+// ProxyFor returns the proxy for connections to host and port, nil if they are direct.
+func (d *Dialer) ProxyFor(host string, port uint16) *Proxy {
 	p, scheme := d.config.HTTPS, "https"
 	if port == 80 {
 		p, scheme = d.config.HTTP, "http"
@@ -69,17 +69,19 @@ func (d *Dialer) For(host string, port uint16) *Proxy {
 	if p == nil {
 		return nil
 	}
-	if u, err := d.proxied(&url.URL{Scheme: scheme, Host: place(host, port)}); err == nil && u == nil {
+	if u, err := d.proxied(&url.URL{Scheme: scheme, Host: joinHostPort(host, port)}); err == nil && u == nil {
 		return nil
 	}
 	return p
 }
 
-// Applies reports whether a proxy is used for name on one of the usual ports.
-func (d *Dialer) Applies(name string) bool { return d.For(name, 443) != nil || d.For(name, 80) != nil }
+// UsesProxyFor reports whether a proxy is used for name on one of the usual ports.
+func (d *Dialer) UsesProxyFor(name string) bool {
+	return d.ProxyFor(name, 443) != nil || d.ProxyFor(name, 80) != nil
+}
 
-// Used reports whether there is a proxy at all.
-func (d *Dialer) Used() bool { return len(d.config.Proxies()) > 0 }
+// HasProxy reports whether there is a proxy at all.
+func (d *Dialer) HasProxy() bool { return len(d.config.Proxies()) > 0 }
 
 // Is reports whether a name, or one of its addresses, is one of the proxies itself. A program
 // that could connect to it would reach everything that the proxy does.
@@ -90,7 +92,9 @@ func (d *Dialer) Is(name string, addrs []netip.Addr, port uint16) bool {
 	})
 }
 
-func place(host string, port uint16) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
+func joinHostPort(host string, port uint16) string {
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
 
 // Dial has p connect to host and port. The connection is as good as a direct one: nothing of
 // what follows the proxy's answer was read. An answer other than 200 is a *Refused. Dial takes
@@ -98,16 +102,16 @@ func place(host string, port uint16) string { return net.JoinHostPort(host, strc
 func (d *Dialer) Dial(ctx context.Context, p *Proxy, host string, port uint16) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	conn, err := d.reach(ctx, p)
+	conn, err := d.dialProxy(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to the upstream proxy: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	err = p.connect(conn, place(host, port))
+	err = p.requestTunnel(conn, joinHostPort(host, port))
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
-	var refused *Refused
+	var refused *RefusedError
 	switch {
 	case err == nil:
 		return conn, nil
@@ -121,15 +125,15 @@ func (d *Dialer) Dial(ctx context.Context, p *Proxy, host string, port uint16) (
 	return nil, err
 }
 
-// reach connects to the first of p's addresses that answers.
-func (d *Dialer) reach(ctx context.Context, p *Proxy) (net.Conn, error) {
+// dialProxy connects to the first of p's addresses that answers.
+func (d *Dialer) dialProxy(ctx context.Context, p *Proxy) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: tryTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepIdle / 3, Count: 3}}
 	dialer.SetMultipathTCP(false)
 	failed := errors.New("it has no address")
 	for _, a := range p.Addrs {
 		conn, err := dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(a, p.Port).String())
 		if err == nil {
-			return d.secure(ctx, p, conn)
+			return d.startTLS(ctx, p, conn)
 		}
 		failed = err
 		if op, ok := errors.AsType[*net.OpError](err); ok {
@@ -139,7 +143,7 @@ func (d *Dialer) reach(ctx context.Context, p *Proxy) (net.Conn, error) {
 	return nil, failed
 }
 
-func (d *Dialer) secure(ctx context.Context, p *Proxy, conn net.Conn) (net.Conn, error) {
+func (d *Dialer) startTLS(ctx context.Context, p *Proxy, conn net.Conn) (net.Conn, error) {
 	if !p.TLS {
 		return conn, nil
 	}
@@ -154,8 +158,8 @@ func (d *Dialer) secure(ctx context.Context, p *Proxy, conn net.Conn) (net.Conn,
 	return secured, nil
 }
 
-// connect asks for a connection to authority and reads the answer.
-func (p *Proxy) connect(conn net.Conn, authority string) error {
+// requestTunnel asks for a connection to authority and reads the answer.
+func (p *Proxy) requestTunnel(conn net.Conn, authority string) error {
 	var ask strings.Builder
 	fmt.Fprintf(&ask, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: fumehood\r\n", authority, authority)
 	if p.Authorization != "" {
@@ -173,7 +177,7 @@ func (p *Proxy) connect(conn net.Conn, authority string) error {
 		return errHead // err may quote what the proxy sent, such as the credentials
 	}
 	if answer.StatusCode != http.StatusOK {
-		return &Refused{answer.StatusCode}
+		return &RefusedError{answer.StatusCode}
 	}
 	return nil
 }

@@ -64,17 +64,17 @@ func FromEnvironment() (Config, error) { return Parse(httpproxy.FromEnvironment(
 // Parse is FromEnvironment for other values.
 func Parse(e *httpproxy.Config) (c Config, err error) {
 	c.NoProxy = e.NoProxy
-	if c.HTTPS, err = parse("HTTPS_PROXY", e.HTTPSProxy); err != nil {
+	if c.HTTPS, err = parseProxy("HTTPS_PROXY", e.HTTPSProxy); err != nil {
 		return Config{}, err
 	}
-	if c.HTTP, err = parse("HTTP_PROXY", e.HTTPProxy); err != nil {
+	if c.HTTP, err = parseProxy("HTTP_PROXY", e.HTTPProxy); err != nil {
 		return Config{}, err
 	}
 	return c, nil
 }
 
-// parse reads one variable as httpproxy does: a URL, or only a host and a port.
-func parse(variable, text string) (*Proxy, error) {
+// parseProxy reads one variable as httpproxy does: a URL, or only a host and a port.
+func parseProxy(variable, text string) (*Proxy, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -83,26 +83,26 @@ func parse(variable, text string) (*Proxy, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, stop("invalid proxy in "+variable, nil) // err quotes a password
+		return nil, proxyError("invalid proxy in "+variable, nil) // err quotes a password
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return nil, stop("unsupported proxy in "+variable+": its scheme is not http or https", nil)
+		return nil, proxyError("unsupported proxy in "+variable+": its scheme is not http or https", nil)
 	}
 	p := &Proxy{TLS: u.Scheme == "https"}
-	if !p.locate(u) {
-		return nil, stop("invalid proxy in "+variable+": it has no valid host and port", nil)
+	if !p.setServer(u) {
+		return nil, proxyError("invalid proxy in "+variable+": it has no valid host and port", nil)
 	}
-	p.authorize(u.User)
+	p.setAuthorization(u.User)
 	return p, nil
 }
 
-func stop(message string, err error) error {
+func proxyError(message string, err error) error {
 	return &proposal.StopError{Code: "network.proxy", Message: message, Err: err,
 		Hint: "set HTTPS_PROXY and HTTP_PROXY to http://HOST:PORT or https://HOST:PORT, or unset them where fumehood starts"}
 }
 
-// locate reports whether u names a server, which p then is.
-func (p *Proxy) locate(u *url.URL) bool {
+// setServer reports whether u names a server, which p then is.
+func (p *Proxy) setServer(u *url.URL) bool {
 	p.Port = 80
 	if p.TLS {
 		p.Port = 443
@@ -123,7 +123,7 @@ func (p *Proxy) locate(u *url.URL) bool {
 	return err == nil
 }
 
-func (p *Proxy) authorize(user *url.Userinfo) {
+func (p *Proxy) setAuthorization(user *url.Userinfo) {
 	if user == nil {
 		return
 	}
@@ -153,10 +153,10 @@ func (c Config) Secrets() (secrets []string) {
 	return secrets
 }
 
-// Resolve sets the proxies' addresses with lookup, such as net.Resolver.LookupNetIP. They are
+// ResolveProxies sets the proxies' addresses with lookup, such as net.Resolver.LookupNetIP. They are
 // not checked: proxies are often private or on the host itself. Its error is a
 // *proposal.StopError.
-func (c Config) Resolve(ctx context.Context, lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)) error {
+func (c Config) ResolveProxies(ctx context.Context, lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
 	for _, p := range []*Proxy{c.HTTPS, c.HTTP} {
@@ -165,7 +165,7 @@ func (c Config) Resolve(ctx context.Context, lookup func(ctx context.Context, ne
 		}
 		found, err := lookup(ctx, "ip", p.Host)
 		if err != nil || len(found) == 0 {
-			return stop("cannot resolve the upstream proxy "+p.Host, err)
+			return proxyError("cannot resolve the upstream proxy "+p.Host, err)
 		}
 		p.Addrs = nil
 		for _, a := range found[:min(len(found), maxAddrs)] {

@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 		"http://u%40x:p%3Aw@10.0.0.1:80": {Host: "10.0.0.1", Port: 80, Authorization: "Basic dUB4OnA6dw=="},
 		"u:p@proxy:1":                    {Host: "proxy", Port: 1, Authorization: "Basic dTpw"},
 	} {
-		p, err := parse("X", text)
+		p, err := parseProxy("X", text)
 		if err != nil || p.Host != want.Host || p.Port != want.Port || p.TLS != want.TLS || p.Authorization != want.Authorization {
 			t.Errorf("%s: %+v, %v", text, p, err)
 		}
@@ -90,18 +90,18 @@ func TestFor(t *testing.T) {
 		host, text, _ := net.SplitHostPort(place)
 		port, _ := netip.ParseAddrPort("1.1.1.1:" + text)
 		got := ""
-		if p := d.For(host, port.Port()); p != nil {
+		if p := d.ProxyFor(host, port.Port()); p != nil {
 			got = p.String()
 		}
 		if got != want {
 			t.Errorf("%s: through %q, want %q", place, got, want)
 		}
 	}
-	if NewDialer(Config{}, nil).For("a.example", 443) != nil || !d.Applies("a.example") || d.Applies("a.corp") {
+	if NewDialer(Config{}, nil).ProxyFor("a.example", 443) != nil || !d.UsesProxyFor("a.example") || d.UsesProxyFor("a.corp") {
 		t.Error("a proxy applies where there is none, or the reverse")
 	}
 	onlyHTTPS, _ := Parse(&httpproxy.Config{HTTPSProxy: "s:1", NoProxy: "*"})
-	if NewDialer(onlyHTTPS, nil).For("a.example", 443) != nil {
+	if NewDialer(onlyHTTPS, nil).ProxyFor("a.example", 443) != nil {
 		t.Error("NO_PROXY=* does not count")
 	}
 }
@@ -129,7 +129,7 @@ func serve(t *testing.T, secured bool, user string, answer func(net.Conn, *http.
 	if s.config, err = Parse(&httpproxy.Config{HTTPSProxy: text}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.config.Resolve(t.Context(), net.DefaultResolver.LookupNetIP); err != nil {
+	if err := s.config.ResolveProxies(t.Context(), net.DefaultResolver.LookupNetIP); err != nil {
 		t.Fatal(err)
 	}
 	go s.accept(l, answer)
@@ -175,7 +175,7 @@ func (s *server) dial(timeout time.Duration) (net.Conn, error) {
 	if timeout > 0 {
 		d.timeout = timeout
 	}
-	return d.Dial(context.Background(), d.For("a.example", 443), "a.example", 443)
+	return d.Dial(context.Background(), d.ProxyFor("a.example", 443), "a.example", 443)
 }
 
 func echo(conn net.Conn, _ *http.Request) {
@@ -314,7 +314,7 @@ func TestResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := slices.Repeat([]netip.Addr{netip.MustParseAddr("::ffff:10.0.0.1")}, 100)
-	if err := c.Resolve(t.Context(), func(context.Context, string, string) ([]netip.Addr, error) { return answer, nil }); err != nil || len(c.HTTPS.Addrs) != maxAddrs {
+	if err := c.ResolveProxies(t.Context(), func(context.Context, string, string) ([]netip.Addr, error) { return answer, nil }); err != nil || len(c.HTTPS.Addrs) != maxAddrs {
 		t.Errorf("%v, %v", c.HTTPS.Addrs, err)
 	}
 	d := NewDialer(c, nil)
@@ -323,7 +323,7 @@ func TestResolve(t *testing.T) {
 		t.Error("the proxy itself is not recognized, or something else is")
 	}
 	var stop *proposal.StopError
-	if err := c.Resolve(t.Context(), func(context.Context, string, string) ([]netip.Addr, error) { return nil, nil }); !errors.As(err, &stop) || stop.Code != "network.proxy" {
+	if err := c.ResolveProxies(t.Context(), func(context.Context, string, string) ([]netip.Addr, error) { return nil, nil }); !errors.As(err, &stop) || stop.Code != "network.proxy" {
 		t.Errorf("%v", err)
 	}
 }

@@ -15,10 +15,10 @@ import (
 
 func (h *Hello) trim() {}
 func (h *Hello) check() error {
-	return bounded([]field{{"ca", h.CA, maxPEM}})
+	return checkLengths([]field{{"ca", h.CA, maxPEM}})
 }
 
-func (a *Ask) trim() { anonymous(&a.Egress) }
+func (a *Ask) trim() { clearSupervisorFields(&a.Egress) }
 func (a *Ask) check() error {
 	return checkEgress(&a.Egress)
 }
@@ -26,8 +26,8 @@ func (a *Ask) check() error {
 func (f *Flow) trim() {
 	trimEgress(&f.Flow.Egress)
 	trimDecision(&f.Flow.Decision)
-	cut(&f.Flow.Code, maxWord)
-	cut(&f.Flow.Inside, maxWord)
+	truncateText(&f.Flow.Code, maxWord)
+	truncateText(&f.Flow.Inside, maxWord)
 	f.Flow.Verdict = ""
 }
 
@@ -38,15 +38,15 @@ func (f *Flow) check() error {
 	if f.Flow.Verdict != "" {
 		return fmt.Errorf("%w: sets a field that only the supervisor may set", frame.ErrMalformed)
 	}
-	return errors.Join(checkEgress(&f.Flow.Egress), checkDecision(&f.Flow.Decision), bounded([]field{{"code", f.Flow.Code, maxWord}, {"inside", f.Flow.Inside, maxWord}}))
+	return errors.Join(checkEgress(&f.Flow.Egress), checkDecision(&f.Flow.Decision), checkLengths([]field{{"code", f.Flow.Code, maxWord}, {"inside", f.Flow.Inside, maxWord}}))
 }
 
 func (d *Done) trim()        {}
 func (d *Done) check() error { return nil }
 
-func (f *Fault) trim() { cut(&f.Text, maxText) }
+func (f *Fault) trim() { truncateText(&f.Text, maxText) }
 func (f *Fault) check() error {
-	return bounded([]field{{"text", f.Text, maxText}})
+	return checkLengths([]field{{"text", f.Text, maxText}})
 }
 
 func (b *Begin) trim()        {}
@@ -58,25 +58,25 @@ func (e *End) check() error { return nil }
 func (a *Answer) trim()        { trimDecision(&a.Decision) }
 func (a *Answer) check() error { return checkDecision(&a.Decision) }
 
-// anonymous clears the fields that only the supervisor sets.
-func anonymous(e *proposal.Egress) {
+// clearSupervisorFields clears the fields that only the supervisor sets.
+func clearSupervisorFields(e *proposal.Egress) {
 	e.Command, e.Phase, e.Grants, e.Registries = "", "", nil, nil
 }
 
 // trimEgress truncates untrusted text.
 func trimEgress(e *proposal.Egress) {
-	anonymous(e)
+	clearSupervisorFields(e)
 	for _, f := range []struct {
 		text  *string
 		limit int
 	}{{&e.Kind, maxWord}, {&e.Name, maxName}, {&e.Type, maxWord}, {&e.Address, maxWord}, {&e.Protocol, maxWord},
 		{&e.SNI, maxName}, {&e.Method, maxWord}, {&e.Path, maxPath}} {
-		cut(f.text, f.limit)
+		truncateText(f.text, f.limit)
 	}
 	e.Secrets = slices.Clone(e.Secrets[:min(len(e.Secrets), maxSecrets)])
 	for i := range e.Secrets {
-		cut(&e.Secrets[i].Rule, maxWord)
-		cut(&e.Secrets[i].Where, maxWord)
+		truncateText(&e.Secrets[i].Rule, maxWord)
+		truncateText(&e.Secrets[i].Where, maxWord)
 	}
 }
 
@@ -92,22 +92,22 @@ func checkEgress(e *proposal.Egress) error {
 	for _, s := range e.Secrets {
 		fields = append(fields, field{"rule", s.Rule, maxWord}, field{"where", s.Where, maxWord})
 	}
-	return bounded(fields)
+	return checkLengths(fields)
 }
 
 func trimDecision(d *proposal.EgressDecision) {
 	d.Rules = slices.Clone(d.Rules[:min(len(d.Rules), maxRules)]) // shared with the caller
 	for i := range d.Rules {
-		cut(&d.Rules[i], maxWord)
+		truncateText(&d.Rules[i], maxWord)
 	}
 	if d.Reason == nil {
 		return
 	}
 	r := *d.Reason
-	cut(&r.Rule, maxWord)
-	cut(&r.Message, maxText)
-	cut(&r.Suggestion, maxText)
-	cut(&r.Text, maxName)
+	truncateText(&r.Rule, maxWord)
+	truncateText(&r.Message, maxText)
+	truncateText(&r.Suggestion, maxText)
+	truncateText(&r.Text, maxName)
 	d.Reason = &r
 }
 
@@ -123,7 +123,7 @@ func checkDecision(d *proposal.EgressDecision) error {
 		fields = append(fields, field{"rule", r.Rule, maxWord}, field{"message", r.Message, maxText},
 			field{"suggestion", r.Suggestion, maxText}, field{"text", r.Text, maxName})
 	}
-	return bounded(fields)
+	return checkLengths(fields)
 }
 
 type field struct {
@@ -132,7 +132,7 @@ type field struct {
 	limit int
 }
 
-func bounded(fields []field) error {
+func checkLengths(fields []field) error {
 	for _, f := range fields {
 		if len(f.text) > f.limit || !utf8.ValidString(f.text) {
 			return fmt.Errorf("%w: %s of %d bytes", frame.ErrMalformed, f.name, len(f.text))
@@ -141,8 +141,8 @@ func bounded(fields []field) error {
 	return nil
 }
 
-// cut limits s to limit bytes, and makes untrusted bytes valid UTF-8 for JSON.
-func cut(s *string, limit int) {
+// truncateText limits s to limit bytes, and makes untrusted bytes valid UTF-8 for JSON.
+func truncateText(s *string, limit int) {
 	*s = strings.ToValidUTF8(*s, "\uFFFD")
 	if len(*s) > limit {
 		*s = strings.ToValidUTF8((*s)[:limit], "")

@@ -57,7 +57,7 @@ func DecodeSetup(text []byte) (s Setup, err error) {
 	if len(text) > MaxSetup {
 		return Setup{}, fmt.Errorf("setup of more than %d bytes", MaxSetup)
 	}
-	return s, exactly(text, &s)
+	return s, decodeExactly(text, &s)
 }
 
 // A Hello says that the gateway is confined and ready.

@@ -112,13 +112,13 @@ func Encode(kind Kind, seq uint64, body Body) ([]byte, error) {
 
 // Decode reads a body. Unless the error is nil into must not be used.
 func Decode(body []byte, into Body) error {
-	if err := exactly(body, into); err != nil {
+	if err := decodeExactly(body, into); err != nil {
 		return err
 	}
 	return into.check()
 }
 
-func exactly(text []byte, into any) error {
+func decodeExactly(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {

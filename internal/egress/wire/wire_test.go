@@ -178,7 +178,7 @@ func TestLargest(t *testing.T) {
 }
 
 func TestSetup(t *testing.T) {
-	want := Setup{Segment: segment.Default().Without6(),
+	want := Setup{Segment: segment.Default().WithoutIPv6(),
 		Resolvers: []netip.AddrPort{netip.MustParseAddrPort("[::1]:53")}, Hosts: map[string][]netip.Addr{"a.example": {netip.MustParseAddr("192.0.2.1")}},
 		Credentials: []Credential{{Name: "n", Value: "v"}}}
 	text, err := EncodeSetup(want)

@@ -23,48 +23,48 @@ const (
 	MaxLine = 128 << 10
 )
 
-// A cutter bounds the texts and lists of a record's input, and records which it cut.
-type cutter struct{ masked, erased []string }
+// An inputTruncator bounds the texts and lists of a record's input, and records which it cut.
+type inputTruncator struct{ masked, erased []string }
 
-// text returns s as valid UTF-8 of at most most bytes; at is its pointer below "/input".
-func (c *cutter) text(at, s string, limit int) string {
-	cut := Text(s, limit)
+// cutText returns s as valid UTF-8 of at most most bytes; at is its pointer below "/input".
+func (c *inputTruncator) cutText(at, s string, limit int) string {
+	cut := TruncateText(s, limit)
 	if len(s) > limit {
 		c.masked = append(c.masked, "/input"+at)
 	}
 	return cut
 }
 
-// list returns at most maxList items of l, each bounded.
-func (c *cutter) list(at string, l []string, limit int) []string {
+// cutList returns at most maxList items of l, each bounded.
+func (c *inputTruncator) cutList(at string, l []string, limit int) []string {
 	out := make([]string, 0, min(len(l), maxList))
 	for i, s := range l {
 		if i == maxList {
 			c.masked = append(c.masked, "/input"+at)
 			break
 		}
-		out = append(out, c.text(at+"/"+strconv.Itoa(i), s, limit))
+		out = append(out, c.cutText(at+"/"+strconv.Itoa(i), s, limit))
 	}
 	return out
 }
 
-// mask records that a value is truncated, if there was one.
-func (c *cutter) mask(at string, there bool) {
+// recordMasked records that a value is truncated, if there was one.
+func (c *inputTruncator) recordMasked(at string, there bool) {
 	if there {
 		c.masked = append(c.masked, "/input"+at)
 	}
 }
 
-// erase records that a value is left out, if there was one.
-func (c *cutter) erase(at string, there bool) {
+// recordErased records that a value is left out, if there was one.
+func (c *inputTruncator) recordErased(at string, there bool) {
 	if there {
 		c.erased = append(c.erased, "/input"+at)
 	}
 }
 
-// Text returns s as valid UTF-8 of at most most bytes, which must be at least
+// TruncateText returns s as valid UTF-8 of at most most bytes, which must be at least
 // three. A truncated text ends in "…".
-func Text(s string, limit int) string {
+func TruncateText(s string, limit int) string {
 	if len(s) > limit {
 		end := limit - len("…")
 		for end > 0 && !utf8.RuneStart(s[end]) {
@@ -76,11 +76,11 @@ func Text(s string, limit int) string {
 		return s
 	}
 	// U+FFFD is longer than the byte that it replaces.
-	return Text(strings.ToValidUTF8(s, "\uFFFD"), limit)
+	return TruncateText(strings.ToValidUTF8(s, "\uFFFD"), limit)
 }
 
-// texts bounds a list that is not part of an input.
-func texts(l []string, limit int) []string {
-	var c cutter
-	return c.list("", l, limit)
+// truncateTexts bounds a list that is not part of an input.
+func truncateTexts(l []string, limit int) []string {
+	var c inputTruncator
+	return c.cutList("", l, limit)
 }

@@ -32,8 +32,8 @@ type emitter struct {
 	sequence        int64
 }
 
-// begin sets the fields that all decisions of a run share.
-func (t *emitter) begin(run proposal.Run) {
+// setRun sets the fields that all decisions of a run share.
+func (t *emitter) setRun(run proposal.Run) {
 	t.run, t.trace = run, TraceOf(t.o.TraceParent, run.ID)
 	t.labels = map[string]string{"app": "fumehood"}
 	pr := ""
@@ -45,16 +45,16 @@ func (t *emitter) begin(run proposal.Run) {
 		{"head_sha", run.HeadSHA}, {"base_sha", run.BaseSHA}, {"plan_digest", run.PlanDigest}, {"source", t.o.Source},
 	} {
 		if l[1] != "" {
-			t.labels[l[0]] = Text(l[1], maxName)
+			t.labels[l[0]] = TruncateText(l[1], maxName)
 		}
 	}
-	t.bundles = map[string]Bundle{"policy": {Revision: Text(run.Policy, maxName)}}
+	t.bundles = map[string]Bundle{"policy": {Revision: TruncateText(run.Policy, maxName)}}
 	for i, p := range run.Policies[:min(len(run.Policies), maxLayers)] {
-		t.bundles[strconv.Itoa(i)+"-"+Text(p.Kind, maxKind)] = Bundle{Revision: Text(revision(p), maxName)}
+		t.bundles[strconv.Itoa(i)+"-"+TruncateText(p.Kind, maxKind)] = Bundle{Revision: TruncateText(policyRevision(p), maxName)}
 	}
 }
 
-func revision(p proposal.PolicyOrigin) string {
+func policyRevision(p proposal.PolicyOrigin) string {
 	for _, s := range []string{p.Revision, p.Commit, p.Digest} {
 		if s != "" {
 			return s
@@ -63,38 +63,38 @@ func revision(p proposal.PolicyOrigin) string {
 	return ""
 }
 
-// base returns a decision without path, input and result. part is "" for an entry's
+// newDecision returns a decision without path, input and result. part is "" for an entry's
 // only decision.
-func (t *emitter) base(s *Step, entry int64, part string, span Span, at time.Time) Decision {
-	id := Text(t.run.ID, maxName) + "/" + number(entry)
+func (t *emitter) newDecision(s *Step, entry int64, part string, span Span, at time.Time) Decision {
+	id := TruncateText(t.run.ID, maxName) + "/" + formatNumber(entry)
 	if part != "" {
 		id += "." + part
 	}
 	d := Decision{
 		Labels: t.labels, Bundles: t.bundles, DecisionID: id, TraceID: hex.EncodeToString(t.trace.ID[:]),
-		RequestedBy: Text(t.run.Proposer, maxName), Timestamp: at.UTC(),
-		Custom: Custom{Schema: Schema, Run: Text(t.run.ID, maxName), Entry: entry, Log: t.log, ID: Text(s.Proposal.ID, maxName),
-			Key: Text(t.key, maxWords), Checkpoint: Text(t.checkpoint, maxWords)},
+		RequestedBy: TruncateText(t.run.Proposer, maxName), Timestamp: at.UTC(),
+		Custom: Custom{Schema: Schema, Run: TruncateText(t.run.ID, maxName), Entry: entry, Log: t.log, ID: TruncateText(s.Proposal.ID, maxName),
+			Key: TruncateText(t.key, maxWords), Checkpoint: TruncateText(t.checkpoint, maxWords)},
 	}
 	of := SpanID(t.run.ID, span, s.Entry)
 	d.SpanID = hex.EncodeToString(of[:])
 	return d
 }
 
-// emit completes d and passes it to each.
-func (t *emitter) emit(d Decision, c cutter) error {
+// emitDecision completes d and passes it to each.
+func (t *emitter) emitDecision(d Decision, c inputTruncator) error {
 	d.Masked, d.Erased, d.RuleLabels = c.masked, c.erased, ruleLabels(d.Result.Rules)
 	t.sequence++
-	d.Custom.Sequence, d.Custom.Severity = t.sequence, severity(d)
+	d.Custom.Sequence, d.Custom.Severity = t.sequence, worstSeverity(d)
 	return t.each(d)
 }
 
-// decided exports the decision about a proposal and those about its commands.
-func (t *emitter) decided(s *Step) error {
-	d := t.base(s, s.Entry, "", SpanDecide, s.Decided)
-	var c cutter
-	d.Path, d.Input.Proposal, d.Result = PathProposal, c.proposal(s.Proposal, s.Analysis), resultOf(s.Decision, s.Approved)
-	if err := t.emit(d, c); err != nil {
+// exportDecisions exports the decision about a proposal and those about its commands.
+func (t *emitter) exportDecisions(s *Step) error {
+	d := t.newDecision(s, s.Entry, "", SpanDecide, s.Decided)
+	var c inputTruncator
+	d.Path, d.Input.Proposal, d.Result = PathProposal, c.cutProposal(s.Proposal, s.Analysis), resultOf(s.Decision, s.Approved)
+	if err := t.emitDecision(d, c); err != nil {
 		return err
 	}
 	for i, command := range s.Analysis.Commands {
@@ -102,18 +102,18 @@ func (t *emitter) decided(s *Step) error {
 		if !any {
 			continue
 		}
-		d, c := t.base(s, s.Entry, "c"+strconv.Itoa(i), SpanDecide, s.Decided), cutter{}
-		d.Path, d.Input.Command, d.Result = PathCommand, c.command(command), said
-		if err := t.emit(d, c); err != nil {
+		d, c := t.newDecision(s, s.Entry, "c"+strconv.Itoa(i), SpanDecide, s.Decided), inputTruncator{}
+		d.Path, d.Input.Command, d.Result = PathCommand, c.cutCommand(command), said
+		if err := t.emitDecision(d, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// happened exports the decisions in one event of the log.
-func (t *emitter) happened(s *Step, entry int64, i int, e proposal.Event, again bool) error {
-	d, c := t.base(s, entry, "e"+strconv.Itoa(i), SpanExecute, e.Time), cutter{}
+// exportEvent exports the decisions in one event of the log.
+func (t *emitter) exportEvent(s *Step, entry int64, i int, e proposal.Event, again bool) error {
+	d, c := t.newDecision(s, entry, "e"+strconv.Itoa(i), SpanExecute, e.Time), inputTruncator{}
 	d.Custom.Again = again
 	switch {
 	case e.Exec != nil && e.Decision != nil:
@@ -122,45 +122,45 @@ func (t *emitter) happened(s *Step, entry int64, i int, e proposal.Event, again 
 		}
 		x := *e.Exec
 		x.From = e.Program
-		d.Path, d.Input.Exec = PathExec, c.exec(x)
-		d.Result = answer(e.Decision.Effect, e.Decision.Rules, e.Decision.Reason, e.Decision.Observed)
+		d.Path, d.Input.Exec = PathExec, c.cutExec(x)
+		d.Result = newResult(e.Decision.Effect, e.Decision.Rules, e.Decision.Reason, e.Decision.Observed)
 	case e.Flow != nil:
-		d.Path, d.Input.Egress = PathEgress, c.egress(e.Flow.Egress)
-		d.Result = answer(e.Flow.Decision.Effect, e.Flow.Decision.Rules, e.Flow.Decision.Reason, e.Flow.Decision.Observed)
-		d.Result.Code = Text(cmp.Or(e.Flow.Code, e.Flow.Verdict), maxName)
+		d.Path, d.Input.Egress = PathEgress, c.cutEgress(e.Flow.Egress)
+		d.Result = newResult(e.Flow.Decision.Effect, e.Flow.Decision.Rules, e.Flow.Decision.Reason, e.Flow.Decision.Observed)
+		d.Result.Code = TruncateText(cmp.Or(e.Flow.Code, e.Flow.Verdict), maxName)
 		d.Metrics = map[string]int64{"flow_wall_ms": e.Flow.WallMS, "flow_sent_bytes": e.Flow.Sent, "flow_received_bytes": e.Flow.Received}
 		if e.Flow.Refused() {
-			d.Result.Effect = refusal(d.Result.Effect)
+			d.Result.Effect = gatewayRefusal(d.Result.Effect)
 		}
 	default:
 		return nil
 	}
-	return t.emit(d, c)
+	return t.emitDecision(d, c)
 }
 
-// refusal returns the effect if the gateway itself refused after policy had allowed it.
-func refusal(effect string) string {
+// gatewayRefusal returns the effect if the gateway itself refused after policy had allowed it.
+func gatewayRefusal(effect string) string {
 	if effect == Allow {
 		return Deny
 	}
 	return effect
 }
 
-// found exports the findings about a command. They are numbered separately, under
+// exportFindings exports the findings about a command. They are numbered separately, under
 // the decision's entry, so that a report gives them the same ids.
-func (t *emitter) found(s *Step, at time.Time) error {
+func (t *emitter) exportFindings(s *Step, at time.Time) error {
 	if s.Result == nil || s.Result.Observations == nil {
 		return nil
 	}
 	for i, f := range s.Result.Observations.Findings {
-		d, c := t.base(s, s.Entry, "f"+strconv.Itoa(i), SpanExecute, at), cutter{}
+		d, c := t.newDecision(s, s.Entry, "f"+strconv.Itoa(i), SpanExecute, at), inputTruncator{}
 		if !f.Event.Time.IsZero() {
 			d.Timestamp = f.Event.Time.UTC()
 		}
-		d.Path, d.Input.Event = PathEvent, c.event(f.Event)
-		d.Result = Result{Effect: Note, Rules: texts([]string{f.Rule}, maxName),
-			Reasons: reasons([]proposal.Reason{{Rule: f.Rule, Effect: proposal.Allow, Message: f.Message, Command: -1}})}
-		if err := t.emit(d, c); err != nil {
+		d.Path, d.Input.Event = PathEvent, c.cutEvent(f.Event)
+		d.Result = Result{Effect: Note, Rules: truncateTexts([]string{f.Rule}, maxName),
+			Reasons: truncateReasons([]proposal.Reason{{Rule: f.Rule, Effect: proposal.Allow, Message: f.Message, Command: -1}})}
+		if err := t.emitDecision(d, c); err != nil {
 			return err
 		}
 	}

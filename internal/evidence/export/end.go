@@ -18,9 +18,9 @@ const (
 	Critical      = "critical"      // only where a rule that denies says so
 )
 
-// severity is the worst that the rules that deny declare. Without one it follows from what was
+// worstSeverity is the worst that the rules that deny declare. Without one it follows from what was
 // decided.
-func severity(d Decision) string {
+func worstSeverity(d Decision) string {
 	if d.Result.Effect == Deny {
 		for _, s := range proposal.Severities {
 			if slices.ContainsFunc(d.Result.Reasons, func(r proposal.Reason) bool { return r.Effect == proposal.Deny && !r.Observed && r.Severity == s }) {
@@ -39,11 +39,11 @@ func severity(d Decision) string {
 	return Medium
 }
 
-// ended exports the line that ends a run. Its sequence is the number of the run's lines, so
+// exportRunEnd exports the line that ends a run. Its sequence is the number of the run's lines, so
 // that a reader sees if one is missing, and a run without any decision has it too.
-func (t *emitter) ended(s Story, entries int64, at time.Time) error {
-	d := t.base(&Step{}, -1, "", SpanRun, at)
-	d.DecisionID = Text(t.run.ID, maxName) + "/end"
+func (t *emitter) exportRunEnd(s Story, entries int64, at time.Time) error {
+	d := t.newDecision(&Step{}, -1, "", SpanRun, at)
+	d.DecisionID = TruncateText(t.run.ID, maxName) + "/end"
 	d.Path, d.Result = PathRun, Result{Effect: Note, Rules: []string{}, Reasons: []proposal.Reason{}}
 	d.Metrics = map[string]int64{"log_entries": entries}
 	if c := s.Totals; c != nil {
@@ -53,20 +53,20 @@ func (t *emitter) ended(s Story, entries int64, at time.Time) error {
 		}
 	}
 	if s.Error != nil {
-		d.Result.Code = Text(s.Error.Code, maxName)
+		d.Result.Code = TruncateText(s.Error.Code, maxName)
 	}
-	return t.emit(d, cutter{})
+	return t.emitDecision(d, inputTruncator{})
 }
 
 // decidingFirst returns the reasons with those that decide first: the strictest, then those
 // that were only observed.
 func decidingFirst(list []proposal.Reason) []proposal.Reason {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b proposal.Reason) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(list, func(a, b proposal.Reason) int { return effectRank(a) - effectRank(b) })
 	return list
 }
 
-func rank(r proposal.Reason) int {
+func effectRank(r proposal.Reason) int {
 	if r.Observed {
 		return int(proposal.Allow) + 1
 	}

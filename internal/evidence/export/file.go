@@ -51,7 +51,7 @@ func notWritable(err error) error {
 
 // Write writes d. It may be passed to Log and Report.
 func (w *Writer) Write(d Decision) error {
-	line, err := Line(d)
+	line, err := EncodeLine(d)
 	if err != nil {
 		return err
 	}
@@ -66,15 +66,15 @@ func (w *Writer) Close() error {
 		return notWritable(err)
 	}
 	if err = errors.Join(err, w.file.Close()); err == nil {
-		err = w.rename()
+		err = w.publishFile()
 	}
 	if err != nil {
-		w.remove()
+		w.removeTemporary()
 	}
 	return notWritable(err)
 }
 
-func (w *Writer) rename() error {
+func (w *Writer) publishFile() error {
 	if w.final == "" {
 		return nil
 	}
@@ -91,10 +91,10 @@ func (w *Writer) Abandon() {
 		return
 	}
 	w.file.Close()
-	w.remove()
+	w.removeTemporary()
 }
 
-func (w *Writer) remove() {
+func (w *Writer) removeTemporary() {
 	if w.final != "" {
 		_ = os.Remove(w.file.Name())
 	}

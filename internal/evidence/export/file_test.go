@@ -43,11 +43,11 @@ func TestWriterFile(t *testing.T) {
 func TestUnverified(t *testing.T) {
 	other := errors.New("x")
 	for code, err := range map[string]error{CodeUnverified: &audit.VerifyError{Code: audit.CodeChanged}, "audit.not-readable": &audit.VerifyError{Code: audit.CodeRead}, "internal": other} {
-		if got := proposal.FailureOf(Unverified("log", err)); got.Code != code {
+		if got := proposal.FailureOf(UnverifiedError("log", err)); got.Code != code {
 			t.Errorf("%v is %+v, want %s", err, got, code)
 		}
 	}
-	if err := Unverified("log", nil); err != nil {
+	if err := UnverifiedError("log", nil); err != nil {
 		t.Error(err)
 	}
 }

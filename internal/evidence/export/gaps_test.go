@@ -12,7 +12,7 @@ import (
 // decision, of one that was cut off and of a report.
 func TestGapsShow(t *testing.T) {
 	for name, r := range map[string]exporttest.Run{"whole": {}, "cut": {Cut: true}} {
-		log, a := exporttest.Written(t, r)
+		log, a := exporttest.WriteLog(t, r)
 		list, story := decisionsOf(t, log, Options{})
 		last := list[len(list)-1]
 		if last.Path != PathRun || last.Custom.Sequence != int64(len(list)) || last.Metrics["log_entries"] != a.Entries || last.Custom.Checkpoint != a.Checkpoint {

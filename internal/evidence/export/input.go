@@ -9,15 +9,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-func (c *cutter) proposal(p proposal.Proposal, a proposal.Analysis) *Proposal {
-	c.erase("/proposal/stdin", p.Stdin != "")
-	c.mask("/proposal/env", len(p.Env) > 0)
+func (c *inputTruncator) cutProposal(p proposal.Proposal, a proposal.Analysis) *Proposal {
+	c.recordErased("/proposal/stdin", p.Stdin != "")
+	c.recordMasked("/proposal/env", len(p.Env) > 0)
 	in := &Proposal{
-		ID: c.text("/proposal/id", p.ID, maxName), Form: p.Form(), Language: c.text("/proposal/language", p.Language, maxName),
-		Text: c.text("/proposal/text", source(p, a), maxText), Why: c.text("/proposal/why", p.Why, maxWords),
-		Cwd: c.text("/proposal/cwd", p.Cwd, maxWords), Env: c.list("/proposal/env", slices.Sorted(maps.Keys(p.Env)), maxName),
-		Network: c.list("/proposal/network", p.Network, maxName), Phase: phase(p.Phase),
-		Needs: c.list("/proposal/needs", p.Needs, maxName), Outputs: c.list("/proposal/outputs", p.Outputs, maxWords),
+		ID: c.cutText("/proposal/id", p.ID, maxName), Form: p.Form(), Language: c.cutText("/proposal/language", p.Language, maxName),
+		Text: c.cutText("/proposal/text", proposalText(p, a), maxText), Why: c.cutText("/proposal/why", p.Why, maxWords),
+		Cwd: c.cutText("/proposal/cwd", p.Cwd, maxWords), Env: c.cutList("/proposal/env", slices.Sorted(maps.Keys(p.Env)), maxName),
+		Network: c.cutList("/proposal/network", p.Network, maxName), Phase: phaseOrRun(p.Phase),
+		Needs: c.cutList("/proposal/needs", p.Needs, maxName), Outputs: c.cutList("/proposal/outputs", p.Outputs, maxWords),
 		Commands: len(a.Commands), Limits: p.Limits,
 	}
 	var programs, codes []string
@@ -27,13 +27,13 @@ func (c *cutter) proposal(p proposal.Proposal, a proposal.Analysis) *Proposal {
 	for _, u := range a.Unknowns {
 		codes = append(codes, u.Code)
 	}
-	in.Programs, in.Unknowns = c.list("/proposal/programs", programs, maxName), c.list("/proposal/unknowns", codes, maxName)
+	in.Programs, in.Unknowns = c.cutList("/proposal/programs", programs, maxName), c.cutList("/proposal/unknowns", codes, maxName)
 	return in
 }
 
-// source returns the canonical text of a proposal, or its original text if it could
+// proposalText returns the canonical text of a proposal, or its original text if it could
 // not be analyzed.
-func source(p proposal.Proposal, a proposal.Analysis) string {
+func proposalText(p proposal.Proposal, a proposal.Analysis) string {
 	switch {
 	case p.Invalid != nil:
 		return p.Invalid.Text
@@ -45,17 +45,17 @@ func source(p proposal.Proposal, a proposal.Analysis) string {
 	return p.Run
 }
 
-func phase(name string) string {
+func phaseOrRun(name string) string {
 	if name == proposal.PhaseSetup {
 		return name
 	}
 	return proposal.PhaseRun
 }
 
-func (c *cutter) command(x proposal.Command) *Command {
+func (c *inputTruncator) cutCommand(x proposal.Command) *Command {
 	in := &Command{
-		Index: x.Index, Program: c.text("/command/program", x.Program, maxWords), Argv: c.list("/command/argv", x.Argv(), maxWords),
-		Static: true, Via: c.list("/command/via", x.Via, maxName),
+		Index: x.Index, Program: c.cutText("/command/program", x.Program, maxWords), Argv: c.cutList("/command/argv", x.Argv(), maxWords),
+		Static: true, Via: c.cutList("/command/via", x.Via, maxName),
 	}
 	for _, w := range x.Args {
 		in.Static = in.Static && w.Static
@@ -63,59 +63,59 @@ func (c *cutter) command(x proposal.Command) *Command {
 	return in
 }
 
-func (c *cutter) exec(x proposal.Exec) *proposal.Exec {
-	x.Command, x.Path, x.Asked = c.text("/exec/command", x.Command, maxName), c.text("/exec/path", x.Path, maxWords), c.text("/exec/asked", x.Asked, maxWords)
-	x.Argv, x.Env = c.list("/exec/argv", x.Argv, maxWords), c.list("/exec/env", x.Env, maxName)
-	x.Cwd, x.ParentPath = c.text("/exec/cwd", x.Cwd, maxWords), c.text("/exec/parent_path", x.ParentPath, maxWords)
-	x.ArgvDigest, x.Digest = c.text("/exec/argv_digest", x.ArgvDigest, maxName), c.text("/exec/digest", x.Digest, maxName)
-	x.Layer, x.Script = c.text("/exec/layer", x.Layer, maxName), c.text("/exec/script", x.Script, maxWords)
-	x.From = c.text("/exec/from", x.From, maxWords)
+func (c *inputTruncator) cutExec(x proposal.Exec) *proposal.Exec {
+	x.Command, x.Path, x.Asked = c.cutText("/exec/command", x.Command, maxName), c.cutText("/exec/path", x.Path, maxWords), c.cutText("/exec/asked", x.Asked, maxWords)
+	x.Argv, x.Env = c.cutList("/exec/argv", x.Argv, maxWords), c.cutList("/exec/env", x.Env, maxName)
+	x.Cwd, x.ParentPath = c.cutText("/exec/cwd", x.Cwd, maxWords), c.cutText("/exec/parent_path", x.ParentPath, maxWords)
+	x.ArgvDigest, x.Digest = c.cutText("/exec/argv_digest", x.ArgvDigest, maxName), c.cutText("/exec/digest", x.Digest, maxName)
+	x.Layer, x.Script = c.cutText("/exec/layer", x.Layer, maxName), c.cutText("/exec/script", x.Script, maxWords)
+	x.From = c.cutText("/exec/from", x.From, maxWords)
 	if x.ELF != nil {
 		e := *x.ELF
-		e.Interpreter, e.Soname = c.text("/exec/elf/interpreter", e.Interpreter, maxWords), c.text("/exec/elf/soname", e.Soname, maxName)
+		e.Interpreter, e.Soname = c.cutText("/exec/elf/interpreter", e.Interpreter, maxWords), c.cutText("/exec/elf/soname", e.Soname, maxName)
 		x.ELF = &e
 	}
-	x.Same, x.Grants = c.list("/exec/same", x.Same, maxWords), c.list("/exec/grants", x.Grants, maxName)
-	x.Chain, x.Under = c.list("/exec/chain", x.Chain, maxName), c.text("/exec/under", x.Under, maxName)
+	x.Same, x.Grants = c.cutList("/exec/same", x.Same, maxWords), c.cutList("/exec/grants", x.Grants, maxName)
+	x.Chain, x.Under = c.cutList("/exec/chain", x.Chain, maxName), c.cutText("/exec/under", x.Under, maxName)
 	return &x
 }
 
-func (c *cutter) egress(x proposal.Egress) *proposal.Egress {
+func (c *inputTruncator) cutEgress(x proposal.Egress) *proposal.Egress {
 	for at, s := range map[string]*string{
 		"command": &x.Command, "phase": &x.Phase, "kind": &x.Kind, "name": &x.Name, "type": &x.Type, "address": &x.Address,
 		"protocol": &x.Protocol, "sni": &x.SNI, "method": &x.Method,
 	} {
-		*s = c.text("/egress/"+at, *s, maxName)
+		*s = c.cutText("/egress/"+at, *s, maxName)
 	}
-	x.Path = c.text("/egress/path", x.Path, maxWords)
-	x.Grants, x.Registries = c.list("/egress/grants", x.Grants, maxName), c.list("/egress/registries", x.Registries, maxName)
+	x.Path = c.cutText("/egress/path", x.Path, maxWords)
+	x.Grants, x.Registries = c.cutList("/egress/grants", x.Grants, maxName), c.cutList("/egress/registries", x.Registries, maxName)
 	found := x.Secrets
 	x.Secrets = []proposal.EgressSecret{}
 	for _, s := range found[:min(len(found), maxList)] {
-		x.Secrets = append(x.Secrets, proposal.EgressSecret{Rule: Text(s.Rule, maxName), Where: Text(s.Where, maxName)})
+		x.Secrets = append(x.Secrets, proposal.EgressSecret{Rule: TruncateText(s.Rule, maxName), Where: TruncateText(s.Where, maxName)})
 	}
 	slices.Sort(c.masked) // a map has no order
 	return &x
 }
 
-func (c *cutter) event(e proposal.Event) *Event {
+func (c *inputTruncator) cutEvent(e proposal.Event) *Event {
 	in := &Event{
-		Kind: c.text("/event/kind", e.Kind, maxName), Pid: e.Pid, Program: c.text("/event/program", e.Program, maxWords),
-		Path: c.text("/event/path", e.Path, maxWords), Target: c.text("/event/target", e.Target, maxWords),
-		Address: c.text("/event/address", e.Address, maxName), Call: c.text("/event/call", e.Call, maxName),
-		Errno: c.text("/event/errno", e.Errno, maxName),
+		Kind: c.cutText("/event/kind", e.Kind, maxName), Pid: e.Pid, Program: c.cutText("/event/program", e.Program, maxWords),
+		Path: c.cutText("/event/path", e.Path, maxWords), Target: c.cutText("/event/target", e.Target, maxWords),
+		Address: c.cutText("/event/address", e.Address, maxName), Call: c.cutText("/event/call", e.Call, maxName),
+		Errno: c.cutText("/event/errno", e.Errno, maxName),
 	}
 	if e.Flow != nil {
-		in.Destination = c.text("/event/destination", e.Flow.Egress.Destination(), maxName)
+		in.Destination = c.cutText("/event/destination", e.Flow.Egress.Destination(), maxName)
 	}
 	return in
 }
 
-func (c *cutter) trigger(t proposal.Trigger) *proposal.Trigger {
-	t.Command, t.Event = c.text("/trigger/command", t.Command, maxName), c.text("/trigger/event", t.Event, maxName)
-	t.Actor.Login, t.Actor.Type = c.text("/trigger/actor/login", t.Actor.Login, maxName), c.text("/trigger/actor/type", t.Actor.Type, maxName)
-	t.Actor.Permission = c.text("/trigger/actor/permission", t.Actor.Permission, maxName)
-	t.PR.State, t.PR.Head = c.text("/trigger/pr/state", t.PR.State, maxName), c.text("/trigger/pr/head", t.PR.Head, maxName)
+func (c *inputTruncator) cutTrigger(t proposal.Trigger) *proposal.Trigger {
+	t.Command, t.Event = c.cutText("/trigger/command", t.Command, maxName), c.cutText("/trigger/event", t.Event, maxName)
+	t.Actor.Login, t.Actor.Type = c.cutText("/trigger/actor/login", t.Actor.Login, maxName), c.cutText("/trigger/actor/type", t.Actor.Type, maxName)
+	t.Actor.Permission = c.cutText("/trigger/actor/permission", t.Actor.Permission, maxName)
+	t.PR.State, t.PR.Head = c.cutText("/trigger/pr/state", t.PR.State, maxName), c.cutText("/trigger/pr/head", t.PR.Head, maxName)
 	t.Bots = append([]int64{}, t.Bots[:min(len(t.Bots), maxList)]...)
 	return &t
 }

@@ -26,7 +26,7 @@ func TestSource(t *testing.T) {
 		{"code of Python", proposal.Proposal{Code: text, Language: "python"}, canonical, text},
 		{"invalid", proposal.Proposal{Run: "other", Invalid: &proposal.Invalid{Text: text}}, canonical, text},
 	} {
-		if got := source(c.p, proposal.Analysis{Canonical: c.canonical}); got != c.want {
+		if got := proposalText(c.p, proposal.Analysis{Canonical: c.canonical}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

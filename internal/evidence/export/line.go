@@ -10,24 +10,24 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Line returns d as one printable line of JSON, including the newline. If it is too
+// EncodeLine returns d as one printable line of JSON, including the newline. If it is too
 // long, it loses its input, then the grant and most of the texts; erased lists them.
-func Line(d Decision) ([]byte, error) {
-	line, err := encode(d)
+func EncodeLine(d Decision) ([]byte, error) {
+	line, err := encodeJSONLine(d)
 	if err == nil && len(line) > MaxLine {
 		d.Input, d.Masked, d.Erased = Input{}, nil, []string{"/input"}
-		line, err = encode(d)
+		line, err = encodeJSONLine(d)
 	}
 	if err == nil && len(line) > MaxLine {
-		d.Result, d.RuleLabels = bare(d.Result), nil
+		d.Result, d.RuleLabels = reduceResult(d.Result), nil
 		d.Erased = append(d.Erased, "/result/grant", "/result/reasons", "/result/rules")
-		line, err = encode(d)
+		line, err = encodeJSONLine(d)
 	}
 	return line, err
 }
 
-// bare returns r reduced to the minimum that gives the reason.
-func bare(r Result) Result {
+// reduceResult returns r reduced to the minimum that gives the reason.
+func reduceResult(r Result) Result {
 	r.Grant, r.Rules = nil, r.Rules[:min(len(r.Rules), 8)]
 	said := r.Reasons[:min(len(r.Reasons), 8)]
 	r.Reasons = []proposal.Reason{}
@@ -37,7 +37,7 @@ func bare(r Result) Result {
 	return r
 }
 
-func encode(d Decision) ([]byte, error) {
+func encodeJSONLine(d Decision) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

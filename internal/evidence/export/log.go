@@ -22,10 +22,10 @@ func Log(log io.ReadSeeker, trust audit.Trust, o Options, each func(Decision) er
 		return Story{}, summary, err
 	}
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
-		return Story{}, summary, unreadable(err)
+		return Story{}, summary, unreadableLog(err)
 	}
-	r := reader{emitter: emitter{o: o, each: each, log: ending(summary), key: summary.Key, checkpoint: summary.Checkpoint}}
-	again, err := audit.Scan(log, trust, r.entry)
+	r := reader{emitter: emitter{o: o, each: each, log: sealState(summary), key: summary.Key, checkpoint: summary.Checkpoint}}
+	again, err := audit.Scan(log, trust, r.handleEntry)
 	var changed *audit.VerifyError
 	switch {
 	case errors.As(err, &changed) || err == nil && again != summary:
@@ -37,7 +37,7 @@ func Log(log io.ReadSeeker, trust audit.Trust, o Options, each func(Decision) er
 		return r.story, summary, &proposal.StopError{Code: "export.no-run", Message: "the log contains no run", Hint: "name the audit.jsonl of fumehood run or of the action's artifact"}
 	}
 	r.story.Log, r.story.End = r.log, r.last
-	return r.story, summary, r.ended(r.story, summary.Entries, r.last)
+	return r.story, summary, r.exportRunEnd(r.story, summary.Entries, r.last)
 }
 
 // LogFile is Log of the file at path.
@@ -64,10 +64,10 @@ func WriteLog(to, path string, trust audit.Trust, o Options) error {
 	return out.Close()
 }
 
-// Unverified returns err, or, where it is Log's *audit.VerifyError about the file at path,
+// UnverifiedError returns err, or, where it is Log's *audit.VerifyError about the file at path,
 // the *proposal.StopError that explains it: the code is export.unverified, or
 // audit.not-readable.
-func Unverified(path string, err error) error {
+func UnverifiedError(path string, err error) error {
 	var fault *audit.VerifyError
 	switch {
 	case !errors.As(err, &fault):
@@ -87,11 +87,11 @@ func Unverified(path string, err error) error {
 // CodeUnverified is the code of the error for a log that was changed.
 const CodeUnverified = "export.unverified"
 
-func unreadable(err error) error {
+func unreadableLog(err error) error {
 	return &proposal.StopError{Code: "audit.not-readable", Message: "cannot read the log", Hint: "name a file, not a pipe", Err: err}
 }
 
-func ending(s audit.Summary) string {
+func sealState(s audit.Summary) string {
 	switch {
 	case s.Complete():
 		return "sealed"
@@ -111,8 +111,8 @@ type reader struct {
 	last  time.Time
 }
 
-// entry handles one entry. Entries of an unknown kind are ignored.
-func (r *reader) entry(e audit.Entry) error {
+// handleEntry handles one entry. Entries of an unknown kind are ignored.
+func (r *reader) handleEntry(e audit.Entry) error {
 	if e.Unsigned {
 		return nil
 	}
@@ -121,13 +121,13 @@ func (r *reader) entry(e audit.Entry) error {
 		return nil
 	}
 	if e.Kind == "run" {
-		return r.start(e, *h.Run)
+		return r.handleRunStart(e, *h.Run)
 	}
 	before := r.last
 	r.last = e.Time
 	switch e.Kind {
 	case "decision":
-		return r.decision(e, h, before)
+		return r.handleDecision(e, h, before)
 	case "end":
 		r.story.Totals, r.story.Error = h.Totals, h.Error
 		return nil
@@ -136,31 +136,31 @@ func (r *reader) entry(e audit.Entry) error {
 	if !known {
 		return nil
 	}
-	return r.outcome(e, h, &r.story.Steps[i])
+	return r.handleOutcome(e, h, &r.story.Steps[i])
 }
 
-// start handles the start of the run; a log has exactly one.
-func (r *reader) start(e audit.Entry, run proposal.Run) error {
+// handleRunStart handles the start of the run; a log has exactly one.
+func (r *reader) handleRunStart(e audit.Entry, run proposal.Run) error {
 	if r.began {
 		return &proposal.StopError{Code: "export.runs", Message: "the log contains more than one run", Hint: "export the log of each run: fumehood run writes a new one each time"}
 	}
 	r.began, r.last, r.steps, r.again = true, e.Time, map[string]int{}, map[string]bool{}
 	r.story.Run, r.story.Begin = run, e.Time
-	r.begin(run)
+	r.setRun(run)
 	return nil
 }
 
-func (r *reader) decision(e audit.Entry, h journal.LogEvent, before time.Time) error {
+func (r *reader) handleDecision(e audit.Entry, h journal.LogEvent, before time.Time) error {
 	if _, twice := r.steps[h.ID]; twice {
 		return nil
 	}
 	r.steps[h.ID] = len(r.story.Steps)
 	r.story.Steps = append(r.story.Steps, Step{Entry: e.N, Proposal: *h.Proposal, Analysis: *h.Analysis, Decision: *h.Decision,
 		Approved: h.Approved, Begun: before, Decided: e.Time})
-	return r.decided(&r.story.Steps[len(r.story.Steps)-1])
+	return r.exportDecisions(&r.story.Steps[len(r.story.Steps)-1])
 }
 
-func (r *reader) outcome(e audit.Entry, h journal.LogEvent, s *Step) error {
+func (r *reader) handleOutcome(e audit.Entry, h journal.LogEvent, s *Step) error {
 	switch e.Kind {
 	case "start":
 		if s.Started.IsZero() {
@@ -171,7 +171,7 @@ func (r *reader) outcome(e audit.Entry, h journal.LogEvent, s *Step) error {
 	case "events":
 		s.Ended = e.Time
 		for i, v := range h.Events {
-			if err := r.happened(s, e.N, i, v, r.again[h.ID]); err != nil {
+			if err := r.exportEvent(s, e.N, i, v, r.again[h.ID]); err != nil {
 				return err
 			}
 		}
@@ -179,7 +179,7 @@ func (r *reader) outcome(e audit.Entry, h journal.LogEvent, s *Step) error {
 		s.Ended, s.Result = e.Time, h.Result
 	case "result":
 		s.Ended, s.Result = e.Time, h.Result
-		return r.found(s, e.Time)
+		return r.exportFindings(s, e.Time)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ type finding struct {
 
 // TestE2EOCSF maps every line of a run with docs/ocsf.jq.
 func TestE2EOCSF(t *testing.T) {
-	log, _ := exporttest.Written(t, exporttest.Run{})
+	log, _ := exporttest.WriteLog(t, exporttest.Run{})
 	list, _ := decisionsOf(t, log, Options{All: true})
 	cmd := exec.Command("jq", "-c", "-f", "../../../docs/ocsf.jq")
 	cmd.Stdin = bytes.NewReader(lines(t, list))

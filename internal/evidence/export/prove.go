@@ -13,11 +13,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Prove returns a proof that an entry is in log: the one with the number id, or the
+// ProveEntry returns a proof that an entry is in log: the one with the number id, or the
 // result of the proposal id, or else its decision. A log that does not verify proves
 // nothing: the error is the *audit.VerifyError, or a StopError for an id that the log
 // does not hold.
-func Prove(log io.ReadSeeker, trust audit.Trust, id string) ([]byte, error) {
+func ProveEntry(log io.ReadSeeker, trust audit.Trust, id string) ([]byte, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n < 0 {
 		if n, err = lastEntry(log, trust, id); err != nil {
@@ -46,7 +46,7 @@ func lastEntry(log io.ReadSeeker, trust audit.Trust, id string) (int64, error) {
 		return 0, noEntry(id)
 	}
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
-		return 0, unreadable(err)
+		return 0, unreadableLog(err)
 	}
 	return found[len(found)-1], nil
 }

@@ -33,7 +33,7 @@ func TestProve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		proof, err := Prove(f, audit.Trust{}, id)
+		proof, err := ProveEntry(f, audit.Trust{}, id)
 		f.Close()
 		if want == "" {
 			if proposal.FailureOf(err).Code != "audit.no-entry" {

@@ -17,9 +17,9 @@ func Report(r proposal.Report, o Options, each func(Decision) error) (Story, err
 	if a := r.Audit; a != nil {
 		t.key, t.checkpoint, entries = a.Key, a.Checkpoint, a.Entries
 	}
-	t.begin(r.Run)
+	t.setRun(r.Run)
 	at := r.Run.Start
-	story := Story{Run: r.Run, Begin: at, End: at.Add(milliseconds(r.Run.WallMS)), Totals: &r.Totals, Error: r.Error, Estimated: true}
+	story := Story{Run: r.Run, Begin: at, End: at.Add(millisecondsToDuration(r.Run.WallMS)), Totals: &r.Totals, Error: r.Error, Estimated: true}
 	for i, x := range r.Records {
 		if x.Entry < 0 { // there was no log
 			x.Entry = int64(i) + 1
@@ -27,37 +27,37 @@ func Report(r proposal.Report, o Options, each func(Decision) error) (Story, err
 		s := Step{Entry: x.Entry, Proposal: x.Proposal, Analysis: x.Analysis, Decision: x.Decision, Approved: x.Approved(),
 			Result: x.Result, Begun: r.Run.Start, Decided: r.Run.Start}
 		if x.Result != nil && x.Result.Status != proposal.NotRun && x.Result.Cached == nil {
-			s.Started, s.Ended = at, at.Add(milliseconds(x.Result.WallMS))
+			s.Started, s.Ended = at, at.Add(millisecondsToDuration(x.Result.WallMS))
 			at = s.Ended
 		}
 		story.Steps = append(story.Steps, s)
-		if err := t.decided(&s); err != nil {
+		if err := t.exportDecisions(&s); err != nil {
 			return story, err
 		}
-		if err := t.found(&s, s.Done()); err != nil {
+		if err := t.exportFindings(&s, s.Done()); err != nil {
 			return story, err
 		}
 	}
 	if story.End.Before(at) {
 		story.End = at
 	}
-	return story, t.ended(story, entries, story.End)
+	return story, t.exportRunEnd(story, entries, story.End)
 }
 
-func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+func millisecondsToDuration(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// Asked returns the decision about a trigger, which is in no log. id is its
+// TriggerDecision returns the decision about a trigger, which is in no log. id is its
 // permanent id, for example "OWNER/NAME/comments/ID".
-func Asked(id string, asked proposal.Trigger, d proposal.Decision, run proposal.Run, o Options, at time.Time) Decision {
+func TriggerDecision(id string, asked proposal.Trigger, d proposal.Decision, run proposal.Run, o Options, at time.Time) Decision {
 	run.ID = id
 	t := emitter{o: o}
-	t.begin(run)
+	t.setRun(run)
 	var out Decision
 	t.each = func(x Decision) error { out = x; return nil }
-	x, c := t.base(&Step{}, -1, "", SpanRun, at), cutter{}
-	x.DecisionID, x.RequestedBy, x.Custom.Run = Text(id, maxName), Text(asked.Actor.Login, maxName), ""
-	x.Path, x.Input.Trigger, x.Result = PathTrigger, c.trigger(asked), resultOf(d, false)
-	_ = t.emit(x, c) // this each never fails
+	x, c := t.newDecision(&Step{}, -1, "", SpanRun, at), inputTruncator{}
+	x.DecisionID, x.RequestedBy, x.Custom.Run = TruncateText(id, maxName), TruncateText(asked.Actor.Login, maxName), ""
+	x.Path, x.Input.Trigger, x.Result = PathTrigger, c.cutTrigger(asked), resultOf(d, false)
+	_ = t.emitDecision(x, c) // this each never fails
 	out.Custom.Sequence = 0
 	return out
 }

@@ -11,32 +11,32 @@ import (
 
 func resultOf(d proposal.Decision, approved bool) Result {
 	sorted := decidingFirst(d.Reasons)
-	r := Result{Effect: d.Effect.String(), Rules: texts(rulesOf(d.Rules, sorted, d.Effect), maxName), Reasons: reasons(sorted), Approved: approved}
+	r := Result{Effect: d.Effect.String(), Rules: truncateTexts(rulesOf(d.Rules, sorted, d.Effect), maxName), Reasons: truncateReasons(sorted), Approved: approved}
 	r.Observed = d.Effect == proposal.Allow && slices.ContainsFunc(d.Reasons, func(x proposal.Reason) bool { return x.Observed })
 	if g := d.Grant; g != nil {
-		r.Grant = &Grant{Limits: g.Limits, Env: texts(slices.Sorted(maps.Keys(g.Env)), maxName), Network: texts(g.Network, maxName),
-			Phase: phase(g.Phase), Fresh: g.Fresh, Exec: texts(g.Exec, maxName)}
+		r.Grant = &Grant{Limits: g.Limits, Env: truncateTexts(slices.Sorted(maps.Keys(g.Env)), maxName), Network: truncateTexts(g.Network, maxName),
+			Phase: phaseOrRun(g.Phase), Fresh: g.Fresh, Exec: truncateTexts(g.Exec, maxName)}
 	}
 	return r
 }
 
-// answer returns the result of a decision about one program or connection.
-func answer(effect proposal.Effect, rules []string, reason *proposal.Reason, observed bool) Result {
-	r := Result{Effect: effect.String(), Rules: texts(rules, maxName), Reasons: []proposal.Reason{}, Observed: observed}
+// newResult returns the result of a decision about one program or connection.
+func newResult(effect proposal.Effect, rules []string, reason *proposal.Reason, observed bool) Result {
+	r := Result{Effect: effect.String(), Rules: truncateTexts(rules, maxName), Reasons: []proposal.Reason{}, Observed: observed}
 	if reason != nil {
-		r.Reasons = reasons([]proposal.Reason{*reason})
+		r.Reasons = truncateReasons([]proposal.Reason{*reason})
 	}
 	return r
 }
 
-func reasons(list []proposal.Reason) []proposal.Reason {
+func truncateReasons(list []proposal.Reason) []proposal.Reason {
 	out := []proposal.Reason{}
 	for _, r := range list[:min(len(list), maxList)] {
-		r.Rule, r.Message, r.Suggestion = Text(r.Rule, maxName), Text(r.Message, maxWords), Text(r.Suggestion, maxWords)
-		r.Severity, r.Category = Text(r.Severity, maxName), Text(r.Category, maxName)
-		r.Text, r.Layer, r.Retry = Text(r.Text, maxWords), Text(r.Layer, maxName), proposal.Retry(Text(string(r.Retry), maxName))
+		r.Rule, r.Message, r.Suggestion = TruncateText(r.Rule, maxName), TruncateText(r.Message, maxWords), TruncateText(r.Suggestion, maxWords)
+		r.Severity, r.Category = TruncateText(r.Severity, maxName), TruncateText(r.Category, maxName)
+		r.Text, r.Layer, r.Retry = TruncateText(r.Text, maxWords), TruncateText(r.Layer, maxName), proposal.Retry(TruncateText(string(r.Retry), maxName))
 		if r.Alternatives != nil {
-			r.Alternatives = texts(r.Alternatives, maxWords)
+			r.Alternatives = truncateTexts(r.Alternatives, maxWords)
 		}
 		out = append(out, r)
 	}
@@ -64,7 +64,7 @@ func commandResult(d proposal.Decision, command int) (Result, bool) {
 		}
 	}
 	r.Observed = r.Observed && strongest == proposal.Allow
-	r.Effect, r.Rules, r.Reasons = strongest.String(), texts(r.Rules, maxName), reasons(said)
+	r.Effect, r.Rules, r.Reasons = strongest.String(), truncateTexts(r.Rules, maxName), truncateReasons(said)
 	return r, len(said) > 0
 }
 

@@ -50,7 +50,7 @@ func TestLinesFollowSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	check := func(name string, d Decision) {
-		line, err := Line(d)
+		line, err := EncodeLine(d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,12 +62,12 @@ func TestLinesFollowSchema(t *testing.T) {
 			t.Errorf("%s: %v in %.300s", name, err, line)
 		}
 	}
-	for _, name := range sample.Keys(t, hostile(), 1, 3) {
+	for _, name := range sample.EveryNthKey(t, hostile(), 1, 3) {
 		s := hostile()[name]
 		for _, d := range hostileDecisions(t, name) {
 			check(name, d)
 		}
-		check(name, Asked("acme/api/comments/5"+s, proposal.Trigger{Command: s, Actor: proposal.Actor{Login: s}}, proposal.Denied(s, s, s), proposal.Run{}, Options{}, exporttest.Start))
+		check(name, TriggerDecision("acme/api/comments/5"+s, proposal.Trigger{Command: s, Actor: proposal.Actor{Login: s}}, proposal.Denied(s, s, s), proposal.Run{}, Options{}, exporttest.Start))
 	}
 	if err := resolved.Validate(map[string]any{"path": "fumehood/other"}); err == nil {
 		t.Error("the schema takes anything")

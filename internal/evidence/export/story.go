@@ -45,4 +45,4 @@ func (s Step) Done() time.Time {
 	return s.Ended
 }
 
-func number(n int64) string { return strconv.FormatInt(n, 10) }
+func formatNumber(n int64) string { return strconv.FormatInt(n, 10) }

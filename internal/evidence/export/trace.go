@@ -21,7 +21,7 @@ var traceparent = pattern.New(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9
 // Trace Context. If that is missing or invalid, it derives one from the run's id,
 // the same each time.
 func TraceOf(parent, run string) Trace {
-	if t, ok := joined(parent); ok {
+	if t, ok := parseTraceparent(parent); ok {
 		return t
 	}
 	var t Trace
@@ -30,7 +30,7 @@ func TraceOf(parent, run string) Trace {
 	return t
 }
 
-func joined(parent string) (t Trace, ok bool) {
+func parseTraceparent(parent string) (t Trace, ok bool) {
 	m := traceparent.FindStringSubmatch(parent)
 	if m == nil || m[1] == "ff" || m[1] == "00" && m[4] != "" {
 		return t, false
@@ -58,7 +58,7 @@ func SpanID(run string, span Span, entry int64) [8]byte {
 		entry = 0
 	}
 	var id [8]byte
-	sum := sha256.Sum256([]byte("fumehood span\x00" + run + "\x00" + string(span) + "\x00" + number(entry)))
+	sum := sha256.Sum256([]byte("fumehood span\x00" + run + "\x00" + string(span) + "\x00" + formatNumber(entry)))
 	copy(id[:], sum[:])
 	return id
 }

@@ -34,7 +34,7 @@ func GenerateLog(path, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return write(path, []byte(private+"\n"))
+	return writeNewKey(path, []byte(private+"\n"))
 }
 
 // GenerateBundle is GenerateLog for a key that signs policy bundles (--signing-key). The
@@ -48,12 +48,12 @@ func GenerateBundle(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return write(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	return writeNewKey(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// Public returns the public half of the private key at path: a log's, or any that can sign
+// ReadPublic returns the public half of the private key at path: a log's, or any that can sign
 // bundles. It ends in a newline. Errors have the code audit.key or policy.key.
-func Public(path string) (string, error) {
+func ReadPublic(path string) (string, error) {
 	log, err := isLog(path)
 	if err != nil {
 		return "", &proposal.StopError{Code: "policy.key", Message: fmt.Sprintf("cannot read the key %q", path), Err: err,
@@ -73,7 +73,7 @@ func Public(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.Public()
+	return s.PublicPEM()
 }
 
 func isLog(path string) (bool, error) {
@@ -90,8 +90,8 @@ func isLog(path string) (bool, error) {
 	return bytes.Equal(head[:n], []byte(logPrefix)), err
 }
 
-// write writes a private key to a new file and returns the public half of what is there.
-func write(path string, private []byte) (string, error) {
+// writeNewKey writes a private key to a new file and returns the public half of what is there.
+func writeNewKey(path string, private []byte) (string, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return "", &proposal.StopError{Code: "key.exists", Message: fmt.Sprintf("the file %q exists already", path),
@@ -105,5 +105,5 @@ func write(path string, private []byte) (string, error) {
 		return "", &proposal.StopError{Code: "key.not-writable", Message: fmt.Sprintf("cannot write the key %q", path), Err: err,
 			Hint: "name a new file in an existing directory, and remove what was left there"}
 	}
-	return Public(path)
+	return ReadPublic(path)
 }

@@ -42,7 +42,7 @@ func TestGenerate(t *testing.T) {
 		t.Errorf("%v, %v", keys, err)
 	}
 	for path, want := range map[string]string{log: verifier, bundle: public} {
-		if got, err := Public(path); err != nil || got != want {
+		if got, err := ReadPublic(path); err != nil || got != want {
 			t.Errorf("%s: %q, %v, want %q", path, got, err, want)
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
@@ -90,9 +90,9 @@ func TestRefused(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Public(path)
+		_, err := ReadPublic(path)
 		wantCode(t, err, code)
 	}
-	_, err := Public(path + "x")
+	_, err := ReadPublic(path + "x")
 	wantCode(t, err, "policy.key")
 }

@@ -12,6 +12,6 @@ import (
 // decides this analysis; parse.Analyze alone omits the code.
 func Analyze(p proposal.Proposal) proposal.Analysis {
 	a := parse.Analyze(p)
-	a.Snippets = snippet.Of(p, a)
+	a.Snippets = snippet.ReadSnippets(p, a)
 	return a
 }

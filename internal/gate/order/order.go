@@ -137,7 +137,7 @@ func (st *Stages) Run(ctx context.Context, plan proposal.Plan, run proposal.Run)
 		return report, err
 	}
 	if err == nil {
-		err = st.Redactor.Named(plan)
+		err = st.Redactor.RefuseSecretIDs(plan)
 	}
 	if err == nil {
 		err = s.decideAll(ctx, plan)
@@ -220,7 +220,7 @@ func (s *Session) endRun(ctx context.Context, err error) (proposal.Report, error
 	for i := range s.records {
 		s.report.Records[i].Result, s.report.Records[i].Base = s.records[i].Result, s.records[i].Base
 	}
-	report, wholeErr := s.stages.Redactor.Whole(ctx, s.report)
+	report, wholeErr := s.stages.Redactor.DecideReport(ctx, s.report)
 	err = errors.Join(err, wholeErr)
 	report.Run.WallMS = s.stages.Now().Sub(report.Run.Start).Milliseconds()
 	report.Records = diagnose.Records(report.Records, report.Run.Unmet)

@@ -186,7 +186,7 @@ func (s *Session) checkProposal(p proposal.Proposal) error {
 			return refuse(fmt.Sprintf("it needs %q, which was not proposed before", id), "name earlier proposals")
 		}
 	}
-	return s.stages.Redactor.Named(proposal.Plan{Proposals: []proposal.Proposal{p}})
+	return s.stages.Redactor.RefuseSecretIDs(proposal.Plan{Proposals: []proposal.Proposal{p}})
 }
 
 // decideOne decides p and records the decision. It adds a Record of p on every return.

@@ -23,8 +23,8 @@ const (
 	Split                 // run nothing; split the input plan into parts for the jobs that follow
 )
 
-// Runs reports whether p runs code of the pull request in this job.
-func (p Phase) Runs() bool {
+// RunsCode reports whether p runs code of the pull request in this job.
+func (p Phase) RunsCode() bool {
 	return p == Run || p == RunAndReport || p == Review || p == ReviewAndReport
 }
 
@@ -63,7 +63,7 @@ const (
 // request before Admit must call Admit again when it is known, before anything runs.
 func Admit(r Runner, e Event, in Inputs, facts Facts) (Admission, error) {
 	if e.Unsupported != "" {
-		return e.unsupported(in)
+		return e.refuseUnsupported(in)
 	}
 	if !strings.EqualFold(r.Repository, e.Repository.Name) {
 		return Admission{}, refuseRepository(r, e)
@@ -74,34 +74,34 @@ func Admit(r Runner, e Event, in Inputs, facts Facts) (Admission, error) {
 	if e.Group != nil && r.SHA != e.Group.Head.SHA {
 		return Admission{}, refuseGroup(r, e)
 	}
-	if a, idle := e.idle(); idle {
+	if a, idle := e.isIdle(); idle {
 		return a, nil
 	}
 	a, err := e.admit(in)
-	if err != nil || !a.Phase.Runs() {
+	if err != nil || !a.Phase.RunsCode() {
 		return a, err
 	}
 	if err := e.admitCode(r, in, facts); err != nil {
 		return Admission{}, err
 	}
-	if in.Upload == UploadAuto && r.enterprise() && a.Reason == "" {
+	if in.Upload == UploadAuto && r.isEnterpriseServer() && a.Reason == "" {
 		a.Reason = "artifacts are not uploaded on GitHub Enterprise Server: approve, rerun and explain, which read them, do not work (see .github/examples/README.md in fumehood's repository)"
 	}
 	return a, nil
 }
 
-// unsupported answers an event of which nothing was read: a workflow may have it for other
+// refuseUnsupported answers an event of which nothing was read: a workflow may have it for other
 // jobs.
-func (e Event) unsupported(in Inputs) (Admission, error) {
+func (e Event) refuseUnsupported(in Inputs) (Admission, error) {
 	if in.UnsupportedEvent == UnsupportedError {
-		return Admission{}, refusal("event.unsupported", e.Unsupported,
+		return Admission{}, refuseWithYAML("event.unsupported", e.Unsupported,
 			"use one of these events; if the workflow has other events for other jobs, give this job\nif: github.event_name == 'pull_request'", yamlPullRequest)
 	}
 	return Admission{Reason: e.Unsupported}, nil
 }
 
-// idle reports whether the event requests nothing, and why.
-func (e Event) idle() (Admission, bool) {
+// isIdle reports whether the event requests nothing, and why.
+func (e Event) isIdle() (Admission, bool) {
 	var why string
 	switch {
 	case e.OnIssue:
@@ -110,7 +110,7 @@ func (e Event) idle() (Admission, bool) {
 		why = "the comment was " + e.Action + ": only new comments are read, because an old one may be edited long after it was reviewed"
 	case e.Name == eventReviewComment && e.Action != "created", e.Name == eventReview && e.Action != "submitted":
 		why = "the review was " + e.Action + ": only new reviews and comments are read"
-	case e.review() && e.readOnly():
+	case e.isReview() && e.readOnly():
 		why = "this job's token is read-only, because the review is on a pull request from a fork or from Dependabot: write the command in a comment on the pull request"
 	case e.Name == eventCheckRun && e.Comment == nil:
 		why = "the check run requests no run: its action is " + e.Action
@@ -130,8 +130,8 @@ func (e Event) idle() (Admission, bool) {
 	return Admission{Reason: why}, why != ""
 }
 
-// foreign reports whether the code is, or may be, a fork's.
-func (e Event) foreign() bool {
+// isForeign reports whether the code is, or may be, a fork's.
+func (e Event) isForeign() bool {
 	if e.PR == nil {
 		return e.Name != eventPush && e.Name != eventWorkflowDispatch || e.Number != 0
 	}
@@ -140,7 +140,7 @@ func (e Event) foreign() bool {
 
 // readOnly reports whether GitHub gives this job a read-only token.
 func (e Event) readOnly() bool {
-	return (e.Name == eventPullRequest || e.review()) && (e.foreign() || e.SenderID == dependabot || e.SenderLogin == dependabotLogin)
+	return (e.Name == eventPullRequest || e.isReview()) && (e.isForeign() || e.SenderID == dependabot || e.SenderLogin == dependabotLogin)
 }
 
 const readOnlyReason = "this job's token is read-only, because the pull request is from a fork or from Dependabot: " +
@@ -187,7 +187,7 @@ func (e Event) admit(in Inputs) (Admission, error) {
 	case in.Phase != PhaseAuto:
 		return Admission{}, refusePhase(in)
 	}
-	return e.auto()
+	return e.admitAuto()
 }
 
 // admitReview decides whether a job that verifies findings also posts them. After a comment it
@@ -201,13 +201,13 @@ func (e Event) admitReview(in Inputs) (Admission, error) {
 		return Admission{}, refuseWorkflowRun()
 	case e.withoutPullRequest():
 		return Admission{Reason: noReviewReason}, nil
-	case in.Provider != "" && (e.Comment != nil || e.foreign()):
+	case in.Provider != "" && (e.Comment != nil || e.isForeign()):
 		return Admission{}, refuseModelBesideCode()
 	case in.Provider != "" && e.readOnly():
 		return Admission{Reason: "no model is asked: GitHub gives a job on Dependabot's pull request neither the key nor a token that can write"}, nil
 	case e.readOnly():
 		return Admission{Phase: Review, Reason: readOnlyReason}, nil
-	case e.Comment != nil || e.foreign():
+	case e.Comment != nil || e.isForeign():
 		return Admission{Phase: Review}, nil
 	}
 	return Admission{Phase: ReviewAndReport}, nil
@@ -242,7 +242,7 @@ func (e Event) admitSplit(in Inputs) (Admission, error) {
 	return Admission{Phase: Split}, nil
 }
 
-func (e Event) auto() (Admission, error) {
+func (e Event) admitAuto() (Admission, error) {
 	switch {
 	case e.Name == eventWorkflowRun:
 		return Admission{Phase: Report}, nil
@@ -254,7 +254,7 @@ func (e Event) auto() (Admission, error) {
 		return Admission{Phase: Run, Reason: "no pull request is given, so there is no comment"}, nil
 	case e.Name == eventMergeGroup: // reviewed code, which is about to be the base branch's
 		return Admission{Phase: RunAndReport, Reason: "a merge queue's commit has no pull request, so there is no comment"}, nil
-	case e.Name != eventPullRequest && e.foreign():
+	case e.Name != eventPullRequest && e.isForeign():
 		return Admission{}, refuseOneJob(e)
 	}
 	return Admission{Phase: RunAndReport}, nil
@@ -271,11 +271,11 @@ func (e Event) admitCode(r Runner, in Inputs, facts Facts) error {
 		return refuseContainer()
 	case !facts.Root && !facts.Sudo:
 		return refuseUser()
-	case (in.Phase == PhaseRun || in.Phase == PhaseReview && e.Comment != nil) && in.Upload == UploadAuto && r.enterprise():
+	case (in.Phase == PhaseRun || in.Phase == PhaseReview && e.Comment != nil) && in.Upload == UploadAuto && r.isEnterpriseServer():
 		return refuseUpload()
-	case e.foreign() && facts.OIDC:
+	case e.isForeign() && facts.OIDC:
 		return refuseOIDC()
-	case e.foreign() && (facts.ClassicScopes != "" || personal(in.Token)):
+	case e.isForeign() && (facts.ClassicScopes != "" || isPersonalToken(in.Token)):
 		return refusePersonalToken()
 	case in.ReviewerResult != "" && in.ReviewerResult != ReviewerSucceeded: // there is nothing, and the report says why
 	case in.Phase == PhaseReview && strings.TrimSpace(in.Findings) == "" && in.Provider == "":
@@ -286,10 +286,10 @@ func (e Event) admitCode(r Runner, in Inputs, facts Facts) error {
 	return nil
 }
 
-// personal reports whether a token acts for a person: a classic or fine-grained personal
+// isPersonalToken reports whether a token acts for a person: a classic or fine-grained personal
 // token, or one that a person gave to an OAuth or GitHub App. Such a token has rights that
 // the job's permissions do not limit. GitHub has used these prefixes since 2021; an older
 // token is recognized only by its scopes.
-func personal(token string) bool {
+func isPersonalToken(token string) bool {
 	return slices.ContainsFunc([]string{"ghp_", "github_pat_", "gho_", "ghu_"}, func(prefix string) bool { return strings.HasPrefix(token, prefix) })
 }

@@ -247,7 +247,7 @@ func TestAdmitNeverRunsForkCodeBesideWhatItMustNotSee(t *testing.T) {
 					in.Token = "ghp_x"
 				}
 				a, err := Admit(r, e, in, facts)
-				if err != nil || !a.Phase.Runs() {
+				if err != nil || !a.Phase.RunsCode() {
 					continue
 				}
 				checkMayRun(t, name, e, in, a, facts)
@@ -369,7 +369,7 @@ func TestUploads(t *testing.T) {
 		"https://github.example.com": false, "https://ghe.com.example": false, "https://notgithub.com": false, "https://10.0.0.1": false,
 	} {
 		r := Runner{ServerURL: server}
-		if (Inputs{Upload: UploadAuto}).Uploads(r) != want || !(Inputs{Upload: UploadTrue}).Uploads(r) || (Inputs{Upload: UploadFalse}).Uploads(r) {
+		if (Inputs{Upload: UploadAuto}).UploadsArtifacts(r) != want || !(Inputs{Upload: UploadTrue}).UploadsArtifacts(r) || (Inputs{Upload: UploadFalse}).UploadsArtifacts(r) {
 			t.Errorf("%s: want %t", server, want)
 		}
 	}
@@ -396,7 +396,7 @@ func TestRefusalOfTarget(t *testing.T) {
 }
 
 func TestPhaseRuns(t *testing.T) {
-	if Phase(9).Runs() || Phase(-1).Runs() || Report.Runs() || Trigger.Runs() {
+	if Phase(9).RunsCode() || Phase(-1).RunsCode() || Report.RunsCode() || Trigger.RunsCode() {
 		t.Error("a phase that is none does something")
 	}
 }

@@ -33,14 +33,14 @@ func (c *Console) Annotate(a Annotation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.given[a.Level]++; c.given[a.Level] > maxAnnotations {
-		c.write(a.Level + ": " + text.Inline(a.where()+a.Message, maxProgress) + "\n")
+		c.write(a.Level + ": " + text.Inline(a.formatLocation()+a.Message, maxProgress) + "\n")
 		return
 	}
-	c.command(a.Level, a.properties(), visible(a.Message, maxMessage))
+	c.writeCommand(a.Level, a.commandProperties(), makePrintable(a.Message, maxMessage))
 }
 
-// visible makes a text of several lines printable, in at most max units.
-func visible(message string, max int) string {
+// makePrintable makes a text of several lines printable, in at most max units.
+func makePrintable(message string, max int) string {
 	if strings.TrimSpace(message) == "" {
 		return "(no message)" // the runner does not show an empty message
 	}
@@ -48,22 +48,22 @@ func visible(message string, max int) string {
 	return strings.TrimRight(block.Text, "\n")
 }
 
-func (a Annotation) where() string {
+func (a Annotation) formatLocation() string {
 	if a.File == "" {
 		return ""
 	}
 	return a.File + ":" + strconv.Itoa(max(a.Line, 0)) + ": "
 }
 
-// properties returns the properties of the workflow command. A file is left out if
+// commandProperties returns the properties of the workflow command. A file is left out if
 // its name cannot be shown unchanged or is not a path in the repository: the runner
 // would look for a different file.
-func (a Annotation) properties() githubactions.CommandProperties {
+func (a Annotation) commandProperties() githubactions.CommandProperties {
 	p := githubactions.CommandProperties{}
 	if a.Title != "" {
 		p["title"] = text.Inline(a.Title, maxTitle)
 	}
-	if a.File == "" || path.IsAbs(a.File) || !within(path.Clean(a.File)) || text.Inline(a.File, maxInput) != a.File {
+	if a.File == "" || path.IsAbs(a.File) || !isBelowRoot(path.Clean(a.File)) || text.Inline(a.File, maxInput) != a.File {
 		return p
 	}
 	p["file"] = a.File

@@ -50,9 +50,9 @@ func OutcomeOf(reports ...proposal.Report) Outcome {
 	return o
 }
 
-// Conclude returns the conclusion, which is the worst outcome, and whether the job
+// ConcludeJob returns the conclusion, which is the worst outcome, and whether the job
 // fails because of it. An unknown failOn is treated as FailOnFailed.
-func Conclude(o Outcome, failOn string) (conclusion string, fails bool) {
+func ConcludeJob(o Outcome, failOn string) (conclusion string, fails bool) {
 	switch {
 	case o.Skipped:
 		return Skipped, false
@@ -71,12 +71,12 @@ func Conclude(o Outcome, failOn string) (conclusion string, fails bool) {
 	default:
 		conclusion = Success
 	}
-	return conclusion, o.fails(failOn)
+	return conclusion, o.failsJob(failOn)
 }
 
-// fails checks the totals, not the conclusion: if one command failed and another
+// failsJob checks the totals, not the conclusion: if one command failed and another
 // was denied, a job that fails only on denials must fail too.
-func (o Outcome) fails(failOn string) bool {
+func (o Outcome) failsJob(failOn string) bool {
 	broken := o.Stopped || o.Cancelled
 	switch failOn {
 	case FailOnNever:

@@ -44,12 +44,12 @@ func TestConclude(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for i, failOn := range []string{FailOnNever, FailOnError, FailOnDenied, FailOnFailed, FailOnCouldNotRun} {
-				conclusion, fails := Conclude(tt.outcome, failOn)
+				conclusion, fails := ConcludeJob(tt.outcome, failOn)
 				if conclusion != tt.conclusion || fails != tt.fails[i] {
 					t.Errorf("fail-on %s: %s, %v; want %s, %v", failOn, conclusion, fails, tt.conclusion, tt.fails[i])
 				}
 			}
-			if _, fails := Conclude(tt.outcome, "often"); fails != tt.fails[3] {
+			if _, fails := ConcludeJob(tt.outcome, "often"); fails != tt.fails[3] {
 				t.Errorf("an unknown word fails %v", fails)
 			}
 		})

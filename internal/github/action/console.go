@@ -59,25 +59,25 @@ func (c *Console) write(block string) {
 	}
 }
 
-// command writes one command, escaped as the runner expects.
-func (c *Console) command(name string, properties githubactions.CommandProperties, message string) {
+// writeCommand writes one command, escaped as the runner expects.
+func (c *Console) writeCommand(name string, properties githubactions.CommandProperties, message string) {
 	c.write((&githubactions.Command{Name: name, Properties: properties, Message: message}).String() + "\n")
 }
 
-// Progress writes one line of fumehood's own output.
-func (c *Console) Progress(format string, args ...any) {
+// PrintProgress writes one line of fumehood's own output.
+func (c *Console) PrintProgress(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.write(text.Inline(fmt.Sprintf(format, args...), maxProgress) + "\n")
 }
 
-// Group begins a part of the log that can be folded, and ends the previous one: the
+// BeginGroup begins a part of the log that can be folded, and ends the previous one: the
 // runner does not nest groups.
-func (c *Console) Group(title string) {
+func (c *Console) BeginGroup(title string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.endGroup()
-	c.command("group", nil, text.Inline(title, maxTitle))
+	c.writeCommand("group", nil, text.Inline(title, maxTitle))
 	c.open = true
 }
 
@@ -90,18 +90,18 @@ func (c *Console) EndGroup() {
 
 func (c *Console) endGroup() {
 	if c.open {
-		c.command("endgroup", nil, "")
+		c.writeCommand("endgroup", nil, "")
 		c.open = false
 	}
 }
 
-// Notice annotates the run.
-func (c *Console) Notice(message string) {
+// PrintNotice annotates the run.
+func (c *Console) PrintNotice(message string) {
 	c.Annotate(Annotation{Level: LevelNotice, Message: message})
 }
 
-// Warning annotates the run.
-func (c *Console) Warning(message string) {
+// PrintWarning annotates the run.
+func (c *Console) PrintWarning(message string) {
 	c.Annotate(Annotation{Level: LevelWarning, Message: message})
 }
 
@@ -117,11 +117,11 @@ func (c *Console) Stop(err error) {
 	}
 	c.EndGroup()
 	c.Annotate(Annotation{Level: LevelError, Title: "fumehood: " + failure.Code, Message: failure.Message})
-	c.Paragraph(failure.Hint)
+	c.PrintParagraph(failure.Hint)
 }
 
-// Paragraph writes fumehood's own lines, keeping their indentation.
-func (c *Console) Paragraph(lines string) {
+// PrintParagraph writes fumehood's own lines, keeping their indentation.
+func (c *Console) PrintParagraph(lines string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var b strings.Builder
@@ -131,23 +131,23 @@ func (c *Console) Paragraph(lines string) {
 	c.write(b.String())
 }
 
-// Problems shows all errors in the inputs.
-func (c *Console) Problems(problems []Problem) {
+// PrintProblems shows all errors in the inputs.
+func (c *Console) PrintProblems(problems []Problem) {
 	for _, p := range problems {
 		c.Annotate(Annotation{Level: LevelError, Title: "fumehood: input " + p.Input, Message: p.Input + " " + p.Message})
-		c.Paragraph(p.Hint)
+		c.PrintParagraph(p.Hint)
 	}
 }
 
-// Mask makes the runner replace secret by *** in everything that it shows. A secret
+// MaskSecret makes the runner replace secret by *** in everything that it shows. A secret
 // of several lines is masked line by line, since the runner masks within lines.
-func (c *Console) Mask(secret string) error {
+func (c *Console) MaskSecret(secret string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	masked := false
 	for _, line := range strings.FieldsFunc(secret, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if line = strings.TrimSpace(line); line != "" {
-			c.command("add-mask", nil, line)
+			c.writeCommand("add-mask", nil, line)
 			masked = true
 		}
 	}
@@ -162,13 +162,13 @@ func (c *Console) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.endGroup()
-	if left := c.left(); left != "" {
+	if left := c.describeDropped(); left != "" {
 		c.write("Not shown as annotations, because the runner accepts ten per level: " + left + ".\n")
 	}
 	return c.err
 }
 
-func (c *Console) left() string {
+func (c *Console) describeDropped() string {
 	var list []string
 	for _, level := range []string{LevelError, LevelWarning, LevelNotice} {
 		if n := c.given[level] - maxAnnotations; n > 0 {

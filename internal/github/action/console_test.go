@@ -39,8 +39,8 @@ func TestConsoleEscaping(t *testing.T) {
 		use  func(*Console)
 		want string
 	}{
-		{"notice", func(c *Console) { c.Notice("100% : a, b") }, "::notice::100%25 : a, b\n"},
-		{"several lines", func(c *Console) { c.Warning("a\nb\r\nc") }, "::warning::a%0Ab%0Ac\n"},
+		{"notice", func(c *Console) { c.PrintNotice("100% : a, b") }, "::notice::100%25 : a, b\n"},
+		{"several lines", func(c *Console) { c.PrintWarning("a\nb\r\nc") }, "::warning::a%0Ab%0Ac\n"},
 		{"a lone carriage return", func(c *Console) { c.Error("a\rb") }, "::error::a⟨CR⟩%0Ab\n"},
 		{"properties", func(c *Console) {
 			c.Annotate(Annotation{Level: LevelWarning, File: "a,b/c:d%.go", Line: 3, Col: 4, Title: "x: y,\nz", Message: "m"})
@@ -54,16 +54,16 @@ func TestConsoleEscaping(t *testing.T) {
 		{"a file outside", func(c *Console) { c.Annotate(Annotation{File: "../x", Line: 1, Message: "m"}) }, "::error::m\n"},
 		{"an absolute file", func(c *Console) { c.Annotate(Annotation{File: "/etc/passwd", Line: 1, Message: "m"}) }, "::error::m\n"},
 		{"a file that cannot be shown", func(c *Console) { c.Annotate(Annotation{File: "a\u202eb", Line: 1, Message: "m"}) }, "::error::m\n"},
-		{"no message", func(c *Console) { c.Notice(" \n") }, "::notice::(no message)\n"},
+		{"no message", func(c *Console) { c.PrintNotice(" \n") }, "::notice::(no message)\n"},
 		{"a level that is none", func(c *Console) { c.Annotate(Annotation{Level: "add-mask", Message: "m"}) }, "::error::m\n"},
-		{"groups do not nest", func(c *Console) { c.Group("a"); c.Group("b\n::error::x"); c.EndGroup(); c.EndGroup() },
+		{"groups do not nest", func(c *Console) { c.BeginGroup("a"); c.BeginGroup("b\n::error::x"); c.EndGroup(); c.EndGroup() },
 			"::group::a\n::endgroup::\n::group::b↵::error::x\n::endgroup::\n"},
-		{"progress is never a command", func(c *Console) { c.Progress("%s", "::error::x\n::error::y ##[error]z") },
+		{"progress is never a command", func(c *Console) { c.PrintProgress("%s", "::error::x\n::error::y ##[error]z") },
 			": :error::x↵::error::y ## [error]z\n"},
-		{"a paragraph keeps its indentation", func(c *Console) { c.Paragraph("on:\n  push\n\n::error::x") },
+		{"a paragraph keeps its indentation", func(c *Console) { c.PrintParagraph("on:\n  push\n\n::error::x") },
 			"  on:\n    push\n  \n  : :error::x\n"},
 		{"close", func(c *Console) {
-			c.Group("g")
+			c.BeginGroup("g")
 			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
@@ -111,7 +111,7 @@ func TestAnnotationMessageIsCut(t *testing.T) {
 			if len(l.commands) != 1 {
 				t.Fatalf("commands: %v", l.commands)
 			}
-			if n := text.Units(l.commands[0].data); n > 4096 || n < 500 {
+			if n := text.CountUnits(l.commands[0].data); n > 4096 || n < 500 {
 				t.Errorf("message has %d units", n)
 			}
 		})
@@ -121,14 +121,14 @@ func TestAnnotationMessageIsCut(t *testing.T) {
 func TestStop(t *testing.T) {
 	err := fmt.Errorf("cannot x: %w", &proposal.StopError{Code: "a.b", Message: "m", Hint: "do:\n\nx: y\n", Err: errors.New("::error::cause\n")})
 	want := "::group::g\n::endgroup::\n::error title=fumehood%3A a.b::m: ::error::cause\n  do:\n  \n  x: y\n"
-	if diff := cmp.Diff(want, written(func(c *Console) { c.Group("g"); c.Stop(err); c.Stop(nil) })); diff != "" {
+	if diff := cmp.Diff(want, written(func(c *Console) { c.BeginGroup("g"); c.Stop(err); c.Stop(nil) })); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 }
 
 func TestProblems(t *testing.T) {
 	got := written(func(c *Console) {
-		c.Problems([]Problem{{Input: "mode", Message: "is wrong", Hint: "with:\n  mode: enforce"}})
+		c.PrintProblems([]Problem{{Input: "mode", Message: "is wrong", Hint: "with:\n  mode: enforce"}})
 	})
 	want := "::error title=fumehood%3A input mode::mode is wrong\n  with:\n    mode: enforce\n"
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -139,7 +139,7 @@ func TestProblems(t *testing.T) {
 func TestMask(t *testing.T) {
 	var b bytes.Buffer
 	c := NewConsole(&b, rand0())
-	if err := c.Mask("line one\r\n\n  line%two "); err != nil {
+	if err := c.MaskSecret("line one\r\n\n  line%two "); err != nil {
 		t.Fatal(err)
 	}
 	want := "::add-mask::line one\n::add-mask::line%25two\n"
@@ -147,7 +147,7 @@ func TestMask(t *testing.T) {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 	for _, empty := range []string{"", " ", "\n\r\n \n"} {
-		if c.Mask(empty) == nil {
+		if c.MaskSecret(empty) == nil {
 			t.Errorf("Mask(%q) has masked nothing and says nothing", empty)
 		}
 	}
@@ -155,11 +155,11 @@ func TestMask(t *testing.T) {
 
 func TestConsoleKeepsItsFirstError(t *testing.T) {
 	c := NewConsole(&shortWriter{room: 20}, rand0())
-	c.Progress("0123456789")
-	c.Progress("0123456789")
+	c.PrintProgress("0123456789")
+	c.PrintProgress("0123456789")
 	first := c.err
-	c.Untrusted("x")
-	if first == nil || c.err != first || c.Mask("secret word") != first || c.Close() != first {
+	c.PrintUntrusted("x")
+	if first == nil || c.err != first || c.MaskSecret("secret word") != first || c.Close() != first {
 		t.Errorf("errors: %v, then %v", first, c.err)
 	}
 }
@@ -181,8 +181,8 @@ func TestConsoleBlocksDoNotMix(t *testing.T) {
 	for range 20 {
 		wg.Go(func() {
 			for range 20 {
-				c.Untrusted("::error::x\n##[error]y\n")
-				c.Progress("still here")
+				c.PrintUntrusted("::error::x\n##[error]y\n")
+				c.PrintProgress("still here")
 			}
 		})
 	}
@@ -212,7 +212,7 @@ func TestUntrustedIsNoCommand(t *testing.T) {
 // defenses, and each line alone as if commands were not stopped.
 func checkUntrusted(t *testing.T, s string) {
 	t.Helper()
-	out := written(func(c *Console) { c.Untrusted(s) })
+	out := written(func(c *Console) { c.PrintUntrusted(s) })
 	l := readLog(out)
 	if len(l.commands) != 0 || l.failed != "" || l.stopped != "" {
 		t.Fatalf("%q: commands %v, failed %q, stopped by %q, log:\n%s", s, l.commands, l.failed, l.stopped, out)
@@ -258,7 +258,7 @@ func TestUntrustedRandomText(t *testing.T) {
 
 func TestUntrustedIsBounded(t *testing.T) {
 	lanetest.SkipShort(t)
-	out := written(func(c *Console) { c.Untrusted(strings.Repeat("a line of output\n", 1<<18)) })
+	out := written(func(c *Console) { c.PrintUntrusted(strings.Repeat("a line of output\n", 1<<18)) })
 	if len(out) > 3<<20 || !strings.Contains(out, "left out here") {
 		t.Errorf("%d bytes were printed", len(out))
 	}
@@ -267,7 +267,7 @@ func TestUntrustedIsBounded(t *testing.T) {
 func TestUntrustedDrawsAnotherToken(t *testing.T) {
 	var b bytes.Buffer
 	c := NewConsole(&b, rand0())
-	c.Untrusted("the fumehood-ABCDEFGHIJKLMNOPQRSTU00001 and FUMEHOOD-abcdefghijklmnopqrstu00002")
+	c.PrintUntrusted("the fumehood-ABCDEFGHIJKLMNOPQRSTU00001 and FUMEHOOD-abcdefghijklmnopqrstu00002")
 	if !strings.HasPrefix(b.String(), "::stop-commands::fumehood-ABCDEFGHIJKLMNOPQRSTU00003\n") {
 		t.Errorf("log: %s", b.String())
 	}
@@ -276,7 +276,7 @@ func TestUntrustedDrawsAnotherToken(t *testing.T) {
 			t.Error("a source that repeats itself was trusted")
 		}
 	}()
-	NewConsole(io.Discard, func() string { return "AAAAAAAAAAAAAAAAAAAAAAAAAA" }).Untrusted("fumehood-AAAAAAAAAAAAAAAAAAAAAAAAAA")
+	NewConsole(io.Discard, func() string { return "AAAAAAAAAAAAAAAAAAAAAAAAAA" }).PrintUntrusted("fumehood-AAAAAAAAAAAAAAAAAAAAAAAAAA")
 }
 
 func FuzzUntrusted(f *testing.F) {

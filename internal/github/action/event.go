@@ -135,25 +135,25 @@ func (e Event) OfDefaultBranch() bool { return e.Name == eventIssueComment || e.
 // reviews, and others for their comments.
 func (e Event) HasReactions() bool { return e.Name == eventIssueComment }
 
-// review reports whether the event is about a review. GitHub starts the workflow of the pull
+// isReview reports whether the event is about a review. GitHub starts the workflow of the pull
 // request for it, and on a fork's with a read-only token.
-func (e Event) review() bool { return e.Name == eventReview || e.Name == eventReviewComment }
+func (e Event) isReview() bool { return e.Name == eventReview || e.Name == eventReviewComment }
 
 // LoadEvent reads the payload file that the runner wrote.
 func LoadEvent(r Runner) (Event, error) {
 	f, err := os.Open(r.EventPath)
 	if err != nil {
-		return Event{}, unreadable(err)
+		return Event{}, unreadablePayload(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, MaxEvent+1))
 	if err != nil {
-		return Event{}, unreadable(err)
+		return Event{}, unreadablePayload(err)
 	}
 	return ReadEvent(r.EventName, data)
 }
 
-func unreadable(err error) error {
+func unreadablePayload(err error) error {
 	return &proposal.StopError{Code: "event.unreadable", Message: "cannot read the event's payload",
 		Hint: "GITHUB_EVENT_PATH must be the file that the runner wrote", Err: err}
 }
@@ -170,12 +170,12 @@ func ReadEvent(name string, data []byte) (Event, error) {
 	case name == eventTarget:
 		return Event{}, refuseTarget()
 	case !slices.Contains(supportedEvents, name):
-		return Event{Name: name, Unsupported: fmt.Sprintf("unsupported event %s: supported are %s", quoted(name), strings.Join(supportedEvents, ", "))}, nil
+		return Event{Name: name, Unsupported: fmt.Sprintf("unsupported event %s: supported are %s", quoteUntrusted(name), strings.Join(supportedEvents, ", "))}, nil
 	}
 	f := fields{payload: readPayload(data, wantedPaths[name])}
 	e := Event{
-		Name: name, Repository: f.repository("repository"),
-		SenderID: f.id("sender.id"), SenderLogin: f.login("sender.login"), SenderType: f.text("sender.type", 1, 40),
+		Name: name, Repository: f.readRepository("repository"),
+		SenderID: f.readID("sender.id"), SenderLogin: f.readLogin("sender.login"), SenderType: f.readText("sender.type", 1, 40),
 	}
 	switch name {
 	case eventPullRequest:
@@ -183,9 +183,9 @@ func ReadEvent(name string, data []byte) (Event, error) {
 	case eventWorkflowRun:
 		f.workflowRun(&e)
 	case eventIssueComment:
-		f.comment(&e)
+		f.readCommentEvent(&e)
 	case eventReview:
-		f.reviewed(&e)
+		f.readReviewEvent(&e)
 	case eventReviewComment:
 		f.reviewComment(&e)
 	case eventMergeGroup:
@@ -193,9 +193,9 @@ func ReadEvent(name string, data []byte) (Event, error) {
 	case eventCheckRun:
 		f.checkRun(&e)
 	case eventPush:
-		e.Ref = f.text("ref", 1, maxRef)
+		e.Ref = f.readText("ref", 1, maxRef)
 	case eventWorkflowDispatch:
-		f.dispatch(&e)
+		f.readDispatchEvent(&e)
 	}
 	if f.err != nil {
 		return Event{}, f.err

@@ -24,9 +24,9 @@ var (
 	dollars   = pattern.New(`^(0|[1-9][0-9]{0,5})(\.[0-9]{1,6})?$`)
 )
 
-// provider reads the name of a provider, or "".
-func (r *inputReader) provider(input string) string {
-	value, ok := r.line(input, Providers[0])
+// readProvider reads the name of a provider, or "".
+func (r *inputReader) readProvider(input string) string {
+	value, ok := r.readLine(input, Providers[0])
 	if !ok {
 		return ""
 	}
@@ -35,41 +35,41 @@ func (r *inputReader) provider(input string) string {
 			return value
 		}
 	}
-	r.refuse(input, Providers[0], "%s is not %s", quoted(value), alternatives(Providers))
+	r.refuseInput(input, Providers[0], "%s is not %s", quoteUntrusted(value), joinAlternatives(Providers))
 	return ""
 }
 
-// model reads the name of a model, or "".
-func (r *inputReader) model(input string) string {
+// readModel reads the name of a model, or "".
+func (r *inputReader) readModel(input string) string {
 	const hint = "claude-sonnet-4-6"
-	value, ok := r.line(input, hint)
+	value, ok := r.readLine(input, hint)
 	if ok && !modelName.MatchString(value) {
-		r.refuse(input, hint, "%s is not the name of a model", quoted(value))
+		r.refuseInput(input, hint, "%s is not the name of a model", quoteUntrusted(value))
 		return ""
 	}
 	return value
 }
 
-// usd reads an amount in dollars, or "". Zero is refused: nothing could be asked.
-func (r *inputReader) usd(input string) string {
+// readUSD reads an amount in dollars, or "". Zero is refused: nothing could be asked.
+func (r *inputReader) readUSD(input string) string {
 	const hint = `"0.50"`
-	value, ok := r.line(input, hint)
+	value, ok := r.readLine(input, hint)
 	if ok && (!dollars.MatchString(value) || strings.Trim(value, "0.") == "") {
-		r.refuse(input, hint, "%s is not an amount in dollars, such as 0.50, of at most 999999", quoted(value))
+		r.refuseInput(input, hint, "%s is not an amount in dollars, such as 0.50, of at most 999999", quoteUntrusted(value))
 		return ""
 	}
 	return value
 }
 
-// amount reads a number from 1 to high, or 0 if there is none.
-func (r *inputReader) amount(input, hint string, high int) int {
-	value, ok := r.line(input, hint)
+// readAmount reads a number from 1 to high, or 0 if there is none.
+func (r *inputReader) readAmount(input, hint string, high int) int {
+	value, ok := r.readLine(input, hint)
 	if !ok {
 		return 0
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || !digits.MatchString(value) || n < 1 || n > high {
-		r.refuse(input, hint, "%s is not a number from 1 to %d", quoted(value), high)
+		r.refuseInput(input, hint, "%s is not a number from 1 to %d", quoteUntrusted(value), high)
 		return 0
 	}
 	return n

@@ -20,12 +20,12 @@ const (
 
 var bundleText = pattern.New(`^(https|oci)://[!-~]{1,1000}@sha256:[0-9a-f]{64}$`)
 
-// bundle reads the location of a bundle, which must have a digest: a file of the
+// readBundle reads the location of a bundle, which must have a digest: a file of the
 // workspace would come from the pull request.
-func (r *inputReader) bundle(input string) string {
-	value, ok := r.line(input, hintBundle)
+func (r *inputReader) readBundle(input string) string {
+	value, ok := r.readLine(input, hintBundle)
 	if ok && !bundleText.MatchString(value) {
-		r.refuse(input, hintBundle, "%s is not a bundle pinned by its digest", quoted(value))
+		r.refuseInput(input, hintBundle, "%s is not a bundle pinned by its digest", quoteUntrusted(value))
 		return ""
 	}
 	return value
@@ -35,9 +35,9 @@ var keyText = pattern.New(`^(\n*-----BEGIN (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICAT
 
 // publicKeys reads the text of one or more keys. The user of the keys validates them.
 func (r *inputReader) publicKeys(input string) string {
-	value := strings.TrimSpace(strings.ReplaceAll(r.getenv("INPUT_"+variable(input)), "\r\n", "\n"))
+	value := strings.TrimSpace(strings.ReplaceAll(r.getenv("INPUT_"+inputVariableName(input)), "\r\n", "\n"))
 	if value != "" && (len(value) > maxKey || !keyText.MatchString(value)) {
-		r.refuse(input, hintKey, "is not one or more complete public keys in PEM format")
+		r.refuseInput(input, hintKey, "is not one or more complete public keys in PEM format")
 		return ""
 	}
 	return value
@@ -48,20 +48,20 @@ const (
 	hintBranches = "release/*, legacy"
 )
 
-// branches reads patterns of branch names separated by commas, blanks or newlines.
-func (r *inputReader) branches(input string) []string {
-	value := r.action.GetInput(variable(input))
+// readBranches reads patterns of branch names separated by commas, blanks or newlines.
+func (r *inputReader) readBranches(input string) []string {
+	value := r.action.GetInput(inputVariableName(input))
 	list := strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" \t\r\n,", c) })
 	if len(list) == 0 {
 		return nil
 	}
 	if len(list) > maxBranches || len(value) > maxInput {
-		r.refuse(input, hintBranches, "has more than %d patterns", maxBranches)
+		r.refuseInput(input, hintBranches, "has more than %d patterns", maxBranches)
 		return nil
 	}
 	for _, pattern := range list {
-		if _, err := path.Match(pattern, ""); err != nil || strings.ContainsFunc(pattern, text.Hidden) {
-			r.refuse(input, hintBranches, "%s is not a pattern of branch names", quoted(pattern))
+		if _, err := path.Match(pattern, ""); err != nil || strings.ContainsFunc(pattern, text.IsHidden) {
+			r.refuseInput(input, hintBranches, "%s is not a pattern of branch names", quoteUntrusted(pattern))
 			return nil
 		}
 	}
@@ -79,11 +79,11 @@ func (in Inputs) OwnPolicy(branch string) bool {
 
 var integer = pattern.New(`^[0-9]{1,30}$`)
 
-// revision reads a revision in a comparable form.
-func (r *inputReader) revision(input string) string {
-	value, ok := r.line(input, "14")
+// readRevision reads a revision in a comparable form.
+func (r *inputReader) readRevision(input string) string {
+	value, ok := r.readLine(input, "14")
 	if _, err := time.Parse(time.RFC3339Nano, value); ok && err != nil && !integer.MatchString(value) {
-		r.refuse(input, "14", "%s is neither an integer nor an RFC 3339 time", quoted(value))
+		r.refuseInput(input, "14", "%s is neither an integer nor an RFC 3339 time", quoteUntrusted(value))
 		return ""
 	}
 	return value

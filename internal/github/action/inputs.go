@@ -93,9 +93,9 @@ const (
 	UploadFalse = "false"
 )
 
-// Uploads reports whether the action's own steps upload artifacts on r.
-func (in Inputs) Uploads(r Runner) bool {
-	return in.Upload == UploadTrue || in.Upload == UploadAuto && !r.enterprise()
+// UploadsArtifacts reports whether the action's own steps upload artifacts on r.
+func (in Inputs) UploadsArtifacts(r Runner) bool {
+	return in.Upload == UploadTrue || in.Upload == UploadAuto && !r.isEnterpriseServer()
 }
 
 // The values of Inputs.UnsupportedEvent.
@@ -143,61 +143,61 @@ type Problem struct {
 func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 	r := inputReader{getenv: getenv, action: githubactions.New(githubactions.WithGetenv(getenv))}
 	in := Inputs{
-		Plan:             r.document("plan", "plan.json"),
-		Findings:         r.document("findings", "findings.json"),
-		Provider:         r.provider("provider"),
-		Model:            r.model("model"),
-		MaxUSD:           r.usd("max-usd"),
-		MaxTokens:        r.amount("max-tokens", "200000", maxModelTokens),
-		MaxRounds:        r.amount("max-rounds", "3", MaxModelRounds),
-		Policy:           r.path("policy", "", ".github/fumehood"),
-		PolicyBranches:   r.branches("policy-branches"),
-		Organization:     r.bundle("organization"),
+		Plan:             r.readDocument("plan", "plan.json"),
+		Findings:         r.readDocument("findings", "findings.json"),
+		Provider:         r.readProvider("provider"),
+		Model:            r.readModel("model"),
+		MaxUSD:           r.readUSD("max-usd"),
+		MaxTokens:        r.readAmount("max-tokens", "200000", maxModelTokens),
+		MaxRounds:        r.readAmount("max-rounds", "3", MaxModelRounds),
+		Policy:           r.readPath("policy", "", ".github/fumehood"),
+		PolicyBranches:   r.readBranches("policy-branches"),
+		Organization:     r.readBundle("organization"),
 		PolicyKey:        r.publicKeys("policy-key"),
-		MinimumRevision:  r.revision("minimum-revision"),
-		Mode:             r.word("mode", ModeEnforce, ModeObserve),
-		Phase:            r.word("phase", PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger, PhaseFind, PhaseSplit),
-		Rootfs:           r.rootfs("rootfs"),
-		Network:          r.word("network", NetworkNone, NetworkPolicy),
-		Setup:            r.word("setup", SetupConfigured, SetupAuto, SetupNone),
-		Timeout:          r.duration("timeout", 0, time.Second, 6*time.Hour),
-		Limits:           r.limits("limits"),
-		WorkingDirectory: r.path("working-directory", ".", "service/api"),
-		FailOn:           r.word("fail-on", FailOnFailed, FailOnDenied, FailOnError, FailOnNever, FailOnCouldNotRun),
-		Comment:          r.boolean("comment", true),
-		CommentDetail:    r.detail("comment-detail"),
-		CommentLength:    r.length("comment-length"),
-		CheckRun:         r.boolean("check-run", false),
-		CompareBase:      r.boolean("compare-base", true),
-		DryRun:           r.boolean("dry-run", false),
-		UnsupportedEvent: r.word("unsupported-event", UnsupportedNotice, UnsupportedError),
-		Token:            r.token("github-token"),
-		Artifact:         r.name("artifact", "fumehood"),
-		RetentionDays:    r.count("retention-days", DefaultRetentionDays),
-		Upload:           r.word("upload", UploadAuto, UploadTrue, UploadFalse),
-		AllowedBots:      r.ids("allowed-bots"),
-		Reviewer:         r.boolean("reviewer", false),
-		ReviewerResult:   r.result("reviewer-result"),
-		MaxRunsPerPR:     r.count("max-runs-per-pr", DefaultMaxRunsPerPR),
-		MaxRunsPerDay:    r.count("max-runs-per-day", DefaultMaxRunsPerDay),
-		Name:             r.name("name", "unit-tests"),
-		Request:          r.document("request", "${{ needs.trigger.outputs.request }}"),
-		AuditKey:         r.signer("audit-key"),
-		OTLP:             r.address("otlp", "https://otlp.example"),
-		OTLPHeaders:      r.words("otlp-headers", "Authorization=OTLP_AUTHORIZATION"),
-		Mask:             r.masked("mask"),
-		LayersCache:      r.path("layers-cache", "", "fumehood-layers"),
-		ResultsCache:     r.path("results-cache", "", "fumehood-results"),
-		Parts:            r.parts("parts"),
-		Durations:        r.path("durations", "", "fumehood-durations/durations.json"),
-		Checkout:         r.path("checkout", "", "pull-request"),
+		MinimumRevision:  r.readRevision("minimum-revision"),
+		Mode:             r.readWord("mode", ModeEnforce, ModeObserve),
+		Phase:            r.readWord("phase", PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger, PhaseFind, PhaseSplit),
+		Rootfs:           r.readRootfs("rootfs"),
+		Network:          r.readWord("network", NetworkNone, NetworkPolicy),
+		Setup:            r.readWord("setup", SetupConfigured, SetupAuto, SetupNone),
+		Timeout:          r.readDuration("timeout", 0, time.Second, 6*time.Hour),
+		Limits:           r.readLimits("limits"),
+		WorkingDirectory: r.readPath("working-directory", ".", "service/api"),
+		FailOn:           r.readWord("fail-on", FailOnFailed, FailOnDenied, FailOnError, FailOnNever, FailOnCouldNotRun),
+		Comment:          r.readBoolean("comment", true),
+		CommentDetail:    r.readDetail("comment-detail"),
+		CommentLength:    r.readMaxLength("comment-length"),
+		CheckRun:         r.readBoolean("check-run", false),
+		CompareBase:      r.readBoolean("compare-base", true),
+		DryRun:           r.readBoolean("dry-run", false),
+		UnsupportedEvent: r.readWord("unsupported-event", UnsupportedNotice, UnsupportedError),
+		Token:            r.readToken("github-token"),
+		Artifact:         r.readName("artifact", "fumehood"),
+		RetentionDays:    r.readCount("retention-days", DefaultRetentionDays),
+		Upload:           r.readWord("upload", UploadAuto, UploadTrue, UploadFalse),
+		AllowedBots:      r.readUserIDs("allowed-bots"),
+		Reviewer:         r.readBoolean("reviewer", false),
+		ReviewerResult:   r.readJobResult("reviewer-result"),
+		MaxRunsPerPR:     r.readCount("max-runs-per-pr", DefaultMaxRunsPerPR),
+		MaxRunsPerDay:    r.readCount("max-runs-per-day", DefaultMaxRunsPerDay),
+		Name:             r.readName("name", "unit-tests"),
+		Request:          r.readDocument("request", "${{ needs.trigger.outputs.request }}"),
+		AuditKey:         r.readSigner("audit-key"),
+		OTLP:             r.readURL("otlp", "https://otlp.example"),
+		OTLPHeaders:      r.readNames("otlp-headers", "Authorization=OTLP_AUTHORIZATION"),
+		Mask:             r.readMasked("mask"),
+		LayersCache:      r.readPath("layers-cache", "", "fumehood-layers"),
+		ResultsCache:     r.readPath("results-cache", "", "fumehood-results"),
+		Parts:            r.readPlanParts("parts"),
+		Durations:        r.readPath("durations", "", "fumehood-durations/durations.json"),
+		Checkout:         r.readPath("checkout", "", "pull-request"),
 	}
 	return in, r.problems
 }
 
-// Document returns the document in an input that is either that or the path of a file: it is the
+// DocumentOrPath returns the document in an input that is either that or the path of a file: it is the
 // document if it has several lines or begins like JSON. Otherwise it returns the path, or "".
-func Document(input string) (document []byte, path string) {
+func DocumentOrPath(input string) (document []byte, path string) {
 	trimmed := strings.TrimSpace(input)
 	if strings.Contains(trimmed, "\n") || strings.HasPrefix(trimmed, "{") {
 		return []byte(input), ""
@@ -207,12 +207,12 @@ func Document(input string) (document []byte, path string) {
 
 // PlanDocument returns the plan if the input has the document itself.
 func (in Inputs) PlanDocument() (document []byte, inline bool) {
-	document, _ = Document(in.Plan)
+	document, _ = DocumentOrPath(in.Plan)
 	return document, document != nil
 }
 
 // PlanPath returns the path of the plan file, or "".
 func (in Inputs) PlanPath() string {
-	_, path := Document(in.Plan)
+	_, path := DocumentOrPath(in.Plan)
 	return path
 }

@@ -195,7 +195,7 @@ func checkHint(t *testing.T, p Problem) {
 	if p.Input == "audit-key" {
 		value = auditKey(t)
 	}
-	if _, problems := ReadInputs(environment("INPUT_"+variable(p.Input), value)); value == "" || len(problems) > 0 {
+	if _, problems := ReadInputs(environment("INPUT_"+inputVariableName(p.Input), value)); value == "" || len(problems) > 0 {
 		t.Errorf("hint %q is refused itself: %v", p.Hint, problems)
 	}
 }
@@ -278,7 +278,7 @@ func TestEveryInputIsRead(t *testing.T) {
 	asked := map[string]bool{}
 	ReadInputs(func(name string) string { asked[name] = true; return "" })
 	for _, name := range inputNames {
-		if !asked["INPUT_"+variable(name)] {
+		if !asked["INPUT_"+inputVariableName(name)] {
 			t.Errorf("input %s is not read", name)
 		}
 	}
@@ -305,7 +305,7 @@ func TestActionFileDeclaresTheseInputs(t *testing.T) {
 	}
 	env := map[string]string{}
 	for name, input := range file.Inputs {
-		env["INPUT_"+variable(name)] = strings.ReplaceAll(input.Default, "${{ github.token }}", "ghs_token")
+		env["INPUT_"+inputVariableName(name)] = strings.ReplaceAll(input.Default, "${{ github.token }}", "ghs_token")
 	}
 	got, problems := ReadInputs(func(name string) string { return env[name] })
 	want := defaults()
@@ -325,13 +325,13 @@ func FuzzReadInputs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		in, problems := ReadInputs(func(string) string { return s })
 		for _, p := range problems {
-			if !slices.Contains(inputNames, p.Input) || strings.ContainsFunc(p.Message, text.Hidden) || len(p.Message) > 500 {
+			if !slices.Contains(inputNames, p.Input) || strings.ContainsFunc(p.Message, text.IsHidden) || len(p.Message) > 500 {
 				t.Fatalf("problem %q", p)
 			}
 			checkHint(t, p)
 		}
-		if strings.ContainsAny(in.Policy+in.WorkingDirectory+in.Name+in.Artifact+in.Rootfs+in.Token, "\n\r\x00") || !within(in.Policy) ||
-			!within(in.WorkingDirectory) || in.Timeout < 0 || in.MaxRunsPerPR < 0 || len(in.AllowedBots) > maxBots {
+		if strings.ContainsAny(in.Policy+in.WorkingDirectory+in.Name+in.Artifact+in.Rootfs+in.Token, "\n\r\x00") || !isBelowRoot(in.Policy) ||
+			!isBelowRoot(in.WorkingDirectory) || in.Timeout < 0 || in.MaxRunsPerPR < 0 || len(in.AllowedBots) > maxBots {
 			t.Fatalf("inputs %+v", in)
 		}
 	})
@@ -339,7 +339,7 @@ func FuzzReadInputs(f *testing.F) {
 
 func TestSecrets(t *testing.T) {
 	const token = "ghs_16C7e42F292c6912E7710c838347Ae178B4a"
-	list := Secrets(environment("INPUT_GITHUB_TOKEN", token, "GITHUB_TOKEN", token, "ACTIONS_RUNTIME_TOKEN", "run/time+token=\n", "GH_TOKEN", "short"))
+	list := ListSecrets(environment("INPUT_GITHUB_TOKEN", token, "GITHUB_TOKEN", token, "ACTIONS_RUNTIME_TOKEN", "run/time+token=\n", "GH_TOKEN", "short"))
 	for name, want := range map[string]string{
 		"itself": token, "git's header": base64.StdEncoding.EncodeToString([]byte("x-access-token:" + token)),
 		"base64": base64.StdEncoding.EncodeToString([]byte(token)), "hexadecimal": "6768735f3136433765343246323932633639313245373731306338333833343741653137384234" + "61",
@@ -355,7 +355,7 @@ func TestSecrets(t *testing.T) {
 	if slices.Sort(list); len(slices.Compact(slices.Clone(list))) != len(list) {
 		t.Errorf("a value is listed twice: %q", list)
 	}
-	if got := Secrets(environment()); len(got) != 0 {
+	if got := ListSecrets(environment()); len(got) != 0 {
 		t.Errorf("without variables: %q", got)
 	}
 }

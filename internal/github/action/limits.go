@@ -15,12 +15,12 @@ import (
 
 const limitsHint = "memory=4GiB, pids=512, wall=5m"
 
-// limits reads "memory=4GiB, pids=512", with commas or newlines between.
-func (r *inputReader) limits(input string) proposal.Limits {
+// readLimits reads "memory=4GiB, pids=512", with commas or newlines between.
+func (r *inputReader) readLimits(input string) proposal.Limits {
 	var l proposal.Limits
-	value := r.action.GetInput(variable(input))
+	value := r.action.GetInput(inputVariableName(input))
 	if len(value) > maxInput {
-		r.refuse(input, limitsHint, "has more than %d bytes", maxInput)
+		r.refuseInput(input, limitsHint, "has more than %d bytes", maxInput)
 		return l
 	}
 	var seen []string
@@ -33,7 +33,7 @@ func (r *inputReader) limits(input string) proposal.Limits {
 			err = errors.New("is given twice")
 		}
 		if err != nil {
-			r.refuse(input, limitsHint, "%s %v", quoted(strings.TrimSpace(part)), err)
+			r.refuseInput(input, limitsHint, "%s %v", quoteUntrusted(strings.TrimSpace(part)), err)
 			return proposal.Limits{}
 		}
 		seen = append(seen, name)
@@ -55,15 +55,15 @@ func setLimit(l *proposal.Limits, part string) (name string, err error) {
 			err = errors.New("is not a positive duration")
 		}
 	case "cpus":
-		l.CPUs, err = processors(value)
+		l.CPUs, err = parseProcessors(value)
 	case "memory":
 		l.Memory, err = proposal.ParseBytes(value)
 	case "pids":
-		l.Pids, err = whole(value)
+		l.Pids, err = parseWholeNumber(value)
 	case "disk":
 		l.Disk, err = proposal.ParseBytes(value)
 	case "files":
-		l.Files, err = whole(value)
+		l.Files, err = parseWholeNumber(value)
 	case "output":
 		l.Output, err = proposal.ParseBytes(value)
 	default:
@@ -74,7 +74,7 @@ func setLimit(l *proposal.Limits, part string) (name string, err error) {
 
 var cpusText = pattern.New(`^[0-9]{1,3}(\.[0-9]{1,3})?$`)
 
-func whole(value string) (int, error) {
+func parseWholeNumber(value string) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || !digits.MatchString(value) || n < 1 || n > 1<<22 {
 		return 0, fmt.Errorf("is not a number from 1 to %d", 1<<22)
@@ -82,7 +82,7 @@ func whole(value string) (int, error) {
 	return n, nil
 }
 
-func processors(value string) (float64, error) {
+func parseProcessors(value string) (float64, error) {
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil || !cpusText.MatchString(value) || n <= 0 || n > 256 {
 		return 0, errors.New("is not a number of CPUs up to 256")

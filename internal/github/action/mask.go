@@ -21,11 +21,11 @@ var secretVariables = []string{
 // unreadable.
 const minSecret = 8
 
-// Secrets lists what must be masked: the values of every variable that may hold a
+// ListSecrets lists what must be masked: the values of every variable that may hold a
 // credential, and the forms in which tools print them (base64 alone and after
 // "x-access-token:", as in git's header, hexadecimal, and in a URL). The list has
 // no duplicates.
-func Secrets(getenv func(string) string) []string {
+func ListSecrets(getenv func(string) string) []string {
 	var list []string
 	for _, name := range secretVariables {
 		value := strings.TrimSpace(getenv(name))

@@ -24,15 +24,15 @@ const (
 // variableName matches the usual form of variable names in jobs.
 var variableName = pattern.New(`^[A-Z_][A-Z0-9_]*$`)
 
-// masked reads the input mask, with one entry per line: the name of a variable of
+// readMasked reads the input mask, with one entry per line: the name of a variable of
 // the job, or a value. An entry that looks like a name but is not a set variable is
 // treated as an unset variable, such as a secret in a run that gets none: there is
 // then nothing to mask. Messages never contain any of it.
-func (r *inputReader) masked(input string) []Masked {
+func (r *inputReader) readMasked(input string) []Masked {
 	const hint = "NPM_TOKEN"
 	var list []Masked
 	number := 0
-	for line := range strings.Lines(r.action.GetInput(variable(input))) {
+	for line := range strings.Lines(r.action.GetInput(inputVariableName(input))) {
 		entry := strings.TrimSpace(line)
 		if entry == "" {
 			continue
@@ -46,9 +46,9 @@ func (r *inputReader) masked(input string) []Masked {
 		}
 		switch {
 		case len(m.Value) < minMasked:
-			r.refuse(input, hint, "the value of entry %d has fewer than %d bytes and would match other text", number, minMasked)
+			r.refuseInput(input, hint, "the value of entry %d has fewer than %d bytes and would match other text", number, minMasked)
 		case len(m.Value) > maxMasked || len(list) == maxMasks:
-			r.refuse(input, hint, "has more than %d values, or one of more than %d bytes", maxMasks, maxMasked)
+			r.refuseInput(input, hint, "has more than %d values, or one of more than %d bytes", maxMasks, maxMasked)
 			return nil
 		default:
 			list = append(list, m)

@@ -14,23 +14,23 @@ const maxHeaders = 10
 // with blanks or signs, which a user might write instead.
 var headerWord = pattern.New(`^[A-Za-z0-9-]{1,100}=[A-Za-z_][A-Za-z0-9_]{0,200}$`)
 
-// address reads a URL. Its user checks further requirements.
-func (r *inputReader) address(input, hint string) string {
-	value, ok := r.line(input, hint)
+// readURL reads a URL. Its user checks further requirements.
+func (r *inputReader) readURL(input, hint string) string {
+	value, ok := r.readLine(input, hint)
 	if ok && (!strings.HasPrefix(value, "https://") && !strings.HasPrefix(value, "http://") || strings.ContainsAny(value, " @?#\\")) {
-		r.refuse(input, hint, "is not an https:// URL without user, password, query and fragment")
+		r.refuseInput(input, hint, "is not an https:// URL without user, password, query and fragment")
 		return ""
 	}
 	return value
 }
 
-// words reads header and variable names separated by blanks, newlines or commas. Messages
+// readNames reads header and variable names separated by blanks, newlines or commas. Messages
 // do not quote them: a secret may have been written in place of a variable's name.
-func (r *inputReader) words(input, hint string) []string {
-	value := r.action.GetInput(variable(input))
+func (r *inputReader) readNames(input, hint string) []string {
+	value := r.action.GetInput(inputVariableName(input))
 	list := strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" \t\r\n,", c) })
 	if len(list) > maxHeaders || len(value) > maxInput {
-		r.refuse(input, hint, "names more than %d headers", maxHeaders)
+		r.refuseInput(input, hint, "names more than %d headers", maxHeaders)
 		return nil
 	}
 	if len(list) == 0 {
@@ -38,7 +38,7 @@ func (r *inputReader) words(input, hint string) []string {
 	}
 	for _, word := range list {
 		if !headerWord.MatchString(word) {
-			r.refuse(input, hint, "has an entry that is not NAME=VARIABLE: the name of a header and of the variable in env: that holds its value")
+			r.refuseInput(input, hint, "has an entry that is not NAME=VARIABLE: the name of a header and of the variable in env: that holds its value")
 			return nil
 		}
 	}

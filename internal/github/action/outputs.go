@@ -49,18 +49,18 @@ func (o *Outputs) Set(name, value string) error {
 	case !utf8.ValidString(value), strings.ContainsRune(value, 0):
 		return fmt.Errorf("invalid output %s: is not valid text", name)
 	}
-	delimiter, err := o.delimiter(value)
+	delimiter, err := o.newDelimiter(value)
 	if err != nil {
 		return err
 	}
 	entry := name + "<<" + delimiter + "\n" + value + "\n" + delimiter + "\n"
-	if err := o.append(entry); err != nil {
+	if err := o.appendEntry(entry); err != nil {
 		return fmt.Errorf("cannot set output %s: %w", name, err)
 	}
 	return nil
 }
 
-func (o *Outputs) delimiter(value string) (string, error) {
+func (o *Outputs) newDelimiter(value string) (string, error) {
 	random := o.Random
 	if random == nil {
 		random = rand.Text
@@ -74,7 +74,7 @@ func (o *Outputs) delimiter(value string) (string, error) {
 	return "", errors.New("cannot find a delimiter that is not in the value")
 }
 
-func (o *Outputs) append(entry string) error {
+func (o *Outputs) appendEntry(entry string) error {
 	f, size, err := openOwn(o.Path)
 	if err != nil {
 		return err

@@ -206,7 +206,7 @@ func TestSummaryFits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, ok := truncate(tt.markdown, tt.room)
+			got, ok := truncateMarkdown(tt.markdown, tt.room)
 			if got != tt.want || ok != tt.ok || ok && int64(len(got)) > tt.room {
 				t.Errorf("fit = %q, %v", got, ok)
 			}

@@ -56,20 +56,20 @@ func readPayload(data []byte, wanted map[string]bool) *payload {
 	p := &payload{data: data, values: map[string]value{}}
 	switch {
 	case len(data) > MaxEvent:
-		p.fail(0, "has %d bytes, more than GitHub sends", len(data))
+		p.recordError(0, "has %d bytes, more than GitHub sends", len(data))
 		return p
 	case !utf8.Valid(data):
-		p.fail(int64(invalidUTF8(data)), "is not UTF-8")
+		p.recordError(int64(invalidUTF8(data)), "is not UTF-8")
 		return p
 	}
 	if err := validJSON(data); err != nil {
-		p.fail(syntaxOffset(err), "is not JSON: %v", err)
+		p.recordError(syntaxOffset(err), "is not JSON: %v", err)
 		return p
 	}
 	w := walker{payload: p, decoder: json.NewDecoder(bytes.NewReader(data)), wanted: wanted}
 	w.decoder.UseNumber()
-	if v := w.value("", true, 1); v.kind != object && p.err == nil {
-		p.fail(0, "is not a JSON object")
+	if v := w.readValue("", true, 1); v.kind != object && p.err == nil {
+		p.recordError(0, "is not a JSON object")
 	}
 	return p
 }
@@ -99,8 +99,8 @@ func invalidUTF8(data []byte) int {
 	return len(data)
 }
 
-// fail records an error at an offset, unless there was one before.
-func (p *payload) fail(at int64, format string, args ...any) {
+// recordError records an error at an offset, unless there was one before.
+func (p *payload) recordError(at int64, format string, args ...any) {
 	if p.err != nil {
 		return
 	}
@@ -119,8 +119,8 @@ type walker struct {
 	wanted  map[string]bool
 }
 
-// next returns the next token and its offset.
-func (w *walker) next() (json.Token, int64) {
+// nextToken returns the next token and its offset.
+func (w *walker) nextToken() (json.Token, int64) {
 	start := w.decoder.InputOffset()
 	for start < int64(len(w.payload.data)) && strings.IndexByte(" \t\r\n,:", w.payload.data[start]) >= 0 {
 		start++
@@ -132,20 +132,20 @@ func (w *walker) next() (json.Token, int64) {
 	return token, start
 }
 
-// value reads one value. used says whether path is wanted or leads to a wanted value.
-func (w *walker) value(path string, used bool, depth int) value {
-	token, at := w.next()
+// readValue reads one value. used says whether path is wanted or leads to a wanted value.
+func (w *walker) readValue(path string, used bool, depth int) value {
+	token, at := w.nextToken()
 	v := value{at: at}
 	switch token := token.(type) {
 	case json.Delim:
 		if depth > maxDepth {
-			w.payload.fail(at, "is nested more than %d deep", maxDepth)
+			w.payload.recordError(at, "is nested more than %d deep", maxDepth)
 			return v
 		}
 		if v.kind = list; token == '{' {
 			v.kind = object
 		}
-		w.inside(v.kind, path, used, depth)
+		w.readMembers(v.kind, path, used, depth)
 	case string:
 		v.kind, v.text = str, token
 	case json.Number:
@@ -161,36 +161,36 @@ func (w *walker) value(path string, used bool, depth int) value {
 	return v
 }
 
-// inside reads the text between two brackets, including the closing one. It returns
+// readMembers reads the text between two brackets, including the closing one. It returns
 // early after an error; then nothing more is read.
-func (w *walker) inside(k kind, path string, used bool, depth int) {
+func (w *walker) readMembers(k kind, path string, used bool, depth int) {
 	seen := map[string]bool{}
 	for w.payload.err == nil && w.decoder.More() {
 		if k == list {
-			w.value("", false, depth+1)
+			w.readValue("", false, depth+1)
 			continue
 		}
-		token, at := w.next()
+		token, at := w.nextToken()
 		name := token.(string)
 		if seen[name] {
-			w.payload.fail(at, "has the name %s twice in one object", quoted(name))
+			w.payload.recordError(at, "has the name %s twice in one object", quoteUntrusted(name))
 			return
 		}
 		if seen[name] = true; len(seen) > maxKeys {
-			w.payload.fail(at, "has an object of more than %d names", maxKeys)
+			w.payload.recordError(at, "has an object of more than %d names", maxKeys)
 			return
 		}
-		child, ours := w.child(path, name, used)
-		w.value(child, ours, depth+1)
+		child, ours := w.memberPath(path, name, used)
+		w.readValue(child, ours, depth+1)
 	}
 	if w.payload.err == nil {
-		w.next()
+		w.nextToken()
 	}
 }
 
-// child returns the path of a member and whether it is used. A name with a dot is
+// memberPath returns the path of a member and whether it is used. A name with a dot is
 // never part of a wanted path.
-func (w *walker) child(path, name string, used bool) (string, bool) {
+func (w *walker) memberPath(path, name string, used bool) (string, bool) {
 	if !used {
 		return "", false
 	}

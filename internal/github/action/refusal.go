@@ -142,18 +142,18 @@ steps:
 `
 )
 
-func refusal(code, message, prose, yaml string) error {
+func refuseWithYAML(code, message, prose, yaml string) error {
 	return &proposal.StopError{Code: code, Message: message, Hint: prose + ":\n\n" + yaml}
 }
 
 func refuseTarget() error {
-	return refusal("event.pull-request-target",
+	return refuseWithYAML("event.pull-request-target",
 		"pull_request_target gives this job secrets and a token with write access, so it must not run a pull request's code",
 		"use two workflows: one runs commands without secrets, the other posts results and runs no commands", yamlTwoWorkflows)
 }
 
 func refuseWorkflowRun() error {
-	return refusal("action.workflow-run", "a workflow on workflow_run has secrets and a token with write access, so it must not run a pull request's code",
+	return refuseWithYAML("action.workflow-run", "a workflow on workflow_run has secrets and a token with write access, so it must not run a pull request's code",
 		"run commands on pull_request and only report on workflow_run", yamlTwoWorkflows)
 }
 
@@ -162,20 +162,20 @@ func refuseOneJob(e Event) error {
 	if e.PR == nil {
 		message = "the origin of this pull request's code is unknown, and this job may have a token with write access"
 	}
-	return refusal("action.fork-one-job", message, "split the workflow into jobs with only the permissions that each needs", yamlThreeJobs)
+	return refuseWithYAML("action.fork-one-job", message, "split the workflow into jobs with only the permissions that each needs", yamlThreeJobs)
 }
 
 func refuseTrigger(e Event) error {
-	return refusal("action.phase", fmt.Sprintf("phase trigger requires a comment or a review: this is %s", e.Name), "let the event choose the phase", yamlAuto)
+	return refuseWithYAML("action.phase", fmt.Sprintf("phase trigger requires a comment or a review: this is %s", e.Name), "let the event choose the phase", yamlAuto)
 }
 
 func refusePhase(in Inputs) error {
-	return refusal("action.phase", "invalid phase "+quoted(in.Phase), "let the event choose the phase", yamlAuto)
+	return refuseWithYAML("action.phase", "invalid phase "+quoteUntrusted(in.Phase), "let the event choose the phase", yamlAuto)
 }
 
 func refuseRepository(r Runner, e Event) error {
 	return &proposal.StopError{Code: "event.repository",
-		Message: fmt.Sprintf("the event is for repository %s but the job is in %s", quoted(e.Repository.Name), quoted(r.Repository)),
+		Message: fmt.Sprintf("the event is for repository %s but the job is in %s", quoteUntrusted(e.Repository.Name), quoteUntrusted(r.Repository)),
 		Hint:    "remove GITHUB_REPOSITORY and GITHUB_EVENT_PATH from steps and env: blocks"}
 }
 
@@ -187,81 +187,81 @@ func refuseGroup(r Runner, e Event) error {
 
 func refuseEventName(r Runner, e Event) error {
 	return &proposal.StopError{Code: "event.name",
-		Message: fmt.Sprintf("the payload was read as %s but the job's event is %s", quoted(e.Name), quoted(r.EventName)),
+		Message: fmt.Sprintf("the payload was read as %s but the job's event is %s", quoteUntrusted(e.Name), quoteUntrusted(r.EventName)),
 		Hint:    "remove GITHUB_EVENT_NAME from steps and env: blocks"}
 }
 
 func refuseOS(r Runner) error {
-	return refusal("runner.os", fmt.Sprintf("the sandbox requires Linux: this runner has %s", quoted(r.OS)), "use a Linux runner", yamlRunner)
+	return refuseWithYAML("runner.os", fmt.Sprintf("the sandbox requires Linux: this runner has %s", quoteUntrusted(r.OS)), "use a Linux runner", yamlRunner)
 }
 
 func refuseArch(r Runner) error {
-	return refusal("runner.arch", fmt.Sprintf("the sandbox requires X64 or ARM64: this runner has %s", quoted(r.Arch)),
+	return refuseWithYAML("runner.arch", fmt.Sprintf("the sandbox requires X64 or ARM64: this runner has %s", quoteUntrusted(r.Arch)),
 		"use a runner with one of them", yamlRunner)
 }
 
 func refuseContainer() error {
-	return refusal("runner.container", "this job runs in a container, where the sandbox cannot start",
+	return refuseWithYAML("runner.container", "this job runs in a container, where the sandbox cannot start",
 		"remove container: from the job and install the tools on the runner", yamlRunner)
 }
 
 func refuseUser() error {
-	return refusal("runner.root", "root must start the sandbox, and sudo -n does not work here",
+	return refuseWithYAML("runner.root", "root must start the sandbox, and sudo -n does not work here",
 		"use a GitHub-hosted runner, or allow the runner's user to use sudo without a password", yamlRunner)
 }
 
 func refuseUpload() error {
-	return refusal("runner.artifacts", "the job that reports needs this job's artifact, and GitHub Enterprise Server does not support the version of actions/upload-artifact that this action uses",
+	return refuseWithYAML("runner.artifacts", "the job that reports needs this job's artifact, and GitHub Enterprise Server does not support the version of actions/upload-artifact that this action uses",
 		"upload the artifact in the next step, with actions/upload-artifact@v3 and this step's outputs artifact-name and artifact-path, and give", "with:\n  upload: false\n")
 }
 
 func refuseOIDC() error {
-	return refusal("action.oidc", "this job would run a fork's code but can request an OIDC token (id-token: write)",
+	return refuseWithYAML("action.oidc", "this job would run a fork's code but can request an OIDC token (id-token: write)",
 		"remove id-token: write from the job that runs it", yamlReadOnly)
 }
 
 func refusePersonalToken() error {
-	return refusal("action.personal-token", "this job would run a fork's code but github-token is a person's: a personal access token, or one that an app got from a person",
+	return refuseWithYAML("action.personal-token", "this job would run a fork's code but github-token is a person's: a personal access token, or one that an app got from a person",
 		"use the job's own token", yamlToken)
 }
 
 func refuseNoPlan() error {
-	return refusal("action.no-plan", "nothing to run: input plan is empty",
+	return refuseWithYAML("action.no-plan", "nothing to run: input plan is empty",
 		"give the path of the file that an earlier step writes, or the plan itself", yamlPlan)
 }
 
 func refuseNoFindings() error {
-	return refusal("action.no-findings", "nothing to review: input findings is empty",
+	return refuseWithYAML("action.no-findings", "nothing to review: input findings is empty",
 		"give the path of the file that an earlier step writes, or the findings themselves, or name a model with the inputs provider and model", yamlFindings)
 }
 
 func refuseTwoReviewers() error {
-	return refusal("action.two-reviewers", "the inputs findings and provider are both set: a review has one source of findings",
+	return refuseWithYAML("action.two-reviewers", "the inputs findings and provider are both set: a review has one source of findings",
 		"remove one of them", yamlFindings)
 }
 
 func refuseModelBesideCode() error {
-	return refusal("action.model-beside-code",
+	return refuseWithYAML("action.model-beside-code",
 		"a model is asked in the job that runs the code only for pull requests from branches of this repository: this one is from a fork, of unknown origin, or was requested by a comment",
 		"use the workflow .github/examples/review.yml in fumehood's repository: one job has the key and runs no code, one runs the code and has neither key nor a token that can write, one posts. Give this job the condition", yamlOwnBranches)
 }
 
 func refuseFind() error {
-	return refusal("action.workflow-run", "a workflow on workflow_run would ask the model about every pull request that anyone opens",
+	return refuseWithYAML("action.workflow-run", "a workflow on workflow_run would ask the model about every pull request that anyone opens",
 		"let a maintainer's comment start the review, as in .github/examples/review.yml", yamlComment)
 }
 
 func refuseNoModel() error {
-	return refusal("action.no-model", "there is no model to ask: input provider or model is empty",
+	return refuseWithYAML("action.no-model", "there is no model to ask: input provider or model is empty",
 		"name both, and give the key in env", yamlModel)
 }
 
 func refuseRounds(n int) error {
-	return refusal("action.rounds", fmt.Sprintf("phase find asks the model once, and input max-rounds is %d", n),
+	return refuseWithYAML("action.rounds", fmt.Sprintf("phase find asks the model once, and input max-rounds is %d", n),
 		"remove the input", yamlRounds)
 }
 
 func refuseSplit(e Event) error {
-	return refusal("action.split", fmt.Sprintf("phase split splits the input plan before it runs, and %s brings another plan or none", e.Name),
+	return refuseWithYAML("action.split", fmt.Sprintf("phase split splits the input plan before it runs, and %s brings another plan or none", e.Name),
 		"split on events of the pull request", yamlPullRequest)
 }

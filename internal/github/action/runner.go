@@ -49,15 +49,15 @@ func ReadRunner(getenv func(string) string) (Runner, error) {
 	}
 	v := variables{getenv: getenv}
 	r := Runner{
-		Repository: v.match("GITHUB_REPOSITORY", repositoryName, "owner/name"),
-		ServerURL:  v.url("GITHUB_SERVER_URL"), APIURL: v.url("GITHUB_API_URL"),
-		EventName: v.match("GITHUB_EVENT_NAME", eventName, "an event's name"), EventPath: v.path("GITHUB_EVENT_PATH"),
-		Workspace: v.path("GITHUB_WORKSPACE"), Temp: v.path("RUNNER_TEMP"), ToolCache: v.optional("RUNNER_TOOL_CACHE", v.path),
-		Workflow: v.text("GITHUB_WORKFLOW"), WorkflowRef: v.text("GITHUB_WORKFLOW_REF"),
-		Job: v.match("GITHUB_JOB", jobName, "a job's id"), SHA: v.sha("GITHUB_SHA"),
-		OS: v.text("RUNNER_OS"), Arch: v.text("RUNNER_ARCH"), Environment: v.text("RUNNER_ENVIRONMENT"),
-		RunID: v.number("GITHUB_RUN_ID"), RunNumber: int(v.number("GITHUB_RUN_NUMBER")), Attempt: int(v.number("GITHUB_RUN_ATTEMPT")),
-		Output: v.path("GITHUB_OUTPUT"), Summary: v.path("GITHUB_STEP_SUMMARY"),
+		Repository: v.readMatching("GITHUB_REPOSITORY", repositoryName, "owner/name"),
+		ServerURL:  v.readURL("GITHUB_SERVER_URL"), APIURL: v.readURL("GITHUB_API_URL"),
+		EventName: v.readMatching("GITHUB_EVENT_NAME", eventName, "an event's name"), EventPath: v.readPath("GITHUB_EVENT_PATH"),
+		Workspace: v.readPath("GITHUB_WORKSPACE"), Temp: v.readPath("RUNNER_TEMP"), ToolCache: v.readOptional("RUNNER_TOOL_CACHE", v.readPath),
+		Workflow: v.readText("GITHUB_WORKFLOW"), WorkflowRef: v.readText("GITHUB_WORKFLOW_REF"),
+		Job: v.readMatching("GITHUB_JOB", jobName, "a job's id"), SHA: v.readSHA("GITHUB_SHA"),
+		OS: v.readText("RUNNER_OS"), Arch: v.readText("RUNNER_ARCH"), Environment: v.readText("RUNNER_ENVIRONMENT"),
+		RunID: v.readNumber("GITHUB_RUN_ID"), RunNumber: int(v.readNumber("GITHUB_RUN_NUMBER")), Attempt: int(v.readNumber("GITHUB_RUN_ATTEMPT")),
+		Output: v.readPath("GITHUB_OUTPUT"), Summary: v.readPath("GITHUB_STEP_SUMMARY"),
 		Debug: getenv("RUNNER_DEBUG") == "1",
 	}
 	if v.err != nil {
@@ -66,9 +66,9 @@ func ReadRunner(getenv func(string) string) (Runner, error) {
 	return r, nil
 }
 
-// enterprise reports whether the runner is one of a GitHub Enterprise Server, as the actions
+// isEnterpriseServer reports whether the runner is one of a GitHub Enterprise Server, as the actions
 // that upload artifacts do. A server on this machine, as in tests, is not.
-func (r Runner) enterprise() bool {
+func (r Runner) isEnterpriseServer() bool {
 	u, err := url.Parse(r.ServerURL)
 	if err != nil || u.Hostname() == "" {
 		return false
@@ -104,65 +104,65 @@ type variables struct {
 	err    error
 }
 
-func (v *variables) refuse(name, want string) {
+func (v *variables) refuseVariable(name, want string) {
 	if v.err == nil {
 		v.err = &proposal.StopError{Code: "runner.variable",
-			Message: fmt.Sprintf("invalid %s %s: want %s", name, quoted(v.getenv(name)), want),
+			Message: fmt.Sprintf("invalid %s %s: want %s", name, quoteUntrusted(v.getenv(name)), want),
 			Hint:    "remove " + name + " from earlier steps and env: blocks: the runner sets it"}
 	}
 }
 
-func (v *variables) optional(name string, read func(string) string) string {
+func (v *variables) readOptional(name string, read func(string) string) string {
 	if v.getenv(name) == "" {
 		return ""
 	}
 	return read(name)
 }
 
-func (v *variables) sha(name string) string {
-	return v.optional(name, func(name string) string { return v.match(name, fullSHA, "a full commit SHA") })
+func (v *variables) readSHA(name string) string {
+	return v.readOptional(name, func(name string) string { return v.readMatching(name, fullSHA, "a full commit SHA") })
 }
 
-func (v *variables) match(name string, grammar *pattern.Pattern, want string) string {
+func (v *variables) readMatching(name string, grammar *pattern.Pattern, want string) string {
 	value := v.getenv(name)
 	if !grammar.MatchString(value) || grammar == repositoryName && !isRepository(value) {
-		v.refuse(name, want)
+		v.refuseVariable(name, want)
 	}
 	return value
 }
 
-func (v *variables) text(name string) string {
+func (v *variables) readText(name string) string {
 	value := v.getenv(name)
 	if len(value) > maxInput || strings.ContainsFunc(value, unicode.IsControl) {
-		v.refuse(name, "one line of text")
+		v.refuseVariable(name, "one line of text")
 	}
 	return value
 }
 
-func (v *variables) number(name string) int64 {
+func (v *variables) readNumber(name string) int64 {
 	value := v.getenv(name)
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || !positive.MatchString(value) {
-		v.refuse(name, "a positive number")
+		v.refuseVariable(name, "a positive number")
 	}
 	return n
 }
 
-func (v *variables) path(name string) string {
+func (v *variables) readPath(name string) string {
 	value := v.getenv(name)
 	if !filepath.IsAbs(value) || len(value) > maxInput || strings.ContainsFunc(value, unicode.IsControl) {
-		v.refuse(name, "an absolute path")
+		v.refuseVariable(name, "an absolute path")
 	}
 	return filepath.Clean(value)
 }
 
-func (v *variables) url(name string) string {
+func (v *variables) readURL(name string) string {
 	value := strings.TrimSuffix(v.getenv(name), "/")
 	u, err := url.Parse(value)
 	switch {
 	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "",
 		len(value) > maxInput, strings.ContainsAny(value, "?#"):
-		v.refuse(name, "an http or https URL without a user, a query or a fragment")
+		v.refuseVariable(name, "an http or https URL without a user, a query or a fragment")
 	}
 	return value
 }

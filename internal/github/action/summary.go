@@ -32,7 +32,7 @@ func (s Summary) Write(markdown string) error {
 	if size > 0 {
 		markdown = "\n\n" + markdown
 	}
-	markdown, ok := truncate(markdown, MaxSummary-size)
+	markdown, ok := truncateMarkdown(markdown, MaxSummary-size)
 	if !ok {
 		return fmt.Errorf("cannot write the step summary: it already has %d bytes", size)
 	}
@@ -42,8 +42,8 @@ func (s Summary) Write(markdown string) error {
 	return f.Close()
 }
 
-// truncate cuts markdown to room bytes.
-func truncate(markdown string, room int64) (string, bool) {
+// truncateMarkdown cuts markdown to room bytes.
+func truncateMarkdown(markdown string, room int64) (string, bool) {
 	if !strings.HasSuffix(markdown, "\n") {
 		markdown += "\n"
 	}

@@ -13,7 +13,7 @@ const (
 	untrustedPrefix = "| "
 )
 
-// Untrusted prints untrusted text: a command's output, a comment, a message of
+// PrintUntrusted prints untrusted text: a command's output, a comment, a message of
 // another program. Each of three measures alone keeps the runner from reading a
 // command in it. Each line has a prefix, so that none begins with "::". The start
 // of a command in the older grammar, "##[" anywhere in a line, is broken up, as is
@@ -22,14 +22,14 @@ const (
 //
 // A lone carriage return, escape sequences and everything invisible are shown by name;
 // colors are left out. A text of more than 1,048,576 units is cut in the middle.
-func (c *Console) Untrusted(s string) {
+func (c *Console) PrintUntrusted(s string) {
 	if s == "" {
 		return
 	}
 	block := text.Excerpt([]byte(s), nil, int64(len(s)), maxUntrusted)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	token := c.token(block.Text)
+	token := c.newStopToken(block.Text)
 	var b strings.Builder
 	b.WriteString("::stop-commands::" + token + "\n")
 	for line := range strings.Lines(block.Text) {
@@ -39,8 +39,8 @@ func (c *Console) Untrusted(s string) {
 	c.write(b.String())
 }
 
-// token returns the word that ends stop-commands. The runner compares it ignoring case.
-func (c *Console) token(around string) string {
+// newStopToken returns the word that ends stop-commands. The runner compares it ignoring case.
+func (c *Console) newStopToken(around string) string {
 	around = strings.ToLower(around)
 	for range 10 {
 		token := "fumehood-" + c.random()

@@ -29,30 +29,30 @@ const usage = "````text\n" +
 	"/fumehood help                  show this help\n" +
 	"````\n"
 
-// Help lists the commands and who may use them.
-func Help() string {
+// HelpText lists the commands and who may use them.
+func HelpText() string {
 	return "**fumehood** runs commands on a pull request in a sandbox if policy allows them.\n\n" + usage +
 		"\nWrite the command in a new comment with nothing else in it. Edited comments are not read.\n" +
 		"By default, run, rerun, review and approve require write permission, and authors cannot approve on their own pull request.\n" +
 		"The author can also use explain and help. An approval is valid for one commit, one plan and one policy.\n"
 }
 
-// Markdown describes the problem and, if Usage is set, the correct usage.
-func (p *Problem) Markdown() string {
+// RenderMarkdown describes the problem and, if Usage is set, the correct usage.
+func (p *Problem) RenderMarkdown() string {
 	var b strings.Builder
 	b.WriteString("**Nothing was started:** ")
 	if p.Line > 0 {
 		fmt.Fprintf(&b, "line %d of the comment: ", p.Line)
 	}
-	b.WriteString(prose(p.Message))
+	b.WriteString(escapeProse(p.Message))
 	if p.Text != "" {
-		b.WriteString(": " + code(p.Text, shortText))
+		b.WriteString(": " + codeSpan(p.Text, shortText))
 	}
 	b.WriteString("\n")
 	if len(p.Write) > 0 {
 		var commands []string
 		for _, w := range p.Write {
-			commands = append(commands, code(w, shortText))
+			commands = append(commands, codeSpan(w, shortText))
 		}
 		fmt.Fprintf(&b, "\n%s, write in a new comment: %s\n", p.Purpose, strings.Join(commands, " or "))
 	}
@@ -62,20 +62,20 @@ func (p *Problem) Markdown() string {
 	return b.String()
 }
 
-// Denied explains why policy does not allow t's actor to use the command.
-func Denied(t proposal.Trigger, d proposal.Decision) string {
+// DeniedReply explains why policy does not allow t's actor to use the command.
+func DeniedReply(t proposal.Trigger, d proposal.Decision) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**Nothing was started.** Policy does not allow %s to use %s here.\n\n",
-		code(t.Actor.Login, shortText), code(word+" "+t.Command, shortText))
+		codeSpan(t.Actor.Login, shortText), codeSpan(word+" "+t.Command, shortText))
 	writeReasons(&b, d.Reasons)
 	return b.String()
 }
 
-// Stopped reports that fumehood failed and nothing was started.
-func Stopped(f *proposal.Failure) string {
-	s := "**Nothing was started.** fumehood failed: " + code(f.Code, shortText) + " " + sentence(prose(f.Message))
+// StoppedReply reports that fumehood failed and nothing was started.
+func StoppedReply(f *proposal.Failure) string {
+	s := "**Nothing was started.** fumehood failed: " + codeSpan(f.Code, shortText) + " " + endSentence(escapeProse(f.Message))
 	if f.Hint != "" {
-		s += " To fix it: " + sentence(prose(f.Hint))
+		s += " To fix it: " + endSentence(escapeProse(f.Hint))
 	}
 	return s + "\n"
 }
@@ -91,9 +91,9 @@ type Run struct {
 
 var login = pattern.New(`^[A-Za-z0-9_-]{1,100}$`)
 
-// Ended is a comment that mentions a user because r has ended. It contains no other text that
+// EndedReply is a comment that mentions a user because r has ended. It contains no other text that
 // someone could have chosen. It is "" for what is not the login of a person.
-func Ended(user string, r Run) string {
+func EndedReply(user string, r Run) string {
 	if !login.MatchString(user) {
 		return ""
 	}
@@ -101,9 +101,9 @@ func Ended(user string, r Run) string {
 		user, r.Command, r.Head, r.Conclusion, r.Results, r.Log)
 }
 
-// Explain describes the decisions, with reasons, about the proposals of the last
+// ExplainDecisions describes the decisions, with reasons, about the proposals of the last
 // run that have the id.
-func Explain(records []proposal.Record, id string) string {
+func ExplainDecisions(records []proposal.Record, id string) string {
 	var b strings.Builder
 	found := 0
 	for _, r := range records {
@@ -113,21 +113,21 @@ func Explain(records []proposal.Record, id string) string {
 		if found++; found > maxItems {
 			break
 		}
-		explain(&b, r)
+		explainRecord(&b, r)
 	}
 	if found == 0 {
-		return "The last run has no command " + code(id, shortText) + ". " + known(records) + "\n"
+		return "The last run has no command " + codeSpan(id, shortText) + ". " + describeCommandIDs(records) + "\n"
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func known(records []proposal.Record) string {
+func describeCommandIDs(records []proposal.Record) string {
 	if len(records) == 0 {
 		return "It has no commands."
 	}
 	var ids []string
 	for _, r := range records[:min(len(records), maxItems)] {
-		ids = append(ids, code(r.Proposal.ID, shortText))
+		ids = append(ids, codeSpan(r.Proposal.ID, shortText))
 	}
 	s := "It has " + strings.Join(ids, ", ")
 	if more := len(records) - len(ids); more > 0 {
@@ -140,18 +140,18 @@ var effects = map[proposal.Effect]string{
 	proposal.Deny: "denied", proposal.Ask: "waiting for approval", proposal.Allow: "allowed",
 }
 
-func explain(b *strings.Builder, r proposal.Record) {
+func explainRecord(b *strings.Builder, r proposal.Record) {
 	effect := effects[r.Decision.Effect]
 	if r.Decision.Effect == proposal.Ask && r.Approval != nil {
-		effect = "approved by " + code(r.Approval.By, shortText)
+		effect = "approved by " + codeSpan(r.Approval.By, shortText)
 	}
-	fmt.Fprintf(b, "**Command** %s is **%s**.\n\n", code(r.Proposal.ID, shortText), effect)
+	fmt.Fprintf(b, "**Command** %s is **%s**.\n\n", codeSpan(r.Proposal.ID, shortText), effect)
 	if r.Analysis.Canonical != "" {
-		fmt.Fprintf(b, "- Parsed as: %s\n", code(r.Analysis.Canonical, longText))
+		fmt.Fprintf(b, "- Parsed as: %s\n", codeSpan(r.Analysis.Canonical, longText))
 	}
 	writeReasons(b, r.Decision.Reasons)
 	if rules := r.Decision.Rules; r.Decision.Effect == proposal.Allow && len(rules) > 0 {
-		fmt.Fprintf(b, "- Rules: %s\n", codes(rules))
+		fmt.Fprintf(b, "- Rules: %s\n", codeSpans(rules))
 	}
 	if g := r.Decision.Grant; g != nil {
 		fmt.Fprintf(b, "- Limits: %s, %g CPUs, %s memory, %d processes, %s disk\n", g.Limits.Wall, g.Limits.CPUs, g.Limits.Memory, g.Limits.Pids, g.Limits.Disk)
@@ -162,10 +162,10 @@ func explain(b *strings.Builder, r proposal.Record) {
 	b.WriteString("\n")
 }
 
-func codes(list []string) string {
+func codeSpans(list []string) string {
 	var all []string
 	for _, s := range list[:min(len(list), maxItems)] {
-		all = append(all, code(s, shortText))
+		all = append(all, codeSpan(s, shortText))
 	}
 	return strings.Join(all, ", ")
 }
@@ -177,21 +177,21 @@ func writeReasons(b *strings.Builder, reasons []proposal.Reason) {
 			fmt.Fprintf(b, "- and %d more\n", len(reasons)-i)
 			break
 		}
-		b.WriteString("- " + reason(r) + "\n")
+		b.WriteString("- " + formatReason(r) + "\n")
 	}
 }
 
-func reason(r proposal.Reason) string {
-	s := code(r.Rule, shortText) + " "
+func formatReason(r proposal.Reason) string {
+	s := codeSpan(r.Rule, shortText) + " "
 	if r.Observed {
 		s += "(observe mode, no effect) "
 	}
-	s += prose(r.Message)
+	s += escapeProse(r.Message)
 	if r.Text != "" && !strings.Contains(r.Message, r.Text) {
-		s += ": " + code(r.Text, shortText)
+		s += ": " + codeSpan(r.Text, shortText)
 	}
-	if s = sentence(s); r.Suggestion != "" {
-		s += " Instead: " + sentence(prose(r.Suggestion))
+	if s = endSentence(s); r.Suggestion != "" {
+		s += " Instead: " + endSentence(escapeProse(r.Suggestion))
 	}
 	return s
 }

@@ -59,14 +59,14 @@ func TestAnswers(t *testing.T) {
 	approved.Approval = &proposal.Approval{By: "mona"}
 	changed := shown()
 	changed.HeadSHA = other
-	_, void := bot.Approve(shown(), changed, bot.Command{Name: "approve", Digits: shown().Digits()}, approver())
-	_, bare := bot.Approve(shown(), shown(), bot.Command{Name: "approve"}, approver())
+	_, void := bot.ApprovePlans(shown(), changed, bot.Command{Name: "approve", Digits: shown().Digits()}, approver())
+	_, bare := bot.ApprovePlans(shown(), shown(), bot.Command{Name: "approve"}, approver())
 	for name, got := range map[string]string{
-		"help": bot.Help(), "problem": problem.Markdown(), "denied": bot.Denied(writer(), denied),
-		"void": void.Markdown(), "bare": bare.Markdown(),
-		"stopped":   bot.Stopped(&proposal.Failure{Code: "policy.deadline", Message: "the decision took longer than 250ms", Hint: "find the rule that loops"}),
-		"explain":   bot.Explain([]proposal.Record{record(), asked, approved}, "unit"),
-		"explain-0": bot.Explain([]proposal.Record{record()}, "lint"),
+		"help": bot.HelpText(), "problem": problem.RenderMarkdown(), "denied": bot.DeniedReply(writer(), denied),
+		"void": void.RenderMarkdown(), "bare": bare.RenderMarkdown(),
+		"stopped":   bot.StoppedReply(&proposal.Failure{Code: "policy.deadline", Message: "the decision took longer than 250ms", Hint: "find the rule that loops"}),
+		"explain":   bot.ExplainDecisions([]proposal.Record{record(), asked, approved}, "unit"),
+		"explain-0": bot.ExplainDecisions([]proposal.Record{record()}, "lint"),
 	} {
 		file := filepath.Join("testdata", name+".md")
 		if *update {
@@ -101,8 +101,8 @@ func TestAnswersShowOnlyCode(t *testing.T) {
 		asked.Decision.Effect, asked.Approval = proposal.Ask, &proposal.Approval{By: a}
 		trigger := proposal.Trigger{Command: a, Actor: proposal.Actor{Login: a}}
 		for _, answer := range []string{
-			(&bot.Problem{Message: a, Text: a, Line: 3}).Markdown(), (&bot.Problem{Message: "m", Text: a}).Markdown(), bot.Denied(trigger, d),
-			bot.Stopped(&proposal.Failure{Code: a, Message: a, Hint: a}), bot.Explain([]proposal.Record{r, asked}, a), bot.Explain([]proposal.Record{r}, a+"x"),
+			(&bot.Problem{Message: a, Text: a, Line: 3}).RenderMarkdown(), (&bot.Problem{Message: "m", Text: a}).RenderMarkdown(), bot.DeniedReply(trigger, d),
+			bot.StoppedReply(&proposal.Failure{Code: a, Message: a, Hint: a}), bot.ExplainDecisions([]proposal.Record{r, asked}, a), bot.ExplainDecisions([]proposal.Record{r}, a+"x"),
 		} {
 			if checkAnswer(t, answer); t.Failed() {
 				t.Fatalf("the answer to %q:\n%s", a, answer)
@@ -131,15 +131,15 @@ func checkAnswer(t *testing.T, answer string) {
 // The comment at a run's end mentions one user, and nothing that is not a person's login.
 func TestEnded(t *testing.T) {
 	run := bot.Run{Command: "run", Head: strings.Repeat("a1", 20), Conclusion: "success", Results: "https://github.test/r", Log: "https://github.test/l"}
-	if got, want := bot.Ended("octo_corp", run), "@octo_corp, `/fumehood run` has ended for commit `a1a1a1a1a1a1`: **success**. [Results](https://github.test/r) · [Log](https://github.test/l)\n"; got != want {
+	if got, want := bot.EndedReply("octo_corp", run), "@octo_corp, `/fumehood run` has ended for commit `a1a1a1a1a1a1`: **success**. [Results](https://github.test/r) · [Log](https://github.test/l)\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for _, user := range []string{"", "reviewer[bot]", "a b", "org/team", "a\n@b", "a](https://evil.example)", strings.Repeat("a", 101), "ä"} {
-		if got := bot.Ended(user, run); got != "" {
+		if got := bot.EndedReply(user, run); got != "" {
 			t.Errorf("%q: %q", user, got)
 		}
 	}
-	if _, asks, _ := bot.Read(bot.Ended("octocat", run)); asks {
+	if _, asks, _ := bot.Read(bot.EndedReply("octocat", run)); asks {
 		t.Error("the reply is a command")
 	}
 }

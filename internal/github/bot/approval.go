@@ -18,9 +18,9 @@ import (
 // approve takes.
 const ShownDigits = 8
 
-// An Asked is what a person is asked to approve: the plans of one commit that a comment shows as
+// An ApprovalQuestion is what a person is asked to approve: the plans of one commit that a comment shows as
 // waiting, and the policy that asks.
-type Asked struct {
+type ApprovalQuestion struct {
 	// Nonce is random, and chosen when the plans are shown. Without it, the author of two plans
 	// could choose them so that their digests begin with the same digits, and replace the one
 	// that a person read by the other.
@@ -38,7 +38,7 @@ type AskedPlan struct {
 
 // Digest returns 64 hex digits that identify a. It returns "" if nothing waits or if a part is
 // unknown: then there is nothing that an approval could name.
-func (a Asked) Digest() string {
+func (a ApprovalQuestion) Digest() string {
 	if a.Nonce == "" || a.HeadSHA == "" || len(a.Plans) == 0 {
 		return ""
 	}
@@ -55,7 +55,7 @@ func (a Asked) Digest() string {
 }
 
 // Digits returns the digits that a comment shows, or "" if a has no digest.
-func (a Asked) Digits() string {
+func (a ApprovalQuestion) Digits() string {
 	if d := a.Digest(); d != "" {
 		return d[:ShownDigits]
 	}
@@ -76,9 +76,9 @@ type Approver struct {
 	Created time.Time // from the API
 }
 
-// Choose returns the number of the question that c's digits name, of those that a comment shows.
+// ChooseQuestion returns the number of the question that c's digits name, of those that a comment shows.
 // Without one, the Problem has the commands that approve what waits now.
-func Choose(shown []Asked, c Command) (int, *Problem) {
+func ChooseQuestion(shown []ApprovalQuestion, c Command) (int, *Problem) {
 	p := &Problem{Purpose: "Review the commands that wait now. To approve them"}
 	for i, a := range shown {
 		digest := a.Digest()
@@ -101,17 +101,17 @@ func Choose(shown []Asked, c Command) (int, *Problem) {
 	return -1, p
 }
 
-// Approve makes the Approvals that c, which was read from by's comment, gives to the plans of
+// ApprovePlans makes the Approvals that c, which was read from by's comment, gives to the plans of
 // shown, in their order. shown is what the comment shows, and now what would run: the pull
 // request's commit and the policy from the API, and the plans that were uploaded.
 //
 // It refuses unless c names shown, and now is the same as shown: a person approves what they have
 // seen. The Problem has the command to write. Policy decides whether by may approve.
-func Approve(shown, now Asked, c Command, by Approver) ([]proposal.Approval, *Problem) {
+func ApprovePlans(shown, now ApprovalQuestion, c Command, by Approver) ([]proposal.Approval, *Problem) {
 	if c.Name != "approve" {
 		return nil, &Problem{Message: "the comment is not an approval"}
 	}
-	if _, p := Choose([]Asked{shown}, c); p != nil {
+	if _, p := ChooseQuestion([]ApprovalQuestion{shown}, c); p != nil {
 		return nil, p
 	}
 	if by.ID <= 0 || by.Created.IsZero() {
@@ -129,13 +129,13 @@ func Approve(shown, now Asked, c Command, by Approver) ([]proposal.Approval, *Pr
 }
 
 // checkUnchanged returns a Problem unless now is exactly what was shown. It names what has changed.
-func checkUnchanged(shown, now Asked) *Problem {
+func checkUnchanged(shown, now ApprovalQuestion) *Problem {
 	if now.Digest() == shown.Digest() {
 		return nil
 	}
 	var changed []string
 	compare := func(name, shown, now string) {
-		words := fmt.Sprintf("the %s has changed (shown %s, now %s)", name, short(shown), short(now))
+		words := fmt.Sprintf("the %s has changed (shown %s, now %s)", name, shortenDigest(shown), shortenDigest(now))
 		if shown != now && !slices.Contains(changed, words) {
 			changed = append(changed, words)
 		}
@@ -148,19 +148,19 @@ func checkUnchanged(shown, now Asked) *Problem {
 	if len(changed) == 0 {
 		changed = []string{"the plans have changed"}
 	}
-	return Changed(strings.Join(changed, "; "))
+	return VoidApprovalProblem(strings.Join(changed, "; "))
 }
 
-// Changed returns the Problem that an approval is void, because of what has changed since the
+// VoidApprovalProblem returns the Problem that an approval is void, because of what has changed since the
 // comment was written.
-func Changed(what string) *Problem {
+func VoidApprovalProblem(what string) *Problem {
 	return &Problem{Message: "the approval is void: " + what, Purpose: "To decide the plan again and see what waits then", Write: []string{rerunCommand}}
 }
 
 var digest = pattern.New(`^(sha256:)?[0-9a-f]{12,64}$`)
 
-// short shortens a SHA or digest for display. Any other text is not repeated.
-func short(s string) string {
+// shortenDigest shortens a SHA or digest for display. Any other text is not repeated.
+func shortenDigest(s string) string {
 	if !digest.MatchString(s) {
 		return "unknown"
 	}

@@ -61,8 +61,8 @@ type Command struct {
 // LineID is the id of the proposal made from a command line.
 const LineID = "comment"
 
-// Starts reports whether c starts a run, if it is allowed.
-func (c Command) Starts() bool {
+// StartsRun reports whether c starts a run, if it is allowed.
+func (c Command) StartsRun() bool {
 	return slices.Contains([]string{"run", "rerun", "approve", "review"}, c.Name)
 }
 
@@ -78,13 +78,13 @@ type Problem struct {
 	Usage bool
 }
 
-// readable returns a Problem if a part of body cannot be read, or nil.
-func readable(body string) *Problem {
+// checkReadable returns a Problem if a part of body cannot be read, or nil.
+func checkReadable(body string) *Problem {
 	switch {
 	case !utf8.ValidString(body):
 		return &Problem{Message: "the comment is not valid UTF-8"}
 	case utf8.RuneCountInString(body) > MaxBody:
-		return &Problem{Message: "the comment is longer than " + text.Count(MaxBody) + " characters"}
+		return &Problem{Message: "the comment is longer than " + text.FormatCount(MaxBody) + " characters"}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ type line struct {
 	end  string // "\n", "\r\n", or "" at the end of the comment
 }
 
-func lines(body string) []line {
+func splitLines(body string) []line {
 	var all []line
 	for body != "" {
 		l := line{text: body}
@@ -32,7 +32,7 @@ func lines(body string) []line {
 	return all
 }
 
-func blank(s string) bool { return strings.Trim(s, " \t") == "" }
+func isBlank(s string) bool { return strings.Trim(s, " \t") == "" }
 
 // A fence is an opening fence: at least three of its character, indented by less
 // than four spaces.
@@ -43,8 +43,8 @@ type fence struct {
 	info   string
 }
 
-// opening parses an opening fence as CommonMark does.
-func opening(s string) (fence, bool) {
+// parseOpeningFence parses an opening fence as CommonMark does.
+func parseOpeningFence(s string) (fence, bool) {
 	f := fence{indent: len(s) - len(strings.TrimLeft(s, " "))}
 	rest := s[f.indent:]
 	if f.indent > 3 || rest == "" || rest[0] != '`' && rest[0] != '~' {
@@ -61,7 +61,7 @@ func opening(s string) (fence, bool) {
 
 // closedBy reports whether s closes f.
 func (f fence) closedBy(s string) bool {
-	c, ok := opening(s)
+	c, ok := parseOpeningFence(s)
 	return ok && c.char == f.char && c.length >= f.length && c.info == ""
 }
 
@@ -73,9 +73,9 @@ type block struct {
 
 // blockAt reads the plan block that opens at line at.
 func blockAt(all []line, at int) (block, *Problem) {
-	f, ok := opening(all[at].text)
+	f, ok := parseOpeningFence(all[at].text)
 	if !ok || f.info != info {
-		return block{}, wrong(at, all[at].text, "begin the plan's block with ```"+info+" and nothing else on that line")
+		return block{}, newUsageProblem(at, all[at].text, "begin the plan's block with ```"+info+" and nothing else on that line")
 	}
 	b := block{open: at}
 	for i, l := range all[at+1:] {
@@ -83,21 +83,21 @@ func blockAt(all []line, at int) (block, *Problem) {
 			b.close = at + 1 + i
 			return b, nil
 		}
-		inner, ok := f.inner(l.text)
+		inner, ok := f.stripIndent(l.text)
 		if !ok {
-			return block{}, wrong(at+1+i, "", "the block is indented with tabs; remove the indentation")
+			return block{}, newUsageProblem(at+1+i, "", "the block is indented with tabs; remove the indentation")
 		}
 		if strings.ContainsAny(inner, "\r\x00") {
-			return block{}, wrong(at+1+i, "", "the block has a carriage return or a NUL within a line")
+			return block{}, newUsageProblem(at+1+i, "", "the block has a carriage return or a NUL within a line")
 		}
 		b.document = append(append(b.document, inner...), l.end...)
 	}
-	return block{}, wrong(at, "", "the block has no closing fence")
+	return block{}, newUsageProblem(at, "", "the block has no closing fence")
 }
 
-// inner returns a line of the block without the fence's indentation. It refuses a
+// stripIndent returns a line of the block without the fence's indentation. It refuses a
 // tab in the indentation, which would have to be split.
-func (f fence) inner(s string) (string, bool) {
+func (f fence) stripIndent(s string) (string, bool) {
 	for range f.indent {
 		switch {
 		case strings.HasPrefix(s, " "):
@@ -113,13 +113,13 @@ func (f fence) inner(s string) (string, bool) {
 func readBlock(all []line, first int) (Command, *Problem) {
 	at := first + 1 + firstLine(all[first+1:])
 	if at == first {
-		return Command{}, wrong(first, "", "run requires a command line, or a plan in a block below it")
+		return Command{}, newUsageProblem(first, "", "run requires a command line, or a plan in a block below it")
 	}
 	b, p := blockAt(all, at)
 	if p != nil {
 		return Command{}, p
 	}
-	if p := alone(all[b.close+1:], "a plan", b.close+1); p != nil {
+	if p := requireAlone(all[b.close+1:], "a plan", b.close+1); p != nil {
 		return Command{}, p
 	}
 	return Command{Name: "run", Plan: b.document}, nil

@@ -25,35 +25,35 @@ func FindPlan(body string) ([]byte, bool, *Problem) {
 	if !strings.Contains(strings.ToLower(body), info) {
 		return nil, false, nil
 	}
-	if p := readable(body); p != nil {
+	if p := checkReadable(body); p != nil {
 		return nil, true, p
 	}
-	if at := deep(body); at >= 0 {
-		return nil, true, wrong(at, "", "the line is nested too deeply")
+	if at := findTooDeepLine(body); at >= 0 {
+		return nil, true, newUsageProblem(at, "", "the line is nested too deeply")
 	}
 	source := []byte(body)
-	found, p := search(source)
+	found, p := findPlanBlocks(source)
 	if p != nil || len(found) == 0 {
 		return nil, p != nil, p
 	}
 	if i := loneReturn(body); i >= 0 {
 		// GitHub ends a line there and the parser does not, so a block that people
 		// cannot see might be one that the parser sees.
-		return nil, true, wrong(strings.Count(body[:i], "\n"), "", "the comment has a carriage return within a line")
+		return nil, true, newUsageProblem(strings.Count(body[:i], "\n"), "", "the comment has a carriage return within a line")
 	}
-	all := lines(body)
+	all := splitLines(body)
 	if len(found) > 1 {
-		return nil, true, wrong(lineOf(source, found[1]), "", "the comment has more than one plan")
+		return nil, true, newUsageProblem(lineOf(source, found[1]), "", "the comment has more than one plan")
 	}
 	b, p := blockAt(all, lineOf(source, found[0]))
 	if p != nil {
 		return nil, true, p
 	}
 	if at := htmlBefore(all, b.open); at >= 0 {
-		return nil, true, wrong(at, "", "leave a blank line between HTML and the plan's block")
+		return nil, true, newUsageProblem(at, "", "leave a blank line between HTML and the plan's block")
 	}
-	if !bytes.Equal(withoutReturns(b.document), withoutReturns(content(source, found[0]))) {
-		return nil, true, wrong(b.open, "", "the block can be read in two ways")
+	if !bytes.Equal(withoutReturns(b.document), withoutReturns(blockContent(source, found[0]))) {
+		return nil, true, newUsageProblem(b.open, "", "the block can be read in two ways")
 	}
 	return b.document, true, nil
 }
@@ -62,10 +62,10 @@ func FindPlan(body string) ([]byte, bool, *Problem) {
 // With thousands of them, a parser takes seconds.
 const maxNesting = 64
 
-// deep finds a line that begins more than maxNesting quotations and lists.
-func deep(body string) int {
-	for i, l := range lines(body) {
-		if len(l.text) > maxNesting && nesting(l.text) > maxNesting {
+// findTooDeepLine finds a line that begins more than maxNesting quotations and lists.
+func findTooDeepLine(body string) int {
+	for i, l := range splitLines(body) {
+		if len(l.text) > maxNesting && countNesting(l.text) > maxNesting {
 			return i
 		}
 	}
@@ -74,8 +74,8 @@ func deep(body string) int {
 
 var container = pattern.New(`^[ \t]*(?:>|[-+*](?:[ \t]|$)|[0-9]{1,9}[.)](?:[ \t]|$))`)
 
-// nesting counts the quotations and lists that begin s.
-func nesting(s string) (n int) {
+// countNesting counts the quotations and lists that begin s.
+func countNesting(s string) (n int) {
 	for n <= maxNesting {
 		begun := container.FindString(s)
 		if begun == "" {
@@ -100,7 +100,7 @@ func loneReturn(s string) int {
 // Parsers differ on which tags alone on a line begin an HTML block, which lasts
 // until a blank line.
 func htmlBefore(all []line, at int) int {
-	for i := at - 1; i >= 0 && !blank(all[i].text); i-- {
+	for i := at - 1; i >= 0 && !isBlank(all[i].text); i-- {
 		if strings.HasPrefix(strings.TrimLeft(all[i].text, " \t>"), "<") {
 			return i
 		}
@@ -108,11 +108,11 @@ func htmlBefore(all []line, at int) int {
 	return -1
 }
 
-// search lists the top-level plan blocks.
-func search(source []byte) ([]*ast.FencedCodeBlock, *Problem) {
+// findPlanBlocks lists the top-level plan blocks.
+func findPlanBlocks(source []byte) ([]*ast.FencedCodeBlock, *Problem) {
 	var found []*ast.FencedCodeBlock
 	var problem *Problem
-	_ = ast.Walk(blocks(source), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	_ = ast.Walk(parseBlocks(source), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n := n.(type) {
 		case *ast.Blockquote:
 			return ast.WalkSkipChildren, nil
@@ -121,7 +121,7 @@ func search(source []byte) ([]*ast.FencedCodeBlock, *Problem) {
 				break
 			}
 			if n.Parent().Kind() != ast.KindDocument && problem == nil {
-				problem = wrong(lineOf(source, n), "", "the plan is in a list; move it out of the list")
+				problem = newUsageProblem(lineOf(source, n), "", "the plan is in a list; move it out of the list")
 			}
 			found = append(found, n)
 		}
@@ -130,8 +130,8 @@ func search(source []byte) ([]*ast.FencedCodeBlock, *Problem) {
 	return found, problem
 }
 
-// blocks parses source into blocks, without inline content.
-func blocks(source []byte) ast.Node {
+// parseBlocks parses source into blocks, without inline content.
+func parseBlocks(source []byte) ast.Node {
 	return markdown.Parse(text.NewReader(source))
 }
 
@@ -151,7 +151,7 @@ func lineOf(source []byte, n *ast.FencedCodeBlock) int {
 	return bytes.Count(source[:n.Info.Segment.Start], []byte("\n"))
 }
 
-func content(source []byte, n *ast.FencedCodeBlock) []byte {
+func blockContent(source []byte, n *ast.FencedCodeBlock) []byte {
 	var b []byte
 	for i := range n.Lines().Len() {
 		segment := n.Lines().At(i)

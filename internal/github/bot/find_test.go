@@ -52,7 +52,7 @@ var planless = map[string]string{
 	"empty": "", "prose": "I would run fumehood here.", "another block": "```yaml\na: fumehood\n```", "inline": "```fumehood``` is the word",
 	"quoted": "> ```fumehood\n> a\n> ```", "hidden": "<!--\n```fumehood\na\n```\n-->", "hidden to the end": "<!-- x\n\n```fumehood\na\n```\n",
 	"shown as text": "````\n```fumehood\na\n```\n````", "indented code": "a\n\n    ```fumehood\n    a\n    ```", "in a quoted list": "> - ```fumehood\n>   a\n>   ```",
-	"another word": "```fumehoods\na\n```", "our own help": bot.Help(), "two ticks": "``fumehood\na\n``", "script": "<script>\n```fumehood\na\n```\n</script>",
+	"another word": "```fumehoods\na\n```", "our own help": bot.HelpText(), "two ticks": "``fumehood\na\n``", "script": "<script>\n```fumehood\na\n```\n</script>",
 	"cdata": "<![CDATA[\n```fumehood\na\n```\n]]>", "after a return": "a\r```fumehood\nb",
 }
 

@@ -75,7 +75,7 @@ func wrapped(document []byte) string {
 func checkLine(t *testing.T, c bot.Command) {
 	t.Helper()
 	for _, r := range c.Line {
-		if text.Hidden(r) {
+		if text.IsHidden(r) {
 			t.Fatalf("%q holds %U", c.Line, r)
 		}
 	}

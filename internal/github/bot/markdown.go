@@ -15,9 +15,9 @@ const (
 	longText  = 400
 )
 
-// code returns untrusted s as a code span of at most max units, not counting the
+// codeSpan returns untrusted s as a code span of at most max units, not counting the
 // backticks: nothing in it is Markdown, HTML, a mention, a link or a reference.
-func code(s string, max int) string {
+func codeSpan(s string, max int) string {
 	s = text.Inline(s, max)
 	if strings.Trim(s, " ") == "" {
 		return "`–`"
@@ -37,19 +37,19 @@ var (
 	liveWord  = pattern.New(`(?i)\b[a-f]{7,}\b|www\.|\bGH-`) // GitHub could link it as a commit, an address or an issue
 )
 
-// prose returns a message of a policy, which may repeat untrusted text: plain words
+// escapeProse returns a message of a policy, which may repeat untrusted text: plain words
 // are unchanged, all others are code.
-func prose(s string) string {
+func escapeProse(s string) string {
 	words := strings.Fields(text.Inline(s, longText))
 	var out []string
 	for i := 0; i < len(words); {
-		if plain(words[i]) {
+		if isPlainWord(words[i]) {
 			out = append(out, words[i])
 			i++
 			continue
 		}
 		from := i
-		for i < len(words) && !plain(words[i]) {
+		for i < len(words) && !isPlainWord(words[i]) {
 			i++
 		}
 		piece := strings.Join(words[from:i], " ")
@@ -57,15 +57,15 @@ func prose(s string) string {
 		if inner == "" {
 			inner = piece
 		}
-		out = append(out, code(inner, longText)+piece[len(inner):])
+		out = append(out, codeSpan(inner, longText)+piece[len(inner):])
 	}
 	return strings.Join(out, " ")
 }
 
-func plain(word string) bool { return plainWord.MatchString(word) && !liveWord.MatchString(word) }
+func isPlainWord(word string) bool { return plainWord.MatchString(word) && !liveWord.MatchString(word) }
 
-// sentence adds a full stop to s.
-func sentence(s string) string {
+// endSentence adds a full stop to s.
+func endSentence(s string) string {
 	if s = strings.TrimRight(s, " ."); s == "" {
 		return ""
 	}

@@ -28,15 +28,15 @@ var (
 // is not addressed to fumehood. Otherwise either the Command or the Problem is set.
 // After a Problem, nothing may be started.
 func Read(body string) (Command, bool, *Problem) {
-	all := lines(body)
+	all := splitLines(body)
 	first := firstLine(all)
-	if first < 0 || !addressed(all[first].text) {
+	if first < 0 || !isBotCommand(all[first].text) {
 		return Command{}, false, nil
 	}
-	if p := readable(body); p != nil {
+	if p := checkReadable(body); p != nil {
 		return Command{}, true, p
 	}
-	c, p := read(all, first)
+	c, p := readCommand(all, first)
 	if p != nil {
 		return Command{}, true, p
 	}
@@ -45,56 +45,56 @@ func Read(body string) (Command, bool, *Problem) {
 
 func firstLine(all []line) int {
 	for i, l := range all {
-		if !blank(l.text) {
+		if !isBlank(l.text) {
 			return i
 		}
 	}
 	return -1
 }
 
-func addressed(first string) bool {
+func isBotCommand(first string) bool {
 	rest, ok := strings.CutPrefix(first, word)
 	return ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
 }
 
-func read(all []line, first int) (Command, *Problem) {
+func readCommand(all []line, first int) (Command, *Problem) {
 	name, rest := cutWord(strings.TrimPrefix(all[first].text, word))
 	c := Command{Name: name}
-	if p := visible(all[first].text, first); p != nil {
+	if p := refuseInvisible(all[first].text, first); p != nil {
 		return c, p
 	}
 	if name == "run" && rest == "" {
 		return readBlock(all, first)
 	}
-	if p := alone(all[first+1:], name, first+1); p != nil {
+	if p := requireAlone(all[first+1:], name, first+1); p != nil {
 		return c, p
 	}
-	return c, c.argument(rest, first)
+	return c, c.parseArgument(rest, first)
 }
 
-// argument parses the text after the command's name on its line.
-func (c *Command) argument(rest string, at int) *Problem {
+// parseArgument parses the text after the command's name on its line.
+func (c *Command) parseArgument(rest string, at int) *Problem {
 	switch c.Name {
 	case "run":
 		return c.commandLine(rest, at)
 	case "approve":
 		c.Digits = rest
 		if rest != "" && !approvalDigits.MatchString(rest) {
-			return wrong(at, rest, "approve requires the digits that are shown beside the commands (8 to 64 lowercase hex digits) and nothing else")
+			return newUsageProblem(at, rest, "approve requires the digits that are shown beside the commands (8 to 64 lowercase hex digits) and nothing else")
 		}
 	case "explain":
 		c.ID = rest
 		if !proposalID.MatchString(rest) {
-			return wrong(at, rest, "explain requires the id of one command and nothing else")
+			return newUsageProblem(at, rest, "explain requires the id of one command and nothing else")
 		}
 	case "rerun", "review", "help":
 		if rest != "" {
-			return wrong(at, rest, c.Name+" takes no arguments")
+			return newUsageProblem(at, rest, c.Name+" takes no arguments")
 		}
 	case "":
-		return wrong(at, "", word+" requires a command")
+		return newUsageProblem(at, "", word+" requires a command")
 	default:
-		return wrong(at, c.Name, "unknown command")
+		return newUsageProblem(at, c.Name, "unknown command")
 	}
 	return nil
 }
@@ -102,11 +102,11 @@ func (c *Command) argument(rest string, at int) *Problem {
 func (c *Command) commandLine(rest string, at int) *Problem {
 	switch {
 	case len(rest) > maxLine:
-		return wrong(at, "", "the command line is longer than "+text.Size(maxLine))
+		return newUsageProblem(at, "", "the command line is longer than "+text.Size(maxLine))
 	case strings.HasPrefix(rest, "```"), strings.HasPrefix(rest, "~~~"):
-		return wrong(at, "", "begin a block on a new line")
+		return newUsageProblem(at, "", "begin a block on a new line")
 	case len(rest) > 1 && rest[0] == '`' && rest[len(rest)-1] == '`':
-		return wrong(at, rest, "remove the backticks around the command line; a shell would interpret them")
+		return newUsageProblem(at, rest, "remove the backticks around the command line; a shell would interpret them")
 	}
 	c.Line, c.Plan = rest, linePlan(rest)
 	return nil
@@ -134,26 +134,26 @@ func cutWord(s string) (first, rest string) {
 	return s, ""
 }
 
-// visible refuses a line with invisible characters.
-func visible(s string, at int) *Problem {
+// refuseInvisible refuses a line with invisible characters.
+func refuseInvisible(s string, at int) *Problem {
 	for _, r := range s {
-		if text.Hidden(r) || r == utf8.RuneError {
-			return wrong(at, string(r), "the line has an invisible character")
+		if text.IsHidden(r) || r == utf8.RuneError {
+			return newUsageProblem(at, string(r), "the line has an invisible character")
 		}
 	}
 	return nil
 }
 
-// alone requires that all lines of rest are blank.
-func alone(rest []line, name string, at int) *Problem {
+// requireAlone requires that all lines of rest are blank.
+func requireAlone(rest []line, name string, at int) *Problem {
 	for i, l := range rest {
-		if !blank(l.text) {
-			return wrong(at+i, l.text, name+" must be alone in its comment; remove this line")
+		if !isBlank(l.text) {
+			return newUsageProblem(at+i, l.text, name+" must be alone in its comment; remove this line")
 		}
 	}
 	return nil
 }
 
-func wrong(at int, untrusted, message string) *Problem {
+func newUsageProblem(at int, untrusted, message string) *Problem {
 	return &Problem{Message: message, Text: untrusted, Line: at + 1, Usage: true}
 }

@@ -173,8 +173,8 @@ func refused(t *testing.T, body, says string, line int) {
 	if !strings.Contains(p.Message, says) || p.Line != line {
 		t.Errorf("%q: line %d: %q; want line %d: %q", body, p.Line, p.Message, line, says)
 	}
-	if p.Line > 0 && !strings.Contains(p.Markdown(), "/fumehood approve") {
-		t.Errorf("%q: the answer does not say how to write it: %s", body, p.Markdown())
+	if p.Line > 0 && !strings.Contains(p.RenderMarkdown(), "/fumehood approve") {
+		t.Errorf("%q: the answer does not say how to write it: %s", body, p.RenderMarkdown())
 	}
 }
 
@@ -195,7 +195,7 @@ func TestLinesDecode(t *testing.T) {
 
 func TestStarts(t *testing.T) {
 	for name, want := range map[string]bool{"run": true, "rerun": true, "approve": true, "review": true, "explain": false, "help": false, "": false} {
-		if got := (bot.Command{Name: name}).Starts(); got != want {
+		if got := (bot.Command{Name: name}).StartsRun(); got != want {
 			t.Errorf("%q: %v", name, got)
 		}
 	}

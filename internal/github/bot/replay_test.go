@@ -55,7 +55,7 @@ func (r *replay) comment(t *testing.T, actor proposal.Actor, pr int, body string
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Effect != proposal.Allow || !c.Starts() {
+	if d.Effect != proposal.Allow || !c.StartsRun() {
 		return false
 	}
 	r.started = append(r.started, start{pr, at.YearDay()})
@@ -82,7 +82,7 @@ func TestReplayKeepsTheCap(t *testing.T) {
 		if r.comment(t, outsider, 4, "/fumehood run ls", at) {
 			t.Fatal("an account without permission started a run")
 		}
-		if r.comment(t, own, 4, "/fumehood run ls", at) || r.comment(t, own, 4, fenced, at) || r.comment(t, own, 4, bot.Help(), at) {
+		if r.comment(t, own, 4, "/fumehood run ls", at) || r.comment(t, own, 4, fenced, at) || r.comment(t, own, 4, bot.HelpText(), at) {
 			t.Fatal("our own comment started a run")
 		}
 	}
@@ -112,8 +112,8 @@ func TestAnswersStartNothing(t *testing.T) {
 		d := proposal.Denied(hostile, hostile, hostile)
 		d.Reasons[0].Text = "x" + hostile
 		record := proposal.Record{Proposal: proposal.Proposal{ID: hostile}, Decision: d, Analysis: proposal.Analysis{Canonical: hostile}}
-		answers = append(answers, p.Markdown(), bot.Denied(trigger, d), bot.Stopped(&proposal.Failure{Code: hostile, Message: hostile, Hint: hostile}),
-			bot.Explain([]proposal.Record{record}, hostile), bot.Explain([]proposal.Record{record}, "x"+hostile), bot.Explain(nil, hostile), bot.Help())
+		answers = append(answers, p.RenderMarkdown(), bot.DeniedReply(trigger, d), bot.StoppedReply(&proposal.Failure{Code: hostile, Message: hostile, Hint: hostile}),
+			bot.ExplainDecisions([]proposal.Record{record}, hostile), bot.ExplainDecisions([]proposal.Record{record}, "x"+hostile), bot.ExplainDecisions(nil, hostile), bot.HelpText())
 	}
 	for _, answer := range answers {
 		if c, ok, p := bot.Read(answer); ok || p != nil {

@@ -68,10 +68,10 @@ type change interface {
 
 func (n Notice) check() error {
 	switch {
-	case !id(n.Comment):
-		return invalid(errors.New("a notice requires the id of a comment"))
-	case n.Start != 0 && (!id(n.Start) || n.Time.IsZero() || DayOf(n.Time) > maxDay || DayOf(n.Time) < 0):
-		return invalid(errors.New("a start requires a run id and a time"))
+	case !isValidID(n.Comment):
+		return invalidError(errors.New("a notice requires the id of a comment"))
+	case n.Start != 0 && (!isValidID(n.Start) || n.Time.IsZero() || DayOf(n.Time) > maxDay || DayOf(n.Time) < 0):
+		return invalidError(errors.New("a start requires a run id and a time"))
 	}
 	return nil
 }
@@ -79,10 +79,10 @@ func (n Notice) check() error {
 func (n Notice) apply(s sheet, pr github.PullRequest, _ layout) (sheet, error) {
 	if n.Start != 0 {
 		started := sheet{State: State{Starts: []Start{{RunID: n.Start, Day: DayOf(n.Time)}}}}
-		s = join(started, s, pr.Head.SHA)
+		s = mergeSheets(started, s, pr.Head.SHA)
 	}
 	if s.Notice.Comment <= n.Comment {
-		s.Notice, s.notice = Answered{Comment: n.Comment}, cut(escapeMarks(n.Text), NoticeRoom)
+		s.Notice, s.notice = AnsweredComment{Comment: n.Comment}, cutAtLine(escapeMarks(n.Text), NoticeRoom)
 	}
 	return s, nil
 }
@@ -91,17 +91,17 @@ func (n Notice) applied(s sheet) bool { return s.Notice.Comment == n.Comment }
 
 func (r Results) check() error {
 	if r.Body == nil {
-		return invalid(errors.New("results require a body"))
+		return invalidError(errors.New("results require a body"))
 	}
 	if err := r.Section.check(); err != nil {
-		return invalid(err)
+		return invalidError(err)
 	}
 	return nil
 }
 
-// bounded drops what a State cannot hold. Names and counts may come from an
+// dropInvalid drops what a State cannot hold. Names and counts may come from an
 // untrusted report; a bad one must not prevent the comment.
-func (r Results) bounded() Results {
+func (r Results) dropInvalid() Results {
 	t := &r.Totals
 	for _, n := range []*int{&t.Proposed, &t.Allowed, &t.Denied, &t.Asked, &t.Succeeded, &t.Failed, &t.CouldNotRun, &t.FailedBefore, &t.NotRun} {
 		*n = min(*n, maxCount)
@@ -110,7 +110,7 @@ func (r Results) bounded() Results {
 	if len(r.Pending) > MaxPending || slices.ContainsFunc(r.Pending, bad) {
 		r.Pending, r.unaskable = nil, true
 	}
-	r.Body = cached(r.Body)
+	r.Body = cacheRendering(r.Body)
 	if r.Mark == "✅" && (r.SelfReported || r.Conclusion != "success") {
 		r.Mark = ""
 	}
@@ -120,9 +120,9 @@ func (r Results) bounded() Results {
 	return r
 }
 
-// cached caches the rendering of a room: slow rendering is then not repeated at
+// cacheRendering caches the rendering of a room: slow rendering is then not repeated at
 // the next try, and does not prevent the comment from being written in time.
-func cached(body func(Room) string) func(Room) string {
+func cacheRendering(body func(Room) string) func(Room) string {
 	if body == nil {
 		return nil
 	}
@@ -138,29 +138,29 @@ func cached(body func(Room) string) func(Room) string {
 
 func (r Results) apply(s sheet, pr github.PullRequest, l layout) (sheet, error) {
 	head := pr.Head.SHA
-	s = s.answered(r.Answered)
+	s = s.removeAnswered(r.Answered)
 	if r.Source.Review {
 		s.State.Review = newestReview(s.State, State{Review: &Reviewed{r.Source, r.Stamp, r.Done}}, head)
 	}
-	next := join(s, sheet{State: State{Sections: []Section{r.Section}}}, head)
-	if !r.holds(next) {
+	next := mergeSheets(s, sheet{State: State{Sections: []Section{r.Section}}}, head)
+	if !r.isHeldBy(next) {
 		return s, nil
 	}
 	room := l.roomFor(next, r, head)
 	room.Head, room.Moved, room.Closed = head, head != r.Head, pr.State == "closed"
 	room.Askable = room.Askable && !r.unaskable
-	return r.write(next, room)
+	return r.renderSection(next, room)
 }
 
-// write renders the section.
-func (r Results) write(s sheet, room Room) (sheet, error) {
+// renderSection renders the section.
+func (r Results) renderSection(s sheet, room Room) (sheet, error) {
 	s.Sections = slices.Clone(s.Sections)
 	for i := range s.Sections {
 		x := &s.Sections[i]
 		if x.Source != r.Source {
 			continue
 		}
-		if x.text = escapeMarks(r.Body(room)); !fits(x.text, room.Units) {
+		if x.text = escapeMarks(r.Body(room)); !fitsRoom(x.text, room.Units) {
 			return s, tooLong(room.Units)
 		}
 		if !room.Askable {
@@ -170,24 +170,24 @@ func (r Results) write(s sheet, room Room) (sheet, error) {
 	return s, nil
 }
 
-// holds reports whether the section of r in s is r's, and not a newer one or a worse one of the same
+// isHeldBy reports whether the section of r in s is r's, and not a newer one or a worse one of the same
 // attempt.
-func (r Results) holds(s sheet) bool {
-	x, there := s.find(r.Source)
-	return there && x.Stamp == r.Stamp && x.rank() == r.rank()
+func (r Results) isHeldBy(s sheet) bool {
+	x, there := s.findSection(r.Source)
+	return there && x.Stamp == r.Stamp && x.severityRank() == r.severityRank()
 }
 
-// answered removes the notice if it answers the comment with this id or an earlier one.
-func (s sheet) answered(id int64) sheet {
+// removeAnswered removes the notice if it answers the comment with this id or an earlier one.
+func (s sheet) removeAnswered(id int64) sheet {
 	if s.Notice.Comment > 0 && s.Notice.Comment <= id {
 		s.Notice.Cleared, s.notice = true, ""
 	}
 	return s
 }
 
-func (r Results) applied(s sheet) bool { return r.holds(s) }
+func (r Results) applied(s sheet) bool { return r.isHeldBy(s) }
 
-func invalid(err error) error {
+func invalidError(err error) error {
 	return &proposal.StopError{Code: "comment.invalid", Message: "cannot write this to a comment", Err: err}
 }
 

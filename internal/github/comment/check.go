@@ -45,7 +45,7 @@ func (s State) check() error {
 			return err
 		}
 	}
-	if !id(s.Notice.Comment) && s.Notice != (Answered{}) {
+	if !isValidID(s.Notice.Comment) && s.Notice != (AnsweredComment{}) {
 		return fmt.Errorf("%w: notice", errMalformedState)
 	}
 	return s.checkStarts()
@@ -94,12 +94,12 @@ func (x Section) check() error {
 }
 
 func (s State) checkStarts() error {
-	if s.Dropped != (Dropped{}) && (!count(s.Dropped.Count) || !id(s.Dropped.Through)) {
+	if s.Dropped != (Dropped{}) && (!isValidCount(s.Dropped.Count) || !isValidID(s.Dropped.Through)) {
 		return fmt.Errorf("%w: dropped", errMalformedState)
 	}
 	last := s.Dropped.Through
 	for _, start := range s.Starts {
-		if !id(start.RunID) || start.RunID <= last || start.Day < 0 || start.Day > maxDay {
+		if !isValidID(start.RunID) || start.RunID <= last || start.Day < 0 || start.Day > maxDay {
 			return fmt.Errorf("%w: start of run %d", errMalformedState, start.RunID)
 		}
 		last = start.RunID
@@ -111,7 +111,7 @@ func (s State) checkStarts() error {
 func isTime(seconds int64) bool { return seconds >= 0 && seconds <= maxDay*24*60*60 }
 
 func (s Stamp) check() error {
-	if !commitName.MatchString(s.Head) || !id(s.RunID) || s.Attempt < 1 || s.Attempt > maxCount || !isTime(s.Started) || !isTime(s.Reported) {
+	if !commitName.MatchString(s.Head) || !isValidID(s.RunID) || s.Attempt < 1 || s.Attempt > maxCount || !isTime(s.Started) || !isTime(s.Reported) {
 		return fmt.Errorf("invalid stamp %+q: want a full commit id, a run id, an attempt and a time", fmt.Sprint(s))
 	}
 	return nil
@@ -125,7 +125,7 @@ func (r Result) check() error {
 		return fmt.Errorf("invalid conclusion %q", r.Conclusion)
 	}
 	for _, n := range encodeResult(r).Totals {
-		if !count(n) {
+		if !isValidCount(n) {
 			return fmt.Errorf("invalid total %d", n)
 		}
 	}
@@ -136,18 +136,18 @@ func (p Pending) check() error {
 	switch {
 	case !digestName.MatchString(p.PlanDigest) || !digestName.MatchString(p.Policy):
 		return fmt.Errorf("invalid digest of a waiting plan")
-	case !id(p.RunID) || p.ArtifactID != 0 && !id(p.ArtifactID):
+	case !isValidID(p.RunID) || p.ArtifactID != 0 && !isValidID(p.ArtifactID):
 		return fmt.Errorf("invalid run or artifact of a waiting plan")
-	case !name(p.Name) || !name(p.Artifact) || !name(p.Nonce):
+	case !isValidName(p.Name) || !isValidName(p.Artifact) || !isValidName(p.Nonce):
 		return fmt.Errorf("invalid name of a plan or artifact, or nonce: want at most %d printable characters", maxName)
 	}
 	return nil
 }
 
-func id(n int64) bool  { return n > 0 && n <= maxID }
-func count(n int) bool { return n >= 0 && n <= maxCount }
+func isValidID(n int64) bool  { return n > 0 && n <= maxID }
+func isValidCount(n int) bool { return n >= 0 && n <= maxCount }
 
-func name(s string) bool {
-	return utf8.ValidString(s) && text.Units(s) <= maxName &&
-		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || text.Hidden(r) })
+func isValidName(s string) bool {
+	return utf8.ValidString(s) && text.CountUnits(s) <= maxName &&
+		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || text.IsHidden(r) })
 }

@@ -30,7 +30,7 @@ func TestFailures(t *testing.T) {
 		fresh bool // no comment yet
 		op    string
 		fail  func(*conversation) []failure
-		did   Did
+		did   WriteStatus
 		code  string
 	}{
 		{"locked, no comment yet", true, "create", always(github.Locked), Refused, "github.locked"},
@@ -60,10 +60,10 @@ func TestFailures(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := newConversation()
 			if !test.fresh {
-				c.keeper(t).Results(background, results(head1, 10, 1))
+				c.keeper(t).ReplaceResults(background, results(head1, 10, 1))
 			}
 			c.fail[test.op] = test.fail(c)
-			o := c.keeper(t).Results(background, results(head1, 11, 1))
+			o := c.keeper(t).ReplaceResults(background, results(head1, 11, 1))
 			if o.Did != test.did {
 				t.Errorf("got %s (%+v), want %s", o.Did, o.Failure, test.did)
 			}
@@ -83,22 +83,22 @@ func TestFailures(t *testing.T) {
 
 func TestUndeletableDuplicate(t *testing.T) {
 	c := newConversation()
-	c.keeper(t).Results(background, results(head1, 10, 1))
+	c.keeper(t).ReplaceResults(background, results(head1, 10, 1))
 	c.post(bot, c.comments[0].Body)
 	c.fail["delete"] = []failure{{err: refusal(github.Forbidden)}}
-	if o := c.keeper(t).Results(background, results(head1, 11, 1)); o.Did != Updated || o.Left != 1 {
+	if o := c.keeper(t).ReplaceResults(background, results(head1, 11, 1)); o.Did != Updated || o.Left != 1 {
 		t.Errorf("got %+v", o)
 	}
 }
 
 func TestContended(t *testing.T) {
 	c := newConversation()
-	c.keeper(t).Results(background, results(head1, 10, 1))
+	c.keeper(t).ReplaceResults(background, results(head1, 10, 1))
 	old := c.comments[0].Body
 	for range 100 { // another job that writes the same old text after every write
 		c.fail["read"] = append(c.fail["read"], failure{hook: func() { c.comments[0].Body = old }})
 	}
-	o := c.keeper(t).Results(background, results(head1, 11, 1))
+	o := c.keeper(t).ReplaceResults(background, results(head1, 11, 1))
 	if o.Did != Refused || o.Failure.Code != "comment.contended" || !strings.Contains(o.Failure.Hint, "concurrency") {
 		t.Errorf("got %+v, %+v", o, o.Failure)
 	}
@@ -108,12 +108,12 @@ func TestContended(t *testing.T) {
 // nothing is written.
 func TestSlow(t *testing.T) {
 	c := newConversation()
-	c.keeper(t).Results(background, results(head1, 10, 1))
+	c.keeper(t).ReplaceResults(background, results(head1, 10, 1))
 	k := c.keeper(t)
 	now := time.Unix(1_800_000_000, 0)
 	k.Now = func() time.Time { now = now.Add(3 * time.Second); return now }
-	o := k.Results(background, results(head1, 11, 1))
-	if o.Did != Refused || o.Failure.Code != "github.unavailable" || c.only(t).newest().RunID != 10 {
+	o := k.ReplaceResults(background, results(head1, 11, 1))
+	if o.Did != Refused || o.Failure.Code != "github.unavailable" || c.only(t).newestStamp().RunID != 10 {
 		t.Errorf("got %+v, %+v", o, o.Failure)
 	}
 }
@@ -125,7 +125,7 @@ func TestWriteIsBounded(t *testing.T) {
 	k.Settle = 20 * time.Millisecond
 	k.Now = time.Now
 	k.Client = stuck{t, c, k.Settle}
-	o := k.Results(background, results(head1, 11, 1))
+	o := k.ReplaceResults(background, results(head1, 11, 1))
 	if o.Did != Refused || o.Failure.Code != "github.unavailable" {
 		t.Errorf("got %+v, %+v", o, o.Failure)
 	}
@@ -152,7 +152,7 @@ func TestRateLimit(t *testing.T) {
 	tests := []struct {
 		name string
 		wait time.Duration
-		did  Did
+		did  WriteStatus
 	}{
 		{"a minute", time.Minute, Updated},
 		{"an hour", time.Hour, Refused},
@@ -160,12 +160,12 @@ func TestRateLimit(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c := newConversation()
-			c.keeper(t).Results(background, results(head1, 10, 1))
+			c.keeper(t).ReplaceResults(background, results(head1, 10, 1))
 			c.fail["update"] = []failure{{err: &github.Error{Kind: github.RateLimited, Until: now.Add(test.wait)}}}
 			var waited time.Duration
 			k := c.keeper(t)
 			k.Sleep = func(_ context.Context, d time.Duration) error { waited = max(waited, d); return nil }
-			o := k.Results(background, results(head1, 11, 1))
+			o := k.ReplaceResults(background, results(head1, 11, 1))
 			if o.Did != test.did || (o.Did == Updated) != (waited == test.wait) {
 				t.Errorf("got %+v after a wait of %v", o, waited)
 			}
@@ -185,9 +185,9 @@ func TestInterrupted(t *testing.T) {
 			} else {
 				c.fail[op] = []failure{{hook: cancel, err: context.Canceled}}
 			}
-			o := k.Results(ctx, results(head1, 11, 1))
+			o := k.ReplaceResults(ctx, results(head1, 11, 1))
 			if op == "settle" {
-				if o.Did != Posted || c.only(t).newest().RunID != 11 {
+				if o.Did != Posted || c.only(t).newestStamp().RunID != 11 {
 					t.Errorf("got %+v", o)
 				}
 			} else if o.Did != Refused || o.Failure.Code != "comment.interrupted" || len(c.comments) != 0 {
@@ -200,26 +200,26 @@ func TestInterrupted(t *testing.T) {
 func TestPersonEdits(t *testing.T) {
 	c := newConversation()
 	k := c.keeper(t)
-	k.Results(background, results(head1, 10, 1))
-	k.Notice(background, starting(900, 10))
+	k.ReplaceResults(background, results(head1, 10, 1))
+	k.ReplaceNotice(background, starting(900, 10))
 	body := &c.comments[0].Body
 
 	*body = strings.ReplaceAll(*body, "\n", "\r\n") + "\r\n"
-	if o := k.Results(background, results(head1, 10, 1)); o.Did != Unchanged {
+	if o := k.ReplaceResults(background, results(head1, 10, 1)); o.Did != Unchanged {
 		t.Errorf("the ends of lines: got %s", o.Did)
 	}
 	*body = strings.Replace(*body, `"v":2`, `"v": 2`, 1)
-	if s, err := k.Read(background); err != nil || s.Started() != 0 || s.Head() != "" {
+	if s, err := k.Read(background); err != nil || s.CountStarts() != 0 || s.Head() != "" {
 		t.Errorf("a state that we did not spell: got %+v, %v", s, err)
 	}
-	if o := k.Notice(background, answer(901)); o.Did != Updated || c.only(t).texts() != "" {
+	if o := k.ReplaceNotice(background, answer(901)); o.Did != Updated || c.only(t).texts() != "" {
 		t.Errorf("results without a state: got %s, %q", o.Did, c.only(t).texts())
 	}
-	if o := k.Results(background, results(head1, 1, 1)); o.Did != Updated || c.only(t).notice != "answer to 901" {
+	if o := k.ReplaceResults(background, results(head1, 1, 1)); o.Did != Updated || c.only(t).notice != "answer to 901" {
 		t.Errorf("got %s, %q", o.Did, c.only(t).notice)
 	}
 	*body = "I have written something else here"
-	if o := k.Results(background, results(head1, 11, 1)); o.Did != Posted || len(c.comments) != 2 {
+	if o := k.ReplaceResults(background, results(head1, 11, 1)); o.Did != Posted || len(c.comments) != 2 {
 		t.Errorf("got %s, %d comments", o.Did, len(c.comments))
 	}
 }
@@ -245,14 +245,14 @@ func TestInvalid(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c := newConversation()
-			if o := c.keeper(t).Results(background, test.r); o.Did != Refused || o.Failure.Code != "comment.invalid" || len(c.ops) != 0 {
+			if o := c.keeper(t).ReplaceResults(background, test.r); o.Did != Refused || o.Failure.Code != "comment.invalid" || len(c.ops) != 0 {
 				t.Errorf("got %+v, %+v after %v", o, o.Failure, c.ops)
 			}
 		})
 	}
 	for _, n := range []Notice{{}, {Comment: -1}, {Comment: 1, Start: 5}, {Comment: 1, Start: -5, Time: time.Unix(1, 0)}} {
 		c := newConversation()
-		if o := c.keeper(t).Notice(background, n); o.Did != Refused || o.Failure.Code != "comment.invalid" {
+		if o := c.keeper(t).ReplaceNotice(background, n); o.Did != Refused || o.Failure.Code != "comment.invalid" {
 			t.Errorf("%+v: got %+v", n, o)
 		}
 	}

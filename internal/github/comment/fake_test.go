@@ -74,7 +74,7 @@ func (c *conversation) remove(id int64) {
 func (c *conversation) by(author github.Author) []github.Comment {
 	var list []github.Comment
 	for _, x := range c.comments {
-		if x.Author.ID == author.ID && marked(x.Body) {
+		if x.Author.ID == author.ID && hasMarker(x.Body) {
 			list = append(list, x)
 		}
 	}
@@ -195,7 +195,7 @@ func (c *conversation) checkBody(body string) error {
 	if n := strings.Count(body, "\n"+resultsMark); n != 1 {
 		c.wrong = append(c.wrong, fmt.Sprintf("%d results sections", n))
 	}
-	if text.Units(body) > 65536 {
+	if text.CountUnits(body) > 65536 {
 		c.wrong = append(c.wrong, "a body above GitHub's limit")
 		return refusal(github.Invalid)
 	}
@@ -260,7 +260,7 @@ func (s sheet) texts() string {
 
 func (s sheet) bodyOf(t testing.TB, head string) string {
 	t.Helper()
-	body, err := layout{limit: MaxBody}.body(s, head)
+	body, err := layout{limit: MaxBody}.formatBody(s, head)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ const (
 	number = 2
 )
 
-var head = githubtest.SHA("head")
+var head = githubtest.CommitID("head")
 
 // town is a GitHub with one pull request, whose workflow token has the given rights.
 func town(t *testing.T, rights ...string) *githubtest.Server {
@@ -87,14 +87,14 @@ func results(run int64) comment.Results {
 func TestOnGitHub(t *testing.T) {
 	lanetest.SkipShort(t)
 	mood := func(f githubtest.Fault) func(*githubtest.Server) {
-		return func(s *githubtest.Server) { s.Inject(f) }
+		return func(s *githubtest.Server) { s.InjectFault(f) }
 	}
 	tests := []struct {
 		name   string
 		rights []string
 		fresh  bool // no comment yet
 		mood   func(*githubtest.Server)
-		did    comment.Did
+		did    comment.WriteStatus
 		code   string
 		hint   string
 	}{
@@ -104,13 +104,13 @@ func TestOnGitHub(t *testing.T) {
 		{"a fork's token", []string{"contents:read", "pull-requests:read"}, true, nil, comment.Refused, "github.permission", "pull-requests: write"},
 		{"nothing granted", []string{}, true, nil, comment.Refused, "github.not-found", "pull-requests: read"},
 		{"locked", rights, true, func(s *githubtest.Server) {
-			s.Change(number, func(pr *githubtest.PR) { pr.Locked = true })
+			s.ChangePullRequest(number, func(pr *githubtest.PR) { pr.Locked = true })
 		}, comment.Refused, "github.locked", "unlock"},
 		{"closed", rights, false, func(s *githubtest.Server) {
-			s.Change(number, func(pr *githubtest.PR) { pr.State = "closed" })
+			s.ChangePullRequest(number, func(pr *githubtest.PR) { pr.State = "closed" })
 		}, comment.Updated, "", ""},
 		{"merged, the fork is gone", rights, true, func(s *githubtest.Server) {
-			s.Change(number, func(pr *githubtest.PR) { pr.State, pr.Merged, pr.Head.Repository = "closed", true, "-" })
+			s.ChangePullRequest(number, func(pr *githubtest.PR) { pr.State, pr.Merged, pr.Head.Repository = "closed", true, "-" })
 		}, comment.Posted, "", ""},
 		{"a squatter on each page", rights, true, squat, comment.Posted, "", ""},
 		{"ours is on page three", rights, false, squat, comment.Updated, "", ""},
@@ -122,11 +122,11 @@ func TestOnGitHub(t *testing.T) {
 		{"a replica that lags behind", rights, true, mood(githubtest.Fault{Op: "issues/get-comment", Kind: githubtest.NotFoundForAWhile}), comment.Posted, "", ""},
 		{"a page comes twice", rights, false, func(s *githubtest.Server) {
 			squat(s)
-			s.Inject(githubtest.Fault{Op: "issues/list-comments", Kind: githubtest.DuplicatePage, Count: 2})
+			s.InjectFault(githubtest.Fault{Op: "issues/list-comments", Kind: githubtest.DuplicatePage, Count: 2})
 		}, comment.Updated, "", ""},
 		{"the hour's requests are gone", rights, false, mood(githubtest.Fault{Op: "issues/update-comment", Kind: githubtest.PrimaryLimit, Delay: 50 * time.Minute}), comment.Refused, "github.rate-limit", "try again after"},
 		{"deleted while we write", rights, false, func(s *githubtest.Server) {
-			s.Before("issues/update-comment", func(*http.Request) { s.RemoveComment(s.CommentsBy(number, githubtest.ActionsBot)[0].ID) })
+			s.BeforeRequest("issues/update-comment", func(*http.Request) { s.RemoveComment(s.CommentsBy(number, githubtest.ActionsBot)[0].ID) })
 		}, comment.Posted, "", ""},
 	}
 	for _, test := range tests {
@@ -134,14 +134,14 @@ func TestOnGitHub(t *testing.T) {
 			t.Parallel()
 			s := town(t, test.rights...)
 			if !test.fresh {
-				if o := keeper(t, s, token, alone).Results(context.Background(), results(10)); o.Did != comment.Posted {
+				if o := keeper(t, s, token, alone).ReplaceResults(context.Background(), results(10)); o.Did != comment.Posted {
 					t.Fatalf("got %+v, %+v", o, o.Failure)
 				}
 			}
 			if test.mood != nil {
 				test.mood(s)
 			}
-			o := keeper(t, s, token, alone).Results(context.Background(), results(11))
+			o := keeper(t, s, token, alone).ReplaceResults(context.Background(), results(11))
 			if o.Did != test.did {
 				t.Errorf("got %s (%+v), want %s", o.Did, o.Failure, test.did)
 			}
@@ -165,8 +165,8 @@ func TestSecondaryLimit(t *testing.T) {
 		s := slow{near(t), newDelays(1)}
 		s.AddWorkflowToken(token, rights...)
 		s.AddPR(githubtest.PR{Number: number, Head: githubtest.Ref{SHA: head}})
-		s.Inject(githubtest.Fault{Op: "issues/create-comment", Kind: githubtest.SecondaryLimit, Status: 429, Delay: time.Second})
-		o := keeperOver(t, s.client(0), s.URL, token, together).Results(context.Background(), results(11))
+		s.InjectFault(githubtest.Fault{Op: "issues/create-comment", Kind: githubtest.SecondaryLimit, Status: 429, Delay: time.Second})
+		o := keeperOver(t, s.client(0), s.URL, token, together).ReplaceResults(context.Background(), results(11))
 		ours := s.CommentsBy(number, githubtest.ActionsBot)
 		if o.Did != comment.Posted || len(ours) != 1 || !strings.HasSuffix(ours[0].Body, "\nresults of run 11") {
 			t.Errorf("got %+v, and %+v", ours, o)
@@ -190,7 +190,7 @@ func TestSquattersAreCounted(t *testing.T) {
 	t.Parallel()
 	s := town(t, rights...)
 	squat(s)
-	if o := keeper(t, s, token, alone).Results(context.Background(), results(10)); o.Others != 2 {
+	if o := keeper(t, s, token, alone).ReplaceResults(context.Background(), results(10)); o.Others != 2 {
 		t.Errorf("got %d, want 2", o.Others)
 	}
 	for _, c := range s.CommentsBy(number, "octocat") {
@@ -216,14 +216,14 @@ func jobsAtTheSameTime(t *testing.T, s slow) {
 	for i := range 4 {
 		k := keeperOver(t, s.client(2*i), s.URL, token, together)
 		jobs.Go(func() {
-			if o := k.Results(context.Background(), results(int64(10+i))); o.Did == comment.Refused {
+			if o := k.ReplaceResults(context.Background(), results(int64(10+i))); o.Did == comment.Refused {
 				t.Errorf("run %d: %+v", 10+i, o.Failure)
 			}
 		})
 		answers := keeperOver(t, s.client(2*i+1), s.URL, token, together)
 		jobs.Go(func() {
 			n := comment.Notice{Comment: int64(900 + i), Text: "answer", Start: int64(10 + i), Time: time.Now()}
-			if o := answers.Notice(context.Background(), n); o.Did == comment.Refused {
+			if o := answers.ReplaceNotice(context.Background(), n); o.Did == comment.Refused {
 				t.Errorf("answer %d: %+v", i, o.Failure)
 			}
 		})
@@ -234,7 +234,7 @@ func jobsAtTheSameTime(t *testing.T, s slow) {
 		t.Fatalf("got %+v", ours)
 	}
 	state, err := keeperOver(t, s, s.URL, token, together).Read(context.Background())
-	if err != nil || state.Started() != 4 || state.Notice.Comment != 903 {
+	if err != nil || state.CountStarts() != 4 || state.Notice.Comment != 903 {
 		t.Errorf("got %+v, %v", state, err)
 	}
 }
@@ -290,14 +290,14 @@ func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestHeadMovesWhileWeLook(t *testing.T) {
 	t.Parallel()
 	s := town(t, rights...)
-	s.Before("pulls/get", func(*http.Request) { s.Move(number, githubtest.SHA("pushed")) })
+	s.BeforeRequest("pulls/get", func(*http.Request) { s.MoveHead(number, githubtest.CommitID("pushed")) })
 	r, moved := results(10), false
 	r.Body = func(room comment.Room) string {
-		moved = room.Moved && room.Head == githubtest.SHA("pushed")
+		moved = room.Moved && room.Head == githubtest.CommitID("pushed")
 		return "x"
 	}
-	o := keeper(t, s, token, alone).Results(context.Background(), r)
-	if o.Did != comment.Posted || !moved || o.Head != githubtest.SHA("pushed") {
+	o := keeper(t, s, token, alone).ReplaceResults(context.Background(), r)
+	if o.Did != comment.Posted || !moved || o.Head != githubtest.CommitID("pushed") {
 		t.Errorf("got %+v, moved %v", o, moved)
 	}
 }
@@ -306,10 +306,10 @@ func TestHeadMovesWhileWeLook(t *testing.T) {
 func TestPersonalToken(t *testing.T) {
 	t.Parallel()
 	s := town(t)
-	s.Permit("hubot", "write")
+	s.SetRole("hubot", "write")
 	s.AddToken("ghp_hubot", githubtest.Token{Login: "hubot", Scopes: "repo"})
 	for run := range int64(2) {
-		if o := keeper(t, s, "ghp_hubot", alone).Results(context.Background(), results(10+run)); o.Did == comment.Refused {
+		if o := keeper(t, s, "ghp_hubot", alone).ReplaceResults(context.Background(), results(10+run)); o.Did == comment.Refused {
 			t.Errorf("got %+v", o.Failure)
 		}
 	}
@@ -323,7 +323,7 @@ func TestTokenOfAnotherApp(t *testing.T) {
 	s := town(t)
 	s.AddToken("ghs_app", githubtest.Token{Login: "my-app[bot]", Permissions: map[string]string{"pull_requests": "write"}})
 	for run := range int64(3) {
-		if o := keeper(t, s, "ghs_app", alone).Results(context.Background(), results(10+run)); o.Did == comment.Refused {
+		if o := keeper(t, s, "ghs_app", alone).ReplaceResults(context.Background(), results(10+run)); o.Did == comment.Refused {
 			t.Errorf("got %+v", o.Failure)
 		}
 	}

@@ -77,22 +77,22 @@ func New(o Options) (*Keeper, error) {
 // brackets cannot be registered.
 var workflow = github.Author{Login: github.WorkflowLogin, Type: "Bot"}
 
-// Did is the result of writing a notice or results.
-type Did string
+// WriteStatus is the result of writing a notice or results.
+type WriteStatus string
 
 // The values of Did.
 const (
-	Posted     Did = "posted"     // in a new comment
-	Updated    Did = "updated"    // in the existing comment
-	Unchanged  Did = "unchanged"  // the comment was already up to date; nothing was written
-	Superseded Did = "superseded" // the comment has something newer
-	Refused    Did = "refused"    // see Outcome.Failure
+	Posted     WriteStatus = "posted"     // in a new comment
+	Updated    WriteStatus = "updated"    // in the existing comment
+	Unchanged  WriteStatus = "unchanged"  // the comment was already up to date; nothing was written
+	Superseded WriteStatus = "superseded" // the comment has something newer
+	Refused    WriteStatus = "refused"    // see Outcome.Failure
 )
 
 // An Outcome describes the result of writing a notice or results, for the log and
 // the step summary.
 type Outcome struct {
-	Did     Did
+	Did     WriteStatus
 	Failure *proposal.Failure // if Refused: a stable code, the problem, and how to fix it
 
 	ID    int64 // of the comment, or 0
@@ -108,36 +108,36 @@ type Outcome struct {
 
 // Read returns the comment's state, or a zero State if there is no comment.
 func (k *Keeper) Read(ctx context.Context) (State, error) {
-	v := visit{Keeper: k}
-	if err := v.list(ctx); err != nil {
+	v := commentUpdate{Keeper: k}
+	if err := v.listOwnComments(ctx); err != nil {
 		return State{}, err
 	}
-	return v.present("").State, nil
+	return v.mergeComments("").State, nil
 }
 
-// Notice replaces the bot's last answer, unless that answers a later comment. It
+// ReplaceNotice replaces the bot's last answer, unless that answers a later comment. It
 // keeps the results.
-func (k *Keeper) Notice(ctx context.Context, n Notice) Outcome {
-	return k.keep(ctx, n)
+func (k *Keeper) ReplaceNotice(ctx context.Context, n Notice) Outcome {
+	return k.keepChange(ctx, n)
 }
 
-// Results replaces the section of a source, unless the one in the comment is newer, or is a worse one
+// ReplaceResults replaces the section of a source, unless the one in the comment is newer, or is a worse one
 // of the same attempt. Body is called once per try, with what is known then.
-func (k *Keeper) Results(ctx context.Context, r Results) Outcome {
-	return k.keep(ctx, r.bounded())
+func (k *Keeper) ReplaceResults(ctx context.Context, r Results) Outcome {
+	return k.keepChange(ctx, r.dropInvalid())
 }
 
-func (k *Keeper) keep(ctx context.Context, c change) Outcome {
-	v := visit{Keeper: k, change: c, layout: layout{MaxBody, k.RunURL}}
+func (k *Keeper) keepChange(ctx context.Context, c change) Outcome {
+	v := commentUpdate{Keeper: k, change: c, layout: layout{MaxBody, k.RunURL}}
 	err := c.check()
 	for range maxRounds {
 		if err != nil || v.done {
 			break
 		}
-		err = v.round(ctx)
+		err = v.runRound(ctx)
 	}
 	if err == nil && !v.done {
-		err = v.unsettled()
+		err = v.contendedError()
 	}
 	return v.outcome(ctx, err)
 }

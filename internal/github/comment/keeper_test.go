@@ -23,7 +23,7 @@ func TestResultsStand(t *testing.T) {
 	posted := func(rs ...Results) func(*testing.T, *conversation) {
 		return func(t *testing.T, c *conversation) {
 			for _, r := range rs {
-				c.keeper(t).Results(background, r)
+				c.keeper(t).ReplaceResults(background, r)
 			}
 		}
 	}
@@ -33,7 +33,7 @@ func TestResultsStand(t *testing.T) {
 		before func(*testing.T, *conversation)
 		then   func(*conversation)
 		say    Results
-		did    Did
+		did    WriteStatus
 		stands string
 		writes int
 	}{
@@ -58,7 +58,7 @@ func TestResultsStand(t *testing.T) {
 				test.then(c)
 			}
 			c.ops = nil
-			o := c.keeper(t).Results(background, test.say)
+			o := c.keeper(t).ReplaceResults(background, test.say)
 			if o.Did != test.did {
 				t.Errorf("got %s (%v), want %s", o.Did, o.Failure, test.did)
 			}
@@ -88,9 +88,9 @@ func (c *conversation) count(op string) int {
 func TestSameRunSaysMore(t *testing.T) {
 	c := newConversation()
 	r := results(head1, 10, 1)
-	c.keeper(t).Results(background, r)
+	c.keeper(t).ReplaceResults(background, r)
 	r.Body = func(Room) string { return "and now all of it" }
-	if o := c.keeper(t).Results(background, r); o.Did != Updated || c.only(t).texts() != "and now all of it" {
+	if o := c.keeper(t).ReplaceResults(background, r); o.Did != Updated || c.only(t).texts() != "and now all of it" {
 		t.Errorf("got %+v, %q", o, c.only(t).texts())
 	}
 }
@@ -99,13 +99,13 @@ func TestRoom(t *testing.T) {
 	c := newConversation()
 	for i, head := range []string{head1, head2} {
 		c.pr.Head.SHA = head
-		c.keeper(t).Results(background, results(head, int64(10+i), 1))
+		c.keeper(t).ReplaceResults(background, results(head, int64(10+i), 1))
 	}
 	c.pr.Head.SHA, c.pr.State = head3, "closed"
 	var got Room
 	r := results(head2, 12, 1)
 	r.Body = func(room Room) string { got = room; return "x" }
-	if o := c.keeper(t).Results(background, r); o.Did != Updated {
+	if o := c.keeper(t).ReplaceResults(background, r); o.Did != Updated {
 		t.Fatalf("got %+v", o)
 	}
 	if got.Units < 50_000 {
@@ -129,7 +129,7 @@ func TestEarlierResults(t *testing.T) {
 		c.pr.Head.SHA = head
 		r := results(head, int64(i), 1)
 		r.Conclusion, r.Mark, r.Totals = "denied", "⛔", proposal.Totals{Proposed: i, Denied: 1}
-		o = c.keeper(t).Results(background, r)
+		o = c.keeper(t).ReplaceResults(background, r)
 	}
 	var got []int64
 	for _, r := range o.State.Earlier {
@@ -148,17 +148,17 @@ func TestPendingGoesWithItsResults(t *testing.T) {
 	r := results(head1, 10, 1)
 	r.Conclusion, r.Mark = "asked", "✋"
 	r.Pending = []Pending{{Name: "lint -- fast>", PlanDigest: digest("a"), Policy: digest("b"), RunID: 10, Artifact: "fumehood"}}
-	c.keeper(t).Results(background, r)
-	c.keeper(t).Notice(background, answer(900))
+	c.keeper(t).ReplaceResults(background, r)
+	c.keeper(t).ReplaceNotice(background, answer(900))
 	got, err := c.keeper(t).Read(background)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(r.Pending, got.Waiting()); diff != "" {
+	if diff := cmp.Diff(r.Pending, got.PendingPlans()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if o := c.keeper(t).Results(background, results(head1, 11, 1)); len(o.State.Waiting()) != 0 {
-		t.Errorf("%v still waits", o.State.Waiting())
+	if o := c.keeper(t).ReplaceResults(background, results(head1, 11, 1)); len(o.State.PendingPlans()) != 0 {
+		t.Errorf("%v still waits", o.State.PendingPlans())
 	}
 }
 
@@ -167,23 +167,23 @@ func digest(hex string) string { return "sha256:" + strings.Repeat(hex, 64) }
 func TestNotices(t *testing.T) {
 	c := newConversation()
 	k := c.keeper(t)
-	k.Results(background, results(head1, 10, 1))
+	k.ReplaceResults(background, results(head1, 10, 1))
 	steps := []struct {
 		name   string
 		say    func() Outcome
-		did    Did
+		did    WriteStatus
 		notice string
 	}{
-		{"an answer", func() Outcome { return k.Notice(background, answer(900)) }, Updated, "answer to 900"},
-		{"the same again", func() Outcome { return k.Notice(background, answer(900)) }, Unchanged, "answer to 900"},
-		{"to an earlier comment", func() Outcome { return k.Notice(background, answer(899)) }, Superseded, "answer to 900"},
-		{"to a later comment", func() Outcome { return k.Notice(background, answer(901)) }, Updated, "answer to 901"},
-		{"results that keep it", func() Outcome { return k.Results(background, results(head1, 11, 1)) }, Updated, "answer to 901"},
-		{"results that answer an earlier comment", func() Outcome { return k.Results(background, answering(12, 900)) }, Updated, "answer to 901"},
-		{"results that answer this comment", func() Outcome { return k.Results(background, answering(13, 901)) }, Updated, ""},
-		{"to the earlier comment again", func() Outcome { return k.Notice(background, answer(900)) }, Superseded, ""},
-		{"another answer to the same comment", func() Outcome { return k.Notice(background, answer(901)) }, Updated, "answer to 901"},
-		{"superseded results take it away", func() Outcome { return k.Results(background, answering(12, math.MaxInt64)) }, Superseded, ""},
+		{"an answer", func() Outcome { return k.ReplaceNotice(background, answer(900)) }, Updated, "answer to 900"},
+		{"the same again", func() Outcome { return k.ReplaceNotice(background, answer(900)) }, Unchanged, "answer to 900"},
+		{"to an earlier comment", func() Outcome { return k.ReplaceNotice(background, answer(899)) }, Superseded, "answer to 900"},
+		{"to a later comment", func() Outcome { return k.ReplaceNotice(background, answer(901)) }, Updated, "answer to 901"},
+		{"results that keep it", func() Outcome { return k.ReplaceResults(background, results(head1, 11, 1)) }, Updated, "answer to 901"},
+		{"results that answer an earlier comment", func() Outcome { return k.ReplaceResults(background, answering(12, 900)) }, Updated, "answer to 901"},
+		{"results that answer this comment", func() Outcome { return k.ReplaceResults(background, answering(13, 901)) }, Updated, ""},
+		{"to the earlier comment again", func() Outcome { return k.ReplaceNotice(background, answer(900)) }, Superseded, ""},
+		{"another answer to the same comment", func() Outcome { return k.ReplaceNotice(background, answer(901)) }, Updated, "answer to 901"},
+		{"superseded results take it away", func() Outcome { return k.ReplaceResults(background, answering(12, math.MaxInt64)) }, Superseded, ""},
 	}
 	for _, step := range steps {
 		if o := step.say(); o.Did != step.did {
@@ -212,20 +212,20 @@ func TestStartsAreCounted(t *testing.T) {
 	for i := range 100 {
 		n := answer(int64(900 + i))
 		n.Start, n.Time = int64(5000+i), day.Add(time.Duration(i/95)*time.Minute)
-		o = c.keeper(t).Notice(background, n)
+		o = c.keeper(t).ReplaceNotice(background, n)
 	}
-	if o.State.Started() != 100 || len(o.State.Starts) > maxStarts || o.State.Starts[len(o.State.Starts)-1].Day != DayOf(day)+1 {
-		t.Errorf("got %d, listed %v", o.State.Started(), o.State.Starts)
+	if o.State.CountStarts() != 100 || len(o.State.Starts) > maxStarts || o.State.Starts[len(o.State.Starts)-1].Day != DayOf(day)+1 {
+		t.Errorf("got %d, listed %v", o.State.CountStarts(), o.State.Starts)
 	}
 	n := answer(999)
 	n.Start, n.Time = 5099, day
-	if o = c.keeper(t).Notice(background, n); o.State.Started() != 100 {
-		t.Errorf("a run that was counted before is counted again: %d", o.State.Started())
+	if o = c.keeper(t).ReplaceNotice(background, n); o.State.CountStarts() != 100 {
+		t.Errorf("a run that was counted before is counted again: %d", o.State.CountStarts())
 	}
 	n = answer(800) // too late for its text
 	n.Start, n.Time = 5100, day
-	if o = c.keeper(t).Notice(background, n); o.State.Started() != 101 || o.Did != Superseded {
-		t.Errorf("got %d, %s", o.State.Started(), o.Did)
+	if o = c.keeper(t).ReplaceNotice(background, n); o.State.CountStarts() != 101 || o.Did != Superseded {
+		t.Errorf("got %d, %s", o.State.CountStarts(), o.Did)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestSquatters(t *testing.T) {
 	if s, err := c.keeper(t).Read(background); err != nil || s.Head() != "" {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	o := c.keeper(t).Results(background, results(head1, 10, 1))
+	o := c.keeper(t).ReplaceResults(background, results(head1, 10, 1))
 	if o.Did != Posted || o.Others != len(authors) {
 		t.Errorf("got %s, %d others, want %d", o.Did, o.Others, len(authors))
 	}
@@ -269,10 +269,10 @@ func TestWorkflowByLogin(t *testing.T) {
 	c.post(github.Author{Login: "Github-actions[bot]", ID: 2, Type: "Bot"}, Marker)
 	k := c.keeper(t)
 	k.Author = github.Author{Login: "github-actions[bot]", Type: "Bot"}
-	if o := k.Results(background, results(head1, 10, 1)); o.Did != Posted || o.Others != 2 {
+	if o := k.ReplaceResults(background, results(head1, 10, 1)); o.Did != Posted || o.Others != 2 {
 		t.Errorf("got %+v", o)
 	}
-	if o := k.Results(background, results(head1, 11, 1)); o.Did != Updated {
+	if o := k.ReplaceResults(background, results(head1, 11, 1)); o.Did != Updated {
 		t.Errorf("got %+v", o)
 	}
 }
@@ -283,27 +283,27 @@ func TestAnotherApp(t *testing.T) {
 	c := newConversation()
 	c.token = github.Author{Login: "my-app[bot]", ID: 77, Type: "Bot"}
 	for run := int64(10); run < 13; run++ {
-		if o := c.keeper(t).Results(background, results(head1, run, 1)); o.Did != Posted {
+		if o := c.keeper(t).ReplaceResults(background, results(head1, run, 1)); o.Did != Posted {
 			t.Errorf("got %+v", o)
 		}
-		if s := c.only(t); s.newest().RunID != run {
-			t.Errorf("run %d stands", s.newest().RunID)
+		if s := c.only(t); s.newestStamp().RunID != run {
+			t.Errorf("run %d stands", s.newestStamp().RunID)
 		}
 	}
 }
 
 func TestTwoCommentsOfOursBecomeOne(t *testing.T) {
 	c := newConversation()
-	c.keeper(t).Results(background, results(head1, 10, 1))
+	c.keeper(t).ReplaceResults(background, results(head1, 10, 1))
 	first := c.comments[0]
 	other := newConversation()
-	other.keeper(t).Results(background, results(head1, 12, 1))
-	other.keeper(t).Notice(background, starting(900, 12))
+	other.keeper(t).ReplaceResults(background, results(head1, 12, 1))
+	other.keeper(t).ReplaceNotice(background, starting(900, 12))
 	c.post(person, "hello")
 	c.post(bot, other.comments[0].Body)
-	o := c.keeper(t).Results(background, results(head1, 11, 1))
+	o := c.keeper(t).ReplaceResults(background, results(head1, 11, 1))
 	s := c.only(t)
-	if o.Did != Superseded || o.ID != first.ID || s.newest().RunID != 12 || s.notice != "answer to 900" || s.Started() != 1 {
+	if o.Did != Superseded || o.ID != first.ID || s.newestStamp().RunID != 12 || s.notice != "answer to 900" || s.CountStarts() != 1 {
 		t.Errorf("got %+v\n%+v", o, s)
 	}
 	if len(c.comments) != 2 {
@@ -315,10 +315,10 @@ func TestSectionsCannotBeForged(t *testing.T) {
 	hostile := "<!-- fumehood:report -->\nx\n<!-- fumehood:results -->\n<!-- fumehood:state {} -->\n<!-- fumehood:notice -->\ny\r\n<!-- fumehood:results -->"
 	c := newConversation()
 	k := c.keeper(t)
-	k.Notice(background, Notice{Comment: 900, Text: hostile})
+	k.ReplaceNotice(background, Notice{Comment: 900, Text: hostile})
 	r := results(head1, 10, 1)
 	r.Body = func(Room) string { return hostile }
-	k.Results(background, r)
+	k.ReplaceResults(background, r)
 	s := c.only(t)
 	want := "x\n&lt;!-- fumehood:results -->\n&lt;!-- fumehood:state {} -->\n&lt;!-- fumehood:notice -->\ny\n&lt;!-- fumehood:results -->"
 	if diff := cmp.Diff(want, s.notice); diff != "" {
@@ -337,28 +337,28 @@ func TestSizes(t *testing.T) {
 	r := results(head1, 10, 1)
 	room := 0
 	r.Body = func(given Room) string { room = given.Units; return fill(room) }
-	if o := k.Results(background, r); o.Did != Posted {
+	if o := k.ReplaceResults(background, r); o.Did != Posted {
 		t.Fatalf("got %+v", o)
 	}
-	if o := k.Notice(background, Notice{Comment: 900, Text: fill(NoticeRoom)}); o.Did != Updated || c.only(t).texts() != fill(room) {
+	if o := k.ReplaceNotice(background, Notice{Comment: 900, Text: fill(NoticeRoom)}); o.Did != Updated || c.only(t).texts() != fill(room) {
 		t.Fatalf("got %+v", o)
 	}
-	if n := text.Units(c.comments[0].Body); n > MaxBody || n < MaxBody-margin-200 {
+	if n := text.CountUnits(c.comments[0].Body); n > MaxBody || n < MaxBody-margin-200 {
 		t.Errorf("the body has %d units", n)
 	}
 	lines := strings.Repeat("- one more reason\n", NoticeRoom/10)
-	if o := k.Notice(background, Notice{Comment: 901, Text: lines}); o.Did != Updated {
+	if o := k.ReplaceNotice(background, Notice{Comment: 901, Text: lines}); o.Did != Updated {
 		t.Errorf("got %+v", o)
 	}
-	if s := c.only(t); text.Units(s.notice) > NoticeRoom || text.Units(s.notice) < NoticeRoom-20 || !strings.HasSuffix(s.notice, "reason"+more) {
-		t.Errorf("%d units stand: %q", text.Units(s.notice), s.notice)
+	if s := c.only(t); text.CountUnits(s.notice) > NoticeRoom || text.CountUnits(s.notice) < NoticeRoom-20 || !strings.HasSuffix(s.notice, "reason"+more) {
+		t.Errorf("%d units stand: %q", text.CountUnits(s.notice), s.notice)
 	}
 	r = results(head1, 11, 1)
 	r.Body = func(room Room) string { return fill(room.Units) + "xx" }
-	if o := k.Results(background, r); o.Did != Refused || o.Failure.Code != "comment.too-long" {
+	if o := k.ReplaceResults(background, r); o.Did != Refused || o.Failure.Code != "comment.too-long" {
 		t.Errorf("got %+v", o)
 	}
-	if s := c.only(t); s.newest().RunID != 10 || s.Notice.Comment != 901 {
+	if s := c.only(t); s.newestStamp().RunID != 10 || s.Notice.Comment != 901 {
 		t.Errorf("what was refused has left a trace: %+v", s.State)
 	}
 }
@@ -369,7 +369,7 @@ func TestLessRoomWhenGitHubRefuses(t *testing.T) {
 	r := results(head1, 10, 1)
 	r.Body = func(room Room) string { rooms = append(rooms, room.Units); return "x" }
 	c.fail["create"] = []failure{{err: refusal(github.Invalid)}}
-	if o := c.keeper(t).Results(background, r); o.Did != Posted {
+	if o := c.keeper(t).ReplaceResults(background, r); o.Did != Posted {
 		t.Errorf("got %+v", o)
 	}
 	if len(rooms) != 2 || rooms[0]-rooms[1] != MaxBody/2 {
@@ -403,8 +403,8 @@ func TestUntrustedNames(t *testing.T) {
 			r.Pending, r.Totals.Asked = []Pending{bad, good}, maxCount+1
 			askable := true
 			r.Body = func(room Room) string { askable = room.Askable; return "x" }
-			o := newConversation().keeper(t).Results(background, r)
-			if o.Did != Posted || o.State.Waiting() != nil || askable || o.State.Sections[0].Totals.Asked != maxCount {
+			o := newConversation().keeper(t).ReplaceResults(background, r)
+			if o.Did != Posted || o.State.PendingPlans() != nil || askable || o.State.Sections[0].Totals.Asked != maxCount {
 				t.Errorf("got %s (%v), %+v", o.Did, o.Failure, o.State)
 			}
 		})
@@ -413,12 +413,12 @@ func TestUntrustedNames(t *testing.T) {
 	for range 3 * MaxPending {
 		r.Pending = append(r.Pending, good)
 	}
-	if o := newConversation().keeper(t).Results(background, r); o.Did != Posted || o.State.Waiting() != nil {
-		t.Errorf("got %s (%v), %d wait", o.Did, o.Failure, len(o.State.Waiting()))
+	if o := newConversation().keeper(t).ReplaceResults(background, r); o.Did != Posted || o.State.PendingPlans() != nil {
+		t.Errorf("got %s (%v), %d wait", o.Did, o.Failure, len(o.State.PendingPlans()))
 	}
 	r.Pending = r.Pending[:MaxPending]
-	if o := newConversation().keeper(t).Results(background, r); o.Did != Posted || len(o.State.Waiting()) != MaxPending {
-		t.Errorf("got %s (%v), %d wait", o.Did, o.Failure, len(o.State.Waiting()))
+	if o := newConversation().keeper(t).ReplaceResults(background, r); o.Did != Posted || len(o.State.PendingPlans()) != MaxPending {
+		t.Errorf("got %s (%v), %d wait", o.Did, o.Failure, len(o.State.PendingPlans()))
 	}
 }
 
@@ -436,7 +436,7 @@ func TestCut(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := cut(test.text, test.room); got != test.want {
+			if got := cutAtLine(test.text, test.room); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -450,12 +450,12 @@ func TestReportedAgain(t *testing.T) {
 	report := func(conclusion, mark string, at int64) Outcome {
 		r := results(head1, 10, 1)
 		r.SelfReported, r.Reported, r.Conclusion, r.Mark = true, at, conclusion, mark
-		return k.Results(background, r)
+		return k.ReplaceResults(background, r)
 	}
 	for _, step := range []struct {
 		conclusion, mark string
 		at               int64
-		did              Did
+		did              WriteStatus
 		want             string
 	}{
 		{"error", "🛑", 100, Posted, "error"},

@@ -16,9 +16,9 @@ type layout struct {
 	runURL func(run int64) string // nil: runs are not linked
 }
 
-// heading is the verdict on the newest commit over all sections, or "" if the only section's own
+// overallHeading is the verdict on the newest commit over all sections, or "" if the only section's own
 // heading is it. Results for an older commit are no verdict on the newest.
-func (s sheet) heading(head string) string {
+func (s sheet) overallHeading(head string) string {
 	switch {
 	case len(s.Sections) == 0:
 		return ""
@@ -27,8 +27,8 @@ func (s sheet) heading(head string) string {
 	case len(s.Sections) == 1 && s.Omitted == nil:
 		return ""
 	}
-	mark := s.mark()
-	title := "## " + spaced(mark) + "fumehood" + endings[mark] + ": " + s.tally()
+	mark := s.worstMark()
+	title := "## " + spaceAfter(mark) + "fumehood" + endings[mark] + ": " + s.commandTally()
 	if s.Omitted != nil {
 		title += "\n\n⚠️ More sources have reported on this commit than are shown: see its checks."
 	}
@@ -38,7 +38,7 @@ func (s sheet) heading(head string) string {
 // endings say in a heading that a run ended early.
 var endings = map[string]string{"🛑": " stopped", "⏱️": " ran out of time", "🚫": " was cancelled"}
 
-func spaced(mark string) string {
+func spaceAfter(mark string) string {
 	if mark == "" {
 		return ""
 	}
@@ -47,9 +47,9 @@ func spaced(mark string) string {
 
 // headingOf is the heading of one section, in one line.
 func (s sheet) headingOf(x Section, head string) string {
-	lead := "## " + spaced(x.Mark)
-	if s.heading(head) != "" {
-		lead = "### " + spaced(x.Mark) + x.heading()
+	lead := "## " + spaceAfter(x.Mark)
+	if s.overallHeading(head) != "" {
+		lead = "### " + spaceAfter(x.Mark) + x.heading()
 	} else {
 		lead += "fumehood"
 		if x.Review || x.Requester != "" {
@@ -89,8 +89,8 @@ func (s State) withoutApproved(x Section) Section {
 	return x
 }
 
-// mark is the worst mark of all sections, as they count.
-func (s State) mark() string {
+// worstMark is the worst mark of all sections, as they count.
+func (s State) worstMark() string {
 	worst := len(Marks) - 1
 	for _, x := range s.Sections {
 		worst = min(worst, rankMark(s.withoutApproved(x).Mark))
@@ -101,9 +101,9 @@ func (s State) mark() string {
 	return Marks[worst]
 }
 
-// tally counts the commands of all sections in words, the worst first. What a pull request's own
+// commandTally counts the commands of all sections in words, the worst first. What a pull request's own
 // workflow reports is counted apart.
-func (s State) tally() string {
+func (s State) commandTally() string {
 	var trusted, reported proposal.Totals
 	findings, unreviewed := 0, 0
 	for _, x := range s.Sections {
@@ -128,7 +128,7 @@ func (s State) tally() string {
 		list = append(list, "not reviewed")
 	}
 	if findings > 0 {
-		list = append([]string{plural(findings, "verified finding")}, list...)
+		list = append([]string{countNoun(findings, "verified finding")}, list...)
 	}
 	if own := countAll(reported); len(own) > 0 {
 		list = append(list, "the pull request's own run reports: "+strings.Join(own, ", "))
@@ -154,22 +154,22 @@ func countAll(t proposal.Totals) (list []string) {
 	return list
 }
 
-func plural(n int, one string) string {
+func countNoun(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// earlier lists the results of other commits, folded.
-func (l layout) earlier(list []Result) string {
+// listEarlier lists the results of other commits, folded.
+func (l layout) listEarlier(list []Result) string {
 	if len(list) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "<details>\n<summary>Earlier results: %d</summary>\n\n", len(list))
 	for _, r := range list {
-		fmt.Fprintf(&b, "- commit `%.12s`: %s", r.Head, r.words())
+		fmt.Fprintf(&b, "- commit `%.12s`: %s", r.Head, r.describe())
 		if l.runURL != nil {
 			fmt.Fprintf(&b, " · [run](%s)", l.runURL(r.RunID))
 		}
@@ -178,24 +178,24 @@ func (l layout) earlier(list []Result) string {
 	return b.String() + "\n</details>"
 }
 
-// words describes an earlier result.
-func (r Result) words() string {
+// describe describes an earlier result.
+func (r Result) describe() string {
 	if list := countAll(r.Totals); len(list) > 0 {
 		return r.Conclusion + ": " + strings.Join(list, ", ")
 	}
 	return r.Conclusion
 }
 
-// room is how many units the texts of all sections may have together: what the rest of the comment
+// sectionRoom is how many units the texts of all sections may have together: what the rest of the comment
 // leaves, with the longest notice.
-func (l layout) room(s sheet, head string) int {
+func (l layout) sectionRoom(s sheet, head string) int {
 	s.Sections = withoutTexts(s.Sections)
 	s.notice = strings.Repeat("\n", 4) // around the texts and the notice
-	body, err := l.body(s, head)
+	body, err := l.formatBody(s, head)
 	if err != nil {
 		return 0
 	}
-	return max(0, l.limit-text.Units(body)-NoticeRoom)
+	return max(0, l.limit-text.CountUnits(body)-NoticeRoom)
 }
 
 // margin is for what answers add to the state, so that none of them cuts a section.
@@ -210,11 +210,11 @@ func withoutTexts(sections []Section) []Section {
 	return bare
 }
 
-// fit cuts the texts of sections until the comment has at most the limit. A section with a plan that
+// fitSections cuts the texts of sections until the comment has at most the limit. A section with a plan that
 // waits for approval is never cut: if all of those do not fit, the last can no longer be approved. The
 // others share the rest, so that a short text is not cut because of a long one.
-func (l layout) fit(s sheet, head string) sheet {
-	room := l.room(s, head)
+func (l layout) fitSections(s sheet, head string) sheet {
+	room := l.sectionRoom(s, head)
 	sections := make([]Section, len(s.Sections))
 	copy(sections, s.Sections)
 	s.Sections = sections
@@ -222,17 +222,17 @@ func (l layout) fit(s sheet, head string) sheet {
 	pending := 0
 	for i := range sections {
 		x := &sections[i]
-		if pending += len(x.Pending); pending > MaxPending || len(x.Pending) > 0 && text.Units(x.text) > room {
+		if pending += len(x.Pending); pending > MaxPending || len(x.Pending) > 0 && text.CountUnits(x.text) > room {
 			pending -= len(x.Pending)
 			x.Pending = nil
 		}
 		if len(x.Pending) > 0 {
-			room -= text.Units(x.text)
+			room -= text.CountUnits(x.text)
 			continue
 		}
-		sizes[i] = text.Units(x.text)
+		sizes[i] = text.CountUnits(x.text)
 	}
-	for i, share := range text.Pour(sizes, room) {
+	for i, share := range text.DivideRoom(sizes, room) {
 		if sizes[i] > share {
 			sections[i].text = cutBlocks(sections[i].text, share)
 		}
@@ -242,19 +242,19 @@ func (l layout) fit(s sheet, head string) sheet {
 
 // roomFor is the room for the results r in s.
 func (l layout) roomFor(s sheet, r Results, head string) Room {
-	room := l.room(s, head) - margin
+	room := l.sectionRoom(s, head) - margin
 	var sizes []int
 	for _, x := range s.Sections {
 		switch {
 		case x.Source == r.Source:
 		case len(x.Pending) > 0:
-			room -= text.Units(x.text)
+			room -= text.CountUnits(x.text)
 		default:
-			sizes = append(sizes, text.Units(x.text))
+			sizes = append(sizes, text.CountUnits(x.text))
 		}
 	}
 	room = max(0, room)
-	share := text.Pour(append(sizes, room), room)[len(sizes)]
+	share := text.DivideRoom(append(sizes, room), room)[len(sizes)]
 	if len(r.Pending) == 0 {
 		return Room{Units: share, Askable: true}
 	}

@@ -24,15 +24,15 @@ var errMalformedState = errors.New("malformed state")
 // version is the format's. A state of another version is treated as absent.
 const version = 2
 
-// wire is a State as encoded. The order of its fields is part of the format.
-type wire struct {
+// encodedState is a State as encoded. The order of its fields is part of the format.
+type encodedState struct {
 	Version  int              `json:"v"`
 	Sections []encodedSection `json:"sections,omitempty"`
-	Omitted  *Omitted         `json:"omitted,omitempty"`
+	Omitted  *OmittedSections `json:"omitted,omitempty"`
 	Earlier  []encodedResult  `json:"earlier,omitempty"`
 	Starts   [][2]int         `json:"starts,omitempty"` // run id and day
 	Dropped  *Dropped         `json:"dropped,omitempty"`
-	Notice   *Answered        `json:"notice,omitempty"`
+	Notice   *AnsweredComment `json:"notice,omitempty"`
 	Review   *Reviewed        `json:"review,omitempty"`
 }
 
@@ -60,9 +60,9 @@ func encodeState(s State) (string, error) {
 		return "", err
 	}
 	for {
-		line := spell(s)
+		line := formatStateLine(s)
 		switch {
-		case text.Units(line) <= maxLine:
+		case text.CountUnits(line) <= maxLine:
 			return line, nil
 		case len(s.Starts) > 0:
 			s.Dropped = Dropped{Count: s.Dropped.Count + 1, Through: s.Starts[0].RunID}
@@ -75,8 +75,8 @@ func encodeState(s State) (string, error) {
 	}
 }
 
-func spell(s State) string {
-	w := wire{Version: version, Omitted: s.Omitted, Review: s.Review}
+func formatStateLine(s State) string {
+	w := encodedState{Version: version, Omitted: s.Omitted, Review: s.Review}
 	for _, x := range s.Sections {
 		w.Sections = append(w.Sections, encodedSection{x.Source, encodeResult(x.Result), x.Mark, x.Title, x.Pending, x.AllPending, x.Approved})
 	}
@@ -89,7 +89,7 @@ func spell(s State) string {
 	if s.Dropped != (Dropped{}) {
 		w.Dropped = &s.Dropped
 	}
-	if s.Notice != (Answered{}) {
+	if s.Notice != (AnsweredComment{}) {
 		w.Notice = &s.Notice
 	}
 	data, err := json.Marshal(w) // with < and > escaped
@@ -106,10 +106,10 @@ func spell(s State) string {
 func decodeState(line string) (State, error) {
 	data, found := strings.CutPrefix(line, lineStart)
 	data, closed := strings.CutSuffix(data, lineEnd)
-	if !found || !closed || text.Units(line) > maxLine {
+	if !found || !closed || text.CountUnits(line) > maxLine {
 		return State{}, errMalformedState
 	}
-	var w wire
+	var w encodedState
 	decoder := json.NewDecoder(strings.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&w); err != nil || w.Version != version {
@@ -118,20 +118,20 @@ func decodeState(line string) (State, error) {
 	if _, err := decoder.Token(); err != io.EOF {
 		return State{}, errMalformedState
 	}
-	s := w.state()
-	if s.check() != nil || spell(s) != line {
+	s := w.decodeState()
+	if s.check() != nil || formatStateLine(s) != line {
 		return State{}, errMalformedState
 	}
 	return s, nil
 }
 
-func (w wire) state() State {
+func (w encodedState) decodeState() State {
 	s := State{Omitted: w.Omitted, Review: w.Review}
 	for _, x := range w.Sections {
-		s.Sections = append(s.Sections, Section{Source: x.Source, Result: x.result(), Mark: x.Mark, Title: x.Title, Pending: x.Pending, AllPending: x.AllPending, Approved: x.Approved})
+		s.Sections = append(s.Sections, Section{Source: x.Source, Result: x.decodeResult(), Mark: x.Mark, Title: x.Title, Pending: x.Pending, AllPending: x.AllPending, Approved: x.Approved})
 	}
 	for _, r := range w.Earlier {
-		s.Earlier = append(s.Earlier, r.result())
+		s.Earlier = append(s.Earlier, r.decodeResult())
 	}
 	for _, start := range w.Starts {
 		s.Starts = append(s.Starts, Start{RunID: int64(start[0]), Day: start[1]})
@@ -150,7 +150,7 @@ func encodeResult(r Result) encodedResult {
 	return encodedResult{r.Stamp, r.Conclusion, [9]int{t.Proposed, t.Allowed, t.Denied, t.Asked, t.Succeeded, t.Failed, t.CouldNotRun, t.FailedBefore, t.NotRun}}
 }
 
-func (s encodedResult) result() Result {
+func (s encodedResult) decodeResult() Result {
 	t := s.Totals
 	return Result{s.Stamp, s.Conclusion, proposal.Totals{
 		Proposed: t[0], Allowed: t[1], Denied: t[2], Asked: t[3], Succeeded: t[4], Failed: t[5], CouldNotRun: t[6],

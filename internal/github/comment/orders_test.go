@@ -16,13 +16,13 @@ import (
 
 func says(r Results) func(*world, *turn) func(*Keeper) Outcome {
 	return func(*world, *turn) func(*Keeper) Outcome {
-		return func(k *Keeper) Outcome { return k.Results(context.Background(), r) }
+		return func(k *Keeper) Outcome { return k.ReplaceResults(context.Background(), r) }
 	}
 }
 
 func answers(n Notice) func(*world, *turn) func(*Keeper) Outcome {
 	return func(*world, *turn) func(*Keeper) Outcome {
-		return func(k *Keeper) Outcome { return k.Notice(context.Background(), n) }
+		return func(k *Keeper) Outcome { return k.ReplaceNotice(context.Background(), n) }
 	}
 }
 
@@ -39,8 +39,8 @@ func reviewed(run int64, check func(*world) string) func(*world) string {
 	return func(w *world) string {
 		for _, c := range w.by(bot) {
 			s := readSheet(c.Body)
-			if x, _ := s.find(reviewer); s.reviewed().RunID != run || x.text != fmt.Sprint("review ", run) {
-				return fmt.Sprintf("the review of run %d stands with %q, want %d", s.reviewed().RunID, x.text, run)
+			if x, _ := s.findSection(reviewer); s.reviewStamp().RunID != run || x.text != fmt.Sprint("review ", run) {
+				return fmt.Sprintf("the review of run %d stands with %q, want %d", s.reviewStamp().RunID, x.text, run)
 			}
 		}
 		return check(w)
@@ -53,13 +53,13 @@ func pushed(head string, r Results) func(*world, *turn) func(*Keeper) Outcome {
 	return func(w *world, t *turn) func(*Keeper) Outcome {
 		return func(k *Keeper) Outcome {
 			t.await("push", func() { w.pr.Head.SHA = head })
-			return k.Results(context.Background(), r)
+			return k.ReplaceResults(context.Background(), r)
 		}
 	}
 }
 
 func standing(c *conversation) {
-	body, err := layout{limit: MaxBody}.body(sheet{State: State{Starts: []Start{{RunID: 5, Day: 20000}}}}, head1)
+	body, err := layout{limit: MaxBody}.formatBody(sheet{State: State{Starts: []Start{{RunID: 5, Day: 20000}}}}, head1)
 	if err != nil {
 		panic(err)
 	}
@@ -75,14 +75,14 @@ func one(run, comment int64, starts int) func(*world) string {
 			return fmt.Sprintf("%d comments of ours", len(ours))
 		}
 		s := readSheet(ours[0].Body)
-		section, _ := s.find(unit)
+		section, _ := s.findSection(unit)
 		switch {
 		case run != 0 && (section.RunID != run || section.text != fmt.Sprintf("results of run %d.1", run)):
 			return fmt.Sprintf("run %d stands with %q, want %d", section.RunID, section.text, run)
 		case comment != 0 && (s.Notice.Comment != comment || s.notice != answer(comment).Text):
 			return fmt.Sprintf("the answer to %d stands with %q, want %d", s.Notice.Comment, s.notice, comment)
-		case s.Started() != starts:
-			return fmt.Sprintf("%d starts are counted, want %d", s.Started(), starts)
+		case s.CountStarts() != starts:
+			return fmt.Sprintf("%d starts are counted, want %d", s.CountStarts(), starts)
 		}
 		for _, t := range w.jobs {
 			if t.outcome.Did == Refused {
@@ -105,7 +105,7 @@ func has(check func(*world) string, want ...Results) func(*world) string {
 		for _, c := range w.by(bot) {
 			s := readSheet(c.Body)
 			for _, r := range want {
-				if x, _ := s.find(r.Source); x.Stamp != r.Stamp || x.Mark != r.bounded().Mark || x.text != fmt.Sprintf("results of run %d.%d", r.RunID, r.Attempt) {
+				if x, _ := s.findSection(r.Source); x.Stamp != r.Stamp || x.Mark != r.dropInvalid().Mark || x.text != fmt.Sprintf("results of run %d.%d", r.RunID, r.Attempt) {
 					return fmt.Sprintf("%s has run %d.%d with mark %q and %q, want run %d.%d", r.Label(), x.RunID, x.Attempt, x.Mark, x.text, r.RunID, r.Attempt)
 				}
 			}
@@ -148,10 +148,10 @@ func TestOrders(t *testing.T) {
 		{name: "two runs and an answer", grain: coarse, before: standing, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 11, 1)), answers(starting(900, 11))}, check: one(12, 900, 2)},
 		{name: "three runs, no comment yet", grain: coarse, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 13, 1)), says(results(head1, 11, 1))}, check: one(13, 0, 0)},
 	}
-	if !sample.Whole() {
+	if !sample.IsWhole() {
 		scenes = slices.DeleteFunc(scenes, func(s scene) bool { return len(s.jobs) > 2 }) // nine of ten orders are of three jobs
 	}
-	for _, s := range sample.Of(t, scenes, 1, 4) {
+	for _, s := range sample.EveryNth(t, scenes, 1, 4) {
 		t.Run(s.name, func(t *testing.T) {
 			start := time.Now()
 			runs, wrong := s.orders(300_000)
@@ -179,7 +179,7 @@ func next(check func(*world) string) func(*world) string {
 		if err != nil {
 			return err.Error()
 		}
-		if o := k.Notice(context.Background(), answer(999)); o.Did == Refused {
+		if o := k.ReplaceNotice(context.Background(), answer(999)); o.Did == Refused {
 			return fmt.Sprint(o.Failure)
 		}
 		return check(w)
@@ -201,7 +201,7 @@ func TestOrdersWithAJobKilled(t *testing.T) {
 		{name: "the newer, no comment yet", jobs: jobs{older, newer}, check: next(anyRun)},
 		{name: "the newer", before: standing, jobs: jobs{older, newer}, check: next(anyRun)},
 	}
-	for _, s := range sample.Of(t, scenes, 1, 4) {
+	for _, s := range sample.EveryNth(t, scenes, 1, 4) {
 		t.Run(s.name, func(t *testing.T) {
 			s.crash = true
 			if runs, wrong := s.orders(100_000); wrong != "" {
@@ -233,7 +233,7 @@ func TestOrdersWithACommentDeleted(t *testing.T) {
 		if len(w.by(bot)) == 0 {
 			return fmt.Sprint("no comment after ", w.ops)
 		}
-		return one(0, 0, readSheet(w.by(bot)[0].Body).Started())(w)
+		return one(0, 0, readSheet(w.by(bot)[0].Body).CountStarts())(w)
 	}}
 	if runs, wrong := s.orders(100_000); wrong != "" {
 		t.Errorf("after %d orders: %s", runs, wrong)

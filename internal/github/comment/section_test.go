@@ -59,7 +59,7 @@ func TestRedStays(t *testing.T) {
 		for _, order := range [][]Results{{red, test.green}, {test.green, red}} {
 			c := newConversation()
 			for _, r := range order {
-				if o := c.keeper(t).Results(background, r); o.Did == Refused {
+				if o := c.keeper(t).ReplaceResults(background, r); o.Did == Refused {
 					t.Fatalf("%s: %+v", name, o.Failure)
 				}
 			}
@@ -73,11 +73,11 @@ func TestRedStays(t *testing.T) {
 // What a pull request can have made up has no mark of success, and no heading over it has one.
 func TestSelfReportedIsNoSuccess(t *testing.T) {
 	c := newConversation()
-	c.keeper(t).Results(background, results(head1, 10, 1).of(forks))
+	c.keeper(t).ReplaceResults(background, results(head1, 10, 1).of(forks))
 	if got := c.verdict(t); got != "## fumehood: 1 succeeded" {
 		t.Errorf("alone: %q", got)
 	}
-	c.keeper(t).Results(background, results(head1, 11, 1))
+	c.keeper(t).ReplaceResults(background, results(head1, 11, 1))
 	if got := c.verdict(t); got != "## fumehood: 1 succeeded, the pull request's own run reports: 1 succeeded" {
 		t.Errorf("beside a success: %q", got)
 	}
@@ -87,16 +87,16 @@ func TestSelfReportedIsNoSuccess(t *testing.T) {
 func TestNewestCommit(t *testing.T) {
 	c := newConversation()
 	for _, r := range []Results{results(head1, 10, 1).red(), results(head1, 10, 1).of(lint)} {
-		c.keeper(t).Results(background, r)
+		c.keeper(t).ReplaceResults(background, r)
 	}
 	c.pr.Head.SHA = head2
-	if o := c.keeper(t).Notice(background, answer(900)); o.Did != Updated {
+	if o := c.keeper(t).ReplaceNotice(background, answer(900)); o.Did != Updated {
 		t.Fatalf("%+v", o)
 	}
 	if got := c.verdict(t); got != "## fumehood: no results for the newest commit `222222222222`" || !strings.Contains(c.comments[0].Body, "### ❌ `ci.yml / unit`: 1 failed · older commit `111111111111`") {
 		t.Errorf("after a push: %q\n%s", got, c.comments[0].Body)
 	}
-	c.keeper(t).Results(background, results(head2, 11, 1).of(lint))
+	c.keeper(t).ReplaceResults(background, results(head2, 11, 1).of(lint))
 	s := c.only(t)
 	if got := c.verdict(t); got != "## ✅ fumehood: 1 succeeded" || len(s.Sections) != 1 || len(s.Earlier) != 1 || s.Earlier[0].Conclusion != "failure" {
 		t.Errorf("with results: %q, %+v", got, s.State)
@@ -104,7 +104,7 @@ func TestNewestCommit(t *testing.T) {
 	if !strings.Contains(c.comments[0].Body, "- commit `111111111111`: failure: 1 failed\n") {
 		t.Errorf("the failure is not among earlier results:\n%s", c.comments[0].Body)
 	}
-	if o := c.keeper(t).Results(background, results(head1, 99, 1).of(nightly).red().at(9)); o.Did != Superseded || c.verdict(t) != "## ✅ fumehood: 1 succeeded" {
+	if o := c.keeper(t).ReplaceResults(background, results(head1, 99, 1).of(nightly).red().at(9)); o.Did != Superseded || c.verdict(t) != "## ✅ fumehood: 1 succeeded" {
 		t.Errorf("a late result of an older commit: %s, %q", o.Did, c.verdict(t))
 	}
 }
@@ -113,23 +113,23 @@ func TestNewestCommit(t *testing.T) {
 // sections. What is left out counts in the heading.
 func TestPools(t *testing.T) {
 	c := newConversation()
-	c.keeper(t).Results(background, results(head1, 10, 1).red())
-	c.keeper(t).Results(background, results(head1, 11, 1).of(requested))
+	c.keeper(t).ReplaceResults(background, results(head1, 10, 1).red())
+	c.keeper(t).ReplaceResults(background, results(head1, 11, 1).of(requested))
 	for i := range 3 * maxSections[poolSelfReported] {
 		r := results(head1, int64(100+i), 1).of(Source{Workflow: fmt.Sprintf("w%d.yml", i), Job: "report", SelfReported: true}).red()
 		r.Conclusion, r.Mark = "error", ""
-		c.keeper(t).Results(background, r)
+		c.keeper(t).ReplaceResults(background, r)
 	}
 	s := c.only(t)
 	for _, source := range []Source{unit, requested} {
-		if x, there := s.find(source); !there || x.text == "" {
+		if x, there := s.findSection(source); !there || x.text == "" {
 			t.Errorf("the section of %s is displaced", source.Label())
 		}
 	}
 	if len(s.Sections) != 2+maxSections[poolSelfReported] || s.Omitted == nil || !strings.HasPrefix(c.verdict(t), "## ❌ fumehood: 1 failed, 1 succeeded, ") {
 		t.Errorf("%d sections, %q", len(s.Sections), c.verdict(t))
 	}
-	c.keeper(t).Results(background, results(head1, 10, 2))
+	c.keeper(t).ReplaceResults(background, results(head1, 10, 2))
 	if got := c.verdict(t); !strings.HasPrefix(got, "## ⚠️ fumehood: 2 succeeded, ") {
 		t.Errorf("with omitted sections: %q", got)
 	}
@@ -140,10 +140,10 @@ func TestPools(t *testing.T) {
 		if i > 0 {
 			r = r.red()
 		}
-		c.keeper(t).Results(background, r)
+		c.keeper(t).ReplaceResults(background, r)
 	}
 	for i := range maxSections[poolWorkflow] + 1 {
-		c.keeper(t).Results(background, results(head1, 10, 2).of(Source{Workflow: "ci.yml", Job: fmt.Sprint("job", i)}))
+		c.keeper(t).ReplaceResults(background, results(head1, 10, 2).of(Source{Workflow: "ci.yml", Job: fmt.Sprint("job", i)}))
 	}
 	if s := c.only(t); len(s.Sections) != maxSections[poolWorkflow] || s.Omitted == nil || !strings.HasPrefix(c.verdict(t), "## ") || strings.Contains(c.verdict(t), "✅") {
 		t.Errorf("%d sections, %q", len(s.Sections), c.verdict(t))
@@ -179,25 +179,25 @@ func TestRoomIsShared(t *testing.T) {
 		return waiting(results(head1, 10, 1).of(Source{Workflow: "ci.yml", Job: job}), 20000)
 	}
 	for _, r := range []Results{long("a"), short, long("b"), asks("c"), long("d"), asks("e"), asks("f")} {
-		if o := c.keeper(t).Results(background, r); o.Did == Refused {
+		if o := c.keeper(t).ReplaceResults(background, r); o.Did == Refused {
 			t.Fatalf("%s: %+v", r.Job, o.Failure)
 		}
 	}
 	s, units := c.only(t), map[string]int{}
 	for _, x := range s.Sections {
-		units[x.Job] = text.Units(x.text)
+		units[x.Job] = text.CountUnits(x.text)
 	}
-	if n := text.Units(c.comments[0].Body); n > MaxBody || n < MaxBody-NoticeRoom-margin-1000 {
+	if n := text.CountUnits(c.comments[0].Body); n > MaxBody || n < MaxBody-NoticeRoom-margin-1000 {
 		t.Errorf("the body has %d units", n)
 	}
-	if units["c"] != 19999 || units["e"] != 19999 || units["lint"] != text.Units("results of run 10.1") || len(s.Waiting()) != 2 {
-		t.Errorf("units %v, %d wait", units, len(s.Waiting()))
+	if units["c"] != 19999 || units["e"] != 19999 || units["lint"] != text.CountUnits("results of run 10.1") || len(s.PendingPlans()) != 2 {
+		t.Errorf("units %v, %d wait", units, len(s.PendingPlans()))
 	}
-	if f, _ := s.find(Source{Workflow: "ci.yml", Job: "f"}); f.text != "cannot be approved" || f.Mark != "✋" {
+	if f, _ := s.findSection(Source{Workflow: "ci.yml", Job: "f"}); f.text != "cannot be approved" || f.Mark != "✋" {
 		t.Errorf("what cannot be shown: %+v", f)
 	}
 	for _, job := range []string{"a", "b", "d"} {
-		if x, _ := s.find(Source{Workflow: "ci.yml", Job: job}); units[job] < 1000 || !strings.HasSuffix(x.text, strings.TrimSpace(more)) {
+		if x, _ := s.findSection(Source{Workflow: "ci.yml", Job: job}); units[job] < 1000 || !strings.HasSuffix(x.text, strings.TrimSpace(more)) {
 			t.Errorf("%s has %d units", job, units[job])
 		}
 	}
@@ -207,18 +207,18 @@ func TestRoomIsShared(t *testing.T) {
 // reports again.
 func TestApproved(t *testing.T) {
 	c := newConversation()
-	c.keeper(t).Results(background, waiting(results(head1, 10, 1).at(100), 800))
-	c.keeper(t).Results(background, results(head1, 10, 1).of(lint).at(100))
+	c.keeper(t).ReplaceResults(background, waiting(results(head1, 10, 1).at(100), 800))
+	c.keeper(t).ReplaceResults(background, results(head1, 10, 1).of(lint).at(100))
 	if got := c.verdict(t); got != "## ✋ fumehood: 1 waiting for approval, 1 succeeded" {
 		t.Errorf("before: %q", got)
 	}
 	r := results(head1, 12, 1).of(requested).at(110)
 	r.Approved = []string{digest("a")}
-	o := c.keeper(t).Results(background, r)
-	if got := c.verdict(t); got != "## ✅ fumehood: 2 succeeded" || len(o.State.Waiting()) != 0 || !strings.Contains(c.comments[0].Body, "· approved since") {
+	o := c.keeper(t).ReplaceResults(background, r)
+	if got := c.verdict(t); got != "## ✅ fumehood: 2 succeeded" || len(o.State.PendingPlans()) != 0 || !strings.Contains(c.comments[0].Body, "· approved since") {
 		t.Errorf("after: %q\n%s", got, c.comments[0].Body)
 	}
-	c.keeper(t).Results(background, waiting(results(head1, 10, 2).at(120), 800))
+	c.keeper(t).ReplaceResults(background, waiting(results(head1, 10, 2).at(120), 800))
 	if got := c.verdict(t); got != "## ✋ fumehood: 1 waiting for approval, 2 succeeded" {
 		t.Errorf("run again: %q", got)
 	}
@@ -240,10 +240,10 @@ func TestApprovedRest(t *testing.T) {
 		c := newConversation()
 		r := waiting(results(head1, 10, 1).at(100), 800)
 		r.Totals, r.AllPending = r.Totals.Add(test.rest), test.all
-		c.keeper(t).Results(background, r)
+		c.keeper(t).ReplaceResults(background, r)
 		r = results(head1, 12, 1).of(requested).at(110)
 		r.Approved = []string{digest("a")}
-		c.keeper(t).Results(background, r)
+		c.keeper(t).ReplaceResults(background, r)
 		if got := c.verdict(t); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
@@ -286,12 +286,12 @@ func TestFitOfMany(t *testing.T) {
 				x.Pending = []Pending{{PlanDigest: digest("a"), Policy: digest("b"), RunID: 1}}
 			}
 		}
-		fitted := l.fit(s, head1)
+		fitted := l.fitSections(s, head1)
 		body := fitted.bodyOf(t, head1)
-		if n := text.Units(body); n > MaxBody {
+		if n := text.CountUnits(body); n > MaxBody {
 			t.Fatalf("%d units", n)
 		}
-		if again := l.fit(readSheet(body), head1).bodyOf(t, head1); again != body {
+		if again := l.fitSections(readSheet(body), head1).bodyOf(t, head1); again != body {
 			t.Fatal("fitting again changes the comment")
 		}
 		for _, x := range fitted.Sections {
@@ -329,7 +329,7 @@ func TestGoldens(t *testing.T) {
 	} {
 		c := newConversation()
 		for _, r := range list {
-			c.keeper(t).Results(background, r)
+			c.keeper(t).ReplaceResults(background, r)
 		}
 		_, shown, _ := strings.Cut(c.comments[0].Body, lineEnd+"\n"+noticeMark)
 		golden.Compare(t, filepath.Join("testdata", name+".md"), []byte(noticeMark+shown+"\n"))

@@ -35,7 +35,7 @@ type sheet struct {
 // valid state, the sheet has its notice and the zero State.
 func readSheet(body string) sheet {
 	var s sheet
-	line, rest := cutLine(strings.TrimPrefix(plain(body), Marker+"\n"))
+	line, rest := cutLine(strings.TrimPrefix(normalizeBody(body), Marker+"\n"))
 	s.State, _ = decodeState(line)
 	notice, results, _ := strings.Cut("\n"+rest+"\n", "\n"+resultsMark+"\n")
 	if notice, found := strings.CutPrefix(notice, "\n"+noticeMark+"\n"); found {
@@ -55,31 +55,31 @@ func readSheet(body string) sheet {
 // more is appended to a text that was cut.
 const more = "\n\n… (truncated)"
 
-// cut returns the longest prefix of s that fits, up to the end of a line.
-func cut(s string, room int) string {
-	if fits(s, room) {
+// cutAtLine returns the longest prefix of s that fits, up to the end of a line.
+func cutAtLine(s string, room int) string {
+	if fitsRoom(s, room) {
 		return s
 	}
 	kept, fence := "", ""
 	for line := range strings.Lines(s) {
 		next := fenceAfter(fence, line)
-		if !fits(kept+line+next+more, room) {
+		if !fitsRoom(kept+line+next+more, room) {
 			break
 		}
 		kept, fence = kept+line, next
 	}
-	return plain(kept) + fence + more
+	return normalizeBody(kept) + fence + more
 }
 
 // cutBlocks returns the longest prefix of s that fits, up to the end of an HTML block or a fence that
 // is in no other, so that what follows s is not folded. Without any, it returns "".
 func cutBlocks(s string, room int) string {
-	if fits(s, room) {
+	if fitsRoom(s, room) {
 		return s
 	}
 	kept, all, fence, depth := "", "", "", 0
 	for line := range strings.Lines(s) {
-		if all += line; !fits(all+more, room) {
+		if all += line; !fitsRoom(all+more, room) {
 			break
 		}
 		if next := fenceAfter(fence, line); next != fence {
@@ -91,10 +91,10 @@ func cutBlocks(s string, room int) string {
 			kept = all
 		}
 	}
-	if kept == "" && !fits(more[2:], room) {
+	if kept == "" && !fitsRoom(more[2:], room) {
 		return ""
 	}
-	return strings.TrimLeft(plain(kept)+more, "\n")
+	return strings.TrimLeft(normalizeBody(kept)+more, "\n")
 }
 
 // fenceAfter returns what closes the fence that is open after a line, with a newline before it; ""
@@ -109,42 +109,42 @@ func fenceAfter(open, line string) string {
 	return open
 }
 
-// marked reports whether a comment's first line is the Marker.
-func marked(body string) bool {
-	line, _ := cutLine(plain(body))
+// hasMarker reports whether a comment's first line is the Marker.
+func hasMarker(body string) bool {
+	line, _ := cutLine(normalizeBody(body))
 	return line == Marker
 }
 
-// body returns s as a comment's body.
-func (l layout) body(s sheet, head string) (string, error) {
+// formatBody returns s as a comment's body.
+func (l layout) formatBody(s sheet, head string) (string, error) {
 	line, err := encodeState(s.State)
 	if err != nil {
 		return "", err
 	}
 	parts := []string{Marker, line, noticeMark, s.notice, resultsMark}
-	if top := s.heading(head); top != "" {
+	if top := s.overallHeading(head); top != "" {
 		parts = append(parts, top, "")
 	}
 	for _, x := range s.Sections {
 		parts = append(parts, sectionMark, s.headingOf(x, head), "", x.text, "")
 	}
-	if list := l.earlier(s.Earlier); list != "" {
+	if list := l.listEarlier(s.Earlier); list != "" {
 		parts = append(parts, endMark, list)
 	}
-	return plain(strings.Join(parts, "\n")), nil
+	return normalizeBody(strings.Join(parts, "\n")), nil
 }
 
 // escapeMarks makes text safe for a sheet: no line of it begins another part. It
 // removes a leading Marker, with which a report begins.
 func escapeMarks(s string) string {
-	s = plain(strings.TrimPrefix(strings.ToValidUTF8(plain(s), "\uFFFD"), Marker+"\n"))
+	s = normalizeBody(strings.TrimPrefix(strings.ToValidUTF8(normalizeBody(s), "\uFFFD"), Marker+"\n"))
 	s = strings.ReplaceAll(s, markStart, "&lt;"+markStart[1:])
 	return strings.TrimLeft(s, "\n")
 }
 
-// plain removes what editing in a browser changes: the form of line ends, and
+// normalizeBody removes what editing in a browser changes: the form of line ends, and
 // trailing blanks.
-func plain(body string) string {
+func normalizeBody(body string) string {
 	return strings.TrimRight(lineEnds.Replace(body), " \t\n")
 }
 
@@ -155,13 +155,13 @@ func cutLine(s string) (line, rest string) {
 	return line, rest
 }
 
-func fits(s string, room int) bool { return text.Units(s) <= room }
+func fitsRoom(s string, room int) bool { return text.CountUnits(s) <= room }
 
-// join merges two sheets: the sections of the newer commit, of two notices the newer, of
+// mergeSheets merges two sheets: the sections of the newer commit, of two notices the newer, of
 // two equal ones b's. head is the pull request's current head.
-func join(a, b sheet, head string) sheet {
+func mergeSheets(a, b sheet, head string) sheet {
 	old, next := a, b
-	if a.newest().beats(b.newest(), head) {
+	if a.newestStamp().replaces(b.newestStamp(), head) {
 		old, next = b, a
 	}
 	gone := resultsOf(old.Sections)
@@ -172,7 +172,7 @@ func join(a, b sheet, head string) sheet {
 	next.Earlier = joinEarlier(next.Head(), b.Earlier, a.Earlier, gone)
 	next.Starts, next.Dropped = joinStarts(a.State, b.State)
 	next.Notice, next.notice = b.Notice, b.notice
-	if a.Notice.beats(b.Notice) {
+	if a.Notice.replaces(b.Notice) {
 		next.Notice, next.notice = a.Notice, a.notice
 	}
 	next.Review = newestReview(a.State, b.State, head)
@@ -180,7 +180,7 @@ func join(a, b sheet, head string) sheet {
 }
 
 func newestReview(a, b State, head string) *Reviewed {
-	if a.reviewed().beats(b.reviewed(), head) {
+	if a.reviewStamp().replaces(b.reviewStamp(), head) {
 		return a.Review
 	}
 	return b.Review

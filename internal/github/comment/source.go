@@ -102,13 +102,13 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// A pool is a kind of sources that share a bounded number of sections. A pull request's own workflow
+// A sourcePool is a kind of sources that share a bounded number of sections. A pull request's own workflow
 // can report as many sources as it likes, and persons can request any number of runs: neither
 // displaces the workflows of the repository.
-type pool int
+type sourcePool int
 
 const (
-	poolWorkflow pool = iota
+	poolWorkflow sourcePool = iota
 	poolRequested
 	poolSelfReported
 )
@@ -116,7 +116,7 @@ const (
 // maxSections are the sections of each pool.
 var maxSections = [...]int{poolWorkflow: 10, poolRequested: 6, poolSelfReported: 4}
 
-func (s Source) pool() pool {
+func (s Source) pool() sourcePool {
 	switch {
 	case s.SelfReported:
 		return poolSelfReported

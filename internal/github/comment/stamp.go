@@ -22,9 +22,9 @@ type Stamp struct {
 	Reported int64 `json:"reported,omitempty"`
 }
 
-// beats reports whether s replaces other; head is the pull request's current head.
+// replaces reports whether s replaces other; head is the pull request's current head.
 // Neither of two equal stamps beats the other, and a zero Stamp beats none.
-func (s Stamp) beats(other Stamp, head string) bool {
+func (s Stamp) replaces(other Stamp, head string) bool {
 	if none := (Stamp{}); s == none || other == none {
 		return s != none
 	}

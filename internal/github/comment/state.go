@@ -18,13 +18,13 @@ const (
 // A State is what the comment stores for the next job. Others can change it: see
 // the package comment.
 type State struct {
-	Sections []Section // of the newest commit that has results, the worst first, one for each source
-	Omitted  *Omitted  // sections of that commit beyond the bounds; nil if there were none
-	Earlier  []Result  // of other commits, newest first, the worst of each commit
-	Starts   []Start   // runs that were started for this pull request, by run id
-	Dropped  Dropped   // starts that are no longer listed
-	Notice   Answered  // the comment that the notice answers
-	Review   *Reviewed // the newest review; nil if there is none
+	Sections []Section        // of the newest commit that has results, the worst first, one for each source
+	Omitted  *OmittedSections // sections of that commit beyond the bounds; nil if there were none
+	Earlier  []Result         // of other commits, newest first, the worst of each commit
+	Starts   []Start          // runs that were started for this pull request, by run id
+	Dropped  Dropped          // starts that are no longer listed
+	Notice   AnsweredComment  // the comment that the notice answers
+	Review   *Reviewed        // the newest review; nil if there is none
 }
 
 // A Section is the newest result of one source.
@@ -44,8 +44,8 @@ type Section struct {
 	text string // what is below the heading, as Markdown
 }
 
-// Omitted is about the sections that the bounds left out. It stays until there is a newer commit.
-type Omitted struct {
+// OmittedSections is about the sections that the bounds left out. It stays until there is a newer commit.
+type OmittedSections struct {
 	Head string `json:"head"`
 	Mark string `json:"mark"` // the worst of them
 }
@@ -58,12 +58,12 @@ func (s State) Head() string {
 	return s.Sections[0].Head
 }
 
-// Waiting are the plans that wait for approval: not those that a person has approved since, for a
+// PendingPlans are the plans that wait for approval: not those that a person has approved since, for a
 // run that has its own section.
-func (s State) Waiting() (list []Pending) {
+func (s State) PendingPlans() (list []Pending) {
 	for _, section := range s.Sections {
 		for _, p := range section.Pending {
-			if !s.approved(section, p) {
+			if !s.isApprovedSince(section, p) {
 				list = append(list, p)
 			}
 		}
@@ -71,7 +71,7 @@ func (s State) Waiting() (list []Pending) {
 	return list
 }
 
-func (s State) approved(of Section, p Pending) bool {
+func (s State) isApprovedSince(of Section, p Pending) bool {
 	return slices.ContainsFunc(s.Sections, func(x Section) bool {
 		return x.Compare(of.Stamp) > 0 && slices.Contains(x.Approved, p.PlanDigest)
 	})
@@ -79,10 +79,10 @@ func (s State) approved(of Section, p Pending) bool {
 
 // isApproved reports whether everything in a section that waited was approved.
 func (s State) isApproved(section Section) bool {
-	return len(section.Pending) > 0 && !slices.ContainsFunc(section.Pending, func(p Pending) bool { return !s.approved(section, p) })
+	return len(section.Pending) > 0 && !slices.ContainsFunc(section.Pending, func(p Pending) bool { return !s.isApprovedSince(section, p) })
 }
 
-func (s State) find(of Source) (Section, bool) {
+func (s State) findSection(of Source) (Section, bool) {
 	i := slices.IndexFunc(s.Sections, func(x Section) bool { return x.Source == of })
 	if i < 0 {
 		return Section{}, false
@@ -90,8 +90,8 @@ func (s State) find(of Source) (Section, bool) {
 	return s.Sections[i], true
 }
 
-// newest is the stamp of the newest section.
-func (s State) newest() (newest Stamp) {
+// newestStamp is the stamp of the newest section.
+func (s State) newestStamp() (newest Stamp) {
 	for _, section := range s.Sections {
 		if newest == (Stamp{}) || section.Stamp.Compare(newest) > 0 {
 			newest = section.Stamp
@@ -113,61 +113,63 @@ type Dropped struct {
 	Through int64 `json:"through"` // the largest run id among them
 }
 
-// Answered identifies the comment that the notice answers.
-type Answered struct {
+// AnsweredComment identifies the comment that the notice answers.
+type AnsweredComment struct {
 	Comment int64 `json:"comment"` // its id; 0 for none
 	Cleared bool  `json:"cleared"` // the answer was given and then removed
 }
 
-// beats reports whether a replaces other: the answer to the later comment wins, and
+// replaces reports whether a replaces other: the answer to the later comment wins, and
 // a removed answer stays removed.
-func (a Answered) beats(other Answered) bool {
+func (a AnsweredComment) replaces(other AnsweredComment) bool {
 	return a.Comment > other.Comment || a.Comment == other.Comment && a.Cleared && !other.Cleared
 }
 
-// Started counts the runs that were started for this pull request.
-func (s State) Started() int { return len(s.Starts) + s.Dropped.Count }
+// CountStarts counts the runs that were started for this pull request.
+func (s State) CountStarts() int { return len(s.Starts) + s.Dropped.Count }
 
-func (s State) reviewed() Stamp {
+func (s State) reviewStamp() Stamp {
 	if s.Review == nil {
 		return Stamp{}
 	}
 	return s.Review.Stamp
 }
 
-// rank orders sections by how bad they are, the worst first.
-func (x Section) rank() int { return rankMark(x.Mark)*len(Conclusions) + rankConclusion(x.Result) }
+// severityRank orders sections by how bad they are, the worst first.
+func (x Section) severityRank() int {
+	return rankMark(x.Mark)*len(Conclusions) + rankConclusion(x.Result)
+}
 
 func rankMark(mark string) int    { return slices.Index(Marks[:], mark) }
 func rankConclusion(r Result) int { return slices.Index(Conclusions[:], r.Conclusion) }
-func (x Section) order(y Section) int {
-	return cmp.Or(cmp.Compare(x.rank(), y.rank()), x.compareSource(y.Source))
+func (x Section) compareSection(y Section) int {
+	return cmp.Or(cmp.Compare(x.severityRank(), y.severityRank()), x.compareSource(y.Source))
 }
-func (o *Omitted) of(head string) bool { return o != nil && o.Head == head }
+func (o *OmittedSections) isOfHead(head string) bool { return o != nil && o.Head == head }
 
 // joinSections merges the sections of one commit. Of one source the newest is kept, and the worse of
 // two of the same attempt: two jobs that do not say how they differ never make each other green. What
 // exceeds a pool's bound is left out, the best first. Of a source that was left out nothing is known: an
 // older and worse section of it, which a job still has, can then take the place of a better one.
-func joinSections(head string, a, b State) ([]Section, *Omitted) {
+func joinSections(head string, a, b State) ([]Section, *OmittedSections) {
 	bySource := map[Source]Section{}
 	for _, x := range slices.Concat(a.Sections, b.Sections) {
 		had, there := bySource[x.Source]
-		if order := x.Compare(had.Stamp); !there || order > 0 || order == 0 && x.rank() <= had.rank() {
+		if order := x.Compare(had.Stamp); !there || order > 0 || order == 0 && x.severityRank() <= had.severityRank() {
 			bySource[x.Source] = x
 		}
 	}
-	var omitted *Omitted
-	for _, o := range []*Omitted{a.Omitted, b.Omitted} {
-		if o.of(head) {
-			omitted = omitted.worse(*o)
+	var omitted *OmittedSections
+	for _, o := range []*OmittedSections{a.Omitted, b.Omitted} {
+		if o.isOfHead(head) {
+			omitted = omitted.keepWorse(*o)
 		}
 	}
 	var kept []Section
 	var n [len(maxSections)]int
-	for _, x := range slices.SortedFunc(maps.Values(bySource), Section.order) {
+	for _, x := range slices.SortedFunc(maps.Values(bySource), Section.compareSection) {
 		if n[x.pool()]++; n[x.pool()] > maxSections[x.pool()] {
-			omitted = omitted.worse(Omitted{Head: head, Mark: x.Mark})
+			omitted = omitted.keepWorse(OmittedSections{Head: head, Mark: x.Mark})
 			continue
 		}
 		kept = append(kept, x)
@@ -175,7 +177,7 @@ func joinSections(head string, a, b State) ([]Section, *Omitted) {
 	return kept, omitted
 }
 
-func (o *Omitted) worse(other Omitted) *Omitted {
+func (o *OmittedSections) keepWorse(other OmittedSections) *OmittedSections {
 	if o != nil && rankMark(o.Mark) <= rankMark(other.Mark) {
 		return o
 	}

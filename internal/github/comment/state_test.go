@@ -35,11 +35,11 @@ var fullState = State{
 			Approved: []string{digest("e")},
 		},
 	},
-	Omitted: &Omitted{Head: strings.Repeat("a", 40), Mark: "❌"},
+	Omitted: &OmittedSections{Head: strings.Repeat("a", 40), Mark: "❌"},
 	Earlier: []Result{{Stamp: Stamp{Head: strings.Repeat("b", 40), RunID: 12345678900, Attempt: 1}, Conclusion: "denied"}},
 	Starts:  []Start{{RunID: 12345678900, Day: 20778}, {RunID: 12345678901, Day: 20778}},
 	Dropped: Dropped{Count: 3, Through: 12345678890},
-	Notice:  Answered{Comment: 2345678901, Cleared: true},
+	Notice:  AnsweredComment{Comment: 2345678901, Cleared: true},
 	Review:  &Reviewed{Source{Job: "report", Review: true}, Stamp{Head: strings.Repeat("a", 40), RunID: 1, Attempt: 1, Started: 5}, true},
 }
 
@@ -157,7 +157,7 @@ func TestStateLineRefused(t *testing.T) {
 
 // TestStateLineHasABound fills every part of a state to its maximum length.
 func TestStateLineHasABound(t *testing.T) {
-	longest := State{Notice: Answered{Comment: maxID}, Dropped: Dropped{Count: 1, Through: maxID - 100}}
+	longest := State{Notice: AnsweredComment{Comment: maxID}, Dropped: Dropped{Count: 1, Through: maxID - 100}}
 	long := strings.Repeat("n", maxSource)
 	result := func(i int) Result {
 		return Result{
@@ -195,13 +195,13 @@ func TestStateLineHasABound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Waiting()) != MaxPending || got.Started() != longest.Started() {
-		t.Errorf("%d plans wait, %d starts are counted", len(got.Waiting()), got.Started())
+	if len(got.PendingPlans()) != MaxPending || got.CountStarts() != longest.CountStarts() {
+		t.Errorf("%d plans wait, %d starts are counted", len(got.PendingPlans()), got.CountStarts())
 	}
 	if diff := cmp.Diff(longest.Sections, got.Sections, equalSections); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	t.Logf("%d units, %d starts listed, %d results", text.Units(line), len(got.Starts), len(got.Earlier))
+	t.Logf("%d units, %d starts listed, %d results", text.CountUnits(line), len(got.Starts), len(got.Earlier))
 }
 
 // section is a section of a source named by one word.
@@ -211,29 +211,29 @@ func section(job string, r Result, mark, text string) Section {
 
 func TestJoin(t *testing.T) {
 	a := sheet{State: fullState, notice: "a's notice"}
-	if diff := cmp.Diff(a, join(a, a, head1), equalSections); diff != "" {
+	if diff := cmp.Diff(a, mergeSheets(a, a, head1), equalSections); diff != "" {
 		t.Errorf("with itself: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(a, join(sheet{}, a, head1), equalSections); diff != "" {
+	if diff := cmp.Diff(a, mergeSheets(sheet{}, a, head1), equalSections); diff != "" {
 		t.Errorf("with nothing: -want +got:\n%s", diff)
 	}
 	b := sheet{State: State{
 		Sections: []Section{section("unit", Result{Stamp: Stamp{Head: head1, RunID: 1, Attempt: 1}, Conclusion: "success"}, "✅", "b's results")},
 		Starts:   []Start{{RunID: 12345678999, Day: 20779}, {RunID: 12345679000, Day: 20779}},
-		Notice:   Answered{Comment: 2345678902},
+		Notice:   AnsweredComment{Comment: 2345678902},
 	}, notice: "b's notice"}
-	for _, got := range []sheet{join(a, b, head1), join(b, a, head1)} {
+	for _, got := range []sheet{mergeSheets(a, b, head1), mergeSheets(b, a, head1)} {
 		switch {
-		case got.texts() != "b's results" || got.Head() != head1 || len(got.Waiting()) != 0 || got.Omitted != nil:
+		case got.texts() != "b's results" || got.Head() != head1 || len(got.PendingPlans()) != 0 || got.Omitted != nil:
 			t.Errorf("the present head's results are not what stands: %+v", got)
 		case got.notice != "b's notice":
 			t.Errorf("got notice %q", got.notice)
-		case got.Started() != 3+2+2:
-			t.Errorf("got %d starts", got.Started())
+		case got.CountStarts() != 3+2+2:
+			t.Errorf("got %d starts", got.CountStarts())
 		case len(got.Earlier) != 2 || got.Earlier[0].Stamp != a.Sections[0].Stamp || got.Earlier[0].Conclusion != "asked":
 			t.Errorf("got earlier %+v", got.Earlier)
 		}
-		if again := join(got, join(a, b, head1), head1); !cmp.Equal(got, again, equalSections) {
+		if again := mergeSheets(got, mergeSheets(a, b, head1), head1); !cmp.Equal(got, again, equalSections) {
 			t.Errorf("joining again changes it: %+v", again)
 		}
 	}
@@ -259,13 +259,13 @@ func some(r *rand.Rand) sheet {
 	}
 	var s sheet
 	for range r.IntN(40) {
-		s = join(s, sheet{State: State{Sections: []Section{next()}}}, head1)
+		s = mergeSheets(s, sheet{State: State{Sections: []Section{next()}}}, head1)
 	}
 	for range r.IntN(60) {
-		s = join(s, sheet{State: State{Starts: []Start{{RunID: 1 + r.Int64N(200), Day: r.IntN(3)}}}}, head1)
+		s = mergeSheets(s, sheet{State: State{Starts: []Start{{RunID: 1 + r.Int64N(200), Day: r.IntN(3)}}}}, head1)
 	}
 	if r.IntN(2) == 0 {
-		s.Notice = Answered{Comment: 1 + r.Int64N(5), Cleared: r.IntN(2) == 0}
+		s.Notice = AnsweredComment{Comment: 1 + r.Int64N(5), Cleared: r.IntN(2) == 0}
 		s.notice = fmt.Sprint(s.Notice)
 	}
 	return s
@@ -278,18 +278,18 @@ func TestJoinOfMany(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range sample.Rounds(t, 800, 60, 30) {
 		a, b := some(r), some(r)
-		got := join(a, b, head1)
+		got := mergeSheets(a, b, head1)
 		body := got.bodyOf(t, head1)
 		if diff := cmp.Diff(got, readSheet(body), equalSections, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("-joined +read:\n%s", diff)
 		}
 		for _, part := range []sheet{a, b, got} {
-			if part.newest().beats(got.newest(), head1) && part.Head() != got.Head() || part.Notice.beats(got.Notice) || got.Started() < part.Started() {
+			if part.newestStamp().replaces(got.newestStamp(), head1) && part.Head() != got.Head() || part.Notice.replaces(got.Notice) || got.CountStarts() < part.CountStarts() {
 				t.Fatalf("%+v is lost in %+v", part.State, got.State)
 			}
 			outdated := false // by a section that was left out
 			for _, x := range part.Sections {
-				_, there := got.find(x.Source)
+				_, there := got.findSection(x.Source)
 				if isReplaced(x, a, b) && x.Head == got.Head() && !there {
 					outdated = true
 				} else if problem := lostIn(got.State, x); problem != "" {
@@ -299,7 +299,7 @@ func TestJoinOfMany(t *testing.T) {
 			if outdated {
 				continue
 			}
-			again := join(part, got, head1)
+			again := mergeSheets(part, got, head1)
 			if diff := cmp.Diff(got, again, equalSections, cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("joined again: -once +twice:\n%s", diff)
 			}
@@ -311,7 +311,7 @@ func TestJoinOfMany(t *testing.T) {
 // attempt. That one can be left out.
 func isReplaced(x Section, parts ...sheet) bool {
 	for _, part := range parts {
-		if y, there := part.find(x.Source); there && y.Head == x.Head && (y.Compare(x.Stamp) > 0 || y.Compare(x.Stamp) == 0 && y.rank() < x.rank()) {
+		if y, there := part.findSection(x.Source); there && y.Head == x.Head && (y.Compare(x.Stamp) > 0 || y.Compare(x.Stamp) == 0 && y.severityRank() < x.severityRank()) {
 			return true
 		}
 	}
@@ -320,11 +320,11 @@ func isReplaced(x Section, parts ...sheet) bool {
 
 // lostIn says what of x is lost in s, "" for nothing.
 func lostIn(s State, x Section) string {
-	now, there := s.find(x.Source)
+	now, there := s.findSection(x.Source)
 	switch {
 	case x.Head != s.Head():
 		return ""
-	case there && (x.Compare(now.Stamp) > 0 || x.Compare(now.Stamp) == 0 && x.rank() < now.rank()):
+	case there && (x.Compare(now.Stamp) > 0 || x.Compare(now.Stamp) == 0 && x.severityRank() < now.severityRank()):
 		return "a newer or worse section is replaced"
 	case there:
 		return ""
@@ -332,7 +332,7 @@ func lostIn(s State, x Section) string {
 		return "an omitted section is forgotten"
 	}
 	for _, other := range s.Sections {
-		if other.pool() == x.pool() && other.rank() > x.rank() {
+		if other.pool() == x.pool() && other.severityRank() > x.severityRank() {
 			return "a worse section is omitted for a better one"
 		}
 	}
@@ -340,9 +340,9 @@ func lostIn(s State, x Section) string {
 }
 
 func TestJoinKeepsANoticeTakenAway(t *testing.T) {
-	stands := sheet{State: State{Notice: Answered{Comment: 5}}, notice: "x"}
-	cleared := sheet{State: State{Notice: Answered{Comment: 5, Cleared: true}}}
-	for _, got := range []sheet{join(stands, cleared, head1), join(cleared, stands, head1)} {
+	stands := sheet{State: State{Notice: AnsweredComment{Comment: 5}}, notice: "x"}
+	cleared := sheet{State: State{Notice: AnsweredComment{Comment: 5, Cleared: true}}}
+	for _, got := range []sheet{mergeSheets(stands, cleared, head1), mergeSheets(cleared, stands, head1)} {
 		if !got.Notice.Cleared || got.notice != "" {
 			t.Errorf("got %+v", got)
 		}
@@ -382,7 +382,7 @@ func FuzzSheet(f *testing.F) {
 	f.Add("\xff\n" + Marker + "\n" + Marker)
 	f.Fuzz(func(t *testing.T, body string) {
 		s := readSheet(body)
-		written, err := layout{limit: MaxBody}.body(s, head1)
+		written, err := layout{limit: MaxBody}.formatBody(s, head1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -390,7 +390,7 @@ func FuzzSheet(f *testing.F) {
 		if diff := cmp.Diff(s, again, equalSections); diff != "" {
 			t.Fatalf("-read +read again:\n%s", diff)
 		}
-		if second, err := (layout{limit: MaxBody}).body(again, head1); err != nil || second != written || !marked(written) {
+		if second, err := (layout{limit: MaxBody}).formatBody(again, head1); err != nil || second != written || !hasMarker(written) {
 			t.Fatalf("%q becomes %q, %v", written, second, err)
 		}
 		want := 4 + len(s.Sections) // beside the marker, the state, the notice and the results

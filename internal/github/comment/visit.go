@@ -18,8 +18,8 @@ const (
 	maxLimited = 4 // waits for a rate limit
 )
 
-// A visit applies one change to the comment.
-type visit struct {
+// A commentUpdate applies one change to the comment.
+type commentUpdate struct {
 	*Keeper
 	change change
 	layout layout
@@ -30,25 +30,25 @@ type visit struct {
 	head   string
 	known  sheet // everything read and written so far, merged
 
-	written bool   // this visit has written the change
-	body    string // that it wrote last
-	did     Did    // what this visit did or may have done
-	slowed  int    // rounds without an answer in time
-	waited  int    // waits for a rate limit
+	written bool        // this visit has written the change
+	body    string      // that it wrote last
+	did     WriteStatus // what this visit did or may have done
+	slowed  int         // rounds without an answer in time
+	waited  int         // waits for a rate limit
 	left    int
 	done    bool
 }
 
-// round reads the comment. If it is as it should be, the visit is done; otherwise
+// runRound reads the comment. If it is as it should be, the visit is done; otherwise
 // round writes it and waits.
-func (v *visit) round(ctx context.Context) error {
+func (v *commentUpdate) runRound(ctx context.Context) error {
 	looked := v.Now()
 	if !v.listed {
-		if err := v.list(ctx); err != nil {
-			return v.unseen(err)
+		if err := v.listOwnComments(ctx); err != nil {
+			return v.endUnread(err)
 		}
-	} else if err := v.look(ctx); err != nil || !v.listed {
-		return v.unseen(err)
+	} else if err := v.rereadComments(ctx); err != nil || !v.listed {
+		return v.endUnread(err)
 	}
 	if v.isAsWritten() {
 		v.done = true
@@ -56,33 +56,33 @@ func (v *visit) round(ctx context.Context) error {
 	}
 	pr, err := v.Client.PullRequest(ctx, v.PR)
 	if err != nil {
-		return v.unseen(err)
+		return v.endUnread(err)
 	}
 	v.head = pr.Head.SHA
-	if v.known, err = v.next(pr); err != nil {
+	if v.known, err = v.nextSheet(pr); err != nil {
 		return err
 	}
-	body, err := v.layout.body(v.known, v.head)
+	body, err := v.layout.formatBody(v.known, v.head)
 	if err != nil {
 		return err
 	}
-	if len(v.ours) == 1 && plain(v.ours[0].Body) == body {
+	if len(v.ours) == 1 && normalizeBody(v.ours[0].Body) == body {
 		v.done = true
 		return nil
 	}
-	return v.write(ctx, body, v.Settle-v.Now().Sub(looked))
+	return v.writeBody(ctx, body, v.Settle-v.Now().Sub(looked))
 }
 
 // isAsWritten reports whether the comment is what this visit wrote last. Then no other job has
 // written since, and the pull request need not be read again: a job that has its new head reads
 // and writes later.
-func (v *visit) isAsWritten() bool {
-	return v.written && len(v.ours) == 1 && plain(v.ours[0].Body) == v.body
+func (v *commentUpdate) isAsWritten() bool {
+	return v.written && len(v.ours) == 1 && normalizeBody(v.ours[0].Body) == v.body
 }
 
-// unseen ends a visit that cannot read the comment. If the visit has written, it
+// endUnread ends a visit that cannot read the comment. If the visit has written, it
 // assumes that the write is in place.
-func (v *visit) unseen(err error) error {
+func (v *commentUpdate) endUnread(err error) error {
 	if err != nil && v.written {
 		v.done = true
 		return nil
@@ -90,8 +90,8 @@ func (v *visit) unseen(err error) error {
 	return err
 }
 
-// list finds all of the bot's comments.
-func (v *visit) list(ctx context.Context) error {
+// listOwnComments finds all of the bot's comments.
+func (v *commentUpdate) listOwnComments(ctx context.Context) error {
 	all, err := v.Client.Comments(ctx, v.PR)
 	if err != nil {
 		return err
@@ -101,15 +101,15 @@ func (v *visit) list(ctx context.Context) error {
 		switch {
 		case v.isOurs(c):
 			v.ours = append(v.ours, c)
-		case marked(c.Body):
+		case hasMarker(c.Body):
 			v.others++
 		}
 	}
 	return nil
 }
 
-func (v *visit) isOurs(c github.Comment) bool {
-	if !marked(c.Body) {
+func (v *commentUpdate) isOurs(c github.Comment) bool {
+	if !hasMarker(c.Body) {
 		return false
 	}
 	if v.Author.ID != 0 {
@@ -118,12 +118,12 @@ func (v *visit) isOurs(c github.Comment) bool {
 	return c.Author.Login == v.Author.Login && c.Author.Type == v.Author.Type
 }
 
-// look reads the bot's comments again, which were listed in a round before.
-func (v *visit) look(ctx context.Context) error {
+// rereadComments reads the bot's comments again, which were listed in a round before.
+func (v *commentUpdate) rereadComments(ctx context.Context) error {
 	for i, c := range v.ours {
 		now, err := v.Client.Comment(ctx, c.ID)
 		if github.KindOf(err) == github.NotFound || err == nil && !v.isOurs(now) {
-			v.gone()
+			v.startOver()
 			return nil
 		}
 		if err != nil {
@@ -134,26 +134,26 @@ func (v *visit) look(ctx context.Context) error {
 	return nil
 }
 
-// gone starts over after the comment was deleted or taken over by another author.
-func (v *visit) gone() { v.listed, v.written = false, false }
+// startOver starts over after the comment was deleted or taken over by another author.
+func (v *commentUpdate) startOver() { v.listed, v.written = false, false }
 
-func (v *visit) present(head string) sheet {
+func (v *commentUpdate) mergeComments(head string) sheet {
 	var s sheet
 	for _, c := range v.ours {
-		s = join(s, readSheet(c.Body), head)
+		s = mergeSheets(s, readSheet(c.Body), head)
 	}
 	return s
 }
 
-func (v *visit) next(pr github.PullRequest) (s sheet, err error) {
-	s = join(v.known, v.present(v.head), v.head)
+func (v *commentUpdate) nextSheet(pr github.PullRequest) (s sheet, err error) {
+	s = mergeSheets(v.known, v.mergeComments(v.head), v.head)
 	if !v.written {
 		s, err = v.change.apply(s, pr, v.layout)
 	}
-	return v.layout.fit(s, v.head), err
+	return v.layout.fitSections(s, v.head), err
 }
 
-func (v *visit) outcome(ctx context.Context, err error) Outcome {
+func (v *commentUpdate) outcome(ctx context.Context, err error) Outcome {
 	if err != nil && ctx.Err() != nil {
 		err = &proposal.StopError{Code: "comment.interrupted", Message: "the job ended before the comment was written"}
 	}
@@ -163,7 +163,7 @@ func (v *visit) outcome(ctx context.Context, err error) Outcome {
 	}
 	switch {
 	case err != nil:
-		o.Did, o.State, o.Failure = Refused, v.present(v.head).State, proposal.FailureOf(err)
+		o.Did, o.State, o.Failure = Refused, v.mergeComments(v.head).State, proposal.FailureOf(err)
 	case !v.change.applied(v.known):
 		o.Did = Superseded
 	default:

@@ -16,8 +16,8 @@ type answer struct {
 	body   []byte
 }
 
-// write sends a with the delays of fault.
-func (a answer) write(ctx context.Context, w http.ResponseWriter, fault *Fault) {
+// writeDelayed sends a with the delays of fault.
+func (a answer) writeDelayed(ctx context.Context, w http.ResponseWriter, fault *Fault) {
 	for name, values := range a.header {
 		w.Header()[name] = values
 	}
@@ -45,7 +45,7 @@ func (a answer) write(ctx context.Context, w http.ResponseWriter, fault *Fault) 
 	w.Write(a.body)
 }
 
-func plain(r reply) answer {
+func plainAnswer(r reply) answer {
 	a := answer{status: r.status, header: http.Header{}, body: r.raw}
 	for name, values := range r.header {
 		a.header[name] = values
@@ -54,7 +54,7 @@ func plain(r reply) answer {
 		a.status = http.StatusOK
 	}
 	if r.body != nil && r.raw == nil {
-		a.body = encode(r.body)
+		a.body = encodeJSON(r.body)
 	}
 	if len(a.body) > 0 && a.header.Get("Content-Type") == "" {
 		a.header.Set("Content-Type", jsonType)

@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// git runs git on the repository's Git. ok is false if it fails, or if there is none.
-func (r *repository) git(args ...string) (out string, ok bool) {
+// runGit runs git on the repository's Git. ok is false if it fails, or if there is none.
+func (r *repository) runGit(args ...string) (out string, ok bool) {
 	if r.Git == "" {
 		return "", false
 	}
@@ -26,13 +26,13 @@ func (r *repository) git(args ...string) (out string, ok bool) {
 // answers are what git answered to questions about commits by their ids, in any repository.
 var answers sync.Map
 
-// fixed is git for questions about commits by their ids, whose answers do not change.
-func (r *repository) fixed(args ...string) (out string, ok bool) {
+// runGitCached is git for questions about commits by their ids, whose answers do not change.
+func (r *repository) runGitCached(args ...string) (out string, ok bool) {
 	key := strings.Join(args, "\x00")
 	if out, ok := answers.Load(key); ok {
 		return out.(string), true
 	}
-	if out, ok = r.git(args...); ok {
+	if out, ok = r.runGit(args...); ok {
 		answers.Store(key, out)
 	}
 	return out, ok
@@ -45,8 +45,8 @@ func (r *repository) defaultBranch() string {
 	return cmp.Or(strings.TrimSpace(name), "master")
 }
 
-// ref is the commit of a ref such as "heads/main", or "".
-func (r *repository) ref(name string) string {
+// commitOfRef is the commit of a ref such as "heads/main", or "".
+func (r *repository) commitOfRef(name string) string {
 	if r.Git == "" {
 		return r.refs[name]
 	}
@@ -56,7 +56,7 @@ func (r *repository) ref(name string) string {
 	if sha, ok := r.branchFile(name); ok {
 		return sha
 	}
-	sha, _ := r.git("rev-parse", "--verify", "--quiet", "--end-of-options", "refs/"+name+"^{commit}")
+	sha, _ := r.runGit("rev-parse", "--verify", "--quiet", "--end-of-options", "refs/"+name+"^{commit}")
 	sha = strings.TrimSpace(sha)
 	if r.tips != nil {
 		r.tips[name] = sha
@@ -75,9 +75,9 @@ func (r *repository) branchFile(name string) (sha string, ok bool) {
 	return strings.TrimSpace(string(data)), err == nil && shaLine.Match(data)
 }
 
-// steady keeps the answers about refs until the returned function is called. An answer to a
+// holdRefs keeps the answers about refs until the returned function is called. An answer to a
 // client moves none, and may ask a thousand times for the same one.
-func (s *Server) steady() (end func()) {
+func (s *Server) holdRefs() (end func()) {
 	for _, r := range s.repos {
 		r.tips = map[string]string{}
 	}
@@ -88,39 +88,39 @@ func (s *Server) steady() (end func()) {
 	}
 }
 
-// resolve returns the commit of a branch, and a commit unchanged.
-func (r *repository) resolve(ref string) string {
+// resolveCommit returns the commit of a branch, and a commit unchanged.
+func (r *repository) resolveCommit(ref string) string {
 	ref = strings.TrimPrefix(ref, "refs/")
-	return cmp.Or(r.ref(ref), r.ref("heads/"+ref), ref)
+	return cmp.Or(r.commitOfRef(ref), r.commitOfRef("heads/"+ref), ref)
 }
 
 func (r *repository) hasCommit(sha string) bool {
-	_, ok := r.git("cat-file", "-e", sha+"^{commit}")
+	_, ok := r.runGit("cat-file", "-e", sha+"^{commit}")
 	return ok || r.commits[sha]
 }
 
-// files are the files at a branch or a commit.
-func (r *repository) files(ref string) map[string][]byte {
+// listFiles are the files at a branch or a commit.
+func (r *repository) listFiles(ref string) map[string][]byte {
 	if files := r.contents[ref]; files != nil {
 		return files
 	}
-	sha := r.resolve(ref)
-	names, ok := r.git("ls-tree", "-r", "-z", "--name-only", sha)
+	sha := r.resolveCommit(ref)
+	names, ok := r.runGit("ls-tree", "-r", "-z", "--name-only", sha)
 	if !ok {
 		return r.contents[sha]
 	}
 	files := map[string][]byte{}
 	for name := range strings.SplitSeq(strings.TrimSuffix(names, "\x00"), "\x00") {
-		data, _ := r.git("cat-file", "blob", sha+":"+name)
+		data, _ := r.runGit("cat-file", "blob", sha+":"+name)
 		files[name] = []byte(data)
 	}
 	return files
 }
 
-// diff is what a pull request changes, as text.
-func (r *repository) diff(pr *PR) string {
+// pullRequestDiff is what a pull request changes, as text.
+func (r *repository) pullRequestDiff(pr *PR) string {
 	if pr.Files == nil && r.Git != "" {
-		text, _ := r.git("diff", r.sinceMerge(pr))
+		text, _ := r.runGit("diff", r.sinceMerge(pr))
 		return text
 	}
 	var b strings.Builder
@@ -133,14 +133,14 @@ func (r *repository) diff(pr *PR) string {
 // sinceMerge is the range of commits from a pull request's merge base with its base branch,
 // wherever that is now, to its head.
 func (r *repository) sinceMerge(pr *PR) string {
-	return cmp.Or(r.ref("heads/"+pr.Base.Ref), pr.Base.SHA) + "..." + pr.Head.SHA
+	return cmp.Or(r.commitOfRef("heads/"+pr.Base.Ref), pr.Base.SHA) + "..." + pr.Head.SHA
 }
 
-// changed are the files that a pull request changes since its merge base.
-func (r *repository) changed(pr *PR) []File {
+// changedFiles are the files that a pull request changes since its merge base.
+func (r *repository) changedFiles(pr *PR) []File {
 	if pr.Files != nil || r.Git == "" {
 		return pr.Files
 	}
-	base, _ := r.fixed("merge-base", cmp.Or(r.ref("heads/"+pr.Base.Ref), pr.Base.SHA), pr.Head.SHA)
+	base, _ := r.runGitCached("merge-base", cmp.Or(r.commitOfRef("heads/"+pr.Base.Ref), pr.Base.SHA), pr.Head.SHA)
 	return r.diffFiles(strings.TrimSpace(base), pr.Head.SHA)
 }

@@ -76,8 +76,8 @@ type checkFields struct {
 	} `json:"output"`
 }
 
-// apply does the work shared by create and update.
-func (c *CheckRun) apply(f checkFields, now time.Time) {
+// applyFields does the work shared by create and update.
+func (c *CheckRun) applyFields(f checkFields, now time.Time) {
 	set := func(field *string, value *string) {
 		if value != nil {
 			*field = *value
@@ -107,7 +107,7 @@ func (c *CheckRun) apply(f checkFields, now time.Time) {
 	}
 }
 
-func (f checkFields) invalid() string {
+func (f checkFields) findInvalid() string {
 	switch {
 	case f.Status != nil && *f.Status == "completed" && f.Conclusion == nil:
 		return "Invalid request.\n\n\"conclusion\" wasn't supplied."

@@ -12,19 +12,19 @@ import (
 func (s *Server) createCheck(c *call) reply {
 	var f checkFields
 	if err := json.Unmarshal(c.body, &f); err != nil {
-		return refuse(http.StatusBadRequest, "Problems parsing JSON")
+		return errorReply(http.StatusBadRequest, "Problems parsing JSON")
 	}
 	if !c.token.isApp() {
-		return refuse(http.StatusForbidden, "You must authenticate via a GitHub App.")
+		return errorReply(http.StatusForbidden, "You must authenticate via a GitHub App.")
 	}
-	if m := f.invalid(); m != "" {
-		return refuse(http.StatusUnprocessableEntity, m)
+	if m := f.findInvalid(); m != "" {
+		return errorReply(http.StatusUnprocessableEntity, m)
 	}
 	if !c.repo.hasCommit(*f.SHA) {
-		return refuse(http.StatusUnprocessableEntity, "No commit found for SHA: "+*f.SHA)
+		return errorReply(http.StatusUnprocessableEntity, "No commit found for SHA: "+*f.SHA)
 	}
 	check := &CheckRun{ID: s.nextID(), SHA: *f.SHA, Status: "queued", Started: s.now(), Author: c.token.Login}
-	check.apply(f, s.now())
+	check.applyFields(f, s.now())
 	c.repo.checks = append(c.repo.checks, check)
 	return reply{status: http.StatusCreated, body: s.checkShape(c.repo, check)}
 }
@@ -32,25 +32,25 @@ func (s *Server) createCheck(c *call) reply {
 func (s *Server) updateCheck(c *call) reply {
 	var f checkFields
 	if err := json.Unmarshal(c.body, &f); err != nil {
-		return refuse(http.StatusBadRequest, "Problems parsing JSON")
+		return errorReply(http.StatusBadRequest, "Problems parsing JSON")
 	}
-	check := c.check()
+	check := c.findCheckRun()
 	if check == nil {
 		return notFound
 	}
 	if check.Author != c.token.Login {
-		return refuse(http.StatusForbidden, fmt.Sprintf("Invalid app_id `%d` - check run can only be modified by the GitHub App that created it.", s.appID(check.Author)))
+		return errorReply(http.StatusForbidden, fmt.Sprintf("Invalid app_id `%d` - check run can only be modified by the GitHub App that created it.", s.appID(check.Author)))
 	}
-	if m := f.invalid(); m != "" {
-		return refuse(http.StatusUnprocessableEntity, m)
+	if m := f.findInvalid(); m != "" {
+		return errorReply(http.StatusUnprocessableEntity, m)
 	}
-	check.apply(f, s.now())
+	check.applyFields(f, s.now())
 	check.Updates++
 	return reply{body: s.checkShape(c.repo, check)}
 }
 
-func (c *call) check() *CheckRun {
-	id := c.number("check_run_id")
+func (c *call) findCheckRun() *CheckRun {
+	id := c.pathNumber("check_run_id")
 	for _, check := range c.repo.checks {
 		if check.ID == id {
 			return check
@@ -60,14 +60,14 @@ func (c *call) check() *CheckRun {
 }
 
 func (s *Server) getCheck(c *call) reply {
-	if check := c.check(); check != nil {
+	if check := c.findCheckRun(); check != nil {
 		return reply{body: s.checkShape(c.repo, check)}
 	}
 	return notFound
 }
 
 func (s *Server) listChecks(c *call) reply {
-	query, sha := c.r.URL.Query(), c.repo.resolve(c.params["ref"])
+	query, sha := c.r.URL.Query(), c.repo.resolveCommit(c.params["ref"])
 	var list []any
 	seen := map[string]bool{}
 	for _, check := range slices.Backward(c.repo.checks) {
@@ -87,7 +87,7 @@ func (s *Server) listChecks(c *call) reply {
 }
 
 func (s *Server) listAnnotations(c *call) reply {
-	check := c.check()
+	check := c.findCheckRun()
 	if check == nil {
 		return notFound
 	}
@@ -105,12 +105,12 @@ func (s *Server) listAnnotations(c *call) reply {
 func (s *Server) checkShape(r *repository, c *CheckRun) obj {
 	return obj{
 		"id": c.ID, "name": c.Name, "head_sha": c.SHA, "status": c.Status, "conclusion": orNil(c.Conclusion),
-		"started_at": orNil(stamp(c.Started)), "completed_at": orNil(stamp(c.Completed)),
+		"started_at": orNil(formatTime(c.Started)), "completed_at": orNil(formatTime(c.Completed)),
 		"external_id": c.ExternalID, "details_url": orNil(c.DetailsURL),
-		"url":      s.api(r, "/check-runs/%d", c.ID),
-		"html_url": s.page(r, "/runs/%d", c.ID), "check_suite": obj{"id": c.ID + 1},
+		"url":      s.apiURL(r, "/check-runs/%d", c.ID),
+		"html_url": s.pageURL(r, "/runs/%d", c.ID), "check_suite": obj{"id": c.ID + 1},
 		"output": obj{"title": orNil(c.Title), "summary": orNil(c.Summary), "text": orNil(c.Text),
-			"annotations_count": len(c.Annotations), "annotations_url": s.api(r, "/check-runs/%d/annotations", c.ID)},
+			"annotations_count": len(c.Annotations), "annotations_url": s.apiURL(r, "/check-runs/%d/annotations", c.ID)},
 		"app": s.appShape(c.Author),
 	}
 }
@@ -131,5 +131,5 @@ func (s *Server) appID(login string) int64 {
 	if login == ActionsBot {
 		return 15368
 	}
-	return s.user(login).ID % 1_000_000
+	return s.userOf(login).ID % 1_000_000
 }

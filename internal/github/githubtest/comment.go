@@ -37,7 +37,7 @@ func (s *Server) AddComment(number int, author, body string) int64 {
 
 func (s *Server) addComment(number int, author, body string) *Comment {
 	now := s.now()
-	c := &Comment{ID: s.nextID(), Number: number, Author: s.user(author).Login, Body: body, Created: now, Updated: now}
+	c := &Comment{ID: s.nextID(), Number: number, Author: s.userOf(author).Login, Body: body, Created: now, Updated: now}
 	s.home.comments = append(s.home.comments, c)
 	return c
 }
@@ -57,10 +57,10 @@ func (s *Server) EditComment(id int64, body string) {
 func (s *Server) RemoveComment(id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.home.remove(id)
+	s.home.removeComment(id)
 }
 
-func (r *repository) remove(id int64) {
+func (r *repository) removeComment(id int64) {
 	r.comments = slices.DeleteFunc(r.comments, func(c *Comment) bool { return c.ID == id })
 	r.reactions = slices.DeleteFunc(r.reactions, func(x *Reaction) bool { return x.comment == id })
 }

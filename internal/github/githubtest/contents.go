@@ -16,7 +16,7 @@ import (
 func (s *Server) getRepository(c *call) reply { return reply{body: s.repositoryShape(c.repo)} }
 
 func (s *Server) getContent(c *call) reply {
-	files := c.repo.files(cmp.Or(c.r.URL.Query().Get("ref"), c.repo.defaultBranch()))
+	files := c.repo.listFiles(cmp.Or(c.r.URL.Query().Get("ref"), c.repo.defaultBranch()))
 	name := strings.Trim(c.params["path"], "/")
 	if data, ok := files[name]; ok {
 		if strings.Contains(c.r.Header.Get("Accept"), "raw") {
@@ -50,38 +50,38 @@ func (s *Server) getContent(c *call) reply {
 }
 
 func (s *Server) entryShape(r *repository, name, kind string, size int) obj {
-	return obj{"type": kind, "name": path.Base(name), "path": name, "size": size, "sha": SHA(name),
-		"url": s.api(r, "/contents/%s", name), "_links": obj{"self": s.api(r, "/contents/%s", name), "git": nil, "html": nil}}
+	return obj{"type": kind, "name": path.Base(name), "path": name, "size": size, "sha": CommitID(name),
+		"url": s.apiURL(r, "/contents/%s", name), "_links": obj{"self": s.apiURL(r, "/contents/%s", name), "git": nil, "html": nil}}
 }
 
 func (s *Server) getCommit(c *call) reply {
-	sha := c.repo.resolve(c.params["ref"])
+	sha := c.repo.resolveCommit(c.params["ref"])
 	if !c.repo.hasCommit(sha) {
-		return refuse(http.StatusUnprocessableEntity, "No commit found for SHA: "+sha)
+		return errorReply(http.StatusUnprocessableEntity, "No commit found for SHA: "+sha)
 	}
 	return reply{body: s.commitShape(c.repo, sha)}
 }
 
 func (s *Server) commitShape(r *repository, sha string) obj {
-	return obj{"sha": sha, "url": s.api(r, "/commits/%s", sha), "html_url": s.page(r, "/commit/%s", sha), "parents": []any{},
-		"commit": obj{"message": "Update the README", "tree": obj{"sha": SHA("tree of " + sha), "url": s.api(r, "/git/trees/%s", sha)}}}
+	return obj{"sha": sha, "url": s.apiURL(r, "/commits/%s", sha), "html_url": s.pageURL(r, "/commit/%s", sha), "parents": []any{},
+		"commit": obj{"message": "Update the README", "tree": obj{"sha": CommitID("tree of " + sha), "url": s.apiURL(r, "/git/trees/%s", sha)}}}
 }
 
 func (s *Server) getBranch(c *call) reply {
-	sha := c.repo.ref("heads/" + c.params["branch"])
+	sha := c.repo.commitOfRef("heads/" + c.params["branch"])
 	if sha == "" {
-		return refuse(http.StatusNotFound, "Branch not found")
+		return errorReply(http.StatusNotFound, "Branch not found")
 	}
 	return reply{body: obj{"name": c.params["branch"], "protected": false, "commit": s.commitShape(c.repo, sha)}}
 }
 
 func (s *Server) getRef(c *call) reply {
-	sha := c.repo.ref(c.params["ref"])
+	sha := c.repo.commitOfRef(c.params["ref"])
 	if sha == "" {
 		return notFound
 	}
-	return reply{body: obj{"ref": "refs/" + c.params["ref"], "url": s.api(c.repo, "/git/refs/%s", c.params["ref"]),
-		"object": obj{"type": "commit", "sha": sha, "url": s.api(c.repo, "/git/commits/%s", sha)}}}
+	return reply{body: obj{"ref": "refs/" + c.params["ref"], "url": s.apiURL(c.repo, "/git/refs/%s", c.params["ref"]),
+		"object": obj{"type": "commit", "sha": sha, "url": s.apiURL(c.repo, "/git/commits/%s", sha)}}}
 }
 
 // getPermission answers for every user that the server knows. In a public repository
@@ -89,14 +89,14 @@ func (s *Server) getRef(c *call) reply {
 // few bots whose login does not end in "[bot]", such as Copilot, are not users.
 func (s *Server) getPermission(c *call) reply {
 	login := c.params["username"]
-	if c.token.Scopes != "" && !writes(s.role(c.repo, c.token.Login)) {
-		return refuse(http.StatusForbidden, "Must have push access to view collaborator permission.")
+	if c.token.Scopes != "" && !canWrite(s.roleOf(c.repo, c.token.Login)) {
+		return errorReply(http.StatusForbidden, "Must have push access to view collaborator permission.")
 	}
 	u, known := s.users[strings.ToLower(login)]
 	if !known || u.Type == "Bot" && !strings.HasSuffix(u.Login, "[bot]") {
-		return refuse(http.StatusNotFound, fmt.Sprintf("%s is not a user", login))
+		return errorReply(http.StatusNotFound, fmt.Sprintf("%s is not a user", login))
 	}
-	role := s.role(c.repo, login)
+	role := s.roleOf(c.repo, login)
 	permission := role
 	switch role {
 	case "maintain":
@@ -109,7 +109,7 @@ func (s *Server) getPermission(c *call) reply {
 	return reply{body: obj{"permission": permission, "role_name": role, "user": user}}
 }
 
-func (s *Server) role(r *repository, login string) string {
+func (s *Server) roleOf(r *repository, login string) string {
 	owner, _, _ := strings.Cut(r.Name, "/")
 	everybody := "none"
 	if !r.Private {
@@ -123,7 +123,7 @@ func (s *Server) role(r *repository, login string) string {
 
 func (s *Server) getUser(c *call) reply {
 	if c.token.isApp() {
-		return refuse(http.StatusForbidden, "Resource not accessible by integration")
+		return errorReply(http.StatusForbidden, "Resource not accessible by integration")
 	}
 	v := s.userShape(c.token.Login)
 	v["user_view_type"] = "public"
@@ -132,7 +132,7 @@ func (s *Server) getUser(c *call) reply {
 
 func (s *Server) getRateLimit(c *call) reply {
 	rate := obj{"limit": s.options.Quota, "remaining": max(0, s.options.Quota-c.token.used),
-		"used": c.token.used, "reset": c.token.reset().Unix()}
+		"used": c.token.used, "reset": c.token.resetTime().Unix()}
 	return reply{body: obj{"rate": rate, "resources": obj{"core": rate, "search": rate}}}
 }
 

@@ -127,7 +127,7 @@ func walkFields(schemas []*openapi3.Schema, value any, at string, unknown *[]str
 	switch value := value.(type) {
 	case map[string]any:
 		for name, field := range value {
-			inner, known := properties(schemas, name)
+			inner, known := findProperties(schemas, name)
 			if !known {
 				*unknown = append(*unknown, fmt.Sprintf("unknown body field %q", at+name))
 			}
@@ -146,9 +146,9 @@ func walkFields(schemas []*openapi3.Schema, value any, at string, unknown *[]str
 	}
 }
 
-// properties finds a field in any of the alternatives. If a schema does not list an
+// findProperties finds a field in any of the alternatives. If a schema does not list an
 // object's fields, every field is known.
-func properties(schemas []*openapi3.Schema, name string) (found []*openapi3.Schema, known bool) {
+func findProperties(schemas []*openapi3.Schema, name string) (found []*openapi3.Schema, known bool) {
 	said := false
 	var look func(s *openapi3.Schema)
 	look = func(s *openapi3.Schema) {
@@ -191,13 +191,13 @@ func (d *description) checkResponse(in *openapi3filter.RequestValidationInput, s
 	return openapi3filter.ValidateResponse(context.Background(), out)
 }
 
-// brief cuts a kin-openapi message to one line without the schema's text.
-func brief(err error) string {
+// shortenSchemaError cuts a kin-openapi message to one line without the schema's text.
+func shortenSchemaError(err error) string {
 	var many openapi3.MultiError
 	if errors.As(err, &many) && len(many) > 0 {
 		parts := make([]string, len(many))
 		for i, e := range many {
-			parts[i] = brief(e)
+			parts[i] = shortenSchemaError(e)
 		}
 		return strings.Join(parts, "; ")
 	}
@@ -205,7 +205,7 @@ func brief(err error) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-func encode(v any) []byte {
+func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)

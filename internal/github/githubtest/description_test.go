@@ -43,8 +43,8 @@ func TestOwnAnswersAreChecked(t *testing.T) {
 	}
 	s.AddPR(PR{Number: 2})
 	r := httptest.NewRequest("GET", "http://api.test/repos/Codertocat/Hello-World/pulls/2", nil)
-	_, c := s.route(r, nil)
-	good := s.answer(c, nil)
+	_, c := s.findOperation(r, nil)
+	good := s.answerRequest(c, nil)
 	if got := s.Violations(); good.status != 200 || len(got) > 0 {
 		t.Fatalf("got %d, %v", good.status, got)
 	}
@@ -91,8 +91,8 @@ func TestDeviations(t *testing.T) {
 			}
 			for rules, want := range map[*description]int{all: 0, others: 1} {
 				s.rules = rules
-				_, c := s.route(httptest.NewRequest("GET", "http://api.test/repos/Codertocat/Hello-World"+paths[d.schema], nil), nil)
-				s.answer(c, nil)
+				_, c := s.findOperation(httptest.NewRequest("GET", "http://api.test/repos/Codertocat/Hello-World"+paths[d.schema], nil), nil)
+				s.answerRequest(c, nil)
 				if got := s.TakeViolations(); len(got) != want {
 					t.Errorf("got %v, want %d", got, want)
 				}
@@ -130,7 +130,7 @@ func TestWithin(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.expression, func(t *testing.T) {
-			if got := within(tt.expression, at); got != tt.want {
+			if got := matchesDateRange(tt.expression, at); got != tt.want {
 				t.Errorf("got %v", got)
 			}
 		})

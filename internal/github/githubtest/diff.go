@@ -28,8 +28,8 @@ func (r *repository) diffFiles(from, to string) []File {
 	if list, ok := diffs.Load(key); ok {
 		return list.([]File)
 	}
-	raw, _ := r.git("diff", "--raw", "-z", "-M", "--no-abbrev", from, to)
-	text, ok := r.git("diff", "-M", "-U3", "--no-color", "--no-ext-diff", "--no-textconv", from, to)
+	raw, _ := r.runGit("diff", "--raw", "-z", "-M", "--no-abbrev", from, to)
+	text, ok := r.runGit("diff", "-M", "-U3", "--no-color", "--no-ext-diff", "--no-textconv", from, to)
 	if !ok {
 		return nil
 	}
@@ -80,8 +80,8 @@ func patchOf(section string) string {
 
 var hunkRE = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
 
-// lines numbers the lines of a patch: by side and number, the hunk that shows them.
-func (f File) lines() map[string]map[int]int {
+// numberLines numbers the lines of a patch: by side and number, the hunk that shows them.
+func (f File) numberLines() map[string]map[int]int {
 	shown := map[string]map[int]int{"LEFT": {}, "RIGHT": {}}
 	hunk, left, right := 0, 0, 0
 	for line := range strings.SplitSeq(f.Patch, "\n") {
@@ -106,13 +106,13 @@ func (f File) lines() map[string]map[int]int {
 	return shown
 }
 
-// carried returns the number that a line of a file has in another commit, or 0 if it is not
+// carryLine returns the number that a line of a file has in another commit, or 0 if it is not
 // there any more.
-func (r *repository) carried(path string, line int, from, to string) int {
+func (r *repository) carryLine(path string, line int, from, to string) int {
 	if from == to {
 		return line
 	}
-	text, ok := r.fixed("diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", from, to, "--", path)
+	text, ok := r.runGitCached("diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", from, to, "--", path)
 	if !ok {
 		return 0
 	}

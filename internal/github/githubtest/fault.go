@@ -46,9 +46,9 @@ type Fault struct {
 	Body   string // for Answer (default: GitHub's own shape); Redirect's address
 }
 
-// Inject adds a fault. If several match, the one added first that still has
+// InjectFault adds a fault. If several match, the one added first that still has
 // requests to hit is used.
-func (s *Server) Inject(f Fault) {
+func (s *Server) InjectFault(f Fault) {
 	if f.Kind <= 0 || f.Kind > Redirect {
 		panic("githubtest: a Fault without a Kind")
 	}
@@ -60,16 +60,16 @@ func (s *Server) Inject(f Fault) {
 	s.faults = append(s.faults, &f)
 }
 
-// Pending returns the number of faults that have not hit all their requests. A
+// PendingFaults returns the number of faults that have not hit all their requests. A
 // fault for all requests is always pending.
-func (s *Server) Pending() int {
+func (s *Server) PendingFaults() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.faults)
 }
 
-// Heal removes all faults.
-func (s *Server) Heal() {
+// RemoveFaults removes all faults.
+func (s *Server) RemoveFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = nil
@@ -98,30 +98,30 @@ func (s *Server) faultFor(op string, r *http.Request) *Fault {
 	return nil
 }
 
-func (f *Fault) status(otherwise int) int {
+func (f *Fault) statusOr(otherwise int) int {
 	if f.Status == 0 {
 		return otherwise
 	}
 	return f.Status
 }
 
-// instead returns the response sent instead of doing the work; nil if the work is
+// replaceAnswer returns the response sent instead of doing the work; nil if the work is
 // to be done.
-func (f *Fault) instead(s *Server) *answer {
+func (f *Fault) replaceAnswer(s *Server) *answer {
 	var a answer
 	switch now := s.options.Now(); f.Kind {
 	case Answer:
-		a = f.answer(f.status(http.StatusInternalServerError), "Server Error")
+		a = f.errorAnswer(f.statusOr(http.StatusInternalServerError), "Server Error")
 	case NotFoundForAWhile:
-		a = f.answer(http.StatusNotFound, "Not Found")
+		a = f.errorAnswer(http.StatusNotFound, "Not Found")
 	case Redirect:
-		a = f.answer(f.status(http.StatusFound), "Moved")
+		a = f.errorAnswer(f.statusOr(http.StatusFound), "Moved")
 		a.header.Set("Location", f.Body)
 	case PrimaryLimit:
-		a = f.answer(f.status(http.StatusForbidden), exhausted)
+		a = f.errorAnswer(f.statusOr(http.StatusForbidden), exhausted)
 		limitHeaders(a.header, s.options.Quota, s.options.Quota, now.Add(f.Delay))
 	case SecondaryLimit:
-		a = f.answer(f.status(http.StatusForbidden), "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
+		a = f.errorAnswer(f.statusOr(http.StatusForbidden), "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
 		if f.Delay > 0 {
 			a.header.Set("Retry-After", strconv.Itoa(int(f.Delay.Seconds())))
 		}
@@ -132,21 +132,21 @@ func (f *Fault) instead(s *Server) *answer {
 	return &a
 }
 
-func (f *Fault) answer(status int, message string) answer {
-	no := refuse(status, message)
+func (f *Fault) errorAnswer(status int, message string) answer {
+	no := errorReply(status, message)
 	body := no.body.(obj)
 	if f.Kind == SecondaryLimit {
 		body["documentation_url"] = "https://docs.github.com/free-pro-team@latest/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"
 	}
-	a := answer{status: status, header: http.Header{"Content-Type": {jsonType}}, body: encode(body)}
+	a := answer{status: status, header: http.Header{"Content-Type": {jsonType}}, body: encodeJSON(body)}
 	if f.Body != "" && f.Kind == Answer {
 		a.body = []byte(f.Body)
 	}
 	return a
 }
 
-// reset sends a RST instead of closing the connection normally.
-func reset(w http.ResponseWriter) {
+// resetConnection sends a RST instead of closing the connection normally.
+func resetConnection(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)

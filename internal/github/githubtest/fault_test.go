@@ -43,7 +43,7 @@ func TestFaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := town(t, githubtest.Options{})
 			tt.fault.Op = "issues/create-comment"
-			s.Inject(tt.fault)
+			s.InjectFault(tt.fault)
 			a, err := try(s, "POST", home+"/issues/2/comments", token, field("body", "x"))
 			if (err != nil) != (tt.status == 0) || err == nil && (a.status != tt.status || !strings.Contains(a.body, tt.words)) {
 				t.Errorf("got %d %.200s, %v", a.status, a.body, err)
@@ -58,8 +58,8 @@ func TestFaults(t *testing.T) {
 			if tt.header != "" && !strings.HasPrefix(a.header.Get(name), value) {
 				t.Errorf("headers %v", a.header)
 			}
-			if a := ask(t, s, "POST", home+"/issues/2/comments", token, field("body", "x")); a.status != 201 || s.Pending() != 0 {
-				t.Errorf("afterwards: %d, %d pending", a.status, s.Pending())
+			if a := ask(t, s, "POST", home+"/issues/2/comments", token, field("body", "x")); a.status != 201 || s.PendingFaults() != 0 {
+				t.Errorf("afterwards: %d, %d pending", a.status, s.PendingFaults())
 			}
 		})
 	}
@@ -67,14 +67,14 @@ func TestFaults(t *testing.T) {
 
 func TestFaultsCount(t *testing.T) {
 	s := town(t, githubtest.Options{})
-	s.Inject(githubtest.Fault{Op: "pulls/get", Kind: githubtest.Answer, Skip: 1, Count: 2})
-	s.Inject(githubtest.Fault{Kind: githubtest.Answer, Status: 503, Count: -1, Match: func(r *http.Request) bool { return r.Method == "DELETE" }})
+	s.InjectFault(githubtest.Fault{Op: "pulls/get", Kind: githubtest.Answer, Skip: 1, Count: 2})
+	s.InjectFault(githubtest.Fault{Kind: githubtest.Answer, Status: 503, Count: -1, Match: func(r *http.Request) bool { return r.Method == "DELETE" }})
 	var got []int
 	for range 4 {
 		got = append(got, ask(t, s, "GET", home+"/pulls/2", token, "").status)
 	}
 	got = append(got, ask(t, s, "DELETE", home+"/issues/comments/1", token, "").status, ask(t, s, "DELETE", home+"/issues/comments/1", token, "").status)
-	s.Heal()
+	s.RemoveFaults()
 	got = append(got, ask(t, s, "DELETE", home+"/issues/comments/1", token, "").status)
 	if want := []int{200, 500, 500, 200, 503, 503, 404}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -83,11 +83,11 @@ func TestFaultsCount(t *testing.T) {
 
 func TestHook(t *testing.T) {
 	s := town(t, githubtest.Options{})
-	s.Before("pulls/get", func(*http.Request) { s.Move(2, githubtest.SHA("pushed")) })
+	s.BeforeRequest("pulls/get", func(*http.Request) { s.MoveHead(2, githubtest.CommitID("pushed")) })
 	if a := ask(t, s, "GET", home+"/pulls", token, ""); !strings.Contains(a.body, head) {
 		t.Errorf("got %.200s", a.body)
 	}
-	if a := ask(t, s, "GET", home+"/pulls/2", token, ""); !strings.Contains(a.body, githubtest.SHA("pushed")) {
+	if a := ask(t, s, "GET", home+"/pulls/2", token, ""); !strings.Contains(a.body, githubtest.CommitID("pushed")) {
 		t.Errorf("got %.200s", a.body)
 	}
 }
@@ -133,7 +133,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("behind the end: %v", got)
 	}
 
-	s.Inject(githubtest.Fault{Op: "issues/list-comments", Kind: githubtest.DuplicatePage, Match: func(r *http.Request) bool {
+	s.InjectFault(githubtest.Fault{Op: "issues/list-comments", Kind: githubtest.DuplicatePage, Match: func(r *http.Request) bool {
 		return r.URL.Query().Get("page") == "2"
 	}})
 	got, n := walk(t, s, path+"?per_page=100", 20)
@@ -144,12 +144,12 @@ func TestPages(t *testing.T) {
 		t.Errorf("once more: %d comments on %d pages", len(got), n)
 	}
 
-	s.Inject(githubtest.Fault{Op: "issues/list-comments", Kind: githubtest.LinkLoop, Count: -1})
+	s.InjectFault(githubtest.Fault{Op: "issues/list-comments", Kind: githubtest.LinkLoop, Count: -1})
 	if _, n := walk(t, s, path, 20); n != 20 {
 		t.Errorf("a loop ended after %d pages", n)
 	}
-	s.Heal()
-	s.Inject(githubtest.Fault{Op: "issues/list-comments", Kind: githubtest.LinkAway})
+	s.RemoveFaults()
+	s.InjectFault(githubtest.Fault{Op: "issues/list-comments", Kind: githubtest.LinkAway})
 	if a := ask(t, s, "GET", path, token, ""); !strings.Contains(a.header.Get("Link"), "127.0.0.2") {
 		t.Errorf("got %v", a.header)
 	}
@@ -176,7 +176,7 @@ func TestDownload(t *testing.T) {
 
 func TestSlowIsSlow(t *testing.T) {
 	s := town(t, githubtest.Options{})
-	s.Inject(githubtest.Fault{Op: "pulls/get", Kind: githubtest.Slow, Delay: time.Minute})
+	s.InjectFault(githubtest.Fault{Op: "pulls/get", Kind: githubtest.Slow, Delay: time.Minute})
 	client := &http.Client{Timeout: 50 * time.Millisecond}
 	r, err := http.NewRequest("GET", s.URL+home+"/pulls/2", nil)
 	if err != nil {

@@ -77,18 +77,18 @@ func GitHandler(root string) (*GitServer, error) {
 	}}, nil
 }
 
-// Require makes a repository ("owner/name"; "" for all without a token of their
+// RequireToken makes a repository ("owner/name"; "" for all without a token of their
 // own) require a token, as the password of basic authentication or as a bearer
 // token. Without it the response is 401.
-func (g *GitServer) Require(repository, token string) {
+func (g *GitServer) RequireToken(repository, token string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.tokens[repository] = token
 }
 
-// Before calls f first for every request. f reports whether it has responded: for
+// BeforeEach calls f first for every request. f reports whether it has responded: for
 // redirects, slow responses and truncated packs.
-func (g *GitServer) Before(f func(http.ResponseWriter, *http.Request) bool) {
+func (g *GitServer) BeforeEach(f func(http.ResponseWriter, *http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.before = f
@@ -112,21 +112,21 @@ func (g *GitServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer g.mu.Unlock()
 		g.log = append(g.log, entry)
 	}()
-	want, before := g.rules(r)
+	want, before := g.rulesFor(r)
 	if before != nil && before(seen, r) {
 		return
 	}
-	if want != "" && !carries(r, want) {
+	if want != "" && !hasToken(r, want) {
 		seen.Header().Set("WWW-Authenticate", `Basic realm="GitHub"`)
 		http.Error(seen, "Repository not found.", http.StatusUnauthorized)
 		return
 	}
-	g.serve(seen, r)
+	g.serveGit(seen, r)
 }
 
-// serve passes r to git. It adds ".git" to the path, and sets the variable for the
+// serveGit passes r to git. It adds ".git" to the path, and sets the variable for the
 // protocol version, which net/http/cgi does not know.
-func (g *GitServer) serve(w http.ResponseWriter, r *http.Request) {
+func (g *GitServer) serveGit(w http.ResponseWriter, r *http.Request) {
 	backend := g.backend
 	if protocol := r.Header.Get("Git-Protocol"); protocol != "" {
 		backend.Env = append(slices.Clone(backend.Env), "GIT_PROTOCOL="+protocol)
@@ -138,8 +138,8 @@ func (g *GitServer) serve(w http.ResponseWriter, r *http.Request) {
 	backend.ServeHTTP(w, r)
 }
 
-// rules returns the current token and Before function for a request.
-func (g *GitServer) rules(r *http.Request) (token string, before func(http.ResponseWriter, *http.Request) bool) {
+// rulesFor returns the current token and Before function for a request.
+func (g *GitServer) rulesFor(r *http.Request) (token string, before func(http.ResponseWriter, *http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	token = g.tokens[""]
@@ -149,7 +149,7 @@ func (g *GitServer) rules(r *http.Request) (token string, before func(http.Respo
 	return token, g.before
 }
 
-func carries(r *http.Request, token string) bool {
+func hasToken(r *http.Request, token string) bool {
 	_, password, _ := r.BasicAuth()
 	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	return password == token || bearer == token

@@ -67,7 +67,7 @@ func TestGitServer(t *testing.T) {
 	if len(log) < 4 || log[0].Protocol != "version=2" || log[0].Authorization != "" || log[0].Status != 200 {
 		t.Errorf("got %+v", log)
 	}
-	if out, err := fetch(t, g.URL+"/Codertocat/Hello-World", githubtest.SHA("nowhere")); err == nil {
+	if out, err := fetch(t, g.URL+"/Codertocat/Hello-World", githubtest.CommitID("nowhere")); err == nil {
 		t.Errorf("fetched what is not there: %s", out)
 	}
 	if out, err := fetch(t, g.URL+"/octocat/nothing", sha); err == nil {
@@ -79,7 +79,7 @@ func TestGitServerWantsToken(t *testing.T) {
 	lanetest.SkipShort(t)
 	root, sha := hosted(t)
 	g := githubtest.NewGitServer(t, root)
-	g.Require("Codertocat/Hello-World", "ghs_secret")
+	g.RequireToken("Codertocat/Hello-World", "ghs_secret")
 	url := g.URL + "/Codertocat/Hello-World"
 	const basic = "AUTHORIZATION: basic eC1hY2Nlc3MtdG9rZW46Z2hzX3NlY3JldA==" // x-access-token:ghs_secret
 	if out, err := fetch(t, url, sha); err == nil {
@@ -102,7 +102,7 @@ func TestGitServerWantsToken(t *testing.T) {
 func TestGitServerRedirects(t *testing.T) {
 	root, sha := hosted(t)
 	real, front := githubtest.NewGitServer(t, root), githubtest.NewGitServer(t, root)
-	front.Before(func(w http.ResponseWriter, r *http.Request) bool {
+	front.BeforeEach(func(w http.ResponseWriter, r *http.Request) bool {
 		http.Redirect(w, r, real.URL+r.URL.RequestURI(), http.StatusFound)
 		return true
 	})

@@ -33,7 +33,9 @@ var documents = []document{
 // graphQLToken is a name, a variable, a number or a mark. Commas are white space.
 var graphQLToken = regexp.MustCompile(`\$?\w+|[^\s,]`)
 
-func tokens(text string) string { return strings.Join(graphQLToken.FindAllString(text, -1), " ") }
+func graphQLTokens(text string) string {
+	return strings.Join(graphQLToken.FindAllString(text, -1), " ")
+}
 
 // graphQLPath is the path of the GraphQL API: without the version that a GHES has in its prefix.
 func (s *Server) graphQLPath() string {
@@ -46,30 +48,30 @@ func (s *Server) answerGraphQL(c *call) answer {
 		Query     string          `json:"query"`
 		Variables json.RawMessage `json:"variables"`
 	}
-	if err := strict(c.body, &in); err != nil || c.r.Method != http.MethodPost {
-		s.violate("graphql", c.r.Method, fmt.Sprint("no request of GraphQL: ", err))
-		return plain(refuse(http.StatusBadRequest, "Problems parsing JSON"))
+	if err := decodeStrictly(c.body, &in); err != nil || c.r.Method != http.MethodPost {
+		s.addViolation("graphql", c.r.Method, fmt.Sprint("no request of GraphQL: ", err))
+		return plainAnswer(errorReply(http.StatusBadRequest, "Problems parsing JSON"))
 	}
 	s.mu.Lock()
-	c.token = s.tokens[bearer(c.r)]
+	c.token = s.tokens[requestToken(c.r)]
 	s.mu.Unlock()
 	if c.token == nil {
-		return plain(refuse(http.StatusUnauthorized, "Bad credentials"))
+		return plainAnswer(errorReply(http.StatusUnauthorized, "Bad credentials"))
 	}
 	for _, d := range documents {
-		if d.tokens == tokens(in.Query) {
+		if d.tokens == graphQLTokens(in.Query) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			defer s.steady()()
+			defer s.holdRefs()()
 			return d.serve(s, c, in.Variables)
 		}
 	}
-	s.violate("graphql", c.r.Method, "no document that this fake serves: "+in.Query)
+	s.addViolation("graphql", c.r.Method, "no document that this fake serves: "+in.Query)
 	return graphQLError("", "Parse error")
 }
 
-// strict decodes one JSON object without other fields than into has.
-func strict(data []byte, into any) error {
+// decodeStrictly decodes one JSON object without other fields than into has.
+func decodeStrictly(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
@@ -81,7 +83,7 @@ func strict(data []byte, into any) error {
 	return nil
 }
 
-func graphQLData(data obj) answer { return plain(reply{body: obj{"data": data}}) }
+func graphQLData(data obj) answer { return plainAnswer(reply{body: obj{"data": data}}) }
 
 // graphQLError is an answer with an error of a type; "" is an error of the document, without type.
 func graphQLError(kind, message string) answer {
@@ -89,30 +91,30 @@ func graphQLError(kind, message string) answer {
 	if kind != "" {
 		e["type"] = kind
 	}
-	return plain(reply{body: obj{"data": nil, "errors": []any{e}}})
+	return plainAnswer(reply{body: obj{"data": nil, "errors": []any{e}}})
 }
 
 // serveViewer answers who the token writes as, also for the token of an app.
 func (s *Server) serveViewer(c *call, _ json.RawMessage) answer {
-	u := s.user(c.token.Login)
+	u := s.userOf(c.token.Login)
 	return graphQLData(obj{"viewer": obj{"login": u.Login, "databaseId": u.ID}})
 }
 
 // serveStart answers who the token writes as, and the default branch of a repository.
 func (s *Server) serveStart(c *call, variables json.RawMessage) answer {
 	var in struct{ Owner, Name string }
-	if err := strict(variables, &in); err != nil {
+	if err := decodeStrictly(variables, &in); err != nil {
 		return graphQLError("", "Variable was provided invalid value")
 	}
 	c.repo = s.repos[strings.ToLower(in.Owner+"/"+in.Name)]
-	if c.repo == nil || !s.granted(operation{level: "read", scopes: []string{"contents"}}, c) {
+	if c.repo == nil || !s.isGranted(operation{level: "read", scopes: []string{"contents"}}, c) {
 		return graphQLError("NOT_FOUND", fmt.Sprintf("Could not resolve to a Repository with the name '%s/%s'.", in.Owner, in.Name))
 	}
 	var branch any // null without a commit
-	if name := c.repo.defaultBranch(); c.repo.ref("heads/"+name) != "" {
-		branch = obj{"name": name, "target": obj{"oid": c.repo.ref("heads/" + name)}}
+	if name := c.repo.defaultBranch(); c.repo.commitOfRef("heads/"+name) != "" {
+		branch = obj{"name": name, "target": obj{"oid": c.repo.commitOfRef("heads/" + name)}}
 	}
-	u := s.user(c.token.Login)
+	u := s.userOf(c.token.Login)
 	return graphQLData(obj{"viewer": obj{"login": u.Login, "databaseId": u.ID}, "repository": obj{"defaultBranchRef": branch}})
 }
 
@@ -126,11 +128,11 @@ func (s *Server) serveThreads(c *call, variables json.RawMessage) answer {
 		Number      int
 		After       *string
 	}
-	if err := strict(variables, &in); err != nil {
+	if err := decodeStrictly(variables, &in); err != nil {
 		return graphQLError("", "Variable was provided invalid value")
 	}
 	c.repo = s.repos[strings.ToLower(in.Owner+"/"+in.Name)]
-	if c.repo == nil || !s.granted(operation{level: "read", scopes: []string{"pull_requests"}}, c) {
+	if c.repo == nil || !s.isGranted(operation{level: "read", scopes: []string{"pull_requests"}}, c) {
 		return graphQLError("NOT_FOUND", fmt.Sprintf("Could not resolve to a Repository with the name '%s/%s'.", in.Owner, in.Name))
 	}
 	if c.repo.prs[in.Number] == nil {
@@ -160,7 +162,7 @@ func (s *Server) threadPage(r *repository, number, from int) obj {
 // threadShape names who resolved a thread only if that is a person, as the field's type is User.
 func (s *Server) threadShape(c *ReviewComment) obj {
 	var by any
-	if u := s.user(c.ResolvedBy); c.ResolvedBy != "" && u.Type == "User" {
+	if u := s.userOf(c.ResolvedBy); c.ResolvedBy != "" && u.Type == "User" {
 		by = obj{"login": u.Login, "databaseId": u.ID}
 	}
 	return obj{"id": threadID(c), "isResolved": c.ResolvedBy != "", "resolvedBy": by,
@@ -181,7 +183,7 @@ func (s *Server) unresolveThread(c *call, variables json.RawMessage) answer {
 // write contents, too.
 func (s *Server) setThread(c *call, variables json.RawMessage, login string) answer {
 	var in struct{ ID string }
-	if err := strict(variables, &in); err != nil {
+	if err := decodeStrictly(variables, &in); err != nil {
 		return graphQLError("", "Variable was provided invalid value")
 	}
 	c.repo = s.home
@@ -190,7 +192,7 @@ func (s *Server) setThread(c *call, variables json.RawMessage, login string) ans
 			continue
 		}
 		for _, scope := range []string{"pull_requests", "contents"} {
-			if !s.granted(operation{level: "write", scopes: []string{scope}}, c) {
+			if !s.isGranted(operation{level: "write", scopes: []string{scope}}, c) {
 				return graphQLError("FORBIDDEN", "Resource not accessible by integration")
 			}
 		}

@@ -61,7 +61,7 @@ func (s *Server) AddUser(u User) {
 func (s *Server) UserID(login string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.user(login).ID
+	return s.userOf(login).ID
 }
 
 // AddToken makes the server accept a token.
@@ -83,15 +83,15 @@ func (s *Server) AddWorkflowToken(token string, permissions ...string) {
 	s.AddToken(token, Token{Login: ActionsBot, Permissions: granted})
 }
 
-// Permit gives login a role in the repository: "admin", "maintain", "write",
+// SetRole gives login a role in the repository: "admin", "maintain", "write",
 // "triage", "read" or "none".
-func (s *Server) Permit(login, role string) {
+func (s *Server) SetRole(login, role string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.home.roles[strings.ToLower(login)] = role
 }
 
-func (s *Server) user(login string) User {
+func (s *Server) userOf(login string) User {
 	u, ok := s.users[strings.ToLower(login)]
 	if !ok {
 		kind := "User"
@@ -108,7 +108,7 @@ func (s *Server) user(login string) User {
 // does. Such a token has no user, and GET /user is refused.
 func (t *Token) isApp() bool { return strings.HasSuffix(t.Login, "[bot]") }
 
-func bearer(r *http.Request) string {
+func requestToken(r *http.Request) string {
 	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if strings.EqualFold(kind, "bearer") || strings.EqualFold(kind, "token") {
 		return token

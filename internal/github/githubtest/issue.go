@@ -15,15 +15,15 @@ import (
 // counts UTF-16 units, the strictest reading that is not about bytes.
 const maxBody = 65536
 
-// thing reports whether a number is a pull request, an issue or unused.
-func (r *repository) thing(number int64) (pr *PR, exists bool) {
+// findIssue reports whether a number is a pull request, an issue or unused.
+func (r *repository) findIssue(number int64) (pr *PR, exists bool) {
 	pr = r.prs[int(number)]
 	_, issue := r.issues[int(number)]
 	return pr, pr != nil || issue
 }
 
-func (c *call) comment() *Comment {
-	id := c.number("comment_id")
+func (c *call) findComment() *Comment {
+	id := c.pathNumber("comment_id")
 	for _, comment := range c.repo.comments {
 		if comment.ID == id {
 			return comment
@@ -36,15 +36,15 @@ func (c *call) comment() *Comment {
 func bodyOf(data []byte) (string, *reply) {
 	var in struct{ Body string }
 	if json.Unmarshal(data, &in) != nil {
-		r := refuse(http.StatusBadRequest, "Problems parsing JSON")
+		r := errorReply(http.StatusBadRequest, "Problems parsing JSON")
 		return "", &r
 	}
 	if strings.TrimSpace(in.Body) == "" {
-		r := invalid("IssueComment", "data", "unprocessable", "Body cannot be blank")
+		r := invalidFieldReply("IssueComment", "data", "unprocessable", "Body cannot be blank")
 		return "", &r
 	}
 	if tooLong(in.Body) {
-		r := invalid("IssueComment", "data", "unprocessable", "Body is too long (maximum is 65536 characters)")
+		r := invalidFieldReply("IssueComment", "data", "unprocessable", "Body is too long (maximum is 65536 characters)")
 		return "", &r
 	}
 	return in.Body, nil
@@ -52,21 +52,21 @@ func bodyOf(data []byte) (string, *reply) {
 
 func tooLong(body string) bool { return len(utf16.Encode([]rune(body))) > maxBody }
 
-// locked is the same 403 as a missing right, with another message.
-func locked(what string) reply {
-	r := refuse(http.StatusForbidden, "Unable to create "+what+" because issue is locked.")
+// refuseLocked is the same 403 as a missing right, with another message.
+func refuseLocked(what string) reply {
+	r := errorReply(http.StatusForbidden, "Unable to create "+what+" because issue is locked.")
 	r.body.(obj)["documentation_url"] = "https://docs.github.com/articles/locking-conversations/"
 	return r
 }
 
 func (s *Server) createComment(c *call) reply {
-	number := c.number("issue_number")
-	pr, exists := c.repo.thing(number)
+	number := c.pathNumber("issue_number")
+	pr, exists := c.repo.findIssue(number)
 	if !exists {
 		return notFound
 	}
 	if pr != nil && pr.Locked {
-		return locked("comment")
+		return refuseLocked("comment")
 	}
 	body, bad := bodyOf(c.body)
 	if bad != nil {
@@ -78,8 +78,8 @@ func (s *Server) createComment(c *call) reply {
 }
 
 func (s *Server) listComments(c *call) reply {
-	number := c.number("issue_number")
-	if _, exists := c.repo.thing(number); !exists {
+	number := c.pathNumber("issue_number")
+	if _, exists := c.repo.findIssue(number); !exists {
 		return notFound
 	}
 	since, _ := time.Parse(time.RFC3339, c.r.URL.Query().Get("since"))
@@ -93,14 +93,14 @@ func (s *Server) listComments(c *call) reply {
 }
 
 func (s *Server) getComment(c *call) reply {
-	if comment := c.comment(); comment != nil {
+	if comment := c.findComment(); comment != nil {
 		return reply{body: s.commentShape(c.repo, comment)}
 	}
 	return notFound
 }
 
 func (s *Server) updateComment(c *call) reply {
-	comment := c.comment()
+	comment := c.findComment()
 	if comment == nil {
 		return notFound
 	}
@@ -114,40 +114,40 @@ func (s *Server) updateComment(c *call) reply {
 }
 
 func (s *Server) deleteComment(c *call) reply {
-	comment := c.comment()
+	comment := c.findComment()
 	if comment == nil {
 		return notFound
 	}
-	c.repo.remove(comment.ID)
+	c.repo.removeComment(comment.ID)
 	return reply{status: http.StatusNoContent}
 }
 
 func (s *Server) getIssue(c *call) reply {
-	number := c.number("issue_number")
-	pr, exists := c.repo.thing(number)
+	number := c.pathNumber("issue_number")
+	pr, exists := c.repo.findIssue(number)
 	if !exists {
 		return notFound
 	}
 	v := obj{"number": number, "id": number + 1_000, "state": "open", "title": c.repo.issues[int(number)],
-		"user": s.userShape("octocat"), "labels": []any{}, "comments": s.count(c.repo, int(number)),
-		"url": s.api(c.repo, "/issues/%d", number), "html_url": s.page(c.repo, "/issues/%d", number)}
+		"user": s.userShape("octocat"), "labels": []any{}, "comments": s.countComments(c.repo, int(number)),
+		"url": s.apiURL(c.repo, "/issues/%d", number), "html_url": s.pageURL(c.repo, "/issues/%d", number)}
 	if pr != nil {
 		v["state"], v["title"], v["locked"], v["user"] = pr.State, pr.Title, pr.Locked, s.userShape(pr.Author)
-		v["labels"], v["html_url"] = labelShapes(pr.Labels), s.page(c.repo, "/pull/%d", number)
-		v["pull_request"] = obj{"url": s.api(c.repo, "/pulls/%d", number), "html_url": s.page(c.repo, "/pull/%d", number),
-			"diff_url": s.page(c.repo, "/pull/%d.diff", number), "patch_url": s.page(c.repo, "/pull/%d.patch", number)}
+		v["labels"], v["html_url"] = labelShapes(pr.Labels), s.pageURL(c.repo, "/pull/%d", number)
+		v["pull_request"] = obj{"url": s.apiURL(c.repo, "/pulls/%d", number), "html_url": s.pageURL(c.repo, "/pull/%d", number),
+			"diff_url": s.pageURL(c.repo, "/pull/%d.diff", number), "patch_url": s.pageURL(c.repo, "/pull/%d.patch", number)}
 	}
 	return reply{body: v}
 }
 
 func (s *Server) addLabels(c *call) reply {
 	var in struct{ Labels []string }
-	pr, _ := c.repo.thing(c.number("issue_number"))
+	pr, _ := c.repo.findIssue(c.pathNumber("issue_number"))
 	if pr == nil {
 		return notFound
 	}
 	if json.Unmarshal(c.body, &in) != nil {
-		return refuse(http.StatusBadRequest, "Problems parsing JSON")
+		return errorReply(http.StatusBadRequest, "Problems parsing JSON")
 	}
 	for _, l := range in.Labels {
 		if !slices.Contains(pr.Labels, l) {
@@ -159,15 +159,15 @@ func (s *Server) addLabels(c *call) reply {
 
 func (s *Server) createReaction(c *call) reply {
 	var in struct{ Content string }
-	comment := c.comment()
+	comment := c.findComment()
 	if comment == nil {
 		return notFound
 	}
 	if json.Unmarshal(c.body, &in) != nil {
-		return refuse(http.StatusBadRequest, "Problems parsing JSON")
+		return errorReply(http.StatusBadRequest, "Problems parsing JSON")
 	}
 	if pr := c.repo.prs[comment.Number]; pr != nil && pr.Locked {
-		return locked("reaction")
+		return refuseLocked("reaction")
 	}
 	for _, x := range c.repo.reactions {
 		if x.comment == comment.ID && x.Content == in.Content && x.Author == c.token.Login {
@@ -180,7 +180,7 @@ func (s *Server) createReaction(c *call) reply {
 }
 
 func (s *Server) listReactions(c *call) reply {
-	comment := c.comment()
+	comment := c.findComment()
 	if comment == nil {
 		return notFound
 	}
@@ -195,7 +195,7 @@ func (s *Server) listReactions(c *call) reply {
 }
 
 func (s *Server) deleteReaction(c *call) reply {
-	comment, id := c.comment(), c.number("reaction_id")
+	comment, id := c.findComment(), c.pathNumber("reaction_id")
 	for i, x := range c.repo.reactions {
 		if comment != nil && x.ID == id && x.comment == comment.ID {
 			c.repo.reactions = slices.Delete(c.repo.reactions, i, i+1)

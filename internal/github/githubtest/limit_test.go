@@ -139,7 +139,7 @@ func TestLimits(t *testing.T) {
 		{"completed without conclusion", "POST", checks, check(map[string]any{"status": "completed"}), 422, "conclusion", ""},
 		{"completed later without conclusion", "PATCH", checks + "/1", `{"status":"completed"}`, 422, "Invalid request", "doesn't match any schema"},
 		{"a conclusion of our own", "POST", checks, check(map[string]any{"conclusion": "fine"}), 422, "Invalid request", "not one of the allowed"},
-		{"an unknown commit", "POST", checks, `{"name":"x","head_sha":"` + githubtest.SHA("nowhere") + `"}`, 422, "No commit found for SHA", ""},
+		{"an unknown commit", "POST", checks, `{"name":"x","head_sha":"` + githubtest.CommitID("nowhere") + `"}`, 422, "No commit found for SHA", ""},
 		{"50 annotations", "POST", checks, output(map[string]any{"annotations": annotations(50, nil)}), 201, `"annotations_count":50`, ""},
 		{"51 annotations", "POST", checks, output(map[string]any{"annotations": annotations(51, nil)}), 422, "", "maximum number of items is 50"},
 		{"the longest summary", "POST", checks, output(map[string]any{"summary": strings.Repeat("x", 65535)}), 201, "", ""},
@@ -178,7 +178,7 @@ func TestLimits(t *testing.T) {
 func TestLocked(t *testing.T) {
 	s := town(t, githubtest.Options{})
 	id := s.AddComment(2, "octocat", "first")
-	s.Change(2, func(pr *githubtest.PR) { pr.Locked = true })
+	s.ChangePullRequest(2, func(pr *githubtest.PR) { pr.Locked = true })
 	if a := ask(t, s, "POST", home+"/issues/2/comments", token, field("body", "x")); a.status != 403 || !strings.Contains(a.body, "issue is locked.") || !strings.Contains(a.body, "locking-conversations") {
 		t.Errorf("got %d %s", a.status, a.body)
 	}

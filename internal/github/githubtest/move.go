@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Push makes sha, which must be in the repository's Git, the last commit of a branch, whether
+// PushCommit makes sha, which must be in the repository's Git, the last commit of a branch, whether
 // or not it follows the commit before. As on GitHub, it becomes the head of every open pull
 // request from the branch, whose base commit becomes the last one of its base branch. A push to
 // a base branch alone changes no pull request.
-func (s *Server) Push(repository, branch, sha string) {
+func (s *Server) PushCommit(repository, branch, sha string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.known(repository)
+	r := s.findOrAddRepository(repository)
 	r.mustGit("update-ref", "refs/heads/"+branch, sha)
-	for _, pr := range s.from(repository, branch) {
+	for _, pr := range s.openPullsFrom(repository, branch) {
 		pr.Head.SHA = sha
-		s.track(pr)
-		if tip := s.home.ref("heads/" + pr.Base.Ref); tip != "" {
+		s.fetchHead(pr)
+		if tip := s.home.commitOfRef("heads/" + pr.Base.Ref); tip != "" {
 			pr.Base.SHA = tip
 		}
 	}
@@ -29,15 +29,15 @@ func (s *Server) Push(repository, branch, sha string) {
 func (s *Server) OpenPR(pr PR) PR {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pr.Head.SHA, pr.Base.SHA = s.known(pr.Head.Repository).ref("heads/"+pr.Head.Ref), s.home.ref("heads/"+pr.Base.Ref)
+	pr.Head.SHA, pr.Base.SHA = s.findOrAddRepository(pr.Head.Repository).commitOfRef("heads/"+pr.Head.Ref), s.home.commitOfRef("heads/"+pr.Base.Ref)
 	if pr.Head.SHA == "" || pr.Base.SHA == "" {
 		panic(fmt.Sprintf("githubtest: no branch %s or %s", pr.Head.Ref, pr.Base.Ref))
 	}
-	pr.defaults(s.home.Name, len(s.home.prs)+1)
-	s.user(pr.Author)
+	pr.setDefaults(s.home.Name, len(s.home.prs)+1)
+	s.userOf(pr.Author)
 	added := pr.clone()
 	s.home.prs[pr.Number] = &added
-	s.track(&added)
+	s.fetchHead(&added)
 	return pr
 }
 
@@ -46,8 +46,8 @@ func (s *Server) OpenPR(pr PR) PR {
 func (s *Server) DeleteBranch(repository, branch string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known(repository).mustGit("update-ref", "-d", "refs/heads/"+branch)
-	closing := s.from(repository, branch)
+	s.findOrAddRepository(repository).mustGit("update-ref", "-d", "refs/heads/"+branch)
+	closing := s.openPullsFrom(repository, branch)
 	for _, pr := range s.home.prs {
 		if strings.EqualFold(repository, s.home.Name) && pr.Base.Ref == branch {
 			closing = append(closing, pr)
@@ -71,8 +71,8 @@ func (s *Server) DeleteFork(repository string) {
 	delete(s.repos, strings.ToLower(repository))
 }
 
-// from are the open pull requests from a branch.
-func (s *Server) from(repository, branch string) (list []*PR) {
+// openPullsFrom are the open pull requests from a branch.
+func (s *Server) openPullsFrom(repository, branch string) (list []*PR) {
 	for _, pr := range s.home.prs {
 		if pr.State == "open" && pr.Head.Ref == branch && strings.EqualFold(pr.Head.Repository, repository) {
 			list = append(list, pr)
@@ -81,13 +81,13 @@ func (s *Server) from(repository, branch string) (list []*PR) {
 	return list
 }
 
-// track fetches a pull request's head, so that it stays whatever happens to its branch.
-func (s *Server) track(pr *PR) {
-	s.home.mustGit("fetch", "-q", "--no-tags", s.known(pr.Head.Repository).Git, fmt.Sprintf("+refs/heads/%s:refs/pull/%d/head", pr.Head.Ref, pr.Number))
+// fetchHead fetches a pull request's head, so that it stays whatever happens to its branch.
+func (s *Server) fetchHead(pr *PR) {
+	s.home.mustGit("fetch", "-q", "--no-tags", s.findOrAddRepository(pr.Head.Repository).Git, fmt.Sprintf("+refs/heads/%s:refs/pull/%d/head", pr.Head.Ref, pr.Number))
 }
 
 func (r *repository) mustGit(args ...string) {
-	if _, ok := r.git(args...); !ok {
+	if _, ok := r.runGit(args...); !ok {
 		panic(fmt.Sprintf("githubtest: %s: git %q failed", r.Name, args))
 	}
 }

@@ -45,22 +45,22 @@ func TestMoves(t *testing.T) {
 	}
 	check := func(what string, number int, state, head, base string) {
 		t.Helper()
-		if pr := s.PR(number); pr.State != state || pr.Head.SHA != head || pr.Base.SHA != base || git("home", "cat-file", "-t", head) != "commit" {
+		if pr := s.PullRequest(number); pr.State != state || pr.Head.SHA != head || pr.Base.SHA != base || git("home", "cat-file", "-t", head) != "commit" {
 			t.Errorf("%s: %+v, want %s, %s, %s", what, pr, state, head, base)
 		}
 	}
 	second := commit("home", "second", "-p", first)
-	s.Push("Codertocat/Hello-World", "master", second)
+	s.PushCommit("Codertocat/Hello-World", "master", second)
 	check("the base moved alone", 1, "open", head, first)
-	s.Change(2, func(pr *githubtest.PR) { pr.State = "closed" })
+	s.ChangePullRequest(2, func(pr *githubtest.PR) { pr.State = "closed" })
 	forced := commit("fork", "forced")
-	s.Push("octocat/Hello-World", "b", forced)
+	s.PushCommit("octocat/Hello-World", "b", forced)
 	check("the head was force-pushed", 1, "open", forced, second)
 	check("a closed one stays", 2, "closed", head, first)
 	s.DeleteBranch("octocat/Hello-World", "b")
 	check("the branch is gone", 1, "closed", forced, second)
 	s.DeleteFork("octocat/Hello-World")
-	if pr := s.PR(1); pr.Head.Repository != "-" {
+	if pr := s.PullRequest(1); pr.Head.Repository != "-" {
 		t.Errorf("the fork is gone: %+v", pr)
 	}
 }

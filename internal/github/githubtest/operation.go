@@ -69,35 +69,35 @@ var operations = map[string]operation{
 	"meta/root":               {"read", nil, (*Server).getRoot},
 }
 
-// authorize returns GitHub's refusal, or nil.
-func (s *Server) authorize(op operation, c *call) *reply {
+// refuseUnauthorized returns GitHub's refusal, or nil.
+func (s *Server) refuseUnauthorized(op operation, c *call) *reply {
 	var no reply
 	switch {
 	case c.token == nil && (op.level == "write" || c.op == "users/get-authenticated" || c.op == "actions/download-artifact"):
-		no = refuse(http.StatusUnauthorized, "Requires authentication")
+		no = errorReply(http.StatusUnauthorized, "Requires authentication")
 	case c.repo == nil, op.level == "read" && !c.repo.Private && c.token == nil:
 		return nil
 	case c.token == nil:
 		no = notFound
-	case s.granted(op, c):
+	case s.isGranted(op, c):
 		return nil
 	case op.level == "read":
 		no = notFound
 	case c.token.isApp():
-		no = refuse(http.StatusForbidden, "Resource not accessible by integration")
+		no = errorReply(http.StatusForbidden, "Resource not accessible by integration")
 	default:
-		no = refuse(http.StatusForbidden, "Resource not accessible by personal access token")
+		no = errorReply(http.StatusForbidden, "Resource not accessible by personal access token")
 	}
 	return &no
 }
 
-func (s *Server) granted(op operation, c *call) bool {
+func (s *Server) isGranted(op operation, c *call) bool {
 	if len(op.scopes) == 0 || op.level == "read" && !c.repo.Private {
 		return true
 	}
 	if c.token.Scopes != "" {
-		role := s.role(c.repo, c.token.Login)
-		return writes(role) || op.level == "read" && role != "none"
+		role := s.roleOf(c.repo, c.token.Login)
+		return canWrite(role) || op.level == "read" && role != "none"
 	}
 	for _, scope := range op.scopes {
 		if scope == "pull_requests" && len(op.scopes) > 1 && !c.onPull() {
@@ -110,15 +110,15 @@ func (s *Server) granted(op operation, c *call) bool {
 	return false
 }
 
-func writes(role string) bool {
+func canWrite(role string) bool {
 	return slices.Contains([]string{"write", "maintain", "admin"}, role)
 }
 
 // onPull reports whether the call is about a pull request's conversation, where the
 // right to write on pull requests is as good as the one on issues.
 func (c *call) onPull() bool {
-	number := c.number("issue_number")
-	if comment := c.comment(); comment != nil {
+	number := c.pathNumber("issue_number")
+	if comment := c.findComment(); comment != nil {
 		number = int64(comment.Number)
 	}
 	return c.repo.prs[int(number)] != nil

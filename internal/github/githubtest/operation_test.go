@@ -21,11 +21,11 @@ func TestOperations(t *testing.T) {
 	s := town(t, githubtest.Options{})
 	s.AddToken("ghp_person", githubtest.Token{Login: "Codertocat", Scopes: "repo"})
 	s.AddCommit(head)
-	s.Permit("hubot", "triage")
+	s.SetRole("hubot", "triage")
 	s.UserID("hubot")
 	s.SetContent("master", "README.md", []byte("hello\n"))
 	s.SetContent("master", ".github/fumehood/policy.rego", []byte("package x\n"))
-	s.Change(2, func(pr *githubtest.PR) {
+	s.ChangePullRequest(2, func(pr *githubtest.PR) {
 		pr.Files = []githubtest.File{{Path: "b.go", Previous: "a.go", Status: "renamed", Patch: "@@ -1 +1 @@\n-a\n+b\n"}}
 	})
 	id := jsonNumber(s.AddComment(2, "octocat", "first"))
@@ -44,10 +44,10 @@ func TestOperations(t *testing.T) {
 		{"rate-limit/get", "GET", "/rate_limit", "", 200, `"remaining"`},
 		{"repos/get", "GET", home, "", 200, `"full_name":"Codertocat/Hello-World"`},
 		{"repos/get-commit", "GET", home + "/commits/" + head, "", 200, head},
-		{"repos/get-commit", "GET", home + "/commits/" + githubtest.SHA("none"), "", 422, "No commit found"},
-		{"repos/get-branch", "GET", home + "/branches/master", "", 200, githubtest.SHA("base")},
+		{"repos/get-commit", "GET", home + "/commits/" + githubtest.CommitID("none"), "", 422, "No commit found"},
+		{"repos/get-branch", "GET", home + "/branches/master", "", 200, githubtest.CommitID("base")},
 		{"repos/get-branch", "GET", home + "/branches/a/b", "", 404, "Branch not found"},
-		{"git/get-ref", "GET", home + "/git/ref/heads/master", "", 200, githubtest.SHA("base")},
+		{"git/get-ref", "GET", home + "/git/ref/heads/master", "", 200, githubtest.CommitID("base")},
 		{"repos/get-content", "GET", home + "/contents/README.md", "", 200, "aGVsbG8K"},
 		{"repos/get-content", "GET", home + "/contents/.github/fumehood?ref=master", "", 200, "policy.rego"},
 		{"repos/get-content", "GET", home + "/contents/.github", "", 200, `"type":"dir"`},
@@ -115,7 +115,7 @@ func TestOperations(t *testing.T) {
 func TestMediaTypes(t *testing.T) {
 	s := town(t, githubtest.Options{})
 	s.SetContent("master", "README.md", []byte("hello\n"))
-	s.Change(2, func(pr *githubtest.PR) { pr.Files = []githubtest.File{{Path: "a.go", Patch: "@@ -1 +1 @@\n"}} })
+	s.ChangePullRequest(2, func(pr *githubtest.PR) { pr.Files = []githubtest.File{{Path: "a.go", Patch: "@@ -1 +1 @@\n"}} })
 	for path, media := range map[string]string{"/contents/README.md": "application/vnd.github.raw+json", "/pulls/2": "application/vnd.github.diff"} {
 		a, err := try(s, "GET", home+path, token, "", "Accept", media)
 		if err != nil || !strings.HasPrefix(a.header.Get("Content-Type"), media) || strings.HasPrefix(a.body, "{") {
@@ -201,7 +201,7 @@ func TestAddEvent(t *testing.T) {
 		}
 		known++
 		if strings.HasPrefix(payload, "pull_request") {
-			pr := s.PR(2)
+			pr := s.PullRequest(2)
 			if forked := pr.Head.Repository != "Codertocat/Hello-World"; pr.Head.SHA != head || forked != strings.Contains(payload, "fork") {
 				t.Errorf("%s: %+v", payload, pr)
 			}
@@ -211,7 +211,7 @@ func TestAddEvent(t *testing.T) {
 			if a := ask(t, s, "GET", home+"/issues/comments/492700400", token, ""); a.status != 200 {
 				t.Errorf("%s: got %d", payload, a.status)
 			}
-			pr := s.PR(2)
+			pr := s.PullRequest(2)
 			if pr.Locked != strings.HasSuffix(payload, "locked") || pr.Number == 2 && (pr.State == "closed") != strings.HasSuffix(payload, "closed") {
 				t.Errorf("%s: %+v", payload, pr)
 			}

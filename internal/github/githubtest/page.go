@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// paged cuts one page out of r.list, with Link headers like GitHub's: they use the
+// cutPage cuts one page out of r.list, with Link headers like GitHub's: they use the
 // repository's number, and only existing pages are linked.
-func (s *Server) paged(c *call, r reply, fault *Fault) reply {
-	page, size := number(c.r, "page", 1), min(number(c.r, "per_page", 30), 100)
-	pushed := s.pushed(c.r.URL.Path, page, fault)
+func (s *Server) cutPage(c *call, r reply, fault *Fault) reply {
+	page, size := queryNumber(c.r, "page", 1), min(queryNumber(c.r, "per_page", 30), 100)
+	pushed := s.countShifted(c.r.URL.Path, page, fault)
 	last := max(1, (len(r.list)+size-1)/size) + pushed
 	from := min((page-1-pushed)*size, len(r.list))
 	items := append([]any{}, r.list[max(0, from):min(max(0, from)+size, len(r.list))]...)
@@ -25,15 +25,15 @@ func (s *Server) paged(c *call, r reply, fault *Fault) reply {
 	if r.key != "" {
 		r.body = obj{"total_count": len(r.list), r.key: items}
 	}
-	if link := s.links(c, page, size, last, fault); link != "" {
+	if link := s.linkHeader(c, page, size, last, fault); link != "" {
 		r.header = http.Header{"Link": {link}}
 	}
 	return r
 }
 
-// pushed returns by how many pages a list was shifted while it was being read. A
+// countShifted returns by how many pages a list was shifted while it was being read. A
 // reader that starts again at page 1 sees the list as it is.
-func (s *Server) pushed(path string, page int, fault *Fault) int {
+func (s *Server) countShifted(path string, page int, fault *Fault) int {
 	if page == 1 {
 		delete(s.shifted, path)
 		return 0
@@ -44,7 +44,7 @@ func (s *Server) pushed(path string, page int, fault *Fault) int {
 	return s.shifted[path]
 }
 
-func (s *Server) links(c *call, page, size, last int, fault *Fault) string {
+func (s *Server) linkHeader(c *call, page, size, last int, fault *Fault) string {
 	path := c.r.URL.Path
 	if c.repo != nil {
 		path = strings.Replace(path, "/repos/"+c.params["owner"]+"/"+c.params["repo"], fmt.Sprintf("/repositories/%d", c.repo.ID), 1)
@@ -75,9 +75,9 @@ func (s *Server) links(c *call, page, size, last int, fault *Fault) string {
 	return strings.Join(list, ", ")
 }
 
-// number reads a query parameter as GitHub does: anything that is not a number is
+// queryNumber reads a query parameter as GitHub does: anything that is not a number is
 // ignored.
-func number(r *http.Request, name string, otherwise int) int {
+func queryNumber(r *http.Request, name string, otherwise int) int {
 	n, err := strconv.Atoi(r.URL.Query().Get(name))
 	if err != nil || n < 1 {
 		return otherwise
@@ -85,8 +85,8 @@ func number(r *http.Request, name string, otherwise int) int {
 	return n
 }
 
-// count implements the primary rate limit: so many requests an hour.
-func (t *Token) count(quota int, now time.Time, counts bool) (http.Header, bool) {
+// countRequest implements the primary rate limit: so many requests an hour.
+func (t *Token) countRequest(quota int, now time.Time, counts bool) (http.Header, bool) {
 	if t.since.IsZero() || now.Sub(t.since) >= time.Hour {
 		t.since, t.used = now, 0
 	}
@@ -95,14 +95,14 @@ func (t *Token) count(quota int, now time.Time, counts bool) (http.Header, bool)
 		t.used++
 	}
 	header := http.Header{}
-	limitHeaders(header, quota, t.used, t.reset())
+	limitHeaders(header, quota, t.used, t.resetTime())
 	return header, exhausted
 }
 
-func (t *Token) reset() time.Time { return t.since.Add(time.Hour) }
+func (t *Token) resetTime() time.Time { return t.since.Add(time.Hour) }
 
-// refund is for a 304 response, which does not count.
-func (t *Token) refund() {
+// refundRequest is for a 304 response, which does not count.
+func (t *Token) refundRequest() {
 	if t.used > 0 {
 		t.used--
 	}

@@ -122,7 +122,7 @@ func (s *Server) addEventComment(e event) {
 	switch {
 	case e.Issue.Pull == nil:
 		s.AddIssue(e.Issue.Number, e.Issue.Title)
-	case s.PR(e.Issue.Number).Number == 0:
+	case s.PullRequest(e.Issue.Number).Number == 0:
 		s.AddPR(PR{Number: e.Issue.Number, Title: e.Issue.Title, Author: e.Issue.User.Login,
 			State: e.Issue.State, Locked: e.Issue.Locked})
 	}

@@ -12,15 +12,15 @@ import (
 // maxFiles is the number of files that GitHub lists for a pull request.
 const maxFiles = 3000
 
-func (c *call) pull() *PR { return c.repo.prs[int(c.number("pull_number"))] }
+func (c *call) findPullRequest() *PR { return c.repo.prs[int(c.pathNumber("pull_number"))] }
 
 func (s *Server) getPull(c *call) reply {
-	pr := c.pull()
+	pr := c.findPullRequest()
 	if pr == nil {
 		return notFound
 	}
 	if accept := c.r.Header.Get("Accept"); strings.Contains(accept, "diff") || strings.Contains(accept, "patch") {
-		return reply{raw: []byte(c.repo.diff(pr)), header: http.Header{"Content-Type": {"application/vnd.github.diff; charset=utf-8"}}}
+		return reply{raw: []byte(c.repo.pullRequestDiff(pr)), header: http.Header{"Content-Type": {"application/vnd.github.diff; charset=utf-8"}}}
 	}
 	return reply{body: s.pullShape(c.repo, pr, true)}
 }
@@ -31,7 +31,7 @@ func (s *Server) listPulls(c *call) reply {
 	state := cmp.Or(query.Get("state"), "open")
 	owner, branch, headed := strings.Cut(query.Get("head"), ":")
 	var list []any
-	for _, number := range slices.Backward(c.repo.numbers()) {
+	for _, number := range slices.Backward(c.repo.pullNumbers()) {
 		pr := c.repo.prs[number]
 		from, _, _ := strings.Cut(pr.Head.Repository, "/")
 		if from == "-" {
@@ -48,7 +48,7 @@ func (s *Server) listPulls(c *call) reply {
 	return reply{list: list, listed: true}
 }
 
-func (r *repository) numbers() []int {
+func (r *repository) pullNumbers() []int {
 	var list []int
 	for n := range r.prs {
 		list = append(list, n)
@@ -58,14 +58,14 @@ func (r *repository) numbers() []int {
 }
 
 func (s *Server) listFiles(c *call) reply {
-	pr := c.pull()
+	pr := c.findPullRequest()
 	if pr == nil {
 		return notFound
 	}
-	files := c.repo.changed(pr)
+	files := c.repo.changedFiles(pr)
 	var list []any
 	for _, f := range files[:min(len(files), maxFiles)] {
-		v := obj{"filename": f.Path, "status": cmp.Or(f.Status, "modified"), "sha": SHA(f.Path),
+		v := obj{"filename": f.Path, "status": cmp.Or(f.Status, "modified"), "sha": CommitID(f.Path),
 			"additions": strings.Count(f.Patch, "\n+"), "deletions": strings.Count(f.Patch, "\n-"),
 			"changes": strings.Count(f.Patch, "\n+") + strings.Count(f.Patch, "\n-")}
 		if f.Patch != "" {
@@ -80,7 +80,7 @@ func (s *Server) listFiles(c *call) reply {
 }
 
 func (s *Server) listPullCommits(c *call) reply {
-	pr := c.pull()
+	pr := c.findPullRequest()
 	if pr == nil {
 		return notFound
 	}

@@ -34,29 +34,29 @@ type reply struct {
 	raw    []byte // the body as it is, for other media types
 }
 
-var notFound = refuse(http.StatusNotFound, "Not Found")
+var notFound = errorReply(http.StatusNotFound, "Not Found")
 
-// refuse returns an error response in GitHub's format.
-func refuse(status int, message string) reply {
+// errorReply returns an error response in GitHub's format.
+func errorReply(status int, message string) reply {
 	return reply{status: status, body: obj{
 		"message": message, "status": strconv.Itoa(status),
 		"documentation_url": "https://docs.github.com/rest",
 	}}
 }
 
-// invalid returns GitHub's response for an invalid field.
-func invalid(resource, field, code, message string) reply {
+// invalidFieldReply returns GitHub's response for an invalid field.
+func invalidFieldReply(resource, field, code, message string) reply {
 	problem := obj{"resource": resource, "code": code, "field": field}
 	if message != "" {
 		problem["message"] = message
 	}
-	r := refuse(http.StatusUnprocessableEntity, "Validation Failed")
+	r := errorReply(http.StatusUnprocessableEntity, "Validation Failed")
 	r.body.(obj)["errors"] = []any{problem}
 	return r
 }
 
-// number reads a numeric path parameter; -1 if it is not a number.
-func (c *call) number(name string) int64 {
+// pathNumber reads a numeric path parameter; -1 if it is not a number.
+func (c *call) pathNumber(name string) int64 {
 	n, err := strconv.ParseInt(c.params[name], 10, 64)
 	if err != nil {
 		return -1
@@ -64,11 +64,11 @@ func (c *call) number(name string) int64 {
 	return n
 }
 
-func (s *Server) api(r *repository, format string, a ...any) string {
+func (s *Server) apiURL(r *repository, format string, a ...any) string {
 	return s.URL + "/repos/" + r.Name + fmt.Sprintf(format, a...)
 }
 
-func (s *Server) page(r *repository, format string, a ...any) string {
+func (s *Server) pageURL(r *repository, format string, a ...any) string {
 	return s.options.ServerURL + "/" + r.Name + fmt.Sprintf(format, a...)
 }
 
@@ -81,7 +81,7 @@ func orNil[T comparable](v T) any {
 	return v
 }
 
-func stamp(t time.Time) string {
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -73,15 +73,15 @@ func (s *Server) TakeViolations() []Violation {
 	return list
 }
 
-func (s *Server) violate(where, op, message string) {
+func (s *Server) addViolation(where, op, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.violations = append(s.violations, Violation{where, op, message})
 }
 
-// record adds r to the log; answered is called with the status once it is known.
-func (s *Server) record(r *http.Request, op, path string, body []byte) (answered func(int)) {
-	entry := &Request{Op: op, Method: r.Method, Path: path, Query: r.URL.RawQuery, Token: bearer(r),
+// recordRequest adds r to the log; answered is called with the status once it is known.
+func (s *Server) recordRequest(r *http.Request, op, path string, body []byte) (answered func(int)) {
+	entry := &Request{Op: op, Method: r.Method, Path: path, Query: r.URL.RawQuery, Token: requestToken(r),
 		Body: body, Header: r.Header.Clone(), Time: s.options.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()

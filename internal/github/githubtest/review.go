@@ -70,7 +70,7 @@ func (s *Server) AddReviewComment(number int, author, body, path string, line in
 	defer s.mu.Unlock()
 	pr := s.home.prs[number]
 	now := s.now()
-	review := &Review{ID: s.nextID(), Number: number, Author: s.user(author).Login, State: "COMMENTED", Commit: pr.Head.SHA, Submitted: now}
+	review := &Review{ID: s.nextID(), Number: number, Author: s.userOf(author).Login, State: "COMMENTED", Commit: pr.Head.SHA, Submitted: now}
 	s.home.reviews = append(s.home.reviews, review)
 	c := &ReviewComment{ID: s.nextID(), Review: review.ID, Number: number, Author: review.Author, Body: body,
 		Path: path, Side: "RIGHT", Line: line, Commit: pr.Head.SHA, Created: now, Updated: now}
@@ -89,8 +89,8 @@ func (s *Server) EditReviewComment(id int64, body string) {
 	}
 }
 
-// Forget removes the reviews of a pull request and their comments.
-func (s *Server) Forget(number int) {
+// RemoveReviews removes the reviews of a pull request and their comments.
+func (s *Server) RemoveReviews(number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.home.reviews = slices.DeleteFunc(s.home.reviews, func(r *Review) bool { return r.Number == number })
@@ -112,7 +112,7 @@ var reviewStates = map[string]string{"": "PENDING", "COMMENT": "COMMENTED", "APP
 
 // createReview makes a review with all of its comments, or nothing.
 func (s *Server) createReview(c *call) reply {
-	pr := c.pull()
+	pr := c.findPullRequest()
 	if pr == nil {
 		return notFound
 	}
@@ -122,10 +122,10 @@ func (s *Server) createReview(c *call) reply {
 		Comments    []draft
 	}
 	if json.Unmarshal(c.body, &in) != nil {
-		return refuse(http.StatusBadRequest, "Problems parsing JSON")
+		return errorReply(http.StatusBadRequest, "Problems parsing JSON")
 	}
 	if pr.Locked {
-		return locked("review")
+		return refuseLocked("review")
 	}
 	if in.Commit == "" {
 		in.Commit = pr.Head.SHA
@@ -135,7 +135,7 @@ func (s *Server) createReview(c *call) reply {
 	}
 	files := c.repo.filesAt(pr, in.Commit)
 	for _, d := range in.Comments {
-		if why := d.refused(files); why != "" {
+		if why := d.refusalReason(files); why != "" {
 			return refuseDraft(why)
 		}
 	}
@@ -165,7 +165,7 @@ func (s *Server) refuseReview(c *call, pr *PR, event, body, commit string) strin
 }
 
 func refuseDraft(why string) reply {
-	r := refuse(http.StatusUnprocessableEntity, "Unprocessable Entity")
+	r := errorReply(http.StatusUnprocessableEntity, "Unprocessable Entity")
 	r.body.(obj)["errors"] = []any{why}
 	return r
 }
@@ -178,8 +178,8 @@ func (r *repository) isPart(pr *PR, commit string) bool {
 	if r.Git == "" {
 		return r.commits[commit]
 	}
-	_, inside := r.fixed("merge-base", "--is-ancestor", commit, pr.Head.SHA)
-	_, before := r.fixed("merge-base", "--is-ancestor", commit, pr.Base.SHA)
+	_, inside := r.runGitCached("merge-base", "--is-ancestor", commit, pr.Head.SHA)
+	_, before := r.runGitCached("merge-base", "--is-ancestor", commit, pr.Base.SHA)
 	return inside && !before
 }
 
@@ -187,12 +187,12 @@ func (r *repository) isPart(pr *PR, commit string) bool {
 func (r *repository) filesAt(pr *PR, commit string) []File {
 	at := pr.clone()
 	at.Head.SHA = commit
-	files := r.changed(&at)
+	files := r.changedFiles(&at)
 	return files[:min(len(files), maxFiles)]
 }
 
-// refused returns why GitHub refuses a comment, or "".
-func (d draft) refused(files []File) string {
+// refusalReason returns why GitHub refuses a comment, or "".
+func (d draft) refusalReason(files []File) string {
 	at := slices.IndexFunc(files, func(f File) bool { return f.Path == d.Path })
 	switch {
 	case strings.TrimSpace(d.Body) == "":
@@ -204,22 +204,22 @@ func (d draft) refused(files []File) string {
 	case at < 0:
 		return "Path could not be resolved"
 	}
-	lines := files[at].lines()
-	hunk := lines[side(d.Side)][*d.Line]
+	lines := files[at].numberLines()
+	hunk := lines[sideOrRight(d.Side)][*d.Line]
 	switch {
 	case hunk == 0:
 		return "Pull request review thread line must be part of the diff"
 	case d.StartLine == nil:
 		return ""
-	case side(d.StartSide) == side(d.Side) && *d.StartLine >= *d.Line:
+	case sideOrRight(d.StartSide) == sideOrRight(d.Side) && *d.StartLine >= *d.Line:
 		return "Pull request review thread start line must precede the end line."
-	case lines[side(d.StartSide)][*d.StartLine] != hunk:
+	case lines[sideOrRight(d.StartSide)][*d.StartLine] != hunk:
 		return "Pull request review thread start line must be part of the same hunk as the line."
 	}
 	return ""
 }
 
-func side(s string) string {
+func sideOrRight(s string) string {
 	if s == "" {
 		return "RIGHT"
 	}
@@ -235,7 +235,7 @@ func (s *Server) addReview(c *call, pr *PR, commit, event, body string, comments
 	c.repo.reviews = append(c.repo.reviews, review)
 	for _, d := range comments {
 		remark := &ReviewComment{ID: s.nextID(), Review: review.ID, Number: pr.Number, Author: review.Author, Body: d.Body,
-			Path: d.Path, Side: side(d.Side), Line: *d.Line, Commit: commit, Created: now, Updated: now}
+			Path: d.Path, Side: sideOrRight(d.Side), Line: *d.Line, Commit: commit, Created: now, Updated: now}
 		if d.StartLine != nil {
 			remark.StartLine = *d.StartLine
 		}
@@ -246,12 +246,12 @@ func (s *Server) addReview(c *call, pr *PR, commit, event, body string, comments
 
 // listReviewComments lists by ascending id. Those of a pending review are not listed.
 func (s *Server) listReviewComments(c *call) reply {
-	pr := c.pull()
+	pr := c.findPullRequest()
 	if pr == nil {
 		return notFound
 	}
 	if q := c.r.URL.Query(); q.Has("sort") || q.Has("direction") || q.Has("since") {
-		return refuse(http.StatusUnprocessableEntity, "The fake serves comments by ascending id")
+		return errorReply(http.StatusUnprocessableEntity, "The fake serves comments by ascending id")
 	}
 	var list []any
 	for _, remark := range c.repo.remarks {
@@ -266,8 +266,8 @@ func (r *repository) isPending(review int64) bool {
 	return slices.ContainsFunc(r.reviews, func(x *Review) bool { return x.ID == review && x.State == "PENDING" })
 }
 
-func (c *call) remark() *ReviewComment {
-	id := c.number("comment_id")
+func (c *call) findReviewComment() *ReviewComment {
+	id := c.pathNumber("comment_id")
 	for _, remark := range c.repo.remarks {
 		if remark.ID == id {
 			return remark
@@ -277,7 +277,7 @@ func (c *call) remark() *ReviewComment {
 }
 
 func (s *Server) updateReviewComment(c *call) reply {
-	remark := c.remark()
+	remark := c.findReviewComment()
 	if remark == nil {
 		return notFound
 	}
@@ -291,7 +291,7 @@ func (s *Server) updateReviewComment(c *call) reply {
 }
 
 func (s *Server) deleteReviewComment(c *call) reply {
-	remark := c.remark()
+	remark := c.findReviewComment()
 	if remark == nil {
 		return notFound
 	}
@@ -300,29 +300,29 @@ func (s *Server) deleteReviewComment(c *call) reply {
 }
 
 func (s *Server) reviewShape(r *repository, review *Review) obj {
-	page := s.page(r, "/pull/%d#pullrequestreview-%d", review.Number, review.ID)
+	page := s.pageURL(r, "/pull/%d#pullrequestreview-%d", review.Number, review.ID)
 	v := obj{
 		"id": review.ID, "node_id": fmt.Sprint("PRR_", review.ID), "user": s.userShape(review.Author), "body": review.Body, "state": review.State,
-		"commit_id": review.Commit, "html_url": page, "pull_request_url": s.api(r, "/pulls/%d", review.Number),
-		"author_association": s.association(review.Author),
-		"_links":             obj{"html": obj{"href": page}, "pull_request": obj{"href": s.api(r, "/pulls/%d", review.Number)}},
+		"commit_id": review.Commit, "html_url": page, "pull_request_url": s.apiURL(r, "/pulls/%d", review.Number),
+		"author_association": s.associationOf(review.Author),
+		"_links":             obj{"html": obj{"href": page}, "pull_request": obj{"href": s.apiURL(r, "/pulls/%d", review.Number)}},
 	}
 	if !review.Submitted.IsZero() {
-		v["submitted_at"] = stamp(review.Submitted)
+		v["submitted_at"] = formatTime(review.Submitted)
 	}
 	return v
 }
 
 // remarkShape has the lines at the pull request's head: null for a comment that is outdated.
 func (s *Server) remarkShape(r *repository, c *ReviewComment) obj {
-	page, api, pull := s.page(r, "/pull/%d#discussion_r%d", c.Number, c.ID), s.api(r, "/pulls/comments/%d", c.ID), s.api(r, "/pulls/%d", c.Number)
-	line, start := r.current(c)
+	page, api, pull := s.pageURL(r, "/pull/%d#discussion_r%d", c.Number, c.ID), s.apiURL(r, "/pulls/comments/%d", c.ID), s.apiURL(r, "/pulls/%d", c.Number)
+	line, start := r.currentLines(c)
 	v := obj{
 		"id": c.ID, "node_id": fmt.Sprint("PRRC_", c.ID), "pull_request_review_id": c.Review, "user": s.userShape(c.Author), "body": c.Body,
 		"path": c.Path, "side": c.Side, "line": orNil(line), "original_line": c.Line, "start_line": orNil(start), "original_start_line": orNil(c.StartLine),
 		"start_side": nil, "position": orNil(line), "original_position": 1, "diff_hunk": "@@ -1 +1 @@", "subject_type": "line",
-		"commit_id": r.prs[c.Number].Head.SHA, "original_commit_id": c.Commit, "created_at": stamp(c.Created), "updated_at": stamp(c.Updated),
-		"url": api, "html_url": page, "pull_request_url": pull, "author_association": s.association(c.Author),
+		"commit_id": r.prs[c.Number].Head.SHA, "original_commit_id": c.Commit, "created_at": formatTime(c.Created), "updated_at": formatTime(c.Updated),
+		"url": api, "html_url": page, "pull_request_url": pull, "author_association": s.associationOf(c.Author),
 		"_links": obj{"self": obj{"href": api}, "html": obj{"href": page}, "pull_request": obj{"href": pull}},
 	}
 	if c.StartLine > 0 {
@@ -331,18 +331,18 @@ func (s *Server) remarkShape(r *repository, c *ReviewComment) obj {
 	return v
 }
 
-// current returns where a comment is now: 0 if it is outdated.
-func (r *repository) current(c *ReviewComment) (line, start int) {
+// currentLines returns where a comment is now: 0 if it is outdated.
+func (r *repository) currentLines(c *ReviewComment) (line, start int) {
 	pr := r.prs[c.Number]
 	line, start = c.Line, c.StartLine
 	if c.Side == "RIGHT" && pr.Head.SHA != c.Commit && r.Git != "" {
-		line = r.carried(c.Path, c.Line, c.Commit, pr.Head.SHA)
+		line = r.carryLine(c.Path, c.Line, c.Commit, pr.Head.SHA)
 		if start > 0 {
-			start = r.carried(c.Path, start, c.Commit, pr.Head.SHA)
+			start = r.carryLine(c.Path, start, c.Commit, pr.Head.SHA)
 		}
 	}
 	d := draft{Path: c.Path, Body: "x", Line: &line, Side: c.Side}
-	if line == 0 || c.StartLine > 0 && start == 0 || d.refused(r.filesAt(pr, pr.Head.SHA)) != "" {
+	if line == 0 || c.StartLine > 0 && start == 0 || d.refusalReason(r.filesAt(pr, pr.Head.SHA)) != "" {
 		return 0, 0
 	}
 	return line, start

@@ -146,7 +146,7 @@ func TestReviewCommentMoves(t *testing.T) {
 		strings.Replace(numbered(30), "10\n", "TEN\n", 1):         0,
 		numbered(30): 0,
 	} {
-		s.Move(2, commit(text))
+		s.MoveHead(2, commit(text))
 		if got := list(); got[0] != want {
 			t.Errorf("line %d, want %d", got[0], want)
 		}

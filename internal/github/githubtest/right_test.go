@@ -68,7 +68,7 @@ func TestIdentities(t *testing.T) {
 		s.AddToken("ghp_writer", githubtest.Token{Login: "hubot", Scopes: "repo, read:org"})
 		s.AddToken("ghp_reader", githubtest.Token{Login: "octocat", Scopes: "repo"})
 		s.AddToken("github_pat", githubtest.Token{Login: "octocat", Permissions: map[string]string{"issues": "read"}})
-		s.Permit("hubot", "maintain")
+		s.SetRole("hubot", "maintain")
 		s.AddUser(githubtest.User{Login: "Copilot", ID: 198982749, Type: "Bot"})
 	}
 	body := field("body", "x")

@@ -53,7 +53,7 @@ func (s *Server) AddRun(r Run) Run {
 	r.Event = cmp.Or(r.Event, "pull_request")
 	r.HeadRepository = cmp.Or(r.HeadRepository, s.home.Name)
 	r.HeadBranch = cmp.Or(r.HeadBranch, "changes")
-	r.HeadSHA = cmp.Or(r.HeadSHA, SHA("head 1"))
+	r.HeadSHA = cmp.Or(r.HeadSHA, CommitID("head 1"))
 	r.Status = cmp.Or(r.Status, "completed")
 	if r.Status == "completed" {
 		r.Conclusion = cmp.Or(r.Conclusion, "success")
@@ -63,7 +63,7 @@ func (s *Server) AddRun(r Run) Run {
 	if r.Created.IsZero() {
 		r.Created = s.now()
 	}
-	s.known(r.HeadRepository)
+	s.findOrAddRepository(r.HeadRepository)
 	copied := r
 	copied.PullRequests = slices.Clone(r.PullRequests)
 	s.home.runs = slices.DeleteFunc(s.home.runs, func(other *Run) bool { return other.ID == r.ID })
@@ -136,8 +136,8 @@ func (s *Server) artifactsOf(run int64) []*Artifact {
 	return list
 }
 
-// artifacts lists all artifacts, newest first as on GitHub.
-func (s *Server) artifacts() []*Artifact {
+// sortedArtifacts lists all artifacts, newest first as on GitHub.
+func (s *Server) sortedArtifacts() []*Artifact {
 	var list []*Artifact
 	seen := map[int64]bool{}
 	for _, a := range s.home.artifacts {

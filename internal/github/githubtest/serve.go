@@ -34,43 +34,43 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the client went away
 	}
 	w.Header().Set("Date", s.now().Format(http.TimeFormat))
-	r, c := s.route(r, body)
-	answered := s.record(r, c.op, r.URL.Path, body)
+	r, c := s.findOperation(r, body)
+	answered := s.recordRequest(r, c.op, r.URL.Path, body)
 	for _, h := range s.hooksFor(c.op) {
 		h.f(r)
 	}
 	fault := s.faultFor(c.op, r)
-	a := s.misanswer(c, fault)
+	a := s.answerWithFault(c, fault)
 	if a == nil {
-		reset(w)
+		resetConnection(w)
 		return
 	}
 	answered(a.status)
-	a.write(r.Context(), w, fault)
+	a.writeDelayed(r.Context(), w, fault)
 }
 
-// misanswer is answer with a fault; nil resets the connection.
-func (s *Server) misanswer(c *call, fault *Fault) *answer {
+// answerWithFault is answer with a fault; nil resets the connection.
+func (s *Server) answerWithFault(c *call, fault *Fault) *answer {
 	if fault == nil {
 		fault = &Fault{}
 	}
-	if a := fault.instead(s); a != nil || fault.Kind == ResetBefore {
+	if a := fault.replaceAnswer(s); a != nil || fault.Kind == ResetBefore {
 		return a
 	}
-	a := s.answer(c, fault)
+	a := s.answerRequest(c, fault)
 	switch fault.Kind {
 	case ResetAfter:
 		return nil
 	case AnswerAfter:
-		a = fault.answer(fault.status(http.StatusBadGateway), "Server Error")
+		a = fault.errorAnswer(fault.statusOr(http.StatusBadGateway), "Server Error")
 	}
 	return &a
 }
 
-// route finds the operation. The returned request has the path in the form of the
+// findOperation finds the operation. The returned request has the path in the form of the
 // description: without the prefix, and with the repository's name if a Link header
 // used its number.
-func (s *Server) route(r *http.Request, body []byte) (*http.Request, *call) {
+func (s *Server) findOperation(r *http.Request, body []byte) (*http.Request, *call) {
 	if r.URL.Path == s.graphQLPath() {
 		return r, &call{op: graphQL, r: r, body: body}
 	}
@@ -108,29 +108,29 @@ func (s *Server) byName(path string) string {
 	return path
 }
 
-// answer handles one request and checks the request and the response.
-func (s *Server) answer(c *call, fault *Fault) answer {
+// answerRequest handles one request and checks the request and the response.
+func (s *Server) answerRequest(c *call, fault *Fault) answer {
 	if c.op == graphQL {
 		return s.answerGraphQL(c)
 	}
 	op, implemented := operations[c.op]
 	if !implemented {
-		s.violate("route", c.r.Method+" "+c.r.URL.Path, "no operation that this fake serves")
-		return plain(notFound)
+		s.addViolation("route", c.r.Method+" "+c.r.URL.Path, "no operation that this fake serves")
+		return plainAnswer(notFound)
 	}
 	ignored, refused := s.rules.checkRequest(c.in, c.body)
 	for _, message := range ignored {
-		s.violate("request", c.op, message)
+		s.addViolation("request", c.op, message)
 	}
 	if refused != nil {
-		s.violate("request", c.op, brief(refused))
+		s.addViolation("request", c.op, shortenSchemaError(refused))
 	}
 	s.mu.Lock()
-	end := s.steady()
-	r, quota := s.work(op, c, refused)
-	a := s.render(c, r, fault)
+	end := s.holdRefs()
+	r, quota := s.checkAndHandle(op, c, refused)
+	a := s.renderReply(c, r, fault)
 	if quota != nil && a.status == http.StatusNotModified { // it does not count
-		limitHeaders(quota, s.options.Quota, c.token.used, c.token.reset())
+		limitHeaders(quota, s.options.Quota, c.token.used, c.token.resetTime())
 	}
 	end()
 	s.mu.Unlock()
@@ -138,23 +138,23 @@ func (s *Server) answer(c *call, fault *Fault) answer {
 		a.header[name] = values
 	}
 	if err := s.rules.checkResponse(c.in, a.status, a.header, a.body); err != nil && r.raw == nil {
-		s.violate("response", c.op, brief(err))
+		s.addViolation("response", c.op, shortenSchemaError(err))
 	}
 	return a
 }
 
-// work checks in GitHub's order: credentials, rate, rights, form, substance.
-func (s *Server) work(op operation, c *call, malformed error) (reply, http.Header) {
+// checkAndHandle checks in GitHub's order: credentials, rate, rights, form, substance.
+func (s *Server) checkAndHandle(op operation, c *call, malformed error) (reply, http.Header) {
 	anonymous := &Token{}
-	token := s.tokens[bearer(c.r)]
+	token := s.tokens[requestToken(c.r)]
 	if token == nil && c.r.Header.Get("Authorization") != "" {
-		return refuse(http.StatusUnauthorized, "Bad credentials"), nil
+		return errorReply(http.StatusUnauthorized, "Bad credentials"), nil
 	}
 	c.token = token
 	if owner := c.params["owner"]; owner != "" {
 		name := strings.ToLower(owner + "/" + c.params["repo"])
 		if s.former[name] {
-			return s.moved(c), nil
+			return s.redirectToNumber(c), nil
 		}
 		if c.repo = s.repos[name]; c.repo == nil {
 			return notFound, nil
@@ -164,52 +164,52 @@ func (s *Server) work(op operation, c *call, malformed error) (reply, http.Heade
 	if counted == nil {
 		counted = anonymous
 	}
-	quota, over := counted.count(s.options.Quota, s.options.Now(), c.op != "rate-limit/get")
+	quota, over := counted.countRequest(s.options.Quota, s.options.Now(), c.op != "rate-limit/get")
 	if token != nil && token.Scopes != "" {
 		quota.Set("X-Oauth-Scopes", token.Scopes)
 	}
 	if over {
-		return refuse(http.StatusForbidden, exhausted), quota
+		return errorReply(http.StatusForbidden, exhausted), quota
 	}
-	if no := s.authorize(op, c); no != nil {
+	if no := s.refuseUnauthorized(op, c); no != nil {
 		return *no, quota
 	}
 	if malformed != nil {
-		return refuse(http.StatusUnprocessableEntity, "Invalid request.\n\n"+brief(malformed)), quota
+		return errorReply(http.StatusUnprocessableEntity, "Invalid request.\n\n"+shortenSchemaError(malformed)), quota
 	}
 	c.token = counted
 	return op.serve(s, c), quota
 }
 
-// moved redirects from a former name to the repository's number.
-func (s *Server) moved(c *call) reply {
+// redirectToNumber redirects from a former name to the repository's number.
+func (s *Server) redirectToNumber(c *call) reply {
 	status := http.StatusTemporaryRedirect
 	if c.r.Method == http.MethodGet {
 		status = http.StatusMovedPermanently
 	}
 	_, rest, _ := strings.Cut(strings.TrimPrefix(c.r.URL.Path, "/repos/"), "/"+c.params["repo"])
 	to := fmt.Sprintf("%s/repositories/%d%s", s.URL, s.home.ID, rest)
-	r := refuse(status, "Moved Permanently")
+	r := errorReply(status, "Moved Permanently")
 	r.body.(obj)["url"] = to
 	r.header = http.Header{"Location": {to}}
 	return r
 }
 
-// render completes a reply, cuts the page out of a list, and answers 304 to a
+// renderReply completes a reply, cuts the page out of a list, and answers 304 to a
 // client that has the current version.
-func (s *Server) render(c *call, r reply, fault *Fault) answer {
+func (s *Server) renderReply(c *call, r reply, fault *Fault) answer {
 	if r.listed {
-		r = s.paged(c, r, fault)
+		r = s.cutPage(c, r, fault)
 	}
-	a := plain(r)
+	a := plainAnswer(r)
 	if r.raw == nil && r.body != nil {
-		a.body = encode(s.rules.fill(c.in.Route.Operation, a.status, r.body, s.URL))
+		a.body = encodeJSON(s.rules.fillResponse(c.in.Route.Operation, a.status, r.body, s.URL))
 	}
 	if a.status == http.StatusOK && c.r.Method == http.MethodGet {
 		tag := fmt.Sprintf(`W/"%x"`, sha256.Sum256(append([]byte(a.header.Get("Link")), a.body...)))
 		a.header.Set("Etag", tag)
 		if c.r.Header.Get("If-None-Match") == tag {
-			c.token.refund()
+			c.token.refundRequest()
 			a.status, a.body = http.StatusNotModified, nil
 			a.header.Del("Content-Type")
 		}

@@ -114,9 +114,9 @@ func NewHandler(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Before makes the server call f before it handles a request for op ("" for every
+// BeforeRequest makes the server call f before it handles a request for op ("" for every
 // operation): there a test can move a head, or delete or add a comment.
-func (s *Server) Before(op string, f func(r *http.Request)) {
+func (s *Server) BeforeRequest(op string, f func(r *http.Request)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks = append(s.hooks, hook{op, f})

@@ -12,33 +12,33 @@ import (
 // obj is a JSON object.
 type obj = map[string]any
 
-// fill completes a sparse response as the description requires: handlers set the
+// fillResponse completes a sparse response as the description requires: handlers set the
 // fields that matter, and all other fields that a client might read are present and
 // of the right type.
-func (d *description) fill(op *openapi3.Operation, status int, sparse any, link string) any {
+func (d *description) fillResponse(op *openapi3.Operation, status int, sparse any, link string) any {
 	response := op.Responses.Value(strconv.Itoa(status))
 	if response == nil || response.Value.Content.Get("application/json") == nil {
 		return sparse
 	}
-	return fill(response.Value.Content.Get("application/json").Schema.Value, sparse, link)
+	return fillSchema(response.Value.Content.Get("application/json").Schema.Value, sparse, link)
 }
 
-func fill(s *openapi3.Schema, sparse any, link string) any {
+func fillSchema(s *openapi3.Schema, sparse any, link string) any {
 	switch v := sparse.(type) {
 	case obj:
-		s = alternative(s, v)
+		s = pickAlternative(s, v)
 		for name, field := range v {
-			if p := property(s, name); p != nil && field != nil {
-				v[name] = fill(p, field, link)
+			if p := findProperty(s, name); p != nil && field != nil {
+				v[name] = fillSchema(p, field, link)
 			}
 		}
 		fillRequired(s, v, link)
 		return v
 	case []any:
-		s = list(s)
+		s = arraySchema(s)
 		for i := range v {
 			if s != nil && s.Items != nil {
-				v[i] = fill(s.Items.Value, v[i], link)
+				v[i] = fillSchema(s.Items.Value, v[i], link)
 			}
 		}
 		return v
@@ -49,7 +49,7 @@ func fill(s *openapi3.Schema, sparse any, link string) any {
 func fillRequired(s *openapi3.Schema, v obj, link string) {
 	for _, name := range s.Required {
 		if _, there := v[name]; !there {
-			v[name] = empty(property(s, name), link+"#"+name)
+			v[name] = emptyValue(findProperty(s, name), link+"#"+name)
 		}
 	}
 	for _, part := range s.AllOf {
@@ -57,17 +57,17 @@ func fillRequired(s *openapi3.Schema, v obj, link string) {
 	}
 }
 
-// empty is the simplest value that s accepts.
-func empty(s *openapi3.Schema, link string) any {
+// emptyValue is the simplest value that s accepts.
+func emptyValue(s *openapi3.Schema, link string) any {
 	switch {
 	case s == nil || s.Nullable:
 		return nil
 	case len(s.Enum) > 0:
 		return s.Enum[0]
 	case len(s.OneOf) > 0:
-		return empty(s.OneOf[0].Value, link)
+		return emptyValue(s.OneOf[0].Value, link)
 	case len(s.AnyOf) > 0:
-		return empty(s.AnyOf[0].Value, link)
+		return emptyValue(s.AnyOf[0].Value, link)
 	case s.Type.Is("integer"), s.Type.Is("number"):
 		return 0
 	case s.Type.Is("boolean"):
@@ -92,9 +92,9 @@ func emptyString(format, link string) string {
 	return ""
 }
 
-// alternative picks the schema among s's that matches v's kind and fields; of two
+// pickAlternative picks the schema among s's that matches v's kind and fields; of two
 // that know the same fields, the one that requires fewer.
-func alternative(s *openapi3.Schema, v obj) *openapi3.Schema {
+func pickAlternative(s *openapi3.Schema, v obj) *openapi3.Schema {
 	best, most := s, 0
 	for _, a := range slices.Concat(s.OneOf, s.AnyOf) {
 		score := -len(a.Value.Required)
@@ -110,7 +110,7 @@ func alternative(s *openapi3.Schema, v obj) *openapi3.Schema {
 	return best
 }
 
-func list(s *openapi3.Schema) *openapi3.Schema {
+func arraySchema(s *openapi3.Schema) *openapi3.Schema {
 	for _, a := range slices.Concat(s.OneOf, s.AnyOf) {
 		if a.Value.Type.Is("array") {
 			return a.Value
@@ -119,12 +119,12 @@ func list(s *openapi3.Schema) *openapi3.Schema {
 	return s
 }
 
-func property(s *openapi3.Schema, name string) *openapi3.Schema {
+func findProperty(s *openapi3.Schema, name string) *openapi3.Schema {
 	if p := s.Properties[name]; p != nil {
 		return p.Value
 	}
 	for _, part := range s.AllOf {
-		if p := property(part.Value, name); p != nil {
+		if p := findProperty(part.Value, name); p != nil {
 			return p
 		}
 	}

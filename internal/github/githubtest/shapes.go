@@ -7,7 +7,7 @@ import (
 )
 
 func (s *Server) userShape(login string) obj {
-	u := s.user(login)
+	u := s.userOf(login)
 	page := s.options.ServerURL + "/" + strings.TrimSuffix(u.Login, "[bot]")
 	if u.Type == "Bot" {
 		page = s.options.ServerURL + "/apps/" + strings.TrimSuffix(u.Login, "[bot]")
@@ -20,7 +20,7 @@ func (s *Server) repositoryShape(r *repository) obj {
 	return obj{
 		"id": r.ID, "name": name, "full_name": r.Name, "private": r.Private, "fork": r.Fork,
 		"owner": s.userShape(owner), "default_branch": r.defaultBranch(),
-		"url": s.api(r, ""), "html_url": s.page(r, ""), "clone_url": s.page(r, ".git"),
+		"url": s.apiURL(r, ""), "html_url": s.pageURL(r, ""), "clone_url": s.pageURL(r, ".git"),
 	}
 }
 
@@ -30,19 +30,19 @@ func (s *Server) pullShape(r *repository, pr *PR, full bool) obj {
 	v := obj{
 		"id": int64(number) + 279147436, "number": number, "state": pr.State, "locked": pr.Locked, "draft": pr.Draft,
 		"title": pr.Title, "body": pr.Body, "user": s.userShape(pr.Author),
-		"url": s.api(r, "/pulls/%d", number), "html_url": s.page(r, "/pull/%d", number),
-		"issue_url": s.api(r, "/issues/%d", number), "comments_url": s.api(r, "/issues/%d/comments", number),
+		"url": s.apiURL(r, "/pulls/%d", number), "html_url": s.pageURL(r, "/pull/%d", number),
+		"issue_url": s.apiURL(r, "/issues/%d", number), "comments_url": s.apiURL(r, "/issues/%d/comments", number),
 		"head": s.refShape(pr.Head, pr.Author), "base": s.refShape(pr.Base, ""), "labels": labelShapes(pr.Labels),
-		"author_association": s.association(pr.Author), "auto_merge": nil,
+		"author_association": s.associationOf(pr.Author), "auto_merge": nil,
 	}
 	if pr.State == "closed" {
-		v["closed_at"] = stamp(s.now())
+		v["closed_at"] = formatTime(s.now())
 	}
 	if pr.Merged {
-		v["merged_at"], v["merge_commit_sha"] = stamp(s.now()), SHA("merge of "+pr.Head.SHA)
+		v["merged_at"], v["merge_commit_sha"] = formatTime(s.now()), CommitID("merge of "+pr.Head.SHA)
 	}
 	if full {
-		v["merged"], v["changed_files"], v["comments"] = pr.Merged, len(pr.Files), s.count(r, number)
+		v["merged"], v["changed_files"], v["comments"] = pr.Merged, len(pr.Files), s.countComments(r, number)
 		v["mergeable_state"] = "unknown"
 	}
 	return v
@@ -56,7 +56,7 @@ func (s *Server) refShape(ref Ref, author string) obj {
 	owner, _, _ := strings.Cut(ref.Repository, "/")
 	return obj{
 		"label": owner + ":" + ref.Ref, "ref": ref.Ref, "sha": ref.SHA,
-		"repo": s.repositoryShape(s.known(ref.Repository)), "user": s.userShape(owner),
+		"repo": s.repositoryShape(s.findOrAddRepository(ref.Repository)), "user": s.userShape(owner),
 	}
 }
 
@@ -68,7 +68,7 @@ func labelShapes(labels []string) []any {
 	return list
 }
 
-func (s *Server) count(r *repository, number int) (n int) {
+func (s *Server) countComments(r *repository, number int) (n int) {
 	for _, c := range r.comments {
 		if c.Number == number {
 			n++
@@ -77,8 +77,8 @@ func (s *Server) count(r *repository, number int) (n int) {
 	return n
 }
 
-// association is what GitHub shows beside a name. It is not a permission.
-func (s *Server) association(login string) string {
+// associationOf is what GitHub shows beside a name. It is not a permission.
+func (s *Server) associationOf(login string) string {
 	owner, _, _ := strings.Cut(s.home.Name, "/")
 	switch role := s.home.roles[strings.ToLower(login)]; {
 	case strings.EqualFold(login, owner):
@@ -95,16 +95,16 @@ func (s *Server) commentShape(r *repository, c *Comment) obj {
 		side = "pull"
 	}
 	return obj{
-		"id": c.ID, "body": c.Body, "user": s.userShape(c.Author), "author_association": s.association(c.Author),
-		"created_at": stamp(c.Created), "updated_at": stamp(c.Updated),
-		"url": s.api(r, "/issues/comments/%d", c.ID), "issue_url": s.api(r, "/issues/%d", c.Number),
-		"html_url":                 s.page(r, "/%s/%d#issuecomment-%d", side, c.Number, c.ID),
+		"id": c.ID, "body": c.Body, "user": s.userShape(c.Author), "author_association": s.associationOf(c.Author),
+		"created_at": formatTime(c.Created), "updated_at": formatTime(c.Updated),
+		"url": s.apiURL(r, "/issues/comments/%d", c.ID), "issue_url": s.apiURL(r, "/issues/%d", c.Number),
+		"html_url":                 s.pageURL(r, "/%s/%d#issuecomment-%d", side, c.Number, c.ID),
 		"performed_via_github_app": s.appShape(c.Author),
 	}
 }
 
 func (s *Server) reactionShape(x *Reaction) obj {
-	return obj{"id": x.ID, "content": x.Content, "user": s.userShape(x.Author), "created_at": stamp(x.Created)}
+	return obj{"id": x.ID, "content": x.Content, "user": s.userShape(x.Author), "created_at": formatTime(x.Created)}
 }
 
 func (s *Server) runShape(r *repository, run *Run) obj {
@@ -112,13 +112,13 @@ func (s *Server) runShape(r *repository, run *Run) obj {
 	for _, n := range run.PullRequests {
 		if pr := r.prs[n]; pr != nil {
 			requests = append(requests, obj{
-				"id": int64(n) + 279147436, "number": n, "url": s.api(r, "/pulls/%d", n),
-				"head": obj{"ref": pr.Head.Ref, "sha": pr.Head.SHA, "repo": s.minimal(pr.Head.Repository)},
-				"base": obj{"ref": pr.Base.Ref, "sha": pr.Base.SHA, "repo": s.minimal(pr.Base.Repository)},
+				"id": int64(n) + 279147436, "number": n, "url": s.apiURL(r, "/pulls/%d", n),
+				"head": obj{"ref": pr.Head.Ref, "sha": pr.Head.SHA, "repo": s.minimalRepository(pr.Head.Repository)},
+				"base": obj{"ref": pr.Base.Ref, "sha": pr.Base.SHA, "repo": s.minimalRepository(pr.Base.Repository)},
 			})
 		}
 	}
-	head, started := s.known(run.HeadRepository), run.Started
+	head, started := s.findOrAddRepository(run.HeadRepository), run.Started
 	if started.IsZero() {
 		started = run.Created
 	}
@@ -127,19 +127,19 @@ func (s *Server) runShape(r *repository, run *Run) obj {
 		"status": run.Status, "conclusion": orNil(run.Conclusion), "head_sha": run.HeadSHA, "head_branch": run.HeadBranch,
 		"path": run.Path, "display_title": run.Name, "actor": s.userShape(run.Actor), "triggering_actor": s.userShape(run.Actor),
 		"head_repository": s.repositoryShape(head), "repository": s.repositoryShape(r), "head_repository_id": head.ID,
-		"created_at": stamp(run.Created), "updated_at": stamp(run.Created), "run_started_at": stamp(started),
-		"pull_requests": requests, "url": s.api(r, "/actions/runs/%d", run.ID), "html_url": s.page(r, "/actions/runs/%d", run.ID),
-		"artifacts_url": s.api(r, "/actions/runs/%d/artifacts", run.ID), "workflow_id": 30433642,
+		"created_at": formatTime(run.Created), "updated_at": formatTime(run.Created), "run_started_at": formatTime(started),
+		"pull_requests": requests, "url": s.apiURL(r, "/actions/runs/%d", run.ID), "html_url": s.pageURL(r, "/actions/runs/%d", run.ID),
+		"artifacts_url": s.apiURL(r, "/actions/runs/%d/artifacts", run.ID), "workflow_id": 30433642,
 	}
 }
 
-func (s *Server) minimal(name string) obj {
+func (s *Server) minimalRepository(name string) obj {
 	if name == "-" {
 		name = s.home.Name // the description does not allow a deleted fork here
 	}
-	r := s.known(name)
+	r := s.findOrAddRepository(name)
 	_, short, _ := strings.Cut(r.Name, "/")
-	return obj{"id": r.ID, "name": short, "url": s.api(r, "")}
+	return obj{"id": r.ID, "name": short, "url": s.apiURL(r, "")}
 }
 
 func (s *Server) artifactShape(r *repository, a *Artifact) obj {
@@ -149,15 +149,15 @@ func (s *Server) artifactShape(r *repository, a *Artifact) obj {
 	}
 	v := obj{
 		"id": a.ID, "name": a.Name, "size_in_bytes": size, "expired": a.Expired,
-		"url": s.api(r, "/actions/artifacts/%d", a.ID), "archive_download_url": s.api(r, "/actions/artifacts/%d/zip", a.ID),
-		"created_at": stamp(a.Created), "updated_at": stamp(a.Created), "expires_at": stamp(a.Created.AddDate(0, 0, 7)),
+		"url": s.apiURL(r, "/actions/artifacts/%d", a.ID), "archive_download_url": s.apiURL(r, "/actions/artifacts/%d/zip", a.ID),
+		"created_at": formatTime(a.Created), "updated_at": formatTime(a.Created), "expires_at": formatTime(a.Created.AddDate(0, 0, 7)),
 	}
 	if a.Digest != "" {
 		v["digest"] = a.Digest
 	}
 	for _, run := range r.runs {
 		if run.ID == a.Run {
-			v["workflow_run"] = obj{"id": run.ID, "repository_id": r.ID, "head_repository_id": s.known(run.HeadRepository).ID,
+			v["workflow_run"] = obj{"id": run.ID, "repository_id": r.ID, "head_repository_id": s.findOrAddRepository(run.HeadRepository).ID,
 				"head_branch": run.HeadBranch, "head_sha": run.HeadSHA}
 		}
 	}

@@ -94,27 +94,27 @@ func (s *Server) AddFormerName(name string) {
 	s.former[strings.ToLower(name)] = true
 }
 
-// known finds a repository by name, and adds it as a fork if it is unknown.
-func (s *Server) known(name string) *repository {
+// findOrAddRepository finds a repository by name, and adds it as a fork if it is unknown.
+func (s *Server) findOrAddRepository(name string) *repository {
 	if r := s.repos[strings.ToLower(name)]; r != nil {
 		return r
 	}
 	return s.addRepository(Repository{Name: name, Fork: true})
 }
 
-// SHA makes a commit id from words, the same for the same words.
-func SHA(words string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(words))) }
+// CommitID makes a commit id from words, the same for the same words.
+func CommitID(words string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(words))) }
 
 // AddPR adds a pull request, or replaces the one with its number. By default it is
 // an open pull request by octocat from a branch of the same repository.
 func (s *Server) AddPR(pr PR) PR {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pr.defaults(s.home.Name, len(s.home.prs)+1)
+	pr.setDefaults(s.home.Name, len(s.home.prs)+1)
 	if pr.Head.Repository != "-" {
-		s.known(pr.Head.Repository)
+		s.findOrAddRepository(pr.Head.Repository)
 	}
-	s.user(pr.Author)
+	s.userOf(pr.Author)
 	s.home.refs["heads/"+pr.Base.Ref] = pr.Base.SHA
 	for _, sha := range []string{pr.Head.SHA, pr.Base.SHA} {
 		s.home.commits[sha] = true
@@ -124,7 +124,7 @@ func (s *Server) AddPR(pr PR) PR {
 	return pr
 }
 
-func (pr *PR) defaults(home string, number int) {
+func (pr *PR) setDefaults(home string, number int) {
 	set := func(field *string, value string) {
 		if *field == "" {
 			*field = value
@@ -137,10 +137,10 @@ func (pr *PR) defaults(home string, number int) {
 	set(&pr.Author, "octocat")
 	set(&pr.State, "open")
 	set(&pr.Base.Ref, "master")
-	set(&pr.Base.SHA, SHA("base"))
+	set(&pr.Base.SHA, CommitID("base"))
 	set(&pr.Base.Repository, home)
 	set(&pr.Head.Ref, "changes")
-	set(&pr.Head.SHA, SHA(fmt.Sprint("head ", pr.Number)))
+	set(&pr.Head.SHA, CommitID(fmt.Sprint("head ", pr.Number)))
 	set(&pr.Head.Repository, home)
 }
 
@@ -149,8 +149,8 @@ func (pr PR) clone() PR {
 	return pr
 }
 
-// PR returns a pull request's current state; its Number is 0 if it does not exist.
-func (s *Server) PR(number int) PR {
+// PullRequest returns a pull request's current state; its Number is 0 if it does not exist.
+func (s *Server) PullRequest(number int) PR {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if pr := s.home.prs[number]; pr != nil {
@@ -159,9 +159,9 @@ func (s *Server) PR(number int) PR {
 	return PR{}
 }
 
-// Change lets f change a pull request: close it, lock it, delete its fork. It
+// ChangePullRequest lets f change a pull request: close it, lock it, delete its fork. It
 // panics if there is no such pull request.
-func (s *Server) Change(number int, f func(*PR)) {
+func (s *Server) ChangePullRequest(number int, f func(*PR)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pr := s.home.prs[number]
@@ -172,9 +172,9 @@ func (s *Server) Change(number int, f func(*PR)) {
 	s.home.commits[pr.Head.SHA], s.home.commits[pr.Base.SHA] = true, true
 }
 
-// Move pushes sha to a pull request's head.
-func (s *Server) Move(number int, sha string) {
-	s.Change(number, func(pr *PR) { pr.Head.SHA = sha })
+// MoveHead pushes sha to a pull request's head.
+func (s *Server) MoveHead(number int, sha string) {
+	s.ChangePullRequest(number, func(pr *PR) { pr.Head.SHA = sha })
 }
 
 // AddIssue adds an issue that is not a pull request.

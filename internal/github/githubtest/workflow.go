@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-func (c *call) run() *Run {
-	id := c.number("run_id")
+func (c *call) findRun() *Run {
+	id := c.pathNumber("run_id")
 	for _, run := range c.repo.runs {
 		if run.ID == id {
 			return run
@@ -24,7 +24,7 @@ func (c *call) run() *Run {
 }
 
 func (s *Server) getRun(c *call) reply {
-	if run := c.run(); run != nil {
+	if run := c.findRun(); run != nil {
 		return reply{body: s.runShape(c.repo, run)}
 	}
 	return notFound
@@ -48,21 +48,21 @@ func (s *Server) listRuns(c *call) reply {
 		status := query.Get("status")
 		if of(run) && matches("event", run.Event) && matches("head_sha", run.HeadSHA) && matches("branch", run.HeadBranch) &&
 			matches("actor", run.Actor) && (status == "" || status == run.Status || status == run.Conclusion) &&
-			within(query.Get("created"), run.Created) {
+			matchesDateRange(query.Get("created"), run.Created) {
 			list = append(list, s.runShape(c.repo, run))
 		}
 	}
 	return reply{list: list, key: "workflow_runs", listed: true}
 }
 
-// within reads GitHub's date syntax: ">=T", ">T", "<=T", "<T", "A..B", "T". An
+// matchesDateRange reads GitHub's date syntax: ">=T", ">T", "<=T", "<T", "A..B", "T". An
 // expression that it cannot parse matches nothing.
-func within(expression string, t time.Time) bool {
+func matchesDateRange(expression string, t time.Time) bool {
 	if expression == "" {
 		return true
 	}
 	if from, to, ranged := strings.Cut(expression, ".."); ranged {
-		return within(">="+from, t) && within("<="+to, t) || from == "*" && within("<="+to, t) || to == "*" && within(">="+from, t)
+		return matchesDateRange(">="+from, t) && matchesDateRange("<="+to, t) || from == "*" && matchesDateRange("<="+to, t) || to == "*" && matchesDateRange(">="+from, t)
 	}
 	text := strings.TrimLeft(expression, "<>=")
 	operator := strings.TrimSuffix(expression, text)
@@ -88,14 +88,14 @@ func within(expression string, t time.Time) bool {
 }
 
 func (s *Server) listArtifacts(c *call) reply {
-	return s.artifactReply(c, s.artifacts())
+	return s.artifactReply(c, s.sortedArtifacts())
 }
 
 func (s *Server) listRunArtifacts(c *call) reply {
-	if c.run() == nil {
+	if c.findRun() == nil {
 		return notFound
 	}
-	return s.artifactReply(c, s.artifactsOf(c.number("run_id")))
+	return s.artifactReply(c, s.artifactsOf(c.pathNumber("run_id")))
 }
 
 func (s *Server) artifactReply(c *call, artifacts []*Artifact) reply {
@@ -109,9 +109,9 @@ func (s *Server) artifactReply(c *call, artifacts []*Artifact) reply {
 	return reply{list: list, key: "artifacts", listed: true}
 }
 
-func (s *Server) artifact(c *call) *Artifact {
-	id := c.number("artifact_id")
-	for _, a := range s.artifacts() {
+func (s *Server) findArtifact(c *call) *Artifact {
+	id := c.pathNumber("artifact_id")
+	for _, a := range s.sortedArtifacts() {
 		if a.ID == id {
 			return a
 		}
@@ -120,7 +120,7 @@ func (s *Server) artifact(c *call) *Artifact {
 }
 
 func (s *Server) getArtifact(c *call) reply {
-	if a := s.artifact(c); a != nil {
+	if a := s.findArtifact(c); a != nil {
 		return reply{body: s.artifactShape(c.repo, a)}
 	}
 	return notFound
@@ -136,23 +136,23 @@ type blob struct {
 const blobPath = "/_blob/"
 
 func (s *Server) downloadArtifact(c *call) reply {
-	a := s.artifact(c)
+	a := s.findArtifact(c)
 	switch {
 	case a == nil || c.params["archive_format"] != "zip":
 		return notFound
 	case a.Expired:
-		return refuse(http.StatusGone, "Artifact has expired")
+		return errorReply(http.StatusGone, "Artifact has expired")
 	}
 	key := fmt.Sprintf("%d-%d.zip", a.ID, s.nextID())
 	s.blobs[key] = blob{a.Data, a.Name, s.options.Now().Add(time.Minute)}
 	base := cmp.Or(s.blobURL, strings.TrimSuffix(s.URL, s.options.Prefix))
-	return reply{status: http.StatusFound, header: http.Header{"Location": {base + blobPath + key + "?sig=" + SHA(key)}}}
+	return reply{status: http.StatusFound, header: http.Header{"Location": {base + blobPath + key + "?sig=" + CommitID(key)}}}
 }
 
 // serveBlob is the storage for artifacts. It accepts only its own signature: a
 // token in a request has been sent to the wrong host.
 func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
-	answered := s.record(r, "blob", r.URL.Path, nil)
+	answered := s.recordRequest(r, "blob", r.URL.Path, nil)
 	s.mu.Lock()
 	b, ok := s.blobs[strings.TrimPrefix(r.URL.Path, blobPath)]
 	expired := ok && s.options.Now().After(b.expires)
@@ -160,9 +160,9 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusOK
 	switch {
 	case r.Header.Get("Authorization") != "":
-		s.violate("request", "blob", "a token was sent to the blob store")
+		s.addViolation("request", "blob", "a token was sent to the blob store")
 		status = http.StatusBadRequest
-	case !ok || r.URL.Query().Get("sig") != SHA(strings.TrimPrefix(r.URL.Path, blobPath)):
+	case !ok || r.URL.Query().Get("sig") != CommitID(strings.TrimPrefix(r.URL.Path, blobPath)):
 		status = http.StatusNotFound
 	case expired:
 		status = http.StatusForbidden
@@ -178,13 +178,13 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
 	}, body: b.data}
 	fault := s.faultFor("blob", r)
 	if fault != nil {
-		switch instead := fault.instead(s); {
+		switch instead := fault.replaceAnswer(s); {
 		case instead != nil:
 			a = instead
 		case fault.Kind == ResetBefore, fault.Kind == ResetAfter:
-			reset(w)
+			resetConnection(w)
 			return
 		}
 	}
-	a.write(r.Context(), w, fault)
+	a.writeDelayed(r.Context(), w, fault)
 }

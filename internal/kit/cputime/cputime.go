@@ -23,11 +23,11 @@ type Clock struct{ began time.Duration }
 // Start begins a measurement.
 func Start() Clock {
 	runtime.LockOSThread()
-	return Clock{read(unix.CLOCK_THREAD_CPUTIME_ID)}
+	return Clock{readClock(unix.CLOCK_THREAD_CPUTIME_ID)}
 }
 
 // Used returns the processor time since Start.
-func (c Clock) Used() time.Duration { return read(unix.CLOCK_THREAD_CPUTIME_ID) - c.began }
+func (c Clock) Used() time.Duration { return readClock(unix.CLOCK_THREAD_CPUTIME_ID) - c.began }
 
 // Stop ends the measurement and returns the processor time used.
 func (c Clock) Stop() time.Duration {
@@ -35,16 +35,16 @@ func (c Clock) Stop() time.Duration {
 	return c.Used()
 }
 
-// Within calls work, and cancels its context when work has used limit. The work of
+// RunWithin calls work, and cancels its context when work has used limit. The work of
 // other goroutines is not counted.
-func Within(ctx context.Context, limit time.Duration, work func(context.Context)) {
+func RunWithin(ctx context.Context, limit time.Duration, work func(context.Context)) {
 	clock := Start()
 	defer clock.Stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &watcher{thread: ofThread(unix.Gettid()), end: clock.began + limit, cancel: cancel}
-	w.start(limit)
-	defer w.stop()
+	w.startTimer(limit)
+	defer w.stopTimer()
 	work(ctx)
 }
 
@@ -60,26 +60,26 @@ type watcher struct {
 	timer *time.Timer
 }
 
-func (w *watcher) start(after time.Duration) {
+func (w *watcher) startTimer(after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(after, w.look)
+	w.timer = time.AfterFunc(after, w.checkTime)
 }
 
-func (w *watcher) look() {
+func (w *watcher) checkTime() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.over {
 		return
 	}
-	if left := w.end - read(w.thread); left > 0 {
+	if left := w.end - readClock(w.thread); left > 0 {
 		w.timer.Reset(max(left, time.Millisecond)) // never faster than the wall clock
 		return
 	}
 	w.cancel()
 }
 
-func (w *watcher) stop() {
+func (w *watcher) stopTimer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over = true
@@ -92,7 +92,7 @@ func ofThread(thread int) int32 {
 	return int32(^thread<<3 | perThread | scheduled)
 }
 
-func read(clock int32) time.Duration {
+func readClock(clock int32) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {
 		panic("cputime: internal error: cannot read a processor clock: " + err.Error())

@@ -18,7 +18,7 @@ func spin(ctx context.Context) {
 func TestWithinEndsWork(t *testing.T) {
 	const limit = 30 * time.Millisecond
 	clock := Start()
-	Within(t.Context(), limit, spin)
+	RunWithin(t.Context(), limit, spin)
 	if used := clock.Stop(); used < limit {
 		t.Errorf("ended after %v of %v", used, limit)
 	}
@@ -30,7 +30,7 @@ func TestWithinCountsNoWaiting(t *testing.T) {
 	busy, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	go spin(busy)
-	Within(t.Context(), 100*time.Millisecond, func(ctx context.Context) {
+	RunWithin(t.Context(), 100*time.Millisecond, func(ctx context.Context) {
 		<-busy.Done()
 		if ctx.Err() != nil {
 			t.Error("ended although it only waited")
@@ -41,5 +41,5 @@ func TestWithinCountsNoWaiting(t *testing.T) {
 func TestWithinEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	Within(ctx, time.Hour, spin)
+	RunWithin(ctx, time.Hour, spin)
 }

@@ -49,27 +49,27 @@ const (
 // in a Markdown text, and sentences before the first field. It returns nil if there is no tree to check; ps then has the reason.
 func Read(data []byte, name string, limit int, ps *Problems) *Node {
 	if len(data) > limit {
-		ps.Add(Position{1, 1}, "", "the %s is %d bytes long; at most %d are allowed", ps.document(), len(data), limit)
+		ps.Add(Position{1, 1}, "", "the %s is %d bytes long; at most %d are allowed", ps.documentName(), len(data), limit)
 		return nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	data, language := unfence(data, ps)
+	data, language := extractCodeBlock(data, ps)
 	data, hidden := scanDocument(data, ps)
 	if len(ps.List) > 0 {
 		return nil
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		ps.Add(Position{1, 1}, "", "the %s is empty", ps.document())
+		ps.Add(Position{1, 1}, "", "the %s is empty", ps.documentName())
 		return nil
 	}
 	var root *Node
 	if language == "json" || language == "" && isJSON(data, name) {
 		root = readJSON(data, ps)
 	} else if root = readYAML(data, ps); root != nil && root.Kind == Null {
-		ps.Add(root.At, "", "the %s is empty", ps.document())
+		ps.Add(root.At, "", "the %s is empty", ps.documentName())
 	} else if line := findStrayText(data); root == nil && line > 0 {
 		ps.List = nil
-		ps.Add(Position{line, 1}, "", "this line is not a part of the %s: indent it if a command has it; otherwise remove it, or put the %s between lines with ```", ps.document(), ps.document())
+		ps.Add(Position{line, 1}, "", "this line is not a part of the %s: indent it if a command has it; otherwise remove it, or put the %s between lines with ```", ps.documentName(), ps.documentName())
 	}
 	placeHidden(root, hidden, ps)
 	if len(ps.List) > 0 {
@@ -94,8 +94,8 @@ func Digest(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Describe formats p in one line, as compilers do: "plan.yaml:7:5: proposals[0].timeout: …".
-func Describe(name string, p proposal.Problem) string {
+// DescribeProblem formats p in one line, as compilers do: "plan.yaml:7:5: proposals[0].timeout: …".
+func DescribeProblem(name string, p proposal.Problem) string {
 	if p.Path == "" {
 		return fmt.Sprintf("%s:%d:%d: %s", name, p.Line, p.Col, p.Message)
 	}
@@ -108,19 +108,19 @@ type Problems struct {
 	About string // what the document is, for messages: "plan"
 }
 
-func (ps *Problems) document() string {
+func (ps *Problems) documentName() string {
 	if ps.About == "" {
 		return "document"
 	}
 	return ps.About
 }
 
-// Full reports whether ps takes no more problems.
-func (ps *Problems) Full() bool { return len(ps.List) >= MaxProblems }
+// IsFull reports whether ps takes no more problems.
+func (ps *Problems) IsFull() bool { return len(ps.List) >= MaxProblems }
 
 // Add adds a problem, unless ps is full.
 func (ps *Problems) Add(at Position, path, format string, args ...any) {
-	if ps.Full() {
+	if ps.IsFull() {
 		return
 	}
 	ps.List = append(ps.List, proposal.Problem{
@@ -128,8 +128,8 @@ func (ps *Problems) Add(at Position, path, format string, args ...any) {
 	})
 }
 
-// Sorted returns the problems in the order of the document.
-func (ps *Problems) Sorted() []proposal.Problem {
+// SortedProblems returns the problems in the order of the document.
+func (ps *Problems) SortedProblems() []proposal.Problem {
 	sort.SliceStable(ps.List, func(i, j int) bool {
 		a, b := ps.List[i], ps.List[j]
 		if a.Line != b.Line {

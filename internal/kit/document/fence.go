@@ -55,10 +55,10 @@ func findStrayText(data []byte) int {
 	return 0
 }
 
-// unfence returns the only block of code in a Markdown text, with empty lines in place of the
+// extractCodeBlock returns the only block of code in a Markdown text, with empty lines in place of the
 // text around it, so that positions are the document's, and its language: "json", or "" for
 // YAML or none. A document that has no such block, or is YAML with it, is returned as it is.
-func unfence(data []byte, ps *Problems) ([]byte, string) {
+func extractCodeBlock(data []byte, ps *Problems) ([]byte, string) {
 	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
 		return data, ""
 	}
@@ -84,7 +84,7 @@ func unfence(data []byte, ps *Problems) ([]byte, string) {
 		ps.Add(at, "", "the block of code has no end: add a line with %s", mark)
 		return data, ""
 	case len(fences) > 2:
-		ps.Add(Position{fences[2] + 1, 1}, "", "another block of code begins here; give only the %s", ps.document())
+		ps.Add(Position{fences[2] + 1, 1}, "", "another block of code begins here; give only the %s", ps.documentName())
 		return data, ""
 	}
 	switch language {

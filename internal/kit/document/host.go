@@ -63,7 +63,7 @@ var tools = map[string]string{
 func UnknownRegistry(name string) string {
 	near := tools[strings.ToLower(name)]
 	if near == "" {
-		near = Nearest(name, Registries)
+		near = NearestName(name, Registries)
 	}
 	if near != "" {
 		return fmt.Sprintf("unknown registry %s: did you mean %q?", Quote(name), near)

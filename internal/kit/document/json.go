@@ -24,7 +24,7 @@ func readJSON(data []byte, ps *Problems) *Node {
 	}
 	r := jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), at: Position{1, 1}}
 	r.dec.UseNumber()
-	return r.value(1)
+	return r.readValue(1)
 }
 
 // reportJSON reports where and why data is not JSON, in JSON's terms.
@@ -37,7 +37,7 @@ func reportJSON(data []byte, err error, ps *Problems) {
 			end-- // Offset includes the invalid byte
 		}
 		end = min(max(end, 0), len(data))
-		at = advance(at, data[:end])
+		at = advancePosition(at, data[:end])
 		message = explainJSON(data[end:], message)
 	}
 	ps.Add(at, "", "invalid JSON: %s", message)
@@ -81,10 +81,10 @@ func explainJSON(rest []byte, message string) string {
 	return message
 }
 
-func advance(at Position, data []byte) Position {
+func advancePosition(at Position, data []byte) Position {
 	for len(data) > 0 {
 		r, size := utf8.DecodeRune(data)
-		at = at.after(r)
+		at = at.advanceBy(r)
 		data = data[size:]
 	}
 	return at
@@ -98,8 +98,8 @@ type jsonReader struct {
 	at   Position // and this is the Position of data[done]
 }
 
-// next returns the next token, its bytes and where it begins.
-func (r *jsonReader) next() (json.Token, []byte, Position) {
+// nextToken returns the next token, its bytes and where it begins.
+func (r *jsonReader) nextToken() (json.Token, []byte, Position) {
 	token, err := r.dec.Token()
 	if err != nil {
 		panic("document: internal error: valid JSON has no next token: " + err.Error())
@@ -109,22 +109,22 @@ func (r *jsonReader) next() (json.Token, []byte, Position) {
 	for strings.IndexByte(" \t\r\n,:", r.data[start]) >= 0 {
 		start++
 	}
-	at := advance(r.at, r.data[r.done:start])
-	r.at, r.done = advance(at, r.data[start:end]), end
+	at := advancePosition(r.at, r.data[r.done:start])
+	r.at, r.done = advancePosition(at, r.data[start:end]), end
 	return token, r.data[start:end], at
 }
 
-func (r *jsonReader) value(depth int) *Node {
-	token, raw, at := r.next()
+func (r *jsonReader) readValue(depth int) *Node {
+	token, raw, at := r.nextToken()
 	n := &Node{At: at, Value: string(raw)}
 	switch token := token.(type) {
 	case json.Delim:
 		n.Value = ""
-		r.collect(n, token, depth)
+		r.readContainer(n, token, depth)
 	case string:
 		n.Kind, n.Value = Text, token
 		if loneSurrogate(raw) {
-			n.fail(at, "contains half of a surrogate pair, which is not a character")
+			n.markUnreadable(at, "contains half of a surrogate pair, which is not a character")
 		}
 	case json.Number:
 		n.Kind = Number
@@ -136,11 +136,11 @@ func (r *jsonReader) value(depth int) *Node {
 	return n
 }
 
-// collect reads everything between open and its closing bracket.
-func (r *jsonReader) collect(n *Node, open json.Delim, depth int) {
+// readContainer reads everything between open and its closing bracket.
+func (r *jsonReader) readContainer(n *Node, open json.Delim, depth int) {
 	if depth > MaxDepth {
-		n.fail(n.At, fmt.Sprintf("is nested more than %d levels deep", MaxDepth))
-		r.skip()
+		n.markUnreadable(n.At, fmt.Sprintf("is nested more than %d levels deep", MaxDepth))
+		r.skipBracket()
 		return
 	}
 	n.Kind = List
@@ -149,24 +149,24 @@ func (r *jsonReader) collect(n *Node, open json.Delim, depth int) {
 	}
 	for r.dec.More() {
 		if n.Kind == List {
-			n.Items = append(n.Items, r.value(depth+1))
+			n.Items = append(n.Items, r.readValue(depth+1))
 			continue
 		}
-		key, raw, at := r.next()
+		key, raw, at := r.nextToken()
 		m := Member{Name: key.(string), At: at}
-		m.Value = r.value(depth + 1)
+		m.Value = r.readValue(depth + 1)
 		if loneSurrogate(raw) {
-			m.Value.fail(at, "this name contains half of a surrogate pair, which is not a character")
+			m.Value.markUnreadable(at, "this name contains half of a surrogate pair, which is not a character")
 		}
 		n.Members = append(n.Members, m)
 	}
-	r.next() // the closing bracket
+	r.nextToken() // the closing bracket
 }
 
-// skip skips the rest of an open bracket.
-func (r *jsonReader) skip() {
+// skipBracket skips the rest of an open bracket.
+func (r *jsonReader) skipBracket() {
 	for open := 1; open > 0; {
-		token, _, _ := r.next()
+		token, _, _ := r.nextToken()
 		switch token {
 		case json.Delim('{'), json.Delim('['):
 			open++
@@ -186,7 +186,7 @@ func loneSurrogate(raw []byte) bool {
 	}
 	high := -1 // where the other half must begin
 	for _, m := range jsonEscape.FindAllSubmatchIndex(raw, -1) {
-		class := surrogate(raw, m)
+		class := classifyEscape(raw, m)
 		if (class == lowHalf) != (high == m[0]) {
 			return true
 		}
@@ -201,16 +201,16 @@ func loneSurrogate(raw []byte) bool {
 	return high >= 0
 }
 
-type half int
+type surrogateHalf int
 
 const (
-	noHalf half = iota
+	noHalf surrogateHalf = iota
 	highHalf
 	lowHalf
 )
 
-// surrogate classes the escape at m, a match of jsonEscape.
-func surrogate(raw []byte, m []int) half {
+// classifyEscape classes the escape at m, a match of jsonEscape.
+func classifyEscape(raw []byte, m []int) surrogateHalf {
 	if m[2] < 0 {
 		return noHalf
 	}

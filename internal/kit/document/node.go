@@ -39,19 +39,19 @@ type Node struct {
 	// a part is a tag or a comment, or lines are joined. It is "" if nothing differs.
 	Altered string
 
-	problems []flaw // found while reading; Check reports them
+	problems []nodeFlaw // found while reading; Check reports them
 }
 
-// A flaw is a problem of a value that was found while it was read.
-type flaw struct {
+// A nodeFlaw is a problem of a value that was found while it was read.
+type nodeFlaw struct {
 	at      Position
 	message string
 }
 
-// fail makes n Unreadable.
-func (n *Node) fail(at Position, message string) {
+// markUnreadable makes n Unreadable.
+func (n *Node) markUnreadable(at Position, message string) {
 	n.Kind = Unreadable
-	n.problems = append(n.problems, flaw{at, message})
+	n.problems = append(n.problems, nodeFlaw{at, message})
 }
 
 // A Member is one field of an object, in the document's order. Names may repeat.
@@ -74,16 +74,16 @@ func (n *Node) Get(name string) *Node {
 	return nil
 }
 
-// Text returns the value of the member called name, "" if it does not exist.
-func (n *Node) Text(name string) string {
+// TextOf returns the value of the member called name, "" if it does not exist.
+func (n *Node) TextOf(name string) string {
 	if v := n.Get(name); v != nil {
 		return v.Value
 	}
 	return ""
 }
 
-// Texts returns the items of the list called name, or a text in its place.
-func (n *Node) Texts(name string) []string {
+// TextsOf returns the items of the list called name, or a text in its place.
+func (n *Node) TextsOf(name string) []string {
 	v := n.Get(name)
 	switch {
 	case v == nil:
@@ -98,8 +98,8 @@ func (n *Node) Texts(name string) []string {
 	return words
 }
 
-// describe describes n for messages.
-func (n *Node) describe() string {
+// describeNode describes n for messages.
+func (n *Node) describeNode() string {
 	switch n.Kind {
 	case Object:
 		return "an object"
@@ -108,7 +108,7 @@ func (n *Node) describe() string {
 	case Text:
 		return "the text " + Quote(n.Value)
 	case Number:
-		return "the number " + clip(n.Value)
+		return "the number " + clipDigits(n.Value)
 	case Boolean:
 		return "the boolean " + n.Value
 	case Null:
@@ -136,40 +136,40 @@ func JoinIndex(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i
 // lists in one line with commas, texts unquoted. It is not longer than n in the document.
 func (n *Node) String() string {
 	if n.Kind != Object {
-		return n.inline()
+		return n.inlineText()
 	}
 	var b strings.Builder
 	for _, m := range n.Members {
-		b.WriteString(m.Name + ": " + m.Value.inline() + "\n")
+		b.WriteString(m.Name + ": " + m.Value.inlineText() + "\n")
 	}
 	return b.String()
 }
 
-func (n *Node) inline() string {
+func (n *Node) inlineText() string {
 	var words []string
 	switch n.Kind {
 	case Object:
 		for _, m := range n.Members {
-			words = append(words, m.Name+":"+m.Value.inline())
+			words = append(words, m.Name+":"+m.Value.inlineText())
 		}
 		return "{" + strings.Join(words, ",") + "}"
 	case List:
 		for _, item := range n.Items {
-			words = append(words, item.inline())
+			words = append(words, item.inlineText())
 		}
 		return "[" + strings.Join(words, ",") + "]"
 	}
 	return n.Value
 }
 
-// JSON encodes a checked node.
-func (n *Node) JSON() json.RawMessage {
+// EncodeJSON encodes a checked node.
+func (n *Node) EncodeJSON() json.RawMessage {
 	var b bytes.Buffer
-	n.write(&b)
+	n.writeJSON(&b)
 	return b.Bytes()
 }
 
-func (n *Node) write(b *bytes.Buffer) {
+func (n *Node) writeJSON(b *bytes.Buffer) {
 	switch n.Kind {
 	case Object:
 		b.WriteByte('{')
@@ -177,9 +177,9 @@ func (n *Node) write(b *bytes.Buffer) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			(&Node{Kind: Text, Value: m.Name}).write(b)
+			(&Node{Kind: Text, Value: m.Name}).writeJSON(b)
 			b.WriteByte(':')
-			m.Value.write(b)
+			m.Value.writeJSON(b)
 		}
 		b.WriteByte('}')
 	case List:
@@ -188,7 +188,7 @@ func (n *Node) write(b *bytes.Buffer) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			item.write(b)
+			item.writeJSON(b)
 		}
 		b.WriteByte(']')
 	case Text:

@@ -78,7 +78,7 @@ func Optional(name string, s *Shape) Field { return Field{Name: name, Shape: s} 
 
 // Check reports everything in n that s does not allow.
 func Check(n *Node, s *Shape, path string, ps *Problems) {
-	if s.Kind == Any || ps.Full() {
+	if s.Kind == Any || ps.IsFull() {
 		return
 	}
 	for _, f := range n.problems {
@@ -94,7 +94,7 @@ func Check(n *Node, s *Shape, path string, ps *Problems) {
 	case s.Verbatim && n.Altered != "" && (n.Kind == Text || n.Kind == Null || s.Scalar && n.isPlainValue()):
 		ps.Add(n.At, path, "%s", n.Altered)
 		return
-	case blank && n.blank(s.Kind):
+	case blank && n.isBlank(s.Kind):
 		return
 	case s.Scalar && n.isPlainValue():
 		checkText(n, s, path, ps)
@@ -118,14 +118,14 @@ func Check(n *Node, s *Shape, path string, ps *Problems) {
 	}
 }
 
-// blank reports whether n is null, or the empty value of a kind.
-func (n *Node) blank(kind Kind) bool {
+// isBlank reports whether n is null, or the empty value of a kind.
+func (n *Node) isBlank(kind Kind) bool {
 	return n.Kind == Null || n.Kind == kind && n.Kind != Number && n.Kind != Boolean && n.Value == "" && len(n.Items)+len(n.Members) == 0
 }
 
-// Prune returns a checked n without the fields that are Blank, and without objects of
+// PruneBlank returns a checked n without the fields that are Blank, and without objects of
 // which nothing is left then.
-func Prune(n *Node, s *Shape) *Node {
+func PruneBlank(n *Node, s *Shape) *Node {
 	if n.Kind != Object || s.Fields == nil {
 		return n
 	}
@@ -135,8 +135,8 @@ func Prune(n *Node, s *Shape) *Node {
 		i := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == m.Name })
 		if i >= 0 && s.Fields[i].Blank {
 			field := s.Fields[i].Shape
-			m.Value = Prune(m.Value, field)
-			if m.Value.blank(field.Kind) || field.Or != nil && m.Value.blank(field.Or.Kind) {
+			m.Value = PruneBlank(m.Value, field)
+			if m.Value.isBlank(field.Kind) || field.Or != nil && m.Value.isBlank(field.Or.Kind) {
 				continue
 			}
 		}
@@ -156,14 +156,14 @@ func (n *Node) isPlainValue() bool {
 }
 
 func wrongKind(n *Node, s *Shape) string {
-	got := n.describe()
+	got := n.describeNode()
 	switch {
 	case s.Kind == Text && n.Kind == Ambiguous:
 		return fmt.Sprintf("YAML readers disagree about %s: quote it if it is meant as text", got)
-	case s.Kind == Text && (n.Kind == Number || n.Kind == Boolean) && s.complain(n) == "":
-		return fmt.Sprintf("want %s, got %s: quote it if it is meant as text", s.wanted(), got)
+	case s.Kind == Text && (n.Kind == Number || n.Kind == Boolean) && s.textProblem(n) == "":
+		return fmt.Sprintf("want %s, got %s: quote it if it is meant as text", s.describeWanted(), got)
 	case n.Kind == Ambiguous:
-		return fmt.Sprintf("want %s, but YAML readers disagree about %s", s.wanted(), got)
+		return fmt.Sprintf("want %s, but YAML readers disagree about %s", s.describeWanted(), got)
 	}
 	if s.Instead[n.Kind] != "" {
 		got += "; " + s.Instead[n.Kind]
@@ -171,10 +171,10 @@ func wrongKind(n *Node, s *Shape) string {
 	if s.Verbatim && n.Altered != "" {
 		got += "; " + n.Altered
 	}
-	return fmt.Sprintf("want %s, got %s", s.wanted(), got)
+	return fmt.Sprintf("want %s, got %s", s.describeWanted(), got)
 }
 
-func (s *Shape) wanted() string {
+func (s *Shape) describeWanted() string {
 	switch {
 	case s.Want != "":
 		return s.Want
@@ -191,13 +191,13 @@ func (s *Shape) wanted() string {
 }
 
 func checkText(n *Node, s *Shape, path string, ps *Problems) {
-	if complaint := s.complain(n); complaint != "" {
+	if complaint := s.textProblem(n); complaint != "" {
 		ps.Add(n.At, path, "%s", complaint)
 	}
 }
 
-// complain returns the first problem with a text, or "".
-func (s *Shape) complain(n *Node) string {
+// textProblem returns the first problem with a text, or "".
+func (s *Shape) textProblem(n *Node) string {
 	v := n.Value
 	if len(v) > s.Max {
 		return fmt.Sprintf("is %d bytes long; at most %d are allowed", len(v), s.Max)
@@ -215,7 +215,7 @@ func (s *Shape) complain(n *Node) string {
 	case s.Choice != nil && !slices.Contains(s.Choice, v),
 		s.Pattern != nil && !s.Pattern.MatchString(v),
 		s.Never != nil && s.Never.MatchString(v):
-		return fmt.Sprintf("invalid value %s: want %s", Quote(v), s.wanted())
+		return fmt.Sprintf("invalid value %s: want %s", Quote(v), s.describeWanted())
 	case s.Valid != nil:
 		return s.Valid(n)
 	}
@@ -227,7 +227,7 @@ func checkNumber(n *Node, s *Shape, path string, ps *Problems) {
 	whole := v == float64(int64(v)) && !strings.ContainsAny(n.Value, ".eE")
 	switch {
 	case err != nil || v < s.Low || v > s.High || s.Integer && !whole:
-		ps.Add(n.At, path, "invalid value %s: want %s", clip(n.Value), s.wanted())
+		ps.Add(n.At, path, "invalid value %s: want %s", clipDigits(n.Value), s.describeWanted())
 	case s.Valid != nil:
 		if complaint := s.Valid(n); complaint != "" {
 			ps.Add(n.At, path, "%s", complaint)
@@ -245,7 +245,7 @@ func checkList(n *Node, s *Shape, path string, ps *Problems) {
 	}
 	seen := map[string]bool{}
 	for i, item := range n.Items {
-		if ps.Full() {
+		if ps.IsFull() {
 			return
 		}
 		shape := s.Items
@@ -268,7 +268,7 @@ func checkList(n *Node, s *Shape, path string, ps *Problems) {
 }
 
 func checkObject(n *Node, s *Shape, path string, ps *Problems) {
-	if len(n.Members) == 0 && !s.demands() {
+	if len(n.Members) == 0 && !s.hasRequiredField() {
 		ps.Add(n.At, path, "is empty: give it a field or leave it out")
 	}
 	if s.Fields == nil && len(n.Members) > s.Max {
@@ -277,7 +277,7 @@ func checkObject(n *Node, s *Shape, path string, ps *Problems) {
 	}
 	first := map[string]Position{}
 	for _, m := range n.Members {
-		if ps.Full() {
+		if ps.IsFull() {
 			return
 		}
 		if at, twice := first[m.Name]; twice {
@@ -288,23 +288,23 @@ func checkObject(n *Node, s *Shape, path string, ps *Problems) {
 		s.checkMember(m, path, ps)
 	}
 	for _, f := range s.Fields {
-		if _, given := first[f.Name]; f.Required && !given && !s.misspelt(n, f.Name) {
-			ps.Add(n.At, path, "the field %q is missing%s", f.Name, f.hint())
+		if _, given := first[f.Name]; f.Required && !given && !s.hasMisspelling(n, f.Name) {
+			ps.Add(n.At, path, "the field %q is missing%s", f.Name, f.missingFieldHint())
 		}
 	}
 }
 
-// misspelt reports whether n has an unknown field that was meant to be the field name, which
+// hasMisspelling reports whether n has an unknown field that was meant to be the field name, which
 // is reported with this suggestion.
-func (s *Shape) misspelt(n *Node, name string) bool {
+func (s *Shape) hasMisspelling(n *Node, name string) bool {
 	return slices.ContainsFunc(n.Members, func(m Member) bool {
 		known := slices.ContainsFunc(s.Fields, func(f Field) bool { return f.Name == m.Name })
-		return !known && Nearest(m.Name, []string{name}) != ""
+		return !known && NearestName(m.Name, []string{name}) != ""
 	})
 }
 
-// demands reports whether s has a required field, whose absence is reported anyway.
-func (s *Shape) demands() bool {
+// hasRequiredField reports whether s has a required field, whose absence is reported anyway.
+func (s *Shape) hasRequiredField() bool {
 	return slices.ContainsFunc(s.Fields, func(f Field) bool { return f.Required })
 }
 
@@ -312,8 +312,8 @@ func (s *Shape) checkMember(m Member, path string, ps *Problems) {
 	path = JoinName(path, m.Name)
 	if s.Fields == nil {
 		value := *m.Value
-		if s.Names.complain(&Node{Kind: Text, At: m.At, Value: m.Name}) != "" { // quotes do not help a name that is invalid
-			value.problems = slices.DeleteFunc(slices.Clone(value.problems), func(f flaw) bool {
+		if s.Names.textProblem(&Node{Kind: Text, At: m.At, Value: m.Name}) != "" { // quotes do not help a name that is invalid
+			value.problems = slices.DeleteFunc(slices.Clone(value.problems), func(f nodeFlaw) bool {
 				return f.at == m.At && strings.HasPrefix(f.message, "YAML readers disagree")
 			})
 		}
@@ -331,11 +331,11 @@ func (s *Shape) checkMember(m Member, path string, ps *Problems) {
 		Check(m.Value, &Shape{}, path, ps) // such as a merge key
 		return
 	}
-	ps.Add(m.At, path, "unknown field %s%s", Quote(m.Name), s.meant(m.Name))
+	ps.Add(m.At, path, "unknown field %s%s", Quote(m.Name), s.suggestField(m.Name))
 }
 
-// meant suggests the field that the writer of name may have meant.
-func (s *Shape) meant(name string) string {
+// suggestField suggests the field that the writer of name may have meant.
+func (s *Shape) suggestField(name string) string {
 	var known []string
 	for _, f := range s.Fields {
 		known = append(known, f.Name)
@@ -345,7 +345,7 @@ func (s *Shape) meant(name string) string {
 		meant = synonyms[strings.ToLower(name)]
 	}
 	if !slices.Contains(known, meant) {
-		meant = Nearest(name, known)
+		meant = NearestName(name, known)
 	}
 	if meant == "" {
 		return ": known are " + strings.Join(known, ", ")
@@ -353,8 +353,8 @@ func (s *Shape) meant(name string) string {
 	return fmt.Sprintf(": did you mean %q?", meant)
 }
 
-// hint says what to write for a missing field.
-func (s *Shape) hint() string {
+// missingFieldHint says what to write for a missing field.
+func (s *Shape) missingFieldHint() string {
 	if len(s.Choice) == 1 {
 		return fmt.Sprintf(": add it with the value %q", s.Choice[0])
 	}

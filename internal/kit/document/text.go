@@ -67,8 +67,8 @@ func nameRune(r rune) string {
 	}
 }
 
-// A stray is a character that no document may contain, and where it is.
-type stray struct {
+// A strayCharacter is a character that no document may contain, and where it is.
+type strayCharacter struct {
 	at      Position
 	message string
 }
@@ -76,8 +76,8 @@ type stray struct {
 // scanDocument reports bytes that are not UTF-8, and replaces characters that no document may
 // contain with U+FFFD, before any parser sees them. placeHidden makes what contains one of
 // them invalid. A carriage return may only end a line.
-func scanDocument(data []byte, ps *Problems) ([]byte, []stray) {
-	var found []stray
+func scanDocument(data []byte, ps *Problems) ([]byte, []strayCharacter) {
+	var found []strayCharacter
 	var clean bytes.Buffer
 	at := Position{1, 1}
 	for i := 0; i < len(data); {
@@ -98,9 +98,9 @@ func scanDocument(data []byte, ps *Problems) ([]byte, []stray) {
 			clean.Write(data[i : i+size])
 		} else {
 			clean.WriteRune(utf8.RuneError)
-			found = append(found, stray{at, message})
+			found = append(found, strayCharacter{at, message})
 		}
-		at = at.after(r)
+		at = at.advanceBy(r)
 		i += size
 	}
 	return clean.Bytes(), found
@@ -109,54 +109,54 @@ func scanDocument(data []byte, ps *Problems) ([]byte, []stray) {
 // placeHidden makes the smallest value that contains a hidden character, or that a comment
 // with one follows, Unreadable. The document is rejected if no value contains one of them,
 // if it cannot be parsed, or if there are too many.
-func placeHidden(root *Node, hidden []stray, ps *Problems) {
+func placeHidden(root *Node, hidden []strayCharacter, ps *Problems) {
 	if len(hidden) == 0 {
 		return
 	}
-	var places []place
+	var places []nodePlace
 	if len(ps.List) == 0 && len(hidden) < MaxProblems {
-		places = root.places(nil)
+		places = root.appendPlaces(nil)
 	}
 	var rejected Problems
 	for _, h := range hidden {
-		i := sort.Search(len(places), func(i int) bool { return h.at.before(places[i].at) })
+		i := sort.Search(len(places), func(i int) bool { return h.at.isBefore(places[i].at) })
 		if i == 0 || places[i-1].node == root {
 			rejected.Add(h.at, "", "%s", h.message)
 			continue
 		}
-		places[i-1].node.fail(h.at, h.message)
+		places[i-1].node.markUnreadable(h.at, h.message)
 	}
 	if len(rejected.List) > 0 {
 		ps.List = rejected.List // a parser's complaint is about the replacement
 	}
 }
 
-// A place is where a value, or the name of its field, begins.
-type place struct {
+// A nodePlace is where a value, or the name of its field, begins.
+type nodePlace struct {
 	at   Position
 	node *Node
 }
 
-// places adds the places of n and of everything in it to list, in the order of the document.
-func (n *Node) places(list []place) []place {
-	list = append(list, place{n.At, n})
+// appendPlaces adds the places of n and of everything in it to list, in the order of the document.
+func (n *Node) appendPlaces(list []nodePlace) []nodePlace {
+	list = append(list, nodePlace{n.At, n})
 	for _, m := range n.Members {
-		list = append(list, place{m.At, m.Value})
-		list = m.Value.places(list)
+		list = append(list, nodePlace{m.At, m.Value})
+		list = m.Value.appendPlaces(list)
 	}
 	for _, item := range n.Items {
-		list = item.places(list)
+		list = item.appendPlaces(list)
 	}
 	return list
 }
 
-// before reports whether p is before q.
-func (p Position) before(q Position) bool {
+// isBefore reports whether p is before q.
+func (p Position) isBefore(q Position) bool {
 	return p.Line < q.Line || p.Line == q.Line && p.Col < q.Col
 }
 
-// after returns the position after r.
-func (p Position) after(r rune) Position {
+// advanceBy returns the position after r.
+func (p Position) advanceBy(r rune) Position {
 	if r == '\n' {
 		return Position{p.Line + 1, 1}
 	}
@@ -185,8 +185,8 @@ func Quote(s string) string {
 	return strconv.Quote(string(runes[:maximum])) + "…"
 }
 
-// clip shortens a number for a message.
-func clip(digits string) string {
+// clipDigits shortens a number for a message.
+func clipDigits(digits string) string {
 	const maximum = 24
 	if len(digits) <= maximum {
 		return digits
@@ -194,23 +194,23 @@ func clip(digits string) string {
 	return digits[:maximum] + "…"
 }
 
-// Nearest returns the known name that a writer of name may have meant, or "".
-func Nearest(name string, known []string) string {
+// NearestName returns the known name that a writer of name may have meant, or "".
+func NearestName(name string, known []string) string {
 	best, minimum := "", 3
 	if len(name) < 4 {
 		minimum = 2
 	}
 	for _, k := range known {
-		if d := distance(name, k, minimum); d < minimum {
+		if d := editDistance(name, k, minimum); d < minimum {
 			best, minimum = k, d
 		}
 	}
 	return best
 }
 
-// distance counts the letters to add, drop, change or swap with their neighbor to
+// editDistance counts the letters to add, drop, change or swap with their neighbor to
 // turn a into b. Names that differ too much in length get limit without counting.
-func distance(a, b string, limit int) int {
+func editDistance(a, b string, limit int) int {
 	if len(a) > len(b)+limit || len(b) > len(a)+limit {
 		return limit
 	}

@@ -38,7 +38,7 @@ func TestNearest(t *testing.T) {
 		"tiemout": "timeout", "time-out": "timeout", "output": "outputs", "rnu": "run", "agrv": "argv",
 		"sudo": "", "x": "", "": "", "privileged": "",
 	} {
-		if got := Nearest(name, known); got != want {
+		if got := NearestName(name, known); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
 		}
 	}

@@ -44,36 +44,36 @@ func ShellText(doc string) *Shape {
 		Instead: map[Kind]string{List: "a list of words goes in argv"}, Doc: doc}
 }
 
-// Argv returns the shape of a program and its arguments.
-func Argv(doc string) *Shape {
+// ArgvShape returns the shape of a program and its arguments.
+func ArgvShape(doc string) *Shape {
 	return &Shape{Kind: List, Max: MaxWords, First: &Shape{Kind: Text, Max: MaxPath, Lines: true, Verbatim: true}, Valid: argvFits,
 		Items: &Shape{Kind: Text, Max: maxArgv, Lines: true, Empty: true, Verbatim: true, Scalar: true},
 		Want:  `a list of words such as ["go", "test"]`, Instead: map[Kind]string{Text: "shell text goes in run"}, Doc: doc}
 }
 
-// Inside returns the shape of a path relative to the workspace that does not leave it.
-func Inside(doc string) *Shape {
+// WorkspacePathShape returns the shape of a path relative to the workspace that does not leave it.
+func WorkspacePathShape(doc string) *Shape {
 	return &Shape{Kind: Text, Max: MaxPath, Never: outside, Want: inside, Doc: doc}
 }
 
-// Env returns the shape of environment variables, which EnvOf converts.
-func Env(doc string) *Shape {
+// EnvShape returns the shape of environment variables, which EnvOf converts.
+func EnvShape(doc string) *Shape {
 	return &Shape{Kind: Object, Max: MaxListed, Names: &envName, Want: "an object of environment variables",
 		Values: &Shape{Kind: Text, Max: 32 << 10, Lines: true, Empty: true, Verbatim: true, Scalar: true}, Doc: doc}
 }
 
-// Network returns the shape of a list of hosts and registries.
-func Network(doc string) *Shape { return ListOf(&host, doc) }
+// NetworkShape returns the shape of a list of hosts and registries.
+func NetworkShape(doc string) *Shape { return ListOf(&host, doc) }
 
-// Limits returns the shape of a proposal's limits, which LimitsOf converts.
-func Limits() *Shape {
+// LimitsShape returns the shape of a proposal's limits, which LimitsOf converts.
+func LimitsShape() *Shape {
 	return &Shape{Kind: Object, Want: "an object of limits", Doc: "Requested limits. Policy may grant less.", Fields: []Field{
-		Optional("wall", Duration("Time from the start until the last process has ended.")),
+		Optional("wall", DurationShape("Time from the start until the last process has ended.")),
 		Optional("cpus", &Shape{Kind: Number, Low: 0.01, High: 1024, Want: "a number of processors from 0.01 to 1024", Doc: "Processors."}),
 		Optional("memory", Size("Memory of the whole sandbox.")),
-		Optional("pids", count(4194304, "Processes and threads.")),
+		Optional("pids", countShape(4194304, "Processes and threads.")),
 		Optional("disk", Size("Everything written to the workspace, HOME and /tmp.")),
-		Optional("files", count(1048576, "Open files of one process.")),
+		Optional("files", countShape(1048576, "Open files of one process.")),
 		Optional("output", Size("Standard output and standard error together.")),
 	}}
 }
@@ -93,9 +93,9 @@ func ListOf(items *Shape, doc string) *Shape {
 // milliseconds.
 const maxSeconds = 3600
 
-// Duration returns the shape of a duration of at most MaxTimeout, which DurationOf converts.
+// DurationShape returns the shape of a duration of at most MaxTimeout, which DurationOf converts.
 // A number counts seconds.
-func Duration(doc string) *Shape {
+func DurationShape(doc string) *Shape {
 	return &Shape{Kind: Text, Max: 64, Pattern: duration, Want: `a duration such as "90s" or "2m"`, Doc: doc, Valid: validDuration,
 		Or: &Shape{Kind: Number, Low: 0.001, High: maxSeconds, Want: `a duration such as "90s" or "2m", or at most 3600 seconds as a number`}}
 }
@@ -106,7 +106,7 @@ func OneOrMore(s *Shape) *Shape {
 	return s
 }
 
-func count(high float64, doc string) *Shape {
+func countShape(high float64, doc string) *Shape {
 	return &Shape{Kind: Number, Low: 1, High: high, Integer: true, Want: fmt.Sprintf("a whole number from 1 to %.0f", high), Doc: doc}
 }
 
@@ -191,11 +191,11 @@ func LimitsOf(n *Node) *proposal.Limits {
 	}
 	return &proposal.Limits{
 		Wall:   DurationOf(n.Get("wall")),
-		CPUs:   amount(n.Get("cpus")),
+		CPUs:   amountOf(n.Get("cpus")),
 		Memory: SizeOf(n.Get("memory")),
-		Pids:   int(amount(n.Get("pids"))),
+		Pids:   int(amountOf(n.Get("pids"))),
 		Disk:   SizeOf(n.Get("disk")),
-		Files:  int(amount(n.Get("files"))),
+		Files:  int(amountOf(n.Get("files"))),
 		Output: SizeOf(n.Get("output")),
 	}
 }
@@ -206,7 +206,7 @@ func DurationOf(n *Node) proposal.Duration {
 		return 0
 	}
 	if n.Kind == Number {
-		return proposal.Duration(amount(n) * float64(time.Second))
+		return proposal.Duration(amountOf(n) * float64(time.Second))
 	}
 	d, err := time.ParseDuration(n.Value)
 	if err != nil {
@@ -216,12 +216,12 @@ func DurationOf(n *Node) proposal.Duration {
 }
 
 // IntOf returns the value of a checked whole number, or 0 without one.
-func IntOf(n *Node) int { return int(amount(n)) }
+func IntOf(n *Node) int { return int(amountOf(n)) }
 
 // SizeOf converts a checked size; nil means 0.
-func SizeOf(n *Node) proposal.Bytes { return proposal.Bytes(amount(n)) }
+func SizeOf(n *Node) proposal.Bytes { return proposal.Bytes(amountOf(n)) }
 
-func amount(n *Node) float64 {
+func amountOf(n *Node) float64 {
 	switch {
 	case n == nil:
 		return 0

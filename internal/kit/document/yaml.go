@@ -24,7 +24,7 @@ func readYAML(data []byte, ps *Problems) *Node {
 	root, second, err := parseYAML(data)
 	r := yamlReader{lines: splitLines(data)}
 	if err != nil {
-		var saved *salvaged
+		var saved *salvagedDocument
 		if saved = salvageItems(data); saved != nil {
 			root, second, err = saved.root, saved.second, nil
 			r.broken = saved.broken
@@ -32,7 +32,7 @@ func readYAML(data []byte, ps *Problems) *Node {
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		ps.Add(Position{1, 1}, "", "the %s is empty", ps.document())
+		ps.Add(Position{1, 1}, "", "the %s is empty", ps.documentName())
 		return nil
 	case err != nil && looksLikeJSON(data):
 		return readJSON(data, ps)
@@ -40,9 +40,9 @@ func readYAML(data []byte, ps *Problems) *Node {
 		reportYAML(r.lines, err, ps)
 		return nil
 	case second != nil:
-		ps.Add(Position{second.Line, second.Column}, "", "a second document begins here; a %s is one document", ps.document())
+		ps.Add(Position{second.Line, second.Column}, "", "a second document begins here; a %s is one document", ps.documentName())
 	}
-	return r.node(root, "", 1, false)
+	return r.convertNode(root, "", 1, false)
 }
 
 var jsonStart = pattern.New(`^\s*(?:\[\s*)?\{\s*["'/}]`)
@@ -118,8 +118,8 @@ type yamlReader struct {
 	broken map[Position]string // values that the parser cannot read, which were replaced
 }
 
-// rest returns the source from at to the end of its line.
-func (r *yamlReader) rest(at Position) string {
+// restOfLine returns the source from at to the end of its line.
+func (r *yamlReader) restOfLine(at Position) string {
 	if at.Line < 1 || at.Line > len(r.lines) {
 		return ""
 	}
@@ -131,25 +131,25 @@ func (r *yamlReader) rest(at Position) string {
 	return line
 }
 
-// node converts y, which is at path, and in a list or object in brackets if flow is set.
-func (r *yamlReader) node(y *yaml.Node, path string, depth int, flow bool) *Node {
+// convertNode converts y, which is at path, and in a list or object in brackets if flow is set.
+func (r *yamlReader) convertNode(y *yaml.Node, path string, depth int, flow bool) *Node {
 	n := &Node{At: Position{y.Line, y.Column}, Value: y.Value}
 	if message, ok := r.broken[n.At]; ok {
-		n.fail(n.At, message)
+		n.markUnreadable(n.At, message)
 		return n
 	}
-	if message := r.indirect(y, path, flow); message != "" {
-		defer n.fail(n.At, message) // its fields are still for reports
+	if message := r.indirectValueProblem(y, path, flow); message != "" {
+		defer n.markUnreadable(n.At, message) // its fields are still for reports
 	}
 	if y.Kind == yaml.AliasNode {
 		return n
 	}
 	if y.Kind == yaml.ScalarNode {
-		n.Kind, n.Altered = yamlScalar(y), r.altered(y, path, flow)
+		n.Kind, n.Altered = yamlScalar(y), r.alteredScalarProblem(y, path, flow)
 		return n
 	}
 	if depth > MaxDepth {
-		n.fail(n.At, fmt.Sprintf("is nested more than %d levels deep", MaxDepth))
+		n.markUnreadable(n.At, fmt.Sprintf("is nested more than %d levels deep", MaxDepth))
 		return n
 	}
 	if y.Style&yaml.FlowStyle != 0 {
@@ -161,7 +161,7 @@ func (r *yamlReader) node(y *yaml.Node, path string, depth int, flow bool) *Node
 	if y.Kind == yaml.SequenceNode {
 		n.Kind = List
 		for i, item := range y.Content {
-			n.Items = append(n.Items, r.node(item, JoinIndex(path, i), depth+1, flow))
+			n.Items = append(n.Items, r.convertNode(item, JoinIndex(path, i), depth+1, flow))
 		}
 		return n
 	}
@@ -170,37 +170,37 @@ func (r *yamlReader) node(y *yaml.Node, path string, depth int, flow bool) *Node
 		n.Altered = "if it is a text, quote it" // a list's item with a colon
 	}
 	for i := 0; i+1 < len(y.Content); i += 2 {
-		n.Members = append(n.Members, r.member(y.Content[i], y.Content[i+1], path, depth, flow))
+		n.Members = append(n.Members, r.convertMember(y.Content[i], y.Content[i+1], path, depth, flow))
 	}
 	return n
 }
 
-func (r *yamlReader) member(key, value *yaml.Node, path string, depth int, flow bool) Member {
+func (r *yamlReader) convertMember(key, value *yaml.Node, path string, depth int, flow bool) Member {
 	m := Member{Name: key.Value, At: Position{key.Line, key.Column}}
 	path = JoinName(path, m.Name)
 	if key.Value == "<<" && key.Style == 0 {
 		m.Value = &Node{At: m.At}
-		m.Value.fail(m.At, "merge keys are not allowed: write the fields out")
+		m.Value.markUnreadable(m.At, "merge keys are not allowed: write the fields out")
 		return m
 	}
-	m.Value = r.node(value, path, depth+1, flow)
-	if message := r.indirect(key, path, flow); message != "" {
-		m.Value.fail(m.At, message)
+	m.Value = r.convertNode(value, path, depth+1, flow)
+	if message := r.indirectValueProblem(key, path, flow); message != "" {
+		m.Value.markUnreadable(m.At, message)
 		return m
 	}
 	switch {
 	case key.Kind != yaml.ScalarNode:
-		m.Value.fail(m.At, "a name must be a text")
+		m.Value.markUnreadable(m.At, "a name must be a text")
 	case yamlScalar(key) != Text:
-		m.Value.fail(m.At, fmt.Sprintf("YAML readers disagree about the name %s: quote it", Quote(key.Value)))
+		m.Value.markUnreadable(m.At, fmt.Sprintf("YAML readers disagree about the name %s: quote it", Quote(key.Value)))
 	}
 	return m
 }
 
-// indirect says why a value is invalid that depends on another place or on a type named in
+// indirectValueProblem says why a value is invalid that depends on another place or on a type named in
 // the document, or returns "".
-func (r *yamlReader) indirect(y *yaml.Node, path string, flow bool) string {
-	switch tag, _, _ := strings.Cut(r.rest(Position{y.Line, y.Column}), " "); {
+func (r *yamlReader) indirectValueProblem(y *yaml.Node, path string, flow bool) string {
+	switch tag, _, _ := strings.Cut(r.restOfLine(Position{y.Line, y.Column}), " "); {
 	case y.Kind == yaml.AliasNode:
 		return "aliases are not allowed: write the value out. If it is a text, " + quoteIt(path, flow)
 	case y.Anchor != "":
@@ -244,11 +244,11 @@ func yamlScalar(y *yaml.Node) Kind {
 	return Text
 }
 
-// altered says how the value of a scalar differs from the text in the source, or returns "".
+// alteredScalarProblem says how the value of a scalar differs from the text in the source, or returns "".
 // A reader of the document sees that text; the escapes of a quoted one are its author's.
-func (r *yamlReader) altered(y *yaml.Node, path string, flow bool) string {
+func (r *yamlReader) alteredScalarProblem(y *yaml.Node, path string, flow bool) string {
 	at := Position{y.Line, y.Column}
-	source := r.rest(at)
+	source := r.restOfLine(at)
 	switch {
 	case y.Style&yaml.LiteralStyle != 0:
 		return ""
@@ -334,8 +334,8 @@ const (
 	maxRetries = 2000
 )
 
-// salvaged is a document of which invalid parts were replaced.
-type salvaged struct {
+// salvagedDocument is a document of which invalid parts were replaced.
+type salvagedDocument struct {
 	root, second *yaml.Node
 	broken       map[Position]string
 	retries      int
@@ -351,9 +351,9 @@ var (
 // block style. An item ends where its indentation does, for every reader, so a mistake in one
 // does not change what the others say. Values that YAML cannot read, or else the whole item,
 // are replaced, and named in broken. It returns nil if that does not help.
-func salvageItems(data []byte) *salvaged {
+func salvageItems(data []byte) *salvagedDocument {
 	lines := splitLines(data)
-	s := &salvaged{broken: map[Position]string{}}
+	s := &salvagedDocument{broken: map[Position]string{}}
 	starts, end := itemsOf(lines)
 	if len(starts) == 0 || len(starts) > maxChunks {
 		return nil
@@ -393,8 +393,8 @@ func itemsOf(lines []string) (starts []int, end int) {
 	return starts, len(lines)
 }
 
-// parses reports why lines are not one item of a list, or nil.
-func (s *salvaged) parses(lines []string) error {
+// parseItem reports why lines are not one item of a list, or nil.
+func (s *salvagedDocument) parseItem(lines []string) error {
 	if s.retries++; s.retries > maxRetries {
 		return errors.New("yaml: too much of the document is invalid")
 	}
@@ -406,13 +406,13 @@ func (s *salvaged) parses(lines []string) error {
 }
 
 // repairItem replaces what cannot be parsed of the item in lines[start:stop].
-func (s *salvaged) repairItem(lines []string, start, stop int) {
-	why := s.parses(lines[start:stop])
+func (s *salvagedDocument) repairItem(lines []string, start, stop int) {
+	why := s.parseItem(lines[start:stop])
 	if why == nil {
 		return
 	}
 	fixed, broken := s.quoteValues(lines[start:stop], start)
-	if len(broken) > 0 && s.parses(fixed) == nil {
+	if len(broken) > 0 && s.parseItem(fixed) == nil {
 		copy(lines[start:stop], fixed)
 		for at, message := range broken {
 			s.broken[at] = message
@@ -439,7 +439,7 @@ func (s *salvaged) repairItem(lines []string, start, stop int) {
 
 // quoteValues returns lines with the values quoted that are not valid alone. The first line
 // is that with index start of the document.
-func (s *salvaged) quoteValues(lines []string, start int) ([]string, map[Position]string) {
+func (s *salvagedDocument) quoteValues(lines []string, start int) ([]string, map[Position]string) {
 	fixed, broken, block := slices.Clone(lines), map[Position]string{}, -1
 	for i, line := range lines {
 		body := strings.TrimLeft(line, " ")

@@ -78,7 +78,7 @@ type prog struct {
 
 // Read returns the facts of the file r.
 func Read(r io.ReaderAt) Facts {
-	header := read(r, 0, headerSize)
+	header := readExactly(r, 0, headerSize)
 	var f Facts
 	if header == nil || !bytes.HasPrefix(header, []byte("\x7fELF\x02\x01\x01")) {
 		return f
@@ -97,10 +97,10 @@ func Read(r io.ReaderAt) Facts {
 	}
 	for _, p := range progs {
 		if p.kind == ptInterp { // the kernel uses the last one
-			f.Interpreter = cmp.Or(text(r, p.off, p.filesz), Unreadable)
+			f.Interpreter = cmp.Or(readString(r, p.off, p.filesz), Unreadable)
 		}
 	}
-	soname, library := dynamic(r, progs)
+	soname, library := readDynamic(r, progs)
 	f.Soname, f.Loader = soname, library && f.Type == Dyn && f.Interpreter == ""
 	return f
 }
@@ -110,7 +110,7 @@ func readProgs(r io.ReaderAt, header []byte) ([]prog, bool) {
 	if size != progSize || count == 0 || count > maxProgs {
 		return nil, false
 	}
-	table := read(r, binary.LittleEndian.Uint64(header[32:]), count*progSize)
+	table := readExactly(r, binary.LittleEndian.Uint64(header[32:]), count*progSize)
 	if table == nil {
 		return nil, false
 	}
@@ -123,15 +123,15 @@ func readProgs(r io.ReaderAt, header []byte) ([]prog, bool) {
 	return progs, true
 }
 
-// dynamic returns the soname, and whether the dynamic section is that of a library.
-func dynamic(r io.ReaderAt, progs []prog) (soname string, library bool) {
+// readDynamic returns the soname, and whether the dynamic section is that of a library.
+func readDynamic(r io.ReaderAt, progs []prog) (soname string, library bool) {
 	var strtab, name uint64
 	symbols, program := false, false
 	for _, p := range progs {
 		if p.kind != ptDynamic {
 			continue
 		}
-		table := some(r, p.off, min(p.filesz, maxDyns*dynSize)) // the loader ignores the size
+		table := readUpTo(r, p.off, min(p.filesz, maxDyns*dynSize)) // the loader ignores the size
 		for ; len(table) >= dynSize; table = table[dynSize:] {
 			tag, value := binary.LittleEndian.Uint64(table), binary.LittleEndian.Uint64(table[8:])
 			if tag == dtNull {
@@ -151,14 +151,14 @@ func dynamic(r io.ReaderAt, progs []prog) (soname string, library bool) {
 			}
 		}
 	}
-	if at, ok := offset(progs, strtab+name); ok && name != 0 {
-		soname = text(r, at, MaxText+1)
+	if at, ok := fileOffset(progs, strtab+name); ok && name != 0 {
+		soname = readString(r, at, MaxText+1)
 	}
 	return soname, library || symbols && !program
 }
 
-// offset returns the file offset of the byte that is loaded at addr.
-func offset(progs []prog, addr uint64) (uint64, bool) {
+// fileOffset returns the file offset of the byte that is loaded at addr.
+func fileOffset(progs []prog, addr uint64) (uint64, bool) {
 	for _, p := range progs {
 		if p.kind == ptLoad && addr >= p.vaddr && addr-p.vaddr < p.filesz {
 			return p.off + (addr - p.vaddr), true
@@ -167,22 +167,22 @@ func offset(progs []prog, addr uint64) (uint64, bool) {
 	return 0, false
 }
 
-// text returns the string at off, which ends at a zero byte or after size bytes.
-func text(r io.ReaderAt, off, size uint64) string {
-	b, _, _ := bytes.Cut(some(r, off, min(size, MaxText)), []byte{0})
+// readString returns the string at off, which ends at a zero byte or after size bytes.
+func readString(r io.ReaderAt, off, size uint64) string {
+	b, _, _ := bytes.Cut(readUpTo(r, off, min(size, MaxText)), []byte{0})
 	return string(b)
 }
 
-// read returns size bytes at off, or nil if the file has fewer.
-func read(r io.ReaderAt, off uint64, size int) []byte {
-	if b := some(r, off, uint64(size)); len(b) == size {
+// readExactly returns size bytes at off, or nil if the file has fewer.
+func readExactly(r io.ReaderAt, off uint64, size int) []byte {
+	if b := readUpTo(r, off, uint64(size)); len(b) == size {
 		return b
 	}
 	return nil
 }
 
-// some returns up to size bytes at off, as many as the file has.
-func some(r io.ReaderAt, off, size uint64) []byte {
+// readUpTo returns up to size bytes at off, as many as the file has.
+func readUpTo(r io.ReaderAt, off, size uint64) []byte {
 	if off >= 1<<62 {
 		return nil
 	}

@@ -33,8 +33,8 @@ func Open(path string) (*Dir, error) {
 // Close closes the directory.
 func (d *Dir) Close() error { return d.f.Close() }
 
-// List returns entries of the directory, at most max.
-func (d *Dir) List(max int) ([]fs.DirEntry, error) {
+// ReadEntries returns entries of the directory, at most max.
+func (d *Dir) ReadEntries(max int) ([]fs.DirEntry, error) {
 	list, err := d.f.ReadDir(max)
 	if errors.Is(err, io.EOF) {
 		err = nil
@@ -45,7 +45,7 @@ func (d *Dir) List(max int) ([]fs.DirEntry, error) {
 // Open opens the regular file called name for reading. The error is fs.ErrNotExist if there is
 // none.
 func (d *Dir) Open(name string) (*os.File, error) {
-	f, err := d.at(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	f, err := d.openAt(name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (d *Dir) Put(name string, write func(io.Writer) error) error {
 		return err
 	}
 	fresh := name + "." + rand.Text() // others may put the same name
-	into, err := d.at(fresh, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+	into, err := d.openAt(fresh, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func (d *Dir) Put(name string, write func(io.Writer) error) error {
 
 func (d *Dir) fd() int { return int(d.f.Fd()) }
 
-// at opens a file of the directory, and not where a link leads.
-func (d *Dir) at(name string, flags int) (*os.File, error) {
+// openAt opens a file of the directory, and not where a link leads.
+func (d *Dir) openAt(name string, flags int) (*os.File, error) {
 	fd, err := unix.Openat(d.fd(), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}

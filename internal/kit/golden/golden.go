@@ -40,8 +40,8 @@ func Read(t testing.TB, path string) []byte {
 	return data
 }
 
-// Schema reads and resolves a JSON Schema.
-func Schema(t testing.TB, path string) *jsonschema.Resolved {
+// ReadSchema reads and resolves a JSON Schema.
+func ReadSchema(t testing.TB, path string) *jsonschema.Resolved {
 	t.Helper()
 	var s jsonschema.Schema
 	if err := json.Unmarshal(Read(t, path), &s); err != nil {

@@ -64,17 +64,17 @@ type Message struct {
 // Add adds a case that took some seconds, in the visible form.
 func (s *Suite) Add(c Case, took float64) {
 	for _, field := range []*string{&c.Name, &c.ClassName, &c.File, &c.Output, &c.Errors} {
-		*field = visible(*field)
+		*field = escapeHidden(*field)
 	}
-	s.Tests, s.seconds, c.Time = s.Tests+1, s.seconds+took, seconds(took)
+	s.Tests, s.seconds, c.Time = s.Tests+1, s.seconds+took, formatSeconds(took)
 	for _, m := range []*Message{c.Error, c.Failure} {
 		if m != nil {
-			m.Message, m.Text = visible(m.Message), visible(m.Text)
+			m.Message, m.Text = escapeHidden(m.Message), escapeHidden(m.Text)
 		}
 	}
 	switch {
 	case c.Skipped != nil:
-		c.Skipped.Message = visible(c.Skipped.Message)
+		c.Skipped.Message = escapeHidden(c.Skipped.Message)
 		s.Skipped++
 	case c.Failure != nil:
 		s.Failures++
@@ -86,10 +86,10 @@ func (s *Suite) Add(c Case, took float64) {
 
 // Write writes suites that took some seconds together.
 func Write(w io.Writer, name string, list []Suite, took float64) error {
-	all := suites{Name: name, Time: seconds(took), Suites: list}
+	all := suites{Name: name, Time: formatSeconds(took), Suites: list}
 	for i := range list {
 		s := &list[i]
-		s.Name, s.File, s.Time = visible(s.Name), visible(s.File), seconds(s.seconds)
+		s.Name, s.File, s.Time = escapeHidden(s.Name), escapeHidden(s.File), formatSeconds(s.seconds)
 		all.Tests, all.Failures, all.Errors = all.Tests+s.Tests, all.Failures+s.Failures, all.Errors+s.Errors
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
@@ -104,10 +104,10 @@ func Write(w io.Writer, name string, list []Suite, took float64) error {
 	return err
 }
 
-func seconds(s float64) string { return fmt.Sprintf("%.3f", s) }
+func formatSeconds(s float64) string { return fmt.Sprintf("%.3f", s) }
 
-// visible replaces characters that hide or reorder others.
-func visible(text string) string {
+// escapeHidden replaces characters that hide or reorder others.
+func escapeHidden(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
 			return r

@@ -6,12 +6,12 @@ package keep
 
 import "encoding/json"
 
-// Allowed reports whether a process with this environment may keep what its run made. In a job
+// IsAllowed reports whether a process with this environment may keep what its run made. In a job
 // of GitHub Actions that is so only on a push to the default branch, which runs merged code; an
 // event that cannot be read is none. Elsewhere the caller decides. read reads the event's file.
 //
 // It trusts the runner's variables, which earlier steps of the same job can change.
-func Allowed(getenv func(string) string, read func(string) ([]byte, error)) bool {
+func IsAllowed(getenv func(string) string, read func(string) ([]byte, error)) bool {
 	if getenv("GITHUB_ACTIONS") != "true" {
 		return true
 	}

@@ -13,7 +13,7 @@ import (
 // allowed is Allowed in a job that this event started.
 func allowed(event, ref string, payload []byte, err error) bool {
 	env := map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": event, "GITHUB_REF": ref}
-	return Allowed(func(name string) string { return env[name] }, func(string) ([]byte, error) { return payload, err })
+	return IsAllowed(func(name string) string { return env[name] }, func(string) ([]byte, error) { return payload, err })
 }
 
 // THREATS 67, 69: no event keeps anything except for a push to the default branch, whatever
@@ -44,7 +44,7 @@ func TestAllowed(t *testing.T) {
 	if allowed("push", "refs/heads/master", push, os.ErrNotExist) {
 		t.Error("an event that cannot be read may keep")
 	}
-	if !Allowed(func(string) string { return "" }, os.ReadFile) {
+	if !IsAllowed(func(string) string { return "" }, os.ReadFile) {
 		t.Error("outside of a job nothing may be kept")
 	}
 }

@@ -86,7 +86,7 @@ func Take(path string) (*Dir, error) {
 		return nil, err
 	}
 	d := &Dir{Path: path, lock: lock}
-	if err = owned(lock); err == nil {
+	if err = checkOwned(lock); err == nil {
 		// By the open file, not by name: where others may rename it, the name could
 		// belong to something else by now.
 		d.own, err = os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", lock.Fd()))
@@ -133,8 +133,8 @@ func stillNamed(f *os.File, path string) error {
 	return err
 }
 
-// owned refuses a directory in which another user could change anything.
-func owned(f *os.File) error {
+// checkOwned refuses a directory in which another user could change anything.
+func checkOwned(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err

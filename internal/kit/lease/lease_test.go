@@ -24,7 +24,7 @@ const prefix = "lease-"
 // No process loses its directory to the others, and no abandoned one remains.
 func TestTogether(t *testing.T) {
 	dir := t.TempDir()
-	leasetest.Together(t, dir, func(turn leasetest.Turn) error {
+	leasetest.RunTogether(t, dir, func(turn leasetest.Turn) error {
 		lease.Sweep(turn.Dir, prefix, (*lease.Dir).Remove)
 		d, err := lease.Make(turn.Dir, prefix)
 		if err != nil {
@@ -38,7 +38,7 @@ func TestTogether(t *testing.T) {
 		if _, err := os.Stat(file); err != nil {
 			return err
 		}
-		if turn.Abandons() {
+		if turn.ShouldAbandon() {
 			return d.Close()
 		}
 		return d.Remove()

@@ -30,9 +30,9 @@ const (
 )
 
 // Tokens are the tokens that clients must present one of.
-type Tokens []known
+type Tokens []knownToken
 
-type known struct {
+type knownToken struct {
 	digest [sha256.Size]byte
 	tenant string
 }
@@ -82,7 +82,7 @@ func ReadTokens(name, code string, tenants bool) (tokens Tokens, err error) {
 		if other := tokens.Find(string(text)); other.Name != "" && other.Tenant != string(tenant) {
 			return refuse("a token is of two tenants", nil)
 		}
-		tokens = append(tokens, known{sha256.Sum256(text), string(tenant)})
+		tokens = append(tokens, knownToken{sha256.Sum256(text), string(tenant)})
 	}
 	if len(tokens) == 0 {
 		return refuse("it has no token", nil)
@@ -102,9 +102,9 @@ func (t Tokens) Find(given string) (user User) {
 	return user
 }
 
-// Listen listens on addr, HOST:PORT, which must be an address of the loopback interface. Its
+// ListenLoopback listens on addr, HOST:PORT, which must be an address of the loopback interface. Its
 // error is a *proposal.StopError with the given code.
-func Listen(ctx context.Context, addr, code string) (net.Listener, error) {
+func ListenLoopback(ctx context.Context, addr, code string) (net.Listener, error) {
 	refuse := func(message string, err error) (net.Listener, error) {
 		return nil, &proposal.StopError{Code: code, Message: fmt.Sprintf("cannot listen on %q: %s", addr, message),
 			Hint: "use a loopback address, for example 127.0.0.1:8931; for other hosts, forward the port with ssh -L", Err: err}
@@ -120,9 +120,9 @@ func Listen(ctx context.Context, addr, code string) (net.Listener, error) {
 	return l, nil
 }
 
-// Handler passes to next the requests that no web page has caused. It refuses those for a
+// RefuseBrowserRequests passes to next the requests that no web page has caused. It refuses those for a
 // host other than addr (DNS rebinding), and those from an origin other than this server.
-func Handler(addr string, next http.Handler) http.Handler {
+func RefuseBrowserRequests(addr string, next http.Handler) http.Handler {
 	_, port, _ := net.SplitHostPort(addr)
 	hosts := map[string]bool{addr: true, "localhost:" + port: true, "127.0.0.1:" + port: true, "[::1]:" + port: true}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -24,7 +24,7 @@ func writeFile(t *testing.T, name, text string) string {
 
 func TestListen(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", "[::]:0", ":0", "192.0.2.1:0", "example.com:80", "127.0.0.1", "nonsense"} {
-		if l, err := Listen(t.Context(), addr, "x.address"); err == nil || proposal.FailureOf(err).Code != "x.address" {
+		if l, err := ListenLoopback(t.Context(), addr, "x.address"); err == nil || proposal.FailureOf(err).Code != "x.address" {
 			t.Errorf("%s: %v, %v", addr, l, err)
 		}
 	}

@@ -36,7 +36,7 @@ const (
 // Options are the shapes that a text has for each option; several if it has the option in several lines.
 type Options map[string][]Shape
 
-func (o Options) add(name string, of Shape) {
+func (o Options) addShape(name string, of Shape) {
 	if !slices.Contains(o[name], of) {
 		o[name] = append(o[name], of)
 	}
@@ -79,7 +79,7 @@ func readDefinition(found Options, line string) {
 		line = line[len(m[0]):]
 		d := definition{names: []string{m[1] + m[3]}}
 		if m[2] != "" {
-			found.add("--no-"+m[3], None)
+			found.addShape("--no-"+m[3], None)
 		}
 		d.of, line = readValue(line)
 		all = append(all, d)
@@ -96,7 +96,7 @@ func readDefinition(found Options, line string) {
 	for _, d := range slices.Backward(all) {
 		own := cmp.Or(d.of, last)
 		for _, name := range d.names {
-			found.add(name, own)
+			found.addShape(name, own)
 		}
 		if d.of != None && (len(all) < 2 || strings.HasPrefix(d.names[0], "--")) {
 			if last = d.of; last == Optional {
@@ -152,7 +152,7 @@ func ReadTool(t testing.TB, name string) (all Options, sources []string) {
 	for _, source := range sources {
 		for option, forms := range ReadOptions(texts[source]) {
 			for _, form := range forms {
-				all.add(option, form)
+				all.addShape(option, form)
 			}
 		}
 	}

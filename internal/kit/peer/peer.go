@@ -14,8 +14,8 @@ import (
 // ErrOtherUser is Same's error about a process of another user.
 var ErrOtherUser = errors.New("the other end of the socket belongs to another user")
 
-// Of returns the process that made the other end of conn, as it was then.
-func Of(conn *net.UnixConn) (unix.Ucred, error) {
+// CredentialsOf returns the process that made the other end of conn, as it was then.
+func CredentialsOf(conn *net.UnixConn) (unix.Ucred, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return unix.Ucred{}, err
@@ -31,9 +31,9 @@ func Of(conn *net.UnixConn) (unix.Ucred, error) {
 	return *cred, nil
 }
 
-// Same returns an error unless the other end of conn is a process of this user.
-func Same(conn *net.UnixConn) error {
-	cred, err := Of(conn)
+// CheckSameUser returns an error unless the other end of conn is a process of this user.
+func CheckSameUser(conn *net.UnixConn) error {
+	cred, err := CredentialsOf(conn)
 	if err == nil && int(cred.Uid) != os.Geteuid() {
 		err = ErrOtherUser
 	}
@@ -50,7 +50,7 @@ func (l Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if Same(c) == nil {
+		if CheckSameUser(c) == nil {
 			return c, nil
 		}
 		_ = c.Close()

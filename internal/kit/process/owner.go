@@ -35,10 +35,10 @@ func ParseOwner(text string) (*Owner, error) {
 // UID returns the user.
 func (o *Owner) UID() int { return o.uid }
 
-// Take gives o the paths and everything below them, a directory after what is in it: until
+// TakePaths gives o the paths and everything below them, a directory after what is in it: until
 // then no other user can change what is there. A link is changed itself, never followed.
 // Paths that do not exist are passed over.
-func (o *Owner) Take(paths ...string) error {
+func (o *Owner) TakePaths(paths ...string) error {
 	if o == nil {
 		return nil
 	}

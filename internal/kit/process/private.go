@@ -24,24 +24,24 @@ func (e *Changeable) Error() string {
 	return fmt.Sprintf("another user can change %s (mode %04o): use chown and chmod go-w", e.Path, e.Mode.Perm())
 }
 
-// Private returns an error, a *Changeable or of the file system, unless only root and the user uid can
+// CheckPrivate returns an error, a *Changeable or of the file system, unless only root and the user uid can
 // change what is at path, or put something else there: no other user owns or may write to it, to a
 // directory above it, or to what a symbolic link in it names. In a directory with the sticky bit
 // others cannot replace what they do not own. It looks once: a later change of what this user owns
 // is not seen.
-func Private(path string, uid int) error {
+func CheckPrivate(path string, uid int) error {
 	if !filepath.IsAbs(path) {
 		return errors.New(path + " is not an absolute path")
 	}
 	at, err := pathwalk.Resolve(path, func(step string) (string, error) {
-		dir, err := owned(filepath.Dir(step), uid)
+		dir, err := statOwned(filepath.Dir(step), uid)
 		if err != nil {
 			return "", err
 		}
-		if open(dir) && dir.Mode()&os.ModeSticky == 0 {
+		if isWritableByOthers(dir) && dir.Mode()&os.ModeSticky == 0 {
 			return "", &Changeable{filepath.Dir(step), dir.Mode()}
 		}
-		info, err := owned(step, uid)
+		info, err := statOwned(step, uid)
 		if err != nil || info.Mode().Type() != fs.ModeSymlink {
 			return "", err
 		}
@@ -53,17 +53,17 @@ func Private(path string, uid int) error {
 	if err != nil {
 		return err
 	}
-	info, err := owned(at, uid)
-	if err == nil && open(info) {
+	info, err := statOwned(at, uid)
+	if err == nil && isWritableByOthers(info) {
 		err = &Changeable{at, info.Mode()}
 	}
 	return err
 }
 
-func open(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
+func isWritableByOthers(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
 
-// owned is Lstat, with an error if path is another user's.
-func owned(path string, uid int) (fs.FileInfo, error) {
+// statOwned is Lstat, with an error if path is another user's.
+func statOwned(path string, uid int) (fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err

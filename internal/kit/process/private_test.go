@@ -51,7 +51,7 @@ func TestPrivate(t *testing.T) {
 			if err := test.change(dir); err != nil {
 				t.Fatal(err)
 			}
-			err := Private(filepath.Join(dir, test.path), me)
+			err := CheckPrivate(filepath.Join(dir, test.path), me)
 			changeable := &Changeable{}
 			switch {
 			case test.want == "" && err != nil:
@@ -69,11 +69,11 @@ func TestPrivateRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]error{dir + "/loop": syscall.ELOOP, dir + "/gone": os.ErrNotExist, dir + "/f/x": syscall.ENOTDIR} {
-		if err := Private(path, os.Geteuid()); !errors.Is(err, want) {
+		if err := CheckPrivate(path, os.Geteuid()); !errors.Is(err, want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if Private("d", os.Geteuid()) == nil {
+	if CheckPrivate("d", os.Geteuid()) == nil {
 		t.Error("a relative path passed")
 	}
 }
@@ -81,7 +81,7 @@ func TestPrivateRefuses(t *testing.T) {
 // Only root can give a file away.
 func TestPrivateOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
-		if changeable := (&Changeable{}); !errors.As(Private(tree(t), 0), &changeable) {
+		if changeable := (&Changeable{}); !errors.As(CheckPrivate(tree(t), 0), &changeable) {
 			t.Error("a directory of this user is root's")
 		}
 		return
@@ -91,11 +91,11 @@ func TestPrivateOwner(t *testing.T) {
 		if err := os.Lchown(path, 12345, -1); err != nil {
 			t.Fatal(err)
 		}
-		if changeable := (&Changeable{}); !errors.As(Private(dir+"/f", 0), &changeable) || changeable.Path != path {
+		if changeable := (&Changeable{}); !errors.As(CheckPrivate(dir+"/f", 0), &changeable) || changeable.Path != path {
 			t.Errorf("%v, want about %q", changeable, path)
 		}
 	}
-	if err := Private(dir+"/f", 12345); err != nil {
+	if err := CheckPrivate(dir+"/f", 12345); err != nil {
 		t.Error(err)
 	}
 }

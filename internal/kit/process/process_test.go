@@ -18,7 +18,7 @@ func TestParseOwner(t *testing.T) {
 	if o, err := ParseOwner("1:2"); err != nil || *o != (Owner{1, 2}) {
 		t.Errorf("1:2 is %+v, %v", o, err)
 	}
-	if o, err := ParseOwner(""); err != nil || o != nil || o.Take("/") != nil {
+	if o, err := ParseOwner(""); err != nil || o != nil || o.TakePaths("/") != nil {
 		t.Errorf("without an owner something changed hands: %+v, %v", o, err)
 	}
 }
@@ -30,7 +30,7 @@ func TestTakeLink(t *testing.T) {
 	if err := os.Symlink("/nowhere", link); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Take(link, link+".none"); err != nil {
+	if err := o.TakePaths(link, link+".none"); err != nil {
 		t.Error(err)
 	}
 }

@@ -25,9 +25,9 @@ func Backoff(first time.Duration, attempt int) time.Duration {
 	return d/2 + rand.N(d)
 }
 
-// After reads the value of a Retry-After header: seconds, or a date that is counted from
+// ParseRetryAfter reads the value of a Retry-After header: seconds, or a date that is counted from
 // now. It is never negative, and seconds are at most a day; ok is false for a value that is neither.
-func After(value string, now time.Time) (wait time.Duration, ok bool) {
+func ParseRetryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
 	if at, err := http.ParseTime(value); err == nil {
 		return max(at.Sub(now), 0), true
 	}
@@ -38,8 +38,8 @@ func After(value string, now time.Time) (wait time.Duration, ok bool) {
 	return time.Duration(min(seconds, uint64(maxAfter/time.Second))) * time.Second, true
 }
 
-// Fits reports whether ctx allows a wait of d from now on.
-func Fits(ctx context.Context, now time.Time, d time.Duration) bool {
+// FitsDeadline reports whether ctx allows a wait of d from now on.
+func FitsDeadline(ctx context.Context, now time.Time, d time.Duration) bool {
 	end, limited := ctx.Deadline()
 	return !limited || !now.Add(d).After(end)
 }

@@ -26,12 +26,12 @@ func TestAfter(t *testing.T) {
 		"0": 0, "7": 7 * time.Second, " 7 ": 7 * time.Second, "86401": maxAfter, "99999999999999999999": maxAfter,
 		"Sat, 21 Nov 2026 12:00:30 GMT": 30 * time.Second, "Sat, 21 Nov 2026 11:00:00 GMT": 0,
 	} {
-		if d, ok := After(value, now); d != want || !ok {
+		if d, ok := ParseRetryAfter(value, now); d != want || !ok {
 			t.Errorf("%q: %v, %v", value, d, ok)
 		}
 	}
 	for _, value := range []string{"", "-1", "1.5", "soon"} {
-		if d, ok := After(value, now); d != 0 || ok {
+		if d, ok := ParseRetryAfter(value, now); d != 0 || ok {
 			t.Errorf("%q: %v, %v", value, d, ok)
 		}
 	}
@@ -41,7 +41,7 @@ func TestFits(t *testing.T) {
 	now := time.Now()
 	ctx, cancel := context.WithDeadline(t.Context(), now.Add(time.Minute))
 	defer cancel()
-	if !Fits(t.Context(), now, time.Hour) || !Fits(ctx, now, time.Minute) || Fits(ctx, now, time.Minute+1) {
+	if !FitsDeadline(t.Context(), now, time.Hour) || !FitsDeadline(ctx, now, time.Minute) || FitsDeadline(ctx, now, time.Minute+1) {
 		t.Error("the deadline is not what counts")
 	}
 }

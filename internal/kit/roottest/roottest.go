@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Main runs the tests of a package, for a TestMain that does nothing else.
-func Main(m *testing.M) {
+// RunTests runs the tests of a package, for a TestMain that does nothing else.
+func RunTests(m *testing.M) {
 	Check()
 	os.Exit(m.Run())
 }

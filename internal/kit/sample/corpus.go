@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Corpus reads the texts of a file: one a line, or several lines between lines of "---".
-func Corpus(t testing.TB, name string) []string {
+// ReadCorpus reads the texts of a file: one a line, or several lines between lines of "---".
+func ReadCorpus(t testing.TB, name string) []string {
 	t.Helper()
 	content, err := os.ReadFile(name)
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"testing"
 )
 
-// Of returns every normal-th of cases, and with -short every short-th.
-func Of[T any](t testing.TB, cases []T, normal, short int) []T {
+// EveryNth returns every normal-th of cases, and with -short every short-th.
+func EveryNth[T any](t testing.TB, cases []T, normal, short int) []T {
 	t.Helper()
-	step := one(t, 1, normal, short)
+	step := pickByMode(t, 1, normal, short)
 	var chosen []T
 	for i := 0; i < len(cases); i += step {
 		chosen = append(chosen, cases[i])
@@ -29,24 +29,24 @@ func Of[T any](t testing.TB, cases []T, normal, short int) []T {
 	return chosen
 }
 
-// Keys is Of for the sorted keys of cases.
-func Keys[K cmp.Ordered, V any](t testing.TB, cases map[K]V, normal, short int) []K {
+// EveryNthKey is Of for the sorted keys of cases.
+func EveryNthKey[K cmp.Ordered, V any](t testing.TB, cases map[K]V, normal, short int) []K {
 	t.Helper()
-	return Of(t, slices.Sorted(maps.Keys(cases)), normal, short)
+	return EveryNth(t, slices.Sorted(maps.Keys(cases)), normal, short)
 }
 
-// Whole reports whether all cases are tried.
-func Whole() bool { return whole }
+// IsWhole reports whether all cases are tried.
+func IsWhole() bool { return whole }
 
 // Rounds returns how often a test repeats its work: whole times with the tag nightly.
 func Rounds(t testing.TB, whole, normal, short int) int {
 	t.Helper()
-	n := one(t, whole, normal, short)
+	n := pickByMode(t, whole, normal, short)
 	t.Logf("%d rounds of %d", n, whole)
 	return n
 }
 
-func one(t testing.TB, all, normal, short int) int {
+func pickByMode(t testing.TB, all, normal, short int) int {
 	t.Helper()
 	switch {
 	case whole:

@@ -13,10 +13,10 @@ func TestOf(t *testing.T) {
 	if whole {
 		want = []int{0, 1, 2, 3, 4}
 	}
-	if got := Of(t, []int{0, 1, 2, 3, 4}, 2, 2); !slices.Equal(got, want) {
+	if got := EveryNth(t, []int{0, 1, 2, 3, 4}, 2, 2); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got := Keys(t, map[int]bool{4: true, 0: true, 3: true, 2: true, 1: true}, 2, 2); !slices.Equal(got, want) {
+	if got := EveryNthKey(t, map[int]bool{4: true, 0: true, 3: true, 2: true, 1: true}, 2, 2); !slices.Equal(got, want) {
 		t.Errorf("got the keys %v, want %v", got, want)
 	}
 	if got := Rounds(t, 5, 3, 3); got != len(want) {

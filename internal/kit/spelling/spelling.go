@@ -14,9 +14,9 @@ import (
 // of the lengths.
 const longestName = 100
 
-// Nearest returns the member of known of which wrong is a misspelling, or "". Case does not
+// NearestName returns the member of known of which wrong is a misspelling, or "". Case does not
 // matter.
-func Nearest(wrong string, known []string) string {
+func NearestName(wrong string, known []string) string {
 	if len(wrong) > longestName {
 		return ""
 	}

@@ -72,7 +72,7 @@ func MakeDir(dir string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() || !own(info) || info.Mode().Perm()&0o077 != 0 {
+	if !info.IsDir() || !isOwnFile(info) || info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("directory %q must belong to this user, with mode 0700", dir)
 	}
 	return info, nil
@@ -99,8 +99,8 @@ func Open(dir string, max int64) (*Store, error) {
 	return &Store{dir: root, max: max}, nil
 }
 
-// own reports whether info's file belongs to this user.
-func own(info fs.FileInfo) bool {
+// isOwnFile reports whether info's file belongs to this user.
+func isOwnFile(info fs.FileInfo) bool {
 	stat, known := info.Sys().(*syscall.Stat_t)
 	return known && int(stat.Uid) == os.Geteuid()
 }
@@ -120,7 +120,7 @@ func (s *Store) Get(key string) (*os.File, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !usable(info) {
+	if err == nil && !isUsable(info) {
 		err = fmt.Errorf("entry %s is not a file of this user alone", key)
 	}
 	if err != nil {
@@ -131,11 +131,11 @@ func (s *Store) Get(key string) (*os.File, error) {
 	return f, nil
 }
 
-// usable reports whether no other user, and no other name, reaches an opened entry. It has no
+// isUsable reports whether no other user, and no other name, reaches an opened entry. It has no
 // name if it was replaced or removed meanwhile.
-func usable(info fs.FileInfo) bool {
+func isUsable(info fs.FileInfo) bool {
 	stat, known := info.Sys().(*syscall.Stat_t)
-	return known && info.Mode().IsRegular() && own(info) && info.Mode().Perm()&0o022 == 0 && stat.Nlink <= 1
+	return known && info.Mode().IsRegular() && isOwnFile(info) && info.Mode().Perm()&0o022 == 0 && stat.Nlink <= 1
 }
 
 // Put stores what write writes under key, in place of an entry with that key. With an error
@@ -154,40 +154,40 @@ func (s *Store) Put(key string, write func(io.Writer) error) (err error) {
 			err = errors.Join(err, s.dir.Remove(name))
 		}
 	}()
-	err = errors.Join(write(&limited{f, s.max}), f.Sync(), f.Close())
+	err = errors.Join(write(&limitedWriter{f, s.max}), f.Sync(), f.Close())
 	if err != nil {
 		return err
 	}
-	return s.locked(func() error { return s.commit(name, key) })
+	return s.withLock(func() error { return s.commitFile(name, key) })
 }
 
-// A limited writer writes at most left bytes.
-type limited struct {
+// A limitedWriter writer writes at most left bytes.
+type limitedWriter struct {
 	w    io.Writer
 	left int64
 }
 
-func (l *limited) Write(data []byte) (int, error) {
+func (l *limitedWriter) Write(data []byte) (int, error) {
 	if l.left -= int64(len(data)); l.left < 0 {
 		return 0, ErrTooLarge
 	}
 	return l.w.Write(data)
 }
 
-// commit makes room for the file called name, and gives it the name key.
-func (s *Store) commit(name, key string) error {
+// commitFile makes room for the file called name, and gives it the name key.
+func (s *Store) commitFile(name, key string) error {
 	info, err := s.dir.Lstat(name)
 	if err != nil {
 		return err
 	}
-	if err := s.prune(info.Size(), key); err != nil {
+	if err := s.makeRoom(info.Size(), key); err != nil {
 		return err
 	}
 	return s.dir.Rename(name, key)
 }
 
-// locked calls f while no other process changes the store.
-func (s *Store) locked(f func() error) error {
+// withLock calls f while no other process changes the store.
+func (s *Store) withLock(f func() error) error {
 	lock, err := s.dir.OpenFile(lockName, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
@@ -209,11 +209,11 @@ func (s *Store) Remove(key string) error {
 	if !keys.MatchString(key) {
 		return fmt.Errorf("invalid key %q", key)
 	}
-	return s.locked(func() error { return gone(s.dir.Remove(key)) })
+	return s.withLock(func() error { return ignoreNotExist(s.dir.Remove(key)) })
 }
 
-// gone is err, except for that of a file that is not there.
-func gone(err error) error {
+// ignoreNotExist is err, except for that of a file that is not there.
+func ignoreNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -222,7 +222,7 @@ func gone(err error) error {
 
 // List returns the entries, those that were not used for the longest time first.
 func (s *Store) List() ([]Entry, error) {
-	files, err := s.files()
+	files, err := s.listFiles()
 	var list []Entry
 	for _, info := range files {
 		if keys.MatchString(info.Name()) {
@@ -233,8 +233,8 @@ func (s *Store) List() ([]Entry, error) {
 	return list, err
 }
 
-// files returns all files of the store.
-func (s *Store) files() (list []fs.FileInfo, err error) {
+// listFiles returns all files of the store.
+func (s *Store) listFiles() (list []fs.FileInfo, err error) {
 	dir, err := s.dir.Open(".")
 	if err != nil {
 		return nil, err
@@ -248,29 +248,29 @@ func (s *Store) files() (list []fs.FileInfo, err error) {
 		info, err := d.Info()
 		if err == nil {
 			list = append(list, info)
-		} else if gone(err) != nil {
+		} else if ignoreNotExist(err) != nil {
 			return nil, err
 		}
 	}
 	return list, nil
 }
 
-// Prune removes entries until all of them together have at most max bytes, and files that
+// PruneTo removes entries until all of them together have at most max bytes, and files that
 // processes left unfinished.
-func (s *Store) Prune(max int64) error {
-	return s.locked(func() error {
-		return errors.Join(s.sweep(), s.shrink(max, 0, ""))
+func (s *Store) PruneTo(max int64) error {
+	return s.withLock(func() error {
+		return errors.Join(s.removeUnfinished(), s.shrinkTo(max, 0, ""))
 	})
 }
 
-// prune makes room for size bytes that replace the entry called key.
-func (s *Store) prune(size int64, key string) error {
-	return errors.Join(s.sweep(), s.shrink(s.max-size, 1, key))
+// makeRoom makes room for size bytes that replace the entry called key.
+func (s *Store) makeRoom(size int64, key string) error {
+	return errors.Join(s.removeUnfinished(), s.shrinkTo(s.max-size, 1, key))
 }
 
-// shrink removes entries except for key until the others have at most max bytes, and room for
+// shrinkTo removes entries except for key until the others have at most max bytes, and room for
 // more entries is left.
-func (s *Store) shrink(max int64, more int, key string) error {
+func (s *Store) shrinkTo(max int64, more int, key string) error {
 	list, err := s.List()
 	if err != nil {
 		return err
@@ -281,7 +281,7 @@ func (s *Store) shrink(max int64, more int, key string) error {
 		total += e.Size
 	}
 	for ; len(list) > 0 && (total > max || len(list)+more > maxEntries/2); list = list[1:] {
-		if err := gone(s.dir.Remove(list[0].Key)); err != nil {
+		if err := ignoreNotExist(s.dir.Remove(list[0].Key)); err != nil {
 			return err
 		}
 		total -= list[0].Size
@@ -289,12 +289,12 @@ func (s *Store) shrink(max int64, more int, key string) error {
 	return nil
 }
 
-// sweep removes unfinished files of processes that ended long ago.
-func (s *Store) sweep() error {
-	files, err := s.files()
+// removeUnfinished removes unfinished files of processes that ended long ago.
+func (s *Store) removeUnfinished() error {
+	files, err := s.listFiles()
 	for _, info := range files {
 		if strings.HasPrefix(info.Name(), unfinished) && time.Since(info.ModTime()) > abandoned {
-			err = errors.Join(err, gone(s.dir.Remove(info.Name())))
+			err = errors.Join(err, ignoreNotExist(s.dir.Remove(info.Name())))
 		}
 	}
 	return err

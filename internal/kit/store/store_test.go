@@ -103,7 +103,7 @@ func TestBounds(t *testing.T) {
 	if got, err := get(s, keyOf(0)); got != "123" || err != nil {
 		t.Errorf("a failed Put changed the entry: %q, %v", got, err)
 	}
-	if err := s.Prune(3); err != nil {
+	if err := s.PruneTo(3); err != nil {
 		t.Error(err)
 	}
 	if list, err := s.List(); len(list) != 1 || err != nil {

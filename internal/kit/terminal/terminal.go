@@ -25,8 +25,8 @@ func Is(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Colors reports whether w is a terminal whose user wants colors.
-func Colors(w io.Writer) bool { return Is(w) && os.Getenv("NO_COLOR") == "" }
+// WantsColors reports whether w is a terminal whose user wants colors.
+func WantsColors(w io.Writer) bool { return Is(w) && os.Getenv("NO_COLOR") == "" }
 
 // Columns returns the width of the terminal that w writes to; 0 if it is none.
 func Columns(w io.Writer) int {
@@ -44,9 +44,9 @@ func Columns(w io.Writer) int {
 	return width
 }
 
-// Line returns s as a part of one line: line breaks and tabs become spaces, and
+// EscapeLine returns s as a part of one line: line breaks and tabs become spaces, and
 // everything else that has no ink is escaped.
-func Line(s string) string {
+func EscapeLine(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
@@ -61,12 +61,12 @@ func Line(s string) string {
 	return b.String()
 }
 
-// Part is Line of s, at most max characters, in which no runner finds a workflow command.
-func Part(s string, max int) string {
-	return cut(strings.ReplaceAll(Line(cut(s, max)), "##[", "## ["), max)
+// EscapePart is Line of s, at most max characters, in which no runner finds a workflow command.
+func EscapePart(s string, max int) string {
+	return truncateText(strings.ReplaceAll(EscapeLine(truncateText(s, max)), "##[", "## ["), max)
 }
 
-func cut(s string, max int) string {
+func truncateText(s string, max int) string {
 	n := 0
 	for i := range s {
 		if n++; n > max {
@@ -76,16 +76,16 @@ func cut(s string, max int) string {
 	return s
 }
 
-// Word is Line of s, quoted as a shell reads it back, for a command line to copy.
-func Word(s string) string {
+// QuoteWord is Line of s, quoted as a shell reads it back, for a command line to copy.
+func QuoteWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("./_-:@%+,=", r)
 	}) {
-		return Line(s)
+		return EscapeLine(s)
 	}
-	return "'" + strings.ReplaceAll(Line(s), "'", `'\''`) + "'"
+	return "'" + strings.ReplaceAll(EscapeLine(s), "'", `'\''`) + "'"
 }
 
-// JSON returns a JSON document in which nothing is hidden and no runner finds a workflow
+// EscapeJSON returns a JSON document in which nothing is hidden and no runner finds a workflow
 // command. It means the same.
-func JSON(document []byte) []byte { return text.EscapeJSON(document) }
+func EscapeJSON(document []byte) []byte { return text.EscapeJSON(document) }

@@ -17,7 +17,7 @@ func TestLine(t *testing.T) {
 		"\x1b[2J\u202eé":  `\u001b[2J\u202eé`,
 		"tag \U000e0041.": `tag \ue0041.`,
 	} {
-		if got := Line(in); got != want {
+		if got := EscapeLine(in); got != want {
 			t.Errorf("Line(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -32,7 +32,7 @@ func TestPart(t *testing.T) {
 		"ééééééééééé":        "éééééééééé…",
 		"\u202e\u202e\u202e": `\u202e\u20…`,
 	} {
-		if got := Part(in, 10); got != want {
+		if got := EscapePart(in, 10); got != want {
 			t.Errorf("Part(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -40,7 +40,7 @@ func TestPart(t *testing.T) {
 
 func TestWord(t *testing.T) {
 	for in, want := range map[string]string{"": "''", "a/b-c": "a/b-c", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'"} {
-		if got := Word(in); got != want {
+		if got := QuoteWord(in); got != want {
 			t.Errorf("Word(%q) = %q, want %q", in, got, want)
 		}
 	}

@@ -31,9 +31,9 @@ var sources embed.FS
 func Path(t testing.TB) string {
 	t.Helper()
 	source, err := fs.Sub(sources, "program")
-	check(t, err)
-	return build(t, Name, source, func(dir string) *exec.Cmd {
-		check(t, os.CopyFS(dir, source))
+	failOnError(t, err)
+	return buildCached(t, Name, source, func(dir string) *exec.Cmd {
+		failOnError(t, os.CopyFS(dir, source))
 		cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", Name, "main.go") // imports the standard library only
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GO111MODULE=off")
 		return cmd
@@ -44,7 +44,7 @@ func Path(t testing.TB) string {
 func Install(t testing.TB, dir string) string {
 	t.Helper()
 	content, err := os.ReadFile(Path(t))
-	check(t, err)
+	failOnError(t, err)
 	path := filepath.Join(dir, Name)
 	WriteExecutable(t, path, content)
 	return path
@@ -58,8 +58,8 @@ func WriteExecutable[T string | []byte](t testing.TB, path string, content T) {
 	syscall.ForkLock.RLock()
 	err := os.WriteFile(path, []byte(content), 0o755)
 	syscall.ForkLock.RUnlock()
-	check(t, err)
-	check(t, os.Chmod(path, 0o755)) // whatever the umask is
+	failOnError(t, err)
+	failOnError(t, os.Chmod(path, 0o755)) // whatever the umask is
 }
 
 // Build returns the path of a static program, built from the package in dir, a path below
@@ -68,50 +68,50 @@ func WriteExecutable[T string | []byte](t testing.TB, path string, content T) {
 func Build(t testing.TB, dir string) string {
 	t.Helper()
 	name := filepath.Base(dir)
-	return build(t, name, os.DirFS(dir), func(temporary string) *exec.Cmd {
+	return buildCached(t, name, os.DirFS(dir), func(temporary string) *exec.Cmd {
 		return exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-buildvcs=false", "-o", filepath.Join(temporary, name), "./"+dir)
 	})
 }
 
-// build returns the kept program of source, or calls command to build it in an empty directory.
-func build(t testing.TB, name string, source fs.FS, command func(dir string) *exec.Cmd) string {
+// buildCached returns the kept program of source, or calls command to build it in an empty directory.
+func buildCached(t testing.TB, name string, source fs.FS, command func(dir string) *exec.Cmd) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
-	check(t, err)
-	kept := filepath.Join(cache, "fumehood-test", digest(t, source), name)
+	failOnError(t, err)
+	kept := filepath.Join(cache, "fumehood-test", digestSource(t, source), name)
 	if _, err := os.Stat(kept); err == nil {
 		return kept
 	}
-	check(t, os.MkdirAll(filepath.Dir(kept), 0o755))
+	failOnError(t, os.MkdirAll(filepath.Dir(kept), 0o755))
 	dir, err := os.MkdirTemp(filepath.Dir(kept), "build-")
-	check(t, err)
+	failOnError(t, err)
 	defer os.RemoveAll(dir)
 	cmd := command(dir)
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build %s: %v\n%s", name, err, out)
 	}
-	check(t, os.Chmod(filepath.Join(dir, name), 0o755))
-	check(t, os.Rename(filepath.Join(dir, name), kept))
+	failOnError(t, os.Chmod(filepath.Join(dir, name), 0o755))
+	failOnError(t, os.Rename(filepath.Join(dir, name), kept))
 	return kept
 }
 
-// digest identifies the files of a package and the compiler.
-func digest(t testing.TB, source fs.FS) string {
+// digestSource identifies the files of a package and the compiler.
+func digestSource(t testing.TB, source fs.FS) string {
 	t.Helper()
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version(), runtime.GOARCH)
 	names, err := fs.Glob(source, "*.go")
-	check(t, err)
+	failOnError(t, err)
 	for _, name := range names {
 		content, err := fs.ReadFile(source, name)
-		check(t, err)
+		failOnError(t, err)
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
 	}
 	return fmt.Sprintf("%x", sum.Sum(nil)[:16])
 }
 
-func check(t testing.TB, err error) {
+func failOnError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -43,8 +43,8 @@ func Excerpt(head, tail []byte, total int64, max int) Block {
 			head, tail = append(bytes.Clone(head), tail...), nil
 		}
 		var whole lines
-		if rest := whole.front(head, max); len(rest) == 0 {
-			return whole.block(nil, 0)
+		if rest := whole.takeFront(head, max); len(rest) == 0 {
+			return whole.joinBlock(nil, 0)
 		}
 	}
 	return excerptEnds(head, tail, missing, max-noteRoom)
@@ -52,17 +52,17 @@ func Excerpt(head, tail []byte, total int64, max int) Block {
 
 func excerptEnds(head, tail []byte, missing int64, room int) Block {
 	var first, last lines
-	rest := first.front(head, room*2/5)
+	rest := first.takeFront(head, room*2/5)
 	if missing == 0 { // head is the whole stream
-		left := last.back(rest, room-first.units)
-		return first.block(&last, missing+int64(len(left)))
+		left := last.takeBack(rest, room-first.units)
+		return first.joinBlock(&last, missing+int64(len(left)))
 	}
-	left := last.back(tail, room-first.units)
+	left := last.takeBack(tail, room-first.units)
 	if len(left) == 0 && len(rest) > 0 {
 		first = lines{}
-		rest = first.front(head, room-last.units)
+		rest = first.takeFront(head, room-last.units)
 	}
-	return first.block(&last, missing+int64(len(rest)+len(left)))
+	return first.joinBlock(&last, missing+int64(len(rest)+len(left)))
 }
 
 // lines collects displayed lines.
@@ -74,16 +74,16 @@ type lines struct {
 	commands int
 }
 
-// front takes lines from the beginning of src while they fit into max units and
+// takeFront takes lines from the beginning of src while they fit into max units and
 // returns the rest.
-func (l *lines) front(src []byte, max int) (rest []byte) {
+func (l *lines) takeFront(src []byte, max int) (rest []byte) {
 	for len(src) > 0 {
 		n := bytes.IndexAny(src, "\r\n")
 		if n < 0 {
 			n = len(src)
 		}
-		end := terminated(src, n)
-		if !l.add(src[:n], ending(src[n:end]), max) {
+		end := offsetAfterLineEnd(src, n)
+		if !l.addLine(src[:n], displayedLineEnd(src[n:end]), max) {
 			break
 		}
 		src = src[end:]
@@ -91,8 +91,8 @@ func (l *lines) front(src []byte, max int) (rest []byte) {
 	return src
 }
 
-// back takes lines from the end of src while they fit and returns the rest.
-func (l *lines) back(src []byte, max int) (rest []byte) {
+// takeBack takes lines from the end of src while they fit and returns the rest.
+func (l *lines) takeBack(src []byte, max int) (rest []byte) {
 	for len(src) > 0 {
 		end := len(src)
 		if src[end-1] == '\n' {
@@ -102,7 +102,7 @@ func (l *lines) back(src []byte, max int) (rest []byte) {
 			end--
 		}
 		start := bytes.LastIndexAny(src[:end], "\r\n") + 1
-		if !l.add(src[start:end], ending(src[end:]), max) {
+		if !l.addLine(src[start:end], displayedLineEnd(src[end:]), max) {
 			break
 		}
 		src = src[:start]
@@ -111,9 +111,9 @@ func (l *lines) back(src []byte, max int) (rest []byte) {
 	return src
 }
 
-// terminated returns the offset after the line end at src[n:]: "\n", "\r\n" or
+// offsetAfterLineEnd returns the offset after the line end at src[n:]: "\n", "\r\n" or
 // "\r".
-func terminated(src []byte, n int) int {
+func offsetAfterLineEnd(src []byte, n int) int {
 	switch {
 	case bytes.HasPrefix(src[n:], []byte("\r\n")):
 		return n + 2
@@ -123,30 +123,30 @@ func terminated(src []byte, n int) int {
 	return n
 }
 
-func ending(terminator []byte) string {
+func displayedLineEnd(terminator []byte) string {
 	if string(terminator) == "\r" {
 		return "⟨CR⟩\n"
 	}
 	return "\n"
 }
 
-// add appends one line in its displayed form, if it fits.
-func (l *lines) add(raw []byte, end string, max int) bool {
-	room := max - l.units - Units(end)
+// addLine appends one line in its displayed form, if it fits.
+func (l *lines) addLine(raw []byte, end string, max int) bool {
+	room := max - l.units - CountUnits(end)
 	s := showLine(raw, min(room, maxLine))
 	if s.left > 0 && room < 2*noteRoom || room < 0 {
 		return false
 	}
 	l.list = append(l.list, s.text+end)
-	l.units += s.units + Units(end)
+	l.units += s.units + CountUnits(end)
 	l.cut += int64(s.left)
 	l.colors += s.colors
 	l.commands += s.commands
 	return true
 }
 
-// block joins l, a note of gap omitted bytes, and last.
-func (l *lines) block(last *lines, gap int64) Block {
+// joinBlock joins l, a note of gap omitted bytes, and last.
+func (l *lines) joinBlock(last *lines, gap int64) Block {
 	if last == nil {
 		last = &lines{}
 	}
@@ -157,7 +157,7 @@ func (l *lines) block(last *lines, gap int64) Block {
 	}
 	if gap > 0 {
 		note := fmt.Sprintf("⟨… %s left out here …⟩\n", Size(gap))
-		units += Units(note)
+		units += CountUnits(note)
 		b.WriteString(note)
 	}
 	for _, s := range last.list {
@@ -192,7 +192,7 @@ func showLine(raw []byte, limit int) shown {
 	left := a.left - z.read
 	note := fmt.Sprintf("⟨… %s of this line left out …⟩", Size(int64(left)))
 	return shown{
-		text: a.text + note + z.text, units: a.units + Units(note) + z.units, left: left,
+		text: a.text + note + z.text, units: a.units + CountUnits(note) + z.units, left: left,
 		colors: a.colors + z.colors, commands: a.commands + z.commands,
 	}
 }
@@ -209,8 +209,8 @@ func showPart(raw []byte, limit int) shown {
 		}
 		before := w
 		r, size := utf8.DecodeRune(raw[i:])
-		ticks = w.output(r, size, raw[i], ticks)
-		if w.full() {
+		ticks = w.writeOutputRune(r, size, raw[i], ticks)
+		if w.isFull() {
 			return shown{string(before.dst), before.units, len(raw) - i, colors, before.broken}
 		}
 		i += size
@@ -218,26 +218,26 @@ func showPart(raw []byte, limit int) shown {
 	return shown{string(w.dst), w.units, 0, colors, w.broken}
 }
 
-// output appends one rune of a command's output. Tabs stay, and no-break spaces,
+// writeOutputRune appends one rune of a command's output. Tabs stay, and no-break spaces,
 // with which tree and similar tools draw, become spaces. It returns the number
 // of backticks in a row; those past maxTicks are displayed as one "⟨`…⟩".
-func (w *writer) output(r rune, size int, first byte, ticks int) int {
+func (w *writer) writeOutputRune(r rune, size int, first byte, ticks int) int {
 	if r != '`' {
 		ticks = 0
 	}
 	switch {
 	case r == '`' && ticks == maxTicks:
-		w.puts("⟨`…⟩")
+		w.writeString("⟨`…⟩")
 		return ticks + 1
 	case r == '`' && ticks > maxTicks:
 		return ticks
 	case r == '\t':
 		w.breakCommand(r)
-		w.put(r)
+		w.writeRune(r)
 	case r == '\u00a0':
-		w.rune(' ', 1, ' ')
+		w.writeInputRune(' ', 1, ' ')
 	default:
-		w.rune(r, size, first)
+		w.writeInputRune(r, size, first)
 	}
 	if r == '`' {
 		ticks++
@@ -245,24 +245,24 @@ func (w *writer) output(r rune, size int, first byte, ticks int) int {
 	return ticks
 }
 
-// ended is the end of a line with the number of bytes that it represents.
-type ended struct {
+// lineEnd is the end of a line with the number of bytes that it represents.
+type lineEnd struct {
 	shown
 	read int
 }
 
 // showEnd formats the end of raw in at most limit units.
-func showEnd(raw []byte, limit int) ended {
+func showEnd(raw []byte, limit int) lineEnd {
 	for n := min(len(raw), limit); n > 0; n /= 2 {
 		start := len(raw) - n
 		for start < len(raw) && !utf8.RuneStart(raw[start]) {
 			start++
 		}
 		if s := showPart(raw[start:], limit); s.left == 0 {
-			return ended{s, len(raw) - start}
+			return lineEnd{s, len(raw) - start}
 		}
 	}
-	return ended{}
+	return lineEnd{}
 }
 
 // colourSequence returns the length of the ANSI sequence at the beginning of raw
@@ -303,11 +303,11 @@ func Size(n int64) string {
 	if n == 1 {
 		return "1 byte"
 	}
-	return Count(n) + " bytes"
+	return FormatCount(n) + " bytes"
 }
 
-// Count formats n with commas between thousands.
-func Count(n int64) string {
+// FormatCount formats n with commas between thousands.
+func FormatCount(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]

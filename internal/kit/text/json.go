@@ -26,7 +26,7 @@ func EscapeJSON(data []byte) []byte {
 			continue
 		}
 		r, size := utf8.DecodeRune(data[i:])
-		if Hidden(r) {
+		if IsHidden(r) {
 			writeEscape(&out, r)
 		} else {
 			out.Write(data[i : i+size])

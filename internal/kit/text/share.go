@@ -4,9 +4,9 @@ package text
 
 import "slices"
 
-// Pour divides room fairly (max-min): small sizes are met in full, and the others
+// DivideRoom divides room fairly (max-min): small sizes are met in full, and the others
 // get equal shares. The sum of the result is at most room.
-func Pour(sizes []int, room int) []int {
+func DivideRoom(sizes []int, room int) []int {
 	order := make([]int, len(sizes))
 	for i := range order {
 		order[i] = i

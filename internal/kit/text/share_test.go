@@ -20,7 +20,7 @@ func TestPour(t *testing.T) {
 		{"no room", []int{3, 4}, -5, []int{0, 0}},
 		{"remainder", []int{9, 9, 9}, 10, []int{3, 3, 4}},
 	} {
-		if got := Pour(tt.sizes, tt.room); !slices.Equal(got, tt.want) {
+		if got := DivideRoom(tt.sizes, tt.room); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -35,10 +35,10 @@ var controls = [0x20]string{
 	"DLE", "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB", "ESC", "FS", "GS", "RS", "US",
 }
 
-// Units returns the length of s in UTF-16 code units. GitHub states its limits in
+// CountUnits returns the length of s in UTF-16 code units. GitHub states its limits in
 // characters; UTF-16 units are never fewer than characters, and a text of n units
 // has at most 3n bytes.
-func Units(s string) int {
+func CountUnits(s string) int {
 	n := 0
 	for _, r := range s {
 		n += runeUnits(r)
@@ -63,15 +63,15 @@ func Inline(s string, max int) string {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch r {
 		case '\n':
-			w.mark('↵')
+			w.writeSymbol('↵')
 		case '\t':
-			w.mark('⇥')
+			w.writeSymbol('⇥')
 		default:
-			w.rune(r, size, s[i])
+			w.writeInputRune(r, size, s[i])
 		}
 		i += size
-		if w.full() || (i < len(s) && w.units == max) {
-			before.put('…')
+		if w.isFull() || (i < len(s) && w.units == max) {
+			before.writeRune('…')
 			return string(before.dst)
 		}
 	}
@@ -92,26 +92,26 @@ type writer struct {
 	broken int  // workflow commands broken
 }
 
-func (w *writer) full() bool { return w.units > w.limit }
+func (w *writer) isFull() bool { return w.units > w.limit }
 
-func (w *writer) put(r rune) {
+func (w *writer) writeRune(r rune) {
 	w.dst = utf8.AppendRune(w.dst, r)
 	w.units += runeUnits(r)
 }
 
-func (w *writer) puts(s string) {
+func (w *writer) writeString(s string) {
 	w.dst = append(w.dst, s...)
-	w.units += Units(s)
+	w.units += CountUnits(s)
 }
 
-// mark appends one of our own symbols, which represents a blank.
-func (w *writer) mark(sign rune) {
+// writeSymbol appends one of our own symbols, which represents a blank.
+func (w *writer) writeSymbol(sign rune) {
 	w.column, w.hashes, w.marks, w.prev = 2, 0, 0, sign
-	w.put(sign)
+	w.writeRune(sign)
 }
 
-// rune appends r, which occupied size bytes of the input beginning with first.
-func (w *writer) rune(r rune, size int, first byte) {
+// writeInputRune appends r, which occupied size bytes of the input beginning with first.
+func (w *writer) writeInputRune(r rune, size int, first byte) {
 	w.breakCommand(r)
 	prev := w.prev
 	w.prev = r
@@ -121,11 +121,11 @@ func (w *writer) rune(r rune, size int, first byte) {
 		w.units++
 		return
 	}
-	w.special(r, prev, size, first)
+	w.writeSpecialRune(r, prev, size, first)
 }
 
-// special appends a rune that is not printable ASCII.
-func (w *writer) special(r, prev rune, size int, first byte) {
+// writeSpecialRune appends a rune that is not printable ASCII.
+func (w *writer) writeSpecialRune(r, prev rune, size int, first byte) {
 	if unicode.Is(unicode.M, r) {
 		w.marks++
 	} else {
@@ -133,25 +133,25 @@ func (w *writer) special(r, prev rune, size int, first byte) {
 	}
 	switch {
 	case r == utf8.RuneError && size == 1:
-		w.puts(fmt.Sprintf("⟨0x%02X⟩", first))
+		w.writeString(fmt.Sprintf("⟨0x%02X⟩", first))
 	case r < 0x20:
-		w.puts("⟨" + controls[r] + "⟩")
+		w.writeString("⟨" + controls[r] + "⟩")
 	case r == 0x7f:
-		w.puts("⟨DEL⟩")
+		w.writeString("⟨DEL⟩")
 	case (r == 0xFE0E || r == 0xFE0F) && unicode.Is(unicode.So, prev):
 		w.marks = 0
-	case Hidden(r), w.marks > maxMarks:
-		w.puts(fmt.Sprintf("⟨U+%04X⟩", r))
+	case IsHidden(r), w.marks > maxMarks:
+		w.writeString(fmt.Sprintf("⟨U+%04X⟩", r))
 	default:
-		w.put(r)
+		w.writeRune(r)
 	}
 }
 
-// Hidden reports whether r has no ink and no fixed width, or changes how its
+// IsHidden reports whether r has no ink and no fixed width, or changes how its
 // neighbors are displayed: controls, format and bidirectional characters,
 // separators other than the space, fillers, variation selectors, private-use and
 // unassigned characters.
-func Hidden(r rune) bool {
+func IsHidden(r rune) bool {
 	return !unicode.IsPrint(r) ||
 		unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) ||
 		unicode.Is(unicode.Variation_Selector, r)

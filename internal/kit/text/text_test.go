@@ -104,7 +104,7 @@ func TestLongLine(t *testing.T) {
 
 func TestCount(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234: "-1,234", 1234567: "1,234,567"} {
-		if got := Count(n); got != want {
+		if got := FormatCount(n); got != want {
 			t.Errorf("Count(%d) = %s, want %s", n, got, want)
 		}
 	}
@@ -118,7 +118,7 @@ func FuzzExcerpt(f *testing.F) {
 	f.Fuzz(func(t *testing.T, head, tail []byte, gap int64, room uint16) {
 		total := int64(len(head)+len(tail)) + max(0, gap%(1<<40))
 		b := Excerpt(head, tail, total, max(200, int(room)))
-		if n := Units(b.Text); n != b.Units || n > max(200, int(room)) {
+		if n := CountUnits(b.Text); n != b.Units || n > max(200, int(room)) {
 			t.Errorf("%d units, said to be %d, room %d", n, b.Units, room)
 		}
 		if b.Omitted < 0 || b.Omitted > total {
@@ -136,7 +136,7 @@ func FuzzExcerpt(f *testing.F) {
 			t.Errorf("fence %q does not hold", Fence(b.Text))
 		}
 		for _, r := range b.Text {
-			if r != '\n' && r != '\t' && Hidden(r) {
+			if r != '\n' && r != '\t' && IsHidden(r) {
 				t.Errorf("%U survives", r)
 			}
 		}

@@ -27,10 +27,10 @@ var Tools = map[string]Tool{
 	"rust":   {"Rust", "rustc", []string{"cargo", "rustc"}, "", "", "", 0},
 }
 
-// Step returns the step of a workflow that installs a tool, in a release that is not older than
+// InstallStep returns the step of a workflow that installs a tool, in a release that is not older than
 // least, which must be numbers and dots, in YAML's flow style; "" if no action does. It names the
 // version, not a file: a workflow with fumehood needs no checkout.
-func Step(tool, least string) string {
+func InstallStep(tool, least string) string {
 	t := Tools[tool]
 	if t.Action == "" || least == "" {
 		return ""

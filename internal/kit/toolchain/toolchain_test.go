@@ -15,7 +15,7 @@ func TestStep(t *testing.T) {
 		{"node", "", ""},
 		{"cobol", "1", ""},
 	} {
-		if got := Step(tt.tool, tt.least); got != tt.want {
+		if got := InstallStep(tt.tool, tt.least); got != tt.want {
 			t.Errorf("%s %s: got %q, want %q", tt.tool, tt.least, got, tt.want)
 		}
 	}

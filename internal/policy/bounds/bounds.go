@@ -49,7 +49,7 @@ func (b Bounds) Wait(ctx context.Context, cancel func(), done <-chan struct{}) (
 		case <-tick.C:
 		}
 		if b.Heap == 0 {
-			b.Heap = Heap()
+			b.Heap = HeapSize()
 		}
 		if why != Within {
 			if b.Used() > until || time.Now().After(last) {
@@ -57,27 +57,27 @@ func (b Bounds) Wait(ctx context.Context, cancel func(), done <-chan struct{}) (
 			}
 			continue
 		}
-		if why = b.exceeded(ctx, last); why != Within {
+		if why = b.exceededLimit(ctx, last); why != Within {
 			until, last = b.Used()+b.Grace, time.Now().Add(backstop)
 			cancel()
 		}
 	}
 }
 
-func (b Bounds) exceeded(ctx context.Context, last time.Time) Excess {
+func (b Bounds) exceededLimit(ctx context.Context, last time.Time) Excess {
 	switch {
 	case ctx.Err() != nil:
 		return Cancelled
 	case b.Used() > b.Time || time.Now().After(last):
 		return TooLong
-	case Heap() > b.Heap+b.Memory:
+	case HeapSize() > b.Heap+b.Memory:
 		return TooLarge
 	}
 	return Within
 }
 
-// Heap is the size of the process's objects, including those that are no longer used.
-func Heap() uint64 {
+// HeapSize is the size of the process's objects, including those that are no longer used.
+func HeapSize() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()

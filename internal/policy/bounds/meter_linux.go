@@ -46,18 +46,18 @@ func (m *Meter) Run(work func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	thread := unix.Gettid()
-	m.begin(thread)
-	defer m.end(thread)
+	m.beginThread(thread)
+	defer m.endThread(thread)
 	work()
 }
 
-func (m *Meter) begin(thread int) {
+func (m *Meter) beginThread(thread int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.began[thread] = threadTime(thread)
 }
 
-func (m *Meter) end(thread int) {
+func (m *Meter) endThread(thread int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.spent += threadTime(thread) - m.began[thread]
@@ -79,10 +79,10 @@ func (m *Meter) Used() time.Duration {
 // clock of pthread_getcpuclockid(3).
 func threadTime(thread int) time.Duration {
 	const perThread, scheduled = 4, 2
-	return clock(int32(^thread<<3 | perThread | scheduled))
+	return readClock(int32(^thread<<3 | perThread | scheduled))
 }
 
-func clock(id int32) time.Duration {
+func readClock(id int32) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(id, &t); err != nil {
 		panic("bounds: internal error: cannot read a processor clock: " + err.Error())
@@ -91,4 +91,4 @@ func clock(id int32) time.Duration {
 }
 
 // ProcessorTime is the processor time that this process has used.
-func ProcessorTime() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
+func ProcessorTime() time.Duration { return readClock(unix.CLOCK_PROCESS_CPUTIME_ID) }

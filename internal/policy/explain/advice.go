@@ -37,7 +37,7 @@ type Adviser struct {
 	indexes []*ruleIndex // by layer
 
 	mu    sync.Mutex
-	known map[string]tried
+	known map[string]textDecision
 
 	compiling sync.Mutex
 	compiled  map[layerPoint]*policy.Conditions
@@ -49,8 +49,8 @@ type layerPoint struct {
 	point string
 }
 
-// A tried is the decision about one text.
-type tried struct {
+// A textDecision is the decision about one text.
+type textDecision struct {
 	canonical string
 	program   string // of its first command
 	against   int    // reasons that count
@@ -59,7 +59,7 @@ type tried struct {
 
 // NewAdviser returns an Adviser for e's decisions. analyze reads proposals.
 func NewAdviser(e *policy.Engine, analyze func(proposal.Proposal) proposal.Analysis) *Adviser {
-	v := &Adviser{engine: e, analyze: analyze, known: map[string]tried{}, compiled: map[layerPoint]*policy.Conditions{}}
+	v := &Adviser{engine: e, analyze: analyze, known: map[string]textDecision{}, compiled: map[layerPoint]*policy.Conditions{}}
 	for _, l := range e.Layers() {
 		v.indexes = append(v.indexes, newRuleIndex(l))
 	}
@@ -73,18 +73,18 @@ func (v *Adviser) AdviseReasons(ctx context.Context, p proposal.Proposal, a prop
 		return d.Reasons
 	}
 	advised := slices.Clone(d.Reasons)
-	reasons := effective(advised)
+	reasons := effectiveReasons(advised)
 	if len(reasons) == 0 {
 		return d.Reasons
 	}
-	if text := v.variation(ctx, p, a); text != "" {
+	if text := v.nearestVariation(ctx, p, a); text != "" {
 		reasons[0].Alternatives = []string{text}
 	}
 	return advised
 }
 
-// try decides text alone.
-func (v *Adviser) try(ctx context.Context, text string) tried {
+// tryText decides text alone.
+func (v *Adviser) tryText(ctx context.Context, text string) textDecision {
 	v.mu.Lock()
 	t, there := v.known[text]
 	v.mu.Unlock()
@@ -95,10 +95,10 @@ func (v *Adviser) try(ctx context.Context, text string) tried {
 	a := v.analyze(p)
 	d, err := v.engine.Decide(ctx, p, a)
 	if err == nil {
-		t = tried{canonical: oneLine(a.Canonical, text), program: programIn(a), against: len(effective(d.Reasons))}
+		t = textDecision{canonical: oneLine(a.Canonical, text), program: programIn(a), against: len(effectiveReasons(d.Reasons))}
 		t.allowed = d.Effect == proposal.Allow && t.canonical != "" && len(t.canonical) <= proposal.MaxAlternative
 	} else {
-		t = tried{against: 1 << 20}
+		t = textDecision{against: 1 << 20}
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -119,8 +119,8 @@ func oneLine(canonical, text string) string {
 	return ""
 }
 
-// effective are the reasons that count, without those that are only observed.
-func effective(reasons []proposal.Reason) []*proposal.Reason {
+// effectiveReasons are the reasons that count, without those that are only observed.
+func effectiveReasons(reasons []proposal.Reason) []*proposal.Reason {
 	var all []*proposal.Reason
 	for i := range reasons {
 		if !reasons[i].Observed {

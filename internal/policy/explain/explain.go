@@ -79,7 +79,7 @@ func (v *Adviser) Evaluate(ctx context.Context, p proposal.Proposal, a proposal.
 		return Explanation{}, err
 	}
 	x := Explanation{Schema: ExplanationSchema, ID: p.ID, Source: facts.OwnText(p, a), Text: strings.TrimRight(a.Canonical, "\n"), Decision: d, Notes: v.privateNotes(ctx, p)}
-	err = v.complete(ctx, v.engine.Inputs(p, a), &x)
+	err = v.addHeldRules(ctx, v.engine.Inputs(p, a), &x)
 	x.Notes = append(x.Notes, v.startNotes(x.Held)...)
 	return x, err
 }
@@ -93,7 +93,7 @@ func (v *Adviser) startNotes(held []HeldRule) (notes []string) {
 		}
 		starts, names := false, false
 		for _, b := range v.indexes {
-			for _, d := range b.about(allFiles) {
+			for _, d := range b.definitionsIn(allFiles) {
 				if d.set == "deny" && d.id == h.Rule {
 					starts, names = starts || d.point == module.PointExec, names || d.point == module.PointCommand && module.NamesProgram(d.rule)
 				}
@@ -114,9 +114,9 @@ func (v *Adviser) Explain(ctx context.Context, p proposal.Proposal, a proposal.A
 		return x, err
 	}
 	x.Decision.Reasons = v.AdviseReasons(ctx, p, a, x.Decision)
-	docs := v.unallowed(v.engine.Inputs(p, a), x.Held)
-	err = v.engine.Reflect(ctx, func(ctx context.Context) error {
-		x.Near = append(x.Near, v.near(ctx, docs)...)
+	docs := v.unallowedDocuments(v.engine.Inputs(p, a), x.Held)
+	err = v.engine.RunExplanation(ctx, func(ctx context.Context) error {
+		x.Near = append(x.Near, v.nearMatches(ctx, docs)...)
 		return nil
 	})
 	if err != nil {
@@ -126,7 +126,7 @@ func (v *Adviser) Explain(ctx context.Context, p proposal.Proposal, a proposal.A
 		x.Near[i].Examples = v.examplesOf(ctx, a, x.Near[i])
 	}
 	for _, w := range rewritesOf(cmp.Or(x.Text, x.Source), a.Unknowns) {
-		if t := v.try(ctx, w.After); w.After != "" && t.allowed {
+		if t := v.tryText(ctx, w.After); w.After != "" && t.allowed {
 			w.After = t.canonical
 		} else {
 			w.After = ""
@@ -151,19 +151,19 @@ func (v *Adviser) EvaluateInput(ctx context.Context, in any) (Explanation, error
 	case *proposal.Exec:
 		var d proposal.ExecDecision
 		d, err = e.Exec(ctx, *in)
-		x.Decision = simple(d.Effect, d.Rules, d.Reason)
+		x.Decision = simpleDecision(d.Effect, d.Rules, d.Reason)
 	case *proposal.Egress:
 		var d proposal.EgressDecision
 		d, err = e.Egress(ctx, *in)
-		x.Decision, x.Notes = simple(d.Effect, d.Rules, d.Reason), v.privateNote(ctx, *in)
+		x.Decision, x.Notes = simpleDecision(d.Effect, d.Rules, d.Reason), v.privateNote(ctx, *in)
 	case *proposal.Outgoing:
 		var d proposal.OutputDecision
 		d, err = e.Output(ctx, *in)
-		x.Decision = simple(d.Effect, d.Rules, d.Reason)
+		x.Decision = simpleDecision(d.Effect, d.Rules, d.Reason)
 	case *proposal.Event:
 		var found []proposal.Finding
 		found, err = e.Event(ctx, *in)
-		x.Decision = simple(proposal.Allow, nil, nil)
+		x.Decision = simpleDecision(proposal.Allow, nil, nil)
 		for _, f := range found {
 			x.Decision.Rules = append(x.Decision.Rules, f.Rule)
 			x.Decision.Reasons = append(x.Decision.Reasons, proposal.Reason{Rule: f.Rule, Effect: proposal.Allow, Message: f.Message, Command: -1})
@@ -172,10 +172,10 @@ func (v *Adviser) EvaluateInput(ctx context.Context, in any) (Explanation, error
 	if err != nil {
 		return Explanation{}, err
 	}
-	return x, v.complete(ctx, []policy.Document{doc}, &x)
+	return x, v.addHeldRules(ctx, []policy.Document{doc}, &x)
 }
 
-func simple(effect proposal.Effect, rules []string, r *proposal.Reason) proposal.Decision {
+func simpleDecision(effect proposal.Effect, rules []string, r *proposal.Reason) proposal.Decision {
 	d := proposal.Decision{Effect: effect, Rules: append([]string{}, rules...), Reasons: []proposal.Reason{}}
 	if r != nil {
 		d.Reasons = append(d.Reasons, *r)
@@ -183,33 +183,33 @@ func simple(effect proposal.Effect, rules []string, r *proposal.Reason) proposal
 	return d
 }
 
-// complete adds the rules that held for docs.
-func (v *Adviser) complete(ctx context.Context, docs []policy.Document, x *Explanation) error {
+// addHeldRules adds the rules that held for docs.
+func (v *Adviser) addHeldRules(ctx context.Context, docs []policy.Document, x *Explanation) error {
 	x.Near, x.Rewrites, x.Held = []Near{}, []Rewrite{}, []HeldRule{}
 	if x.Decision.Reasons == nil {
 		x.Decision.Reasons = []proposal.Reason{}
 	}
-	return v.engine.Reflect(ctx, func(ctx context.Context) error {
+	return v.engine.RunExplanation(ctx, func(ctx context.Context) error {
 		for _, doc := range docs {
 			for i, b := range v.indexes {
-				places, err := v.engine.Held(ctx, i, doc)
+				places, err := v.engine.HeldPlaces(ctx, i, doc)
 				if err != nil {
 					return err
 				}
-				x.Held = append(x.Held, b.held(places, doc)...)
+				x.Held = append(x.Held, b.heldRules(places, doc)...)
 			}
 		}
 		return nil
 	})
 }
 
-// held are the rules at places.
-func (b *ruleIndex) held(places []module.Place, doc policy.Document) []HeldRule {
+// heldRules are the rules at places.
+func (b *ruleIndex) heldRules(places []module.Place, doc policy.Document) []HeldRule {
 	var held []HeldRule
 	named := func(f policy.File) bool {
 		return slices.ContainsFunc(places, func(at module.Place) bool { return at.File == f.Name })
 	}
-	for _, d := range b.about(named) {
+	for _, d := range b.definitionsIn(named) {
 		if slices.Contains(places, module.Place{Layer: b.layer.Name, File: d.file, Row: d.row}) && d.point == doc.Point {
 			held = append(held, d.heldRule(doc.Command))
 		}
@@ -221,16 +221,16 @@ func (d definition) heldRule(command int) HeldRule {
 	return HeldRule{Rule: d.id, Layer: d.layer.Label, Policy: d.layer.Name, Point: d.point, Set: d.set, Title: d.title, File: d.file, Line: d.row, Command: command}
 }
 
-// unallowed are the documents of commands that no rule of a layer that may allow allows.
-func (v *Adviser) unallowed(docs []policy.Document, held []HeldRule) []policy.Document {
+// unallowedDocuments are the documents of commands that no rule of a layer that may allow allows.
+func (v *Adviser) unallowedDocuments(docs []policy.Document, held []HeldRule) []policy.Document {
 	return slices.DeleteFunc(docs, func(doc policy.Document) bool {
 		return doc.Point != module.PointCommand || slices.ContainsFunc(held, func(s HeldRule) bool {
-			return s.Command == doc.Command && s.Point == module.PointCommand && s.Set == "allow" && v.labelled(s.Layer).Role >= policy.Allows
+			return s.Command == doc.Command && s.Point == module.PointCommand && s.Set == "allow" && v.layerWithLabel(s.Layer).Role >= policy.Allows
 		})
 	})
 }
 
-func (v *Adviser) labelled(label string) policy.Loaded {
+func (v *Adviser) layerWithLabel(label string) policy.LoadedLayer {
 	i := slices.IndexFunc(v.indexes, func(b *ruleIndex) bool { return b.layer.Label == label })
 	return v.indexes[i].layer
 }

@@ -109,7 +109,7 @@ func TestTypedDenial(t *testing.T) {
 // analyze is parse.Analyze with the code that p carries.
 func analyze(p proposal.Proposal) proposal.Analysis {
 	a := parse.Analyze(p)
-	a.Snippets = snippet.Of(p, a)
+	a.Snippets = snippet.ReadSnippets(p, a)
 	return a
 }
 
@@ -157,7 +157,7 @@ func TestAlternativesAreAllowed(t *testing.T) {
 	e := shipped(t)
 	v := explain.NewAdviser(e, parse.Analyze)
 	found := 0
-	texts := sample.Of(t, append(sample.Corpus(t, corpora+"hostile.txt"), sample.Corpus(t, corpora+"benign.txt")...), 2, 7)
+	texts := sample.EveryNth(t, append(sample.ReadCorpus(t, corpora+"hostile.txt"), sample.ReadCorpus(t, corpora+"benign.txt")...), 2, 7)
 	for _, text := range texts {
 		p := running(text)
 		a := parse.Analyze(p)
@@ -253,7 +253,7 @@ func TestAdviceIsRepeatable(t *testing.T) {
 	lanetest.SkipShort(t)
 	e := shipped(t)
 	one, other := explain.NewAdviser(e, parse.Analyze), explain.NewAdviser(shipped(t), parse.Analyze)
-	texts := sample.Corpus(t, corpora+"hostile.txt")[:120]
+	texts := sample.ReadCorpus(t, corpora+"hostile.txt")[:120]
 	want := map[string][]proposal.Reason{}
 	advised := func(v *explain.Adviser, text string) []proposal.Reason {
 		p := running(text)

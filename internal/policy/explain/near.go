@@ -31,8 +31,8 @@ const (
 // about this program.
 var aboutProgram = pattern.New(`\binput\.command\.program\b`)
 
-// near are the rules that allow the programs of docs, but not docs.
-func (v *Adviser) near(ctx context.Context, docs []policy.Document) []Near {
+// nearMatches are the rules that allow the programs of docs, but not docs.
+func (v *Adviser) nearMatches(ctx context.Context, docs []policy.Document) []Near {
 	var all []Near
 	for _, doc := range docs[:min(len(docs), maxStrange)] {
 		for i := range v.indexes {
@@ -47,59 +47,59 @@ func (v *Adviser) nearIn(ctx context.Context, layer int, doc policy.Document) []
 	if b.layer.Role < policy.Allows {
 		return nil
 	}
-	conditions := v.conditions(ctx, layer, doc.Point)
+	conditions := v.layerConditions(ctx, layer, doc.Point)
 	if conditions == nil {
 		return nil
 	}
 	var all []Near
-	for _, d := range b.about(allFiles) {
+	for _, d := range b.definitionsIn(allFiles) {
 		if d.set != "allow" || d.point != doc.Point || len(all) == maxNear {
 			continue
 		}
-		t := trial{ctx: ctx, layer: b.layer, conditions: conditions, input: doc.Input, imports: d.imports}
-		if failed, about := t.body(d.rule.Body, 0); about && len(failed) > 0 {
+		t := bodyTrial{ctx: ctx, layer: b.layer, conditions: conditions, input: doc.Input, imports: d.imports}
+		if failed, about := t.failedConditions(d.rule.Body, 0); about && len(failed) > 0 {
 			all = append(all, Near{HeldRule: d.heldRule(doc.Command), Failed: failed, Examples: []string{}})
 		}
 	}
 	return all
 }
 
-// conditions are those of a layer's rules at a point. They are compiled once.
-func (v *Adviser) conditions(ctx context.Context, layer int, point string) *policy.Conditions {
+// layerConditions are those of a layer's rules at a point. They are compiled once.
+func (v *Adviser) layerConditions(ctx context.Context, layer int, point string) *policy.Conditions {
 	v.compiling.Lock()
 	defer v.compiling.Unlock()
 	key := layerPoint{layer, point}
 	if _, done := v.compiled[key]; !done {
-		v.compiled[key] = v.engine.Conditions(ctx, layer, point)
+		v.compiled[key] = v.engine.CompileConditions(ctx, layer, point)
 	}
 	return v.compiled[key]
 }
 
-// A trial evaluates bodies of rules condition by condition.
-type trial struct {
+// A bodyTrial evaluates bodies of rules condition by condition.
+type bodyTrial struct {
 	ctx        context.Context
-	layer      policy.Loaded
+	layer      policy.LoadedLayer
 	conditions *policy.Conditions
 	input      ast.Value
 	imports    []*ast.Import
 }
 
-// body returns the conditions of b that fail, each together with those before it that
+// failedConditions returns the conditions of b that fail, each together with those before it that
 // hold, and whether b is about the input's program.
-func (t trial) body(b ast.Body, depth int) (failed []Condition, about bool) {
+func (t bodyTrial) failedConditions(b ast.Body, depth int) (failed []Condition, about bool) {
 	var held ast.Body
 	for _, expr := range b {
 		if !aboutProgram.MatchString(exprText(expr)) {
 			continue
 		}
-		if holds, sound := t.holds(ast.Body{expr}); sound && !holds {
+		if holds, sound := t.evaluateBody(ast.Body{expr}); sound && !holds {
 			return nil, false // most rules are for other programs
 		}
 	}
 	for _, expr := range b {
 		chooses := aboutProgram.MatchString(exprText(expr))
 		with := append(slices.Clone(held), expr)
-		holds, sound := t.holds(with)
+		holds, sound := t.evaluateBody(with)
 		switch {
 		case !sound && len(failed) > 0:
 			return failed, about // it needs a variable of a condition before it
@@ -109,19 +109,19 @@ func (t trial) body(b ast.Body, depth int) (failed []Condition, about bool) {
 		case chooses:
 			return nil, false
 		case len(failed) < maxFailed:
-			failed = append(failed, t.condition(expr))
-			failed = append(failed, t.inside(expr, depth)...)
+			failed = append(failed, t.conditionOf(expr))
+			failed = append(failed, t.evaluateNamedRule(expr, depth)...)
 		}
 	}
 	return failed[:min(len(failed), maxFailed)], about
 }
 
-func (t trial) holds(b ast.Body) (holds, sound bool) {
-	return t.conditions.Hold(t.ctx, t.imports, b, t.input)
+func (t bodyTrial) evaluateBody(b ast.Body) (holds, sound bool) {
+	return t.conditions.EvaluateBody(t.ctx, t.imports, b, t.input)
 }
 
-// inside evaluates the bodies of a condition that is only the name of another rule.
-func (t trial) inside(expr *ast.Expr, depth int) []Condition {
+// evaluateNamedRule evaluates the bodies of a condition that is only the name of another rule.
+func (t bodyTrial) evaluateNamedRule(expr *ast.Expr, depth int) []Condition {
 	term, ok := expr.Terms.(*ast.Term)
 	if !ok || expr.Negated || depth == deepest {
 		return nil
@@ -133,14 +133,14 @@ func (t trial) inside(expr *ast.Expr, depth int) []Condition {
 	var all []Condition
 	for _, r := range t.conditions.Rules(string(name)) {
 		if len(r.Head.Args) == 0 && r.Else == nil {
-			all = append(all, t.written(r, depth+1)...)
+			all = append(all, t.evaluateSourceRule(r, depth+1)...)
 		}
 	}
 	return all
 }
 
-// written finds r in the source, since the compiler has rewritten its conditions.
-func (t trial) written(r *ast.Rule, depth int) []Condition {
+// evaluateSourceRule finds r in the source, since the compiler has rewritten its conditions.
+func (t bodyTrial) evaluateSourceRule(r *ast.Rule, depth int) []Condition {
 	for _, f := range t.layer.Files {
 		if f.Name != r.Location.File {
 			continue
@@ -152,7 +152,7 @@ func (t trial) written(r *ast.Rule, depth int) []Condition {
 		for _, as := range m.Rules {
 			if as.Location.Row == r.Location.Row {
 				t.imports = m.Imports
-				failed, _ := t.body(as.Body, depth)
+				failed, _ := t.failedConditions(as.Body, depth)
 				return failed
 			}
 		}
@@ -160,8 +160,8 @@ func (t trial) written(r *ast.Rule, depth int) []Condition {
 	return nil
 }
 
-func (t trial) condition(expr *ast.Expr) Condition {
-	return Condition{Text: short(exprText(expr), 3*maxValue), File: expr.Location.File, Line: expr.Location.Row, Col: expr.Location.Col, Values: t.values(expr)}
+func (t bodyTrial) conditionOf(expr *ast.Expr) Condition {
+	return Condition{Text: shortenText(exprText(expr), 3*maxValue), File: expr.Location.File, Line: expr.Location.Row, Col: expr.Location.Col, Values: t.inputValues(expr)}
 }
 
 func exprText(expr *ast.Expr) string {
@@ -171,8 +171,8 @@ func exprText(expr *ast.Expr) string {
 	return expr.String()
 }
 
-// values are the parts of the input that expr names.
-func (t trial) values(expr *ast.Expr) []Value {
+// inputValues are the parts of the input that expr names.
+func (t bodyTrial) inputValues(expr *ast.Expr) []Value {
 	all := []Value{}
 	ast.WalkRefs(expr, func(r ast.Ref) bool {
 		if !r.HasPrefix(ast.InputRootRef) || !r.IsGround() || len(all) == 2 {
@@ -180,7 +180,7 @@ func (t trial) values(expr *ast.Expr) []Value {
 		}
 		found, err := t.input.Find(r[1:])
 		if v := (Value{Path: r.String()}); err == nil {
-			v.Value = short(found.String(), maxValue)
+			v.Value = shortenText(found.String(), maxValue)
 			if !slices.Contains(all, v) {
 				all = append(all, v)
 			}
@@ -190,8 +190,8 @@ func (t trial) values(expr *ast.Expr) []Value {
 	return all
 }
 
-// short cuts s to at most max bytes.
-func short(s string, max int) string {
+// shortenText cuts s to at most max bytes.
+func shortenText(s string, max int) string {
 	if len(s) <= max {
 		return s
 	}
@@ -213,12 +213,12 @@ func (v *Adviser) examplesOf(ctx context.Context, a proposal.Analysis, n Near) [
 		if b.layer.Label != n.Layer {
 			continue
 		}
-		for _, d := range b.about(func(f policy.File) bool { return f.Name == n.File }) {
+		for _, d := range b.definitionsIn(func(f policy.File) bool { return f.Name == n.File }) {
 			if d.row != n.Line {
 				continue
 			}
 			for _, text := range d.match[:min(len(d.match), maxExamples)] {
-				if t := v.try(ctx, text); t.allowed && t.program == program && len(found) < proposal.MaxAlternatives {
+				if t := v.tryText(ctx, text); t.allowed && t.program == program && len(found) < proposal.MaxAlternatives {
 					found = append(found, t.canonical)
 				}
 			}

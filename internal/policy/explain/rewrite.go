@@ -52,7 +52,7 @@ func rewritesOf(text string, unknowns []proposal.Unknown) []Rewrite {
 			if !slices.Contains(r.codes, strings.TrimPrefix(u.Code, "parse.")) {
 				continue
 			}
-			after, fits := r.apply(strings.TrimSpace(text))
+			after, fits := r.rewriteText(strings.TrimSpace(text))
 			if w := (Rewrite{u.Code, r.hint, after}); fits && !slices.Contains(all, w) {
 				all = append(all, w)
 			}
@@ -61,21 +61,21 @@ func rewritesOf(text string, unknowns []proposal.Unknown) []Rewrite {
 	return all
 }
 
-// apply returns text rewritten, and whether the rewriting fits text: one with a pattern
+// rewriteText returns text rewritten, and whether the rewriting fits text: one with a pattern
 // fits only text that matches.
-func (r rewriting) apply(text string) (string, bool) {
+func (r rewriting) rewriteText(text string) (string, bool) {
 	if r.pattern == nil {
 		return "", true
 	}
-	if !r.sound(text) {
+	if !r.isSoundFor(text) {
 		return "", false
 	}
 	return strings.TrimSpace(r.pattern.ReplaceAllString(text, r.into)), true
 }
 
-// sound reports whether text matches and, if it sets and reads a variable, whether that is
+// isSoundFor reports whether text matches and, if it sets and reads a variable, whether that is
 // the same one.
-func (r rewriting) sound(text string) bool {
+func (r rewriting) isSoundFor(text string) bool {
 	m := r.pattern.FindStringSubmatch(text)
 	switch {
 	case m == nil:

@@ -17,14 +17,14 @@ import (
 // A ruleIndex has the METADATA of one layer's rules. A file is read when it is needed: a
 // run without denials needs none.
 type ruleIndex struct {
-	layer policy.Loaded
+	layer policy.LoadedLayer
 	mu    sync.Mutex
 	files map[string][]definition
 }
 
 // A definition is one rule of a set with a meaning.
 type definition struct {
-	layer   policy.Loaded
+	layer   policy.LoadedLayer
 	point   string
 	set     string
 	id      string // ends in a dot if the rule has several
@@ -36,12 +36,12 @@ type definition struct {
 	imports []*ast.Import
 }
 
-func newRuleIndex(l policy.Loaded) *ruleIndex {
+func newRuleIndex(l policy.LoadedLayer) *ruleIndex {
 	return &ruleIndex{layer: l, files: map[string][]definition{}}
 }
 
-// about returns the definitions in the files that interest selects.
-func (b *ruleIndex) about(interest func(policy.File) bool) []definition {
+// definitionsIn returns the definitions in the files that interest selects.
+func (b *ruleIndex) definitionsIn(interest func(policy.File) bool) []definition {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []definition
@@ -51,7 +51,7 @@ func (b *ruleIndex) about(interest func(policy.File) bool) []definition {
 		}
 		found, read := b.files[f.Name]
 		if !read {
-			found = b.definitions(f)
+			found = b.readDefinitions(f)
 			b.files[f.Name] = found
 		}
 		all = append(all, found...)
@@ -59,9 +59,9 @@ func (b *ruleIndex) about(interest func(policy.File) bool) []definition {
 	return all
 }
 
-// definitions reads one file, which has compiled. Invalid METADATA is ignored: policy check
+// readDefinitions reads one file, which has compiled. Invalid METADATA is ignored: policy check
 // reports it.
-func (b *ruleIndex) definitions(f policy.File) []definition {
+func (b *ruleIndex) readDefinitions(f policy.File) []definition {
 	m, err := module.Parse(b.layer.Name, f.Name, f.Content, true)
 	if err != nil {
 		if m, err = module.Parse(b.layer.Name, f.Name, f.Content, false); err != nil {
@@ -76,7 +76,7 @@ func (b *ruleIndex) definitions(f policy.File) []definition {
 			continue
 		}
 		d := definition{layer: b.layer, point: point, set: module.RuleName(r), id: idOf(r), file: f.Name, row: r.Location.Row, rule: r, imports: m.Imports}
-		d.annotate(r.Annotations)
+		d.setAnnotations(r.Annotations)
 		if before, ok := last[d.set+d.id]; ok && d.title == "" && len(r.Annotations) == 0 {
 			d.title, d.match = before.title, before.match // a further body
 		}
@@ -86,18 +86,18 @@ func (b *ruleIndex) definitions(f policy.File) []definition {
 	return found
 }
 
-func (d *definition) annotate(list []*ast.Annotations) {
+func (d *definition) setAnnotations(list []*ast.Annotations) {
 	for _, a := range list {
 		d.title = a.Title
 		if id, ok := a.Custom["rule"].(string); ok && id != "" {
 			d.id = id
 		}
-		d.match = texts(a.Custom["match"])
+		d.match = stringMembers(a.Custom["match"])
 	}
 }
 
-// texts are the members of v that are strings; other points have objects as examples.
-func texts(v any) []string {
+// stringMembers are the members of v that are strings; other points have objects as examples.
+func stringMembers(v any) []string {
 	list, _ := v.([]any)
 	var all []string
 	for _, item := range list {

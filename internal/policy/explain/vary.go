@@ -14,23 +14,23 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// variation is the nearest change of the proposal's own text that is allowed: unknown parts
+// nearestVariation is the nearest change of the proposal's own text that is allowed: unknown parts
 // written literally, or without what has no effect in a sandbox. It is "" if none was found.
-func (v *Adviser) variation(ctx context.Context, p proposal.Proposal, a proposal.Analysis) string {
+func (v *Adviser) nearestVariation(ctx context.Context, p proposal.Proposal, a proposal.Analysis) string {
 	text := cmp.Or(a.Canonical, facts.OwnText(p, a))
 	if text == "" || len(text) > 2*proposal.MaxAlternative || len(a.Commands) > maxParts {
 		return ""
 	}
 	left := maxTried
-	try := func(candidate string) tried {
+	try := func(candidate string) textDecision {
 		if candidate == "" || left == 0 {
-			return tried{against: 1 << 20}
+			return textDecision{against: 1 << 20}
 		}
 		left--
-		return v.try(ctx, strings.ReplaceAll(strings.TrimSpace(candidate), "\n", "; ")) // or the rest is not valid shell text
+		return v.tryText(ctx, strings.ReplaceAll(strings.TrimSpace(candidate), "\n", "; ")) // or the rest is not valid shell text
 	}
 	own := strings.TrimSpace(a.Canonical)
-	fits := func(t tried) bool { return t.allowed && t.canonical != own }
+	fits := func(t textDecision) bool { return t.allowed && t.canonical != own }
 	for _, w := range rewritesOf(text, a.Unknowns) {
 		if t := try(w.After); fits(t) {
 			return t.canonical
@@ -39,7 +39,7 @@ func (v *Adviser) variation(ctx context.Context, p proposal.Proposal, a proposal
 	if len(a.Unknowns) > 0 {
 		return ""
 	}
-	if t := reduced(text, try); fits(t) {
+	if t := reduceText(text, try); fits(t) {
 		return t.canonical
 	}
 	for _, c := range a.Commands {
@@ -60,12 +60,12 @@ func lookedUp(a proposal.Analysis, c proposal.Command) string {
 	return a.Canonical[:c.Span.Start] + strings.Replace(part, c.Program, path.Base(c.Program), 1) + a.Canonical[c.Span.End:]
 }
 
-// reduced makes removals from text, one after the other, as long as each step leaves fewer
+// reduceText makes removals from text, one after the other, as long as each step leaves fewer
 // reasons against the text.
-func reduced(text string, try func(string) tried) tried {
+func reduceText(text string, try func(string) textDecision) textDecision {
 	now := try(text)
 	for range 3 {
-		best := tried{}
+		best := textDecision{}
 		var better string
 		for _, candidate := range removals(text) {
 			t := try(candidate)
@@ -77,11 +77,11 @@ func reduced(text string, try func(string) tried) tried {
 			}
 		}
 		if better == "" {
-			return tried{}
+			return textDecision{}
 		}
 		now, text = best, better
 	}
-	return tried{}
+	return textDecision{}
 }
 
 var (
@@ -102,7 +102,7 @@ var openers = []string{"sudo", "doas", "pkexec", "fakeroot", "env", "nohup", "se
 // a terminal. No other word is removed: the rest would be another command.
 func removals(text string) []string {
 	var all []string
-	words := fields(text)
+	words := splitWords(text)
 	cut := func(from, to int) {
 		before, rest := strings.TrimRight(text[:words[from].start], " "), text[words[to].end:]
 		if before == "" || strings.HasSuffix(before, "\n") {
@@ -138,9 +138,9 @@ type word struct {
 	start, end int
 }
 
-// fields splits canonical text at blanks outside quotes and substitutions. It is not a
+// splitWords splits canonical text at blanks outside quotes and substitutions. It is not a
 // parser: text that it splits wrongly is refused when it is parsed.
-func fields(text string) []word {
+func splitWords(text string) []word {
 	var all []word
 	start, depth, quote := -1, 0, byte(0)
 	for i := 0; i <= len(text); i++ {

@@ -11,7 +11,7 @@ func awkProblem(script string) string {
 	script = strings.ReplaceAll(script, "\\\n", "")
 	s := awkScanner{text: script, operand: true}
 	for s.at < len(s.text) {
-		if why := s.token(); why != "" {
+		if why := s.scanToken(); why != "" {
 			return why
 		}
 	}
@@ -27,7 +27,7 @@ type awkScanner struct {
 	printing int    // depth at which a print statement began, plus one
 }
 
-func (s *awkScanner) token() string {
+func (s *awkScanner) scanToken() string {
 	c := s.text[s.at]
 	word := s.word
 	s.word = ""
@@ -40,15 +40,15 @@ func (s *awkScanner) token() string {
 			s.at++
 		}
 	case c == '"':
-		return s.quoted()
+		return s.scanString()
 	case c == '/' && s.operand:
-		return s.regex()
+		return s.scanRegex()
 	case nameByte(c):
-		return s.name()
+		return s.scanName()
 	case c == '@':
 		return "awk's @ loads code or calls by name"
 	default:
-		return s.punct(c, word)
+		return s.scanPunctuation(c, word)
 	}
 	return ""
 }
@@ -57,7 +57,7 @@ func nameByte(c byte) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80
 }
 
-func (s *awkScanner) quoted() string {
+func (s *awkScanner) scanString() string {
 	for s.at++; s.at < len(s.text); s.at++ {
 		switch s.text[s.at] {
 		case '\\':
@@ -73,7 +73,7 @@ func (s *awkScanner) quoted() string {
 	return "an awk string does not end"
 }
 
-func (s *awkScanner) regex() string {
+func (s *awkScanner) scanRegex() string {
 	bracket := false
 	for s.at++; s.at < len(s.text); s.at++ {
 		switch c := s.text[s.at]; {
@@ -96,7 +96,7 @@ func (s *awkScanner) regex() string {
 	return "an awk regular expression does not end"
 }
 
-func (s *awkScanner) name() string {
+func (s *awkScanner) scanName() string {
 	start := s.at
 	for s.at < len(s.text) && (nameByte(s.text[s.at]) || s.text[s.at] == '.') {
 		s.at++
@@ -117,7 +117,7 @@ func (s *awkScanner) name() string {
 	return ""
 }
 
-func (s *awkScanner) punct(c byte, word string) string {
+func (s *awkScanner) scanPunctuation(c byte, word string) string {
 	rest := s.text[s.at:]
 	s.at++
 	s.operand = true
@@ -142,7 +142,7 @@ func (s *awkScanner) punct(c byte, word string) string {
 		}
 		s.at++
 	case '>':
-		return s.greater(rest)
+		return s.scanGreaterThan(rest)
 	case '+', '-':
 		if len(rest) > 1 && rest[1] == c {
 			s.at++
@@ -152,8 +152,8 @@ func (s *awkScanner) punct(c byte, word string) string {
 	return ""
 }
 
-// greater distinguishes a comparison from the redirection of a print.
-func (s *awkScanner) greater(rest string) string {
+// scanGreaterThan distinguishes a comparison from the redirection of a print.
+func (s *awkScanner) scanGreaterThan(rest string) string {
 	if s.printing == 0 || len(s.parens)+1 != s.printing {
 		return ""
 	}

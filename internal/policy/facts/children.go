@@ -134,12 +134,12 @@ func (gs Grammars) verbOf(tool string, words []string) string {
 	if g := gs[tool]; g == nil || !g.sub {
 		return ""
 	}
-	return gs.Verb(tool, words)
+	return gs.SubcommandOf(tool, words)
 }
 
-// Lists reports whether the list of a tool, as Confine returns it, has the program of x, or
+// ListsProgram reports whether the list of a tool, as Confine returns it, has the program of x, or
 // the one that it is a copy of.
-func Lists(tool string, x proposal.Exec) bool {
+func ListsProgram(tool string, x proposal.Exec) bool {
 	table, err := shippedChildren()
 	if err != nil || isOwn(x) && len(x.Same) == 0 {
 		return false
@@ -173,7 +173,7 @@ func selectTool(many string, x proposal.Exec, argv []string) (string, []string) 
 			return FileName(own), argv[1:]
 		}
 	}
-	return applet(many, own, argv)
+	return appletTool(many, own, argv)
 }
 
 // HasChildren reports whether options.txt says what tool starts, in a line of its own or because
@@ -210,9 +210,9 @@ const (
 	startsNone   = "none"   // no program
 )
 
-// Starts returns what p may start, any, listed or none, if its words are args. A program of the
+// ChildKind returns what p may start, any, listed or none, if its words are args. A program of the
 // workspace and a function are not tools: they start any.
-func (gs Grammars) Starts(p program, args []proposal.Word) string {
+func (gs Grammars) ChildKind(p program, args []proposal.Word) string {
 	if p.Place != "lookup" && p.Place != "system" {
 		return startsAny
 	}

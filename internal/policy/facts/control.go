@@ -28,8 +28,8 @@ var controlDirs = []string{
 	".bundle", ".direnv", ".config", ".docker", ".codex", ".gemini", ".woodpecker", ".teamcity", ".semaphore", ".tekton", ".bazel", ".fleet", ".zed", ".mise",
 }
 
-// control reports whether rel, a path in the workspace, is a control file.
-func control(rel string) bool {
+// isControlFile reports whether rel, a path in the workspace, is a control file.
+func isControlFile(rel string) bool {
 	rel = strings.ToLower(rel)
 	base := path.Base(rel)
 	if slices.Contains(controlFiles, base) || strings.HasSuffix(rel, ".pth") {

@@ -37,14 +37,14 @@ func TrackEnvironment(p proposal.Proposal, commands []proposal.Command) *Environ
 	e.all = maps.Clone(e.now)
 	for _, c := range commands {
 		if leaving[c.Program] || c.Function {
-			e.all.add(c.Assigns)
+			e.all.addAssigns(c.Assigns)
 		}
 	}
 	return e
 }
 
-// add adds assigns, and leaves the lists of other Environments as they are.
-func (env Environment) add(assigns []proposal.Assign) {
+// addAssigns adds assigns, and leaves the lists of other Environments as they are.
+func (env Environment) addAssigns(assigns []proposal.Assign) {
 	for _, a := range assigns {
 		env[a.Name] = append(slices.Clip(env[a.Name]), a.Value)
 	}
@@ -53,20 +53,20 @@ func (env Environment) add(assigns []proposal.Assign) {
 // leaving are the commands whose assignments later commands have, or may have.
 var leaving = map[string]bool{"": true, "export": true, "declare": true, "typeset": true, "local": true, "readonly": true, "read": true}
 
-// After adds the variables that c leaves for later commands, and those that it gives to the commands
+// RecordCommand adds the variables that c leaves for later commands, and those that it gives to the commands
 // that it runs: timeout, env, an inner shell. Exports are not tracked: a variable that the text sets
 // counts.
-func (e *EnvironmentTracker) After(c proposal.Command) {
+func (e *EnvironmentTracker) RecordCommand(c proposal.Command) {
 	switch {
 	case leaving[c.Program]:
-		e.now.add(c.Assigns)
+		e.now.addAssigns(c.Assigns)
 	case c.Launches:
 		e.launched = append(e.launched, launched{len(c.Via), c.Assigns})
 	}
 }
 
-// During is the environment that c may have.
-func (e *EnvironmentTracker) During(c proposal.Command) Environment {
+// EnvironmentOf is the environment that c may have.
+func (e *EnvironmentTracker) EnvironmentOf(c proposal.Command) Environment {
 	for len(e.launched) > 0 && e.launched[len(e.launched)-1].depth >= len(c.Via) {
 		e.launched = e.launched[:len(e.launched)-1]
 	}
@@ -79,9 +79,9 @@ func (e *EnvironmentTracker) During(c proposal.Command) Environment {
 	}
 	env = maps.Clone(env)
 	for _, l := range e.launched {
-		env.add(l.assigns)
+		env.addAssigns(l.assigns)
 	}
-	env.add(c.Assigns)
+	env.addAssigns(c.Assigns)
 	return env
 }
 
@@ -99,9 +99,9 @@ func (env Environment) SetsHome() bool { return len(env["HOME"]) > 0 }
 // SetsLibraries reports whether the dynamic loader would look for libraries in other directories.
 func (env Environment) SetsLibraries() bool { return len(env["LD_LIBRARY_PATH"]) > 0 }
 
-// Searched returns the directories that are in PATH before those of its own list. What is found only
+// SearchedPathDirs returns the directories that are in PATH before those of its own list. What is found only
 // after those is no installed tool.
-func (env Environment) Searched() []string {
+func (env Environment) SearchedPathDirs() []string {
 	dirs := []string{}
 	for _, value := range env["PATH"] {
 		for _, dir := range strings.Split(value.Value, ":") {
@@ -140,7 +140,7 @@ func ShowSearch(c proposal.Command, text string, cwds []string, workspace string
 		}
 		found := searchPath(text, c.Span, as.Name)
 		if slices.ContainsFunc(strings.Split(found, ":"), func(dir string) bool {
-			return dir != "" && !strings.ContainsAny(dir[:1], "/$") && Place(dir, true, cwds, workspace) != "workspace"
+			return dir != "" && !strings.ContainsAny(dir[:1], "/$") && ResolvePlace(dir, true, cwds, workspace) != "workspace"
 		}) {
 			found = ""
 		}
@@ -177,9 +177,9 @@ var holders = map[string]string{
 	"go": "GOFLAGS", "make": "MAKEFLAGS", "gmake": "MAKEFLAGS", "pytest": "PYTEST_ADDOPTS", "py.test": "PYTEST_ADDOPTS", "mvn": "MAVEN_ARGS", "node": "NODE_OPTIONS",
 }
 
-// Hold adds the options for the tool of r that a variable of env contains. A value that is
+// AddVariableOptions adds the options for the tool of r that a variable of env contains. A value that is
 // known only at run time is read when the program starts.
-func (r *reading) Hold(gs Grammars, env Environment) {
+func (r *reading) AddVariableOptions(gs Grammars, env Environment) {
 	name := holders[r.Tool]
 	for _, value := range env[name] {
 		if !value.Static {

@@ -11,14 +11,14 @@ import (
 
 // An expander knows the value of some expansions. It trusts only a variable that the text
 // sets, and always to the same kind of value.
-type expander map[string]kind
+type expander map[string]expansionKind
 
-// A kind is the kind of value that an expansion has.
-type kind int
+// An expansionKind is the kind of value that an expansion has.
+type expansionKind int
 
 const (
-	kindOther kind = iota
-	kindTemp       // a new file or directory under /tmp, as mktemp prints it
+	kindOther expansionKind = iota
+	kindTemp                // a new file or directory under /tmp, as mktemp prints it
 )
 
 var mktempCall = pattern.New(`^\$\(mktemp( -d| -q| -t [\w.-]*X{3,}[\w.]*| --suffix=[\w.]+| --directory| /tmp(/\w[\w.-]*)*/[\w.-]*X{3,}[\w.]*)*\)$`)
@@ -36,7 +36,7 @@ func NewExpander(commands []proposal.Command) expander {
 	e := expander{}
 	for _, c := range commands {
 		for _, a := range c.Assigns {
-			k := e.of(a.Value)
+			k := e.kindOfWord(a.Value)
 			if shellOwn.MatchString(a.Name) {
 				k = kindOther
 			}
@@ -49,8 +49,8 @@ func NewExpander(commands []proposal.Command) expander {
 	return e
 }
 
-// of is the kind of w if it is an expansion and the rest of the word does not change that.
-func (e expander) of(w proposal.Word) kind {
+// kindOfWord is the kind of w if it is an expansion and the rest of the word does not change that.
+func (e expander) kindOfWord(w proposal.Word) expansionKind {
 	switch {
 	case mktempCall.MatchString(w.Head) && !strings.Contains(w.Head, ".."):
 		return kindTemp
@@ -60,34 +60,34 @@ func (e expander) of(w proposal.Word) kind {
 	return e[w.Head]
 }
 
-// resolved replaces the expansion at the start of w with a path under /tmp if it has such a
+// resolveExpansion replaces the expansion at the start of w with a path under /tmp if it has such a
 // value. The rest of the word is literal, so its place is known.
-func (e expander) resolved(w proposal.Word) proposal.Word {
-	if w.Static || w.Head == "" || e.of(w) != kindTemp || w.Tail != "" && w.Tail[0] != '/' || systemTail.MatchString(w.Tail) {
+func (e expander) resolveExpansion(w proposal.Word) proposal.Word {
+	if w.Static || w.Head == "" || e.kindOfWord(w) != kindTemp || w.Tail != "" && w.Tail[0] != '/' || systemTail.MatchString(w.Tail) {
 		return w
 	}
 	return proposal.Word{Value: "/tmp/mktemp" + w.Tail, Static: true}
 }
 
-// Settle resolves the words and redirections of c.
-func (e expander) Settle(c proposal.Command) proposal.Command {
-	if len(e) == 0 && !expands(c) {
+// ResolveCommand resolves the words and redirections of c.
+func (e expander) ResolveCommand(c proposal.Command) proposal.Command {
+	if len(e) == 0 && !hasExpansion(c) {
 		return c
 	}
 	args := make([]proposal.Word, len(c.Args))
 	for i, w := range c.Args {
-		args[i] = e.resolved(w)
+		args[i] = e.resolveExpansion(w)
 	}
 	redirects := make([]proposal.Redirect, len(c.Redirects))
 	for i, r := range c.Redirects {
 		redirects[i] = r
-		redirects[i].Target = e.resolved(r.Target)
+		redirects[i].Target = e.resolveExpansion(r.Target)
 	}
 	c.Args, c.Redirects = args, redirects
 	return c
 }
 
-func expands(c proposal.Command) bool {
+func hasExpansion(c proposal.Command) bool {
 	for _, w := range c.Args {
 		if w.Head != "" {
 			return true

@@ -92,7 +92,7 @@ func readGrammars(text string) (Grammars, error) {
 				return nil, fmt.Errorf("line %d: options before the first tool", n+1)
 			}
 			for _, token := range strings.Fields(trimmed) {
-				for _, name := range current.add(token) {
+				for _, name := range current.defineOption(token) {
 					if own[name] {
 						return nil, fmt.Errorf("line %d: the entry has %s already", n+1, name)
 					}
@@ -107,7 +107,7 @@ func readGrammars(text string) (Grammars, error) {
 		}
 		current, own = newGrammar(style), map[string]bool{}
 		if current.like != "" {
-			if err := current.inherit(all[current.like+" *"]); err != nil {
+			if err := current.inheritOptions(all[current.like+" *"]); err != nil {
 				return nil, fmt.Errorf("line %d: %w", n+1, err)
 			}
 		}
@@ -160,8 +160,8 @@ func newGrammar(header string) *grammar {
 	return g
 }
 
-// inherit gives g the options of other.
-func (g *grammar) inherit(other *grammar) error {
+// inheritOptions gives g the options of other.
+func (g *grammar) inheritOptions(other *grammar) error {
 	if other == nil {
 		return fmt.Errorf("want an entry \"%s *\" before this one", g.like)
 	}
@@ -170,8 +170,8 @@ func (g *grammar) inherit(other *grammar) error {
 	return nil
 }
 
-// add adds the option of token, and returns its names.
-func (g *grammar) add(token string) (names []string) {
+// defineOption adds the option of token, and returns its names.
+func (g *grammar) defineOption(token string) (names []string) {
 	spec := optionSpec{}
 	if i := len(token) - 1; strings.IndexByte("!>^.$&", token[i]) >= 0 {
 		spec.effect, token = token[i], token[:i]
@@ -230,8 +230,8 @@ func (gs Grammars) Read(p program, args []proposal.Word) reading {
 	r := reading{Tool: p.Name}
 	g := gs[p.Name]
 	if p.Place != "lookup" && p.Place != "system" {
-		if g = gs[installed(p.Name)]; g != nil {
-			r.Tool = installed(p.Name)
+		if g = gs[installedTool(p.Name)]; g != nil {
+			r.Tool = installedTool(p.Name)
 		} else {
 			g = freeGrammar
 		}
@@ -242,8 +242,8 @@ func (gs Grammars) Read(p program, args []proposal.Word) reading {
 
 var packaged = pattern.New(`(^|/)(node_modules/\.bin|vendor/bin|\.?venv/bin)/[^/]+$`)
 
-// installed is the known tool at name, where package managers install tools, or "".
-func installed(name string) string {
+// installedTool is the known tool at name, where package managers install tools, or "".
+func installedTool(name string) string {
 	switch base := path.Base(name); {
 	case base == "gradlew" || base == "mvnw":
 		return strings.TrimSuffix(base, "w")
@@ -265,14 +265,14 @@ func (gs Grammars) readAs(r *reading, tool string, g *grammar, args []proposal.W
 	}
 	r.Unlisted = r.Unlisted || g.unlisted
 	if !g.sub && !g.tools {
-		r.scan(g, args)
+		r.scanWords(g, args)
 		r.writes = g.writes
 		if handed := r.handed; handed != nil && depth < maxDepth {
 			r.handed, r.Tool = nil, g.rest
 			gs.readAs(r, g.rest, gs[g.rest], append([]proposal.Word{{Value: "test", Static: true}}, handed...), depth+1)
 		}
 		if len(r.inner) > 0 && depth < maxDepth {
-			gs.start(r, freeGrammar, depth)
+			gs.readInnerTool(r, freeGrammar, depth)
 		}
 		return
 	}
@@ -280,14 +280,14 @@ func (gs Grammars) readAs(r *reading, tool string, g *grammar, args []proposal.W
 	if front.style != styleSingle {
 		front.style = stylePOSIX
 	}
-	rest := r.scan(&front, args)
+	rest := r.scanWords(&front, args)
 	r.Operands = nil
 	for len(rest) > 0 && (rest[0].Value == "true" || rest[0].Value == "false") { // npm --fund false test
 		rest = rest[1:]
 	}
 	switch {
 	case len(r.inner) > 0 && depth < maxDepth:
-		gs.start(r, freeGrammar, depth)
+		gs.readInnerTool(r, freeGrammar, depth)
 	case len(rest) == 0:
 	case !rest[0].Static:
 		r.Loose = true
@@ -296,7 +296,7 @@ func (gs Grammars) readAs(r *reading, tool string, g *grammar, args []proposal.W
 			r.Sub = rest[0].Value
 		}
 		r.inner = rest
-		gs.start(r, nil, depth)
+		gs.readInnerTool(r, nil, depth)
 	default:
 		r.Sub = rest[0].Value
 		inner := gs[tool+" "+r.Sub]
@@ -305,7 +305,7 @@ func (gs Grammars) readAs(r *reading, tool string, g *grammar, args []proposal.W
 		}
 		if inner != nil && inner.scripts {
 			r.inner = rest
-			gs.start(r, passes, depth)
+			gs.readInnerTool(r, passes, depth)
 			return
 		}
 		gs.readAs(r, tool+" "+r.Sub, inner, rest[1:], depth+1)
@@ -314,9 +314,9 @@ func (gs Grammars) readAs(r *reading, tool string, g *grammar, args []proposal.W
 
 var rustup = map[string]bool{"cargo": true, "rustc": true, "rustfmt": true, "rustdoc": true}
 
-// start reads r.inner: the name of a tool and its words. unlisted is the grammar of a tool
+// readInnerTool reads r.inner: the name of a tool and its words. unlisted is the grammar of a tool
 // without an entry.
-func (gs Grammars) start(r *reading, unlisted *grammar, depth int) {
+func (gs Grammars) readInnerTool(r *reading, unlisted *grammar, depth int) {
 	words := r.inner
 	r.inner, r.Operands = nil, nil
 	if !words[0].Static {
@@ -340,9 +340,9 @@ func innerName(name string) string {
 	return ToolName(base)
 }
 
-// scan reads args. In the styles that stop at the first operand, it returns the words from
+// scanWords reads args. In the styles that stop at the first operand, it returns the words from
 // there on.
-func (r *reading) scan(g *grammar, args []proposal.Word) []proposal.Word {
+func (r *reading) scanWords(g *grammar, args []proposal.Word) []proposal.Word {
 	guessed := false
 	for len(args) > 0 {
 		w := args[0]
@@ -360,7 +360,7 @@ func (r *reading) scan(g *grammar, args []proposal.Word) []proposal.Word {
 		if len(w.Value) < 2 || w.Value[0] != '-' {
 			if g.style == stylePOSIX || g.style == styleSingle {
 				if guessed {
-					r.doubt(g, leadingOptions(args[1:]))
+					r.readDoubtfulValues(g, leadingOptions(args[1:]))
 				}
 				r.Operands = append(r.Operands, args...)
 				return args
@@ -369,8 +369,8 @@ func (r *reading) scan(g *grammar, args []proposal.Word) []proposal.Word {
 			args = args[1:]
 			continue
 		}
-		guessed = g.guesses(w.Value)
-		read, ended := r.option(g, w, args[1:])
+		guessed = g.isGuessedOption(w.Value)
+		read, ended := r.readOption(g, w, args[1:])
 		args = args[1+read:]
 		if ended {
 			r.Operands = append(r.Operands, args...)
@@ -380,11 +380,11 @@ func (r *reading) scan(g *grammar, args []proposal.Word) []proposal.Word {
 	return nil
 }
 
-// guesses reports whether only the beginning of a long option is known, so that the word
+// isGuessedOption reports whether only the beginning of a long option is known, so that the word
 // after it may be its value and not the first operand.
-func (g *grammar) guesses(word string) bool {
+func (g *grammar) isGuessedOption(word string) bool {
 	_, known := g.names[word]
-	return strings.HasPrefix(word, "--") && !known && !strings.Contains(word, "=") && g.begin(word) != ""
+	return strings.HasPrefix(word, "--") && !known && !strings.Contains(word, "=") && g.listedPrefix(word) != ""
 }
 
 // leadingOptions are the words of args before the first that is not an option.
@@ -397,26 +397,26 @@ func leadingOptions(args []proposal.Word) []proposal.Word {
 	return args
 }
 
-// option reads the option in w. It returns the number of words from next that it used, and
+// readOption reads the option in w. It returns the number of words from next that it used, and
 // whether the words after them are a program's.
-func (r *reading) option(g *grammar, w proposal.Word, next []proposal.Word) (int, bool) {
+func (r *reading) readOption(g *grammar, w proposal.Word, next []proposal.Word) (int, bool) {
 	switch {
 	case g.style == styleSingle, g.style == styleMixed:
-		return r.named(g, "-"+strings.TrimLeft(w.Value, "-"), w, next)
+		return r.readNamedOption(g, "-"+strings.TrimLeft(w.Value, "-"), w, next)
 	case g.style == styleFree || strings.HasPrefix(w.Value, "--"):
-		return r.named(g, w.Value, w, next)
+		return r.readNamedOption(g, w.Value, w, next)
 	}
 	if name, _, _ := strings.Cut(w.Value, "="); len(name) > 2 {
-		if _, ok := g.names[name]; ok || g.begin(name) != "" { // -classpath, -std=c11, -Wall
-			return r.named(g, w.Value, w, next)
+		if _, ok := g.names[name]; ok || g.listedPrefix(name) != "" { // -classpath, -std=c11, -Wall
+			return r.readNamedOption(g, w.Value, w, next)
 		}
 	}
-	return r.cluster(g, w, next)
+	return r.readCluster(g, w, next)
 }
 
-func (r *reading) named(g *grammar, text string, w proposal.Word, next []proposal.Word) (int, bool) {
+func (r *reading) readNamedOption(g *grammar, text string, w proposal.Word, next []proposal.Word) (int, bool) {
 	name, value, attached := strings.Cut(text, "=")
-	spec, ok := g.lookup(name)
+	spec, ok := g.lookupOption(name)
 	if !ok {
 		if !g.open {
 			r.Unknown = append(r.Unknown, name)
@@ -424,27 +424,27 @@ func (r *reading) named(g *grammar, text string, w proposal.Word, next []proposa
 		spec = optionSpec{canonical: name}
 	}
 	if attached {
-		r.take(spec, proposal.Word{Value: value, Static: w.Static, Glob: w.Glob})
+		r.addOption(spec, proposal.Word{Value: value, Static: w.Static, Glob: w.Glob})
 		return 0, spec.effect == markRest
 	}
-	return r.valued(g, spec, next)
+	return r.addValuedOption(g, spec, next)
 }
 
-// valued adds the option of spec with its values from next.
-func (r *reading) valued(g *grammar, spec optionSpec, next []proposal.Word) (int, bool) {
+// addValuedOption adds the option of spec with its values from next.
+func (r *reading) addValuedOption(g *grammar, spec optionSpec, next []proposal.Word) (int, bool) {
 	read := 0
 	switch {
 	case spec.value == ':' && len(next) > 0:
-		r.take(spec, next[0])
+		r.addOption(spec, next[0])
 		read = 1
 	case spec.value == '2' && len(next) > 1:
-		r.take(spec, next[1])
+		r.addOption(spec, next[1])
 		read = 2
 	default:
-		r.take(spec, proposal.Word{Static: true})
+		r.addOption(spec, proposal.Word{Static: true})
 	}
 	if spec.effect != markRest && spec.effect != markCode {
-		r.doubt(g, next[:read])
+		r.readDoubtfulValues(g, next[:read])
 	}
 	if spec.effect == markTool && read == 1 {
 		r.inner = next
@@ -453,15 +453,15 @@ func (r *reading) valued(g *grammar, spec optionSpec, next []proposal.Word) (int
 	return read, spec.effect == markRest
 }
 
-// doubt reads values that look like options also as options, for their effects: in another
+// readDoubtfulValues reads values that look like options also as options, for their effects: in another
 // version of the tool the option before may have no value.
-func (r *reading) doubt(g *grammar, values []proposal.Word) {
+func (r *reading) readDoubtfulValues(g *grammar, values []proposal.Word) {
 	for _, w := range values {
 		if len(w.Value) < 2 || w.Value[0] != '-' {
 			continue
 		}
 		var other reading
-		other.option(g, w, nil)
+		other.readOption(g, w, nil)
 		for _, o := range other.Options {
 			if o.effect != 0 {
 				r.Options = append(r.Options, o)
@@ -474,15 +474,15 @@ func (r *reading) doubt(g *grammar, values []proposal.Word) {
 	}
 }
 
-func (r *reading) take(spec optionSpec, value proposal.Word) {
+func (r *reading) addOption(spec optionSpec, value proposal.Word) {
 	r.changes = r.changes || spec.effect == markChanges
 	r.Options = append(r.Options, option{Name: spec.canonical, Value: value, effect: spec.effect})
 }
 
-// lookup finds name, or in the gnu styles the one long option that it abbreviates. An
+// lookupOption finds name, or in the gnu styles the one long option that it abbreviates. An
 // ambiguous abbreviation is unknown, or the worst of the options that it may be: the tool
 // refuses it, unless it is a newer version.
-func (g *grammar) lookup(name string) (optionSpec, bool) {
+func (g *grammar) lookupOption(name string) (optionSpec, bool) {
 	if spec, ok := g.names[name]; ok {
 		return spec, true
 	}
@@ -502,7 +502,7 @@ func (g *grammar) lookup(name string) (optionSpec, bool) {
 			}
 		}
 	}
-	if begin := g.begin(name); begin != "" {
+	if begin := g.listedPrefix(name); begin != "" {
 		spec := g.names[begin+"*"]
 		spec.canonical = name
 		return spec, true
@@ -510,8 +510,8 @@ func (g *grammar) lookup(name string) (optionSpec, bool) {
 	return optionSpec{}, false
 }
 
-// begin is the listed prefix of name, or "".
-func (g *grammar) begin(name string) string {
+// listedPrefix is the listed prefix of name, or "".
+func (g *grammar) listedPrefix(name string) string {
 	longest := ""
 	for _, begin := range g.begins {
 		if strings.HasPrefix(name, begin) && len(begin) > len(longest) {
@@ -521,8 +521,8 @@ func (g *grammar) begin(name string) string {
 	return longest
 }
 
-// cluster reads -abc, -ofile and -o file.
-func (r *reading) cluster(g *grammar, w proposal.Word, next []proposal.Word) (int, bool) {
+// readCluster reads -abc, -ofile and -o file.
+func (r *reading) readCluster(g *grammar, w proposal.Word, next []proposal.Word) (int, bool) {
 	letters := w.Value[1:]
 	for i := 0; i < len(letters); i++ {
 		name := "-" + letters[i:i+1]
@@ -539,16 +539,16 @@ func (r *reading) cluster(g *grammar, w proposal.Word, next []proposal.Word) (in
 		rest := letters[i+1:]
 		switch {
 		case spec.value != 0 && (rest != "" || spec.value == '?' || !w.Static):
-			r.take(spec, proposal.Word{Value: rest, Static: w.Static, Glob: w.Glob})
+			r.addOption(spec, proposal.Word{Value: rest, Static: w.Static, Glob: w.Glob})
 			if spec.effect == markTool && rest != "" {
 				r.inner = append([]proposal.Word{{Value: rest, Static: w.Static}}, next...)
 				return len(next), true
 			}
 			return 0, spec.effect == markRest
 		case spec.value != 0:
-			return r.valued(g, spec, next)
+			return r.addValuedOption(g, spec, next)
 		}
-		r.take(spec, proposal.Word{Static: true})
+		r.addOption(spec, proposal.Word{Static: true})
 	}
 	return 0, false
 }

@@ -206,9 +206,9 @@ func (g *grammar) isListed(name string) bool {
 		return ok
 	case !strings.HasPrefix(name, "--"):
 		_, ok := g.names[name]
-		return ok || g.begin(name) != ""
+		return ok || g.listedPrefix(name) != ""
 	}
-	_, ok := g.lookup(name)
+	_, ok := g.lookupOption(name)
 	return ok
 }
 
@@ -218,7 +218,7 @@ func (g *grammar) compare(name string, forms []optiontext.Shape, joined bool) (p
 	front := *g
 	front.rest = ""
 	var apart, together reading
-	apart.scan(&front, staticWords(name, word, word, "operand"))
+	apart.scanWords(&front, staticWords(name, word, word, "operand"))
 	if slices.ContainsFunc(apart.Options, func(o option) bool { return o.effect == markRest || o.effect == markTool }) {
 		return "" // all that follows is another program's
 	}
@@ -226,10 +226,10 @@ func (g *grammar) compare(name string, forms []optiontext.Shape, joined bool) (p
 	value := false
 	short := len(name) == 2 && (g.style == styleGNU || g.style == stylePOSIX)
 	if short {
-		together.scan(&front, staticWords(name+name[1:]+name[1:]))
+		together.scanWords(&front, staticWords(name+name[1:]+name[1:]))
 		value = together.Options[0].Value.Value != ""
 	} else {
-		together.scan(&front, staticWords(name+"="+word))
+		together.scanWords(&front, staticWords(name+"="+word))
 		value = together.Options[0].Value.Value == word
 	}
 	for _, form := range forms {
@@ -301,7 +301,7 @@ func (g *grammar) compareAbbreviations(all optiontext.Options) (problems []strin
 			if others > 1 {
 				continue
 			}
-			spec, ok := g.lookup(begin)
+			spec, ok := g.lookupOption(begin)
 			if _, exact := g.names[begin]; exact {
 				continue // in another version, or after another verb
 			}

@@ -13,10 +13,10 @@ import (
 // severity orders places: if a path may be in several, the worst counts.
 var severity = []string{"null", "workspace", "tmp", "home", "url", "dynamic", "control", "outside", "git", "secret"}
 
-// Place is the place that text names, as a path, for a command that runs in any of cwds. A
+// ResolvePlace is the place that text names, as a path, for a command that runs in any of cwds. A
 // word that is not static is classified by its literal prefix, and is "dynamic" if that
 // prefix ends before a directory.
-func Place(text string, static bool, cwds []string, workspace string) string {
+func ResolvePlace(text string, static bool, cwds []string, workspace string) string {
 	worst := "null"
 	for _, cwd := range cwds {
 		if p := placeIn(text, static, cwd, workspace); slices.Index(severity, p) > slices.Index(severity, worst) {
@@ -40,7 +40,7 @@ func placeIn(text string, static bool, cwd, workspace string) string {
 		return "secret"
 	case !static && (!strings.Contains(text, "/") || text[0] != '/' && cwd == ""):
 		return "dynamic"
-	case unclean(text):
+	case isUncleanPath(text):
 		return "secret"
 	}
 	full := text
@@ -56,22 +56,22 @@ func placeIn(text string, static bool, cwd, workspace string) string {
 var nullDevices = []string{"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/fd"}
 
 func placeOf(clean, workspace string) string {
-	rel, inside := within(clean, workspace)
+	rel, inside := relativePath(clean, workspace)
 	inside = inside && workspace != ""
 	switch {
 	case slices.Contains(nullDevices, clean), strings.HasPrefix(clean, "/dev/fd/"):
 		return "null"
-	case secret(clean):
+	case isSecretPath(clean):
 		return "secret"
 	case inside && gitPath(rel):
 		return "git"
-	case inside && control(rel):
+	case inside && isControlFile(rel):
 		return "control"
 	case inside:
 		return "workspace"
 	}
-	if rel, ok := within(clean, "/tmp"); ok {
-		if strings.HasPrefix(path.Base(rel), ".") && control(rel) {
+	if rel, ok := relativePath(clean, "/tmp"); ok {
+		if strings.HasPrefix(path.Base(rel), ".") && isControlFile(rel) {
 			return "control" // it would control programs that run with HOME=/tmp
 		}
 		return "tmp"
@@ -82,7 +82,7 @@ func placeOf(clean, workspace string) string {
 	return "outside"
 }
 
-func within(clean, dir string) (string, bool) {
+func relativePath(clean, dir string) (string, bool) {
 	if clean == dir {
 		return ".", true
 	}
@@ -106,8 +106,8 @@ type CwdTracker struct {
 	then []string // those of a command that runs only if the cd before it in its list succeeded; nil if not known
 }
 
-// Of returns the directories in which c, the next command, may run.
-func (t *CwdTracker) Of(c proposal.Command) []string {
+// DirsOf returns the directories in which c, the next command, may run.
+func (t *CwdTracker) DirsOf(c proposal.Command) []string {
 	if t.then != nil && isNextInList(c) {
 		return t.then
 	}
@@ -121,9 +121,9 @@ func isNextInList(c proposal.Command) bool {
 
 const maxCwds = 8
 
-// After records how c changes the directories in which later commands may run.
-func (t *CwdTracker) After(c proposal.Command) {
-	from := t.Of(c)
+// RecordCommand records how c changes the directories in which later commands may run.
+func (t *CwdTracker) RecordCommand(c proposal.Command) {
+	from := t.DirsOf(c)
 	if !isNextInList(c) || c.Function || slices.Contains([]string{".", "source", "eval"}, c.Program) {
 		t.then = nil // another list, or code that may run cd
 	}

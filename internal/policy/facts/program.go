@@ -36,9 +36,9 @@ func ProgramOf(c proposal.Command, workspace string) program {
 		if dir := path.Dir(clean); clean == name && (systemDirs[dir] || postgresDirs.MatchString(dir)) {
 			return program{ToolName(path.Base(clean)), "system"}
 		}
-		return program{clean, Place(name, true, []string{workspace}, workspace)}
+		return program{clean, ResolvePlace(name, true, []string{workspace}, workspace)}
 	default:
-		return program{path.Clean("./" + name), Place(name, true, []string{workspace}, workspace)}
+		return program{path.Clean("./" + name), ResolvePlace(name, true, []string{workspace}, workspace)}
 	}
 }
 

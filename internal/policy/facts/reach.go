@@ -23,7 +23,7 @@ type Effect struct {
 func (r *reading) Effects(cwds []string, workspace string) []Effect {
 	var all []Effect
 	add := func(kind, name string, w proposal.Word) {
-		all = append(all, Effect{kind, name, w.Value, w.Static, Place(w.Value, w.Static, cwds, workspace)})
+		all = append(all, Effect{kind, name, w.Value, w.Static, ResolvePlace(w.Value, w.Static, cwds, workspace)})
 	}
 	for _, o := range r.Options {
 		switch o.effect {
@@ -68,9 +68,9 @@ type Path struct {
 	Place string `json:"place"` // where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
 }
 
-// Reaches are the paths in args, wherever in a word they begin, except in the text of
+// ReachedPaths are the paths in args, wherever in a word they begin, except in the text of
 // programs.
-func (r *reading) Reaches(args []proposal.Word, cwds []string, workspace string) []Path {
+func (r *reading) ReachedPaths(args []proposal.Word, cwds []string, workspace string) []Path {
 	var paths []Path
 	for i, w := range args {
 		if !strings.ContainsAny(w.Value, "/~") || r.isCode(w) {
@@ -78,7 +78,7 @@ func (r *reading) Reaches(args []proposal.Word, cwds []string, workspace string)
 		}
 		for _, m := range pathStart.FindAllStringSubmatch(w.Value, -1) {
 			value := m[1] + m[2]
-			paths = append(paths, Path{givenTo(args, i), value, Place(value, true, cwds, workspace)})
+			paths = append(paths, Path{givenTo(args, i), value, ResolvePlace(value, true, cwds, workspace)})
 		}
 	}
 	return paths

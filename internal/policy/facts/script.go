@@ -62,11 +62,11 @@ func scriptWords(r reading) (scripts []proposal.Word, file bool) {
 // does more, or that it does not understand.
 func sedProblem(script string) string {
 	s := sedScanner{text: script}
-	for s.skip(" \t\n;{}"); s.at < len(s.text); s.skip(" \t\n;{}") {
-		if !s.addresses() {
+	for s.skipAny(" \t\n;{}"); s.at < len(s.text); s.skipAny(" \t\n;{}") {
+		if !s.skipAddresses() {
 			return "unsupported sed address"
 		}
-		if why := s.command(); why != "" {
+		if why := s.checkCommand(); why != "" {
 			return why
 		}
 	}
@@ -78,13 +78,13 @@ type sedScanner struct {
 	at   int
 }
 
-func (s *sedScanner) skip(set string) {
+func (s *sedScanner) skipAny(set string) {
 	for s.at < len(s.text) && strings.IndexByte(set, s.text[s.at]) >= 0 {
 		s.at++
 	}
 }
 
-func (s *sedScanner) next() byte {
+func (s *sedScanner) nextByte() byte {
 	if s.at >= len(s.text) {
 		return 0
 	}
@@ -92,31 +92,31 @@ func (s *sedScanner) next() byte {
 	return s.text[s.at-1]
 }
 
-func (s *sedScanner) peek() byte {
+func (s *sedScanner) peekByte() byte {
 	if s.at >= len(s.text) {
 		return 0
 	}
 	return s.text[s.at]
 }
 
-func (s *sedScanner) addresses() bool {
+func (s *sedScanner) skipAddresses() bool {
 	for {
-		switch c := s.peek(); {
+		switch c := s.peekByte(); {
 		case c == '/':
 			s.at++
-			if !s.until('/') {
+			if !s.skipUntil('/') {
 				return false
 			}
-			s.skip("IM")
+			s.skipAny("IM")
 		case c == '\\':
 			s.at++
-			if !s.until(s.next()) {
+			if !s.skipUntil(s.nextByte()) {
 				return false
 			}
-			s.skip("IM")
+			s.skipAny("IM")
 		case c >= '0' && c <= '9', c == '$', c == '+', c == '~':
 			s.at++
-			s.skip("0123456789~")
+			s.skipAny("0123456789~")
 		case c == ',' || c == '!' || c == ' ' || c == '\t':
 			s.at++
 		default:
@@ -125,24 +125,24 @@ func (s *sedScanner) addresses() bool {
 	}
 }
 
-// both skips the two parts of an s or y command.
-func (s *sedScanner) both(delim byte) bool {
+// skipBothParts skips the two parts of an s or y command.
+func (s *sedScanner) skipBothParts(delim byte) bool {
 	for range 2 {
-		if !s.until(delim) {
+		if !s.skipUntil(delim) {
 			return false
 		}
 	}
 	return true
 }
 
-// until skips past the next delim that no backslash precedes, as GNU sed does: a
+// skipUntil skips past the next delim that no backslash precedes, as GNU sed does: a
 // bracket does not hide a delimiter.
-func (s *sedScanner) until(delim byte) bool {
+func (s *sedScanner) skipUntil(delim byte) bool {
 	if delim == 0 || delim == '\n' || delim == '\\' {
 		return false
 	}
 	for s.at < len(s.text) {
-		switch c := s.next(); c {
+		switch c := s.nextByte(); c {
 		case '\\':
 			s.at++
 		case delim:
@@ -152,17 +152,17 @@ func (s *sedScanner) until(delim byte) bool {
 	return false
 }
 
-func (s *sedScanner) command() string {
-	switch c := s.next(); c {
+func (s *sedScanner) checkCommand() string {
+	switch c := s.nextByte(); c {
 	case 0:
 		return "a sed address has no command"
 	case '{', '}', '=', 'd', 'D', 'g', 'G', 'h', 'H', 'n', 'N', 'p', 'P', 'x', 'F', 'z', '#', ':', 'b', 't', 'T', 'a', 'i', 'c', 'l', 'q', 'Q':
-		return s.plain(c)
+		return s.checkPlainCommand(c)
 	case 's':
-		return s.substitute()
+		return s.checkSubstitution()
 	case 'y':
-		delim := s.next()
-		if !s.both(delim) {
+		delim := s.nextByte()
+		if !s.skipBothParts(delim) {
 			return "unsupported sed y command"
 		}
 		return ""
@@ -177,7 +177,7 @@ func (s *sedScanner) command() string {
 	}
 }
 
-func (s *sedScanner) plain(c byte) string {
+func (s *sedScanner) checkPlainCommand(c byte) string {
 	switch c {
 	case '#', ':', 'b', 't', 'T':
 		end := "\n;}"
@@ -190,7 +190,7 @@ func (s *sedScanner) plain(c byte) string {
 		return ""
 	case 'a', 'i', 'c':
 		for s.at < len(s.text) {
-			switch s.next() {
+			switch s.nextByte() {
 			case '\\':
 				s.at++
 			case '\n':
@@ -199,27 +199,27 @@ func (s *sedScanner) plain(c byte) string {
 		}
 		return ""
 	case 'l', 'q', 'Q':
-		s.skip(" 0123456789")
+		s.skipAny(" 0123456789")
 	}
-	return s.ended()
+	return s.checkCommandEnd()
 }
 
-// ended checks that a command ends where the next one begins.
-func (s *sedScanner) ended() string {
-	s.skip(" \t")
-	if c := s.peek(); c == 0 || strings.IndexByte("\n;}#", c) >= 0 || s.at > 0 && s.text[s.at-1] == '{' {
+// checkCommandEnd checks that a command ends where the next one begins.
+func (s *sedScanner) checkCommandEnd() string {
+	s.skipAny(" \t")
+	if c := s.peekByte(); c == 0 || strings.IndexByte("\n;}#", c) >= 0 || s.at > 0 && s.text[s.at-1] == '{' {
 		return ""
 	}
 	return "unsupported sed command"
 }
 
-func (s *sedScanner) substitute() string {
-	delim := s.next()
-	if !s.both(delim) {
+func (s *sedScanner) checkSubstitution() string {
+	delim := s.nextByte()
+	if !s.skipBothParts(delim) {
 		return "unsupported sed s command"
 	}
 	for {
-		switch c := s.peek(); {
+		switch c := s.peekByte(); {
 		case c == 'e':
 			return "the e flag of sed's s command runs a program"
 		case c == 'w':
@@ -227,7 +227,7 @@ func (s *sedScanner) substitute() string {
 		case strings.IndexByte("gpiImM0123456789", c) >= 0 && c != 0:
 			s.at++
 		default:
-			return s.ended()
+			return s.checkCommandEnd()
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // isHome reports whether clean is in a user's home directory.
 func isHome(clean string) bool {
 	for _, dir := range []string{"/home", "/root", "/Users"} {
-		if _, ok := within(clean, dir); ok {
+		if _, ok := relativePath(clean, dir); ok {
 			return true
 		}
 	}
@@ -40,14 +40,14 @@ var secretNames = []string{
 	"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "authorized_keys", ".vault-token", ".boto", ".s3cfg", ".dockercfg", ".credentials", "credentials.tfrc.json",
 }
 
-// secret are files that usually contain credentials. The sandbox has none of them; a
+// isSecretPath are files that usually contain credentials. The sandbox has none of them; a
 // command that reads them is denied for trying.
-func secret(clean string) bool {
+func isSecretPath(clean string) bool {
 	if slices.Contains(secretFiles, clean) {
 		return true
 	}
 	for _, dir := range secretDirs {
-		if _, ok := within(clean, dir); ok {
+		if _, ok := relativePath(clean, dir); ok {
 			return true
 		}
 	}
@@ -56,7 +56,7 @@ func secret(clean string) bool {
 			return true
 		}
 	}
-	if _, ok := within(clean, "/dev"); ok {
+	if _, ok := relativePath(clean, "/dev"); ok {
 		return clean != "/dev" && clean != "/dev/shm" && !strings.HasPrefix(clean, "/dev/shm/")
 	}
 	return secretProc(clean)
@@ -67,12 +67,12 @@ func secret(clean string) bool {
 var plainProc = pattern.New(`^/proc(/(cpuinfo|meminfo|version|loadavg|uptime|stat|vmstat|diskstats|filesystems|mounts|devices|swaps|partitions|interrupts|cgroups|sys/(kernel|vm|fs)/[\w./-]+|(self|thread-self|[0-9]+)/(status|cgroup|limits|stat|statm|comm|mounts|mountinfo|sched|schedstat|oom_score|oom_score_adj|io|uid_map|gid_map))?)?$`)
 
 func secretProc(clean string) bool {
-	_, ok := within(clean, "/proc")
+	_, ok := relativePath(clean, "/proc")
 	return ok && !plainProc.MatchString(clean)
 }
 
-// unclean reports a path with .. in /proc or /dev, where a link may lead anywhere.
-func unclean(text string) bool {
+// isUncleanPath reports a path with .. in /proc or /dev, where a link may lead anywhere.
+func isUncleanPath(text string) bool {
 	return strings.Contains(text, "..") && (strings.HasPrefix(text, "/proc") || strings.HasPrefix(text, "/dev"))
 }
 
@@ -80,7 +80,7 @@ func unclean(text string) bool {
 // directory or a secret.
 func nearSecret(prefix string) bool {
 	dir := path.Clean(prefix)
-	if secret(dir) && dir != "/dev" || isHome(dir) {
+	if isSecretPath(dir) && dir != "/dev" || isHome(dir) {
 		return true
 	}
 	for _, list := range [][]string{secretFiles, secretDirs, {"/home/", "/root/", "/proc/", "/dev/"}} {

@@ -29,7 +29,7 @@ func HomesIn(text string, span proposal.Span) []Placed {
 	if !strings.ContainsAny(text, "~$") {
 		return nil
 	}
-	text = unquoted(text)
+	text = removeSingleQuoted(text)
 	var homes []Placed
 	for _, m := range homePath.FindAllStringSubmatch(text, -1) {
 		home, name := "/home/fumehood", strings.TrimSuffix(m[1], "/")
@@ -51,9 +51,9 @@ func HomesIn(text string, span proposal.Span) []Placed {
 	return homes
 }
 
-// unquoted removes text in single quotes, where nothing is expanded. A text in which quotes
+// removeSingleQuoted removes text in single quotes, where nothing is expanded. A text in which quotes
 // may be nested is not changed.
-func unquoted(text string) string {
+func removeSingleQuoted(text string) string {
 	if !strings.Contains(text, "'") || strings.Contains(text, "$(") || strings.ContainsAny(text, "`") || strings.Contains(text, "<<") || strings.Contains(text, "$'") {
 		return text
 	}
@@ -102,5 +102,5 @@ func AssignedPlace(w proposal.Word, cwds []string, workspace string) string {
 	if !strings.HasPrefix(w.Value, "/") && !strings.HasPrefix(w.Value, "../") {
 		return "workspace"
 	}
-	return Place(w.Value, w.Static, cwds, workspace)
+	return ResolvePlace(w.Value, w.Static, cwds, workspace)
 }

@@ -56,13 +56,13 @@ var programReaders = map[string]struct{ valued, given []string }{
 // may be cut and are chosen by the program that starts x: a rule may deny because of them,
 // and must not allow.
 func AsksFor(x proposal.Exec) (string, []string) {
-	tool, words := FileName(x.Path), behind(x.Path, x.Argv)
+	tool, words := FileName(x.Path), wordsAfterProgram(x.Path, x.Argv)
 	if many := ManifoldOf(x.Key()); many != "" {
-		tool, words = applet(many, path.Base(x.Path), x.Argv)
+		tool, words = appletTool(many, path.Base(x.Path), x.Argv)
 	}
 	for range 3 { // env python3 -m twine
-		if tool == "python3" && module(words) >= 0 {
-			at := module(words)
+		if tool == "python3" && moduleIndex(words) >= 0 {
+			at := moduleIndex(words)
 			return words[at], words[at+1:]
 		}
 		r, ok := programReaders[tool]
@@ -78,9 +78,9 @@ func AsksFor(x proposal.Exec) (string, []string) {
 	return tool, words
 }
 
-// behind are the words after the program's own name, or after the path of a script that
+// wordsAfterProgram are the words after the program's own name, or after the path of a script that
 // the kernel passed to its interpreter.
-func behind(path string, argv []string) []string {
+func wordsAfterProgram(path string, argv []string) []string {
 	if len(argv) == 0 {
 		return nil
 	}
@@ -104,11 +104,11 @@ func ManifoldOf(k proposal.ExecKey) string {
 	return ""
 }
 
-// applet is the tool that a manifold program in the file own becomes. A leading dash marks
+// appletTool is the tool that a manifold program in the file own becomes. A leading dash marks
 // a login shell. busybox takes each name that begins with its own for its own name. The
 // file's own name is checked separately; if it is not the name of a tool, some programs
 // use the next word.
-func applet(tool, own string, argv []string) (string, []string) {
+func appletTool(tool, own string, argv []string) (string, []string) {
 	for len(argv) > 0 {
 		name := strings.TrimPrefix(path.Base(argv[0]), "-")
 		if !strings.HasPrefix(name, tool) && (name != own || len(argv) == 1) {
@@ -119,8 +119,8 @@ func applet(tool, own string, argv []string) (string, []string) {
 	return tool, nil
 }
 
-// module is the index of the module after python's -m, or -1.
-func module(words []string) int {
+// moduleIndex is the index of the module after python's -m, or -1.
+func moduleIndex(words []string) int {
 	for i, word := range words {
 		switch {
 		case word == "-m" && i+1 < len(words):
@@ -148,9 +148,9 @@ func programWord(words, valued, given []string) int {
 	return -1
 }
 
-// Verb is the subcommand among words according to the tool's grammar, or the first word
+// SubcommandOf is the subcommand among words according to the tool's grammar, or the first word
 // that is not an option.
-func (gs Grammars) Verb(tool string, words []string) string {
+func (gs Grammars) SubcommandOf(tool string, words []string) string {
 	if g := gs[tool]; g != nil && g.sub {
 		args := make([]proposal.Word, len(words))
 		for i, word := range words {

@@ -19,7 +19,7 @@ func IndexWord(text, word string) int {
 			return -1
 		}
 		i += from
-		if !wordy(text[:i], true) && !wordy(text[i+len(word):], false) {
+		if !hasWordEdge(text[:i], true) && !hasWordEdge(text[i+len(word):], false) {
 			return i
 		}
 		from = i + 1
@@ -35,8 +35,8 @@ func CountWord(text, word string) int {
 	return n
 }
 
-// wordy reports whether text ends, or begins, with a character that may belong to a word.
-func wordy(text string, atEnd bool) bool {
+// hasWordEdge reports whether text ends, or begins, with a character that may belong to a word.
+func hasWordEdge(text string, atEnd bool) bool {
 	if text == "" {
 		return false
 	}

@@ -39,12 +39,12 @@ type Layer struct {
 type checker struct {
 	Layer
 	graph    *module.Graph
-	used     map[string]use // by path of the rule; nil until it is needed
+	used     map[string]ruleUse // by path of the rule; nil until it is needed
 	problems []Problem
 }
 
-func (c *checker) say(where *ast.Location, code, message, hint string) {
-	c.problems = append(c.problems, at(c.Name, where, Refused, code, message, hint))
+func (c *checker) addProblem(where *ast.Location, code, message, hint string) {
+	c.problems = append(c.problems, problemAt(c.Name, where, Refused, code, message, hint))
 }
 
 // Check refuses policy that compiles but silently has no effect, or more than is visible:
@@ -55,16 +55,16 @@ func (l Layer) Check() (problems []Problem, rules map[string]int) {
 	c := &checker{Layer: l, graph: module.NewGraph(l.Modules)}
 	rules = map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(l.Modules)) {
-		c.module(l.Modules[name], rules)
+		c.checkModule(l.Modules[name], rules)
 	}
-	if !l.Unread && len(c.problems) == 0 && !decides(rules) {
-		c.say(nil, module.CodeMissing, "the layer has no rule at any decision point", "write deny contains {…} if {…} in package "+module.PointCommand)
+	if !l.Unread && len(c.problems) == 0 && !hasDecidingRule(rules) {
+		c.addProblem(nil, module.CodeMissing, "the layer has no rule at any decision point", "write deny contains {…} if {…} in package "+module.PointCommand)
 	}
 	return c.problems, rules
 }
 
-// decides reports whether any of the rules belongs to a set with a meaning.
-func decides(rules map[string]int) bool {
+// hasDecidingRule reports whether any of the rules belongs to a set with a meaning.
+func hasDecidingRule(rules map[string]int) bool {
 	for _, point := range module.Points() {
 		if slices.ContainsFunc(module.Sets(point), func(set string) bool { return rules[point+"."+set] > 0 }) {
 			return true
@@ -73,10 +73,10 @@ func decides(rules map[string]int) bool {
 	return false
 }
 
-func (c *checker) module(m *ast.Module, count map[string]int) {
+func (c *checker) checkModule(m *ast.Module, count map[string]int) {
 	pkg := module.PackageOf(m)
 	if module.Sets(pkg) == nil && !module.InLib(pkg) {
-		c.say(m.Package.Location, module.CodeUnknownKey, fmt.Sprintf("package %s is not a decision point", pkg), packageHint(pkg))
+		c.addProblem(m.Package.Location, module.CodeUnknownKey, fmt.Sprintf("package %s is not a decision point", pkg), packageHint(pkg))
 		return
 	}
 	for _, r := range m.Rules {
@@ -85,69 +85,69 @@ func (c *checker) module(m *ast.Module, count map[string]int) {
 	if c.Shipped {
 		return
 	}
-	c.annotations(m)
-	c.exceptions(m)
-	c.bodies(m)
-	c.inputs(m)
-	c.numbers(m)
+	c.checkAnnotations(m)
+	c.checkExceptions(m)
+	c.checkBodies(m)
+	c.checkInputs(m)
+	c.checkNumbers(m)
 	if !c.Unread {
-		c.references(m)
-		c.calls(m)
+		c.checkReferences(m)
+		c.checkCalls(m)
 	}
 	if module.InLib(pkg) {
 		return
 	}
 	for _, r := range m.Rules {
-		c.rule(pkg, r)
+		c.checkRule(pkg, r)
 	}
 }
 
 func packageHint(pkg string) string {
-	if near := spelling.Nearest(pkg, append(module.Points(), module.PackageLib)); near != "" {
+	if near := spelling.NearestName(pkg, append(module.Points(), module.PackageLib)); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return "write package " + strings.Join(module.Points(), ", ") + " or " + module.PackageLib
 }
 
-func (c *checker) rule(pkg string, r *ast.Rule) {
+func (c *checker) checkRule(pkg string, r *ast.Rule) {
 	name := module.RuleName(r)
 	isSet := r.Head.RuleKind() == ast.MultiValue
 	known := slices.Contains(module.Sets(pkg), name)
 	switch {
 	case known && (!isSet || len(r.Head.Ref()) != 1 || r.Default):
-		c.say(r.Location, module.CodeCompile, name+" must be a set", "write "+name+" contains {…} if {…}")
-	case !known && isSet && !referred(name, c.Modules):
+		c.addProblem(r.Location, module.CodeCompile, name+" must be a set", "write "+name+" contains {…} if {…}")
+	case !known && isSet && !isReferred(name, c.Modules):
 		hint := "use one of " + strings.Join(module.Sets(pkg), ", ")
-		if near := spelling.Nearest(name, module.Sets(pkg)); near != "" {
+		if near := spelling.NearestName(name, module.Sets(pkg)); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		c.say(r.Location, module.CodeUnknownKey, fmt.Sprintf("the set %q has no meaning in package %s", name, pkg), hint)
+		c.addProblem(r.Location, module.CodeUnknownKey, fmt.Sprintf("the set %q has no meaning in package %s", name, pkg), hint)
 	}
 }
 
-// annotations refuses METADATA that changes what the compiler checks: schemas replace
+// checkAnnotations refuses METADATA that changes what the compiler checks: schemas replace
 // the input's, and could name files or addresses to read them from.
-func (c *checker) annotations(m *ast.Module) {
+func (c *checker) checkAnnotations(m *ast.Module) {
 	for _, a := range m.Annotations {
 		if len(a.Schemas) > 0 {
-			c.say(a.Location, module.CodeCompile, "METADATA must not set schemas: the input has its own", "remove schemas")
+			c.addProblem(a.Location, module.CodeCompile, "METADATA must not set schemas: the input has its own", "remove schemas")
 		}
 	}
 }
 
-// bodies refuses with, which would evaluate another input than the real one.
-func (c *checker) bodies(m *ast.Module) {
+// checkBodies refuses with, which would evaluate another input than the real one.
+func (c *checker) checkBodies(m *ast.Module) {
 	ast.WalkNodes(m, func(n ast.Node) bool {
 		if e, ok := n.(*ast.Expr); ok && len(e.With) > 0 {
-			c.say(e.Location, module.CodeCompile, "with is for tests only", "write the condition without with")
+			c.addProblem(e.Location, module.CodeCompile, "with is for tests only", "write the condition without with")
 			return true
 		}
 		return false
 	})
 }
 
-// referred reports whether a rule of modules reads name.
-func referred(name string, modules map[string]*ast.Module) bool {
+// isReferred reports whether a rule of modules reads name.
+func isReferred(name string, modules map[string]*ast.Module) bool {
 	found := false
 	look := func(t *ast.Term) bool {
 		switch v := t.Value.(type) {

@@ -12,7 +12,7 @@ import (
 
 // compileProblem converts an error of OPA's parser or compiler, with a hint.
 func compileProblem(layer string, e *ast.Error) Problem {
-	p := at(layer, e.Location, Refused, module.CodeCompile, plainly(e.Message), "")
+	p := problemAt(layer, e.Location, Refused, module.CodeCompile, trimErrorCode(e.Message), "")
 	switch d := e.Details.(type) {
 	case *ast.RefErrInvalidDetail:
 		return wrongField(p, d)
@@ -25,10 +25,10 @@ func compileProblem(layer string, e *ast.Error) Problem {
 		}
 	}
 	for _, name := range module.UndefinedFunctions(e) {
-		if instead, ok := module.Withheld(module.PointExec, name); ok {
+		if instead, ok := module.WithheldBuiltin(module.PointExec, name); ok {
 			p.Code, p.Message, p.Hint = module.CodeBuiltin, "policies must not use "+name, instead
 		} else {
-			p.Message, p.Hint = noFunction(name), module.Meant(name, module.BuiltinNames())
+			p.Message, p.Hint = noFunction(name), module.SuggestName(name, module.BuiltinNames())
 		}
 	}
 	return p
@@ -53,12 +53,12 @@ func wrongField(p Problem, d *ast.RefErrInvalidDetail) Problem {
 		known = append(known, strings.Trim(v.String(), `"`))
 	}
 	p.Message = noField(d.Ref[:d.Pos], wrong)
-	p.Hint = module.Meant(wrong, known)
+	p.Hint = module.SuggestName(wrong, known)
 	return p
 }
 
-// plainly is OPA's message without the code of its kind.
-func plainly(message string) string {
+// trimErrorCode is OPA's message without the code of its kind.
+func trimErrorCode(message string) string {
 	for _, kind := range []string{"rego_parse_error: ", "rego_compile_error: ", "rego_type_error: "} {
 		message = strings.TrimPrefix(message, kind)
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/fumehood/fumehood/internal/policy/module"
 )
 
-// references refuses data that is not the layer's, and names that its library does not
+// checkReferences refuses data that is not the layer's, and names that its library does not
 // have: for OPA both are undefined, and a rule that depends on them never holds.
-func (c *checker) references(m *ast.Module) {
+func (c *checker) checkReferences(m *ast.Module) {
 	for _, i := range m.Imports {
 		if ref, ok := i.Path.Value.(ast.Ref); ok && ref[0].Value.Compare(ast.DefaultRootDocument.Value) == 0 {
-			c.reference(m, i.Location, ref, true)
+			c.checkReference(m, i.Location, ref, true)
 		}
 	}
 	for _, r := range m.Rules {
@@ -30,35 +30,35 @@ func (c *checker) references(m *ast.Module) {
 				}
 			}
 			if full[0].Equal(ast.DefaultRootDocument) {
-				c.reference(m, ref[0].Location, full, false)
+				c.checkReference(m, ref[0].Location, full, false)
 			}
 			return false
 		})
 	}
 }
 
-// reference checks one path below data.
-func (c *checker) reference(m *ast.Module, at *ast.Location, ref ast.Ref, imported bool) {
-	own, path := module.PackageOf(m), names(ref)
+// checkReference checks one path below data.
+func (c *checker) checkReference(m *ast.Module, at *ast.Location, ref ast.Ref, imported bool) {
+	own, path := module.PackageOf(m), constantPath(ref)
 	first, _, _ := strings.Cut(path, ".")
 	pkg, rest := c.packageIn(path)
 	switch {
 	case slices.Contains(c.Data, first):
 	case pkg == "" && imported && c.packagesBelow(path): // import data.fumehood
-		c.say(at, module.CodeCompile, "import "+ref.String()+" reaches outside the library", "import data."+module.PackageLib)
+		c.addProblem(at, module.CodeCompile, "import "+ref.String()+" reaches outside the library", "import data."+module.PackageLib)
 	case pkg == "" && (module.InLib(path) || path == own):
 		// the layer's library has no such package; uses of its names are reported below
-		c.say(at, module.CodeCompile, fmt.Sprintf("%s is not in this layer", ref), module.Meant(path, c.packagePaths()))
+		c.addProblem(at, module.CodeCompile, fmt.Sprintf("%s is not in this layer", ref), module.SuggestName(path, c.packagePaths()))
 	case pkg == "" || pkg != own && !module.InLib(pkg):
 		hint := "use the layer's own package, data." + module.PackageLib + ", or its data files"
-		if near := spelling.Nearest(path, append(c.packagePaths(), c.Data...)); near != "" {
+		if near := spelling.NearestName(path, append(c.packagePaths(), c.Data...)); near != "" {
 			hint = "did you mean data." + near + "?"
 		}
 		what := ref.String()
 		if imported {
 			what = "import " + what
 		}
-		c.say(at, module.CodeCompile, what+" is outside the layer's library and data", hint)
+		c.addProblem(at, module.CodeCompile, what+" is outside the layer's library and data", hint)
 	case rest != "":
 		c.inPackage(at, pkg, rest)
 	}
@@ -76,7 +76,7 @@ func (c *checker) inPackage(at *ast.Location, pkg, rest string) {
 	}
 	if !slices.Contains(known, name) {
 		slices.Sort(known)
-		c.say(at, module.CodeCompile, fmt.Sprintf("package %s has no rule %q", pkg, name), module.Meant(name, slices.Compact(known)))
+		c.addProblem(at, module.CodeCompile, fmt.Sprintf("package %s has no rule %q", pkg, name), module.SuggestName(name, slices.Compact(known)))
 	}
 }
 
@@ -106,8 +106,8 @@ func (c *checker) packagePaths() []string {
 	return slices.Compact(paths)
 }
 
-// names is the constant beginning of a path below data.
-func names(ref ast.Ref) string {
+// constantPath is the constant beginning of a path below data.
+func constantPath(ref ast.Ref) string {
 	var parts []string
 	for _, t := range ref[1:] {
 		name, ok := t.Value.(ast.String)

@@ -20,18 +20,18 @@ const lintException = "lint.exception" // an exception that does not say whose i
 // soon is how long before its date an exception is reported.
 const soon = 14 * 24 * time.Hour
 
-// exceptions refuses dates that would not end what the author expects: an invalid one, one
+// checkExceptions refuses dates that would not end what the author expects: an invalid one, one
 // that OPA does not attach to a single rule, and one on a rule that restricts, whose end
 // would allow more.
-func (c *checker) exceptions(m *ast.Module) {
+func (c *checker) checkExceptions(m *ast.Module) {
 	for _, a := range m.Annotations {
 		for key := range a.Custom {
 			c.expiryKey(a, key)
 		}
 	}
 	for _, x := range module.Exceptions(m) {
-		if message, hint := c.exception(m, x); message != "" {
-			c.say(x.Rule.Location, module.CodeUnknownKey, message, hint)
+		if message, hint := c.checkException(m, x); message != "" {
+			c.addProblem(x.Rule.Location, module.CodeUnknownKey, message, hint)
 		}
 	}
 }
@@ -39,14 +39,14 @@ func (c *checker) exceptions(m *ast.Module) {
 func (c *checker) expiryKey(a *ast.Annotations, key string) {
 	switch {
 	case key == module.KeyExpires && a.Scope != "rule":
-		c.say(a.Location, module.CodeUnknownKey, "custom.expires applies to one rule, not to a scope", "write it in the METADATA of each rule, without scope")
+		c.addProblem(a.Location, module.CodeUnknownKey, "custom.expires applies to one rule, not to a scope", "write it in the METADATA of each rule, without scope")
 	case key != module.KeyExpires && strings.HasPrefix(strings.ToLower(key), "expir"):
-		c.say(a.Location, module.CodeUnknownKey, fmt.Sprintf("unknown key %q in METADATA's custom: the rule would never expire", key), "write expires: 2026-12-31")
+		c.addProblem(a.Location, module.CodeUnknownKey, fmt.Sprintf("unknown key %q in METADATA's custom: the rule would never expire", key), "write expires: 2026-12-31")
 	}
 }
 
-// exception returns what is wrong with x, or "".
-func (c *checker) exception(m *ast.Module, x module.Exception) (message, hint string) {
+// checkException returns what is wrong with x, or "".
+func (c *checker) checkException(m *ast.Module, x module.Exception) (message, hint string) {
 	switch {
 	case x.Date.IsZero():
 		return "custom.expires is not a date", "write expires: 2026-12-31"
@@ -54,7 +54,7 @@ func (c *checker) exception(m *ast.Module, x module.Exception) (message, hint st
 		return "a rule with custom.expires must not be a default or have an else, which would apply instead", "write separate rules"
 	}
 	if c.used == nil {
-		c.used = (&linter{Layer: c.Layer, graph: c.graph}).uses()
+		c.used = (&linter{Layer: c.Layer, graph: c.graph}).findUses()
 	}
 	if c.used[c.graph.Packages[m]+module.RuleName(x.Rule)]&narrows != 0 {
 		return "custom.expires on a rule that restricts: its end would allow more", "write it on a rule that allows, or on one that a denial negates: not excepted"
@@ -62,18 +62,18 @@ func (c *checker) exception(m *ast.Module, x module.Exception) (message, hint st
 	return "", ""
 }
 
-// exceptions reports those that are over or soon will be, and those without an owner.
-func (x *linter) exceptions(m *ast.Module) {
+// findExpiring reports those that are over or soon will be, and those without an owner.
+func (x *linter) findExpiring(m *ast.Module) {
 	for _, e := range module.Exceptions(m) {
 		if e.Owner == "" || e.Reason == "" || e.Ticket == "" {
-			x.say(e.Rule.Location, Doubtful, lintException, "an exception needs an owner, a reason and a ticket", "write in custom: owner, reason and ticket")
+			x.addProblem(e.Rule.Location, Doubtful, lintException, "an exception needs an owner, a reason and a ticket", "write in custom: owner, reason and ticket")
 		}
 		what := fmt.Sprintf("the exception %s (owner %s, ticket %s)", orNone(e.ID), orNone(e.Owner), orNone(e.Ticket))
 		switch left := e.Date.Sub(x.Now); {
-		case e.Over(x.Now):
-			x.say(e.Rule.Location, Doubtful, Expires, fmt.Sprintf("%s expired on %s and does not apply", what, e.Date.Format(time.DateOnly)), "remove it, or give it a later date")
+		case e.IsOver(x.Now):
+			x.addProblem(e.Rule.Location, Doubtful, Expires, fmt.Sprintf("%s expired on %s and does not apply", what, e.Date.Format(time.DateOnly)), "remove it, or give it a later date")
 		case left <= soon:
-			x.say(e.Rule.Location, Doubtful, Expires, fmt.Sprintf("%s expires on %s", what, e.Date.Format(time.DateOnly)), "prepare for its end, or give it a later date")
+			x.addProblem(e.Rule.Location, Doubtful, Expires, fmt.Sprintf("%s expires on %s", what, e.Date.Format(time.DateOnly)), "prepare for its end, or give it a later date")
 		}
 	}
 }

@@ -20,8 +20,8 @@ var titled = []string{"allow", "ask", "deny", "note"}
 // ruleID matches a rule's id: a group, a dot and a name.
 var ruleID = pattern.New(`^[a-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+$`)
 
-// A said is what the layer's rules with one id declare.
-type said struct {
+// An idDeclarations is what the layer's rules with one id declare.
+type idDeclarations struct {
 	titles   map[string]*ast.Location
 	examples bool
 	untitled *ast.Rule // the first without a title of its own
@@ -30,56 +30,56 @@ type said struct {
 	starts   bool      // one denies programs when they start
 }
 
-// heads checks ids, titles, suggestions and examples of rules.
-func (x *linter) heads() {
-	ids := map[string]*said{}
+// lintHeads checks ids, titles, suggestions and examples of rules.
+func (x *linter) lintHeads() {
+	ids := map[string]*idDeclarations{}
 	for _, name := range slices.Sorted(maps.Keys(x.Modules)) {
 		m := x.Modules[name]
 		for _, r := range m.Rules {
 			if slices.Contains(module.Sets(module.PackageOf(m)), module.RuleName(r)) && r.Head.Key != nil {
-				x.head(m, r, ids)
+				x.lintHead(m, r, ids)
 			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		x.family(id, ids[id])
+		x.lintRulesOfID(id, ids[id])
 	}
 }
 
-// family reports problems of all rules of one id together.
-func (x *linter) family(id string, s *said) {
+// lintRulesOfID reports problems of all rules of one id together.
+func (x *linter) lintRulesOfID(id string, s *idDeclarations) {
 	titles := slices.Sorted(maps.Keys(s.titles))
 	if len(titles) == 0 && s.untitled != nil {
-		x.say(s.untitled.Location, Wrong, lintTitle, fmt.Sprintf("the rule %q has no title", id), "write above it: # METADATA and # title: what it does")
+		x.addProblem(s.untitled.Location, Wrong, lintTitle, fmt.Sprintf("the rule %q has no title", id), "write above it: # METADATA and # title: what it does")
 	}
 	if len(titles) > 1 {
-		x.say(s.titles[titles[1]], Wrong, lintID, fmt.Sprintf("the id %q has two titles: %q and %q", id, titles[0], titles[1]), "give each rule its own id, or use one title")
+		x.addProblem(s.titles[titles[1]], Wrong, lintID, fmt.Sprintf("the id %q has two titles: %q and %q", id, titles[0], titles[1]), "give each rule its own id, or use one title")
 	}
 	if s.program != nil && !s.starts {
-		x.say(s.program.Location, Doubtful, lintStart, fmt.Sprintf("the rule %q denies a program in a text, and not one that the repository's own code starts, as make and npm test do", id),
+		x.addProblem(s.program.Location, Doubtful, lintStart, fmt.Sprintf("the rule %q denies a program in a text, and not one that the repository's own code starts, as make and npm test do", id),
 			`deny it in fumehood.exec, too: deny contains {"rule": "`+id+`", …} if input.tool == "name"; or write text_only: true in its METADATA's custom`)
 	}
 	if s.bare != nil && !s.examples {
-		x.say(s.bare.Location, Doubtful, lintExamples, fmt.Sprintf("the rule %q about commands has no examples", id),
+		x.addProblem(s.bare.Location, Doubtful, lintExamples, fmt.Sprintf("the rule %q about commands has no examples", id),
 			"write in its METADATA: # custom: {rule: "+id+", match: [\"a command\"], not_match: [\"another\"]}; fumehood policy test runs them")
 	}
 }
 
-func (x *linter) head(m *ast.Module, r *ast.Rule, ids map[string]*said) {
+func (x *linter) lintHead(m *ast.Module, r *ast.Rule, ids map[string]*idDeclarations) {
 	set := module.RuleName(r)
-	if x.shape(r, set) {
+	if x.lintMemberShape(r, set) {
 		return
 	}
-	about := annotation(r)
+	about := ruleAnnotation(r)
 	id, constant := writtenID(r)
 	if metadata := customRule(about); metadata != "" {
 		if constant && id != "" && id != metadata {
-			x.say(r.Location, Wrong, lintID, fmt.Sprintf("the rule's id is %q in METADATA and %q in its answer", metadata, id), "use one id")
+			x.addProblem(r.Location, Wrong, lintID, fmt.Sprintf("the rule's id is %q in METADATA and %q in its answer", metadata, id), "use one id")
 		}
 		id = metadata
 	} else if !constant {
 		if about == nil && slices.Contains(titled, set) {
-			x.say(r.Location, Wrong, lintTitle, "a rule without a literal id needs METADATA", "write above it: # METADATA, # title: and # custom: {rule: the id, or the prefix of the ids}")
+			x.addProblem(r.Location, Wrong, lintTitle, "a rule without a literal id needs METADATA", "write above it: # METADATA, # title: and # custom: {rule: the id, or the prefix of the ids}")
 		}
 		return
 	}
@@ -89,19 +89,19 @@ func (x *linter) head(m *ast.Module, r *ast.Rule, ids map[string]*said) {
 	}
 	s := ids[id]
 	if s == nil {
-		s = &said{titles: map[string]*ast.Location{}}
+		s = &idDeclarations{titles: map[string]*ast.Location{}}
 		ids[id] = s
 	}
-	s.hear(module.PackageOf(m), r, about)
+	s.recordRule(module.PackageOf(m), r, about)
 	if set == "deny" {
 		x.hearStart(s, m, r, about)
 	}
-	x.suggestion(r)
+	x.findMissingSuggestion(r)
 }
 
-// shape finds members that are never valid answers: such an answer denies what it is about. It
+// lintMemberShape finds members that are never valid answers: such an answer denies what it is about. It
 // reports whether r's member is not an object.
-func (x *linter) shape(r *ast.Rule, set string) bool {
+func (x *linter) lintMemberShape(r *ast.Rule, set string) bool {
 	if set == "programs" {
 		return false
 	}
@@ -111,18 +111,18 @@ func (x *linter) shape(r *ast.Rule, set string) bool {
 	}
 	keys := slices.Concat(takes.Must, takes.May)
 	object, ok := r.Head.Key.Value.(ast.Object)
-	if !ok && literal(r.Head.Key.Value) {
-		x.say(r.Location, Wrong, lintShape, fmt.Sprintf("a member of %s must be an object, or it denies what it is about", set), "write "+set+" contains "+shapeOf(takes.Must)+" if {…}")
+	if !ok && isLiteral(r.Head.Key.Value) {
+		x.addProblem(r.Location, Wrong, lintShape, fmt.Sprintf("a member of %s must be an object, or it denies what it is about", set), "write "+set+" contains "+shapeOf(takes.Must)+" if {…}")
 		return true
 	}
 	if !ok {
 		return false
 	}
-	x.values(r, set, object)
+	x.lintValues(r, set, object)
 	for _, k := range object.Keys() {
 		name, constant := k.Value.(ast.String)
 		if known && constant && !slices.Contains(keys, string(name)) {
-			x.say(k.Location, Wrong, lintShape, fmt.Sprintf("%s must not have the key %q, or it denies what it is about", set, string(name)), module.Meant(string(name), keys))
+			x.addProblem(k.Location, Wrong, lintShape, fmt.Sprintf("%s must not have the key %q, or it denies what it is about", set, string(name)), module.SuggestName(string(name), keys))
 		}
 	}
 	return false
@@ -141,14 +141,14 @@ func (x *linter) idProblem(r *ast.Rule, set, id string) {
 	switch {
 	case id == "" && set == "limits":
 	case id == "":
-		x.say(r.Location, Wrong, lintID, "a rule of "+set+" without an id", `write {"rule": "group.name", …}: reports and logs name it`)
+		x.addProblem(r.Location, Wrong, lintID, "a rule of "+set+" without an id", `write {"rule": "group.name", …}: reports and logs name it`)
 	default:
-		x.say(r.Location, Wrong, lintID, fmt.Sprintf("%q is not a valid rule id", id), "write a group, a dot and a name, such as org.no-curl: letters, digits, - and _")
+		x.addProblem(r.Location, Wrong, lintID, fmt.Sprintf("%q is not a valid rule id", id), "write a group, a dot and a name, such as org.no-curl: letters, digits, - and _")
 	}
 }
 
-// hear records what one rule declares.
-func (s *said) hear(pkg string, r *ast.Rule, about *ast.Annotations) {
+// recordRule records what one rule declares.
+func (s *idDeclarations) recordRule(pkg string, r *ast.Rule, about *ast.Annotations) {
 	if !slices.Contains(titled, module.RuleName(r)) {
 		return
 	}
@@ -165,7 +165,7 @@ func (s *said) hear(pkg string, r *ast.Rule, about *ast.Annotations) {
 }
 
 // hearStart records whether r denies a program by name in a command, or when it starts.
-func (x *linter) hearStart(s *said, m *ast.Module, r *ast.Rule, about *ast.Annotations) {
+func (x *linter) hearStart(s *idDeclarations, m *ast.Module, r *ast.Rule, about *ast.Annotations) {
 	switch module.PackageOf(m) {
 	case module.PointExec:
 		s.starts = true
@@ -229,8 +229,8 @@ func writtenID(r *ast.Rule) (id string, constant bool) {
 	return "", false
 }
 
-// suggestion finds denials without a message or a suggestion, which are not valid answers.
-func (x *linter) suggestion(r *ast.Rule) {
+// findMissingSuggestion finds denials without a message or a suggestion, which are not valid answers.
+func (x *linter) findMissingSuggestion(r *ast.Rule) {
 	object, ok := r.Head.Key.Value.(ast.Object)
 	if !ok {
 		return
@@ -239,7 +239,7 @@ func (x *linter) suggestion(r *ast.Rule) {
 	for _, key := range takes.Must {
 		t := object.Get(ast.StringTerm(key))
 		if key != "rule" && (t == nil || t.Equal(ast.StringTerm(""))) {
-			x.say(r.Location, Wrong, lintSuggestion, fmt.Sprintf("%s needs %s, or it denies what it is about", module.RuleName(r), key), help[key])
+			x.addProblem(r.Location, Wrong, lintSuggestion, fmt.Sprintf("%s needs %s, or it denies what it is about", module.RuleName(r), key), help[key])
 		}
 	}
 }
@@ -249,8 +249,8 @@ var help = map[string]string{
 	"suggestion": `write "suggestion": what to do instead`,
 }
 
-// annotation is r's own METADATA.
-func annotation(r *ast.Rule) *ast.Annotations {
+// ruleAnnotation is r's own METADATA.
+func ruleAnnotation(r *ast.Rule) *ast.Annotations {
 	for _, a := range r.Annotations {
 		if a.Scope == "rule" || a.Scope == "document" {
 			return a

@@ -21,18 +21,18 @@ var labelHelp = map[string]string{
 	module.KeyCategory: "write one word of lower-case letters, digits and hyphens, at most 32",
 }
 
-// labels finds severities and categories that nothing would show.
-func (x *linter) labels(m *ast.Module) {
+// findInvalidLabels finds severities and categories that nothing would show.
+func (x *linter) findInvalidLabels(m *ast.Module) {
 	for _, a := range m.Annotations {
 		for _, key := range slices.Sorted(maps.Keys(a.Custom)) {
 			switch help := labelHelp[key]; {
 			case help != "" && module.Label(a, key) == "":
-				x.say(a.Location, Wrong, lintMetadata, fmt.Sprintf("invalid custom.%s %q: nothing shows it", key, fmt.Sprint(a.Custom[key])), help)
+				x.addProblem(a.Location, Wrong, lintMetadata, fmt.Sprintf("invalid custom.%s %q: nothing shows it", key, fmt.Sprint(a.Custom[key])), help)
 			case help != "" && customRule(a) == "":
-				x.say(a.Location, Wrong, lintMetadata, fmt.Sprintf("custom.%s needs custom.rule: nothing shows it", key), "add the rule's id")
+				x.addProblem(a.Location, Wrong, lintMetadata, fmt.Sprintf("custom.%s needs custom.rule: nothing shows it", key), "add the rule's id")
 			case help == "":
-				if meant := spelling.Nearest(key, slices.Collect(maps.Keys(labelHelp))); meant != "" {
-					x.say(a.Location, Doubtful, lintMetadata, fmt.Sprintf("unknown key %q in METADATA's custom", key), "did you mean "+meant+"?")
+				if meant := spelling.NearestName(key, slices.Collect(maps.Keys(labelHelp))); meant != "" {
+					x.addProblem(a.Location, Doubtful, lintMetadata, fmt.Sprintf("unknown key %q in METADATA's custom", key), "did you mean "+meant+"?")
 				}
 			}
 		}

@@ -36,54 +36,54 @@ const (
 type linter struct {
 	Layer
 	graph    *module.Graph
-	used     map[string]use // by path of the rule
+	used     map[string]ruleUse // by path of the rule
 	problems []Problem
 }
 
 // Lint returns Wrong and Doubtful problems. The modules must be parsed with METADATA.
 func (l Layer) Lint() []Problem {
 	x := &linter{Layer: l, graph: module.NewGraph(l.Modules)}
-	x.used = x.uses()
+	x.used = x.findUses()
 	for _, name := range slices.Sorted(maps.Keys(l.Modules)) {
 		m := l.Modules[name]
-		x.exceptions(m)
-		x.labels(m)
+		x.findExpiring(m)
+		x.findInvalidLabels(m)
 		for _, r := range m.Rules {
 			for ; r != nil; r = r.Else {
-				x.rule(m, r)
+				x.lintRule(m, r)
 			}
 		}
 	}
-	x.heads()
+	x.lintHeads()
 	return x.problems
 }
 
-func (x *linter) say(where *ast.Location, severity Severity, code, message, hint string) {
-	x.problems = append(x.problems, at(x.Name, where, severity, code, message, hint))
+func (x *linter) addProblem(where *ast.Location, severity Severity, code, message, hint string) {
+	x.problems = append(x.problems, problemAt(x.Name, where, severity, code, message, hint))
 }
 
-// rule checks one rule, or one else of it.
-func (x *linter) rule(m *ast.Module, r *ast.Rule) {
+// lintRule checks one rule, or one else of it.
+func (x *linter) lintRule(m *ast.Module, r *ast.Rule) {
 	path := x.graph.Packages[m] + module.RuleName(r)
 	u := x.used[path]
 	if u == 0 && !r.Default && r.Head.RuleKind() != ast.MultiValue { // an unused set is refused
-		x.say(r.Location, Doubtful, lintUnused, fmt.Sprintf("nothing uses %s", module.RuleName(r)), "remove it, or use it in a rule of a decision point")
+		x.addProblem(r.Location, Doubtful, lintUnused, fmt.Sprintf("nothing uses %s", module.RuleName(r)), "remove it, or use it in a rule of a decision point")
 	}
-	x.never(r)
-	x.searches(m, r)
-	x.iterations(r)
-	x.matches(m, r, u)
-	x.prints(r)
+	x.findNeverHolding(r)
+	x.findScalarSearches(m, r)
+	x.findConstantLoops(r)
+	x.findLooseMatches(m, r, u)
+	x.findPrints(r)
 	if slices.Contains(module.Sets(module.PackageOf(m)), module.RuleName(r)) {
-		x.ignored(m, r)
+		x.findIgnoredSets(m, r)
 	}
 }
 
-// prints finds print, which has no effect in a run.
-func (x *linter) prints(r *ast.Rule) {
+// findPrints finds print, which has no effect in a run.
+func (x *linter) findPrints(r *ast.Rule) {
 	ast.WalkExprs(r, func(e *ast.Expr) bool {
 		if e.IsCall() && e.Operator().String() == ast.Print.Name {
-			x.say(e.Location, Doubtful, lintPrint, "print has no effect in a run", "remove it, or print in a test")
+			x.addProblem(e.Location, Doubtful, lintPrint, "print has no effect in a run", "remove it, or print in a test")
 		}
 		return false
 	})

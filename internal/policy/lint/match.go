@@ -12,26 +12,26 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// matches finds conditions that match more than they seem to, in rules that allow more when
+// findLooseMatches finds conditions that match more than they seem to, in rules that allow more when
 // they hold. In a rule that denies, such conditions only deny more.
-func (x *linter) matches(m *ast.Module, r *ast.Rule, u use) {
-	x.eachExpr(r.Body, u, func(e *ast.Expr, u use) {
+func (x *linter) findLooseMatches(m *ast.Module, r *ast.Rule, u ruleUse) {
+	x.eachExpr(r.Body, u, func(e *ast.Expr, u ruleUse) {
 		if u&widens != 0 {
-			x.match(m, e)
+			x.lintMatch(m, e)
 		}
-		x.missing(e, u)
+		x.findMissingWords(e, u)
 	})
 }
 
-func (x *linter) match(m *ast.Module, e *ast.Expr) {
+func (x *linter) lintMatch(m *ast.Module, e *ast.Expr) {
 	if e.IsCall() {
-		x.call(m, e.Location, e.Operator().String(), e.Operands())
+		x.lintSearchCall(m, e.Location, e.Operator().String(), e.Operands())
 	}
 	for _, t := range termsOf(e) { // a call within another: count(split(x, "/")) and the like
 		ast.WalkTerms(t, func(t *ast.Term) bool {
 			switch v := t.Value.(type) {
 			case ast.Call:
-				x.call(m, t.Location, v[0].String(), v[1:])
+				x.lintSearchCall(m, t.Location, v[0].String(), v[1:])
 			case *ast.ArrayComprehension, *ast.SetComprehension, *ast.ObjectComprehension:
 				return true // eachExpr visits it
 			}
@@ -40,44 +40,44 @@ func (x *linter) match(m *ast.Module, e *ast.Expr) {
 	}
 }
 
-// call checks one call that searches a text.
-func (x *linter) call(m *ast.Module, at *ast.Location, name string, args []*ast.Term) {
+// lintSearchCall checks one call that searches a text.
+func (x *linter) lintSearchCall(m *ast.Module, at *ast.Location, name string, args []*ast.Term) {
 	if len(args) < 2 {
 		return
 	}
 	switch name {
 	case "regex.match", "re_match":
-		x.eachText(m, args[0], func(pattern string) { x.pattern(at, pattern) })
+		x.eachText(m, args[0], func(pattern string) { x.lintPattern(at, pattern) })
 	case "startswith", "strings.any_prefix_match":
 		x.eachText(m, args[1], func(text string) {
-			if last, _ := utf8.DecodeLastRuneInString(text); wordly(last) || text == "" {
-				x.say(at, Wrong, lintBoundary, fmt.Sprintf("longer texts also begin with %q, for example %q", text, text+"x"),
+			if last, _ := utf8.DecodeLastRuneInString(text); isWordRune(last) || text == "" {
+				x.addProblem(at, Wrong, lintBoundary, fmt.Sprintf("longer texts also begin with %q, for example %q", text, text+"x"),
 					"end it with the separator, compare the whole text, or use split")
 			}
 		})
 	case "endswith", "strings.any_suffix_match":
 		x.eachText(m, args[1], func(text string) {
-			if first, _ := utf8.DecodeRuneInString(text); wordly(first) || text == "" {
-				x.say(at, Wrong, lintBoundary, fmt.Sprintf("longer texts also end with %q, for example %q", text, "x"+text),
+			if first, _ := utf8.DecodeRuneInString(text); isWordRune(first) || text == "" {
+				x.addProblem(at, Wrong, lintBoundary, fmt.Sprintf("longer texts also end with %q, for example %q", text, "x"+text),
 					fmt.Sprintf("begin it with the separator (%q), and compare the whole text if it may be alone", "."+text))
 			}
 		})
 	case "contains":
 		x.eachText(m, args[1], func(text string) {
-			if strings.ContainsFunc(text, wordly) || text == "" { // otherwise it checks the form of the text
-				x.say(at, Wrong, lintBoundary, fmt.Sprintf("%q may be anywhere in the text", text), "compare the whole text, or one part of split")
+			if strings.ContainsFunc(text, isWordRune) || text == "" { // otherwise it checks the form of the text
+				x.addProblem(at, Wrong, lintBoundary, fmt.Sprintf("%q may be anywhere in the text", text), "compare the whole text, or one part of split")
 			}
 		})
 	}
 }
 
-// pattern reports a pattern that also matches within longer texts.
-func (x *linter) pattern(at *ast.Location, pattern string) {
+// lintPattern reports a pattern that also matches within longer texts.
+func (x *linter) lintPattern(at *ast.Location, pattern string) {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return // regex.match fails, and the policy with it
 	}
-	begins, ends := held(re, first), held(re, last)
+	begins, ends := anchoringAt(re, first), anchoringAt(re, last)
 	if begins > 0 && ends > 0 && begins+ends > 2*separated {
 		return
 	}
@@ -92,22 +92,22 @@ func (x *linter) pattern(at *ast.Location, pattern string) {
 	if re.Op == syntax.OpAlternate {
 		hint = "put all alternatives between the anchors: write ^(?:a|b)$"
 	}
-	x.say(at, Wrong, lintRegex, fmt.Sprintf("the pattern %q is not anchored with %s: it matches within longer texts", pattern, lacks), hint)
+	x.addProblem(at, Wrong, lintRegex, fmt.Sprintf("the pattern %q is not anchored with %s: it matches within longer texts", pattern, lacks), hint)
 }
 
-// A side is one end of a pattern.
-type side struct {
+// A patternSide is one end of a pattern.
+type patternSide struct {
 	op    syntax.Op
 	final bool
 }
 
 var (
-	first = side{syntax.OpBeginText, false}
-	last  = side{syntax.OpEndText, true}
+	first = patternSide{syntax.OpBeginText, false}
+	last  = patternSide{syntax.OpEndText, true}
 )
 
-// of is the index of the end among n parts.
-func (s side) of(n int) int {
+// endIndex is the index of the end among n parts.
+func (s patternSide) endIndex(n int) int {
 	if s.final {
 		return n - 1
 	}
@@ -122,8 +122,8 @@ const (
 	anchored
 )
 
-// held is how re is anchored at the side. The worst alternative counts.
-func held(re *syntax.Regexp, s side) int {
+// anchoringAt is how re is anchored at the side. The worst alternative counts.
+func anchoringAt(re *syntax.Regexp, s patternSide) int {
 	switch re.Op {
 	case s.op:
 		return anchored
@@ -132,25 +132,25 @@ func held(re *syntax.Regexp, s side) int {
 			return anchored
 		}
 	case syntax.OpLiteral:
-		if r := re.Rune; !wordly(r[0]) && s == first || !wordly(r[len(r)-1]) && s == last {
+		if r := re.Rune; !isWordRune(r[0]) && s == first || !isWordRune(r[len(r)-1]) && s == last {
 			return separated
 		}
 	case syntax.OpCapture, syntax.OpPlus:
-		return held(re.Sub[0], s)
+		return anchoringAt(re.Sub[0], s)
 	case syntax.OpConcat:
-		return held(re.Sub[s.of(len(re.Sub))], s)
+		return anchoringAt(re.Sub[s.endIndex(len(re.Sub))], s)
 	case syntax.OpAlternate:
 		worst := anchored
 		for _, sub := range re.Sub {
-			worst = min(worst, held(sub, s))
+			worst = min(worst, anchoringAt(sub, s))
 		}
 		return worst
 	}
 	return loose
 }
 
-// wordly reports whether r is a character of words, so that a word may continue after it.
-func wordly(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+// isWordRune reports whether r is a character of words, so that a word may continue after it.
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // eachText calls do with each known value of t: a constant, a member of a constant set, or
 // the value of a rule of the layer without conditions.
@@ -193,9 +193,9 @@ func termsOf(e *ast.Expr) []*ast.Term {
 	return nil
 }
 
-// missing finds not with a word that may be missing. Without an argument at that position
+// findMissingWords finds not with a word that may be missing. Without an argument at that position
 // the condition holds, which the author may not expect.
-func (x *linter) missing(e *ast.Expr, u use) {
+func (x *linter) findMissingWords(e *ast.Expr, u ruleUse) {
 	negated := e.Negated && u&narrows != 0 // u is for the condition below not: above it the rule widens
 	unequal := !e.Negated && u&narrows != 0 && e.IsCall() && e.Operator().String() == ast.NotEqual.Name
 	if !negated && !unequal {
@@ -206,9 +206,9 @@ func (x *linter) missing(e *ast.Expr, u use) {
 			return false
 		}
 		if negated {
-			x.say(e.Location, Wrong, lintMissing, fmt.Sprintf("this holds if there is no %s", ref), "check each with some, or check count first")
+			x.addProblem(e.Location, Wrong, lintMissing, fmt.Sprintf("this holds if there is no %s", ref), "check each with some, or check count first")
 		} else {
-			x.say(e.Location, Doubtful, lintMissing, fmt.Sprintf("this does not hold if there is no %s", ref), "write not … == … to include a missing one")
+			x.addProblem(e.Location, Doubtful, lintMissing, fmt.Sprintf("this does not hold if there is no %s", ref), "write not … == … to include a missing one")
 		}
 		return true
 	})

@@ -16,9 +16,9 @@ import (
 // The compiler also finds most of these mistakes. It stops at the first stage that finds
 // any; these checks report all of them.
 
-// inputs refuses fields that the input of a decision point does not have. A library is for
+// checkInputs refuses fields that the input of a decision point does not have. A library is for
 // several points: a field of any of them is valid there.
-func (c *checker) inputs(m *ast.Module) {
+func (c *checker) checkInputs(m *ast.Module) {
 	pkg := module.PackageOf(m)
 	for _, r := range m.Rules {
 		ast.WalkRefs(r, func(ref ast.Ref) bool {
@@ -27,7 +27,7 @@ func (c *checker) inputs(m *ast.Module) {
 			}
 			if at, known := unknownField(c.Document(pkg), ref); at > 0 {
 				wrong := strings.Trim(ref[at].String(), `"`)
-				c.say(ref[0].Location, module.CodeCompile, noField(ref[:at], wrong), module.Meant(wrong, known))
+				c.addProblem(ref[0].Location, module.CodeCompile, noField(ref[:at], wrong), module.SuggestName(wrong, known))
 			}
 			return false
 		})
@@ -57,37 +57,37 @@ func unknownField(document reflect.Type, ref ast.Ref) (int, []string) {
 	return 0, nil
 }
 
-// numbers refuses numbers whose digits would fill memory.
-func (c *checker) numbers(m *ast.Module) {
+// checkNumbers refuses numbers whose digits would fill memory.
+func (c *checker) checkNumbers(m *ast.Module) {
 	ast.WalkTerms(m, func(t *ast.Term) bool {
 		if n, ok := t.Value.(ast.Number); ok && !module.PlainNumber(string(n)) {
-			c.say(t.Location, module.CodeCompile, "a number is too large", fmt.Sprintf("write at most %d digits", module.MaxDigits))
+			c.addProblem(t.Location, module.CodeCompile, "a number is too large", fmt.Sprintf("write at most %d digits", module.MaxDigits))
 		}
 		return false
 	})
 }
 
-// calls refuses functions that are neither built-ins that policies may use nor the layer's.
-func (c *checker) calls(m *ast.Module) {
+// checkCalls refuses functions that are neither built-ins that policies may use nor the layer's.
+func (c *checker) checkCalls(m *ast.Module) {
 	ast.WalkNodes(m, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Expr:
 			if n.IsCall() {
-				c.call(m, n.Location, n.Operator())
+				c.checkCall(m, n.Location, n.Operator())
 			}
 		case *ast.Term:
 			if call, ok := n.Value.(ast.Call); ok {
-				c.call(m, n.Location, call[0].Value.(ast.Ref))
+				c.checkCall(m, n.Location, call[0].Value.(ast.Ref))
 			}
 		}
 		return false
 	})
 }
 
-func (c *checker) call(m *ast.Module, at *ast.Location, operator ast.Ref) {
+func (c *checker) checkCall(m *ast.Module, at *ast.Location, operator ast.Ref) {
 	name := operator.String()
-	if instead, ok := module.Withheld(module.PackageOf(m), name); ok {
-		c.say(at, module.CodeBuiltin, "policies must not use "+name, instead)
+	if instead, ok := module.WithheldBuiltin(module.PackageOf(m), name); ok {
+		c.addProblem(at, module.CodeBuiltin, "policies must not use "+name, instead)
 		return
 	}
 	if ast.BuiltinMap[name] != nil || c.graph.Target(m, operator) != (module.Target{}) {
@@ -96,13 +96,13 @@ func (c *checker) call(m *ast.Module, at *ast.Location, operator ast.Ref) {
 	if head, ok := operator[0].Value.(ast.Var); ok && module.ImportOf(m, head) != nil {
 		return // references reports it
 	}
-	c.say(at, module.CodeCompile, noFunction(name), module.Meant(name, append(c.functions(m), module.BuiltinNames()...)))
+	c.addProblem(at, module.CodeCompile, noFunction(name), module.SuggestName(name, append(c.functionNames(m), module.BuiltinNames()...)))
 }
 
 func noFunction(name string) string { return fmt.Sprintf("there is no function %q", name) }
 
-// functions are the names of m's package's rules.
-func (c *checker) functions(m *ast.Module) []string {
+// functionNames are the names of m's package's rules.
+func (c *checker) functionNames(m *ast.Module) []string {
 	var names []string
 	for path := range c.graph.Rules {
 		if name, ok := strings.CutPrefix(path, c.graph.Packages[m]); ok && !strings.Contains(name, ".") {

@@ -12,27 +12,27 @@ import (
 	"github.com/fumehood/fumehood/internal/policy/module"
 )
 
-// never finds conditions that hold for no input.
-func (x *linter) never(r *ast.Rule) {
+// findNeverHolding finds conditions that hold for no input.
+func (x *linter) findNeverHolding(r *ast.Rule) {
 	said := map[string]*ast.Term{} // what a field of the input must be
 	for _, e := range r.Body {
-		if constant, ok := constantly(e); ok && !constant {
-			x.say(e.Location, Wrong, lintNever, "this never holds", "remove the rule, or fix the condition")
+		if constant, ok := constantResult(e); ok && !constant {
+			x.addProblem(e.Location, Wrong, lintNever, "this never holds", "remove the rule, or fix the condition")
 			continue
 		}
-		field, value, ok := compared(e)
+		field, value, ok := comparedField(e)
 		if !ok || e.Negated {
 			continue
 		}
 		if before := said[field.String()]; before != nil && !before.Equal(value) {
-			x.say(e.Location, Wrong, lintNever, fmt.Sprintf("%s cannot be %s and %s", field, before, value), "write two rules, or in {…}")
+			x.addProblem(e.Location, Wrong, lintNever, fmt.Sprintf("%s cannot be %s and %s", field, before, value), "write two rules, or in {…}")
 		}
 		said[field.String()] = value
 	}
 }
 
-// searches finds in with a field of the input that is one value and not a list: it never holds.
-func (x *linter) searches(m *ast.Module, r *ast.Rule) {
+// findScalarSearches finds in with a field of the input that is one value and not a list: it never holds.
+func (x *linter) findScalarSearches(m *ast.Module, r *ast.Rule) {
 	document := x.Document(module.PackageOf(m))
 	ast.WalkExprs(r, func(e *ast.Expr) bool {
 		if !e.IsCall() || e.Operator().String() != ast.Member.Name || document == nil {
@@ -40,7 +40,7 @@ func (x *linter) searches(m *ast.Module, r *ast.Rule) {
 		}
 		field, ok := e.Operand(1).Value.(ast.Ref)
 		if ok && field[0].Equal(ast.InputRootDocument) && isScalar(document, field[1:]) {
-			x.say(e.Location, Wrong, lintNever, fmt.Sprintf("%s is not a list, so nothing is in it", field), fmt.Sprintf("write %s == …", field))
+			x.addProblem(e.Location, Wrong, lintNever, fmt.Sprintf("%s is not a list, so nothing is in it", field), fmt.Sprintf("write %s == …", field))
 		}
 		return false
 	})
@@ -65,8 +65,8 @@ func isScalar(t reflect.Type, path ast.Ref) bool {
 	return !slices.Contains([]reflect.Kind{reflect.Slice, reflect.Struct, reflect.Map, reflect.Interface, reflect.Pointer}, t.Kind())
 }
 
-// constantly is the value of e if no input changes it.
-func constantly(e *ast.Expr) (holds, ok bool) {
+// constantResult is the value of e if no input changes it.
+func constantResult(e *ast.Expr) (holds, ok bool) {
 	switch t := e.Terms.(type) {
 	case *ast.Term:
 		b, is := t.Value.(ast.Boolean)
@@ -86,8 +86,8 @@ func constantly(e *ast.Expr) (holds, ok bool) {
 	return false, false
 }
 
-// compared is a field of the input, without variables, and the constant it must equal.
-func compared(e *ast.Expr) (ast.Ref, *ast.Term, bool) {
+// comparedField is a field of the input, without variables, and the constant it must equal.
+func comparedField(e *ast.Expr) (ast.Ref, *ast.Term, bool) {
 	if !e.IsCall() || len(e.Operands()) != 2 {
 		return nil, nil, false
 	}
@@ -115,28 +115,28 @@ var needs = map[string]string{
 	"allow": flagAllows, "cache": flagAllows, "env": flagAllows, "exec": flagAllows, "programs": flagAllows,
 }
 
-// granted reports whether the layer has the role that flag gives, or a higher one.
-func (l Layer) granted(flag string) bool {
+// hasRoleOf reports whether the layer has the role that flag gives, or a higher one.
+func (l Layer) hasRoleOf(flag string) bool {
 	return flag == "" || flag == flagOpens && l.Opens || flag == flagAllows && l.Allows
 }
 
-// ignored finds sets that the layer's role does not permit. Rules about connections are
+// findIgnoredSets finds sets that the layer's role does not permit. Rules about connections are
 // always accepted: with --hosts they have an effect.
-func (x *linter) ignored(m *ast.Module, r *ast.Rule) {
+func (x *linter) findIgnoredSets(m *ast.Module, r *ast.Rule) {
 	need, pkg, name := needs[module.RuleName(r)], module.PackageOf(m), module.RuleName(r)
 	if pkg == module.PointEgress && name == "allow" {
 		need = flagOpens
 	}
-	if x.granted(need) {
+	if x.hasRoleOf(need) {
 		return
 	}
-	x.say(r.Location, Wrong, lintIgnored, fmt.Sprintf("%s of %s is ignored: this layer must not grant it", name, pkg),
+	x.addProblem(r.Location, Wrong, lintIgnored, fmt.Sprintf("%s of %s is ignored: this layer must not grant it", name, pkg),
 		fmt.Sprintf("pass the directory with %s to allow it", need))
 }
 
-// iterations finds a loop over constants that are compared with a field: if the field is
+// findConstantLoops finds a loop over constants that are compared with a field: if the field is
 // alone, OPA's index finds the rule without trying it.
-func (x *linter) iterations(r *ast.Rule) {
+func (x *linter) findConstantLoops(r *ast.Rule) {
 	for _, e := range r.Body {
 		some, ok := e.Terms.(*ast.SomeDecl)
 		if !ok || len(some.Symbols) != 1 {
@@ -147,19 +147,19 @@ func (x *linter) iterations(r *ast.Rule) {
 			continue
 		}
 		v, ok := call[1].Value.(ast.Var)
-		if !ok || uses(r, v) != 2 {
+		if !ok || countUses(r, v) != 2 {
 			continue
 		}
 		for _, other := range r.Body {
 			if field, ok := comparedWith(other, v); ok {
-				x.say(e.Location, Doubtful, lintIteration, fmt.Sprintf("this tries each of %s", call[2]), fmt.Sprintf("write %s in %s", field, call[2]))
+				x.addProblem(e.Location, Doubtful, lintIteration, fmt.Sprintf("this tries each of %s", call[2]), fmt.Sprintf("write %s in %s", field, call[2]))
 			}
 		}
 	}
 }
 
-// uses counts where r names v.
-func uses(r *ast.Rule, v ast.Var) int {
+// countUses counts where r names v.
+func countUses(r *ast.Rule, v ast.Var) int {
 	n := 0
 	ast.WalkVars(r, func(other ast.Var) bool {
 		if other == v {

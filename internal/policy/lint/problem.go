@@ -50,18 +50,18 @@ func (p Problem) Place() string {
 	return fmt.Sprintf("%s:%d:%d", path.Join(p.Layer, p.File), p.Line, p.Column)
 }
 
-// Metadata reports contradicting METADATA.
-func (l Layer) Metadata() []Problem {
+// CheckMetadata reports contradicting METADATA.
+func (l Layer) CheckMetadata() []Problem {
 	var problems []Problem
 	_, errs := ast.BuildAnnotationSet(slices.Collect(maps.Values(l.Modules)))
 	for _, e := range errs {
-		problems = append(problems, at(l.Name, e.Location, Wrong, lintMetadata, plainly(e.Message), "write it once: METADATA above package is for all files of the package"))
+		problems = append(problems, problemAt(l.Name, e.Location, Wrong, lintMetadata, trimErrorCode(e.Message), "write it once: METADATA above package is for all files of the package"))
 	}
 	return problems
 }
 
-// Problems converts the errors of OPA, or of an earlier check, about a layer.
-func Problems(layer string, err error) []Problem {
+// ProblemsOf converts the errors of OPA, or of an earlier check, about a layer.
+func ProblemsOf(layer string, err error) []Problem {
 	if err == nil {
 		return nil
 	}
@@ -85,8 +85,8 @@ func Problems(layer string, err error) []Problem {
 	return []Problem{{Layer: layer, Severity: Refused, Code: module.CodeCompile, Message: err.Error()}}
 }
 
-// at is a Problem at a place in the layer.
-func at(layer string, where *ast.Location, severity Severity, code, message, hint string) Problem {
+// problemAt is a Problem at a place in the layer.
+func problemAt(layer string, where *ast.Location, severity Severity, code, message, hint string) Problem {
 	p := Problem{Layer: layer, Severity: severity, Code: code, Message: message, Hint: hint}
 	if where != nil {
 		p.File, p.Line, p.Column = where.File, max(1, where.Row), max(1, where.Col)
@@ -97,8 +97,8 @@ func at(layer string, where *ast.Location, severity Severity, code, message, hin
 // Error makes a Problem an error.
 func (p *Problem) Error() string { return p.Place() + ": " + p.Message }
 
-// stop is the error of a run with problems, of which p is the first.
-func (p Problem) stop(more int) error {
+// stopError is the error of a run with problems, of which p is the first.
+func (p Problem) stopError(more int) error {
 	message := fmt.Sprintf("policy layer %q: %s", p.Layer, p.Message)
 	if p.File != "" {
 		message = fmt.Sprintf("policy layer %q, %s:%d:%d: %s", p.Layer, p.File, p.Line, p.Column, p.Message)
@@ -115,15 +115,15 @@ func Refusal(problems []Problem) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return problems[0].stop(len(problems) - 1)
+	return problems[0].stopError(len(problems) - 1)
 }
 
 // maxProblems limits the problems of one layer.
 const maxProblems = 1000
 
-// Tidy sorts problems by place and removes duplicates: a library is compiled with each
+// SortProblems sorts problems by place and removes duplicates: a library is compiled with each
 // point that uses it.
-func Tidy(problems []Problem) []Problem {
+func SortProblems(problems []Problem) []Problem {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.Layer, b.Layer), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -144,5 +144,5 @@ func Tidy(problems []Problem) []Problem {
 
 // Refuse is the error of a run with a single problem.
 func Refuse(layer string, where *ast.Location, code, message, hint string) error {
-	return at(layer, where, Refused, code, message, hint).stop(0)
+	return problemAt(layer, where, Refused, code, message, hint).stopError(0)
 }

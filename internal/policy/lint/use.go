@@ -10,32 +10,32 @@ import (
 	"github.com/fumehood/fumehood/internal/policy/module"
 )
 
-// A use is the effect of more matches of a rule. A condition that holds too often is
+// A ruleUse is the effect of more matches of a rule. A condition that holds too often is
 // harmless in a deny and a hole in an allow, and the other way around below not.
-type use int
+type ruleUse int
 
 const (
-	narrows use = 1 << iota // if it holds, less is allowed
-	widens                  // if it holds, more is allowed
+	narrows ruleUse = 1 << iota // if it holds, less is allowed
+	widens                      // if it holds, more is allowed
 )
 
-func (u use) flipped() use { return u&narrows<<1 | u&widens>>1 }
+func (u ruleUse) flipUse() ruleUse { return u&narrows<<1 | u&widens>>1 }
 
 // widening are the sets of which each member allows more.
 var widening = []string{"allow", "cache", "env", "exec", "many_names", "network", "private", "programs", "raw", "redact"}
 
-// uses finds all rules that the sets of decision points reach, with their uses.
-func (x *linter) uses() map[string]use {
-	used := map[string]use{}
-	var follow func(path string, u use)
-	follow = func(path string, u use) {
+// findUses finds all rules that the sets of decision points reach, with their uses.
+func (x *linter) findUses() map[string]ruleUse {
+	used := map[string]ruleUse{}
+	var follow func(path string, u ruleUse)
+	follow = func(path string, u ruleUse) {
 		if used[path]&u == u {
 			return
 		}
 		used[path] |= u
 		for _, in := range x.graph.Rules[path] {
 			for r := in.Rule; r != nil; r = r.Else {
-				x.reached(in.Module, r, u, follow)
+				x.walkReached(in.Module, r, u, follow)
 			}
 		}
 	}
@@ -54,9 +54,9 @@ func (x *linter) uses() map[string]use {
 	return used
 }
 
-// reached calls follow with each rule that r reaches, and its use there.
-func (x *linter) reached(m *ast.Module, r *ast.Rule, u use, follow func(string, use)) {
-	x.eachExpr(r.Body, u, func(e *ast.Expr, u use) {
+// walkReached calls follow with each rule that r reaches, and its use there.
+func (x *linter) walkReached(m *ast.Module, r *ast.Rule, u ruleUse, follow func(string, ruleUse)) {
+	x.eachExpr(r.Body, u, func(e *ast.Expr, u ruleUse) {
 		x.graph.Walk(m, e, func(t module.Target) { x.followEach(t, u, follow) })
 	})
 	for _, part := range headTerms(r) {
@@ -65,7 +65,7 @@ func (x *linter) reached(m *ast.Module, r *ast.Rule, u use, follow func(string, 
 }
 
 // followAll follows a target; one that may be any rule is all of them.
-func (x *linter) followEach(t module.Target, u use, follow func(string, use)) {
+func (x *linter) followEach(t module.Target, u ruleUse, follow func(string, ruleUse)) {
 	switch {
 	case t.Rule != "":
 		follow(t.Rule, u)
@@ -78,13 +78,13 @@ func (x *linter) followEach(t module.Target, u use, follow func(string, use)) {
 
 // eachExpr calls do with each condition of body, including nested ones, and its use. A
 // value that is counted, collected or compared with false may have either use.
-func (x *linter) eachExpr(body ast.Body, u use, do func(*ast.Expr, use)) {
+func (x *linter) eachExpr(body ast.Body, u ruleUse, do func(*ast.Expr, ruleUse)) {
 	for _, e := range body {
 		here := u
 		switch {
 		case e.Negated:
-			here = u.flipped()
-		case turned(e):
+			here = u.flipUse()
+		case isNegating(e):
 			here = narrows | widens
 		}
 		do(e, here)
@@ -92,7 +92,7 @@ func (x *linter) eachExpr(body ast.Body, u use, do func(*ast.Expr, use)) {
 	}
 }
 
-func (x *linter) eachNested(n any, u use, do func(*ast.Expr, use)) {
+func (x *linter) eachNested(n any, u ruleUse, do func(*ast.Expr, ruleUse)) {
 	ast.WalkClosures(n, func(c any) bool {
 		switch c := c.(type) {
 		case *ast.Every:
@@ -108,8 +108,8 @@ func (x *linter) eachNested(n any, u use, do func(*ast.Expr, use)) {
 	})
 }
 
-// turned reports whether e holds where its parts do not.
-func turned(e *ast.Expr) bool {
+// isNegating reports whether e holds where its parts do not.
+func isNegating(e *ast.Expr) bool {
 	if !e.IsCall() {
 		return false
 	}

@@ -14,37 +14,37 @@ import (
 	"github.com/fumehood/fumehood/internal/policy/module"
 )
 
-// values checks the literal values of a member. One that is not valid denies what the rule
+// lintValues checks the literal values of a member. One that is not valid denies what the rule
 // answers about, and a host that can never be requested grants nothing.
-func (x *linter) values(r *ast.Rule, set string, member ast.Object) {
+func (x *linter) lintValues(r *ast.Rule, set string, member ast.Object) {
 	member.Foreach(func(k, v *ast.Term) {
 		key, constant := k.Value.(ast.String)
 		if !constant {
 			return
 		}
 		if wrong, hint := valueProblem(set, string(key), v.Value); wrong != "" {
-			x.say(v.Location, Wrong, lintShape, wrong, hint)
-		} else if numbered(set) && key != "rule" && !literal(v.Value) {
-			x.say(v.Location, Doubtful, lintShape, fmt.Sprintf("%q of %s is computed, so it is not checked here; if it is not valid, it denies what the rule is about", string(key), set),
+			x.addProblem(v.Location, Wrong, lintShape, wrong, hint)
+		} else if isNumberSet(set) && key != "rule" && !isLiteral(v.Value) {
+			x.addProblem(v.Location, Doubtful, lintShape, fmt.Sprintf("%q of %s is computed, so it is not checked here; if it is not valid, it denies what the rule is about", string(key), set),
 				"write a number, or an example that has the rule answer: fumehood policy test finds an invalid one")
 		}
 	})
-	if numbers := slices.DeleteFunc(member.Keys(), func(k *ast.Term) bool { return k.Equal(ast.StringTerm("rule")) }); numbered(set) && len(numbers) == 0 {
-		x.say(r.Location, Wrong, lintShape, "a member of "+set+" without a number has no effect", "write "+set+" contains {\"rule\": \"…\", "+example[set]+"} if {…}")
+	if numbers := slices.DeleteFunc(member.Keys(), func(k *ast.Term) bool { return k.Equal(ast.StringTerm("rule")) }); isNumberSet(set) && len(numbers) == 0 {
+		x.addProblem(r.Location, Wrong, lintShape, "a member of "+set+" without a number has no effect", "write "+set+" contains {\"rule\": \"…\", "+example[set]+"} if {…}")
 	}
 }
 
 // example is a number of a set, to copy.
 var example = map[string]string{"limits": `"wall_ms": 60000`, "budget": `"bytes": 1048576`}
 
-func numbered(set string) bool { return set == "limits" || set == "budget" }
+func isNumberSet(set string) bool { return set == "limits" || set == "budget" }
 
 // valueProblem says what is wrong with a value that is written in the rule.
 func valueProblem(set, key string, v ast.Value) (wrong, hint string) {
 	switch {
-	case numbered(set) && key != "rule":
+	case isNumberSet(set) && key != "rule":
 		return numberProblem(set, key, v)
-	case !literal(v):
+	case !isLiteral(v):
 		return "", ""
 	}
 	text, ok := v.(ast.String)
@@ -65,9 +65,9 @@ func numberProblem(set, key string, v ast.Value) (wrong, hint string) {
 		keys = []string{"bytes"}
 	}
 	if !slices.Contains(keys, key) {
-		return fmt.Sprintf("%s must not have the key %q, or it denies what it is about", set, key), module.Meant(key, append([]string{"rule"}, keys...))
+		return fmt.Sprintf("%s must not have the key %q, or it denies what it is about", set, key), module.SuggestName(key, append([]string{"rule"}, keys...))
 	}
-	if !literal(v) {
+	if !isLiteral(v) {
 		return "", ""
 	}
 	if n, ok := v.(ast.Number); ok {
@@ -88,7 +88,7 @@ func numberProblem(set, key string, v ast.Value) (wrong, hint string) {
 	return fmt.Sprintf("%s needs %s for %q, not %v", set, unit, key, v), "write a number without quotes and unit"
 }
 
-func literal(v ast.Value) bool {
+func isLiteral(v ast.Value) bool {
 	switch v.(type) {
 	case ast.String, ast.Number, ast.Boolean, ast.Null, *ast.Array, ast.Set, ast.Object:
 		return true

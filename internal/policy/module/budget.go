@@ -40,26 +40,26 @@ var errBudget = errors.New("the result of a built-in is too large")
 // grows are the built-ins whose result is not proportional to their arguments, with its
 // maximum size.
 var grows = map[string]func([]*ast.Term) int{
-	"concat":                   func(t []*ast.Term) int { return weigh(t[1]) + lengthOf(t[1])*sizeOf(t[0]) },
+	"concat":                   func(t []*ast.Term) int { return expandedSize(t[1]) + lengthOf(t[1])*sizeOf(t[0]) },
 	"sprintf":                  sprintfSize,
-	"internal.template_string": func(t []*ast.Term) int { return 10 * weigh(t[0]) },
-	"replace":                  func(t []*ast.Term) int { return sizeOf(t[0]) + occurrences(t[0], t[1])*sizeOf(t[2]) },
+	"internal.template_string": func(t []*ast.Term) int { return 10 * expandedSize(t[0]) },
+	"replace":                  func(t []*ast.Term) int { return sizeOf(t[0]) + countOccurrences(t[0], t[1])*sizeOf(t[2]) },
 	"strings.replace_n":        func(t []*ast.Term) int { return (sizeOf(t[1]) + 1) * (1 + longestOf(t[0])) },
-	"regex.replace":            func(t []*ast.Term) int { return (sizeOf(t[0])+1)*sizeOf(t[2]) + sizeOf(t[0])*dollars(t[2]) },
-	"json.marshal":             func(t []*ast.Term) int { return 6 * weigh(t[0]) },
+	"regex.replace":            func(t []*ast.Term) int { return (sizeOf(t[0])+1)*sizeOf(t[2]) + sizeOf(t[0])*countDollars(t[2]) },
+	"json.marshal":             func(t []*ast.Term) int { return 6 * expandedSize(t[0]) },
 	"urlquery.encode":          func(t []*ast.Term) int { return 3 * sizeOf(t[0]) },
-	"urlquery.encode_object":   func(t []*ast.Term) int { return 3 * weigh(t[0]) },
-	"array.flatten":            func(t []*ast.Term) int { return weigh(t[0]) },
+	"urlquery.encode_object":   func(t []*ast.Term) int { return 3 * expandedSize(t[0]) },
+	"array.flatten":            func(t []*ast.Term) int { return expandedSize(t[0]) },
 	"array.concat":             func(t []*ast.Term) int { return lengthOf(t[0]) + lengthOf(t[1]) },
-	"object.union":             func(t []*ast.Term) int { return weigh(t[0]) + weigh(t[1]) },
-	"object.union_n":           func(t []*ast.Term) int { return weigh(t[0]) },
-	"json.filter":              func(t []*ast.Term) int { return weigh(t[0]) },
-	"json.remove":              func(t []*ast.Term) int { return weigh(t[0]) },
+	"object.union":             func(t []*ast.Term) int { return expandedSize(t[0]) + expandedSize(t[1]) },
+	"object.union_n":           func(t []*ast.Term) int { return expandedSize(t[0]) },
+	"json.filter":              func(t []*ast.Term) int { return expandedSize(t[0]) },
+	"json.remove":              func(t []*ast.Term) int { return expandedSize(t[0]) },
 	"net.cidr_expand":          cidrSize,
-	"numbers.range":            func(t []*ast.Term) int { return distance(t[0], t[1]) },
-	"numbers.range_step":       func(t []*ast.Term) int { return distance(t[0], t[1]) },
+	"numbers.range":            func(t []*ast.Term) int { return integerDistance(t[0], t[1]) },
+	"numbers.range_step":       func(t []*ast.Term) int { return integerDistance(t[0], t[1]) },
 	"split":                    func(t []*ast.Term) int { return sizeOf(t[0]) },
-	"graph.reachable":          func(t []*ast.Term) int { return weigh(t[0]) },
+	"graph.reachable":          func(t []*ast.Term) int { return expandedSize(t[0]) },
 }
 
 // boundBuiltins adds the bounds to every built-in that policies may use, for the whole
@@ -83,7 +83,7 @@ func withinBounds(name string, f topdown.BuiltinFunc) topdown.BuiltinFunc {
 	size := grows[name]
 	return func(b topdown.BuiltinContext, operands []*ast.Term, iter func(*ast.Term) error) error {
 		for _, t := range operands {
-			if !fits(t.Value) {
+			if !isAcceptableSize(t.Value) {
 				return fmt.Errorf("%w: an argument of %s is too long", errBudget, name)
 			}
 		}
@@ -100,7 +100,7 @@ func withinBounds(name string, f topdown.BuiltinFunc) topdown.BuiltinFunc {
 			return f(b, operands, iter) // a test of a policy
 		}
 		return f(b, operands, func(t *ast.Term) error {
-			if spent.spent += shallow(t.Value); spent.spent > maxOfDecision {
+			if spent.spent += shallowSize(t.Value); spent.spent > maxOfDecision {
 				return fmt.Errorf("%w: all calls of this decision together", errBudget)
 			}
 			return iter(t)
@@ -108,15 +108,15 @@ func withinBounds(name string, f topdown.BuiltinFunc) topdown.BuiltinFunc {
 	}
 }
 
-// fits reports whether the size of v itself is acceptable for every built-in.
-func fits(v ast.Value) bool {
+// isAcceptableSize reports whether the size of v itself is acceptable for every built-in.
+func isAcceptableSize(v ast.Value) bool {
 	switch v := v.(type) {
 	case ast.String:
 		return len(v) <= maxOfCall
 	case ast.Number:
 		return PlainNumber(string(v))
 	}
-	return shallow(v) <= 32*maxOfCall
+	return shallowSize(v) <= 32*maxOfCall
 }
 
 // PlainNumber reports whether n can be calculated with: 1e999999999 is short.
@@ -126,8 +126,8 @@ func PlainNumber(n string) bool {
 	return len(digits) <= MaxDigits && (len(exponent) < 3 || len(exponent) == 3 && exponent <= "400")
 }
 
-// shallow is the size of v itself.
-func shallow(v ast.Value) int {
+// shallowSize is the size of v itself.
+func shallowSize(v ast.Value) int {
 	switch v := v.(type) {
 	case ast.String:
 		return len(v)
@@ -141,16 +141,16 @@ func shallow(v ast.Value) int {
 	return 8
 }
 
-// weigh is the expanded size of t. It stops when that is too large.
-func weigh(t *ast.Term) int {
-	w := &weigher{}
-	w.add(t)
+// expandedSize is the expanded size of t. It stops when that is too large.
+func expandedSize(t *ast.Term) int {
+	w := &sizeCounter{}
+	w.addTerm(t)
 	return w.size
 }
 
-type weigher struct{ size, values int }
+type sizeCounter struct{ size, values int }
 
-func (w *weigher) add(t *ast.Term) bool {
+func (w *sizeCounter) addTerm(t *ast.Term) bool {
 	w.values++
 	w.size += 4 + sizeOf(t)
 	if w.values > maxWeighed || w.size > 2*maxOfCall {
@@ -159,11 +159,11 @@ func (w *weigher) add(t *ast.Term) bool {
 	}
 	switch v := t.Value.(type) {
 	case *ast.Array:
-		return v.Until(w.add)
+		return v.Until(w.addTerm)
 	case ast.Set:
-		return v.Until(w.add)
+		return v.Until(w.addTerm)
 	case ast.Object:
-		return v.Until(func(k, e *ast.Term) bool { return w.add(k) || w.add(e) })
+		return v.Until(func(k, e *ast.Term) bool { return w.addTerm(k) || w.addTerm(e) })
 	}
 	return false
 }
@@ -196,9 +196,9 @@ func textOfTerm(t *ast.Term) string {
 	return string(s)
 }
 
-func occurrences(in, of *ast.Term) int { return strings.Count(textOfTerm(in), textOfTerm(of)) }
+func countOccurrences(in, of *ast.Term) int { return strings.Count(textOfTerm(in), textOfTerm(of)) }
 
-func dollars(t *ast.Term) int { return strings.Count(textOfTerm(t), "$") }
+func countDollars(t *ast.Term) int { return strings.Count(textOfTerm(t), "$") }
 
 // longestOf is the longest value of an object of texts.
 func longestOf(t *ast.Term) int {
@@ -214,7 +214,7 @@ func longestOf(t *ast.Term) int {
 func sprintfSize(t []*ast.Term) int {
 	format, longest, width, n := textOfTerm(t[0]), 0, 0, 0
 	if list, ok := t[1].Value.(*ast.Array); ok {
-		list.Foreach(func(a *ast.Term) { longest = max(longest, 10*weigh(a)) })
+		list.Foreach(func(a *ast.Term) { longest = max(longest, 10*expandedSize(a)) })
 	}
 	for _, c := range []byte(format) {
 		switch {
@@ -243,8 +243,8 @@ func cidrSize(t []*ast.Term) int {
 	return 0
 }
 
-// distance is the number of integers between two.
-func distance(from, to *ast.Term) int {
+// integerDistance is the number of integers between two.
+func integerDistance(from, to *ast.Term) int {
 	a, ok1 := from.Value.(ast.Number)
 	b, ok2 := to.Value.(ast.Number)
 	x, whole1 := a.Int64()

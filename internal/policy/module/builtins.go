@@ -47,10 +47,10 @@ var hurried = []string{PointEgress, PointEvent, PointExec}
 
 const insteadHurried = "compare texts, sets and numbers: a program or a connection waits for this answer"
 
-// Withheld reports whether OPA has a built-in of this name but the point does not, and what
+// WithheldBuiltin reports whether OPA has a built-in of this name but the point does not, and what
 // to use instead. The point of a library is "".
-func Withheld(point, name string) (instead string, ok bool) {
-	if instead, ok = Removed(name); ok {
+func WithheldBuiltin(point, name string) (instead string, ok bool) {
+	if instead, ok = RemovedBuiltin(name); ok {
 		return instead, true
 	}
 	if slices.Contains(hurried, point) && slices.Contains(unhurried, name) {

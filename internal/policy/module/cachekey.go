@@ -48,7 +48,7 @@ func newKeyGraph(modules map[string]*ast.Module) *keyGraph {
 			if g.far[path] {
 				continue
 			}
-			if slices.ContainsFunc(rules, func(r ruleIn) bool { return g.beyond(r.Module, r.Rule) }) {
+			if slices.ContainsFunc(rules, func(r ruleIn) bool { return g.dependsBeyondKey(r.Module, r.Rule) }) {
 				g.far[path], changed = true, true
 			}
 		}
@@ -56,8 +56,8 @@ func newKeyGraph(modules map[string]*ast.Module) *keyGraph {
 	return g
 }
 
-// beyond reports whether n, a part of m, depends on more than the key, as far as is known.
-func (g *keyGraph) beyond(m *ast.Module, n any) bool {
+// dependsBeyondKey reports whether n, a part of m, depends on more than the key, as far as is known.
+func (g *keyGraph) dependsBeyondKey(m *ast.Module, n any) bool {
 	found := false
 	g.Walk(m, n, func(t Target) {
 		found = found || t.All || g.far[t.Rule] || t.input && !slices.Contains(KeyFields, t.field) && !slices.Contains(childFields, t.field)
@@ -76,10 +76,10 @@ func AddGuards(modules map[string]*ast.Module) (int, bool) {
 	for _, name := range slices.Sorted(maps.Keys(modules)) {
 		m := modules[name]
 		for _, r := range slices.Clone(m.Rules) {
-			if PackageOf(m) != PointExec || !slices.Contains(sets[PointExec], RuleName(r)) || !g.beyond(m, r) {
+			if PackageOf(m) != PointExec || !slices.Contains(sets[PointExec], RuleName(r)) || !g.dependsBeyondKey(m, r) {
 				continue
 			}
-			m.Rules = append(m.Rules, guardOf(r, g.near(m, r.Body), guards))
+			m.Rules = append(m.Rules, guardOf(r, g.keyConditions(m, r.Body), guards))
 			guards++
 		}
 	}
@@ -95,22 +95,22 @@ func guardOf(r *ast.Rule, body ast.Body, n int) *ast.Rule {
 	return &ast.Rule{Head: head, Body: body, Module: r.Module, Location: r.Location}
 }
 
-// near copies the conditions of body that depend only on the key and share no variable with
+// keyConditions copies the conditions of body that depend only on the key and share no variable with
 // one that does not. A body that declares a variable with the name of a rule or an import
 // is not read: without the declaration, the name would mean the rule.
-func (g *keyGraph) near(m *ast.Module, body ast.Body) ast.Body {
+func (g *keyGraph) keyConditions(m *ast.Module, body ast.Body) ast.Body {
 	kept, open := slices.Clone(body), map[ast.Var]bool{}
-	if slices.ContainsFunc(declared(body), func(v ast.Var) bool { return g.known(m, v) }) {
+	if slices.ContainsFunc(declaredVars(body), func(v ast.Var) bool { return g.isOutsideName(m, v) }) {
 		kept = nil
 	}
 	for left := -1; left != len(kept); {
 		left = len(kept)
 		kept = slices.DeleteFunc(kept, func(e *ast.Expr) bool {
-			if !g.beyond(m, e) && !slices.ContainsFunc(varsOf(e), func(v ast.Var) bool { return open[v] }) {
+			if !g.dependsBeyondKey(m, e) && !slices.ContainsFunc(varsOf(e), func(v ast.Var) bool { return open[v] }) {
 				return false
 			}
 			for _, v := range varsOf(e) {
-				open[v] = !g.known(m, v)
+				open[v] = !g.isOutsideName(m, v)
 			}
 			return true
 		})
@@ -121,8 +121,8 @@ func (g *keyGraph) near(m *ast.Module, body ast.Body) ast.Body {
 	return ast.Body(kept).Copy()
 }
 
-// declared are the variables that body declares by :=, some and every.
-func declared(body ast.Body) []ast.Var {
+// declaredVars are the variables that body declares by :=, some and every.
+func declaredVars(body ast.Body) []ast.Var {
 	var vars []ast.Var
 	add := func(t *ast.Term) {
 		if t != nil {

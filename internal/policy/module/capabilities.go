@@ -83,9 +83,9 @@ func EditorCapabilities() ([]byte, error) {
 }
 
 // capabilities are those that policies may use at any point. Policies are parsed with them.
-var capabilities = sync.OnceValue(func() *ast.Capabilities { return capable(slices.Concat(allowed, unhurried)) })
+var capabilities = sync.OnceValue(func() *ast.Capabilities { return capabilitiesOf(slices.Concat(allowed, unhurried)) })
 
-var hurriedCapabilities = sync.OnceValue(func() *ast.Capabilities { return capable(allowed) })
+var hurriedCapabilities = sync.OnceValue(func() *ast.Capabilities { return capabilitiesOf(allowed) })
 
 // CapabilitiesAt are the capabilities that policies may use at point.
 func CapabilitiesAt(point string) *ast.Capabilities {
@@ -99,7 +99,7 @@ func CapabilitiesAt(point string) *ast.Capabilities {
 // was not reviewed.
 var withoutFeatures = []string{ast.FeatureRegoV2, ast.FeatureRegoV2Import}
 
-func capable(names []string) *ast.Capabilities {
+func capabilitiesOf(names []string) *ast.Capabilities {
 	boundBuiltins()
 	c := ast.CapabilitiesForThisVersion()
 	c.Builtins = slices.DeleteFunc(slices.Clone(c.Builtins), func(b *ast.Builtin) bool { return !slices.Contains(names, b.Name) })
@@ -108,8 +108,8 @@ func capable(names []string) *ast.Capabilities {
 	return c
 }
 
-// Removed reports whether OPA's built-in name is removed, and what to use instead.
-func Removed(name string) (string, bool) {
+// RemovedBuiltin reports whether OPA's built-in name is removed, and what to use instead.
+func RemovedBuiltin(name string) (string, bool) {
 	for _, r := range removedBuiltins {
 		if name == r.name || strings.HasSuffix(r.name, ".") && strings.HasPrefix(name, r.name) {
 			return r.instead, true

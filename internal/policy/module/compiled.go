@@ -53,8 +53,8 @@ const (
 	ruleElse
 )
 
-// Record compiles modules as Compile does, and returns the rules for Restore.
-func Record(point string, document reflect.Type, modules map[string]*ast.Module, strict bool, spared ...ast.StageID) (*ast.Compiler, []byte, error) {
+// RecordRules compiles modules as Compile does, and returns the rules for Restore.
+func RecordRules(point string, document reflect.Type, modules map[string]*ast.Module, strict bool, spared ...ast.StageID) (*ast.Compiler, []byte, error) {
 	var rules []byte
 	var err error
 	compiler, x := newCompiler(point, document, strict, spared...)
@@ -72,9 +72,9 @@ func Record(point string, document reflect.Type, modules map[string]*ast.Module,
 // the first of them, which has no work of its own.
 var restoredStages = []ast.StageID{ast.StageCheckUnusedImports, ast.StageSetModuleTree, ast.StageSetRuleTree, ast.StageBuildRuleIndices, ast.StageBuildComprehensionIndices}
 
-// Restore is the compiler of the rules that Record wrote. It panics if Record did not write
+// RestoreRules is the compiler of the rules that Record wrote. It panics if Record did not write
 // them.
-func Restore(point, rules string) (*ast.Compiler, error) {
+func RestoreRules(point, rules string) (*ast.Compiler, error) {
 	modules, indexOnly := decodeModules(rules)
 	skipped := slices.DeleteFunc(ast.AllStages(), func(s ast.StageID) bool { return slices.Contains(restoredStages, s) })
 	// The compiler would copy the modules: it gets empty ones, which a stage replaces.
@@ -116,7 +116,7 @@ func encodeModules(modules map[string]*ast.Module, indexOnly map[*ast.Location]b
 	body := binary.AppendUvarint(nil, uint64(len(modules)))
 	for _, name := range slices.Sorted(maps.Keys(modules)) {
 		m := modules[name]
-		body = binary.AppendUvarint(body, w.text(name))
+		body = binary.AppendUvarint(body, w.internText(name))
 		body = w.appendTerms(body, m.Package.Path)
 		body = binary.AppendUvarint(body, uint64(len(m.Rules)))
 		for _, r := range m.Rules {
@@ -132,7 +132,7 @@ func encodeModules(modules map[string]*ast.Module, indexOnly map[*ast.Location]b
 	return slices.Concat(out, w.terms, body), w.err
 }
 
-func (w *ruleWriter) text(s string) uint64 {
+func (w *ruleWriter) internText(s string) uint64 {
 	n, ok := w.names[s]
 	if !ok {
 		n = uint64(len(w.texts))
@@ -141,8 +141,8 @@ func (w *ruleWriter) text(s string) uint64 {
 	return n
 }
 
-// term writes t, unless it is already written, and returns its number.
-func (w *ruleWriter) term(t *ast.Term) uint64 {
+// writeTerm writes t, unless it is already written, and returns its number.
+func (w *ruleWriter) writeTerm(t *ast.Term) uint64 {
 	var b []byte
 	shared := true
 	switch v := t.Value.(type) {
@@ -154,11 +154,11 @@ func (w *ruleWriter) term(t *ast.Term) uint64 {
 			b[0] = termTrue
 		}
 	case ast.Number:
-		b = binary.AppendUvarint([]byte{termNumber}, w.text(string(v)))
+		b = binary.AppendUvarint([]byte{termNumber}, w.internText(string(v)))
 	case ast.String:
-		b = binary.AppendUvarint([]byte{termString}, w.text(string(v)))
+		b = binary.AppendUvarint([]byte{termString}, w.internText(string(v)))
 	case ast.Var:
-		b = binary.AppendUvarint([]byte{termVar}, w.text(string(v)))
+		b = binary.AppendUvarint([]byte{termVar}, w.internText(string(v)))
 	case ast.Ref:
 		b = w.appendTerms([]byte{termRef}, v)
 	case ast.Call:
@@ -195,7 +195,7 @@ func (w *ruleWriter) term(t *ast.Term) uint64 {
 func (w *ruleWriter) appendTerms(b []byte, terms []*ast.Term) []byte {
 	b = binary.AppendUvarint(b, uint64(len(terms)))
 	for _, t := range terms {
-		b = binary.AppendUvarint(b, w.term(t))
+		b = binary.AppendUvarint(b, w.writeTerm(t))
 	}
 	return b
 }
@@ -260,7 +260,7 @@ func (w *ruleWriter) appendLocation(b []byte, l *ast.Location) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(l.Row))
 	b = binary.AppendUvarint(b, uint64(l.Col))
-	return binary.AppendUvarint(b, w.text(l.File))
+	return binary.AppendUvarint(b, w.internText(l.File))
 }
 
 func (w *ruleWriter) appendRule(b []byte, r *ast.Rule) []byte {
@@ -271,7 +271,7 @@ func (w *ruleWriter) appendRule(b []byte, r *ast.Rule) []byte {
 		}
 	}
 	b = w.appendLocation(append(b, flags), r.Location)
-	b = binary.AppendUvarint(w.appendLocation(b, r.Head.Location), w.text(string(r.Head.Name)))
+	b = binary.AppendUvarint(w.appendLocation(b, r.Head.Location), w.internText(string(r.Head.Name)))
 	b = w.appendTerms(w.appendTerms(b, r.Head.Reference), r.Head.Args)
 	b = w.appendOptional(w.appendOptional(b, r.Head.Key), r.Head.Value)
 	b = w.appendBody(b, r.Body)
@@ -296,8 +296,8 @@ type ruleReader struct {
 // A slab is room for many values: one allocation for each would take most of the time.
 type slab[T any] struct{ free []T }
 
-// take returns room for n values.
-func (s *slab[T]) take(n int) []T {
+// allocate returns room for n values.
+func (s *slab[T]) allocate(n int) []T {
 	if n > len(s.free) {
 		s.free = make([]T, max(n, 512))
 	}
@@ -309,23 +309,23 @@ func (s *slab[T]) take(n int) []T {
 // decodeModules returns modules by file, and the expressions that only the index reads.
 func decodeModules(in string) (map[string]*ast.Module, map[*ast.Expr]bool) {
 	r := &ruleReader{in: in, indexOnly: map[*ast.Expr]bool{}}
-	r.texts = make([]string, r.number())
+	r.texts = make([]string, r.readNumber())
 	for i := range r.texts {
-		n := r.number()
+		n := r.readNumber()
 		r.texts[i], r.in = r.in[:n], r.in[n:]
 	}
-	r.terms = make([]ast.Term, r.number())
+	r.terms = make([]ast.Term, r.readNumber())
 	for i := range r.terms {
-		r.terms[i].Value = r.value()
+		r.terms[i].Value = r.readValue()
 	}
 	modules := map[string]*ast.Module{}
-	for range r.number() {
-		name := r.text()
-		m := &ast.Module{Package: &ast.Package{Path: ast.Ref(r.list())}}
+	for range r.readNumber() {
+		name := r.readText()
+		m := &ast.Module{Package: &ast.Package{Path: ast.Ref(r.readTerms())}}
 		m.SetRegoVersionSpan(ast.RegoVersionSpanOf(ast.RegoV1))
-		m.Rules = make([]*ast.Rule, r.number())
+		m.Rules = make([]*ast.Rule, r.readNumber())
 		for i := range m.Rules {
-			m.Rules[i] = r.rule(m)
+			m.Rules[i] = r.readRule(m)
 		}
 		modules[name] = m
 	}
@@ -335,7 +335,7 @@ func decodeModules(in string) (map[string]*ast.Module, map[*ast.Expr]bool) {
 	return modules, r.indexOnly
 }
 
-func (r *ruleReader) number() int {
+func (r *ruleReader) readNumber() int {
 	var n uint64
 	for i := range len(r.in) {
 		n |= uint64(r.in[i]&0x7f) << (7 * i)
@@ -347,126 +347,126 @@ func (r *ruleReader) number() int {
 	panic("it ends within a number")
 }
 
-func (r *ruleReader) byte() byte {
+func (r *ruleReader) readByte() byte {
 	b := r.in[0]
 	r.in = r.in[1:]
 	return b
 }
 
-func (r *ruleReader) text() string { return r.texts[r.number()] }
+func (r *ruleReader) readText() string { return r.texts[r.readNumber()] }
 
-func (r *ruleReader) list() []*ast.Term {
-	n := r.number()
+func (r *ruleReader) readTerms() []*ast.Term {
+	n := r.readNumber()
 	if n == 0 {
 		return nil
 	}
-	list := r.lists.take(n)
+	list := r.lists.allocate(n)
 	for i := range list {
-		list[i] = &r.terms[r.number()]
+		list[i] = &r.terms[r.readNumber()]
 	}
 	return list
 }
 
-func (r *ruleReader) optional() *ast.Term {
-	if list := r.list(); list != nil {
+func (r *ruleReader) readOptionalTerm() *ast.Term {
+	if list := r.readTerms(); list != nil {
 		return list[0]
 	}
 	return nil
 }
 
-func (r *ruleReader) value() ast.Value {
-	switch kind := r.byte(); kind {
+func (r *ruleReader) readValue() ast.Value {
+	switch kind := r.readByte(); kind {
 	case termNull:
 		return ast.Null{}
 	case termFalse, termTrue:
 		return ast.Boolean(kind == termTrue)
 	case termNumber:
-		return ast.Number(r.text())
+		return ast.Number(r.readText())
 	case termString:
-		return ast.String(r.text())
+		return ast.String(r.readText())
 	case termVar:
-		return ast.Var(r.text())
+		return ast.Var(r.readText())
 	case termRef:
-		return ast.Ref(r.list())
+		return ast.Ref(r.readTerms())
 	case termCall:
-		return ast.Call(r.list())
+		return ast.Call(r.readTerms())
 	case termArray:
-		return ast.NewArray(r.list()...)
+		return ast.NewArray(r.readTerms()...)
 	case termSet:
-		return ast.NewSet(r.list()...)
+		return ast.NewSet(r.readTerms()...)
 	case termObject:
-		parts := r.list()
+		parts := r.readTerms()
 		pairs := make([][2]*ast.Term, len(parts)/2)
 		for i := range pairs {
 			pairs[i] = [2]*ast.Term{parts[2*i], parts[2*i+1]}
 		}
 		return ast.NewObject(pairs...)
 	case termArrayOf:
-		return &ast.ArrayComprehension{Term: r.optional(), Body: r.body()}
+		return &ast.ArrayComprehension{Term: r.readOptionalTerm(), Body: r.readBody()}
 	case termSetOf:
-		return &ast.SetComprehension{Term: r.optional(), Body: r.body()}
+		return &ast.SetComprehension{Term: r.readOptionalTerm(), Body: r.readBody()}
 	case termObjectOf:
-		parts := r.list()
-		return &ast.ObjectComprehension{Key: parts[0], Value: parts[1], Body: r.body()}
+		parts := r.readTerms()
+		return &ast.ObjectComprehension{Key: parts[0], Value: parts[1], Body: r.readBody()}
 	default:
 		panic(fmt.Sprintf("there is no kind of term %d", kind))
 	}
 }
 
-func (r *ruleReader) body() ast.Body {
-	n := r.number()
+func (r *ruleReader) readBody() ast.Body {
+	n := r.readNumber()
 	if n == 0 {
 		return nil
 	}
-	body, exprs := r.bodies.take(n), r.exprs.take(n)
+	body, exprs := r.bodies.allocate(n), r.exprs.allocate(n)
 	for i := range body {
 		body[i] = &exprs[i]
-		r.expr(body[i])
+		r.readExpr(body[i])
 	}
 	return body
 }
 
-func (r *ruleReader) expr(e *ast.Expr) {
-	flags := r.byte()
+func (r *ruleReader) readExpr(e *ast.Expr) {
+	flags := r.readByte()
 	e.Negated, e.Generated = flags&exprNegated != 0, flags&exprGenerated != 0
 	if flags&exprIndexOnly != 0 {
 		r.indexOnly[e] = true
 	}
-	e.Index, e.Location = r.number(), r.location()
+	e.Index, e.Location = r.readNumber(), r.readLocation()
 	switch {
 	case flags&exprEvery != 0:
-		e.Terms = &ast.Every{Location: r.location(), Key: r.optional(), Value: r.optional(), Domain: r.optional(), Body: r.body()}
+		e.Terms = &ast.Every{Location: r.readLocation(), Key: r.readOptionalTerm(), Value: r.readOptionalTerm(), Domain: r.readOptionalTerm(), Body: r.readBody()}
 	case flags&exprTerms != 0:
-		e.Terms = r.list()
+		e.Terms = r.readTerms()
 	default:
-		e.Terms = r.optional()
+		e.Terms = r.readOptionalTerm()
 	}
-	for range r.number() {
-		with := &ast.With{Location: r.location()}
-		parts := r.list()
+	for range r.readNumber() {
+		with := &ast.With{Location: r.readLocation()}
+		parts := r.readTerms()
 		with.Target, with.Value = parts[0], parts[1]
 		e.With = append(e.With, with)
 	}
 }
 
-func (r *ruleReader) location() *ast.Location {
-	row := r.number()
+func (r *ruleReader) readLocation() *ast.Location {
+	row := r.readNumber()
 	if row == 0 {
 		return nil
 	}
-	l := &r.locations.take(1)[0]
-	l.Row, l.Col, l.File = row, r.number(), r.text()
+	l := &r.locations.allocate(1)[0]
+	l.Row, l.Col, l.File = row, r.readNumber(), r.readText()
 	return l
 }
 
-func (r *ruleReader) rule(m *ast.Module) *ast.Rule {
-	flags := r.byte()
-	rule := &ast.Rule{Module: m, Default: flags&ruleDefault != 0, Location: r.location()}
-	rule.Head = &ast.Head{Assign: flags&ruleAssign != 0, Location: r.location(), Name: ast.Var(r.text()),
-		Reference: r.list(), Args: r.list(), Key: r.optional(), Value: r.optional()}
-	rule.Body = r.body()
+func (r *ruleReader) readRule(m *ast.Module) *ast.Rule {
+	flags := r.readByte()
+	rule := &ast.Rule{Module: m, Default: flags&ruleDefault != 0, Location: r.readLocation()}
+	rule.Head = &ast.Head{Assign: flags&ruleAssign != 0, Location: r.readLocation(), Name: ast.Var(r.readText()),
+		Reference: r.readTerms(), Args: r.readTerms(), Key: r.readOptionalTerm(), Value: r.readOptionalTerm()}
+	rule.Body = r.readBody()
 	if flags&ruleElse != 0 {
-		rule.Else = r.rule(m)
+		rule.Else = r.readRule(m)
 	}
 	return rule
 }

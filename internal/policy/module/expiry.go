@@ -48,24 +48,24 @@ func dateOf(value any) time.Time {
 	return t
 }
 
-// Over reports whether x does not apply at now.
-func (x Exception) Over(now time.Time) bool { return !now.Before(x.Date) }
+// IsOver reports whether x does not apply at now.
+func (x Exception) IsOver(now time.Time) bool { return !now.Before(x.Date) }
 
-// Expire makes the exceptions in modules that are over at now hold never. The names of the
+// DisableExpired makes the exceptions in modules that are over at now hold never. The names of the
 // rules remain, so that others may refer to them.
-func Expire(modules map[string]*ast.Module, now time.Time) {
+func DisableExpired(modules map[string]*ast.Module, now time.Time) {
 	for _, m := range modules {
 		for _, x := range Exceptions(m) {
-			if x.Over(now) {
-				x.disable(m)
+			if x.IsOver(now) {
+				x.disableRule(m)
 			}
 		}
 	}
 }
 
-// disable adds a false condition to x's rule, and to the further bodies that follow it,
+// disableRule adds a false condition to x's rule, and to the further bodies that follow it,
 // {…} {…}, which the parser makes rules without METADATA.
-func (x Exception) disable(m *ast.Module) {
+func (x Exception) disableRule(m *ast.Module) {
 	for i, r := range m.Rules[slices.Index(m.Rules, x.Rule):] {
 		if i > 0 && !bytes.HasPrefix(r.Location.Text, []byte("{")) {
 			return

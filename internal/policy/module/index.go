@@ -38,28 +38,28 @@ type indexer struct {
 	added     map[*ast.Location]bool // the locations of conditions that only the index reads
 }
 
-// indexed makes compiler rewrite the rules. The stage is after names are resolved, so that
+// addIndexing makes compiler rewrite the rules. The stage is after names are resolved, so that
 // a local variable is never taken for a rule, and before bodies are split.
-func indexed(compiler *ast.Compiler, document reflect.Type) (*ast.Compiler, *indexer) {
+func addIndexing(compiler *ast.Compiler, document reflect.Type) (*ast.Compiler, *indexer) {
 	x := &indexer{document, map[string][]*ast.Rule{}, map[string]ast.Value{}, map[*ast.Location]bool{}}
-	compiler.WithStageAfterID(ast.StageCheckUnusedImports, ast.CompilerStageDefinition{Name: "AddIndex", MetricName: "compile_stage_add_index", Stage: x.add}).
-		WithStageAfterID(ast.StageBuildRuleIndices, ast.CompilerStageDefinition{Name: "RemoveIndex", MetricName: "compile_stage_remove_index", Stage: x.remove})
+	compiler.WithStageAfterID(ast.StageCheckUnusedImports, ast.CompilerStageDefinition{Name: "AddIndex", MetricName: "compile_stage_add_index", Stage: x.addConditions}).
+		WithStageAfterID(ast.StageBuildRuleIndices, ast.CompilerStageDefinition{Name: "RemoveIndex", MetricName: "compile_stage_remove_index", Stage: x.removeConditions})
 	return compiler, x
 }
 
-func (x *indexer) add(c *ast.Compiler) *ast.Error {
+func (x *indexer) addConditions(c *ast.Compiler) *ast.Error {
 	for _, m := range c.Modules {
 		for _, r := range m.Rules {
 			path := m.Package.Path.String() + "." + RuleName(r)
 			x.rules[path] = append(x.rules[path], r)
 		}
 	}
-	return eachRule(c, x.sharpen)
+	return eachRule(c, x.reorderConditions)
 }
 
-// remove removes the added conditions: the index has read them, and they need not be
+// removeConditions removes the added conditions: the index has read them, and they need not be
 // evaluated.
-func (x *indexer) remove(c *ast.Compiler) *ast.Error {
+func (x *indexer) removeConditions(c *ast.Compiler) *ast.Error {
 	return eachRule(c, func(r *ast.Rule) { removeExprs(r, func(e *ast.Expr) bool { return x.added[e.Location] }) })
 }
 
@@ -81,23 +81,23 @@ func eachRule(c *ast.Compiler, do func(*ast.Rule)) *ast.Error {
 	return nil
 }
 
-// sharpen puts the conditions that the index reads first. A condition that says the same
+// reorderConditions puts the conditions that the index reads first. A condition that says the same
 // with the name of a table is removed.
-func (x *indexer) sharpen(r *ast.Rule) {
+func (x *indexer) reorderConditions(r *ast.Rule) {
 	var added, body ast.Body
 	for _, e := range r.Body {
-		x.fold(e)
+		x.foldConcat(e)
 		if e.Negated || len(e.With) > 0 {
 			body = append(body, e)
 			continue
 		}
-		if same := x.member(e); same != nil {
+		if same := x.expandMembership(e); same != nil {
 			same.SetLoc(e.Location)
 			body = append(body, same)
 			continue
 		}
 		body = append(body, e)
-		for _, found := range x.follows(e) {
+		for _, found := range x.impliedConditions(e) {
 			if at := *e.Location; !slices.ContainsFunc(added, found.Equal) {
 				x.added[&at] = true
 				found.SetLoc(&at)
@@ -111,8 +111,8 @@ func (x *indexer) sharpen(r *ast.Rule) {
 	}
 }
 
-// follows returns the conditions that follow from e.
-func (x *indexer) follows(e *ast.Expr) []*ast.Expr {
+// impliedConditions returns the conditions that follow from e.
+func (x *indexer) impliedConditions(e *ast.Expr) []*ast.Expr {
 	var added []*ast.Expr
 	var terms []*ast.Term
 	switch t := e.Terms.(type) {
@@ -123,27 +123,27 @@ func (x *indexer) follows(e *ast.Expr) []*ast.Expr {
 	case *ast.SomeDecl:
 		if call, ok := t.Symbols[0].Value.(ast.Call); ok { // some x in xs
 			terms = []*ast.Term{call[len(call)-1]}
-			added = x.filled(ast.Ref{}, terms[0])
+			added = x.nonEmptyCondition(ast.Ref{}, terms[0])
 		}
 	}
 	for _, t := range terms {
-		added = append(added, x.required(t)...)
+		added = append(added, x.requiredReferences(t)...)
 	}
 	return added
 }
 
-// required finds references in t that must be defined if t is.
-func (x *indexer) required(t *ast.Term) []*ast.Expr {
+// requiredReferences finds references in t that must be defined if t is.
+func (x *indexer) requiredReferences(t *ast.Term) []*ast.Expr {
 	var added []*ast.Expr
 	ast.WalkTerms(t, func(t *ast.Term) bool {
 		switch v := t.Value.(type) {
 		case *ast.ArrayComprehension, *ast.SetComprehension, *ast.ObjectComprehension:
 			return true
 		case ast.Ref:
-			added = append(added, x.keyed(v)...)
+			added = append(added, x.tableKeyConditions(v)...)
 			for i, part := range v[1:] {
 				if _, open := part.Value.(ast.Var); open { // input.command.options[_].name
-					added = append(added, x.filled(v[:1+i], nil)...)
+					added = append(added, x.nonEmptyCondition(v[:1+i], nil)...)
 				}
 			}
 		}
@@ -152,11 +152,11 @@ func (x *indexer) required(t *ast.Term) []*ast.Expr {
 	return added
 }
 
-// keyed reads table[input.field] for a constant table.
-func (x *indexer) keyed(ref ast.Ref) []*ast.Expr {
+// tableKeyConditions reads table[input.field] for a constant table.
+func (x *indexer) tableKeyConditions(ref ast.Ref) []*ast.Expr {
 	for i := 1; i < len(ref); i++ {
 		if _, ok := ref[i].Value.(ast.Ref); ok {
-			if e := x.among(ref[i], constantKeys(x.constant(ast.NewTerm(ref[:i])))); e != nil {
+			if e := x.membershipOf(ref[i], constantKeys(x.constantValue(ast.NewTerm(ref[:i])))); e != nil {
 				return []*ast.Expr{e}
 			}
 		}
@@ -174,27 +174,27 @@ func constantKeys(table ast.Value) *ast.Term {
 	return nil
 }
 
-// member is e, if it is "field in collection", with the collection's members.
-func (x *indexer) member(e *ast.Expr) *ast.Expr {
+// expandMembership is e, if it is "field in collection", with the collection's members.
+func (x *indexer) expandMembership(e *ast.Expr) *ast.Expr {
 	if !e.IsCall() || !e.Operator().Equal(ast.Member.Ref()) || len(e.Operands()) != 2 {
 		return nil
 	}
-	return x.among(e.Operand(0), e.Operand(1))
+	return x.membershipOf(e.Operand(0), e.Operand(1))
 }
 
-func (x *indexer) among(field, collection *ast.Term) *ast.Expr {
+func (x *indexer) membershipOf(field, collection *ast.Term) *ast.Expr {
 	if collection == nil || x.fieldOf(field) == nil {
 		return nil
 	}
-	set, ok := x.constant(collection).(ast.Set)
+	set, ok := x.constantValue(collection).(ast.Set)
 	if !ok || set.Len() > maxIndexed || set.Until(func(t *ast.Term) bool { return !ast.IsScalar(t.Value) }) {
 		return nil
 	}
 	return ast.Member.Expr(field.Copy(), ast.NewTerm(set))
 }
 
-// filled is the condition that a list of the input, of which a member is used, is not empty.
-func (x *indexer) filled(ref ast.Ref, term *ast.Term) []*ast.Expr {
+// nonEmptyCondition is the condition that a list of the input, of which a member is used, is not empty.
+func (x *indexer) nonEmptyCondition(ref ast.Ref, term *ast.Term) []*ast.Expr {
 	if term != nil {
 		ref, _ = term.Value.(ast.Ref)
 	}
@@ -217,7 +217,7 @@ func (x *indexer) fieldOf(t *ast.Term) reflect.Type {
 		if document.Kind() != reflect.Struct {
 			return nil
 		}
-		i := slices.IndexFunc(reflect.VisibleFields(document), func(f reflect.StructField) bool { return FieldName(f) == text(part) })
+		i := slices.IndexFunc(reflect.VisibleFields(document), func(f reflect.StructField) bool { return FieldName(f) == stringOf(part) })
 		if i < 0 {
 			return nil
 		}
@@ -226,9 +226,9 @@ func (x *indexer) fieldOf(t *ast.Term) reflect.Type {
 	return document
 }
 
-// constant is the value of t if it does not depend on the input, or nil. For an object,
+// constantValue is the value of t if it does not depend on the input, or nil. For an object,
 // only the keys are the same.
-func (x *indexer) constant(t *ast.Term) ast.Value {
+func (x *indexer) constantValue(t *ast.Term) ast.Value {
 	switch v := t.Value.(type) {
 	case ast.String:
 		return v
@@ -241,17 +241,17 @@ func (x *indexer) constant(t *ast.Term) ast.Value {
 			return v
 		}
 	case ast.Call:
-		return x.computed(v)
+		return x.computeSetOperation(v)
 	case ast.Ref:
 		if v.IsGround() && v.HasPrefix(ast.DefaultRootRef) {
-			return x.rule(v.String())
+			return x.constantRule(v.String())
 		}
 	}
 	return nil
 }
 
 // Rule is the constant value of the one rule at path, or nil.
-func (x *indexer) rule(path string) ast.Value {
+func (x *indexer) constantRule(path string) ast.Value {
 	if v, known := x.constants[path]; known {
 		return v
 	}
@@ -260,20 +260,20 @@ func (x *indexer) rule(path string) ast.Value {
 		return nil
 	}
 	r := x.rules[path][0]
-	if r.Default || r.Else != nil || len(r.Head.Args) > 0 || len(r.Head.Ref()) != 1 || r.Head.RuleKind() != ast.SingleValue || r.Head.Value == nil || !always(r.Body) {
+	if r.Default || r.Else != nil || len(r.Head.Args) > 0 || len(r.Head.Ref()) != 1 || r.Head.RuleKind() != ast.SingleValue || r.Head.Value == nil || !isUnconditional(r.Body) {
 		return nil
 	}
-	x.constants[path] = x.constant(r.Head.Value)
+	x.constants[path] = x.constantValue(r.Head.Value)
 	return x.constants[path]
 }
 
-// always reports whether body is the body of a rule without conditions.
-func always(body ast.Body) bool {
+// isUnconditional reports whether body is the body of a rule without conditions.
+func isUnconditional(body ast.Body) bool {
 	return len(body) == 1 && body[0].Equal(ast.NewExpr(ast.BooleanTerm(true)))
 }
 
-// fold replaces concat("", ["(?m)", pattern]) with its value.
-func (x *indexer) fold(e *ast.Expr) {
+// foldConcat replaces concat("", ["(?m)", pattern]) with its value.
+func (x *indexer) foldConcat(e *ast.Expr) {
 	if !e.IsCall() {
 		return
 	}
@@ -289,7 +289,7 @@ func (x *indexer) fold(e *ast.Expr) {
 		}
 		var parts []string
 		list.Foreach(func(t *ast.Term) {
-			if part, ok := x.constant(t).(ast.String); ok {
+			if part, ok := x.constantValue(t).(ast.String); ok {
 				parts = append(parts, string(part))
 			}
 		})
@@ -299,13 +299,13 @@ func (x *indexer) fold(e *ast.Expr) {
 	}
 }
 
-// computed reads a | b, a & b and a - b of constant sets.
-func (x *indexer) computed(call ast.Call) ast.Value {
+// computeSetOperation reads a | b, a & b and a - b of constant sets.
+func (x *indexer) computeSetOperation(call ast.Call) ast.Value {
 	if len(call) != 3 {
 		return nil
 	}
-	a, ok := x.constant(call[1]).(ast.Set)
-	b, also := x.constant(call[2]).(ast.Set)
+	a, ok := x.constantValue(call[1]).(ast.Set)
+	b, also := x.constantValue(call[2]).(ast.Set)
 	if !ok || !also {
 		return nil
 	}

@@ -22,7 +22,7 @@ func joinLiterals(m *ast.Module, content []byte) error {
 	}
 	_, err := ast.Transform(ast.NewGenericTransformer(func(n any) (any, error) {
 		if call, ok := n.(ast.Call); ok {
-			if text, ok := joined(call); ok {
+			if text, ok := joinConcat(call); ok {
 				return text, nil
 			}
 		}
@@ -31,8 +31,8 @@ func joinLiterals(m *ast.Module, content []byte) error {
 	return err
 }
 
-// joined is the value of call if it is a concat of literals.
-func joined(call ast.Call) (ast.String, bool) {
+// joinConcat is the value of call if it is a concat of literals.
+func joinConcat(call ast.Call) (ast.String, bool) {
 	if len(call) != 3 || call[0].String() != ast.Concat.Name {
 		return "", false
 	}
@@ -46,7 +46,7 @@ func joined(call ast.Call) (ast.String, bool) {
 	list.Foreach(func(t *ast.Term) {
 		part, ok := t.Value.(ast.String)
 		if call, nested := t.Value.(ast.Call); nested {
-			part, ok = joined(call)
+			part, ok = joinConcat(call)
 		}
 		if ok {
 			parts, size = append(parts, string(part)), size+len(part)

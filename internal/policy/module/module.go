@@ -22,7 +22,7 @@ import (
 // Parse parses a file of Rego within the bounds of policies. It reads METADATA only on
 // request: that is half of the work. layer is for errors.
 func Parse(layer, name string, content []byte, annotations bool) (m *ast.Module, err error) {
-	defer Guard(layer, &err)
+	defer RecoverPanic(layer, &err)
 	if err := tooDeep(name, content); err != nil {
 		return nil, err
 	}
@@ -36,9 +36,9 @@ func Parse(layer, name string, content []byte, annotations bool) (m *ast.Module,
 	return m, joinLiterals(m, content)
 }
 
-// Guard turns a panic of the compiler into an error: in a goroutine it would end the
+// RecoverPanic turns a panic of the compiler into an error: in a goroutine it would end the
 // process.
-func Guard(layer string, err *error) {
+func RecoverPanic(layer string, err *error) {
 	if r := recover(); r != nil {
 		*err = Stop(CodeCompile, fmt.Sprintf("the policy layer %q makes the compiler panic: %v", layer, r), "report this as a defect", nil)
 	}
@@ -53,7 +53,7 @@ func Compile(point string, document reflect.Type, modules map[string]*ast.Module
 }
 
 func newCompiler(point string, document reflect.Type, strict bool, spared ...ast.StageID) (*ast.Compiler, *indexer) {
-	return indexed(ast.NewCompiler().
+	return addIndexing(ast.NewCompiler().
 		WithSkipStages(spared...).
 		WithCapabilities(CapabilitiesAt(point)).
 		WithStrict(strict).
@@ -61,8 +61,8 @@ func newCompiler(point string, document reflect.Type, strict bool, spared ...ast
 		WithSchemas(schemaSet(document)), document)
 }
 
-// Copies are for code that changes modules; a compiler makes its own copies.
-func Copies(modules map[string]*ast.Module) map[string]*ast.Module {
+// CopyModules are for code that changes modules; a compiler makes its own copies.
+func CopyModules(modules map[string]*ast.Module) map[string]*ast.Module {
 	c := maps.Clone(modules)
 	for file, m := range c {
 		c[file] = m.Copy()

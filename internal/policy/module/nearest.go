@@ -12,9 +12,9 @@ import (
 // maxListed limits the names that a hint lists.
 const maxListed = 40
 
-// Meant is a hint with the member of known that wrong may mean, or else with all of them.
-func Meant(wrong string, known []string) string {
-	if near := spelling.Nearest(wrong, known); near != "" {
+// SuggestName is a hint with the member of known that wrong may mean, or else with all of them.
+func SuggestName(wrong string, known []string) string {
+	if near := spelling.NearestName(wrong, known); near != "" {
 		return "did you mean " + near + "?"
 	}
 	if len(known) == 0 || len(known) > maxListed {

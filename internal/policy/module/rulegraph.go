@@ -75,9 +75,9 @@ func (a *Graph) Target(m *ast.Module, ref ast.Ref) Target {
 		if len(ref) < 2 {
 			return Target{input: true}
 		}
-		return Target{input: true, field: text(ref[1])}
+		return Target{input: true, field: stringOf(ref[1])}
 	case ast.DefaultRootDocument.Value:
-		return a.data(ref)
+		return a.dataTarget(ref)
 	}
 	if path := a.Packages[m] + string(head); a.Rules[path] != nil {
 		return Target{Rule: path}
@@ -85,15 +85,15 @@ func (a *Graph) Target(m *ast.Module, ref ast.Ref) Target {
 	return Target{}
 }
 
-// data follows a reference to the layer's own rules. A reference that names no rule may be
+// dataTarget follows a reference to the layer's own rules. A reference that names no rule may be
 // to all of them.
-func (a *Graph) data(ref ast.Ref) Target {
-	if len(ref) > 1 && text(ref[1]) != "" && text(ref[1]) != OwnPackage {
+func (a *Graph) dataTarget(ref ast.Ref) Target {
+	if len(ref) > 1 && stringOf(ref[1]) != "" && stringOf(ref[1]) != OwnPackage {
 		return Target{} // the layer's data file, which is always the same
 	}
 	path := "data"
 	for _, part := range ref[1:] {
-		path += "." + text(part)
+		path += "." + stringOf(part)
 		if a.Rules[path] != nil {
 			return Target{Rule: path}
 		}
@@ -101,8 +101,8 @@ func (a *Graph) data(ref ast.Ref) Target {
 	return Target{All: true}
 }
 
-// known reports whether v is the name of something outside the rules of m.
-func (a *Graph) known(m *ast.Module, v ast.Var) bool {
+// isOutsideName reports whether v is the name of something outside the rules of m.
+func (a *Graph) isOutsideName(m *ast.Module, v ast.Var) bool {
 	return a.Rules[a.Packages[m]+string(v)] != nil || ImportOf(m, v) != nil || ast.RootDocumentNames.Contains(ast.NewTerm(v))
 }
 
@@ -120,7 +120,7 @@ func ImportOf(m *ast.Module, name ast.Var) ast.Ref {
 	return nil
 }
 
-func text(t *ast.Term) string {
+func stringOf(t *ast.Term) string {
 	s, _ := t.Value.(ast.String)
 	return string(s)
 }

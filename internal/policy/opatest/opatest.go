@@ -12,9 +12,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/format"
 )
 
-// Clean fails t where `opa fmt` would change one of the files, and if `opa check --strict
+// CheckClean fails t where `opa fmt` would change one of the files, and if `opa check --strict
 // --capabilities` reports an error. Files whose names do not end in .rego are ignored.
-func Clean(t testing.TB, capabilities []byte, files map[string][]byte) {
+func CheckClean(t testing.TB, capabilities []byte, files map[string][]byte) {
 	t.Helper()
 	c, err := ast.LoadCapabilitiesJSON(bytes.NewReader(capabilities))
 	if err != nil {

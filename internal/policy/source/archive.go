@@ -32,16 +32,16 @@ const (
 func ReadFile(name string) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, stop(codeMissing, "check the spelling of its name", err, "cannot open the bundle %q", name)
+		return nil, stopError(codeMissing, "check the spelling of its name", err, "cannot open the bundle %q", name)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, stop(CodeSource, "name a file; the name of a policy directory must not end in .tar.gz", err, "%q is not a regular file", name)
+		return nil, stopError(CodeSource, "name a file; the name of a policy directory must not end in .tar.gz", err, "%q is not a regular file", name)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxArchive+1))
 	if err != nil {
-		return nil, stop(CodeSource, "make it readable", err, "cannot read the bundle %q", name)
+		return nil, stopError(CodeSource, "make it readable", err, "cannot read the bundle %q", name)
 	}
 	if len(data) > maxArchive {
 		return nil, tooLarge(name)
@@ -52,14 +52,14 @@ func ReadFile(name string) ([]byte, error) {
 const hintTooLarge = "make it smaller: at most 8 MiB, 4000 entries, 256 KiB for each file of rules, and 4 MiB of rules and data"
 
 func tooLarge(name string) error {
-	return stop(codeTooLarge, hintTooLarge, nil, "the bundle %s is too large", name)
+	return stopError(codeTooLarge, hintTooLarge, nil, "the bundle %s is too large", name)
 }
 
 var errTooLarge = errors.New("is too large")
 
-// unpack reads the files of a tar archive that is compressed once. Names may begin with a
+// unpackArchive reads the files of a tar archive that is compressed once. Names may begin with a
 // slash, as opa writes them, or not.
-func unpack(data []byte) ([]policy.File, error) {
+func unpackArchive(data []byte) ([]policy.File, error) {
 	in := bytes.NewReader(data)
 	unzipped, err := gzip.NewReader(in)
 	if err != nil {
@@ -67,7 +67,7 @@ func unpack(data []byte) ([]policy.File, error) {
 	}
 	unzipped.Multistream(false)
 	flow := &io.LimitedReader{R: unzipped, N: maxInflated + 1}
-	files, err := entries(tar.NewReader(flow))
+	files, err := readEntries(tar.NewReader(flow))
 	if err == nil {
 		_, err = io.Copy(io.Discard, flow) // the checksum is at the end
 	}
@@ -82,7 +82,7 @@ func unpack(data []byte) ([]policy.File, error) {
 	return files, nil
 }
 
-func entries(archive *tar.Reader) ([]policy.File, error) {
+func readEntries(archive *tar.Reader) ([]policy.File, error) {
 	var files []policy.File
 	seen := map[string]bool{}
 	for range maxEntries {
@@ -96,7 +96,7 @@ func entries(archive *tar.Reader) ([]policy.File, error) {
 		if h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader {
 			continue
 		}
-		f, err := entry(archive, h)
+		f, err := readEntry(archive, h)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func entries(archive *tar.Reader) ([]policy.File, error) {
 	return nil, errTooLarge
 }
 
-func entry(archive *tar.Reader, h *tar.Header) (policy.File, error) {
+func readEntry(archive *tar.Reader, h *tar.Header) (policy.File, error) {
 	refuse := func(why string) (policy.File, error) {
 		return policy.File{}, &fs.PathError{Op: "entry", Path: h.Name, Err: errors.New(why)}
 	}
@@ -117,11 +117,11 @@ func entry(archive *tar.Reader, h *tar.Header) (policy.File, error) {
 	if !ok {
 		return refuse("is not a plain name")
 	}
-	if h.Typeflag != tar.TypeReg || sparse(h) {
+	if h.Typeflag != tar.TypeReg || isSparse(h) {
 		return refuse("is not a regular file")
 	}
 	limit := int64(maxOther)
-	if policy.Collects(name) {
+	if policy.IsLayerFile(name) {
 		limit = int64(policy.FileLimit(name))
 	}
 	if h.Size > limit {
@@ -143,8 +143,8 @@ func entryName(name string) (string, bool) {
 	return name, ok
 }
 
-// sparse files claim to be larger than their content.
-func sparse(h *tar.Header) bool {
+// isSparse files claim to be larger than their content.
+func isSparse(h *tar.Header) bool {
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
 			return true

@@ -35,15 +35,15 @@ func Build(r Recipe) ([]byte, error) {
 	m.RegoVersion = &version
 	manifest, err := json.Marshal(m)
 	if err != nil {
-		return nil, stop(CodeBundle, "", err, "cannot encode the manifest")
+		return nil, stopError(CodeBundle, "", err, "cannot encode the manifest")
 	}
 	files := []policy.File{{Name: manifestName, Content: append(manifest, '\n')}}
 	for _, f := range r.Files {
-		if policy.Collects(f.Name) && (r.Tests || f.Decides()) {
+		if policy.IsLayerFile(f.Name) && (r.Tests || f.Decides()) {
 			files = append(files, f)
 		}
 	}
-	data, err := pack(files)
+	data, err := packFiles(files)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +51,8 @@ func Build(r Recipe) ([]byte, error) {
 	return data, err
 }
 
-// pack writes files sorted by name, without times and owners.
-func pack(files []policy.File) ([]byte, error) {
+// packFiles writes files sorted by name, without times and owners.
+func packFiles(files []policy.File) ([]byte, error) {
 	slices.SortFunc(files, func(a, b policy.File) int { return strings.Compare(a.Name, b.Name) })
 	var out bytes.Buffer
 	zipped, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
@@ -64,14 +64,14 @@ func pack(files []policy.File) ([]byte, error) {
 			_, err = archive.Write(f.Content)
 		}
 		if err != nil {
-			return nil, stop(CodeBundle, "", err, "cannot pack %q", f.Name)
+			return nil, stopError(CodeBundle, "", err, "cannot pack %q", f.Name)
 		}
 	}
 	if err := archive.Close(); err != nil {
-		return nil, stop(CodeBundle, "", err, "cannot write the bundle")
+		return nil, stopError(CodeBundle, "", err, "cannot write the bundle")
 	}
 	if err := zipped.Close(); err != nil {
-		return nil, stop(CodeBundle, "", err, "cannot write the bundle")
+		return nil, stopError(CodeBundle, "", err, "cannot write the bundle")
 	}
 	return out.Bytes(), nil
 }

@@ -41,9 +41,9 @@ func Open(name string, data []byte, o Options) (Bundle, error) {
 	if len(data) > maxArchive {
 		return Bundle{}, tooLarge(name)
 	}
-	files, err := unpack(data)
+	files, err := unpackArchive(data)
 	if errors.Is(err, errTooLarge) {
-		return Bundle{}, stop(codeTooLarge, hintTooLarge, err, "the bundle %s is too large", name)
+		return Bundle{}, stopError(codeTooLarge, hintTooLarge, err, "the bundle %s is too large", name)
 	}
 	if err != nil {
 		return Bundle{}, notBundle(name, err)
@@ -59,21 +59,21 @@ func Open(name string, data []byte, o Options) (Bundle, error) {
 		return Bundle{}, err
 	}
 	if len(o.Keys) > 0 {
-		if b.SignedBy, err = o.Keys.verify(name, files, o.Scope); err != nil {
+		if b.SignedBy, err = o.Keys.verifySignature(name, files, o.Scope); err != nil {
 			return Bundle{}, err
 		}
 	}
 	if err := b.readManifest(name, files); err != nil {
 		return Bundle{}, err
 	}
-	if err := older(name, b.Revision, o.MinimumRevision); err != nil {
+	if err := refuseOlder(name, b.Revision, o.MinimumRevision); err != nil {
 		return Bundle{}, err
 	}
 	return b, nil
 }
 
 func notBundle(name string, err error) error {
-	return stop(CodeBundle, "make it with fumehood policy bundle build, or with opa build, from Rego and data alone", err, "invalid policy bundle %s", name)
+	return stopError(CodeBundle, "make it with fumehood policy bundle build, or with opa build, from Rego and data alone", err, "invalid policy bundle %s", name)
 }
 
 func fileNamed(files []policy.File, name string) []byte {
@@ -220,9 +220,9 @@ func dataWithin(data map[string]any, prefix string, roots []string) error {
 	return nil
 }
 
-// hash is opa's SHA-256 of a file: that of the document for data and the manifest, that of
+// hashFile is opa's SHA-256 of a file: that of the document for data and the manifest, that of
 // the bytes for everything else.
-func hash(f policy.File) (bundle.FileInfo, error) {
+func hashFile(f policy.File) (bundle.FileInfo, error) {
 	h, err := bundle.NewSignatureHasher(bundle.SHA256)
 	if err != nil {
 		return bundle.FileInfo{}, err

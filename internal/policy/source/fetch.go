@@ -17,9 +17,9 @@ const (
 	hintFetch    = "check that the address can be reached from here, without a password"
 )
 
-// client sends requests. Plain http is for loopback only, and only if the spec says so: a
+// newClient sends requests. Plain http is for loopback only, and only if the spec says so: a
 // redirect to it is refused.
-func client(o Options, plain bool) *http.Client {
+func newClient(o Options, plain bool) *http.Client {
 	return &http.Client{
 		Transport: guard{plain: plain, next: &http.Transport{
 			Proxy:           http.ProxyFromEnvironment,
@@ -44,25 +44,25 @@ type guard struct {
 }
 
 func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != "https" && !(g.plain && r.URL.Scheme == "http" && loopback(r.URL.Hostname())) {
+	if r.URL.Scheme != "https" && !(g.plain && r.URL.Scheme == "http" && isLoopback(r.URL.Hostname())) {
 		return nil, fmt.Errorf("%s://%s is not encrypted", r.URL.Scheme, r.URL.Host)
 	}
 	return g.next.RoundTrip(r)
 }
 
-// fetch downloads a bundle.
-func fetch(ctx context.Context, p parsed, o Options) ([]byte, error) {
+// fetchBundle downloads a bundle.
+func fetchBundle(ctx context.Context, p parsed, o Options) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.place, nil)
 	if err != nil {
-		return nil, stop(CodeSource, hintSpec, nil, "invalid address %s", p.shown)
+		return nil, stopError(CodeSource, hintSpec, nil, "invalid address %s", p.shown)
 	}
-	response, err := client(o, request.URL.Scheme == "http").Do(request)
+	response, err := newClient(o, request.URL.Scheme == "http").Do(request)
 	if err != nil {
 		return nil, notFetched(ctx, p, o, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, stop(CodeFetch, hintFetch, nil, "%s returned status %d", p.shown, response.StatusCode)
+		return nil, stopError(CodeFetch, hintFetch, nil, "%s returned status %d", p.shown, response.StatusCode)
 	}
 	if response.ContentLength > maxArchive {
 		return nil, tooLarge(p.shown)
@@ -80,10 +80,10 @@ func fetch(ctx context.Context, p parsed, o Options) ([]byte, error) {
 // notFetched does not quote the error's URL, whose query may contain a credential.
 func notFetched(ctx context.Context, p parsed, o Options, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return stop(CodeFetch, hintFetch, nil, "%s was not received within %v", p.shown, o.Timeout)
+		return stopError(CodeFetch, hintFetch, nil, "%s was not received within %v", p.shown, o.Timeout)
 	}
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner
 	}
-	return stop(CodeFetch, hintFetch, err, "cannot fetch %s", p.shown)
+	return stopError(CodeFetch, hintFetch, err, "cannot fetch %s", p.shown)
 }

@@ -54,7 +54,7 @@ func ReadKeys(files []string) (Keys, error) {
 			return nil, err
 		}
 		if keys = append(keys, more...); len(keys) > maxKeys {
-			return nil, stop(CodeKey, hintRemove, nil, "more than %d keys are given", maxKeys)
+			return nil, stopError(CodeKey, hintRemove, nil, "more than %d keys are given", maxKeys)
 		}
 	}
 	return keys, nil
@@ -75,7 +75,7 @@ func readKeys(file string) (Keys, error) {
 
 func secretKey(path string, data []byte) (*Key, error) {
 	if len(data) < minSecret || strings.Contains(string(data), "-----BEGIN") {
-		return nil, stop(CodeKey, hintKey, nil, "%q does not contain a secret of at least %d bytes", path, minSecret)
+		return nil, stopError(CodeKey, hintKey, nil, "%q does not contain a secret of at least %d bytes", path, minSecret)
 	}
 	return &Key{name: "HS256", material: string(data), algorithms: []string{"HS256", "HS384", "HS512"}}, nil
 }
@@ -86,22 +86,22 @@ func publicKeys(path string, data []byte) (keys Keys, err error) {
 	blocks := strings.Count(string(data), "-----BEGIN")
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "CERTIFICATE" && blocks > 1 {
-			return nil, stop(CodeKey, hintKey, nil, "%q contains a certificate beside other keys", path)
+			return nil, stopError(CodeKey, hintKey, nil, "%q contains a certificate beside other keys", path)
 		}
 		public, err := publicKey(block)
 		if err != nil {
-			return nil, stop(CodeKey, hintKey, err, "invalid key in %q", path)
+			return nil, stopError(CodeKey, hintKey, err, "invalid key in %q", path)
 		}
 		k, err := keyOf(path, public)
 		if err != nil {
 			return nil, err
 		}
 		if keys = append(keys, k); len(keys) > maxKeys {
-			return nil, stop(CodeKey, hintRemove, nil, "%q contains more than %d keys", path, maxKeys)
+			return nil, stopError(CodeKey, hintRemove, nil, "%q contains more than %d keys", path, maxKeys)
 		}
 	}
 	if len(keys) == 0 || len(keys) != blocks {
-		return nil, stop(CodeKey, hintKey, nil, "%q does not contain only complete PEM keys", path)
+		return nil, stopError(CodeKey, hintKey, nil, "%q does not contain only complete PEM keys", path)
 	}
 	return keys, nil
 }
@@ -109,7 +109,7 @@ func publicKeys(path string, data []byte) (keys Keys, err error) {
 func keyBytes(path, hint string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, stop(CodeKey, hint, err, "cannot open the key %q", path)
+		return nil, stopError(CodeKey, hint, err, "cannot open the key %q", path)
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -124,7 +124,7 @@ func keyBytes(path, hint string) ([]byte, error) {
 		err = errTooLarge
 	}
 	if err != nil {
-		return nil, stop(CodeKey, hint, err, "cannot read the key %q", path)
+		return nil, stopError(CodeKey, hint, err, "cannot read the key %q", path)
 	}
 	return data, nil
 }
@@ -150,11 +150,11 @@ func publicKey(block *pem.Block) (any, error) {
 func keyOf(path string, public any) (*Key, error) {
 	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
-		return nil, stop(CodeKey, hintKey, err, "invalid key in %q", path)
+		return nil, stopError(CodeKey, hintKey, err, "invalid key in %q", path)
 	}
 	k := &Key{name: Digest(der), material: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), algorithms: algorithmsOf(public)}
 	if k.algorithms == nil {
-		return nil, stop(CodeKey, hintKey, nil, "the key in %q is too short or of an unsupported kind", path)
+		return nil, stopError(CodeKey, hintKey, nil, "the key in %q is too short or of an unsupported kind", path)
 	}
 	return k, nil
 }

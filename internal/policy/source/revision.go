@@ -13,25 +13,25 @@ const hintRevision = "use integers (17) or RFC 3339 times (2026-11-21T15:00:00Z)
 
 var integerRE = pattern.New(`^[0-9]{1,30}$`)
 
-// older refuses a revision below the minimum, and revisions that cannot be compared.
-func older(name, revision, minimum string) error {
+// refuseOlder refuses a revision below the minimum, and revisions that cannot be compared.
+func refuseOlder(name, revision, minimum string) error {
 	if minimum == "" {
 		return nil
 	}
-	order, ok := compare(revision, minimum)
+	order, ok := compareRevisions(revision, minimum)
 	switch {
 	case revision == "":
-		return stop(CodeRevision, "build it with a revision: fumehood policy bundle build --revision", nil, "%s has no revision, and at least %q is required", name, minimum)
+		return stopError(CodeRevision, "build it with a revision: fumehood policy bundle build --revision", nil, "%s has no revision, and at least %q is required", name, minimum)
 	case !ok:
-		return stop(CodeRevision, hintRevision, nil, "cannot compare the revision %q of %s with the minimum %q", revision, name, minimum)
+		return stopError(CodeRevision, hintRevision, nil, "cannot compare the revision %q of %s with the minimum %q", revision, name, minimum)
 	case order < 0:
-		return stop(CodeRevision, "use a newer bundle: an old one may be signed, too, but lack a rule", nil, "%s has the revision %q, older than the minimum %q", name, revision, minimum)
+		return stopError(CodeRevision, "use a newer bundle: an old one may be signed, too, but lack a rule", nil, "%s has the revision %q, older than the minimum %q", name, revision, minimum)
 	}
 	return nil
 }
 
-// compare compares two integers, or two times.
-func compare(a, b string) (int, bool) {
+// compareRevisions compares two integers, or two times.
+func compareRevisions(a, b string) (int, bool) {
 	if integerRE.MatchString(a) && integerRE.MatchString(b) {
 		x, _ := new(big.Int).SetString(a, 10)
 		y, _ := new(big.Int).SetString(b, 10)
@@ -47,8 +47,8 @@ func compare(a, b string) (int, bool) {
 
 // CheckMinimum refuses a minimum revision that cannot be compared with any.
 func CheckMinimum(minimum string) error {
-	if _, ok := compare(minimum, minimum); minimum != "" && !ok {
-		return stop(CodeRevision, hintRevision, nil, "invalid minimum revision %q", minimum)
+	if _, ok := compareRevisions(minimum, minimum); minimum != "" && !ok {
+		return stopError(CodeRevision, hintRevision, nil, "invalid minimum revision %q", minimum)
 	}
 	return nil
 }

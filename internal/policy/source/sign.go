@@ -24,11 +24,11 @@ type Signer struct {
 	public    crypto.PublicKey // nil for a shared secret
 }
 
-// Public returns the PEM text of the public key, which verifies what s signs. A shared
+// PublicPEM returns the PEM text of the public key, which verifies what s signs. A shared
 // secret has none.
-func (s *Signer) Public() (string, error) {
+func (s *Signer) PublicPEM() (string, error) {
 	if s.public == nil {
-		return "", stop(CodeKey, "give a PEM file with a private key", nil, "a shared secret has no public key")
+		return "", stopError(CodeKey, "give a PEM file with a private key", nil, "a shared secret has no public key")
 	}
 	k, err := keyOf(s.file, s.public)
 	if err != nil {
@@ -59,19 +59,19 @@ func ReadSigner(file string) (*Signer, error) {
 		return nil, err
 	}
 	if !strings.HasPrefix(string(data), "-----BEGIN") {
-		return nil, stop(CodeKey, hintSigner, nil, "%q does not begin with a PEM key", path)
+		return nil, stopError(CodeKey, hintSigner, nil, "%q does not begin with a PEM key", path)
 	}
 	block, _ := pem.Decode(data)
 	if block == nil {
-		return nil, stop(CodeKey, hintSigner, nil, "%q does not contain a PEM key", path)
+		return nil, stopError(CodeKey, hintSigner, nil, "%q does not contain a PEM key", path)
 	}
 	private, err := privateKey(block)
 	if err != nil {
-		return nil, stop(CodeKey, hintSigner, err, "invalid key in %q", path)
+		return nil, stopError(CodeKey, hintSigner, err, "invalid key in %q", path)
 	}
 	algorithms := algorithmsOf(private.Public())
 	if algorithms == nil {
-		return nil, stop(CodeKey, hintSigner, nil, "the key in %q is too short or of an unsupported kind", path)
+		return nil, stopError(CodeKey, hintSigner, nil, "the key in %q is too short or of an unsupported kind", path)
 	}
 	return &Signer{path, algorithms[0], private.Public()}, nil
 }
@@ -124,33 +124,33 @@ func (s *Signer) Sign(name string, data []byte, keyID, scope string) ([]byte, er
 	if _, err := Open(name, data, Options{}); err != nil {
 		return nil, err
 	}
-	files, err := unpack(data)
+	files, err := unpackArchive(data)
 	if err != nil {
 		return nil, notBundle(name, err)
 	}
 	files = slices.DeleteFunc(files, func(f policy.File) bool { return f.Name == signaturesName })
 	var signed []bundle.FileInfo
 	for _, f := range files {
-		info, err := hash(f)
+		info, err := hashFile(f)
 		if err != nil {
 			return nil, notBundle(name, err)
 		}
 		signed = append(signed, info)
 	}
 	slices.SortFunc(signed, func(a, b bundle.FileInfo) int { return strings.Compare(a.Name, b.Name) })
-	token, err := s.token(signed, keyID, scope)
+	token, err := s.signToken(signed, keyID, scope)
 	if err != nil {
-		return nil, stop(CodeKey, hintSigner, err, "cannot sign %s", name)
+		return nil, stopError(CodeKey, hintSigner, err, "cannot sign %s", name)
 	}
 	content, err := json.Marshal(bundle.SignaturesConfig{Signatures: []string{token}})
 	if err != nil {
 		return nil, notBundle(name, err)
 	}
-	return pack(append(files, policy.File{Name: signaturesName, Content: content}))
+	return packFiles(append(files, policy.File{Name: signaturesName, Content: content}))
 }
 
-// token makes the JWT with opa, which reads further claims only from a file.
-func (s *Signer) token(files []bundle.FileInfo, keyID, scope string) (string, error) {
+// signToken makes the JWT with opa, which reads further claims only from a file.
+func (s *Signer) signToken(files []bundle.FileInfo, keyID, scope string) (string, error) {
 	claims := map[string]string{"keyid": keyID}
 	if scope != "" {
 		claims["scope"] = scope

@@ -23,18 +23,18 @@ const plugin = "_default"
 
 const hintSignature = "give the key that signed it, or sign it with the matching private key and for the required scope (--policy-scope, or --scope of bundle verify): fumehood policy bundle sign, or opa build --signing-key"
 
-// verify checks that the bundle has exactly one signature, that one of the keys made it for
+// verifySignature checks that the bundle has exactly one signature, that one of the keys made it for
 // the scope, and that it covers exactly the files of the bundle. It returns the key's name.
-func (keys Keys) verify(name string, files []policy.File, scope string) (string, error) {
+func (keys Keys) verifySignature(name string, files []policy.File, scope string) (string, error) {
 	content := fileNamed(files, signaturesName)
 	if content == nil {
-		return "", stop(CodeSignature, hintSignature, nil, "%s is not signed, but a key was given", name)
+		return "", stopError(CodeSignature, hintSignature, nil, "%s is not signed, but a key was given", name)
 	}
 	var wrong error
 	for _, k := range keys {
-		signed, err := k.signed(content, scope)
+		signed, err := k.signedFiles(content, scope)
 		if err == nil {
-			err = covers(signed, files)
+			err = checkCoverage(signed, files)
 		}
 		if err == nil {
 			return k.name, nil
@@ -46,11 +46,11 @@ func (keys Keys) verify(name string, files []policy.File, scope string) (string,
 		who = fmt.Sprintf("none of %d keys has", len(keys))
 	}
 	wrong = fmt.Errorf("%s signed it as it is: %w", who, wrong)
-	return "", stop(CodeSignature, hintSignature, wrong, "invalid signature of %s", name)
+	return "", stopError(CodeSignature, hintSignature, wrong, "invalid signature of %s", name)
 }
 
-// signed lists the files that the key has signed.
-func (k *Key) signed(content []byte, scope string) (map[string]bundle.FileInfo, error) {
+// signedFiles lists the files that the key has signed.
+func (k *Key) signedFiles(content []byte, scope string) (map[string]bundle.FileInfo, error) {
 	var config bundle.SignaturesConfig
 	if err := json.Unmarshal(content, &config); err != nil {
 		return nil, fmt.Errorf("%s: %w", signaturesName, err)
@@ -58,7 +58,7 @@ func (k *Key) signed(content []byte, scope string) (map[string]bundle.FileInfo, 
 	if len(config.Signatures) != 1 || config.Plugin != "" && config.Plugin != plugin {
 		return nil, fmt.Errorf("%s: want one signature and no plugin", signaturesName)
 	}
-	algorithm, err := k.algorithm(config.Signatures[0])
+	algorithm, err := k.tokenAlgorithm(config.Signatures[0])
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +67,9 @@ func (k *Key) signed(content []byte, scope string) (map[string]bundle.FileInfo, 
 		map[string]*bundle.KeyConfig{id: {Key: k.material, Algorithm: algorithm, Scope: scope}}, id, scope, nil))
 }
 
-// algorithm is the algorithm of the signature, which must be one of the key's. Any other is
+// tokenAlgorithm is the algorithm of the signature, which must be one of the key's. Any other is
 // refused before the key is used.
-func (k *Key) algorithm(token string) (string, error) {
+func (k *Key) tokenAlgorithm(token string) (string, error) {
 	header, _, _ := strings.Cut(token, ".")
 	data, err := base64.RawURLEncoding.DecodeString(header)
 	if err != nil {
@@ -88,7 +88,7 @@ func (k *Key) algorithm(token string) (string, error) {
 	return h.Algorithm, nil
 }
 
-func covers(signed map[string]bundle.FileInfo, files []policy.File) error {
+func checkCoverage(signed map[string]bundle.FileInfo, files []policy.File) error {
 	for name, f := range signed {
 		if !slices.Contains(strong, f.Algorithm) {
 			return fmt.Errorf("the hash %[2]q of %[1]q is weaker than SHA-256", name, f.Algorithm)

@@ -106,11 +106,11 @@ func mustSign(t testing.TB, data []byte, key, scope string) []byte {
 // repacked changes the files of a bundle, the signature among them.
 func repacked(t testing.TB, data []byte, change func(files []policy.File) []policy.File) []byte {
 	t.Helper()
-	files, err := unpack(data)
+	files, err := unpackArchive(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := pack(change(files))
+	out, err := packFiles(change(files))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestRotation(t *testing.T) {
 // tokenOf returns the signature of a bundle, as JSON.
 func tokenOf(t *testing.T, data []byte) string {
 	t.Helper()
-	files, err := unpack(data)
+	files, err := unpackArchive(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +312,7 @@ func TestSignatureAttacks(t *testing.T) {
 
 func mustUnpack(t testing.TB, data []byte) []policy.File {
 	t.Helper()
-	files, err := unpack(data)
+	files, err := unpackArchive(data)
 	if err != nil {
 		t.Fatal(err)
 	}

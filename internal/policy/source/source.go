@@ -91,7 +91,7 @@ type Repository interface {
 
 // Read reads the layer that spec names. The caller sets its Role.
 func Read(ctx context.Context, spec string, o Options) (policy.Layer, Origin, error) {
-	p, err := parse(spec)
+	p, err := parseSpec(spec)
 	if err != nil {
 		return policy.Layer{}, Origin{}, err
 	}
@@ -99,7 +99,7 @@ func Read(ctx context.Context, spec string, o Options) (policy.Layer, Origin, er
 	var l policy.Layer
 	switch p.kind {
 	case KindFolder:
-		l, err = policy.Dir(p.place)
+		l, err = policy.ReadDirectory(p.place)
 	case KindGit, KindBase:
 		l, origin.Commit, err = readCommit(ctx, p, o)
 	default:
@@ -114,13 +114,13 @@ func Read(ctx context.Context, spec string, o Options) (policy.Layer, Origin, er
 
 // IsBundle reports whether spec names a bundle, to which Key and MinimumRevision apply.
 func IsBundle(spec string) bool {
-	p, err := parse(spec)
+	p, err := parseSpec(spec)
 	return err == nil && (p.kind == KindBundle || p.kind == KindHTTPS || p.kind == KindOCI)
 }
 
-// Shipped is the origin of the policy that fumehood ships.
-func Shipped() (Origin, error) {
-	l, err := policy.Shipped()
+// ShippedOrigin is the origin of the policy that fumehood ships.
+func ShippedOrigin() (Origin, error) {
+	l, err := policy.ShippedLayer()
 	return Origin{Kind: KindShipped, Spec: policy.DefaultLayer, Role: policy.Grants.String(), Digest: l.Digest()}, err
 }
 
@@ -133,15 +133,15 @@ func WriteOrigin(w io.Writer, o Origin) error {
 	}
 	for _, row := range [][2]string{{"bundle", o.Spec}, {"digest", o.Digest}, {"revision", o.Revision}, {"signed by", signed}} {
 		if row[1] != "" {
-			fmt.Fprintf(table, "%s\t%s\n", row[0], terminal.Line(row[1]))
+			fmt.Fprintf(table, "%s\t%s\n", row[0], terminal.EscapeLine(row[1]))
 		}
 	}
 	return table.Flush()
 }
 
-// Unread reports whether err means that a policy could not be read, and not that it was
+// IsUnread reports whether err means that a policy could not be read, and not that it was
 // read and refused.
-func Unread(err error) bool {
+func IsUnread(err error) bool {
 	f := proposal.FailureOf(err)
 	return f != nil && slices.Contains([]string{CodeFetch, CodeKey, CodeSource, codeMissing}, f.Code)
 }
@@ -159,9 +159,9 @@ func readBundle(ctx context.Context, p parsed, o Options, origin Origin) (policy
 	case KindBundle:
 		data, err = ReadFile(p.place)
 	case KindHTTPS:
-		data, err = fetch(ctx, p, o)
+		data, err = fetchBundle(ctx, p, o)
 	case KindOCI:
-		data, err = pull(ctx, p, o)
+		data, err = pullBundle(ctx, p, o)
 	}
 	if err != nil {
 		return policy.Layer{}, Origin{}, err

@@ -26,13 +26,13 @@ type parsed struct {
 
 const hintSpec = "name a directory, git:REV:DIR, base:DIR, FILE.tar.gz, https://HOST/FILE.tar.gz@sha256:HEX or oci://REGISTRY/REPOSITORY@sha256:HEX"
 
-// parse reads a spec. A directory whose name looks like another kind is written ./NAME.
-func parse(spec string) (parsed, error) {
+// parseSpec reads a spec. A directory whose name looks like another kind is written ./NAME.
+func parseSpec(spec string) (parsed, error) {
 	switch {
 	case spec == "":
-		return parsed{}, stop(CodeSource, hintSpec, nil, "the policy's name is empty")
+		return parsed{}, stopError(CodeSource, hintSpec, nil, "the policy's name is empty")
 	case len(spec) > maxSpec || !utf8.ValidString(spec) || strings.ContainsFunc(spec, unicode.IsControl):
-		return parsed{}, stop(CodeSource, hintSpec, nil, "the policy's name is too long or holds control characters")
+		return parsed{}, stopError(CodeSource, hintSpec, nil, "the policy's name is too long or holds control characters")
 	case strings.HasPrefix(spec, "git:"):
 		return parseGit(spec)
 	case strings.HasPrefix(spec, "base:"):
@@ -50,16 +50,16 @@ func parse(spec string) (parsed, error) {
 	if !pinned {
 		return p, nil
 	}
-	return p.pin(digest)
+	return p.pinDigest(digest)
 }
 
 func parseGit(spec string) (parsed, error) {
 	rev, folder, ok := strings.Cut(spec[len("git:"):], ":")
 	if !ok || rev == "" {
-		return parsed{}, stop(CodeSource, "write git:REV:DIR, for example git:main:policy", nil, "%q does not name a commit and a directory", spec)
+		return parsed{}, stopError(CodeSource, "write git:REV:DIR, for example git:main:policy", nil, "%q does not name a commit and a directory", spec)
 	}
 	if strings.HasPrefix(rev, "-") {
-		return parsed{}, stop(CodeSource, "name a branch, a tag or a commit", nil, "%q is not a valid name of a commit", rev)
+		return parsed{}, stopError(CodeSource, "name a branch, a tag or a commit", nil, "%q is not a valid name of a commit", rev)
 	}
 	return parseDirOf(parsed{kind: KindGit, shown: spec, rev: rev, place: folder})
 }
@@ -68,7 +68,7 @@ func parseGit(spec string) (parsed, error) {
 func parseDirOf(p parsed) (parsed, error) {
 	clean := path.Clean(strings.TrimSuffix(p.place, "/"))
 	if p.place == "" || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") || strings.Contains(clean, `\`) {
-		return parsed{}, stop(CodeSource, "name a directory relative to the top of the repository, for example "+p.kind+":…policy", nil, "%q does not name a directory in a commit", p.shown)
+		return parsed{}, stopError(CodeSource, "name a directory relative to the top of the repository, for example "+p.kind+":…policy", nil, "%q does not name a directory in a commit", p.shown)
 	}
 	if p.place = clean; clean == "." {
 		p.place = ""
@@ -80,16 +80,16 @@ func parseURL(spec string) (parsed, error) {
 	place, digest, pinned := strings.Cut(spec, "@sha256:")
 	u, err := url.Parse(place)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" {
-		return parsed{}, stop(CodeSource, hintSpec, nil, "invalid address of the policy: it needs a host, and must not have a user or a fragment")
+		return parsed{}, stopError(CodeSource, hintSpec, nil, "invalid address of the policy: it needs a host, and must not have a user or a fragment")
 	}
 	p := parsed{kind: KindHTTPS, place: place, shown: u.Scheme + "://" + u.Host + u.Path} // a query may contain a credential
 	switch {
-	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return parsed{}, stop(CodeSource, "use https", nil, "%s is not encrypted", p.shown)
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		return parsed{}, stopError(CodeSource, "use https", nil, "%s is not encrypted", p.shown)
 	case !pinned:
 		return parsed{}, notPinned(p)
 	}
-	return p.pin(digest)
+	return p.pinDigest(digest)
 }
 
 var repositoryRE = pattern.New(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$`)
@@ -98,30 +98,30 @@ func parseOCI(spec string) (parsed, error) {
 	place, digest, pinned := strings.Cut(strings.TrimPrefix(spec, "oci:"), "@sha256:")
 	p := parsed{kind: KindOCI, shown: "oci:" + place, place: strings.TrimPrefix(place, "//")}
 	if !strings.HasPrefix(place, "//") || !repositoryRE.MatchString(p.place) {
-		return parsed{}, stop(CodeSource, "write oci://REGISTRY/REPOSITORY@sha256:HEX, without a tag", nil, "%q does not name a repository of a registry", spec)
+		return parsed{}, stopError(CodeSource, "write oci://REGISTRY/REPOSITORY@sha256:HEX, without a tag", nil, "%q does not name a repository of a registry", spec)
 	}
 	if !pinned {
 		return parsed{}, notPinned(p)
 	}
-	return p.pin(digest)
+	return p.pinDigest(digest)
 }
 
 func notPinned(p parsed) error {
-	return stop(CodeDigest, "add @sha256: and the digest: without it, the server could return another policy tomorrow", nil, "%s is not pinned", p.shown)
+	return stopError(CodeDigest, "add @sha256: and the digest: without it, the server could return another policy tomorrow", nil, "%s is not pinned", p.shown)
 }
 
 var hexRE = pattern.New(`^[0-9a-f]{64}$`)
 
-func (p parsed) pin(digest string) (parsed, error) {
+func (p parsed) pinDigest(digest string) (parsed, error) {
 	if !hexRE.MatchString(digest) {
-		return parsed{}, stop(CodeDigest, "write @sha256: and 64 lower-case hex digits", nil, "the digest of %s is invalid", p.shown)
+		return parsed{}, stopError(CodeDigest, "write @sha256: and 64 lower-case hex digits", nil, "the digest of %s is invalid", p.shown)
 	}
 	p.digest = "sha256:" + digest
 	return p, nil
 }
 
-// loopback reports whether a host name can only mean this machine.
-func loopback(host string) bool {
+// isLoopback reports whether a host name can only mean this machine.
+func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -50,7 +50,7 @@ func TestSpecs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.spec[:min(len(tt.spec), 60)], func(t *testing.T) {
-			p, err := parse(tt.spec)
+			p, err := parseSpec(tt.spec)
 			wantCode(t, err, tt.code, "")
 			if p.kind != tt.kind || p.shown != tt.shown || p.place != tt.place {
 				t.Errorf("got %+v", p)
@@ -72,6 +72,6 @@ func TestRevisions(t *testing.T) {
 		{"14", "2026-11-21T15:00:00Z", CodeRevision}, {"2026-11-21T15:00:00Z", "14", CodeRevision},
 	}
 	for _, tt := range tests {
-		wantCode(t, older("bundle", tt.revision, tt.minimum), tt.code, "")
+		wantCode(t, refuseOlder("bundle", tt.revision, tt.minimum), tt.code, "")
 	}
 }

@@ -25,7 +25,7 @@ const (
 	codeTooLarge = "policy.too-large"
 )
 
-func stop(code, hint string, err error, format string, a ...any) *proposal.StopError {
+func stopError(code, hint string, err error, format string, a ...any) *proposal.StopError {
 	return &proposal.StopError{Code: code, Message: fmt.Sprintf(format, a...), Hint: hint, Err: err}
 }
 
@@ -36,6 +36,6 @@ func Digest(data []byte) string {
 }
 
 func wrongDigest(p parsed, got string) error {
-	return stop(CodeDigest, "if the change of the bundle is intended, review the new one and pin its digest", nil,
+	return stopError(CodeDigest, "if the change of the bundle is intended, review the new one and pin its digest", nil,
 		"%s has the digest %s, not %s", p.shown, got, p.digest)
 }

@@ -61,7 +61,7 @@ func (anthropicFormat) encode(r Request) (path string, body any) {
 	q := anthropicRequest{Model: r.Model, MaxTokens: r.MaxOutput, System: anthropicText(r.System),
 		OutputConfig: anthropicOutput{anthropicSchema{"json_schema", r.Schema}}}
 	for _, t := range r.Turns {
-		q.Messages = append(q.Messages, anthropicMessage{t.role("assistant"), anthropicText(t.Text)})
+		q.Messages = append(q.Messages, anthropicMessage{t.roleName("assistant"), anthropicText(t.Text)})
 	}
 	return "v1/messages", q
 }

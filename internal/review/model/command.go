@@ -53,33 +53,33 @@ func (p *commandProvider) Ask(ctx context.Context, r Request) (a Answer, err err
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxCall)
 	defer cancel()
-	out := &limited{left: MaxAnswer}
+	out := &limitedBuffer{left: MaxAnswer}
 	cmd := exec.CommandContext(ctx, p.program)
 	cmd.Env, cmd.Stdin, cmd.Stdout = p.env, bytes.NewReader(append(question, '\n')), out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
-		return a, &Error{Message: "cannot start the command: " + cause(err)}
+		return a, &Error{Message: "cannot start the command: " + innermostCause(err)}
 	}
 	if err = cmd.Wait(); errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // it has ended, and something that it started still has its output
 	}
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left
-	return out.answer(err)
+	return out.decodeAnswer(err)
 }
 
-// answer decodes what the program printed, if it ended as it should.
-func (l *limited) answer(err error) (a Answer, _ error) {
+// decodeAnswer decodes what the program printed, if it ended as it should.
+func (l *limitedBuffer) decodeAnswer(err error) (a Answer, _ error) {
 	switch {
 	case l.left < 0:
 		return a, &Error{Spent: true, Message: fmt.Sprintf("the answer is larger than %d bytes", MaxAnswer)}
 	case err != nil:
-		return a, unsuitable("the command failed: %s", cause(err))
+		return a, unsuitableAnswer("the command failed: %s", innermostCause(err))
 	}
 	var line commandAnswer
 	if strictjson.Decode(l.data, &line) != nil {
-		return a, unsuitable("the command's answer is not one line of JSON with text and stop")
+		return a, unsuitableAnswer("the command's answer is not one line of JSON with text and stop")
 	}
 	a = Answer{Text: line.Text, Stop: Other, Input: -1, Output: -1}
 	if slices.Contains([]Stop{Complete, Length, Refusal, Filter, TooLong}, line.Stop) {
@@ -91,13 +91,13 @@ func (l *limited) answer(err error) (a Answer, _ error) {
 	return a, nil
 }
 
-// limited keeps at most left bytes and fails for more.
-type limited struct {
+// limitedBuffer keeps at most left bytes and fails for more.
+type limitedBuffer struct {
 	data []byte
 	left int
 }
 
-func (l *limited) Write(p []byte) (int, error) {
+func (l *limitedBuffer) Write(p []byte) (int, error) {
 	if l.left -= len(p); l.left < 0 {
 		return 0, errors.New("too much output")
 	}

@@ -69,7 +69,7 @@ func (geminiFormat) encode(r Request) (path string, body any) {
 	q := geminiRequest{System: geminiText("user", r.System),
 		Config: geminiConfig{Candidates: 1, MaxTokens: r.MaxOutput, MIMEType: "application/json", Schema: r.Schema}}
 	for _, t := range r.Turns {
-		q.Contents = append(q.Contents, geminiText(t.role("model"), t.Text))
+		q.Contents = append(q.Contents, geminiText(t.roleName("model"), t.Text))
 	}
 	return "v1beta/" + name + ":generateContent", q
 }

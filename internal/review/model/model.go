@@ -36,8 +36,8 @@ type Turn struct {
 	Text  string `json:"text"`
 }
 
-// role returns who said t: "user", or the format's word for the model.
-func (t Turn) role(model string) string {
+// roleName returns who said t: "user", or the format's word for the model.
+func (t Turn) roleName(model string) string {
 	if t.Model {
 		return model
 	}
@@ -105,6 +105,6 @@ type Error struct {
 func (e *Error) Error() string { return e.Message }
 
 // An unsuitable returns an error about an answer that cannot be used and was paid for.
-func unsuitable(format string, args ...any) *Error {
+func unsuitableAnswer(format string, args ...any) *Error {
 	return &Error{Message: fmt.Sprintf(format, args...), Again: true, Spent: true}
 }

@@ -35,12 +35,14 @@ func ask(t *testing.T, s *modeltest.Server, provider string) (model.Answer, erro
 // What is asked arrives whole in each provider's format, and its answer is read.
 func TestAsk(t *testing.T) {
 	for _, name := range services {
-		s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said { return modeltest.Said{Text: "hello", Input: 7, Output: 3} })
+		s := modeltest.New(t, func(int, modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
+			return modeltest.ScriptedAnswer{Text: "hello", Input: 7, Output: 3}
+		})
 		a, err := ask(t, s, name)
 		if err != nil || a != (model.Answer{Text: "hello", Stop: model.Complete, Input: 7, Output: 3}) {
 			t.Errorf("%s: %+v, %v", name, a, err)
 		}
-		got := s.Asked()[0]
+		got := s.Requests()[0]
 		if got.Provider != name || got.Model != "m-1" || got.System != "be kind" || got.MaxOutput != 100 || !slices.Equal(got.Turns, question.Turns) || !strings.Contains(string(got.Schema), "additionalProperties") {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -54,8 +56,8 @@ func TestAsk(t *testing.T) {
 func TestStops(t *testing.T) {
 	for _, name := range services {
 		for _, stop := range []model.Stop{model.Length, model.Refusal, model.Filter} {
-			s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said {
-				return modeltest.Said{Text: "x", Stop: stop, Input: 5, Output: 1}
+			s := modeltest.New(t, func(int, modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
+				return modeltest.ScriptedAnswer{Text: "x", Stop: stop, Input: 5, Output: 1}
 			})
 			a, err := ask(t, s, name)
 			want := stop
@@ -69,7 +71,9 @@ func TestStops(t *testing.T) {
 				t.Errorf("%s: %s: %+v, %v", name, stop, a, err)
 			}
 		}
-		s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said { return modeltest.Said{Text: "x", Input: -1} })
+		s := modeltest.New(t, func(int, modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
+			return modeltest.ScriptedAnswer{Text: "x", Input: -1}
+		})
 		if a, err := ask(t, s, name); err != nil || a.Input != -1 || a.Output != -1 {
 			t.Errorf("%s: no usage: %+v, %v", name, a, err)
 		}
@@ -81,24 +85,24 @@ func TestStops(t *testing.T) {
 func TestFailures(t *testing.T) {
 	lanetest.SkipShort(t)
 	for what, c := range map[string]struct {
-		said  modeltest.Said
+		said  modeltest.ScriptedAnswer
 		want  model.Error
 		words string
 	}{
-		"busy":       {modeltest.Said{Status: 429, Header: map[string]string{"Retry-After": "7"}}, model.Error{Status: 429, Again: true, After: 7 * time.Second}, "the server says no"},
-		"broken":     {modeltest.Said{Status: 500}, model.Error{Status: 500, Again: true}, "500"},
-		"overloaded": {modeltest.Said{Status: 529}, model.Error{Status: 529, Again: true}, "overloaded"},
-		"key":        {modeltest.Said{Status: 401, Body: `{"error":{"message":"wrong key ` + modeltest.Key + `"}}`}, model.Error{Status: 401}, "wrong key [key]"},
-		"long":       {modeltest.Said{Status: 400, Body: `{"error":{"message":"prompt is too long: 9 tokens"}}`}, model.Error{Status: 400, TooLong: true}, "too long"},
-		"long key":   {modeltest.Said{Status: 403, Body: `{"error":{"message":"` + strings.Repeat("x", 180) + modeltest.Key + `"}}`}, model.Error{Status: 403}, "[key]"},
-		"too large":  {modeltest.Said{Status: 413}, model.Error{Status: 413, TooLong: true}, "413"},
-		"moved":      {modeltest.Said{Status: 307, Header: map[string]string{"Location": "http://127.0.0.1:1/"}}, model.Error{Status: 307}, "307"},
-		"cut":        {modeltest.Said{Text: strings.Repeat("x", 10_000), Cut: true}, model.Error{Status: 200, Again: true, Spent: true}, "ended early"},
-		"malformed":  {modeltest.Said{Body: `{"content":[{`}, model.Error{Status: 200, Again: true, Spent: true}, "ended early"},
-		"ten MB":     {modeltest.Said{Text: strings.Repeat("x", 10<<20)}, model.Error{Status: 200, Spent: true}, "larger than"},
+		"busy":       {modeltest.ScriptedAnswer{Status: 429, Header: map[string]string{"Retry-After": "7"}}, model.Error{Status: 429, Again: true, After: 7 * time.Second}, "the server says no"},
+		"broken":     {modeltest.ScriptedAnswer{Status: 500}, model.Error{Status: 500, Again: true}, "500"},
+		"overloaded": {modeltest.ScriptedAnswer{Status: 529}, model.Error{Status: 529, Again: true}, "overloaded"},
+		"key":        {modeltest.ScriptedAnswer{Status: 401, Body: `{"error":{"message":"wrong key ` + modeltest.Key + `"}}`}, model.Error{Status: 401}, "wrong key [key]"},
+		"long":       {modeltest.ScriptedAnswer{Status: 400, Body: `{"error":{"message":"prompt is too long: 9 tokens"}}`}, model.Error{Status: 400, TooLong: true}, "too long"},
+		"long key":   {modeltest.ScriptedAnswer{Status: 403, Body: `{"error":{"message":"` + strings.Repeat("x", 180) + modeltest.Key + `"}}`}, model.Error{Status: 403}, "[key]"},
+		"too large":  {modeltest.ScriptedAnswer{Status: 413}, model.Error{Status: 413, TooLong: true}, "413"},
+		"moved":      {modeltest.ScriptedAnswer{Status: 307, Header: map[string]string{"Location": "http://127.0.0.1:1/"}}, model.Error{Status: 307}, "307"},
+		"cut":        {modeltest.ScriptedAnswer{Text: strings.Repeat("x", 10_000), Cut: true}, model.Error{Status: 200, Again: true, Spent: true}, "ended early"},
+		"malformed":  {modeltest.ScriptedAnswer{Body: `{"content":[{`}, model.Error{Status: 200, Again: true, Spent: true}, "ended early"},
+		"ten MB":     {modeltest.ScriptedAnswer{Text: strings.Repeat("x", 10<<20)}, model.Error{Status: 200, Spent: true}, "larger than"},
 	} {
 		for _, name := range services {
-			s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said { return c.said })
+			s := modeltest.New(t, func(int, modeltest.ReceivedRequest) modeltest.ScriptedAnswer { return c.said })
 			a, err := ask(t, s, name)
 			var e *model.Error
 			if !errors.As(err, &e) {
@@ -110,7 +114,7 @@ func TestFailures(t *testing.T) {
 			if got != c.want || !strings.Contains(e.Message, c.words) || strings.Contains(e.Message, modeltest.Key[:9]) || len(e.Message) > 400 {
 				t.Errorf("%s: %s: %+v", name, what, *e)
 			}
-			if n := len(s.Asked()); n != 1 {
+			if n := len(s.Requests()); n != 1 {
 				t.Errorf("%s: %s: %d requests", name, what, n)
 			}
 		}

@@ -57,7 +57,7 @@ func (openaiFormat) encode(r Request) (path string, body any) {
 	q := openaiRequest{Model: r.Model, MaxTokens: r.MaxOutput, N: 1, Messages: []openaiMessage{{"system", r.System}},
 		Format: openaiOutput{"json_schema", openaiSchema{"answer", true, r.Schema}}}
 	for _, t := range r.Turns {
-		q.Messages = append(q.Messages, openaiMessage{t.role("assistant"), t.Text})
+		q.Messages = append(q.Messages, openaiMessage{t.roleName("assistant"), t.Text})
 	}
 	return "chat/completions", q
 }

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Recorded returns a Provider that gives the answers in order, whatever it is asked, and
+// NewRecorded returns a Provider that gives the answers in order, whatever it is asked, and
 // reports no token. It is for demonstrations: no model is asked.
-func Recorded(answers []string) Provider { return &recorded{answers: answers} }
+func NewRecorded(answers []string) Provider { return &recorded{answers: answers} }
 
 type recorded struct {
 	mu      sync.Mutex

@@ -48,11 +48,11 @@ func NewRelay(in io.Reader, out io.Writer, ended func()) *Relay {
 	r := &Relay{out: out, waiting: map[int]chan relayed{}}
 	go func() {
 		defer ended()
-		lines := scan(in)
+		lines := newLineScanner(in)
 		for lines.Scan() {
 			var a relayed
 			if json.Unmarshal(lines.Bytes(), &a) == nil {
-				r.deliver(a)
+				r.deliverAnswer(a)
 			}
 		}
 		_, _ = io.Copy(io.Discard, in) // after a line that is too long
@@ -60,14 +60,14 @@ func NewRelay(in io.Reader, out io.Writer, ended func()) *Relay {
 	return r
 }
 
-func scan(r io.Reader) *bufio.Scanner {
+func newLineScanner(r io.Reader) *bufio.Scanner {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, maxRelayed)
 	return s
 }
 
-// deliver gives an answer to the request that waits for it. One that comes too late is lost.
-func (r *Relay) deliver(a relayed) {
+// deliverAnswer gives an answer to the request that waits for it. One that comes too late is lost.
+func (r *Relay) deliverAnswer(a relayed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.waiting[a.N]; c != nil {
@@ -78,9 +78,9 @@ func (r *Relay) deliver(a relayed) {
 
 // Ask implements Provider.
 func (r *Relay) Ask(ctx context.Context, q Request) (Answer, error) {
-	n, answered, err := r.send(q)
+	n, answered, err := r.sendQuestion(q)
 	if err != nil {
-		return Answer{}, &Error{Message: "cannot reach the process that asks the model: " + cause(err)}
+		return Answer{}, &Error{Message: "cannot reach the process that asks the model: " + innermostCause(err)}
 	}
 	select {
 	case <-ctx.Done():
@@ -96,7 +96,7 @@ func (r *Relay) Ask(ctx context.Context, q Request) (Answer, error) {
 	}
 }
 
-func (r *Relay) send(q Request) (int, chan relayed, error) {
+func (r *Relay) sendQuestion(q Request) (int, chan relayed, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.n++
@@ -119,13 +119,13 @@ func (r *Relay) send(q Request) (int, chan relayed, error) {
 func Serve(ctx context.Context, in io.Reader, out io.Writer, p Provider, name string, clean func(string) string) {
 	// A process that writes must never wait for a reader.
 	defer func() { _, _ = io.Copy(io.Discard, in) }()
-	lines := scan(in)
+	lines := newLineScanner(in)
 	for n := 0; lines.Scan() && ctx.Err() == nil; n++ {
 		var q relayQuestion
 		if json.Unmarshal(lines.Bytes(), &q) != nil || q.Request.Model != name || n >= MaxServed {
 			return
 		}
-		line, err := json.Marshal(serve(ctx, p, q, clean))
+		line, err := json.Marshal(answerQuestion(ctx, p, q, clean))
 		if err != nil {
 			return
 		}
@@ -135,7 +135,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, p Provider, name st
 	}
 }
 
-func serve(ctx context.Context, p Provider, q relayQuestion, clean func(string) string) relayed {
+func answerQuestion(ctx context.Context, p Provider, q relayQuestion, clean func(string) string) relayed {
 	a, err := p.Ask(ctx, q.Request)
 	a.Text = clean(a.Text)
 	r := relayed{N: q.N, Answer: a}

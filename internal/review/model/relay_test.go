@@ -39,17 +39,17 @@ func provider(t *testing.T, s *modeltest.Server) model.Provider {
 // key. One that comes too late is not taken for that of a later request.
 func TestRelay(t *testing.T) {
 	release := make(chan bool)
-	s := modeltest.New(t, func(n int, a modeltest.Asked) modeltest.Said {
+	s := modeltest.New(t, func(n int, a modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
 		switch n {
 		case 1:
-			return modeltest.Said{Text: "hello " + modeltest.Key, Input: 7, Output: 3}
+			return modeltest.ScriptedAnswer{Text: "hello " + modeltest.Key, Input: 7, Output: 3}
 		case 2:
-			return modeltest.Said{Status: 429, Header: map[string]string{"Retry-After": "70"}, Body: `{"error":{"message":"busy ` + modeltest.Key + `"}}`}
+			return modeltest.ScriptedAnswer{Status: 429, Header: map[string]string{"Retry-After": "70"}, Body: `{"error":{"message":"busy ` + modeltest.Key + `"}}`}
 		case 3:
 			<-release
-			return modeltest.Said{Text: "late"}
+			return modeltest.ScriptedAnswer{Text: "late"}
 		}
-		return modeltest.Said{Text: "last"}
+		return modeltest.ScriptedAnswer{Text: "last"}
 	})
 	r, end, ended := relayTo(t, provider(t, s), question.Model)
 	if a, err := r.Ask(t.Context(), question); err != nil || a != (model.Answer{Text: "hello [key]", Stop: model.Complete, Input: 7, Output: 3}) {
@@ -68,7 +68,7 @@ func TestRelay(t *testing.T) {
 	if a, err := r.Ask(t.Context(), question); err != nil || a.Text != "last" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if asked := s.Asked(); len(asked) != 4 || asked[0].System != question.System || len(asked[0].Turns) != len(question.Turns) || asked[0].MaxOutput != question.MaxOutput {
+	if asked := s.Requests(); len(asked) != 4 || asked[0].System != question.System || len(asked[0].Turns) != len(question.Turns) || asked[0].MaxOutput != question.MaxOutput {
 		t.Errorf("%+v", asked)
 	}
 	end()
@@ -81,12 +81,14 @@ func TestRelay(t *testing.T) {
 
 // The process with the key asks no other model.
 func TestServeOtherModel(t *testing.T) {
-	s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said { return modeltest.Said{Text: "no"} })
+	s := modeltest.New(t, func(int, modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
+		return modeltest.ScriptedAnswer{Text: "no"}
+	})
 	r, _, _ := relayTo(t, provider(t, s), "a cheaper one")
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if a, err := r.Ask(short, question); err == nil || len(s.Asked()) != 0 {
-		t.Errorf("%+v, %d requests", a, len(s.Asked()))
+	if a, err := r.Ask(short, question); err == nil || len(s.Requests()) != 0 {
+		t.Errorf("%+v, %d requests", a, len(s.Requests()))
 	}
 }
 

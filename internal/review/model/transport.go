@@ -38,8 +38,8 @@ type format interface {
 	decode([]byte) (Answer, error)
 }
 
-// A service is a Provider that is reached by HTTP.
-type service struct {
+// A httpProvider is a Provider that is reached by HTTP.
+type httpProvider struct {
 	format
 	key    string
 	base   *url.URL
@@ -48,17 +48,17 @@ type service struct {
 
 // newService returns the service at base. It follows no redirect: a redirect would take the key
 // to another host.
-func newService(f format, key string, base *url.URL) *service {
+func newService(f format, key string, base *url.URL) *httpProvider {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxResponseHeaderBytes = maxHeader
-	return &service{f, key, base, &http.Client{
+	return &httpProvider{f, key, base, &http.Client{
 		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
 // Ask implements Provider.
-func (s *service) Ask(ctx context.Context, r Request) (a Answer, err error) {
+func (s *httpProvider) Ask(ctx context.Context, r Request) (a Answer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxCall)
 	defer cancel()
 	request, err := s.newRequest(ctx, r)
@@ -67,11 +67,11 @@ func (s *service) Ask(ctx context.Context, r Request) (a Answer, err error) {
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return a, &Error{Again: true, Spent: !undialed(err), Message: "cannot reach the provider: " + s.redact(cause(err))}
+		return a, &Error{Again: true, Spent: !isUndialed(err), Message: "cannot reach the provider: " + s.redactKey(innermostCause(err))}
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= 300 {
-		return a, s.failure(response)
+		return a, s.responseError(response)
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswer+1))
 	if len(data) > MaxAnswer {
@@ -88,18 +88,18 @@ func (s *service) Ask(ctx context.Context, r Request) (a Answer, err error) {
 }
 
 // newRequest encodes r. Its error is an *Error: nothing was sent.
-func (s *service) newRequest(ctx context.Context, r Request) (*http.Request, error) {
+func (s *httpProvider) newRequest(ctx context.Context, r Request) (*http.Request, error) {
 	path, body := s.encode(r)
 	if path == "" {
 		return nil, &Error{Message: "invalid name of a model: " + text.Inline(r.Model, maxDetail)}
 	}
 	data, err := json.Marshal(body)
 	if err != nil {
-		return nil, &Error{Message: "cannot encode the request: " + cause(err)}
+		return nil, &Error{Message: "cannot encode the request: " + innermostCause(err)}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base.JoinPath(path).String(), bytes.NewReader(data))
 	if err != nil {
-		return nil, &Error{Message: "cannot make the request: " + cause(err)}
+		return nil, &Error{Message: "cannot make the request: " + innermostCause(err)}
 	}
 	for name, value := range s.headers(s.key) {
 		request.Header.Set(name, value)
@@ -110,17 +110,17 @@ func (s *service) newRequest(ctx context.Context, r Request) (*http.Request, err
 	return request, nil
 }
 
-// redact removes the key from what an error shows.
-func (s *service) redact(message string) string {
+// redactKey removes the key from what an error shows.
+func (s *httpProvider) redactKey(message string) string {
 	return text.Inline(strings.ReplaceAll(message, s.key, "[key]"), maxDetail)
 }
 
-// failure returns what a response without an answer means.
-func (s *service) failure(response *http.Response) *Error {
+// responseError returns what a response without an answer means.
+func (s *httpProvider) responseError(response *http.Response) *Error {
 	e := &Error{Status: response.StatusCode}
-	e.After, _ = retry.After(response.Header.Get("Retry-After"), time.Now())
+	e.After, _ = retry.ParseRetryAfter(response.Header.Get("Retry-After"), time.Now())
 	e.Message = fmt.Sprintf("the provider answered %d %s", e.Status, cmp.Or(http.StatusText(e.Status), "(overloaded)"))
-	detail := s.redact(readDetail(response.Body))
+	detail := s.redactKey(readDetail(response.Body))
 	if detail != "" {
 		e.Message += ": " + detail
 	}
@@ -161,14 +161,14 @@ func isTooLong(status int, detail string) bool {
 	return false
 }
 
-// undialed reports whether no connection was made, so that nothing was sent.
-func undialed(err error) bool {
+// isUndialed reports whether no connection was made, so that nothing was sent.
+func isUndialed(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// cause returns the innermost reason, without the address, which may contain credentials.
-func cause(err error) string {
+// innermostCause returns the innermost reason, without the address, which may contain credentials.
+func innermostCause(err error) string {
 	var outer *url.Error
 	for errors.As(err, &outer) {
 		err = outer.Err
@@ -180,13 +180,13 @@ func cause(err error) string {
 // machine.
 func parseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
-	if err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && (u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname())) {
+	if err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())) {
 		return u, nil
 	}
 	return nil, &proposal.StopError{Code: "model.address", Message: "unsupported address of a provider", Hint: "use an https address without user and query; http only for a loopback address"}
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -25,7 +25,7 @@ func TestOpenFindings(t *testing.T) {
 		t.Fatalf("open: %+v", o.Open)
 	}
 	d := w.document()
-	s := d.Summary(review.Shown{Units: summaryUnits, Open: o.Open})
+	s := d.RenderSummary(review.SummaryOptions{Units: summaryUnits, Open: o.Open})
 	if !strings.Contains(s, "2 verified findings of earlier reviews still open:") || strings.Count(s, ", open since commit `"+first[:12]+"`") != 2 {
 		t.Errorf("summary:\n%s", s)
 	}
@@ -43,7 +43,7 @@ func TestClaimIsPlain(t *testing.T) {
 	f := finding(10)
 	f.Claim = "The sum is wrong for **negative** numbers, says @octocat: see https://evil.example"
 	d := w.document(f)
-	s := d.Summary(review.Shown{Units: summaryUnits})
+	s := d.RenderSummary(review.SummaryOptions{Units: summaryUnits})
 	if !strings.Contains(s, "<p>The sum is wrong for <code>**negative**</code> numbers, says <code>@octocat:</code>") || strings.Contains(s, "```text") {
 		t.Errorf("summary:\n%s", s)
 	}

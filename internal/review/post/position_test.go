@@ -104,7 +104,7 @@ func TestPositions(t *testing.T) {
 	link := maps.Clone(after)
 	link["type"] = "mode"
 	w.head = w.commit("changes", w.head, link, map[string]string{"mode": "100755", "type": "120000"})
-	w.Move(number, w.head)
+	w.MoveHead(number, w.head)
 
 	names := slices.Sorted(maps.Keys(before))
 	for name := range after {
@@ -125,13 +125,13 @@ func TestPositions(t *testing.T) {
 // acceptAll posts the document in parts, of which GitHub must accept all.
 func (w *town) acceptAll(d review.Document, atLeast int) {
 	w.t.Helper()
-	placed := d.Placed()
+	placed := d.PlacedFindings()
 	for part := range slices.Chunk(placed, post.MaxComments) {
 		d.Results = part
 		if o := w.post(d); o.Failure != nil || len(o.Notes) > 0 || o.Created != len(part) {
 			w.t.Fatalf("%d of %d comments: %+v, %q", o.Created, len(part), o.Failure, o.Notes)
 		}
-		w.Forget(number)
+		w.RemoveReviews(number)
 	}
 	if len(placed) < atLeast {
 		w.t.Errorf("only %d positions", len(placed))

@@ -57,7 +57,7 @@ type Outcome struct {
 	Comments map[string]string
 	// Open are findings that an earlier review verified, that this one does not mention, and whose
 	// threads are not resolved.
-	Open    []review.Open
+	Open    []review.OpenFinding
 	Notes   []string          // for people: what was not posted, and why
 	Failure *proposal.Failure // what GitHub refused; nil if there is nothing left to do
 }
@@ -74,18 +74,18 @@ func Post(ctx context.Context, o Options, d review.Document) Outcome {
 	if o.Sleep == nil {
 		o.Sleep = retry.Sleep
 	}
-	v := &visit{Options: o, doc: d}
-	err := v.check()
+	v := &reviewUpdate{Options: o, doc: d}
+	err := v.checkOptions()
 	if err == nil {
-		err = v.all(ctx)
+		err = v.postAll(ctx)
 	}
-	v.out.Comments = v.addresses()
-	v.out.Open = v.open(ctx)
+	v.out.Comments = v.commentURLs()
+	v.out.Open = v.listOpen(ctx)
 	v.out.Failure = proposal.FailureOf(err)
 	return v.out
 }
 
-func (o Options) check() error {
+func (o Options) checkOptions() error {
 	switch {
 	case o.Client == nil || o.PR <= 0:
 		return errors.New("cannot post a review without a client and a pull request")
@@ -95,11 +95,11 @@ func (o Options) check() error {
 	return nil
 }
 
-// A visit posts one document.
-type visit struct {
+// A reviewUpdate posts one document.
+type reviewUpdate struct {
 	Options
 	doc  review.Document
-	ours map[string][]posted // by key, by ascending id
+	ours map[string][]postedComment // by key, by ascending id
 	// others are the keys of comments of other kinds or sources: what one of them shows is not
 	// posted a second time.
 	others map[string]bool
@@ -108,41 +108,41 @@ type visit struct {
 	threads threadList
 }
 
-func (v *visit) all(ctx context.Context) error {
+func (v *reviewUpdate) postAll(ctx context.Context) error {
 	pr, err := v.Client.PullRequest(ctx, v.PR)
 	if err != nil {
 		return err
 	}
-	if err := v.list(ctx); err != nil {
+	if err := v.listOwnComments(ctx); err != nil {
 		return err
 	}
-	if v.stale(pr) {
+	if v.isStale(pr) {
 		return nil
 	}
-	if err := v.create(ctx); err != nil {
+	if err := v.createReview(ctx); err != nil {
 		return err
 	}
-	return errors.Join(v.clear(ctx), v.update(ctx))
+	return errors.Join(v.deleteDuplicates(ctx), v.updateComments(ctx))
 }
 
-// stale reports whether the review is not about the pull request as it is now.
-func (v *visit) stale(pr github.PullRequest) bool {
+// isStale reports whether the review is not about the pull request as it is now.
+func (v *reviewUpdate) isStale(pr github.PullRequest) bool {
 	switch {
 	case pr.Head.SHA != v.doc.Head:
-		v.note("The pull request has a newer commit, %.12s: no comments on the lines of %.12s were posted.", pr.Head.SHA, v.doc.Head)
+		v.addNote("The pull request has a newer commit, %.12s: no comments on the lines of %.12s were posted.", pr.Head.SHA, v.doc.Head)
 	case pr.State != "open":
-		v.note("The pull request is closed: no comments on its lines were posted.")
+		v.addNote("The pull request is closed: no comments on its lines were posted.")
 	default:
 		return false
 	}
 	return true
 }
 
-func (v *visit) note(format string, args ...any) {
+func (v *reviewUpdate) addNote(format string, args ...any) {
 	v.out.Notes = append(v.out.Notes, fmt.Sprintf(format, args...))
 }
 
-func (v *visit) addresses() map[string]string {
+func (v *reviewUpdate) commentURLs() map[string]string {
 	list := map[string]string{}
 	for key, all := range v.ours {
 		list[key] = all[0].URL

@@ -98,7 +98,7 @@ var quoteName = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`
 // push makes files the pull request's head.
 func (w *town) push(files map[string]string) {
 	w.head = w.commit("changes", w.head, files, nil)
-	w.Move(number, w.head)
+	w.MoveHead(number, w.head)
 }
 
 func (w *town) client(transport http.RoundTripper) *github.Client {
@@ -189,14 +189,14 @@ func (w *town) once(d review.Document) {
 	count := map[string]int{}
 	for _, c := range w.ReviewComments(number) {
 		for _, r := range d.Results {
-			if strings.Contains(c.Body, r.Key()) {
-				count[r.Key()]++
+			if strings.Contains(c.Body, r.ClaimKey()) {
+				count[r.ClaimKey()]++
 			}
 		}
 	}
 	for _, r := range d.Results {
-		if count[r.Key()] != 1 {
-			w.t.Errorf("%s has %d comments", r.Finding.ID, count[r.Key()])
+		if count[r.ClaimKey()] != 1 {
+			w.t.Errorf("%s has %d comments", r.Finding.ID, count[r.ClaimKey()])
 		}
 	}
 }
@@ -256,7 +256,7 @@ func TestNewHead(t *testing.T) {
 	if len(list) != 2 || list[0].Edits != 0 || list[1].Edits != 1 || !strings.Contains(list[1].Body, "Now at ``` f:12 ```") || len(w.Reviews(number)) != 1 {
 		t.Errorf("%+v", list)
 	}
-	w.Change(number, func(pr *githubtest.PR) { pr.State = "closed" })
+	w.ChangePullRequest(number, func(pr *githubtest.PR) { pr.State = "closed" })
 	if o := w.post(w.document(finding(13))); o.Created != 0 || len(o.Notes) != 1 {
 		t.Errorf("closed: %+v", o)
 	}
@@ -280,7 +280,7 @@ func TestEarlier(t *testing.T) {
 	if o := w.post(d); o.Created != 1 || o.Updated != 1 || len(w.ReviewComments(number)) != 2 {
 		t.Errorf("%+v", o)
 	}
-	if s := d.Summary(review.Shown{Units: summaryUnits}); !strings.Contains(s, "`"+since[:12]+"` was reviewed before") || !strings.Contains(s, "line 12 is wrong") {
+	if s := d.RenderSummary(review.SummaryOptions{Units: summaryUnits}); !strings.Contains(s, "`"+since[:12]+"` was reviewed before") || !strings.Contains(s, "line 12 is wrong") {
 		t.Errorf("summary:\n%s", s)
 	}
 }
@@ -294,11 +294,11 @@ func TestRefusedPosition(t *testing.T) {
 	if o.Created != 2 || o.Failure != nil || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "1 finding") || len(w.ReviewComments(number)) != 2 {
 		t.Errorf("%+v", o)
 	}
-	if s := d.Summary(review.Shown{Comments: o.Comments, Notes: o.Notes, Units: summaryUnits}); strings.Count(s, "](https://") != 2 || !strings.Contains(s, "line 1 is wrong") {
+	if s := d.RenderSummary(review.SummaryOptions{Comments: o.Comments, Notes: o.Notes, Units: summaryUnits}); strings.Count(s, "](https://") != 2 || !strings.Contains(s, "line 1 is wrong") {
 		t.Errorf("summary:\n%s", s)
 	}
 	w = small(t)
-	w.Inject(githubtest.Fault{Op: "pulls/create-review", Kind: githubtest.Answer, Status: 422, Count: -1})
+	w.InjectFault(githubtest.Fault{Op: "pulls/create-review", Kind: githubtest.Answer, Status: 422, Count: -1})
 	if o := w.post(w.document(finding(10))); o.Created != 0 || o.Failure == nil || o.Failure.Code != "github.invalid" || len(o.Notes) != 1 {
 		t.Errorf("refused for another reason: %+v", o)
 	}
@@ -328,12 +328,12 @@ func TestMisbehaviour(t *testing.T) {
 				w.post(d)
 				d = gone
 			}
-			w.Inject(f)
+			w.InjectFault(f)
 			o := w.post(d)
 			if len(w.ReviewComments(number))%2 != 0 {
 				t.Errorf("%+v: half a review", f)
 			}
-			w.Heal()
+			w.RemoveFaults()
 			again := w.post(d)
 			w.once(d)
 			if again.Failure != nil || len(w.Reviews(number)) != 1 || o.Failure == nil && again.Created+again.Updated != 0 {
@@ -424,7 +424,7 @@ func TestTogether(t *testing.T) {
 func TestNotOurs(t *testing.T) {
 	w := small(t)
 	d := w.document(finding(10))
-	line := fmt.Sprintf("<!-- fumehood:finding v1 %s %s verified -->", d.Results[0].Key(), w.head)
+	line := fmt.Sprintf("<!-- fumehood:finding v1 %s %s verified -->", d.Results[0].ClaimKey(), w.head)
 	theirs := w.AddReviewComment(number, "octocat", line+"\nfixed", "f", 10)
 	w.AddReviewComment(number, githubtest.ActionsBot, "> "+line, "f", 10)
 	w.AddReviewComment(number, githubtest.ActionsBot, "x\n"+line, "f", 10)
@@ -444,7 +444,7 @@ func TestNotOurs(t *testing.T) {
 		t.Errorf("%+v", o.Failure)
 	}
 	w = small(t)
-	w.Change(number, func(pr *githubtest.PR) { pr.Locked = true })
+	w.ChangePullRequest(number, func(pr *githubtest.PR) { pr.Locked = true })
 	if o := w.post(w.document(finding(10))); o.Failure == nil || o.Failure.Code != "github.locked" {
 		t.Errorf("%+v", o.Failure)
 	}
@@ -462,7 +462,7 @@ func TestMany(t *testing.T) {
 	if o.Created != post.MaxComments || len(o.Notes) != 1 || !strings.HasPrefix(o.Notes[0], "20 more findings") {
 		t.Errorf("%+v", o.Notes)
 	}
-	if s := d.Summary(review.Shown{Comments: o.Comments, Notes: o.Notes, Units: summaryUnits}); len(s) > summaryUnits || !strings.Contains(s, "71 verified findings") {
+	if s := d.RenderSummary(review.SummaryOptions{Comments: o.Comments, Notes: o.Notes, Units: summaryUnits}); len(s) > summaryUnits || !strings.Contains(s, "71 verified findings") {
 		t.Errorf("%d bytes: %.300s", len(s), s)
 	}
 }

@@ -22,11 +22,11 @@ type threadList struct {
 	failed    error // why threads are left to the next run
 }
 
-// turn resolves the thread of our comment c, whose finding changes its state, if it is gone, and
+// syncThreadState resolves the thread of our comment c, whose finding changes its state, if it is gone, and
 // unresolves it if it is verified again. It reports whether nothing is left to do. What a person
 // has resolved, and what already is as it should be, stays: so a thread is touched only once for
 // each change.
-func (v *visit) turn(ctx context.Context, c posted, state string) bool {
+func (v *reviewUpdate) syncThreadState(ctx context.Context, c postedComment, state string) bool {
 	gone := state == states[review.NotReproduced]
 	if c.state == state && !c.pending || !gone && state != states[review.Verified] {
 		return true
@@ -45,7 +45,7 @@ func (v *visit) turn(ctx context.Context, c posted, state string) bool {
 	return v.threads.failed == nil
 }
 
-func (v *visit) readThreads(ctx context.Context) error {
+func (v *reviewUpdate) readThreads(ctx context.Context) error {
 	v.threads.byComment = map[int64]github.ReviewThread{}
 	all, err := v.Client.ReviewThreads(ctx, v.PR)
 	for _, t := range all {
@@ -56,7 +56,7 @@ func (v *visit) readThreads(ctx context.Context) error {
 
 // stopThreads ends work on threads after an error, which is a failure only if it is transient: the
 // comment says what the thread would. A thread that is gone concerns no other.
-func (v *visit) stopThreads(err error) {
+func (v *reviewUpdate) stopThreads(err error) {
 	kind := github.KindOf(err)
 	if err == nil || kind == github.NotFound {
 		return
@@ -69,7 +69,7 @@ func (v *visit) stopThreads(err error) {
 
 // resolvedByUs reports whether no person other than the token's account has resolved t. GitHub
 // does not name a bot there.
-func (v *visit) resolvedByUs(t github.ReviewThread) bool {
+func (v *reviewUpdate) resolvedByUs(t github.ReviewThread) bool {
 	by := t.ResolvedBy
 	if v.Author.ID != 0 {
 		return by.ID == 0 || by.ID == v.Author.ID

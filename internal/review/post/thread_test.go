@@ -107,7 +107,7 @@ func TestResolveMoved(t *testing.T) {
 func TestResolveAsPerson(t *testing.T) {
 	w := small(t)
 	w.AddToken(secret, githubtest.Token{Login: "Codertocat", Scopes: "repo"})
-	w.Permit("Codertocat", "write")
+	w.SetRole("Codertocat", "write")
 	o := w.options(nil)
 	o.Author = github.Author{Login: "Codertocat", ID: w.UserID("Codertocat"), Type: "User"}
 	d := w.document(finding(10))
@@ -146,16 +146,16 @@ func TestResolveForbidden(t *testing.T) {
 	for what, prepare := range map[string]func(*town){
 		"token": func(w *town) { w.AddWorkflowToken(secret, "contents:read", "pull-requests:write") },
 		"no server": func(w *town) {
-			w.Inject(githubtest.Fault{Op: "graphql", Kind: githubtest.NotFoundForAWhile, Count: -1})
+			w.InjectFault(githubtest.Fault{Op: "graphql", Kind: githubtest.NotFoundForAWhile, Count: -1})
 		},
 		"blocked": func(w *town) {
-			w.Inject(githubtest.Fault{Op: "graphql", Kind: githubtest.Answer, Status: 403, Count: -1})
+			w.InjectFault(githubtest.Fault{Op: "graphql", Kind: githubtest.Answer, Status: 403, Count: -1})
 		},
 		"proxy": func(w *town) {
-			w.Inject(githubtest.Fault{Op: "graphql", Kind: githubtest.Answer, Status: 200, Body: "<html>", Count: -1})
+			w.InjectFault(githubtest.Fault{Op: "graphql", Kind: githubtest.Answer, Status: 200, Body: "<html>", Count: -1})
 		},
 		"schema": func(w *town) {
-			w.Inject(githubtest.Fault{Op: "graphql", Kind: githubtest.Answer, Status: 200, Body: `{"errors":[{"message":"Field 'fullDatabaseId' doesn't exist on type 'PullRequestReviewComment'"}]}`, Count: -1})
+			w.InjectFault(githubtest.Fault{Op: "graphql", Kind: githubtest.Answer, Status: 200, Body: `{"errors":[{"message":"Field 'fullDatabaseId' doesn't exist on type 'PullRequestReviewComment'"}]}`, Count: -1})
 		},
 	} {
 		w := small(t)
@@ -188,12 +188,12 @@ func TestResolveLater(t *testing.T) {
 		d := w.document(finding(10))
 		w.post(d)
 		d.Results[0].Verdict = review.NotReproduced
-		w.Inject(githubtest.Fault{Op: "graphql", Kind: githubtest.Answer, Status: 502, Count: -1})
+		w.InjectFault(githubtest.Fault{Op: "graphql", Kind: githubtest.Answer, Status: 502, Count: -1})
 		o := w.post(d)
 		if c := w.ReviewComments(number)[0]; o.Failure == nil || o.Failure.Code != "github.unavailable" || o.Updated != 1 || !strings.Contains(c.Body, "No longer") {
 			t.Errorf("%+v, %+v", o, c)
 		}
-		w.Heal()
+		w.RemoveFaults()
 		gone := next == review.NotReproduced
 		w.shows(d, next, gone, map[bool]int{true: 1}[gone])
 		if c := w.ReviewComments(number)[0]; strings.Contains(c.Body, "No longer") != gone || strings.Contains(c.Body, "pending") {

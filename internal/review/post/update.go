@@ -15,8 +15,8 @@ import (
 	"github.com/fumehood/fumehood/internal/review"
 )
 
-// A posted is one of our comments.
-type posted struct {
+// A postedComment is one of our comments.
+type postedComment struct {
 	github.ReviewComment
 	key, head, state string
 	pending          bool
@@ -39,29 +39,29 @@ func kindOf(d review.Document) string {
 	return "finding"
 }
 
-// body renders a comment. now says where its lines are now, if that has changed.
-func body(d review.Document, r review.Result, pending bool, now string) string {
+// formatComment renders a comment. now says where its lines are now, if that has changed.
+func formatComment(d review.Document, r review.Result, pending bool, now string) string {
 	state := states[r.Verdict]
 	if pending {
 		state += " pending"
 	}
-	return fmt.Sprintf("<!-- fumehood:%s v1 %s %s %s -->\n%s%s", kindOf(d), r.Key(), d.Head, state, now, d.Remark(r))
+	return fmt.Sprintf("<!-- fumehood:%s v1 %s %s %s -->\n%s%s", kindOf(d), r.ClaimKey(), d.Head, state, now, d.RenderRemark(r))
 }
 
-// list reads our comments.
-func (v *visit) list(ctx context.Context) error {
+// listOwnComments reads our comments.
+func (v *reviewUpdate) listOwnComments(ctx context.Context) error {
 	all, err := v.Client.ReviewComments(ctx, v.PR)
 	if err != nil {
 		return err
 	}
-	v.ours, v.others = map[string][]posted{}, map[string]bool{}
+	v.ours, v.others = map[string][]postedComment{}, map[string]bool{}
 	for _, c := range all {
 		line, _, _ := strings.Cut(strings.ReplaceAll(c.Body, "\r\n", "\n"), "\n")
 		m := marker.FindStringSubmatch(line)
 		switch {
 		case m == nil || !v.isOurs(c.Author):
 		case m[1] == kindOf(v.doc):
-			v.ours[m[2]] = append(v.ours[m[2]], posted{c, m[2], m[3], m[4], m[5] != ""})
+			v.ours[m[2]] = append(v.ours[m[2]], postedComment{c, m[2], m[3], m[4], m[5] != ""})
 		case m[4] == states[review.Verified]:
 			v.others[m[2]] = true
 		}
@@ -69,24 +69,24 @@ func (v *visit) list(ctx context.Context) error {
 	return nil
 }
 
-func (v *visit) isOurs(a github.Author) bool {
+func (v *reviewUpdate) isOurs(a github.Author) bool {
 	if v.Author.ID != 0 {
 		return a.ID == v.Author.ID
 	}
 	return a.Login == v.Author.Login && a.Type == v.Author.Type
 }
 
-// settle waits until GitHub has executed what was sent, and reads our comments again.
-func (v *visit) settle(ctx context.Context) error {
+// rereadWhenSettled waits until GitHub has executed what was sent, and reads our comments again.
+func (v *reviewUpdate) rereadWhenSettled(ctx context.Context) error {
 	if err := v.Sleep(ctx, v.Settle); err != nil {
 		return err
 	}
-	return v.list(ctx)
+	return v.listOwnComments(ctx)
 }
 
-// clear deletes all but the first comment on a finding: two jobs have created one each, or GitHub
+// deleteDuplicates deletes all but the first comment on a finding: two jobs have created one each, or GitHub
 // has created a review that it did not confirm in time.
-func (v *visit) clear(ctx context.Context) (err error) {
+func (v *reviewUpdate) deleteDuplicates(ctx context.Context) (err error) {
 	for key, all := range v.ours {
 		for _, c := range all[1:] {
 			if failed := v.Client.DeleteReviewComment(ctx, c.ID); failed != nil && github.KindOf(failed) != github.NotFound {
@@ -98,12 +98,12 @@ func (v *visit) clear(ctx context.Context) (err error) {
 	return err
 }
 
-// update writes to our comments what d shows now. One that was deleted meanwhile stays deleted. A
+// updateComments writes to our comments what d shows now. One that was deleted meanwhile stays deleted. A
 // thread is turned before its comment: a job that was killed between the two does both again.
-func (v *visit) update(ctx context.Context) (err error) {
+func (v *reviewUpdate) updateComments(ctx context.Context) (err error) {
 	for _, r := range slices.Concat(v.doc.Results, v.listUnreported()) {
-		if all := v.ours[r.Key()]; len(all) > 0 && v.differs(all[0], r) {
-			err = errors.Join(err, v.rewrite(ctx, &all[0], r))
+		if all := v.ours[r.ClaimKey()]; len(all) > 0 && v.differsFrom(all[0], r) {
+			err = errors.Join(err, v.rewriteComment(ctx, &all[0], r))
 		}
 	}
 	return errors.Join(err, v.threads.failed)
@@ -111,23 +111,23 @@ func (v *visit) update(ctx context.Context) (err error) {
 
 // listUnreported returns what linters have reported before and do not report any more, if all of them
 // ran to their end.
-func (v *visit) listUnreported() (list []review.Result) {
+func (v *reviewUpdate) listUnreported() (list []review.Result) {
 	if v.doc.Lints == "" || !v.doc.Reviewed {
 		return nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.ours)) {
-		if !slices.ContainsFunc(v.doc.Results, func(r review.Result) bool { return r.Key() == key }) {
-			list = append(list, review.Unreported(key))
+		if !slices.ContainsFunc(v.doc.Results, func(r review.Result) bool { return r.ClaimKey() == key }) {
+			list = append(list, review.UnreportedResult(key))
 		}
 	}
 	return list
 }
 
-// rewrite makes a comment say what r shows. Its marker says whether its thread is left to the next
+// rewriteComment makes a comment say what r shows. Its marker says whether its thread is left to the next
 // run.
-func (v *visit) rewrite(ctx context.Context, c *posted, r review.Result) error {
-	pending := !v.turn(ctx, *c, states[r.Verdict])
-	err := v.Client.UpdateReviewComment(ctx, c.ID, body(v.doc, r, pending, v.moved(*c, r)))
+func (v *reviewUpdate) rewriteComment(ctx context.Context, c *postedComment, r review.Result) error {
+	pending := !v.syncThreadState(ctx, *c, states[r.Verdict])
+	err := v.Client.UpdateReviewComment(ctx, c.ID, formatComment(v.doc, r, pending, v.describeMove(*c, r)))
 	switch {
 	case err == nil:
 		v.out.Updated++
@@ -138,37 +138,37 @@ func (v *visit) rewrite(ctx context.Context, c *posted, r review.Result) error {
 	return err
 }
 
-// differs reports whether a comment says something else than r. What it says about an earlier head
+// differsFrom reports whether a comment says something else than r. What it says about an earlier head
 // stays if it is still true and still on its lines.
-func (v *visit) differs(c posted, r review.Result) bool {
+func (v *reviewUpdate) differsFrom(c postedComment, r review.Result) bool {
 	state := states[r.Verdict]
 	return state != "" && (c.state != state || c.pending || state == states[review.Verified] && c.Line == 0 && c.head != v.doc.Head)
 }
 
-// moved says where the lines of an outdated comment are. A path is shown as code.
-func (v *visit) moved(c posted, r review.Result) string {
+// describeMove says where the lines of an outdated comment are. A path is shown as code.
+func (v *reviewUpdate) describeMove(c postedComment, r review.Result) string {
 	if c.Line != 0 || r.Verdict != review.Verified {
 		return ""
 	}
-	return fmt.Sprintf("Now at %s.\n\n", r.Place())
+	return fmt.Sprintf("Now at %s.\n\n", r.CodePlace())
 }
 
-// open lists the comments on verified findings that v's document does not mention, except for those whose
+// listOpen lists the comments on verified findings that v's document does not mention, except for those whose
 // threads are resolved. If threads cannot be read, all are open.
-func (v *visit) open(ctx context.Context) (list []review.Open) {
+func (v *reviewUpdate) listOpen(ctx context.Context) (list []review.OpenFinding) {
 	if v.doc.Lints != "" {
 		return nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.ours)) {
 		c := v.ours[key][0]
-		if c.state != states[review.Verified] || slices.ContainsFunc(v.doc.Results, func(r review.Result) bool { return r.Key() == key }) {
+		if c.state != states[review.Verified] || slices.ContainsFunc(v.doc.Results, func(r review.Result) bool { return r.ClaimKey() == key }) {
 			continue
 		}
 		if v.threads.byComment == nil && v.threads.failed == nil {
 			v.stopThreads(v.readThreads(ctx))
 		}
 		if !v.threads.byComment[c.ID].Resolved {
-			list = append(list, review.Open{Path: c.Path, Line: c.Line, URL: c.URL, Since: c.head})
+			list = append(list, review.OpenFinding{Path: c.Path, Line: c.Line, URL: c.URL, Since: c.head})
 		}
 	}
 	return list

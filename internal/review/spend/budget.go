@@ -24,20 +24,20 @@ type Limits struct {
 // maxTokens bounds one request, so that no product overflows: see maxPrice.
 const maxTokens = 1e8
 
-// plus returns the sum. It is at most Unlimited.
-func (a Amount) plus(b Amount) Amount {
-	return Amount{sum(a.Tokens, b.Tokens), USD(sum(int64(a.USD), int64(b.USD)))}
+// addAmount returns the sum. It is at most Unlimited.
+func (a Amount) addAmount(b Amount) Amount {
+	return Amount{addSaturating(a.Tokens, b.Tokens), USD(addSaturating(int64(a.USD), int64(b.USD)))}
 }
 
-func sum(a, b int64) int64 {
+func addSaturating(a, b int64) int64 {
 	if b > 0 && a > math.MaxInt64-b {
 		return math.MaxInt64
 	}
 	return a + b
 }
 
-// exceeds returns which part of a is more than limit allows, or "".
-func (a Amount) exceeds(limit Amount) string {
+// exceededPart returns which part of a is more than limit allows, or "".
+func (a Amount) exceededPart(limit Amount) string {
 	switch {
 	case a.Tokens > limit.Tokens:
 		return fmt.Sprintf("%d tokens of %d", a.Tokens, limit.Tokens)
@@ -50,7 +50,7 @@ func (a Amount) exceeds(limit Amount) string {
 // Exceeded is the code of the *proposal.StopError for a request that a limit does not allow.
 const Exceeded = "model.budget"
 
-func exceeded(whose, what string) error {
+func exceededError(whose, what string) error {
 	return &proposal.StopError{Code: Exceeded, Message: fmt.Sprintf("the next request could exceed the budget of %s: %s", whose, what), Hint: "raise the limit, or review a smaller change"}
 }
 
@@ -86,38 +86,38 @@ type Reservation struct {
 // Amount is what is reserved.
 func (r *Reservation) Amount() Amount { return r.amount }
 
-// Reserve reserves a request of at most so many tokens. The error is a *proposal.StopError:
+// ReserveRequest reserves a request of at most so many tokens. The error is a *proposal.StopError:
 // Exceeded, or the ledger's.
-func (b *Budget) Reserve(input, output int64) (*Reservation, error) {
+func (b *Budget) ReserveRequest(input, output int64) (*Reservation, error) {
 	if input < 0 || output < 0 || input > maxTokens || output > maxTokens {
-		return nil, exceeded("this review", "an impossible number of tokens")
+		return nil, exceededError("this review", "an impossible number of tokens")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r := &Reservation{budget: b, input: input, output: output, amount: b.cost(input, output), day: b.now().UTC().Format(time.DateOnly)}
-	after := b.spent.plus(r.amount)
-	if what := after.exceeds(b.limits.Review); what != "" {
-		return nil, exceeded("this review", what)
+	r := &Reservation{budget: b, input: input, output: output, amount: b.costOf(input, output), day: b.now().UTC().Format(time.DateOnly)}
+	after := b.spent.addAmount(r.amount)
+	if what := after.exceededPart(b.limits.Review); what != "" {
+		return nil, exceededError("this review", what)
 	}
-	if err := b.ledger.add(b.subject, r.day, r.amount, b.limits); err != nil {
+	if err := b.ledger.addReservation(b.subject, r.day, r.amount, b.limits); err != nil {
 		return nil, err
 	}
 	b.spent = after
 	return r, nil
 }
 
-func (b *Budget) cost(input, output int64) Amount {
+func (b *Budget) costOf(input, output int64) Amount {
 	return Amount{input + output, USD(min(input, maxTokens))*b.price.Input + USD(min(output, maxTokens))*b.price.Output}
 }
 
-// Used replaces the reservation by what the provider reports, and returns that. Negative
+// SettleUsed replaces the reservation by what the provider reports, and returns that. Negative
 // numbers mean that it reports nothing. More than was reserved is counted, and an error.
-func (r *Reservation) Used(input, output int64) (Amount, error) {
+func (r *Reservation) SettleUsed(input, output int64) (Amount, error) {
 	if input < 0 || output < 0 {
 		return r.amount, nil
 	}
-	used := r.budget.cost(min(input, maxTokens), min(output, maxTokens))
-	err := r.settle(used)
+	used := r.budget.costOf(min(input, maxTokens), min(output, maxTokens))
+	err := r.replaceAmount(used)
 	if err == nil && (input > r.input || output > r.output) {
 		err = &proposal.StopError{Code: "model.usage", Message: fmt.Sprintf("the provider reports %d and %d tokens for a request of at most %d and %d", input, output, r.input, r.output),
 			Hint: "check what the provider bills; its limit of output has no effect"}
@@ -125,27 +125,27 @@ func (r *Reservation) Used(input, output int64) (Amount, error) {
 	return used, err
 }
 
-// Unspent gives the reservation back: the provider did not work on the request.
-func (r *Reservation) Unspent() error { return r.settle(Amount{}) }
+// GiveBack gives the reservation back: the provider did not work on the request.
+func (r *Reservation) GiveBack() error { return r.replaceAmount(Amount{}) }
 
-func (r *Reservation) settle(used Amount) error {
+func (r *Reservation) replaceAmount(used Amount) error {
 	b := r.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	change := Amount{used.Tokens - r.amount.Tokens, used.USD - r.amount.USD}
-	b.spent = b.spent.plus(change)
-	return b.ledger.settle(b.subject, r.day, change)
+	b.spent = b.spent.addAmount(change)
+	return b.ledger.settleReservation(b.subject, r.day, change)
 }
 
-// Spent returns what this review has spent.
-func (b *Budget) Spent() Amount {
+// SpentAmount returns what this review has spent.
+func (b *Budget) SpentAmount() Amount {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.spent
 }
 
-// Input returns how many tokens of input one part of so many of the smallest limit allows.
-func (b *Budget) Input(parts int64) int64 {
+// InputShare returns how many tokens of input one part of so many of the smallest limit allows.
+func (b *Budget) InputShare(parts int64) int64 {
 	n := int64(maxTokens)
 	for _, l := range []Amount{b.limits.Review, b.limits.Subject, b.limits.Day} {
 		n = min(n, l.Tokens/parts)

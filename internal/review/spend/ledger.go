@@ -35,7 +35,7 @@ func OpenLedger(dir string) (*Ledger, error) {
 		return nil, ledgerError(err)
 	}
 	l := &Ledger{dir}
-	return l, l.change(func(*totals) error { return nil }) // a broken ledger stops the review before it begins
+	return l, l.changeLocked(func(*totals) error { return nil }) // a broken ledger stops the review before it begins
 }
 
 // totals are the content of the file.
@@ -53,21 +53,21 @@ type subject struct {
 
 const ledgerSchema = "fumehood.spend/v1"
 
-// add adds a reservation, if the limits allow it.
-func (l *Ledger) add(name, day string, a Amount, limits Limits) error {
-	return l.change(func(t *totals) error {
+// addReservation adds a reservation, if the limits allow it.
+func (l *Ledger) addReservation(name, day string, a Amount, limits Limits) error {
+	return l.changeLocked(func(t *totals) error {
 		if day > t.Day {
 			t.Day, t.Spent = day, Amount{}
 		}
-		t.forget()
+		t.forgetOld()
 		s := t.Subjects[name]
-		s.Day, s.Spent = t.Day, s.Spent.plus(a)
-		t.Spent = t.Spent.plus(a)
-		if what := s.Spent.exceeds(limits.Subject); what != "" {
-			return exceeded("this pull request", what)
+		s.Day, s.Spent = t.Day, s.Spent.addAmount(a)
+		t.Spent = t.Spent.addAmount(a)
+		if what := s.Spent.exceededPart(limits.Subject); what != "" {
+			return exceededError("this pull request", what)
 		}
-		if what := t.Spent.exceeds(limits.Day); what != "" {
-			return exceeded("the day", what)
+		if what := t.Spent.exceededPart(limits.Day); what != "" {
+			return exceededError("the day", what)
 		}
 		if _, known := t.Subjects[name]; !known && len(t.Subjects) >= maxSubjects {
 			return ledgerError(fmt.Errorf("it has %d subjects", maxSubjects))
@@ -77,21 +77,21 @@ func (l *Ledger) add(name, day string, a Amount, limits Limits) error {
 	})
 }
 
-// settle replaces a reservation of day. A day that is over is not corrected.
-func (l *Ledger) settle(name, day string, change Amount) error {
-	return l.change(func(t *totals) error {
+// settleReservation replaces a reservation of day. A day that is over is not corrected.
+func (l *Ledger) settleReservation(name, day string, change Amount) error {
+	return l.changeLocked(func(t *totals) error {
 		if day == t.Day {
-			t.Spent = t.Spent.plus(change)
+			t.Spent = t.Spent.addAmount(change)
 		}
 		s := t.Subjects[name]
-		s.Spent = s.Spent.plus(change)
+		s.Spent = s.Spent.addAmount(change)
 		t.Subjects[name] = s
 		return nil
 	})
 }
 
-// forget removes subjects of long ago.
-func (t *totals) forget() {
+// forgetOld removes subjects of long ago.
+func (t *totals) forgetOld() {
 	today, err := time.Parse(time.DateOnly, t.Day)
 	if err != nil {
 		return
@@ -104,8 +104,8 @@ func (t *totals) forget() {
 	}
 }
 
-// change locks the ledger, applies f and writes the result. Nothing changes if f fails.
-func (l *Ledger) change(f func(*totals) error) error {
+// changeLocked locks the ledger, applies f and writes the result. Nothing changes if f fails.
+func (l *Ledger) changeLocked(f func(*totals) error) error {
 	lock, err := os.OpenFile(filepath.Join(l.dir, ledgerName+".lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return ledgerError(err)
@@ -114,20 +114,20 @@ func (l *Ledger) change(f func(*totals) error) error {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return ledgerError(err)
 	}
-	t, err := l.read()
+	t, err := l.readTotals()
 	if err != nil {
 		return ledgerError(err)
 	}
 	if err := f(&t); err != nil {
 		return err
 	}
-	if err := l.write(t); err != nil {
+	if err := l.writeTotals(t); err != nil {
 		return ledgerError(err)
 	}
 	return nil
 }
 
-func (l *Ledger) read() (t totals, err error) {
+func (l *Ledger) readTotals() (t totals, err error) {
 	f, err := os.OpenFile(filepath.Join(l.dir, ledgerName), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return totals{Schema: ledgerSchema, Subjects: map[string]subject{}}, nil
@@ -140,24 +140,24 @@ func (l *Ledger) read() (t totals, err error) {
 	if err != nil {
 		return t, err
 	}
-	if err := strictjson.Decode(data, &t); err != nil || len(data) > maxLedger || !t.valid() {
+	if err := strictjson.Decode(data, &t); err != nil || len(data) > maxLedger || !t.isValid() {
 		return t, errors.Join(errors.New("it is not a ledger"), err)
 	}
 	return t, nil
 }
 
-func (t totals) valid() bool {
-	ok := t.Schema == ledgerSchema && t.Subjects != nil && t.Spent.valid()
+func (t totals) isValid() bool {
+	ok := t.Schema == ledgerSchema && t.Subjects != nil && t.Spent.isValid()
 	for _, s := range t.Subjects {
-		ok = ok && s.Spent.valid()
+		ok = ok && s.Spent.isValid()
 	}
 	return ok
 }
 
-func (a Amount) valid() bool { return a.Tokens >= 0 && a.USD >= 0 && a.Tokens < math.MaxInt64 }
+func (a Amount) isValid() bool { return a.Tokens >= 0 && a.USD >= 0 && a.Tokens < math.MaxInt64 }
 
-// write replaces the file, so that a reader sees the old totals or the new.
-func (l *Ledger) write(t totals) error {
+// writeTotals replaces the file, so that a reader sees the old totals or the new.
+func (l *Ledger) writeTotals(t totals) error {
 	data, err := json.Marshal(t)
 	if err != nil {
 		return err

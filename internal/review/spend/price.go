@@ -71,8 +71,8 @@ func pricesError(err error) error {
 	return &proposal.StopError{Code: "model.prices", Message: "invalid table of prices", Hint: "compare it with the table in docs/REVIEW.md", Err: err}
 }
 
-// Of returns the price of a model; ok is false for a model that the table lacks.
-func (p Prices) Of(model string) (price Price, ok bool) {
+// PriceOf returns the price of a model; ok is false for a model that the table lacks.
+func (p Prices) PriceOf(model string) (price Price, ok bool) {
 	price, ok = p.models[model]
 	return price, ok
 }

@@ -19,11 +19,11 @@ func TestPrices(t *testing.T) {
 	if err != nil || p.Date == "" || !strings.HasPrefix(p.Digest, "sha256:") {
 		t.Fatal(err, p)
 	}
-	price, ok := p.Of("claude-sonnet-4-6")
+	price, ok := p.PriceOf("claude-sonnet-4-6")
 	if !ok || price != (Price{3_000_000, 15_000_000}) {
 		t.Errorf("%+v", price)
 	}
-	if _, ok := p.Of("claude-sonnet-4"); ok {
+	if _, ok := p.PriceOf("claude-sonnet-4"); ok {
 		t.Error("a name that the table lacks has a price")
 	}
 	for _, bad := range []string{"", "{}", `{"schema":"fumehood.prices/v1","models":{}}`, `{"schema":"fumehood.prices/v1","models":{"a":{"input":"-1","output":"1"}}}`,
@@ -82,7 +82,7 @@ func TestLedger(t *testing.T) {
 	} {
 		b := newBudget(t, dir, limits, step.day)
 		b.subject = step.subject
-		_, err := b.Reserve(step.tokens, 0)
+		_, err := b.ReserveRequest(step.tokens, 0)
 		var stop *proposal.StopError
 		if got := errors.As(err, &stop); got != (step.want != "") || got && (stop.Code != Exceeded || !strings.Contains(stop.Message, step.want)) {
 			t.Errorf("%+v: %v", step, err)
@@ -94,24 +94,24 @@ func TestReservation(t *testing.T) {
 	dir := t.TempDir()
 	limits := Limits{Review: Amount{1000, 1500}, Subject: Amount{1000, 1500}, Day: Amount{1000, 1500}}
 	b := newBudget(t, dir, limits, "2026-01-01")
-	r, err := b.Reserve(500, 500)
+	r, err := b.ReserveRequest(500, 500)
 	if err != nil || r.Amount() != (Amount{1000, 1500}) {
 		t.Fatal(err, r)
 	}
-	if _, err := b.Reserve(1, 0); err == nil {
+	if _, err := b.ReserveRequest(1, 0); err == nil {
 		t.Error("one token more was reserved")
 	}
-	if used, err := r.Used(100, 50); err != nil || used != (Amount{150, 200}) || b.Spent() != used {
-		t.Errorf("%+v, %v, %+v", used, err, b.Spent())
+	if used, err := r.SettleUsed(100, 50); err != nil || used != (Amount{150, 200}) || b.SpentAmount() != used {
+		t.Errorf("%+v, %v, %+v", used, err, b.SpentAmount())
 	}
-	if r, err = b.Reserve(850, 0); err != nil || r.Unspent() != nil || b.Spent().Tokens != 150 {
-		t.Errorf("%v, %+v", err, b.Spent())
+	if r, err = b.ReserveRequest(850, 0); err != nil || r.GiveBack() != nil || b.SpentAmount().Tokens != 150 {
+		t.Errorf("%v, %+v", err, b.SpentAmount())
 	}
-	if _, err := b.Reserve(851, 0); err == nil {
+	if _, err := b.ReserveRequest(851, 0); err == nil {
 		t.Error("the ledger and the review disagree, or a limit is not kept")
 	}
 	for _, n := range []int64{-1, maxTokens + 1} {
-		if _, err := b.Reserve(n, 0); err == nil {
+		if _, err := b.ReserveRequest(n, 0); err == nil {
 			t.Errorf("%d tokens were reserved", n)
 		}
 	}
@@ -127,7 +127,7 @@ func TestConcurrent(t *testing.T) {
 	for range 30 {
 		b := newBudget(t, dir, limits, "2026-01-01")
 		wait.Go(func() {
-			if _, err := b.Reserve(9, 0); err == nil {
+			if _, err := b.ReserveRequest(9, 0); err == nil {
 				mu.Lock()
 				got++
 				mu.Unlock()

@@ -99,7 +99,7 @@ func TestHoldAgainstAStrangersLock(t *testing.T) {
 // Concurrent prunes remove no build that a process holds.
 func TestPruneTogether(t *testing.T) {
 	builds := t.TempDir()
-	leasetest.Together(t, builds, func(turn leasetest.Turn) error {
+	leasetest.RunTogether(t, builds, func(turn leasetest.Turn) error {
 		dir := filepath.Join(turn.Dir, fmt.Sprintf("%d-%d", turn.Round, turn.Process/4)) // four share one
 		then := time.Now().Add(-48 * time.Hour)
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {

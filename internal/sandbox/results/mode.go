@@ -44,7 +44,7 @@ func (m Mode) String() string {
 // InJob returns the mode in which a process with this environment may use results: unless
 // keep.Allowed, none of this run is kept. read reads the event's file.
 func (m Mode) InJob(getenv func(string) string, read func(string) ([]byte, error)) Mode {
-	if m == Write && !keep.Allowed(getenv, read) {
+	if m == Write && !keep.IsAllowed(getenv, read) {
 		return Read
 	}
 	return m

@@ -10,10 +10,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// ambiguous finds the two spellings that this parser and bash are known to read
+// findAmbiguity finds the two spellings that this parser and bash are known to read
 // differently: a comment whose line ends in a backslash, and a # directly after an
 // array literal. Printing fixes what runs, but not what the author meant.
-func ambiguous(text string, file *syntax.File) (proposal.Unknown, bool) {
+func findAmbiguity(text string, file *syntax.File) (proposal.Unknown, bool) {
 	at := -1
 	if strings.Contains(text, ")#") {
 		at = hashBehindArray(text, file)
@@ -24,7 +24,7 @@ func ambiguous(text string, file *syntax.File) (proposal.Unknown, bool) {
 	if at < 0 {
 		return proposal.Unknown{}, false
 	}
-	return unknownAmbiguous.at(spanIn(text, at, at+1)), true
+	return unknownAmbiguous.unknownAt(spanIn(text, at, at+1)), true
 }
 
 func hashBehindArray(text string, file *syntax.File) int {

@@ -16,39 +16,39 @@ import (
 // substitution. So an operand must be a number, or a variable that is only ever
 // assigned numbers.
 
-func (w *walker) arithmetic(expr syntax.ArithmExpr, s scope) {
-	if expr == nil || !w.enter(expr, s) {
+func (w *walker) walkArithmetic(expr syntax.ArithmExpr, s scope) {
+	if expr == nil || !w.enterNode(expr, s) {
 		return
 	}
-	defer w.leave()
+	defer w.leaveNode()
 	switch expr := expr.(type) {
 	case *syntax.BinaryArithm:
-		w.arithmetic(expr.X, s)
-		w.arithmetic(expr.Y, s)
+		w.walkArithmetic(expr.X, s)
+		w.walkArithmetic(expr.Y, s)
 		w.arithmeticAssign(expr.X, expr.Op, s)
 	case *syntax.UnaryArithm:
-		w.arithmetic(expr.X, s)
+		w.walkArithmetic(expr.X, s)
 		if expr.Op == syntax.Inc || expr.Op == syntax.Dec {
 			w.arithmeticTarget(expr.X, s)
 		}
 	case *syntax.ParenArithm:
-		w.arithmetic(expr.X, s)
+		w.walkArithmetic(expr.X, s)
 	case *syntax.Word:
-		w.operand(expr, s)
+		w.walkOperand(expr, s)
 	default:
-		w.unknown(unknownDialect, w.span(expr, s))
+		w.addUnknown(unknownDialect, w.spanOf(expr, s))
 	}
 }
 
 // arithmeticAssign records variables that an expression sets; the value is a number.
 func (w *walker) arithmeticAssign(target syntax.ArithmExpr, op syntax.BinAritOperator, s scope) {
-	if assigns(op.String()) {
+	if isAssignOperator(op.String()) {
 		w.arithmeticTarget(target, s)
 	}
 }
 
-// assigns reports whether an arithmetic operator sets its left side.
-func assigns(op string) bool {
+// isAssignOperator reports whether an arithmetic operator sets its left side.
+func isAssignOperator(op string) bool {
 	return strings.HasSuffix(op, "=") && op != "==" && op != "!=" && op != "<=" && op != ">="
 }
 
@@ -62,23 +62,23 @@ func (w *walker) arithmeticTarget(target syntax.ArithmExpr, s scope) {
 		name = exp.Param.Value // a[i], without a dollar
 	}
 	if name != "" {
-		w.assignedOddly(name, w.span(word, s))
+		w.assignedOddly(name, w.spanOf(word, s))
 	}
 }
 
-// operand walks one operand of an expression.
-func (w *walker) operand(word *syntax.Word, s scope) {
-	span := w.span(word, s)
+// walkOperand walks one operand of an expression.
+func (w *walker) walkOperand(word *syntax.Word, s scope) {
+	span := w.spanOf(word, s)
 	if len(word.Parts) == 1 {
 		if exp, ok := word.Parts[0].(*syntax.ParamExp); ok && exp.Short && !exp.Dollar.IsValid() && exp.Index != nil {
-			w.number(exp.Param.Value, span) // a[i] without a dollar
-			put(&w.arrays, exp.Param.Value, true)
-			w.arithmetic(exp.Index, s) // evaluated twice here, whatever the array is
+			w.recordNumber(exp.Param.Value, span) // a[i] without a dollar
+			putInMap(&w.arrays, exp.Param.Value, true)
+			w.walkArithmetic(exp.Index, s) // evaluated twice here, whatever the array is
 			return
 		}
 	}
 	w.operandParts(word.Parts, len(word.Parts) == 1, span)
-	w.word(word, s)
+	w.walkWord(word, s)
 }
 
 // operandParts checks the text that an operand expands to.
@@ -86,18 +86,18 @@ func (w *walker) operandParts(parts []syntax.WordPart, alone bool, span proposal
 	for _, part := range parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			w.expression(part.Value, alone, span)
+			w.checkExpression(part.Value, alone, span)
 		case *syntax.SglQuoted:
-			w.expression(part.Value, alone && !part.Dollar, span)
+			w.checkExpression(part.Value, alone && !part.Dollar, span)
 		case *syntax.DblQuoted:
 			w.operandParts(part.Parts, alone && len(part.Parts) == 1, span)
 		case *syntax.ArithmExp:
 		case *syntax.ParamExp, *syntax.CmdSubst:
-			value := w.origin(nextName(span))
+			value := w.originOf(nextName(span))
 			value.addParts(w, []syntax.WordPart{part})
-			w.number(nextName(span), span)
+			w.recordNumber(nextName(span), span)
 		default:
-			w.unknown(unknownArithmetic, span)
+			w.addUnknown(unknownArithmetic, span)
 		}
 	}
 }
@@ -107,14 +107,14 @@ func nextName(span proposal.Span) string {
 	return "=" + strconv.Itoa(span.Start)
 }
 
-// expression checks literal text of an expression: numbers, names and operators.
+// checkExpression checks literal text of an expression: numbers, names and operators.
 // Letters next to an expansion could become another variable's name.
-func (w *walker) expression(text string, alone bool, span proposal.Span) {
+func (w *walker) checkExpression(text string, alone bool, span proposal.Span) {
 	for i := 0; i < len(text); {
 		c := text[i]
 		if !nameByte(c) {
 			if strings.IndexByte(" \t\n+-*/%<>=!&|^~?:(),#@.", c) < 0 {
-				w.unknown(unknownArithmetic, span)
+				w.addUnknown(unknownArithmetic, span)
 				return
 			}
 			i++
@@ -126,10 +126,10 @@ func (w *walker) expression(text string, alone bool, span proposal.Span) {
 		}
 		if name := text[i:end]; c < '0' || c > '9' {
 			if !alone {
-				w.unknown(unknownArithmetic, span)
+				w.addUnknown(unknownArithmetic, span)
 				return
 			}
-			w.number(name, span)
+			w.recordNumber(name, span)
 			if assignsBeside(text[:i], text[end:]) {
 				w.assignedOddly(name, span)
 			}
@@ -146,29 +146,29 @@ func assignsBeside(before, after string) bool {
 		return true
 	}
 	op := after[:len(after)-len(strings.TrimLeft(after, "+-*/%<>=!&|^"))]
-	return strings.Contains(op, "=") && assigns(op[:strings.LastIndexByte(op, '=')+1])
+	return strings.Contains(op, "=") && isAssignOperator(op[:strings.LastIndexByte(op, '=')+1])
 }
 
-// number records that bash evaluates the variable name as an expression.
-func (w *walker) number(name string, span proposal.Span) {
+// recordNumber records that bash evaluates the variable name as an expression.
+func (w *walker) recordNumber(name string, span proposal.Span) {
 	if _, ok := w.numbers[name]; !ok {
-		put(&w.numbers, name, span)
+		putInMap(&w.numbers, name, span)
 	}
 }
 
-// subscript walks name[…]: an expression, unless the array is certainly associative.
-func (w *walker) subscript(name string, index syntax.ArithmExpr, s scope) {
-	put(&w.arrays, name, true)
+// walkSubscript walks name[…]: an expression, unless the array is certainly associative.
+func (w *walker) walkSubscript(name string, index syntax.ArithmExpr, s scope) {
+	putInMap(&w.arrays, name, true)
 	word, ok := index.(*syntax.Word)
 	if ok && (word.Lit() == "@" || word.Lit() == "*") {
 		return
 	}
 	if ok && w.assoc[functionName{s.shell, name}] {
-		put(&w.textual, name, w.span(index, s))
-		w.word(word, s)
+		putInMap(&w.textual, name, w.spanOf(index, s))
+		w.walkWord(word, s)
 		return
 	}
-	w.arithmetic(index, s)
+	w.walkArithmetic(index, s)
 }
 
 // plainLet reports whether bash reads expr as one word of let: quoted, or names,

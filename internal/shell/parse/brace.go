@@ -15,25 +15,25 @@ import (
 
 // argsOf returns the words that word becomes: several if it contains braces.
 func (w *walker) argsOf(word *syntax.Word, s scope) []arg {
-	span := w.span(word, s)
+	span := w.spanOf(word, s)
 	if args, ok := w.knownArgs(word, span); ok {
 		return args
 	}
 	if w.posix || !hasBrace(word) {
-		value, split := w.known.literal(word, readWord)
+		value, split := w.known.expandLiteral(word, readWord)
 		return []arg{{Word: value, split: split, src: word, span: span}}
 	}
 	var out []arg
-	expanded := w.braces(word)
+	expanded := w.expandBraces(word)
 	for _, one := range expanded {
-		value, split := w.known.literal(one, readWord)
+		value, split := w.known.expandLiteral(one, readWord)
 		if value == (proposal.Word{Static: true}) && !hasQuotes(one) {
 			continue // bash drops empty words that are not quoted
 		}
 		out = append(out, arg{Word: value, split: split, src: word, span: span})
 	}
 	if expanded == nil {
-		value, _ := w.known.literal(&syntax.Word{Parts: beforeBrace(word)}, readWord)
+		value, _ := w.known.expandLiteral(&syntax.Word{Parts: beforeBrace(word)}, readWord)
 		value.Static = false
 		out = []arg{{Word: value, split: true, src: word, span: span}}
 	}
@@ -72,15 +72,15 @@ func beforeBrace(word *syntax.Word) []syntax.WordPart {
 	return nil
 }
 
-// braces expands word's braces. It returns nil if there are too many or if shells
+// expandBraces expands word's braces. It returns nil if there are too many or if shells
 // differ on the form.
-func (w *walker) braces(word *syntax.Word) []*syntax.Word {
+func (w *walker) expandBraces(word *syntax.Word) []*syntax.Word {
 	text := braceText(word)
 	if !bashExpands(text) {
 		return []*syntax.Word{word}
 	}
 	cloned := &syntax.Word{Parts: append([]syntax.WordPart{}, word.Parts...)}
-	if !regular(text) || namesMore(word) || !syntax.SplitBraces(cloned) {
+	if !hasRegularBraces(text) || namesMore(word) || !syntax.SplitBraces(cloned) {
 		return nil
 	}
 	var out []*syntax.Word
@@ -152,10 +152,10 @@ func bashExpands(text string) bool {
 
 var sequence = pattern.New(`^(-?\d{1,4}\.\.-?\d{1,4}|[a-z]\.\.[a-z]|[A-Z]\.\.[A-Z])(\.\.-?[1-9]\d{0,3})?$`)
 
-// regular reports whether all braces of text are balanced and each contains its own
+// hasRegularBraces reports whether all braces of text are balanced and each contains its own
 // comma or a plain sequence. Bash expands braces first, as text, so a literal dollar
 // sign may begin an expansion afterwards: {,$}HOME becomes HOME and $HOME.
-func regular(text string) bool {
+func hasRegularBraces(text string) bool {
 	if strings.Contains(text, "$") {
 		return false
 	}

@@ -7,13 +7,13 @@ import (
 )
 
 func (w *walker) testExpr(expr syntax.TestExpr, s scope) {
-	if expr == nil || !w.enter(expr, s) {
+	if expr == nil || !w.enterNode(expr, s) {
 		return
 	}
-	defer w.leave()
+	defer w.leaveNode()
 	switch expr := expr.(type) {
 	case *syntax.Word:
-		w.word(expr, s)
+		w.walkWord(expr, s)
 	case *syntax.ParenTest:
 		w.testExpr(expr.X, s)
 	case *syntax.UnaryTest:
@@ -21,16 +21,16 @@ func (w *walker) testExpr(expr syntax.TestExpr, s scope) {
 	case *syntax.BinaryTest:
 		w.binaryTest(expr, s)
 	default:
-		w.unknown(unknownDialect, w.span(expr, s))
+		w.addUnknown(unknownDialect, w.spanOf(expr, s))
 	}
 }
 
 func (w *walker) unaryTest(expr *syntax.UnaryTest, s scope) {
 	if expr.Op == syntax.TsVarSet || expr.Op == syntax.TsRefVar {
 		word, _ := expr.X.(*syntax.Word)
-		value, _ := literal(word, readWord)
+		value, _ := literalWord(word, readWord)
 		if word == nil || !value.Static || !syntax.ValidName(value.Value) {
-			w.unknown(unknownName, w.span(expr, s))
+			w.addUnknown(unknownName, w.spanOf(expr, s))
 		}
 	}
 	w.testExpr(expr.X, s)
@@ -41,14 +41,14 @@ func (w *walker) binaryTest(expr *syntax.BinaryTest, s scope) {
 	case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
 		for _, side := range []syntax.TestExpr{expr.X, expr.Y} {
 			if word, ok := side.(*syntax.Word); ok {
-				w.operand(word, s)
+				w.walkOperand(word, s)
 				continue
 			}
-			w.unknown(unknownArithmetic, w.span(expr, s))
+			w.addUnknown(unknownArithmetic, w.spanOf(expr, s))
 		}
 		return
 	case syntax.TsReMatch:
-		w.origin("BASH_REMATCH").anything()
+		w.originOf("BASH_REMATCH").markOutside()
 	}
 	w.testExpr(expr.X, s)
 	w.testExpr(expr.Y, s)

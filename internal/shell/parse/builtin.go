@@ -14,7 +14,7 @@ var builtins map[string]builtinCheck
 
 func init() {
 	refuse := func(kind unknownKind) builtinCheck {
-		return func(w *walker, _ int, args []arg, _ scope, _ call) { w.unknown(kind, args[0].span) }
+		return func(w *walker, _ int, args []arg, _ scope, _ call) { w.addUnknown(kind, args[0].span) }
 	}
 	harmless := func(*walker, int, []arg, scope, call) {}
 	builtins = map[string]builtinCheck{
@@ -50,7 +50,7 @@ var dashBuiltins = nameSet(`
 
 // runsItself reports whether the shell that reads a command runs it as a builtin.
 func (w *walker) runsItself(name string, s scope) bool {
-	if !direct(s) || w.noShell && len(s.via) == 0 {
+	if !isReadByShell(s) || w.noShell && len(s.via) == 0 {
 		return false
 	}
 	switch shell := shellName(s.via); shell {
@@ -66,9 +66,9 @@ func (w *walker) runsItself(name string, s scope) bool {
 // nothing.
 var programsToo = map[string]bool{"test": true, "[": true, "printf": true}
 
-// builtin checks args if they call a builtin or possibly a function.
-func (w *walker) builtin(index int, args []arg, s scope, c call) bool {
-	if !direct(s) {
+// checkBuiltin checks args if they call a builtin or possibly a function.
+func (w *walker) checkBuiltin(index int, args []arg, s scope, c call) bool {
+	if !isReadByShell(s) {
 		return false
 	}
 	if len(s.via) == 0 || (s.via[len(s.via)-1] != "command" && s.via[len(s.via)-1] != "builtin") {
@@ -81,9 +81,9 @@ func (w *walker) builtin(index int, args []arg, s scope, c call) bool {
 	return check != nil
 }
 
-// direct reports whether the shell itself reads the command, rather than a program
+// isReadByShell reports whether the shell itself reads the command, rather than a program
 // that starts another.
-func direct(s scope) bool {
+func isReadByShell(s scope) bool {
 	if len(s.via) == 0 {
 		return true
 	}
@@ -98,24 +98,24 @@ func checkTrap(w *walker, _ int, args []arg, s scope, _ call) {
 	}
 	if len(rest) < 2 {
 		if len(rest) == 1 && !rest[0].Static {
-			w.unknown(unknownTrap, rest[0].span)
+			w.addUnknown(unknownTrap, rest[0].span)
 		}
 		return // prints or resets
 	}
 	if !rest[0].Static {
-		w.unknown(unknownTrap, rest[0].span)
+		w.addUnknown(unknownTrap, rest[0].span)
 		return
 	}
 	if body := rest[0].Value; body != "" && body != "-" && body != "-p" && body != "-l" {
-		inner := s.through("trap")
+		inner := s.inWrapper("trap")
 		inner.fn = true
-		w.script(body, rest[0].span, inner)
+		w.readScript(body, rest[0].span, inner)
 	}
 }
 
-// options splits a builtin's options from its operands. Letters in withValue take
+// splitOptions splits a builtin's options from its operands. Letters in withValue take
 // a value. It reports false when an option is not in letters.
-func (w *walker) options(args []arg, letters, withValue string) (map[byte]arg, []arg, bool) {
+func (w *walker) splitOptions(args []arg, letters, withValue string) (map[byte]arg, []arg, bool) {
 	found := map[byte]arg{}
 	for i := 0; i < len(args); i++ {
 		a := args[i]

@@ -19,9 +19,9 @@ type call struct {
 	span      proposal.Span
 }
 
-// simple walks one simple command: first the command, then the contents of its words.
-func (w *walker) simple(stmt *syntax.Stmt, expr *syntax.CallExpr, redirects []proposal.Redirect, stdin string, s scope) {
-	c := call{redirects: redirects, stdin: stdin, span: w.span(stmt, s)}
+// walkSimpleCommand walks one simple command: first the command, then the contents of its words.
+func (w *walker) walkSimpleCommand(stmt *syntax.Stmt, expr *syntax.CallExpr, redirects []proposal.Redirect, stdin string, s scope) {
+	c := call{redirects: redirects, stdin: stdin, span: w.spanOf(stmt, s)}
 	var args []arg
 	for _, word := range expr.Args {
 		if w.posix && len(args) > 0 && declares[args[0].Value] && isAssignment(word) {
@@ -34,16 +34,16 @@ func (w *walker) simple(stmt *syntax.Stmt, expr *syntax.CallExpr, redirects []pr
 	reader := len(args) > 0 && args[0].Static && (args[0].Value == "read" || args[0].Value == "mapfile" || args[0].Value == "readarray")
 	for _, assign := range expr.Assigns {
 		if (assign.Array != nil || assign.Index != nil) && !w.assoc[functionName{s.shell, assign.Name.Value}] {
-			put(&w.undone, assign.Name.Value, true) // an indexed array keeps its type
+			putInMap(&w.undone, assign.Name.Value, true) // an indexed array keeps its type
 		}
-		c.assigns = append(c.assigns, w.assign(assign, len(args) > 0, reader, s))
+		c.assigns = append(c.assigns, w.describeAssign(assign, len(args) > 0, reader, s))
 	}
-	w.run(args, s, c)
+	w.recordCommand(args, s, c)
 	for _, assign := range expr.Assigns {
 		w.assignWords(assign, s)
 	}
 	for _, word := range expr.Args {
-		w.word(word, s)
+		w.walkWord(word, s)
 	}
 	w.redirectWords(stmt.Redirs, s)
 }
@@ -55,24 +55,24 @@ func (w *walker) subscriptRedirect(word *syntax.Word, s scope) {
 		return
 	}
 	if cut := strings.IndexByte(lit.Value, '['); cut > 1 && syntax.ValidName(lit.Value[1:cut]) {
-		w.unknown(unknownName, w.span(word, s))
+		w.addUnknown(unknownName, w.spanOf(word, s))
 	}
 }
 
-// assign describes NAME=value and records what the variable may hold.
-func (w *walker) assign(assign *syntax.Assign, exported, reader bool, s scope) proposal.Assign {
+// describeAssign describes NAME=value and records what the variable may hold.
+func (w *walker) describeAssign(assign *syntax.Assign, exported, reader bool, s scope) proposal.Assign {
 	if assign.Name == nil {
 		return proposal.Assign{}
 	}
 	name := assign.Name.Value
-	value, _ := w.known.literal(assign.Value, readAssign)
-	origin := w.origin(name)
+	value, _ := w.known.expandLiteral(assign.Value, readAssign)
+	origin := w.originOf(name)
 	if assign.Value != nil || assign.Array == nil {
 		origin.addWord(w, assign.Value)
 	}
 	if assign.Array != nil {
 		value = proposal.Word{}
-		put(&w.arrays, name, true)
+		putInMap(&w.arrays, name, true)
 		for _, elem := range assign.Array.Elems {
 			w.addElement(origin, elem, s)
 		}
@@ -82,9 +82,9 @@ func (w *walker) assign(assign *syntax.Assign, exported, reader bool, s scope) p
 		origin.appended = origin.appended || assign.Append
 	}
 	if !(reader && name == "IFS") {
-		w.assignedValue(name, value, w.span(assign, s))
+		w.assignedValue(name, value, w.spanOf(assign, s))
 	}
-	w.localeValue(name, value, w.span(assign, s))
+	w.localeValue(name, value, w.spanOf(assign, s))
 	return proposal.Assign{Name: name, Value: value, Exported: exported}
 }
 
@@ -100,22 +100,22 @@ func (w *walker) addElement(origin *origin, elem *syntax.ArrayElem, s scope) {
 
 func (w *walker) assignWords(assign *syntax.Assign, s scope) {
 	if assign.Index != nil {
-		w.subscript(assign.Name.Value, assign.Index, s)
+		w.walkSubscript(assign.Name.Value, assign.Index, s)
 	}
-	w.word(assign.Value, s)
+	w.walkWord(assign.Value, s)
 	if assign.Array == nil {
 		return
 	}
 	for _, elem := range assign.Array.Elems {
 		if elem.Index != nil {
-			w.subscript(assign.Name.Value, elem.Index, s)
+			w.walkSubscript(assign.Name.Value, elem.Index, s)
 		}
-		w.word(elem.Value, s)
+		w.walkWord(elem.Value, s)
 	}
 }
 
-// run records the command in args and follows the commands it runs.
-func (w *walker) run(args []arg, s scope, c call) {
+// recordCommand records the command in args and follows the commands it runs.
+func (w *walker) recordCommand(args []arg, s scope, c call) {
 	words := make([]proposal.Word, len(args))
 	for i, a := range args {
 		words[i] = a.Word
@@ -125,53 +125,53 @@ func (w *walker) run(args []arg, s scope, c call) {
 		AfterSuccess: s.sure,
 	}
 	if len(args) == 0 {
-		w.emit(command)
+		w.emitCommand(command)
 		return
 	}
 	program := args[0]
 	if program.Static {
 		command.Program = program.Value
 	}
-	index := w.emit(command)
+	index := w.emitCommand(command)
 	if index < 0 {
 		return
 	}
 	switch {
 	case !program.Static:
-		w.unknown(unknownProgram, program.span)
+		w.addUnknown(unknownProgram, program.span)
 	case w.posix:
 		w.commands[index].Builtin = w.runsItself(program.Value, s)
 		if w.commands[index].Builtin != bashBuiltins[program.Value] {
-			w.unknown(unknownPOSIX, program.span)
+			w.addUnknown(unknownPOSIX, program.span)
 		}
 	case program.Value == "":
-		w.unknown(unknownNoProgram, program.span)
+		w.addUnknown(unknownNoProgram, program.span)
 	case s.level > maxLevels:
-		w.unknown(unknownDeep, program.span)
+		w.addUnknown(unknownDeep, program.span)
 	default:
 		w.commands[index].Builtin = w.runsItself(program.Value, s)
-		w.follow(index, args, s, c)
+		w.followCommand(index, args, s, c)
 		w.commands[index].Launches = len(w.commands) > index+1
 	}
 }
 
-// follow looks into commands that run other commands.
-func (w *walker) follow(index int, args []arg, s scope, c call) {
+// followCommand looks into commands that run other commands.
+func (w *walker) followCommand(index int, args []arg, s scope, c call) {
 	name := args[0].Value
-	if !(w.noShell && len(s.via) == 0 && programsToo[name]) && w.builtin(index, args, s, c) {
+	if !(w.noShell && len(s.via) == 0 && programsToo[name]) && w.checkBuiltin(index, args, s, c) {
 		return
 	}
 	if writers[path.Base(name)] {
 		for _, a := range args[1:] {
-			put(&w.written, strings.TrimPrefix(a.Value, "of="), true)
+			putInMap(&w.written, strings.TrimPrefix(a.Value, "of="), true)
 		}
 	}
 	if strings.Contains(name, "/") {
-		put(&w.scripts, path.Clean(name), append(w.scripts[path.Clean(name)], c.span))
+		putInMap(&w.scripts, path.Clean(name), append(w.scripts[path.Clean(name)], c.span))
 		name = path.Base(name)
 	}
 	if shells[name] {
-		w.shell(args, s, c)
+		w.followShell(args, s, c)
 	} else if wrap := wrapperOf(name); wrap != nil {
 		wrap(w, index, args, s, c)
 	}
@@ -180,10 +180,10 @@ func (w *walker) follow(index int, args []arg, s scope, c call) {
 // writers are programs that write the files named in their arguments.
 var writers = map[string]bool{"tee": true, "cp": true, "mv": true, "ln": true, "install": true, "dd": true, "sponge": true}
 
-// script reads static text that a shell will run. That text runs as written, not as
+// readScript reads static text that a shell will run. That text runs as written, not as
 // we would print it, so it must not contain anything the parser and bash read
 // differently.
-func (w *walker) script(text string, span proposal.Span, s scope) {
+func (w *walker) readScript(text string, span proposal.Span, s scope) {
 	if finding, ok := checkText(text); !ok {
 		finding.Span = span
 		w.unknowns = append(w.unknowns, finding)
@@ -196,21 +196,21 @@ func (w *walker) script(text string, span proposal.Span, s scope) {
 		w.unknowns = append(w.unknowns, finding)
 		return
 	}
-	if _, _, ok := reprint(file); !ok || strings.HasSuffix(text, `\`) {
-		w.unknown(unknownUnstable, span)
+	if _, _, ok := reprintFile(file); !ok || strings.HasSuffix(text, `\`) {
+		w.addUnknown(unknownUnstable, span)
 	}
 	if hasRiskyComment(text) {
-		w.unknown(unknownComment, span)
+		w.addUnknown(unknownComment, span)
 	}
 	s.span = &span
 	if len(s.via) > 0 && s.via[len(s.via)-1] != "trap" {
 		w.shells++
 		s.shell, s.top, s.fn = w.shells, true, false
 	}
-	defer func(outer known) { w.known = outer }(w.known)
+	defer func(outer knownVariables) { w.known = outer }(w.known)
 	w.known = nil // another shell, or a later time
 	commands, unknowns := len(w.commands), len(w.unknowns)
-	w.stmts(file.Stmts, s)
+	w.walkStmts(file.Stmts, s)
 	if isPOSIX(shellName(s.via)) {
 		w.readAgain(text, s, w.commands[commands:], w.unknowns[unknowns:])
 	}

@@ -62,15 +62,15 @@ func analyzeText(p proposal.Proposal, text string) proposal.Analysis {
 	if err != nil {
 		return proposal.Analysis{Unknowns: []proposal.Unknown{syntaxUnknown(text, err)}}
 	}
-	if finding, found := ambiguous(text, first); found {
+	if finding, found := findAmbiguity(text, first); found {
 		return proposal.Analysis{Unknowns: []proposal.Unknown{finding}}
 	}
-	canonical, second, ok := reprint(first)
+	canonical, second, ok := reprintFile(first)
 	if !ok {
-		return refused(text, unknownUnstable)
+		return refuseText(text, unknownUnstable)
 	}
 	if len(canonical) > 2*maxText {
-		return refused(text, unknownLong)
+		return refuseText(text, unknownLong)
 	}
 	before, once := analyzeFile(p, text, first, nil)
 	if once != nil {
@@ -78,14 +78,14 @@ func analyzeText(p proposal.Proposal, text string) proposal.Analysis {
 	}
 	after, _ := analyzeFile(p, canonical, second, once)
 	if !sameMeaning(before, after) {
-		after.Unknowns = append(after.Unknowns, unknownUnstable.at(wholeSpan(canonical)))
+		after.Unknowns = append(after.Unknowns, unknownUnstable.unknownAt(wholeSpan(canonical)))
 	}
 	return after
 }
 
-// reprint prints file and parses the result, and checks that printing again changes
+// reprintFile prints file and parses the result, and checks that printing again changes
 // nothing.
-func reprint(file *syntax.File) (string, *syntax.File, bool) {
+func reprintFile(file *syntax.File) (string, *syntax.File, bool) {
 	canonical, err := printText(file)
 	if err != nil {
 		return "", nil, false
@@ -102,8 +102,8 @@ func reprint(file *syntax.File) (string, *syntax.File, bool) {
 // often each variable is set; a second walk uses the counts to derive the values.
 func analyzeFile(p proposal.Proposal, text string, file *syntax.File, once map[string]int) (proposal.Analysis, map[string]int) {
 	w := newWalker(text, p.Env, once)
-	w.stmts(file.Stmts, scope{top: true})
-	analysis := w.finish(text)
+	w.walkStmts(file.Stmts, scope{top: true})
+	analysis := w.finishAnalysis(text)
 	if !w.certain {
 		return analysis, nil
 	}
@@ -147,5 +147,5 @@ func syntaxUnknown(text string, err error) proposal.Unknown {
 		kind, start = unknownDialect, int(langErr.Pos.Offset())
 	}
 	start = min(start, len(text))
-	return kind.at(spanIn(text, start, len(text)))
+	return kind.unknownAt(spanIn(text, start, len(text)))
 }

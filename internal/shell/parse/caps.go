@@ -25,13 +25,13 @@ const (
 // checkText applies the limits to shell text.
 func checkText(text string) (proposal.Unknown, bool) {
 	if len(text) > maxText {
-		return unknownLong.at(wholeSpan("")), false
+		return unknownLong.unknownAt(wholeSpan("")), false
 	}
 	if finding, ok := checkCharacters(text); !ok {
 		return finding, false
 	}
-	if openings(text) > maxOpenings {
-		return unknownDeep.at(wholeSpan(text)), false
+	if countOpenings(text) > maxOpenings {
+		return unknownDeep.unknownAt(wholeSpan(text)), false
 	}
 	return proposal.Unknown{}, true
 }
@@ -47,7 +47,7 @@ func checkArgv(argv []string) (proposal.Unknown, bool) {
 		}
 	}
 	if size > maxArgv {
-		return unknownLong.at(wholeSpan("")), false
+		return unknownLong.unknownAt(wholeSpan("")), false
 	}
 	return proposal.Unknown{}, true
 }
@@ -57,26 +57,26 @@ func checkCharacters(text string) (proposal.Unknown, bool) {
 		c := text[i]
 		if c < utf8.RuneSelf {
 			if (c < ' ' && c != '\n' && c != '\t') || c == 0x7f {
-				return unknownControl.at(spanIn(text, i, i+1)), false
+				return unknownControl.unknownAt(spanIn(text, i, i+1)), false
 			}
 			i++
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if r == utf8.RuneError && size == 1 {
-			return unknownUTF8.at(spanIn(text, i, i+1)), false
+			return unknownUTF8.unknownAt(spanIn(text, i, i+1)), false
 		}
-		if invisible(r) {
-			return unknownBlank.at(spanIn(text, i, i+size)), false
+		if isInvisible(r) {
+			return unknownBlank.unknownAt(spanIn(text, i, i+size)), false
 		}
 		i += size
 	}
 	return proposal.Unknown{}, true
 }
 
-// invisible reports whether r looks like nothing or like a space, or changes the
+// isInvisible reports whether r looks like nothing or like a space, or changes the
 // display order of its neighbors.
-func invisible(r rune) bool {
+func isInvisible(r rune) bool {
 	switch r {
 	case '\u034f', '\u115f', '\u1160', '\u17b4', '\u17b5', '\u2800', '\u3164', '\uffa0':
 		return true
@@ -84,9 +84,9 @@ func invisible(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp, unicode.Co) || !unicode.IsGraphic(r)
 }
 
-// openings counts everything in text that could make the parser recurse, quoted or
+// countOpenings counts everything in text that could make the parser recurse, quoted or
 // not. It never subtracts, so it is an upper bound that no text can evade.
-func openings(text string) int {
+func countOpenings(text string) int {
 	count := 0
 	before := byte(' ') // the last byte that was not blank
 	for i := 0; i < len(text); i++ {

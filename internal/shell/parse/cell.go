@@ -20,17 +20,17 @@ func analyzeCell(p proposal.Proposal) proposal.Analysis {
 	}
 	text := p.ShellText()
 	if len(text) > maxText {
-		return refused("", unknownLongContext)
+		return refuseText("", unknownLongContext)
 	}
 	a := analyzeText(p, text)
 	for i, u := range a.Unknowns {
 		if u.Code == "parse."+unknownMany.code {
-			a.Unknowns[i] = unknownManyContext.at(u.Span)
+			a.Unknowns[i] = unknownManyContext.unknownAt(u.Span)
 		}
 	}
 	begins, ok := beginsAt(a.Canonical, p.Earlier.Text, own, len(file.Stmts))
 	if a.Begins = begins; !ok && len(a.Unknowns) == 0 {
-		a.Unknowns = append(a.Unknowns, unknownUnstable.at(wholeSpan(a.Canonical)))
+		a.Unknowns = append(a.Unknowns, unknownUnstable.unknownAt(wholeSpan(a.Canonical)))
 	}
 	return a
 }
@@ -45,16 +45,16 @@ func wholeCell(code string) (string, *syntax.File, *proposal.Unknown) {
 		finding := syntaxUnknown(code, err)
 		return "", nil, &finding
 	}
-	finding, found := ambiguous(code, file)
+	finding, found := findAmbiguity(code, file)
 	if found {
 		return "", nil, &finding
 	}
-	own, second, ok := reprint(file)
+	own, second, ok := reprintFile(file)
 	switch {
 	case !ok:
-		finding = unknownUnstable.at(wholeSpan(code))
+		finding = unknownUnstable.unknownAt(wholeSpan(code))
 	case len(second.Stmts) == 0:
-		finding = unknownEmpty.at(wholeSpan(code))
+		finding = unknownEmpty.unknownAt(wholeSpan(code))
 	default:
 		return own, second, nil
 	}

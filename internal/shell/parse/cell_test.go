@@ -98,7 +98,7 @@ func TestCellPosition(t *testing.T) {
 // A text that was accepted is accepted as an earlier cell, and changes nothing of how a later
 // cell is printed.
 func TestCorpusCells(t *testing.T) {
-	for _, text := range sample.Of(t, sample.Corpus(t, "../../../testdata/corpus/benign.txt"), 200, 2000) {
+	for _, text := range sample.EveryNth(t, sample.ReadCorpus(t, "../../../testdata/corpus/benign.txt"), 200, 2000) {
 		a := Analyze(proposal.Proposal{Language: "bash", Code: text})
 		if len(a.Unknowns) > 0 || len(a.Canonical) > maxText-10 || len(a.Commands) >= maxCommands {
 			continue

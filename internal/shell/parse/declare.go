@@ -10,34 +10,34 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// declaration walks export, declare, local and similar commands as the parser sees
+// walkDeclaration walks export, declare, local and similar commands as the parser sees
 // them.
-func (w *walker) declaration(stmt *syntax.Stmt, decl *syntax.DeclClause, redirects []proposal.Redirect, stdin string, s scope) {
-	span := w.span(stmt, s)
-	variant := arg{Word: proposal.Word{Value: decl.Variant.Value, Static: true}, span: w.span(decl.Variant, s)}
+func (w *walker) walkDeclaration(stmt *syntax.Stmt, decl *syntax.DeclClause, redirects []proposal.Redirect, stdin string, s scope) {
+	span := w.spanOf(stmt, s)
+	variant := arg{Word: proposal.Word{Value: decl.Variant.Value, Static: true}, span: w.spanOf(decl.Variant, s)}
 	args := []arg{variant}
 	for _, assign := range decl.Args {
-		args = append(args, w.declared(assign, s)...)
+		args = append(args, w.declaredWord(assign, s)...)
 	}
-	w.run(args, s, call{redirects: redirects, stdin: stdin, span: span})
+	w.recordCommand(args, s, call{redirects: redirects, stdin: stdin, span: span})
 	for _, assign := range decl.Args {
 		w.assignWords(assign, s)
 	}
 	w.redirectWords(stmt.Redirs, s)
 }
 
-// declared converts one operand of a declaration to the word that bash sees.
-func (w *walker) declared(assign *syntax.Assign, s scope) []arg {
+// declaredWord converts one operand of a declaration to the word that bash sees.
+func (w *walker) declaredWord(assign *syntax.Assign, s scope) []arg {
 	if assign.Name == nil {
 		return w.argsOf(assign.Value, s)
 	}
-	span := w.span(assign, s)
+	span := w.spanOf(assign, s)
 	name := assign.Name.Value
 	if assign.Naked {
 		static := assign.Index == nil
 		return []arg{{Word: proposal.Word{Value: name, Static: static}, span: span}}
 	}
-	value := w.assign(assign, false, false, s).Value
+	value := w.describeAssign(assign, false, false, s).Value
 	static := value.Static && assign.Array == nil && assign.Index == nil
 	if assign.Value != nil && hasBrace(assign.Value) {
 		static = false
@@ -56,10 +56,10 @@ func checkDeclare(w *walker, index int, args []arg, s scope, _ call) {
 			letters := a.Value[1:]
 			switch {
 			case !a.Static || strings.Trim(letters, "aAgilruxpt-fF") != "" || letters == "-" && a.Value[0] == '+':
-				w.unknown(unknownName, a.span)
+				w.addUnknown(unknownName, a.span)
 				return
 			case strings.Contains(letters, "f") && (exported || strings.ContainsAny(letters, "xt")):
-				w.unknown(unknownExportedFunc, a.span)
+				w.addUnknown(unknownExportedFunc, a.span)
 				return
 			}
 			exported = exported || strings.Contains(letters, "x")
@@ -70,13 +70,13 @@ func checkDeclare(w *walker, index int, args []arg, s scope, _ call) {
 			continue
 		}
 		operands = true
-		w.declares(index, a, exported, integer, s)
+		w.recordDeclared(index, a, exported, integer, s)
 		w.compoundText(a, array)
 		name, _, _ := strings.Cut(a.Value, "=")
 		if assoc {
-			put(&w.assoc, functionName{s.shell, name}, true)
+			putInMap(&w.assoc, functionName{s.shell, name}, true)
 		} else if args[0].Value != "export" {
-			put(&w.undone, name, true)
+			putInMap(&w.undone, name, true)
 		}
 	}
 }
@@ -84,9 +84,9 @@ func checkDeclare(w *walker, index int, args []arg, s scope, _ call) {
 // checkTextual refuses subscripts that were read as text of an associative array if
 // the array may have become another variable.
 func (w *walker) checkTextual() {
-	for _, name := range sorted(w.textual) {
+	for _, name := range sortedKeys(w.textual) {
 		if w.undone[name] {
-			w.unknown(unknownArithmetic, w.textual[name])
+			w.addUnknown(unknownArithmetic, w.textual[name])
 		}
 	}
 }
@@ -96,13 +96,13 @@ func (w *walker) checkTextual() {
 func (w *walker) compoundText(a arg, array bool) {
 	name, value, hasValue := strings.Cut(a.Value, "=")
 	if !hasValue || a.compound {
-		put(&w.arrays, name, w.arrays[name] || array || a.compound)
+		putInMap(&w.arrays, name, w.arrays[name] || array || a.compound)
 		return
 	}
-	put(&w.arrays, name, w.arrays[name] || array)
+	putInMap(&w.arrays, name, w.arrays[name] || array)
 	switch {
 	case strings.HasPrefix(value, "("):
-		w.unknown(unknownArithmetic, a.span)
+		w.addUnknown(unknownArithmetic, a.span)
 	case !a.Static && value == "":
 		w.rewritten = append(w.rewritten, a)
 	}
@@ -112,35 +112,35 @@ func (w *walker) compoundText(a arg, array bool) {
 func (w *walker) checkRewritten() {
 	for _, a := range w.rewritten {
 		if name, _, _ := strings.Cut(a.Value, "="); w.arrays[strings.TrimSuffix(name, "+")] {
-			w.unknown(unknownArithmetic, a.span)
+			w.addUnknown(unknownArithmetic, a.span)
 		}
 	}
 }
 
-// declares records one NAME or NAME=value of a declaration.
-func (w *walker) declares(index int, a arg, exported, integer bool, s scope) {
+// recordDeclared records one NAME or NAME=value of a declaration.
+func (w *walker) recordDeclared(index int, a arg, exported, integer bool, s scope) {
 	name, value, hasValue := strings.Cut(a.Value, "=")
 	name = strings.TrimSuffix(name, "+")
 	if !syntax.ValidName(name) || (!a.Static && !hasValue) {
-		w.unknown(unknownName, a.span)
+		w.addUnknown(unknownName, a.span)
 		return
 	}
 	if integer {
-		w.number(name, a.span)
+		w.recordNumber(name, a.span)
 	}
 	if !a.assigned {
 		w.assignedValue(name, proposal.Word{Value: value, Static: a.Static}, a.span)
 	}
 	if !hasValue {
-		put(&w.exported, name, w.exported[name] || exported)
+		putInMap(&w.exported, name, w.exported[name] || exported)
 		if !exported {
 			return
 		}
 	} else if !a.assigned {
-		w.origin(name).addArg(a, value)
+		w.originOf(name).addArg(a, value)
 		w.localeValue(name, proposal.Word{Value: value, Static: a.Static}, a.span)
 	}
-	put(&w.exported, name, w.exported[name] || exported)
+	putInMap(&w.exported, name, w.exported[name] || exported)
 	assign := proposal.Assign{Name: name, Value: proposal.Word{Value: value, Static: a.Static && hasValue}, Exported: exported}
 	w.commands[index].Assigns = append(w.commands[index].Assigns, assign)
 }
@@ -156,8 +156,8 @@ var searchVariables = map[string]bool{
 // assignedOddly checks a variable that is unset, or set to a value that bash
 // generates.
 func (w *walker) assignedOddly(name string, span proposal.Span) {
-	if w.assigned(name, span); searchVariables[name] {
-		w.unknown(unknownVariable, span)
+	if w.checkAssignedName(name, span); searchVariables[name] {
+		w.addUnknown(unknownVariable, span)
 	}
 }
 
@@ -174,7 +174,7 @@ func (w *walker) localeValue(name string, value proposal.Word, span proposal.Spa
 		w.locales = append(w.locales, namedAt{variable, span})
 		return
 	}
-	w.unknown(unknownVariable, span)
+	w.addUnknown(unknownVariable, span)
 }
 
 // checkLocales refuses locales from variables, except for one that a single loop over
@@ -182,7 +182,7 @@ func (w *walker) localeValue(name string, value proposal.Word, span proposal.Spa
 func (w *walker) checkLocales() {
 	for _, used := range w.locales {
 		if !w.plainLocales[used.name] || w.sets[used.name] != 1 {
-			w.unknown(unknownVariable, used.span)
+			w.addUnknown(unknownVariable, used.span)
 		}
 	}
 }

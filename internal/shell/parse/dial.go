@@ -18,41 +18,41 @@ import (
 
 var networkFolders = []string{"/dev/tcp/", "/dev/udp/"}
 
-// leads are the prefixes that a word may have, as long as it may still become a
+// dialLeads are the prefixes that a word may have, as long as it may still become a
 // network name. An empty list means that it cannot.
-type leads []string
+type dialLeads []string
 
-// target records a redirection whose file is known only at run time.
-func (w *walker) target(word *syntax.Word, value proposal.Word, span proposal.Span) {
+// recordTarget records a redirection whose file is known only at run time.
+func (w *walker) recordTarget(word *syntax.Word, value proposal.Word, span proposal.Span) {
 	if value.Static {
 		return
 	}
-	w.doubt(unknownNetwork, span, func() bool { return !w.mayDial(word) })
+	w.addDoubt(unknownNetwork, span, func() bool { return !w.mayDial(word) })
 }
 
 func (w *walker) mayDial(word *syntax.Word) bool {
-	if words := w.braces(word); hasBrace(word) && len(words) != 1 {
+	if words := w.expandBraces(word); hasBrace(word) && len(words) != 1 {
 		return true // empty words are dropped, so one may remain
 	}
-	all, ok := w.lead(leads{""}, word.Parts, &trail{})
-	return !ok || all.whole()
+	all, ok := w.followLead(dialLeads{""}, word.Parts, &dialTrail{})
+	return !ok || all.hasNetworkDirectory()
 }
 
-// whole reports whether one of from is a network directory, whatever follows.
-func (from leads) whole() bool {
+// hasNetworkDirectory reports whether one of from is a network directory, whatever follows.
+func (from dialLeads) hasNetworkDirectory() bool {
 	return slices.ContainsFunc(from, func(lead string) bool { return slices.Contains(networkFolders, lead) })
 }
 
-// A trail is what lead has seen while following the values of variables.
-type trail struct {
+// A dialTrail is what lead has seen while following the values of variables.
+type dialTrail struct {
 	inside map[string]bool // variables whose values are being followed
 	loose  bool            // some were split and expanded to file names
-	every  leads           // each lead on the way, not only the final ones
+	every  dialLeads       // each lead on the way, not only the final ones
 }
 
-// lead follows parts after each of from. It reports false if they may become
+// followLead follows parts after each of from. It reports false if they may become
 // anything.
-func (w *walker) lead(from leads, parts []syntax.WordPart, t *trail) (leads, bool) {
+func (w *walker) followLead(from dialLeads, parts []syntax.WordPart, t *dialTrail) (dialLeads, bool) {
 	for i, part := range parts {
 		next, ok := w.leadPart(from, part, i == 0, t)
 		if !ok || len(next) == 0 {
@@ -63,8 +63,8 @@ func (w *walker) lead(from leads, parts []syntax.WordPart, t *trail) (leads, boo
 	return from, true
 }
 
-func (w *walker) leadPart(from leads, part syntax.WordPart, first bool, t *trail) (leads, bool) {
-	if from.whole() {
+func (w *walker) leadPart(from dialLeads, part syntax.WordPart, first bool, t *dialTrail) (dialLeads, bool) {
+	if from.hasNetworkDirectory() {
 		return from, true
 	}
 	switch part := part.(type) {
@@ -75,11 +75,11 @@ func (w *walker) leadPart(from leads, part syntax.WordPart, first bool, t *trail
 		if part.Dollar {
 			text, ok = ansiQuoted(part.Value)
 		}
-		return from.then(text, t), ok && t.tight(text)
+		return from.withText(text, t), ok && t.isNotPattern(text)
 	case *syntax.DblQuoted:
-		value, _ := literal(&syntax.Word{Parts: []syntax.WordPart{part}}, readWord)
+		value, _ := literalWord(&syntax.Word{Parts: []syntax.WordPart{part}}, readWord)
 		if value.Static {
-			return from.then(value.Value, t), t.tight(value.Value)
+			return from.withText(value.Value, t), t.isNotPattern(value.Value)
 		}
 		return w.leadQuoted(from, part, t)
 	case *syntax.ArithmExp, *syntax.ProcSubst: // a number, /dev/fd/63
@@ -92,13 +92,13 @@ func (w *walker) leadPart(from leads, part syntax.WordPart, first bool, t *trail
 	return nil, false
 }
 
-func (w *walker) leadQuoted(from leads, quoted *syntax.DblQuoted, t *trail) (leads, bool) {
+func (w *walker) leadQuoted(from dialLeads, quoted *syntax.DblQuoted, t *dialTrail) (dialLeads, bool) {
 	for _, part := range quoted.Parts {
 		ok := !quoted.Dollar
 		if lit, is := part.(*syntax.Lit); is {
 			q := quoteRemover{static: true}
-			q.escaped(lit.Value, "$`\"\\")
-			from, ok = from.then(q.text.String(), t), ok && t.tight(q.text.String())
+			q.addEscaped(lit.Value, "$`\"\\")
+			from, ok = from.withText(q.text.String(), t), ok && t.isNotPattern(q.text.String())
 		} else if ok {
 			from, ok = w.leadPart(from, part, false, t)
 		}
@@ -112,42 +112,44 @@ func (w *walker) leadQuoted(from leads, quoted *syntax.DblQuoted, t *trail) (lea
 // leadLiteral follows unquoted text. A pattern that does not begin with a slash
 // expands only to names that do not either. No pattern matches a network name, since
 // no such file exists.
-func (w *walker) leadLiteral(from leads, text string, first bool, t *trail) (leads, bool) {
+func (w *walker) leadLiteral(from dialLeads, text string, first bool, t *dialTrail) (dialLeads, bool) {
 	if first && strings.HasPrefix(text, "~") {
 		if text != "~" && text[1] != '/' {
 			return nil, false
 		}
 		home := &syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: "HOME"}}
 		from, ok := w.leadParam(from, home, t)
-		return from.then(text[1:], t), ok
+		return from.withText(text[1:], t), ok
 	}
-	for i := 0; i < len(text) && len(from) > 0 && !from.whole(); i++ {
+	for i := 0; i < len(text) && len(from) > 0 && !from.hasNetworkDirectory(); i++ {
 		switch c := text[i]; {
 		case c == '\\':
 			if i++; i < len(text) && text[i] != '\n' {
-				from = from.then(text[i:i+1], t)
+				from = from.withText(text[i:i+1], t)
 			}
 		case strings.IndexByte("*?[", c) >= 0:
 			if t.inside == nil || t.loose {
 				return nil, !t.loose
 			}
-			return from.name(), !strings.Contains(text, "/") || len(from) == 1 && from[0] == ""
+			return from.withName(), !strings.Contains(text, "/") || len(from) == 1 && from[0] == ""
 		default:
-			from = from.then(text[i:i+1], t)
+			from = from.withText(text[i:i+1], t)
 		}
 	}
 	return from, true
 }
 
-// tight reports whether text is not a pattern that file names may have replaced.
-func (t *trail) tight(text string) bool { return !t.loose || !strings.ContainsAny(text, `*?[\`) }
+// isNotPattern reports whether text is not a pattern that file names may have replaced.
+func (t *dialTrail) isNotPattern(text string) bool {
+	return !t.loose || !strings.ContainsAny(text, `*?[\`)
+}
 
-// then returns from with text after each lead, without those that can no longer
+// withText returns from with text after each lead, without those that can no longer
 // become a network name. Split text begins again after each blank.
-func (from leads) then(text string, t *trail) leads {
-	var out leads
+func (from dialLeads) withText(text string, t *dialTrail) dialLeads {
+	var out dialLeads
 	if blank := strings.IndexAny(text, " \t\n"); t.loose && blank >= 0 {
-		out = leads{""}.then(text[blank+1:], t)
+		out = dialLeads{""}.withText(text[blank+1:], t)
 	}
 	for _, lead := range from {
 		for _, folder := range networkFolders {
@@ -155,7 +157,7 @@ func (from leads) then(text string, t *trail) leads {
 			if t.inside != nil && lead == "" { // leading blanks are dropped
 				whole = strings.TrimLeft(whole, " \t\n")
 			}
-			fits := common(whole, folder)
+			fits := commonPrefix(whole, folder)
 			for n := range fits {
 				t.every = append(t.every, fits[:n+1])
 			}
@@ -167,9 +169,9 @@ func (from leads) then(text string, t *trail) leads {
 	return out
 }
 
-// name returns from with a name, which contains no slash, after each lead.
-func (from leads) name() leads {
-	var out leads
+// withName returns from with a name, which contains no slash, after each lead.
+func (from dialLeads) withName() dialLeads {
+	var out dialLeads
 	for _, lead := range from {
 		for _, folder := range networkFolders {
 			rest, ok := strings.CutPrefix(folder, lead)
@@ -183,8 +185,8 @@ func (from leads) name() leads {
 	return out
 }
 
-// common returns the common prefix of a and b.
-func common(a, b string) string {
+// commonPrefix returns the common prefix of a and b.
+func commonPrefix(a, b string) string {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -193,14 +195,14 @@ func common(a, b string) string {
 }
 
 // leadParam follows a variable. An unset variable is empty.
-func (w *walker) leadParam(from leads, exp *syntax.ParamExp, t *trail) (leads, bool) {
+func (w *walker) leadParam(from dialLeads, exp *syntax.ParamExp, t *dialTrail) (dialLeads, bool) {
 	if exp.Length {
 		return nil, true
 	}
 	if exp.Excl || exp.Slice != nil || exp.Repl != nil || exp.Names != 0 || exp.Param == nil {
 		return nil, false
 	}
-	inner := &trail{inside: t.inside, loose: t.loose}
+	inner := &dialTrail{inside: t.inside, loose: t.loose}
 	values, ok := w.leadValues(from, paramName(exp.Param.Value), inner)
 	t.every = append(t.every, inner.every...)
 	if exp.Exp == nil {
@@ -208,29 +210,29 @@ func (w *walker) leadParam(from leads, exp *syntax.ParamExp, t *trail) (leads, b
 	}
 	switch exp.Exp.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		more, fine := w.lead(from, exp.Exp.Word.Parts, t)
+		more, fine := w.followLead(from, exp.Exp.Word.Parts, t)
 		return append(values, more...), ok && fine
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
-		more, ok := w.lead(from, exp.Exp.Word.Parts, t)
+		more, ok := w.followLead(from, exp.Exp.Word.Parts, t)
 		return append(slices.Clone(from), more...), ok
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		return values, ok
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
-		return slices.Concat(inner.every, from, from.then("/", t), from.then("/dev", t)), ok // of an absolute name
+		return slices.Concat(inner.every, from, from.withText("/", t), from.withText("/dev", t)), ok // of an absolute name
 	case syntax.RemLargePrefix:
 		if exp.Exp.Word.Lit() == "*/" {
-			return append(from.name(), from...), true
+			return append(from.withName(), from...), true
 		}
 	}
 	return nil, false
 }
 
 // leadValues follows everything that the text assigns to a variable.
-func (w *walker) leadValues(from leads, name string, t *trail) (leads, bool) {
+func (w *walker) leadValues(from dialLeads, name string, t *dialTrail) (dialLeads, bool) {
 	start := len(from) == 1 && from[0] == ""
 	switch o := w.values[name]; {
 	case name == "PWD" || name == "OLDPWD":
-		return leads{"", "/", "/dev"}, start
+		return dialLeads{"", "/", "/dev"}, start
 	case anyText(name) || t.inside[name]:
 		return nil, false
 	case o == nil:
@@ -242,7 +244,7 @@ func (w *walker) leadValues(from leads, name string, t *trail) (leads, bool) {
 	}
 }
 
-func (w *walker) leadOrigin(from leads, name string, o *origin, t *trail) (leads, bool) {
+func (w *walker) leadOrigin(from dialLeads, name string, o *origin, t *dialTrail) (dialLeads, bool) {
 	outer := *t
 	t.inside, t.loose = map[string]bool{name: true}, t.loose || o.loose
 	for other := range outer.inside {
@@ -251,7 +253,7 @@ func (w *walker) leadOrigin(from leads, name string, o *origin, t *trail) (leads
 	defer func() { t.inside, t.loose = outer.inside, outer.loose }()
 	out := slices.Clone(from)
 	for _, value := range o.values {
-		next, ok := w.lead(from, value, t)
+		next, ok := w.followLead(from, value, t)
 		if !ok || o.appended && len(next) > 0 && len(value) > 0 {
 			return nil, false
 		}
@@ -266,7 +268,7 @@ var (
 )
 
 // leadOutput follows the few programs that print names of existing files.
-func (w *walker) leadOutput(from leads, subst *syntax.CmdSubst) (leads, bool) {
+func (w *walker) leadOutput(from dialLeads, subst *syntax.CmdSubst) (dialLeads, bool) {
 	if printsNumbers(subst.Stmts) && w.sets["PATH"] == 0 {
 		return from, true
 	}
@@ -274,7 +276,7 @@ func (w *walker) leadOutput(from leads, subst *syntax.CmdSubst) (leads, bool) {
 		return nil, false
 	}
 	if isBaseName(subst.Stmts[0]) {
-		return append(append(from.name(), from...), from.then("/", &trail{})...), true
+		return append(append(from.withName(), from...), from.withText("/", &dialTrail{})...), true
 	}
 	if len(from) != 1 || from[0] != "" {
 		return nil, false
@@ -283,7 +285,7 @@ func (w *walker) leadOutput(from leads, subst *syntax.CmdSubst) (leads, bool) {
 	case newFile.MatchString(words): // nothing can be created below a network directory
 		return from, true
 	case folder.MatchString(words):
-		return leads{"", "/", "/dev"}, true
+		return dialLeads{"", "/", "/dev"}, true
 	}
 	return nil, false
 }
@@ -292,5 +294,5 @@ func (w *walker) leadOutput(from leads, subst *syntax.CmdSubst) (leads, bool) {
 // a single slash.
 func isBaseName(stmt *syntax.Stmt) bool {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	return ok && undisturbed(stmt) && len(call.Args) > 0 && call.Args[0].Lit() == "basename"
+	return ok && hasOnlyOwnOutput(stmt) && len(call.Args) > 0 && call.Args[0].Lit() == "basename"
 }

@@ -58,7 +58,7 @@ func TestDials(t *testing.T) {
 		}
 	}
 	understood, live := 0, 0
-	for _, text := range sample.Of(t, texts, 20, 28) {
+	for _, text := range sample.EveryNth(t, texts, 20, 28) {
 		analysis := Analyze(proposal.Proposal{Run: text})
 		if namesNetwork(analysis) {
 			continue

@@ -35,14 +35,14 @@ func shellName(via []string) string {
 func (w *walker) readAgain(text string, s scope, commands []proposal.Command, unknowns []proposal.Unknown) {
 	file, err := parseWith(posixParsers, text)
 	if err != nil || strings.Contains(text, "`") && strings.Contains(text, `\`) {
-		w.unknown(unknownPOSIX, *s.span)
+		w.addUnknown(unknownPOSIX, *s.span)
 		return
 	}
 	r := &walker{text: w.text, posix: true, depth: w.depth, shells: w.shells, assoc: w.assoc}
-	r.stmts(file.Stmts, s)
+	r.walkStmts(file.Stmts, s)
 	outermost := slices.DeleteFunc(slices.Clone(commands), func(c proposal.Command) bool { return len(c.Via) != len(s.via) })
 	if !slices.EqualFunc(r.commands, outermost, sameReading) {
-		w.unknown(unknownPOSIX, *s.span)
+		w.addUnknown(unknownPOSIX, *s.span)
 	}
 	for _, unknown := range r.unknowns {
 		if !slices.ContainsFunc(unknowns, func(u proposal.Unknown) bool { return u.Code == unknown.Code }) {
@@ -73,6 +73,6 @@ func isAssignment(word *syntax.Word) bool {
 
 // posixAssignment reads NAME=value without splitting it, as the first reading does.
 func (w *walker) posixAssignment(word *syntax.Word, s scope) arg {
-	value, _ := literal(word, readAssign)
-	return arg{Word: proposal.Word{Value: value.Value, Static: value.Static}, src: word, span: w.span(word, s)}
+	value, _ := literalWord(word, readAssign)
+	return arg{Word: proposal.Word{Value: value.Value, Static: value.Static}, src: word, span: w.spanOf(word, s)}
 }

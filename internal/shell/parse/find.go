@@ -11,7 +11,7 @@ var execActions = map[string]bool{"-exec": true, "-execdir": true, "-ok": true, 
 // actionWord refuses words that may end one action early and begin another.
 func (w *walker) actionWord(a arg) {
 	if a.Static && execActions[a.Value] {
-		w.unknown(unknownWrapped, a.span)
+		w.addUnknown(unknownWrapped, a.span)
 	}
 	if !a.Static && a.Value == "" && a.src != nil {
 		w.actions = append(w.actions, a)
@@ -31,14 +31,14 @@ func followFind(w *walker, _ int, args []arg, s scope, c call) {
 			end++
 		}
 		if end == len(args) || end == i+1 {
-			w.unknown(unknownWrapped, args[i].span)
+			w.addUnknown(unknownWrapped, args[i].span)
 			return
 		}
 		for _, a := range args[i+1 : end] {
 			w.actionWord(a)
 		}
 		c.assigns, c.redirects, c.stdin = nil, nil, ""
-		w.run(replaced(args[i+1:end], "{}"), s.through("find "+action), c)
+		w.recordCommand(cutAtMark(args[i+1:end], "{}"), s.inWrapper("find "+action), c)
 		i = end
 	}
 }
@@ -48,7 +48,7 @@ func followFind(w *walker, _ int, args []arg, s scope, c call) {
 func (w *walker) findWord(args []arg, i int) {
 	a := args[i]
 	if a.Static && (a.Value == ";" || a.Value == "+") {
-		w.unknown(unknownWrapped, a.span)
+		w.addUnknown(unknownWrapped, a.span)
 	}
 	if !a.Static && a.Value == "" && a.src != nil {
 		w.actions = append(w.actions, a)
@@ -61,7 +61,7 @@ func (w *walker) checkActions() {
 		value := &origin{}
 		value.addWord(w, a.src)
 		if value.option || slices.ContainsFunc(value.names, w.mayAct) {
-			w.unknown(unknownWrapped, a.span)
+			w.addUnknown(unknownWrapped, a.span)
 		}
 	}
 }
@@ -84,13 +84,13 @@ func endsExec(args []arg, i int) bool {
 // followLoader follows the dynamic loader called as a program.
 func followLoader(w *walker, _ int, args []arg, s scope, c call) {
 	loader := wrapper{long: []string{"library-path=", "preload=", "argv0=", "audit=", "inhibit-rpath=", "inhibit-cache", "list", "verify"}}
-	rest, _, ok := w.inner(loader, args[1:])
+	rest, _, ok := w.skipWrapper(loader, args[1:])
 	if !ok {
-		w.unknown(unknownOption, args[0].span)
+		w.addUnknown(unknownOption, args[0].span)
 		return
 	}
 	if len(rest) > 0 {
 		c.assigns, c.redirects = nil, stdinOnly(c.redirects)
-		w.run(rest, s.through(base(args[0].Value)), c)
+		w.recordCommand(rest, s.inWrapper(baseName(args[0].Value)), c)
 	}
 }

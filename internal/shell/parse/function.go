@@ -33,23 +33,23 @@ type callSite struct {
 }
 
 func (w *walker) funcDecl(decl *syntax.FuncDecl, s scope) {
-	span := w.span(decl, s)
+	span := w.spanOf(decl, s)
 	if decl.Name == nil || len(decl.Names) > 0 || !plainFunction(decl.Name.Value) {
-		w.unknown(unknownFunctionName, span)
+		w.addUnknown(unknownFunctionName, span)
 	} else {
 		name := decl.Name.Value
-		if shadows(name) {
-			w.unknown(unknownShadow, span)
+		if isShadowingName(name) {
+			w.addUnknown(unknownShadow, span)
 		}
 		if known := w.functions[functionName{s.shell, name}]; known != nil {
 			known.top = known.top && s.top
 		} else {
-			put(&w.functions, functionName{s.shell, name}, &function{top: s.top, from: len(w.called)})
+			putInMap(&w.functions, functionName{s.shell, name}, &function{top: s.top, from: len(w.called)})
 		}
-		s = s.in("function " + name)
+		s = s.inConstruct("function " + name)
 	}
 	s.fn, s.stdin = true, ""
-	w.stmt(decl.Body, s)
+	w.walkStmt(decl.Body, s)
 }
 
 func plainFunction(name string) bool {
@@ -66,9 +66,9 @@ func (w *walker) checkFunctions() {
 			continue
 		}
 		command.Function, command.Builtin = true, false
-		w.positional(site.args[1:])
+		w.recordPositional(site.args[1:])
 		if !fn.top || (!site.fn && i < fn.from) {
-			w.unknown(unknownFunctionOrder, command.Span)
+			w.addUnknown(unknownFunctionOrder, command.Span)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func (w *walker) checkWritten() {
 		for written := range w.written {
 			if path.Clean(written) == name || path.Base(written) == path.Base(name) {
 				for _, span := range spans {
-					w.unknown(unknownWritten, span)
+					w.addUnknown(unknownWritten, span)
 				}
 				break
 			}
@@ -87,8 +87,8 @@ func (w *walker) checkWritten() {
 	}
 }
 
-// finish runs the checks that need the whole text.
-func (w *walker) finish(canonical string) proposal.Analysis {
+// finishAnalysis runs the checks that need the whole text.
+func (w *walker) finishAnalysis(canonical string) proposal.Analysis {
 	w.checkFunctions()
 	w.checkOrigins()
 	w.checkRewritten()
@@ -98,7 +98,7 @@ func (w *walker) finish(canonical string) proposal.Analysis {
 	w.checkWritten()
 	w.markExported()
 	if len(w.commands) == 0 && len(w.unknowns) == 0 {
-		w.unknown(unknownEmpty, wholeSpan(canonical))
+		w.addUnknown(unknownEmpty, wholeSpan(canonical))
 	}
 	slices.SortStableFunc(w.unknowns, func(a, b proposal.Unknown) int {
 		if a.Span.Start != b.Span.Start {

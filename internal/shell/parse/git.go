@@ -17,7 +17,7 @@ func followGit(w *walker, _ int, args []arg, s scope, c call) {
 				w.gitConfig(args[i], s)
 			}
 		case strings.HasPrefix(option, "--config-env="):
-			w.gitConfig(valued(args[i], strings.TrimPrefix(option, "--config-env=")), s)
+			w.gitConfig(setArgValue(args[i], strings.TrimPrefix(option, "--config-env=")), s)
 		case option == "-C" || option == "--git-dir" || option == "--work-tree" || option == "--namespace" || option == "--exec-path" || option == "--attr-source" || option == "--super-prefix":
 			i++
 		}
@@ -32,7 +32,7 @@ func followGit(w *walker, _ int, args []arg, s scope, c call) {
 	case "bisect":
 		if len(rest) > 1 && rest[0].Value == "run" {
 			c.assigns, c.redirects = nil, nil
-			w.run(rest[1:], s.through("git bisect run"), c)
+			w.recordCommand(rest[1:], s.inWrapper("git bisect run"), c)
 		}
 	case "submodule":
 		w.gitForeach(args[0], rest, s)
@@ -43,7 +43,7 @@ func followGit(w *walker, _ int, args []arg, s scope, c call) {
 func (w *walker) gitConfig(a arg, s scope) {
 	name, value, _ := strings.Cut(a.Value, "=")
 	if !a.Static && !strings.Contains(a.Value, "=") {
-		w.unknown(unknownGitAlias, a.span)
+		w.addUnknown(unknownGitAlias, a.span)
 		return
 	}
 	if !strings.HasPrefix(strings.ToLower(name), "alias.") {
@@ -51,11 +51,11 @@ func (w *walker) gitConfig(a arg, s scope) {
 	}
 	body, shell := strings.CutPrefix(value, "!")
 	if !a.Static || !shell {
-		w.unknown(unknownGitAlias, a.span)
+		w.addUnknown(unknownGitAlias, a.span)
 		return
 	}
-	w.positional([]arg{{span: a.span}})
-	w.shellText(body, a.span, s.through("git alias"))
+	w.recordPositional([]arg{{span: a.span}})
+	w.shellText(body, a.span, s.inWrapper("git alias"))
 }
 
 func (w *walker) gitRebase(rest []arg, s scope) {
@@ -64,7 +64,7 @@ func (w *walker) gitRebase(rest []arg, s scope) {
 		switch {
 		case (a.Value == "-x" || a.Value == "--exec") && i+1 < len(rest):
 			if !rest[i+1].Static {
-				w.unknown(unknownScript, a.span)
+				w.addUnknown(unknownScript, a.span)
 				return
 			}
 			text, found = rest[i+1].Value, true
@@ -74,9 +74,9 @@ func (w *walker) gitRebase(rest []arg, s scope) {
 			text, found = a.Value[2:], true
 		}
 		if found && !a.Static {
-			w.unknown(unknownScript, a.span)
+			w.addUnknown(unknownScript, a.span)
 		} else if found {
-			w.shellText(text, a.span, s.through("git rebase -x"))
+			w.shellText(text, a.span, s.inWrapper("git rebase -x"))
 		}
 	}
 }
@@ -90,7 +90,7 @@ func (w *walker) gitForeach(program arg, rest []arg, s scope) {
 		for len(rest) > 0 && strings.HasPrefix(rest[0].Value, "-") {
 			rest = rest[1:]
 		}
-		w.commandString(rest, program, s.through("git submodule foreach"))
+		w.commandString(rest, program, s.inWrapper("git submodule foreach"))
 		return
 	}
 }

@@ -18,12 +18,12 @@ func followGo(w *walker, _ int, args []arg, s scope, c call) {
 		return
 	}
 	if rest, ok = skipGoFlags(rest[1:], "p"); !ok {
-		w.unknown(unknownOption, args[0].span)
+		w.addUnknown(unknownOption, args[0].span)
 		return
 	}
 	if len(rest) > 0 {
 		c.assigns, c.redirects = nil, stdinOnly(c.redirects)
-		w.run(rest, s.through("go tool test2json"), c)
+		w.recordCommand(rest, s.inWrapper("go tool test2json"), c)
 	}
 }
 

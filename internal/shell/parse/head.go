@@ -57,7 +57,7 @@ func headCommand(subst *syntax.CmdSubst) string {
 	}
 	words := make([]string, len(call.Args))
 	for i, word := range call.Args {
-		value, split := literal(word, readWord)
+		value, split := literalWord(word, readWord)
 		if !value.Static || split || strings.ContainsAny(value.Value, " \t\n") || value.Value == "" {
 			return ""
 		}
@@ -69,7 +69,7 @@ func headCommand(subst *syntax.CmdSubst) string {
 func plainPart(part syntax.WordPart) (string, bool) {
 	switch part := part.(type) {
 	case *syntax.Lit:
-		return part.Value, plain(part.Value)
+		return part.Value, isPlainText(part.Value)
 	case *syntax.SglQuoted:
 		return part.Value, !part.Dollar
 	case *syntax.DblQuoted:

@@ -198,7 +198,7 @@ func firstWord(words []string) string {
 func literalWords(c *syntax.CallExpr) []string {
 	words := make([]string, len(c.Args))
 	for i, w := range c.Args {
-		if word, _ := literal(w, readWord); word.Static {
+		if word, _ := literalWord(w, readWord); word.Static {
 			words[i] = word.Value
 		}
 	}

@@ -10,17 +10,17 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// known holds the variables whose value is certain at the walker's position.
+// knownVariables holds the variables whose value is certain at the walker's position.
 //
 // A variable is certain if the whole text sets it once, to a literal, in a statement
 // that always runs before the later ones of its list: w=-v; go test $w. The first walk
 // of a text counts how often each variable is set, in any way. The second learns the
 // values in execution order and forgets them at the end of the list. So a use before
 // the assignment, after || or in another shell is never certain.
-type known map[string]string
+type knownVariables map[string]string
 
-// value returns what part expands to.
-func (k known) value(part syntax.WordPart) (string, bool) {
+// valueOf returns what part expands to.
+func (k knownVariables) valueOf(part syntax.WordPart) (string, bool) {
 	exp, ok := part.(*syntax.ParamExp)
 	if !ok || len(k) == 0 || exp.Param == nil || !isPlainParam(exp) {
 		return "", false
@@ -35,18 +35,18 @@ func oneField(value string) bool {
 	return value != "" && !strings.ContainsAny(value, " \t\n*?[\\")
 }
 
-// fields returns the words that word becomes if it is one known unquoted variable.
-func (k known) fields(word *syntax.Word) ([]string, bool) {
+// fieldsOf returns the words that word becomes if it is one known unquoted variable.
+func (k knownVariables) fieldsOf(word *syntax.Word) ([]string, bool) {
 	if len(word.Parts) != 1 {
 		return nil, false
 	}
-	value, ok := k.value(word.Parts[0])
+	value, ok := k.valueOf(word.Parts[0])
 	blank := func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' }
 	return strings.FieldsFunc(value, blank), ok && !strings.ContainsAny(value, "*?[\\")
 }
 
-// learn records what stmt assigns, if the text sets the variable nowhere else.
-func (w *walker) learn(stmt *syntax.Stmt, s scope) {
+// learnAssigns records what stmt assigns, if the text sets the variable nowhere else.
+func (w *walker) learnAssigns(stmt *syntax.Stmt, s scope) {
 	if stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 || s.shell != 0 || s.span != nil || w.posix {
 		return
 	}
@@ -70,20 +70,20 @@ func (w *walker) learnAll(assigns []*syntax.Assign) {
 	}
 	for _, assign := range assigns {
 		name := assign.Name.Value
-		value, _ := w.known.literal(assign.Value, readAssign)
+		value, _ := w.known.expandLiteral(assign.Value, readAssign)
 		if !value.Static || shellOwn[name] || strings.HasPrefix(value.Value, "(") {
 			continue
 		}
 		w.certain = true
 		if w.once[name] == 1 {
-			put(&w.known, name, value.Value)
+			putInMap(&w.known, name, value.Value)
 			w.learned = append(w.learned, name)
 		}
 	}
 }
 
-// forget drops everything learned after mark.
-func (w *walker) forget(mark int) {
+// forgetSince drops everything learned after mark.
+func (w *walker) forgetSince(mark int) {
 	for _, name := range w.learned[mark:] {
 		delete(w.known, name)
 	}
@@ -94,7 +94,7 @@ func (w *walker) forget(mark int) {
 func (w *walker) fromEnv(env map[string]string) {
 	for name, value := range env {
 		if w.once[name] == 1 && !shellOwn[name] && syntax.ValidName(name) {
-			put(&w.known, name, value)
+			putInMap(&w.known, name, value)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func (w *walker) fromEnv(env map[string]string) {
 // knownArgs returns the words of a variable that is known to expand to several, or
 // none.
 func (w *walker) knownArgs(word *syntax.Word, span proposal.Span) ([]arg, bool) {
-	fields, ok := w.known.fields(word)
+	fields, ok := w.known.fieldsOf(word)
 	if !ok {
 		return nil, false
 	}

@@ -93,10 +93,10 @@ func TestBuiltinsAreThoseOfTheShells(t *testing.T) {
 	}
 	want := strings.Fields(string(out))
 	slices.Sort(want)
-	if diff := cmp.Diff(want, sorted(bashBuiltins)); diff != "" {
+	if diff := cmp.Diff(want, sortedKeys(bashBuiltins)); diff != "" {
 		t.Errorf("bash (-its own +ours):\n%s", diff)
 	}
-	for _, name := range slices.Sorted(slices.Values(append(sorted(bashBuiltins), sorted(dashBuiltins)...))) {
+	for _, name := range slices.Sorted(slices.Values(append(sortedKeys(bashBuiltins), sortedKeys(dashBuiltins)...))) {
 		out, _ := exec.Command("dash", "-c", "PATH=/nowhere; type "+name).CombinedOutput()
 		if is := strings.Contains(string(out), "shell builtin"); is != dashBuiltins[name] {
 			t.Errorf("dash says %q of %s, the list says %v", out, name, dashBuiltins[name])

@@ -19,23 +19,23 @@ func (w *walker) forClause(cmd *syntax.ForClause, s scope) {
 	case *syntax.WordIter:
 		w.loopWords(cmd, loop, s)
 	case *syntax.CStyleLoop:
-		w.arithmetic(loop.Init, s)
-		w.arithmetic(loop.Cond, s)
-		w.arithmetic(loop.Post, s)
+		w.walkArithmetic(loop.Init, s)
+		w.walkArithmetic(loop.Cond, s)
+		w.walkArithmetic(loop.Post, s)
 	default:
-		w.unknown(unknownDialect, w.span(cmd, s))
+		w.addUnknown(unknownDialect, w.spanOf(cmd, s))
 	}
 	if cmd.Braces {
-		w.unknown(unknownDialect, w.span(cmd, s))
+		w.addUnknown(unknownDialect, w.spanOf(cmd, s))
 	}
-	w.stmts(cmd.Do, s.in(name))
+	w.walkStmts(cmd.Do, s.inConstruct(name))
 }
 
 // loopWords records what a loop's variable may hold.
 func (w *walker) loopWords(cmd *syntax.ForClause, loop *syntax.WordIter, s scope) {
-	span := w.span(loop, s)
+	span := w.spanOf(loop, s)
 	value := proposal.Word{}
-	origin := w.origin(loop.Name.Value)
+	origin := w.originOf(loop.Name.Value)
 	if !loop.InPos.IsValid() {
 		origin.addWord(w, &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: "@"}}}})
 	}
@@ -49,17 +49,17 @@ func (w *walker) loopWords(cmd *syntax.ForClause, loop *syntax.WordIter, s scope
 	if len(items) == 1 {
 		value = items[0].Word
 	}
-	w.assigned(loop.Name.Value, span)
+	w.checkAssignedName(loop.Name.Value, span)
 	if allLocales(items) {
-		put(&w.plainLocales, loop.Name.Value, true)
+		putInMap(&w.plainLocales, loop.Name.Value, true)
 	}
 	assign := proposal.Assign{Name: loop.Name.Value, Value: value}
-	w.emit(proposal.Command{Assigns: []proposal.Assign{assign}, Via: s.via, Inside: s.inside, Span: span})
+	w.emitCommand(proposal.Command{Assigns: []proposal.Assign{assign}, Via: s.via, Inside: s.inside, Span: span})
 	for _, item := range loop.Items {
-		w.word(item, s)
+		w.walkWord(item, s)
 	}
 	if cmd.Select {
-		w.origin("REPLY").anything()
+		w.originOf("REPLY").markOutside()
 	}
 }
 
@@ -79,44 +79,44 @@ func (w *walker) timeClause(cmd *syntax.TimeClause, s scope) {
 		return
 	}
 	if call, ok := cmd.Stmt.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-		if first, _ := literal(call.Args[0], readWord); strings.HasPrefix(first.Value, "-") {
-			w.unknown(unknownOption, w.span(cmd, s))
+		if first, _ := literalWord(call.Args[0], readWord); strings.HasPrefix(first.Value, "-") {
+			w.addUnknown(unknownOption, w.spanOf(cmd, s))
 		}
 	}
-	w.stmt(cmd.Stmt, s.in("time"))
+	w.walkStmt(cmd.Stmt, s.inConstruct("time"))
 }
 
 func (w *walker) caseClause(cmd *syntax.CaseClause, s scope) {
 	w.notMksh(cmd, cmd.Braces, s)
-	w.word(cmd.Word, s)
+	w.walkWord(cmd.Word, s)
 	for _, item := range cmd.Items {
 		for _, pattern := range item.Patterns {
-			w.word(pattern, s)
+			w.walkWord(pattern, s)
 		}
-		w.stmts(item.Stmts, s)
+		w.walkStmts(item.Stmts, s)
 	}
 }
 
-func (w *walker) coproc(cmd *syntax.CoprocClause, s scope) {
+func (w *walker) walkCoproc(cmd *syntax.CoprocClause, s scope) {
 	if cmd.Name != nil {
-		if !compound(cmd.Stmt.Cmd) {
-			w.unknown(unknownCoproc, w.span(cmd.Name, s))
+		if !isCompound(cmd.Stmt.Cmd) {
+			w.addUnknown(unknownCoproc, w.spanOf(cmd.Name, s))
 		}
-		name, _ := literal(cmd.Name, readWord)
-		if w.variableName(arg{Word: name, span: w.span(cmd.Name, s)}) {
-			w.assignedOddly(name.Value, w.span(cmd.Name, s))
-			put(&w.arrays, name.Value, true)
+		name, _ := literalWord(cmd.Name, readWord)
+		if w.variableName(arg{Word: name, span: w.spanOf(cmd.Name, s)}) {
+			w.assignedOddly(name.Value, w.spanOf(cmd.Name, s))
+			putInMap(&w.arrays, name.Value, true)
 		}
-		w.word(cmd.Name, s)
+		w.walkWord(cmd.Name, s)
 	}
-	s = s.in("coproc")
+	s = s.inConstruct("coproc")
 	s.stdin = "pipe"
-	w.stmt(cmd.Stmt, s)
+	w.walkStmt(cmd.Stmt, s)
 }
 
-// compound reports whether bash reads a word before cmd as the name of a coprocess.
+// isCompound reports whether bash reads a word before cmd as the name of a coprocess.
 // Before any other command the word is the program, as in coproc id time.
-func compound(cmd syntax.Command) bool {
+func isCompound(cmd syntax.Command) bool {
 	switch cmd.(type) {
 	case *syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.ArithmCmd, *syntax.TestClause:
 		return true

@@ -11,18 +11,18 @@ var perfStat = wrapper{flags: "aABcdinSTv", values: "eIMorx", long: []string{
 func followPerf(w *walker, _ int, args []arg, s scope, c call) {
 	if len(args) == 1 || args[1].Value != "stat" {
 		if len(args) > 1 && !asksAbout(args[1:]) {
-			w.unknown(unknownWrapped, args[0].span)
+			w.addUnknown(unknownWrapped, args[0].span)
 		}
 		return
 	}
-	rest, _, ok := w.inner(perfStat, args[2:])
+	rest, _, ok := w.skipWrapper(perfStat, args[2:])
 	if !ok {
-		w.unknown(unknownOption, args[0].span)
+		w.addUnknown(unknownOption, args[0].span)
 		return
 	}
 	if len(rest) > 0 {
 		c.assigns, c.redirects = nil, stdinOnly(c.redirects)
-		w.run(rest, s.through("perf stat"), c)
+		w.recordCommand(rest, s.inWrapper("perf stat"), c)
 	}
 }
 
@@ -42,20 +42,20 @@ func followHyperfine(w *walker, _ int, args []arg, s scope, _ call) {
 		a := args[i]
 		switch {
 		case !a.Static || a.split || a.Glob:
-			w.unknown(unknownScript, a.span)
+			w.addUnknown(unknownScript, a.span)
 			return
 		case slices.Contains(hyperfineValues, a.Value):
 			i++
 		case slices.Contains(hyperfineFlags, a.Value):
 		case slices.Contains(hyperfineScripts, a.Value):
 			if i++; i < len(args) {
-				w.commandString(args[i:i+1], a, s.through("hyperfine"))
+				w.commandString(args[i:i+1], a, s.inWrapper("hyperfine"))
 			}
 		case len(a.Value) > 0 && a.Value[0] == '-':
-			w.unknown(unknownOption, a.span)
+			w.addUnknown(unknownOption, a.span)
 			return
 		default:
-			w.commandString(args[i:i+1], a, s.through("hyperfine"))
+			w.commandString(args[i:i+1], a, s.inWrapper("hyperfine"))
 		}
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// shadows reports whether a function of this name would hide a builtin or a
+// isShadowingName reports whether a function of this name would hide a builtin or a
 // program that a policy may know by name.
-func shadows(name string) bool {
+func isShadowingName(name string) bool {
 	if builtins[name] != nil || shells[name] || wrapperOf(name) != nil || knownPrograms[name] {
 		return true
 	}

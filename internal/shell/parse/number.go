@@ -15,7 +15,7 @@ import (
 // pipe, optionally trimmed, optionally with a number if it fails. A text that sets
 // PATH or declares a function of such a name is refused elsewhere.
 func printsNumbers(stmts []*syntax.Stmt) bool {
-	if len(stmts) != 1 || !undisturbed(stmts[0]) {
+	if len(stmts) != 1 || !hasOnlyOwnOutput(stmts[0]) {
 		return false
 	}
 	if binary, ok := stmts[0].Cmd.(*syntax.BinaryCmd); ok && len(stmts[0].Redirs) == 0 {
@@ -45,8 +45,8 @@ var (
 		`seq(\n-?\d+)+|grep\n(-[ciEFvwxPs]+\n)*-[ciEFvwxPs]*c[ciEFvwxPs]*\n(-[ciEFvwxPs]+\n)*([^-\n][^\n]*)?(\n[^-\n][^\n]*)?|git\nrev-list\n--count(\n[^-\n][^\n]*)+)\n$`)
 )
 
-// undisturbed reports whether nothing but stmt's own output reaches its reader.
-func undisturbed(stmt *syntax.Stmt) bool {
+// hasOnlyOwnOutput reports whether nothing but stmt's own output reaches its reader.
+func hasOnlyOwnOutput(stmt *syntax.Stmt) bool {
 	if stmt.Background || stmt.Coprocess || stmt.Disown || stmt.Negated {
 		return false
 	}
@@ -64,12 +64,12 @@ func undisturbed(stmt *syntax.Stmt) bool {
 // followed by a newline; "" for every other statement.
 func plainWords(stmt *syntax.Stmt) string {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 || !undisturbed(stmt) {
+	if !ok || len(call.Assigns) > 0 || !hasOnlyOwnOutput(stmt) {
 		return ""
 	}
 	var out strings.Builder
 	for _, word := range call.Args {
-		value, split := literal(word, readWord)
+		value, split := literalWord(word, readWord)
 		if !value.Static || split || strings.Contains(value.Value, "\n") {
 			return ""
 		}

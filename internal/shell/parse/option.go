@@ -53,8 +53,8 @@ func prlimitOptions() []string {
 	return out
 }
 
-// inner skips the options and operands of a wrapper.
-func (w *walker) inner(wrap wrapper, args []arg) (rest []arg, options map[string]arg, ok bool) {
+// skipWrapper skips the options and operands of a wrapper.
+func (w *walker) skipWrapper(wrap wrapper, args []arg) (rest []arg, options map[string]arg, ok bool) {
 	options = map[string]arg{}
 	i := 0
 	for i < len(args) {
@@ -69,7 +69,7 @@ func (w *walker) inner(wrap wrapper, args []arg) (rest []arg, options map[string
 		if len(a.Value) < 2 || a.Value[0] != '-' {
 			break
 		}
-		used := wrap.option(args[i:], options)
+		used := wrap.readOption(args[i:], options)
 		if used == 0 {
 			return nil, nil, false
 		}
@@ -78,8 +78,8 @@ func (w *walker) inner(wrap wrapper, args []arg) (rest []arg, options map[string
 	return args[i:], options, true
 }
 
-// option reads one option and returns how many words it takes; 0 if it is unknown.
-func (wrap wrapper) option(args []arg, options map[string]arg) int {
+// readOption reads one option and returns how many words it takes; 0 if it is unknown.
+func (wrap wrapper) readOption(args []arg, options map[string]arg) int {
 	text := args[0].Value
 	if long, ok := strings.CutPrefix(text, "--"); ok {
 		return wrap.longOption(long, args, options)
@@ -90,11 +90,11 @@ func (wrap wrapper) option(args []arg, options map[string]arg) int {
 		case strings.Contains(wrap.flags, letter):
 			options[letter] = args[0]
 		case strings.Contains(wrap.attached, letter):
-			options[letter] = valued(args[0], text[j+1:])
+			options[letter] = setArgValue(args[0], text[j+1:])
 			return 1
 		case strings.Contains(wrap.values, letter):
 			if j+1 < len(text) {
-				options[letter] = valued(args[0], text[j+1:])
+				options[letter] = setArgValue(args[0], text[j+1:])
 				return 1
 			}
 			if len(args) < 2 || !args[1].Static {
@@ -124,11 +124,11 @@ func (wrap wrapper) longOption(long string, args []arg, options map[string]arg) 
 	case !slices.Contains(wrap.long, name) || attached:
 		return 0
 	}
-	options[name] = valued(args[0], value)
+	options[name] = setArgValue(args[0], value)
 	return 1
 }
 
-func valued(a arg, value string) arg {
+func setArgValue(a arg, value string) arg {
 	a.Value = value
 	return a
 }

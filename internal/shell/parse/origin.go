@@ -20,7 +20,7 @@ type doubt struct {
 	clear func() bool
 }
 
-func (w *walker) doubt(kind unknownKind, span proposal.Span, clear func() bool) {
+func (w *walker) addDoubt(kind unknownKind, span proposal.Span, clear func() bool) {
 	w.doubts = append(w.doubts, doubt{kind, span, clear})
 }
 
@@ -43,17 +43,17 @@ type origin struct {
 // maxValues is how many values of one variable are checked.
 const maxValues = 64
 
-func (w *walker) origin(name string) *origin {
+func (w *walker) originOf(name string) *origin {
 	o := w.values[name]
 	if o == nil {
 		o = &origin{}
-		put(&w.values, name, o)
+		putInMap(&w.values, name, o)
 	}
 	return o
 }
 
-// anything records a value that comes from outside the text.
-func (o *origin) anything() { o.unknown, o.outside = true, true }
+// markOutside records a value that comes from outside the text.
+func (o *origin) markOutside() { o.unknown, o.outside = true, true }
 
 func (o *origin) addText(text string) {
 	if strings.Trim(text, "0123456789+-. \t\n") != "" {
@@ -71,7 +71,7 @@ func (o *origin) addLiteral(text string) {
 
 func (o *origin) addValue(parts []syntax.WordPart) {
 	if len(o.values) == maxValues {
-		o.anything()
+		o.markOutside()
 		return
 	}
 	o.values = append(o.values, parts)
@@ -82,7 +82,7 @@ func (o *origin) addArg(a arg, value string) {
 	if a.Static {
 		o.addLiteral(value)
 	} else {
-		o.anything()
+		o.markOutside()
 	}
 }
 
@@ -92,7 +92,7 @@ func (o *origin) addItem(w *walker, a arg) {
 	case a.Static:
 		o.addLiteral(a.Value)
 	case a.src == nil:
-		o.anything()
+		o.markOutside()
 	default:
 		o.addWord(w, a.src)
 		o.loose = o.loose || a.split
@@ -110,9 +110,9 @@ func (o *origin) addWord(w *walker, word *syntax.Word) {
 	if !hasBrace(word) {
 		return
 	}
-	words := w.braces(word)
+	words := w.expandBraces(word)
 	if words == nil {
-		o.anything()
+		o.markOutside()
 	}
 	for _, one := range words {
 		o.addValue(one.Parts)
@@ -173,8 +173,8 @@ func paramName(name string) string {
 	return name
 }
 
-// may walks name's origins and reports whether wanted is true for one of them.
-func (w *walker) may(name string, wanted func(*origin) bool, seen map[string]bool) bool {
+// mayHold walks name's origins and reports whether wanted is true for one of them.
+func (w *walker) mayHold(name string, wanted func(*origin) bool, seen map[string]bool) bool {
 	if anyText(name) {
 		return true
 	}
@@ -183,15 +183,15 @@ func (w *walker) may(name string, wanted func(*origin) bool, seen map[string]boo
 	}
 	seen[name] = true
 	o := w.values[name]
-	return o != nil && w.holds(o, wanted, seen)
+	return o != nil && w.originHolds(o, wanted, seen)
 }
 
-// holds is like may, for a value without a name.
-func (w *walker) holds(o *origin, wanted func(*origin) bool, seen map[string]bool) bool {
+// originHolds is like may, for a value without a name.
+func (w *walker) originHolds(o *origin, wanted func(*origin) bool, seen map[string]bool) bool {
 	if o.unknown || o.counted && w.sets["PATH"] > 0 || wanted(o) {
 		return true
 	}
-	return slices.ContainsFunc(o.names, func(name string) bool { return w.may(name, wanted, seen) })
+	return slices.ContainsFunc(o.names, func(name string) bool { return w.mayHold(name, wanted, seen) })
 }
 
 // onlyNumbers reports whether word can only expand to numbers.
@@ -201,18 +201,18 @@ func (w *walker) onlyNumbers(word *syntax.Word) bool {
 	}
 	o := &origin{}
 	o.addParts(w, word.Parts)
-	return !w.holds(o, func(o *origin) bool { return o.text }, map[string]bool{})
+	return !w.originHolds(o, func(o *origin) bool { return o.text }, map[string]bool{})
 }
 
-// literals returns all values of a word that is one expansion. It reports false if
+// literalValues returns all values of a word that is one expansion. It reports false if
 // the text does not determine them all.
-func (w *walker) literals(parts []syntax.WordPart, seen map[string]bool) ([]string, bool) {
+func (w *walker) literalValues(parts []syntax.WordPart, seen map[string]bool) ([]string, bool) {
 	if quoted, ok := onlyPart[*syntax.DblQuoted](parts); ok && !quoted.Dollar && len(quoted.Parts) == 1 {
 		parts = quoted.Parts
 	}
 	exp, ok := onlyPart[*syntax.ParamExp](parts)
 	if !ok || exp.Param == nil || !plainValue(exp) {
-		value, _ := literal(&syntax.Word{Parts: parts}, readWord)
+		value, _ := literalWord(&syntax.Word{Parts: parts}, readWord)
 		return []string{value.Value}, len(parts) == 0 || value.Static
 	}
 	name := paramName(exp.Param.Value)
@@ -227,7 +227,7 @@ func (w *walker) literals(parts []syntax.WordPart, seen map[string]bool) ([]stri
 		return out, true
 	}
 	for _, value := range o.values {
-		more, ok := w.literals(value, seen)
+		more, ok := w.literalValues(value, seen)
 		if !ok {
 			return nil, false
 		}
@@ -254,16 +254,16 @@ func plainValue(exp *syntax.ParamExp) bool {
 // checkOrigins refuses variables that are evaluated and may hold more than numbers,
 // and doubtful words.
 func (w *walker) checkOrigins() {
-	for _, name := range sorted(w.numbers) {
-		if w.may(name, func(o *origin) bool { return o.text }, map[string]bool{}) {
-			w.unknown(unknownArithmetic, w.numbers[name])
+	for _, name := range sortedKeys(w.numbers) {
+		if w.mayHold(name, func(o *origin) bool { return o.text }, map[string]bool{}) {
+			w.addUnknown(unknownArithmetic, w.numbers[name])
 		}
 	}
 	for _, doubt := range w.doubts {
 		if !doubt.clear() {
-			w.unknown(doubt.kind, doubt.span)
+			w.addUnknown(doubt.kind, doubt.span)
 		}
 	}
 }
 
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

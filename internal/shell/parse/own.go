@@ -50,24 +50,24 @@ func anyText(name string) bool {
 	return name == "-" || shellOwn[name] && !numeric[name] && !surroundings[name]
 }
 
-// assigned checks the name of a variable that the text sets, whatever the value.
-func (w *walker) assigned(name string, span proposal.Span) {
-	w.counted(name)
+// checkAssignedName checks the name of a variable that the text sets, whatever the value.
+func (w *walker) checkAssignedName(name string, span proposal.Span) {
+	w.countAssign(name)
 	if shellOwn[name] && !settable[name] || strings.HasPrefix(name, "BASH_") {
-		w.unknown(unknownVariable, span)
+		w.addUnknown(unknownVariable, span)
 	}
 }
 
 // assignedValue checks a variable that the text sets to value.
 func (w *walker) assignedValue(name string, value proposal.Word, span proposal.Span) {
 	if countable[name] && value.Static && strings.Trim(value.Value, "0123456789") == "" {
-		w.counted(name)
+		w.countAssign(name)
 		return
 	}
-	w.assigned(name, span)
+	w.checkAssignedName(name, span)
 	if name == "PATH" { // dash reads functions from PATH=directory%func
-		w.doubt(unknownVariable, span, func() bool { return !w.values["PATH"].percent })
+		w.addDoubt(unknownVariable, span, func() bool { return !w.values["PATH"].percent })
 	}
 }
 
-func (w *walker) counted(name string) { put(&w.sets, name, w.sets[name]+1) }
+func (w *walker) countAssign(name string) { putInMap(&w.sets, name, w.sets[name]+1) }

@@ -11,32 +11,32 @@ import (
 )
 
 func (w *walker) paramExp(exp *syntax.ParamExp, s scope, quoted bool) {
-	span := w.span(exp, s)
-	if !w.enter(exp, s) {
+	span := w.spanOf(exp, s)
+	if !w.enterNode(exp, s) {
 		return
 	}
-	defer w.leave()
+	defer w.leaveNode()
 	if exp.Param == nil || exp.Flags != nil || exp.Width || exp.IsSet || exp.NestedParam != nil || len(exp.Modifiers) > 0 ||
 		exp.Split != 0 || exp.GlobSubst != 0 || exp.RcExpand != 0 {
-		w.unknown(unknownDialect, span)
+		w.addUnknown(unknownDialect, span)
 		return
 	}
 	if exp.Excl && exp.Names == 0 && !allKeys(exp) {
-		w.unknown(unknownIndirect, span)
+		w.addUnknown(unknownIndirect, span)
 	}
 	if exp.Index != nil {
-		w.subscript(exp.Param.Value, exp.Index, s)
+		w.walkSubscript(exp.Param.Value, exp.Index, s)
 	}
 	if exp.Slice != nil {
-		w.arithmetic(exp.Slice.Offset, s)
-		w.arithmetic(exp.Slice.Length, s)
+		w.walkArithmetic(exp.Slice.Offset, s)
+		w.walkArithmetic(exp.Slice.Length, s)
 	}
 	if exp.Repl != nil {
 		w.inExpansion(exp.Repl.Orig, s, quoted)
 		w.inExpansion(exp.Repl.With, s, quoted)
 	}
 	if exp.Exp != nil {
-		w.expansion(exp, s, quoted)
+		w.walkExpansion(exp, s, quoted)
 	}
 }
 
@@ -45,20 +45,20 @@ func allKeys(exp *syntax.ParamExp) bool {
 	return ok && (index.Lit() == "@" || index.Lit() == "*")
 }
 
-func (w *walker) expansion(exp *syntax.ParamExp, s scope, quoted bool) {
-	span := w.span(exp, s)
+func (w *walker) walkExpansion(exp *syntax.ParamExp, s scope, quoted bool) {
+	span := w.spanOf(exp, s)
 	switch exp.Exp.Op {
 	case syntax.OtherParamOps:
 		if op := exp.Exp.Word.Lit(); len(op) != 1 || !strings.Contains("QUuLEAaKk", op) {
-			w.unknown(unknownPrompt, span)
+			w.addUnknown(unknownPrompt, span)
 		}
 		return
 	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		w.origin(exp.Param.Value).addWord(w, exp.Exp.Word)
-		w.assigned(exp.Param.Value, span)
-		value, _ := w.known.literal(exp.Exp.Word, readAssign)
+		w.originOf(exp.Param.Value).addWord(w, exp.Exp.Word)
+		w.checkAssignedName(exp.Param.Value, span)
+		value, _ := w.known.expandLiteral(exp.Exp.Word, readAssign)
 		assign := proposal.Assign{Name: exp.Param.Value, Value: value}
-		w.emit(proposal.Command{Assigns: []proposal.Assign{assign}, Via: s.via, Inside: s.inside, Span: span})
+		w.emitCommand(proposal.Command{Assigns: []proposal.Assign{assign}, Via: s.via, Inside: s.inside, Span: span})
 	}
 	w.inExpansion(exp.Exp.Word, s, quoted)
 }
@@ -72,8 +72,8 @@ func (w *walker) inExpansion(word *syntax.Word, s scope, quoted bool) {
 	for _, part := range word.Parts {
 		single, ok := part.(*syntax.SglQuoted)
 		if ok && quoted && strings.ContainsAny(single.Value, "$`\"}\\") {
-			w.unknown(unknownQuoting, w.span(word, s))
+			w.addUnknown(unknownQuoting, w.spanOf(word, s))
 		}
 	}
-	w.parts(word.Parts, s, quoted)
+	w.walkParts(word.Parts, s, quoted)
 }

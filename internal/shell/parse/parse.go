@@ -44,37 +44,37 @@ import (
 func Analyze(p proposal.Proposal) (analysis proposal.Analysis) {
 	defer func() {
 		if recover() != nil {
-			analysis = refused("", unknownPanic)
+			analysis = refuseText("", unknownPanic)
 		}
-		analysis = complete(analysis)
+		analysis = completeLists(analysis)
 	}()
 	switch p.Form() {
 	case "invalid":
-		return refused("", unknownInvalid)
+		return refuseText("", unknownInvalid)
 	case "run":
 		return analyzeText(p, p.Run)
 	case "argv":
 		return analyzeArgv(p, p.Argv)
 	}
 	if p.Code == "" {
-		return refused("", unknownEmpty)
+		return refuseText("", unknownEmpty)
 	}
 	return analyzeCode(p)
 }
 
-// complete makes every list non-nil, so that policy and readers of the JSON need not
+// completeLists makes every list non-nil, so that policy and readers of the JSON need not
 // distinguish a missing list from an empty one.
-func complete(a proposal.Analysis) proposal.Analysis {
-	a.Commands, a.Unknowns = present(a.Commands), present(a.Unknowns)
+func completeLists(a proposal.Analysis) proposal.Analysis {
+	a.Commands, a.Unknowns = nonNilList(a.Commands), nonNilList(a.Unknowns)
 	for i := range a.Commands {
 		c := &a.Commands[i]
-		c.Args, c.Via, c.Inside = present(c.Args), present(c.Via), present(c.Inside)
-		c.Assigns, c.Redirects = present(c.Assigns), present(c.Redirects)
+		c.Args, c.Via, c.Inside = nonNilList(c.Args), nonNilList(c.Via), nonNilList(c.Inside)
+		c.Assigns, c.Redirects = nonNilList(c.Assigns), nonNilList(c.Redirects)
 	}
 	return a
 }
 
-func present[T any](list []T) []T {
+func nonNilList[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}
@@ -95,7 +95,7 @@ func analyzeCode(p proposal.Proposal) proposal.Analysis {
 	case "javascript":
 		return analyzeArgv(p, []string{"node", "-e", p.Code})
 	}
-	return refused(p.Code, unknownLanguage)
+	return refuseText(p.Code, unknownLanguage)
 }
 
 // analyzeArgv reads one command that no shell sees. Canonical is for display only.
@@ -109,7 +109,7 @@ func analyzeArgv(p proposal.Proposal, argv []string) proposal.Analysis {
 	for i, word := range argv {
 		text, err := syntax.Quote(word, syntax.LangBash)
 		if err != nil {
-			return refused("", unknownControl)
+			return refuseText("", unknownControl)
 		}
 		quoted[i] = text
 		args[i] = arg{Word: proposal.Word{Value: word, Static: true}}
@@ -120,13 +120,13 @@ func analyzeArgv(p proposal.Proposal, argv []string) proposal.Analysis {
 	w := newWalker(canonical, p.Env, nil)
 	w.noShell = true
 	span := wholeSpan(canonical)
-	w.run(args, scope{span: &span}, call{span: span})
-	return w.finish(canonical)
+	w.recordCommand(args, scope{span: &span}, call{span: span})
+	return w.finishAnalysis(canonical)
 }
 
-// refused returns the Analysis of text that was not read further.
-func refused(text string, kind unknownKind) proposal.Analysis {
-	return proposal.Analysis{Unknowns: []proposal.Unknown{kind.at(wholeSpan(text))}}
+// refuseText returns the Analysis of text that was not read further.
+func refuseText(text string, kind unknownKind) proposal.Analysis {
+	return proposal.Analysis{Unknowns: []proposal.Unknown{kind.unknownAt(wholeSpan(text))}}
 }
 
 func wholeSpan(text string) proposal.Span {

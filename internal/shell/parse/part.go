@@ -8,36 +8,36 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word walks everything in word that bash runs or evaluates.
-func (w *walker) word(word *syntax.Word, s scope) {
+// walkWord walks everything in word that bash runs or evaluates.
+func (w *walker) walkWord(word *syntax.Word, s scope) {
 	if word != nil {
-		w.parts(word.Parts, s, false)
+		w.walkParts(word.Parts, s, false)
 	}
 }
 
-func (w *walker) parts(parts []syntax.WordPart, s scope, quoted bool) {
+func (w *walker) walkParts(parts []syntax.WordPart, s scope, quoted bool) {
 	for _, part := range parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
 			if !quoted && hidesProcess(part.Value) {
-				w.unknown(unknownQuoting, w.span(part, s))
+				w.addUnknown(unknownQuoting, w.spanOf(part, s))
 			}
 		case *syntax.SglQuoted:
 		case *syntax.DblQuoted:
-			w.parts(part.Parts, s, true)
+			w.walkParts(part.Parts, s, true)
 		case *syntax.ParamExp:
 			w.paramExp(part, s, quoted)
 		case *syntax.CmdSubst:
-			w.substitution(part, s)
+			w.walkSubstitution(part, s)
 		case *syntax.ArithmExp:
 			w.notMksh(part, part.Unsigned, s)
-			w.arithmetic(part.X, s)
+			w.walkArithmetic(part.X, s)
 		case *syntax.ProcSubst:
 			w.processSubst(part, s)
 		case *syntax.ExtGlob:
 			w.extGlob(part, s)
 		default:
-			w.unknown(unknownDialect, w.span(part, s))
+			w.addUnknown(unknownDialect, w.spanOf(part, s))
 		}
 	}
 }
@@ -52,33 +52,33 @@ func hidesProcess(text string) bool {
 	return strings.Contains(text, "<(") || strings.Contains(text, ">(")
 }
 
-func (w *walker) substitution(part *syntax.CmdSubst, s scope) {
+func (w *walker) walkSubstitution(part *syntax.CmdSubst, s scope) {
 	if part.TempFile || part.ReplyVar {
-		w.unknown(unknownDialect, w.span(part, s))
+		w.addUnknown(unknownDialect, w.spanOf(part, s))
 		return
 	}
-	s = s.in("substitution")
+	s = s.inConstruct("substitution")
 	s.level++
-	if w.enter(part, s) {
-		w.stmts(part.Stmts, s)
-		w.leave()
+	if w.enterNode(part, s) {
+		w.walkStmts(part.Stmts, s)
+		w.leaveNode()
 	}
 }
 
 func (w *walker) processSubst(part *syntax.ProcSubst, s scope) {
-	s = s.in("process substitution")
+	s = s.inConstruct("process substitution")
 	s.level++
 	switch part.Op {
 	case syntax.CmdOut:
 		s.stdin = "pipe"
 	case syntax.CmdIn:
 	default:
-		w.unknown(unknownDialect, w.span(part, s))
+		w.addUnknown(unknownDialect, w.spanOf(part, s))
 		return
 	}
-	if w.enter(part, s) {
-		w.stmts(part.Stmts, s)
-		w.leave()
+	if w.enterNode(part, s) {
+		w.walkStmts(part.Stmts, s)
+		w.leaveNode()
 	}
 }
 
@@ -88,6 +88,6 @@ func (w *walker) processSubst(part *syntax.ProcSubst, s scope) {
 func (w *walker) extGlob(part *syntax.ExtGlob, s scope) {
 	inTest := len(s.inside) > 0 && s.inside[len(s.inside)-1] == "test"
 	if !inTest || strings.ContainsAny(part.Pattern.Value, "$`<>") {
-		w.unknown(unknownExtglob, w.span(part, s))
+		w.addUnknown(unknownExtglob, w.spanOf(part, s))
 	}
 }

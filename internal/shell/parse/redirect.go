@@ -12,20 +12,20 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// redirects describes redirs and returns the source of the command's stdin.
-func (w *walker) redirects(redirs []*syntax.Redirect, s scope) ([]proposal.Redirect, string) {
+// describeRedirects describes redirs and returns the source of the command's stdin.
+func (w *walker) describeRedirects(redirs []*syntax.Redirect, s scope) ([]proposal.Redirect, string) {
 	if len(redirs) == 0 {
 		return nil, s.stdin
 	}
 	stdin := s.stdin
 	out := make([]proposal.Redirect, 0, len(redirs))
 	for _, redir := range redirs {
-		r := w.redirect(redir, s)
+		r := w.describeRedirect(redir, s)
 		if r.FD == 0 {
 			stdin = stdinOf(r)
 		}
 		if r.Kind == "write" || r.Kind == "readwrite" {
-			put(&w.written, r.Target.Value, true)
+			putInMap(&w.written, r.Target.Value, true)
 		}
 		out = append(out, r)
 	}
@@ -42,33 +42,33 @@ func stdinOf(r proposal.Redirect) string {
 	return "file"
 }
 
-func (w *walker) redirect(redir *syntax.Redirect, s scope) proposal.Redirect {
+func (w *walker) describeRedirect(redir *syntax.Redirect, s scope) proposal.Redirect {
 	r := proposal.Redirect{Op: redir.Op.String(), Kind: redirectKind(redir.Op)}
 	if r.Kind == "" {
-		w.unknown(unknownDialect, w.span(redir.Word, s))
+		w.addUnknown(unknownDialect, w.spanOf(redir.Word, s))
 	}
 	r.FD = 1
 	if strings.HasPrefix(r.Op, "<") {
 		r.FD = 0
 	}
 	if redir.N != nil {
-		r.FD = w.descriptor(redir.N, s)
+		r.FD = w.readDescriptor(redir.N, s)
 		if w.posix && len(redir.N.Value) > 1 {
-			w.unknown(unknownPOSIX, w.span(redir.N, s)) // POSIX shells read 10>f and 00<f as words
+			w.addUnknown(unknownPOSIX, w.spanOf(redir.N, s)) // POSIX shells read 10>f and 00<f as words
 		}
 	}
 	switch r.Kind {
 	case "heredoc":
-		r.Target = w.known.heredoc(redir)
+		r.Target = w.known.heredocText(redir)
 		return r
 	case "herestring":
-		r.Target, _ = w.known.literal(redir.Word, readAssign)
+		r.Target, _ = w.known.expandLiteral(redir.Word, readAssign)
 		return r
 	}
-	if redirectKind(redir.Op) == "dup" && closes(redir.Word) {
-		w.unknown(unknownClosing, w.span(redir.Word, s))
+	if redirectKind(redir.Op) == "dup" && closesBeforeWord(redir.Word) {
+		w.addUnknown(unknownClosing, w.spanOf(redir.Word, s))
 	}
-	r.Target, _ = w.known.literal(redir.Word, readWord)
+	r.Target, _ = w.known.expandLiteral(redir.Word, readWord)
 	if hasBrace(redir.Word) || isTilde(redir.Word) {
 		r.Target.Static = false
 	}
@@ -83,13 +83,13 @@ func (w *walker) redirect(redir *syntax.Redirect, s scope) proposal.Redirect {
 		}
 	}
 	if w.posix && r.Kind != "dup" && redirectKind(redir.Op) == "dup" {
-		w.unknown(unknownPOSIX, w.span(redir.Word, s)) // an error in POSIX shells
+		w.addUnknown(unknownPOSIX, w.spanOf(redir.Word, s)) // an error in POSIX shells
 	}
 	if redir.Op == syntax.DplOut && r.Kind != "dup" && !(r.Target.Static && twiceTheSame.MatchString(r.Target.Value)) {
-		w.doubt(unknownTwice, w.span(redir.Word, s), func() bool { return w.onlyNumbers(redir.Word) })
+		w.addDoubt(unknownTwice, w.spanOf(redir.Word, s), func() bool { return w.onlyNumbers(redir.Word) })
 	}
 	if r.Kind != "dup" {
-		w.target(redir.Word, r.Target, w.span(redir.Word, s))
+		w.recordTarget(redir.Word, r.Target, w.spanOf(redir.Word, s))
 	}
 	return r
 }
@@ -112,16 +112,16 @@ func redirectKind(op syntax.RedirOperator) string {
 	return "" // zsh
 }
 
-// descriptor reads the number before a redirection; -1 for {name}.
-func (w *walker) descriptor(n *syntax.Lit, s scope) int {
+// readDescriptor reads the number before a redirection; -1 for {name}.
+func (w *walker) readDescriptor(n *syntax.Lit, s scope) int {
 	if fd, err := strconv.Atoi(n.Value); err == nil {
 		return fd
 	}
 	name := strings.Trim(n.Value, "{}")
 	if !syntax.ValidName(name) {
-		w.unknown(unknownName, w.span(n, s))
+		w.addUnknown(unknownName, w.spanOf(n, s))
 	}
-	w.assignedOddly(name, w.span(n, s))
+	w.assignedOddly(name, w.spanOf(n, s))
 	return -1
 }
 
@@ -130,9 +130,9 @@ func (w *walker) descriptor(n *syntax.Lit, s scope) int {
 // >&'$(id)' runs id.
 var twiceTheSame = pattern.New(`^[A-Za-z0-9_./+=@%][A-Za-z0-9_./+=@%:,-]*$`)
 
-// closes reports whether word is a dash followed by more: in 2>&-x bash closes the
+// closesBeforeWord reports whether word is a dash followed by more: in 2>&-x bash closes the
 // descriptor, and x is a separate word.
-func closes(word *syntax.Word) bool {
+func closesBeforeWord(word *syntax.Word) bool {
 	lit, ok := word.Parts[0].(*syntax.Lit)
 	return ok && strings.HasPrefix(lit.Value, "-") && (len(word.Parts) > 1 || lit.Value != "-")
 }
@@ -147,8 +147,8 @@ func isTilde(word *syntax.Word) bool {
 	return ok && strings.HasPrefix(lit.Value, "~")
 }
 
-// heredoc returns a here-document's text.
-func (k known) heredoc(redir *syntax.Redirect) proposal.Word {
+// heredocText returns a here-document's text.
+func (k knownVariables) heredocText(redir *syntax.Redirect) proposal.Word {
 	if redir.Hdoc == nil {
 		return proposal.Word{Static: true}
 	}
@@ -162,9 +162,9 @@ func (k known) heredoc(redir *syntax.Redirect) proposal.Word {
 	if raw {
 		value = proposal.Word{Value: redir.Hdoc.Lit(), Static: true}
 	} else if redir.Op == syntax.DashHdoc {
-		value, _ = literal(redir.Hdoc, readQuoted) // tabs of a value are kept
+		value, _ = literalWord(redir.Hdoc, readQuoted) // tabs of a value are kept
 	} else {
-		value, _ = k.literal(redir.Hdoc, readQuoted)
+		value, _ = k.expandLiteral(redir.Hdoc, readQuoted)
 	}
 	if redir.Op == syntax.DashHdoc {
 		value.Value = withoutTabs(value.Value)
@@ -183,9 +183,9 @@ func withoutTabs(text string) string {
 // redirectWords walks what bash runs or evaluates in the targets.
 func (w *walker) redirectWords(redirs []*syntax.Redirect, s scope) {
 	for _, redir := range redirs {
-		w.word(redir.Word, s)
+		w.walkWord(redir.Word, s)
 		if redir.Hdoc != nil {
-			w.parts(redir.Hdoc.Parts, s, true) // read as in double quotes
+			w.walkParts(redir.Hdoc.Parts, s, true) // read as in double quotes
 		}
 	}
 }

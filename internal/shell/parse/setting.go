@@ -9,7 +9,7 @@ import (
 func checkHash(w *walker, _ int, args []arg, _ scope, _ call) {
 	for _, a := range args[1:] {
 		if !a.Static || (a.Value != "-r" && strings.HasPrefix(a.Value, "-")) {
-			w.unknown(unknownSetting, a.span)
+			w.addUnknown(unknownSetting, a.span)
 			return
 		}
 	}
@@ -24,26 +24,26 @@ func checkSet(w *walker, _ int, args []arg, s scope, _ call) {
 	for i := 1; i < len(args); i++ {
 		a := args[i]
 		if !a.Static && (a.Value == "" || a.Value[0] == '-' || a.Value[0] == '+') {
-			w.unknown(unknownSetting, a.span)
+			w.addUnknown(unknownSetting, a.span)
 			return
 		}
 		if a.Value == "--" || a.Value == "-" {
-			w.positional(args[i+1:])
+			w.recordPositional(args[i+1:])
 			return
 		}
 		if len(a.Value) < 2 || (a.Value[0] != '-' && a.Value[0] != '+') {
-			w.positional(args[i:])
+			w.recordPositional(args[i:])
 			return
 		}
 		letters := a.Value[1:]
 		if !a.Static || strings.Trim(letters, "euxvfCETbhmPo") != "" || strings.Count(letters, "o") > 1 {
-			w.unknown(unknownSetting, a.span)
+			w.addUnknown(unknownSetting, a.span)
 			return
 		}
 		if strings.Contains(letters, "o") && i+1 < len(args) {
 			i++
 			if !args[i].Static || !setOptions[args[i].Value] {
-				w.unknown(unknownSetting, args[i].span)
+				w.addUnknown(unknownSetting, args[i].span)
 				return
 			}
 		}
@@ -59,7 +59,7 @@ func checkShopt(w *walker, _ int, args []arg, _ scope, _ call) {
 	for _, a := range args[1:] {
 		option := a.Value == "-s" || a.Value == "-u" || a.Value == "-q" || a.Value == "-p"
 		if !a.Static || !(option || shellOptions[a.Value]) {
-			w.unknown(unknownSetting, a.span)
+			w.addUnknown(unknownSetting, a.span)
 			return
 		}
 	}

@@ -17,8 +17,8 @@ var shells = map[string]bool{
 	"fish": true, "csh": true, "tcsh": true, "yash": true, "posh": true, "rc": true, "elvish": true, "nu": true, "pwsh": true,
 }
 
-// shell follows bash -c 'text' and the few other plain forms.
-func (w *walker) shell(args []arg, s scope, c call) {
+// followShell follows bash -c 'text' and the few other plain forms.
+func (w *walker) followShell(args []arg, s scope, c call) {
 	name := path.Base(args[0].Value)
 	if asksAbout(args[1:]) {
 		return
@@ -48,9 +48,9 @@ func (w *walker) shellOptions(args []arg) (rest []arg, command, ok bool) {
 				return nil, true, true // only checks the syntax of a file
 			}
 			if command {
-				w.unknown(unknownScript, a.span)
+				w.addUnknown(unknownScript, a.span)
 			} else {
-				w.unknown(unknownScriptFile, a.span)
+				w.addUnknown(unknownScriptFile, a.span)
 			}
 			return nil, false, false
 		case a.Value == "--" || a.Value == "-":
@@ -59,24 +59,24 @@ func (w *walker) shellOptions(args []arg) (rest []arg, command, ok bool) {
 		case a.Value == "-o" || a.Value == "+o":
 			i++
 			if i == len(args) || !args[i].Static || !setOptions[args[i].Value] {
-				w.unknown(unknownShellFile, a.span)
+				w.addUnknown(unknownShellFile, a.span)
 				return nil, false, false
 			}
 		case len(a.Value) > 1 && a.Value[0] == '-':
 			if strings.Trim(strings.TrimSuffix(a.Value[1:], "o"), "lceuxvnf") != "" {
-				w.unknown(unknownShellFile, a.span)
+				w.addUnknown(unknownShellFile, a.span)
 				return nil, false, false
 			}
 			command = command || strings.Contains(a.Value, "c")
 			if strings.HasSuffix(a.Value, "o") {
 				i++
 				if i == len(args) || !args[i].Static || !setOptions[args[i].Value] {
-					w.unknown(unknownShellFile, a.span)
+					w.addUnknown(unknownShellFile, a.span)
 					return nil, false, false
 				}
 			}
 		case a.Value != "" && a.Value[0] == '+': // a lone plus, too: sh -c + ls runs ls
-			w.unknown(unknownShellFile, a.span)
+			w.addUnknown(unknownShellFile, a.span)
 			return nil, false, false
 		default:
 			return args[i:], command, true
@@ -91,14 +91,14 @@ func (w *walker) shellCommand(name string, rest []arg, s scope) {
 		return // bash: option requires an argument
 	}
 	if !rest[0].Static {
-		w.unknown(unknownScript, rest[0].span)
+		w.addUnknown(unknownScript, rest[0].span)
 		return
 	}
 	if !bashLike(name) || slices.Contains(s.via, "busybox") {
-		w.unknown(unknownDialect, rest[0].span)
+		w.addUnknown(unknownDialect, rest[0].span)
 	}
-	w.positional(rest[1:])
-	w.script(rest[0].Value, rest[0].span, s.through(name+" -c"))
+	w.recordPositional(rest[1:])
+	w.readScript(rest[0].Value, rest[0].span, s.inWrapper(name+" -c"))
 }
 
 func bashLike(name string) bool { return name == "bash" || name == "rbash" || isPOSIX(name) }
@@ -107,14 +107,14 @@ func bashLike(name string) bool { return name == "bash" || name == "rbash" || is
 // text wrote it.
 func (w *walker) shellFile(file arg) {
 	if !file.Static {
-		w.unknown(unknownScriptFile, file.span)
+		w.addUnknown(unknownScriptFile, file.span)
 		return
 	}
 	name := path.Clean(file.Value)
 	if strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/") {
-		w.unknown(unknownShellStdin, file.span)
+		w.addUnknown(unknownShellStdin, file.span)
 	}
-	put(&w.scripts, name, append(w.scripts[name], file.span))
+	putInMap(&w.scripts, name, append(w.scripts[name], file.span))
 }
 
 // shellStdin reads a static here-document or here-string that is fed to a shell.
@@ -125,17 +125,17 @@ func (w *walker) shellStdin(name string, span proposal.Span, s scope, c call) {
 			continue
 		}
 		if (r.Kind == "heredoc" || r.Kind == "herestring") && r.Target.Static && bashLike(name) {
-			w.script(r.Target.Value, span, s.through(name+" <<"))
+			w.readScript(r.Target.Value, span, s.inWrapper(name+" <<"))
 			return
 		}
 		break
 	}
-	w.unknown(unknownShellStdin, span)
+	w.addUnknown(unknownShellStdin, span)
 }
 
-// positional records what $1, $2 … may hold.
-func (w *walker) positional(args []arg) {
-	origin := w.origin("@")
+// recordPositional records what $1, $2 … may hold.
+func (w *walker) recordPositional(args []arg) {
+	origin := w.originOf("@")
 	for _, a := range args {
 		origin.addItem(w, a)
 	}

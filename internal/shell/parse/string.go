@@ -10,23 +10,23 @@ import (
 
 // followCommandString follows the programs that pass one string to a shell.
 func followCommandString(w *walker, _ int, args []arg, s scope, c call) {
-	name := base(args[0].Value)
+	name := baseName(args[0].Value)
 	switch name {
 	case "watch":
 		w.followWatch(args, s, c)
 		return
 	case "script":
-		rest, options, ok := w.inner(wrapper{flags: "aefqt", values: "c", long: []string{"append", "return", "flush", "quiet", "command="}}, permuted(args[1:]))
+		rest, options, ok := w.skipWrapper(wrapper{flags: "aefqt", values: "c", long: []string{"append", "return", "flush", "quiet", "command="}}, permuteOptions(args[1:]))
 		w.optionString(args[0], rest, options, ok, s)
 		return
 	}
-	rest, options, ok := w.inner(wrapper{flags: "lm", values: "c", long: []string{"login", "command="}}, permuted(args[1:]))
+	rest, options, ok := w.skipWrapper(wrapper{flags: "lm", values: "c", long: []string{"login", "command="}}, permuteOptions(args[1:]))
 	w.optionString(args[0], rest, options, ok, s)
 }
 
-// permuted moves the operands after the options, as GNU getopt does. A lone dash and
+// permuteOptions moves the operands after the options, as GNU getopt does. A lone dash and
 // everything after -- stay operands.
-func permuted(args []arg) []arg {
+func permuteOptions(args []arg) []arg {
 	var options, operands []arg
 	for i := 0; i < len(args); i++ {
 		a := args[i]
@@ -49,7 +49,7 @@ func permuted(args []arg) []arg {
 
 func (w *walker) optionString(program arg, _ []arg, options map[string]arg, ok bool, s scope) {
 	if !ok {
-		w.unknown(unknownOption, program.span)
+		w.addUnknown(unknownOption, program.span)
 		return
 	}
 	text, has := options["c"]
@@ -57,10 +57,10 @@ func (w *walker) optionString(program arg, _ []arg, options map[string]arg, ok b
 		text, has = options["command"]
 	}
 	if !has {
-		w.unknown(unknownShellStdin, program.span)
+		w.addUnknown(unknownShellStdin, program.span)
 		return
 	}
-	w.commandString([]arg{text}, program, s.through(base(program.Value)))
+	w.commandString([]arg{text}, program, s.inWrapper(baseName(program.Value)))
 }
 
 // commandString reads the words that a program joins and passes to sh -c.
@@ -68,13 +68,13 @@ func (w *walker) commandString(args []arg, program arg, s scope) {
 	var words []string
 	for _, a := range args {
 		if !a.Static {
-			w.unknown(unknownScript, a.span)
+			w.addUnknown(unknownScript, a.span)
 			return
 		}
 		words = append(words, a.Value)
 	}
 	if len(words) == 0 {
-		w.unknown(unknownShellStdin, program.span)
+		w.addUnknown(unknownShellStdin, program.span)
 		return
 	}
 	w.shellText(strings.Join(words, " "), args[0].span, s)
@@ -86,22 +86,22 @@ func (w *walker) shellText(text string, span proposal.Span, s scope) {
 	for _, word := range []string{"sh", "-c", text} {
 		args = append(args, arg{Word: proposal.Word{Value: word, Static: true}, span: span})
 	}
-	w.run(args, s, call{span: span})
+	w.recordCommand(args, s, call{span: span})
 }
 
 func (w *walker) followWatch(args []arg, s scope, c call) {
 	watch := wrapper{flags: "bcCdegprtwx", values: "nq", long: []string{"beep", "color", "no-color", "differences=?", "errexit", "chgexit", "precise", "no-title", "no-wrap", "exec", "interval=", "equexit="}}
-	rest, options, ok := w.inner(watch, args[1:])
+	rest, options, ok := w.skipWrapper(watch, args[1:])
 	if !ok || len(rest) == 0 {
-		w.unknown(unknownOption, args[0].span)
+		w.addUnknown(unknownOption, args[0].span)
 		return
 	}
 	_, short := options["x"]
 	_, long := options["exec"]
 	if short || long {
 		c.assigns, c.redirects = nil, nil
-		w.run(rest, s.through("watch -x"), c)
+		w.recordCommand(rest, s.inWrapper("watch -x"), c)
 		return
 	}
-	w.commandString(rest, args[0], s.through("watch"))
+	w.commandString(rest, args[0], s.inWrapper("watch"))
 }

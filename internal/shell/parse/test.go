@@ -27,7 +27,7 @@ func checkTest(w *walker, _ int, args []arg, s scope, _ call) {
 		}
 		followed := i+1 < len(operands) && mayHoldSubscript(operands[i+1])
 		if a.split || a.Glob || followed {
-			w.doubt(unknownTest, a.span, func() bool { return w.noOperator(a) })
+			w.addDoubt(unknownTest, a.span, func() bool { return w.noOperator(a) })
 		}
 	}
 }
@@ -39,7 +39,7 @@ func (w *walker) nameTest(operands []arg, i int) {
 	}
 	next := operands[i+1]
 	if !next.Static || !(syntax.ValidName(next.Value) || slices.Contains(binaryTests, next.Value)) {
-		w.unknown(unknownName, next.span)
+		w.addUnknown(unknownName, next.span)
 	}
 }
 
@@ -62,7 +62,7 @@ func (w *walker) noOperator(a arg) bool {
 // harmlessFields reports whether all values of word are known, and none is or
 // contains an operator or a subscript.
 func (w *walker) harmlessFields(word *syntax.Word) bool {
-	values, ok := w.literals(word.Parts, map[string]bool{})
+	values, ok := w.literalValues(word.Parts, map[string]bool{})
 	for _, value := range values {
 		for field := range strings.FieldsSeq(value) {
 			ok = ok && field != "-v" && field != "-R" && !strings.ContainsAny(field, "[*?\\")

@@ -10,7 +10,7 @@ import (
 // policies, tests and people refer to them.
 type unknownKind struct{ code, message, hint string }
 
-func (k unknownKind) at(span proposal.Span) proposal.Unknown {
+func (k unknownKind) unknownAt(span proposal.Span) proposal.Unknown {
 	return proposal.Unknown{Code: "parse." + k.code, Message: k.message, Hint: k.hint, Span: span}
 }
 

@@ -12,23 +12,23 @@ import (
 )
 
 func checkMapfile(w *walker, index int, args []arg, s scope, _ call) {
-	found, rest, ok := w.options(args[1:], "t", "dnOsuCc")
+	found, rest, ok := w.splitOptions(args[1:], "t", "dnOsuCc")
 	if _, callback := found['C']; callback || !ok {
-		w.unknown(unknownCallback, args[0].span)
+		w.addUnknown(unknownCallback, args[0].span)
 		return
 	}
 	w.setsUnknown(index, rest, "MAPFILE")
 }
 
 func checkRead(w *walker, index int, args []arg, s scope, _ call) {
-	found, rest, ok := w.options(args[1:], "rs", "adnNptu")
+	found, rest, ok := w.splitOptions(args[1:], "rs", "adnNptu")
 	if !ok {
-		w.unknown(unknownName, args[0].span)
+		w.addUnknown(unknownName, args[0].span)
 		return
 	}
 	if array, has := found['a']; has {
-		put(&w.arrays, array.Value, true)
-		put(&w.undone, array.Value, true)
+		putInMap(&w.arrays, array.Value, true)
+		putInMap(&w.undone, array.Value, true)
 		rest = append(rest[:len(rest):len(rest)], array)
 	}
 	w.setsUnknown(index, rest, "REPLY")
@@ -37,14 +37,14 @@ func checkRead(w *walker, index int, args []arg, s scope, _ call) {
 // setsUnknown records that a builtin sets the variables names to anything.
 func (w *walker) setsUnknown(index int, names []arg, otherwise string) {
 	if len(names) == 0 {
-		w.origin(otherwise).anything()
+		w.originOf(otherwise).markOutside()
 	}
 	for _, a := range names {
 		if w.variableName(a) {
-			w.origin(a.Value).anything()
+			w.originOf(a.Value).markOutside()
 			if otherwise == "MAPFILE" {
-				put(&w.arrays, a.Value, true)
-				put(&w.undone, a.Value, true)
+				putInMap(&w.arrays, a.Value, true)
+				putInMap(&w.undone, a.Value, true)
 			}
 			w.commands[index].Assigns = append(w.commands[index].Assigns, proposal.Assign{Name: a.Value})
 		}
@@ -55,10 +55,10 @@ func (w *walker) setsUnknown(index int, names []arg, otherwise string) {
 // contain a subscript, which bash evaluates.
 func (w *walker) variableName(a arg) bool {
 	if !a.Static || !syntax.ValidName(a.Value) {
-		w.unknown(unknownName, a.span)
+		w.addUnknown(unknownName, a.span)
 		return false
 	}
-	w.assigned(a.Value, a.span)
+	w.checkAssignedName(a.Value, a.span)
 	return true
 }
 
@@ -73,33 +73,33 @@ func checkPrintf(w *walker, index int, args []arg, s scope, _ call) {
 	case first.Static && first.Value == "--":
 		checkPrintf(w, index, args[1:], s, call{})
 	case first.Static && len(first.Value) > 1 && first.Value[0] == '-':
-		found, rest, ok := w.options(args[1:], "", "v")
+		found, rest, ok := w.splitOptions(args[1:], "", "v")
 		if !ok {
-			w.unknown(unknownName, first.span)
+			w.addUnknown(unknownName, first.span)
 			return
 		}
 		if name, has := found['v']; has {
 			w.setsUnknown(index, []arg{name}, "")
 		}
 		if len(rest) > 0 {
-			w.format(rest[0], len(rest) > 1)
+			w.checkFormat(rest[0], len(rest) > 1)
 		}
 	default:
-		w.format(first, len(args) > 2)
+		w.checkFormat(first, len(args) > 2)
 	}
 }
 
 // setsCount matches %n, and directives that adjacent text may complete to it.
 var setsCount = pattern.New(`%[-+ #0-9.*'hlLjzqtw]*(n|\x00|$)`)
 
-func (w *walker) format(a arg, operands bool) {
+func (w *walker) checkFormat(a arg, operands bool) {
 	if a.Static {
 		if setsCount.MatchString(a.Value) && operands {
-			w.unknown(unknownName, a.span)
+			w.addUnknown(unknownName, a.span)
 		}
 		return
 	}
-	w.doubt(unknownName, a.span, func() bool { return w.plainFormat(a, operands) })
+	w.addDoubt(unknownName, a.span, func() bool { return w.plainFormat(a, operands) })
 }
 
 // plainFormat reports whether a dynamic format is not an option and, if there are
@@ -117,7 +117,7 @@ func (w *walker) plainFormat(a arg, operands bool) bool {
 	}
 	text, begun := "", false // begun: the next part does not begin the word
 	for _, part := range parts {
-		value, _ := w.known.literal(&syntax.Word{Parts: []syntax.WordPart{part}}, readAssign)
+		value, _ := w.known.expandLiteral(&syntax.Word{Parts: []syntax.WordPart{part}}, readAssign)
 		if !value.Static {
 			if !w.plainPiece(part, !begun) {
 				return false
@@ -134,7 +134,7 @@ func (w *walker) plainFormat(a arg, operands bool) bool {
 // plainPiece reports whether all values of one expansion in a format are known, and
 // none begins an option or a directive.
 func (w *walker) plainPiece(part syntax.WordPart, first bool) bool {
-	values, ok := w.literals([]syntax.WordPart{part}, map[string]bool{})
+	values, ok := w.literalValues([]syntax.WordPart{part}, map[string]bool{})
 	for _, value := range values {
 		if setsCount.MatchString(value) || first && strings.HasPrefix(value, "-") {
 			return false
@@ -146,37 +146,37 @@ func (w *walker) plainPiece(part syntax.WordPart, first bool) bool {
 // dynamicOption refuses an expansion where an option would be dangerous, unless
 // nothing in the text can make it one.
 func (w *walker) dynamicOption(a arg, kind unknownKind) {
-	w.doubt(kind, a.span, func() bool { return w.onlyNumbers(a.src) })
+	w.addDoubt(kind, a.span, func() bool { return w.onlyNumbers(a.src) })
 }
 
 func checkUnset(w *walker, _ int, args []arg, s scope, _ call) {
-	found, rest, ok := w.options(args[1:], "vfn", "")
+	found, rest, ok := w.splitOptions(args[1:], "vfn", "")
 	if !ok {
-		w.unknown(unknownName, args[0].span)
+		w.addUnknown(unknownName, args[0].span)
 		return
 	}
 	if _, function := found['f']; function {
-		w.unknown(unknownExportedFunc, args[0].span)
+		w.addUnknown(unknownExportedFunc, args[0].span)
 		return
 	}
 	for _, a := range rest {
 		if a.Static && w.functions[functionName{s.shell, a.Value}] != nil {
-			w.unknown(unknownExportedFunc, a.span)
+			w.addUnknown(unknownExportedFunc, a.span)
 		}
 		if w.variableName(a) {
 			w.assignedOddly(a.Value, a.span)
 		}
-		put(&w.undone, a.Value, true)
+		putInMap(&w.undone, a.Value, true)
 	}
 }
 
 func checkLet(w *walker, _ int, args []arg, _ scope, _ call) {
 	for _, a := range args[1:] {
 		if !a.Static {
-			w.unknown(unknownArithmetic, a.span)
+			w.addUnknown(unknownArithmetic, a.span)
 			continue
 		}
-		w.expression(a.Value, true, a.span)
+		w.checkExpression(a.Value, true, a.span)
 	}
 }
 
@@ -184,10 +184,10 @@ func checkGetopts(w *walker, index int, args []arg, _ scope, _ call) {
 	if len(args) < 3 {
 		return
 	}
-	w.origin("OPTARG").anything()
+	w.originOf("OPTARG").markOutside()
 	w.setsUnknown(index, args[2:3], "")
 	if !args[1].Static {
-		w.unknown(unknownName, args[1].span)
+		w.addUnknown(unknownName, args[1].span)
 	}
 }
 
@@ -198,21 +198,21 @@ func checkWait(w *walker, _ int, args []arg, _ scope, _ call) {
 		switch {
 		case !a.Static:
 			w.dynamicOption(a, unknownName)
-		case a.Value != "-n" && a.Value != "-f" && !job(a.Value):
-			w.unknown(unknownName, a.span)
+		case a.Value != "-n" && a.Value != "-f" && !isJobSpec(a.Value):
+			w.addUnknown(unknownName, a.span)
 		}
 	}
 }
 
-func job(text string) bool {
+func isJobSpec(text string) bool {
 	return text != "" && strings.Trim(strings.TrimPrefix(text, "%"), "0123456789+-%") == "" && text[0] != '-'
 }
 
 // checkJobs allows options that list jobs: -x runs a command.
 func checkJobs(w *walker, _ int, args []arg, _ scope, _ call) {
 	for _, a := range args[1:] {
-		if !a.Static || !job(a.Value) && (!strings.HasPrefix(a.Value, "-") || strings.Trim(a.Value, "-lnprs") != "") {
-			w.unknown(unknownCallback, a.span)
+		if !a.Static || !isJobSpec(a.Value) && (!strings.HasPrefix(a.Value, "-") || strings.Trim(a.Value, "-lnprs") != "") {
+			w.addUnknown(unknownCallback, a.span)
 		}
 	}
 }

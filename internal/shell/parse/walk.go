@@ -8,50 +8,50 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-func (w *walker) stmts(stmts []*syntax.Stmt, s scope) {
+func (w *walker) walkStmts(stmts []*syntax.Stmt, s scope) {
 	mark := len(w.learned)
 	for _, stmt := range stmts {
-		w.stmt(stmt, s)
-		w.learn(stmt, s)
+		w.walkStmt(stmt, s)
+		w.learnAssigns(stmt, s)
 	}
-	w.forget(mark)
+	w.forgetSince(mark)
 }
 
-func (w *walker) stmt(stmt *syntax.Stmt, s scope) {
+func (w *walker) walkStmt(stmt *syntax.Stmt, s scope) {
 	if stmt.Coprocess || stmt.Disown {
-		w.unknown(unknownDialect, w.span(stmt, s))
+		w.addUnknown(unknownDialect, w.spanOf(stmt, s))
 		return
 	}
 	if binary, ok := stmt.Cmd.(*syntax.BinaryCmd); ok && len(stmt.Redirs) == 0 {
-		w.chain(binary, s, stmt.Background)
+		w.walkChain(binary, s, stmt.Background)
 		return
 	}
-	if !w.enter(stmt, s) {
+	if !w.enterNode(stmt, s) {
 		return
 	}
-	defer w.leave()
+	defer w.leaveNode()
 	if stmt.Background {
-		s = s.in("background")
+		s = s.inConstruct("background")
 	}
-	redirects, stdin := w.redirects(stmt.Redirs, s)
+	redirects, stdin := w.describeRedirects(stmt.Redirs, s)
 	if call, ok := stmt.Cmd.(*syntax.CallExpr); ok {
-		w.simple(stmt, call, redirects, stdin, s)
+		w.walkSimpleCommand(stmt, call, redirects, stdin, s)
 		return
 	}
 	if decl, ok := stmt.Cmd.(*syntax.DeclClause); ok {
-		w.declaration(stmt, decl, redirects, stdin, s)
+		w.walkDeclaration(stmt, decl, redirects, stdin, s)
 		return
 	}
-	if len(redirects) > 0 || evaluates(stmt.Cmd) {
-		w.emit(proposal.Command{Redirects: redirects, Via: s.via, Inside: s.inside, StdinFrom: stdin, Span: w.span(stmt, s), AfterSuccess: s.sure})
+	if len(redirects) > 0 || startsNoProgram(stmt.Cmd) {
+		w.emitCommand(proposal.Command{Redirects: redirects, Via: s.via, Inside: s.inside, StdinFrom: stdin, Span: w.spanOf(stmt, s), AfterSuccess: s.sure})
 	}
 	w.redirectWords(stmt.Redirs, s)
 	s.stdin = stdin
-	w.compound(stmt.Cmd, s)
+	w.walkCompound(stmt.Cmd, s)
 }
 
-// evaluates reports whether cmd is a separate command that starts no program.
-func evaluates(cmd syntax.Command) bool {
+// startsNoProgram reports whether cmd is a separate command that starts no program.
+func startsNoProgram(cmd syntax.Command) bool {
 	switch cmd.(type) {
 	case nil, *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause:
 		return true
@@ -59,10 +59,10 @@ func evaluates(cmd syntax.Command) bool {
 	return false
 }
 
-// chain walks a && b | c …, which nests to the left, without going deeper.
-func (w *walker) chain(binary *syntax.BinaryCmd, s scope, background bool) {
+// walkChain walks a && b | c …, which nests to the left, without going deeper.
+func (w *walker) walkChain(binary *syntax.BinaryCmd, s scope, background bool) {
 	if background {
-		s = s.in("background")
+		s = s.inConstruct("background")
 	}
 	var right []*syntax.BinaryCmd
 	var left *syntax.Stmt
@@ -77,91 +77,91 @@ func (w *walker) chain(binary *syntax.BinaryCmd, s scope, background bool) {
 	}
 	first := right[len(right)-1]
 	mark := len(w.learned)
-	w.stmt(left, side(first, s, false))
+	w.walkStmt(left, sideScope(first, s, false))
 	if first.Op == syntax.AndStmt {
-		w.learn(left, s)
+		w.learnAssigns(left, s)
 	}
 	negated := left.Negated
 	for i, sure := len(right)-1, true; i >= 0; i-- {
 		if sure = sure && right[i].Op == syntax.AndStmt; !sure {
-			w.forget(mark)
+			w.forgetSince(mark)
 		}
-		beside := side(right[i], s, true)
+		beside := sideScope(right[i], s, true)
 		beside.sure = sure && !negated
 		negated = negated || right[i].Y.Negated
-		w.stmt(right[i].Y, beside)
+		w.walkStmt(right[i].Y, beside)
 		if sure {
-			w.learn(right[i].Y, s)
+			w.learnAssigns(right[i].Y, s)
 		}
 	}
-	w.forget(mark)
+	w.forgetSince(mark)
 }
 
-func side(binary *syntax.BinaryCmd, s scope, right bool) scope {
+func sideScope(binary *syntax.BinaryCmd, s scope, right bool) scope {
 	if binary.Op != syntax.Pipe && binary.Op != syntax.PipeAll {
-		return s.in("list")
+		return s.inConstruct("list")
 	}
-	s = s.in("pipeline")
+	s = s.inConstruct("pipeline")
 	if right {
 		s.stdin = "pipe"
 	}
 	return s
 }
 
-func (w *walker) compound(cmd syntax.Command, s scope) {
+func (w *walker) walkCompound(cmd syntax.Command, s scope) {
 	switch cmd := cmd.(type) {
 	case nil:
 	case *syntax.BinaryCmd:
-		w.chain(cmd, s, false)
+		w.walkChain(cmd, s, false)
 	case *syntax.Block:
-		w.stmts(cmd.Stmts, s.in("group"))
+		w.walkStmts(cmd.Stmts, s.inConstruct("group"))
 	case *syntax.Subshell:
-		w.stmts(cmd.Stmts, s.in("subshell"))
+		w.walkStmts(cmd.Stmts, s.inConstruct("subshell"))
 	case *syntax.IfClause:
-		w.ifClause(cmd, s.in("if"))
+		w.ifClause(cmd, s.inConstruct("if"))
 	case *syntax.WhileClause:
 		name := "while"
 		if cmd.Until {
 			name = "until"
 		}
-		w.stmts(cmd.Cond, s.in(name))
-		w.stmts(cmd.Do, s.in(name))
+		w.walkStmts(cmd.Cond, s.inConstruct(name))
+		w.walkStmts(cmd.Do, s.inConstruct(name))
 	case *syntax.ForClause:
 		w.forClause(cmd, s)
 	case *syntax.CaseClause:
-		w.caseClause(cmd, s.in("case"))
+		w.caseClause(cmd, s.inConstruct("case"))
 	case *syntax.FuncDecl:
 		w.funcDecl(cmd, s)
 	case *syntax.ArithmCmd:
 		w.notMksh(cmd, cmd.Unsigned, s)
-		w.arithmetic(cmd.X, s)
+		w.walkArithmetic(cmd.X, s)
 	case *syntax.LetClause:
 		for _, expr := range cmd.Exprs {
 			if !plainLet(expr) {
-				w.unknown(unknownArithmetic, w.span(expr, s))
+				w.addUnknown(unknownArithmetic, w.spanOf(expr, s))
 			}
-			w.arithmetic(expr, s)
+			w.walkArithmetic(expr, s)
 		}
 	case *syntax.TestClause:
-		w.testExpr(cmd.X, s.in("test"))
+		w.testExpr(cmd.X, s.inConstruct("test"))
 	case *syntax.TimeClause:
 		w.timeClause(cmd, s)
 	case *syntax.CoprocClause:
-		w.coproc(cmd, s)
+		w.walkCoproc(cmd, s)
 	default:
-		w.unknown(unknownDialect, w.span(cmd, s))
+		w.addUnknown(unknownDialect, w.spanOf(cmd, s))
 	}
 }
 
 func (w *walker) notMksh(node syntax.Node, mksh bool, s scope) {
 	if mksh {
-		w.unknown(unknownDialect, w.span(node, s))
+		w.addUnknown(unknownDialect, w.spanOf(node, s))
 	}
 }
 
 func (w *walker) ifClause(cmd *syntax.IfClause, s scope) {
 	for ; cmd != nil; cmd = cmd.Else {
-		w.stmts(cmd.Cond, s)
-		w.stmts(cmd.Then, s)
+		w.walkStmts(cmd.Cond, s)
+		w.walkStmts(cmd.Then, s)
 	}
 }

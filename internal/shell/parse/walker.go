@@ -36,7 +36,7 @@ type walker struct {
 
 	sets    map[string]int // how often the text sets a variable
 	once    map[string]int // the same, from an earlier walk
-	known   known          // variables whose value is certain here
+	known   knownVariables // variables whose value is certain here
 	learned []string       // their names, in the order learned
 	certain bool           // the text sets some variable to a literal
 
@@ -68,44 +68,44 @@ func newWalker(text string, env map[string]string, once map[string]int) *walker 
 	w := &walker{text: text, once: once, certain: len(env) > 0, arrays: map[string]bool{"MAPFILE": true}}
 	w.fromEnv(env)
 	for name, value := range env {
-		w.origin(name).addLiteral(value)
-		put(&w.exported, name, true)
+		w.originOf(name).addLiteral(value)
+		putInMap(&w.exported, name, true)
 		w.assignedValue(name, proposal.Word{Value: value, Static: true}, wholeSpan(""))
 	}
 	return w
 }
 
-// put sets m[key], allocating the map if necessary.
-func put[M ~map[K]V, K comparable, V any](m *M, key K, value V) {
+// putInMap sets m[key], allocating the map if necessary.
+func putInMap[M ~map[K]V, K comparable, V any](m *M, key K, value V) {
 	if *m == nil {
 		*m = M{}
 	}
 	(*m)[key] = value
 }
 
-// in returns s one construct deeper.
-func (s scope) in(construct string) scope {
+// inConstruct returns s one construct deeper.
+func (s scope) inConstruct(construct string) scope {
 	s.inside = append(s.inside[:len(s.inside):len(s.inside)], construct)
 	s.top, s.sure = false, false
 	return s
 }
 
-// through returns s inside a wrapper.
-func (s scope) through(wrapper string) scope {
+// inWrapper returns s inside a wrapper.
+func (s scope) inWrapper(wrapper string) scope {
 	s.via = append(s.via[:len(s.via):len(s.via)], wrapper)
 	s.level++
 	s.top = false
 	return s
 }
 
-func (w *walker) unknown(kind unknownKind, span proposal.Span) {
+func (w *walker) addUnknown(kind unknownKind, span proposal.Span) {
 	if len(w.unknowns) < maxCommands {
-		w.unknowns = append(w.unknowns, kind.at(span))
+		w.unknowns = append(w.unknowns, kind.unknownAt(span))
 	}
 }
 
-// span returns the position of node in the canonical text.
-func (w *walker) span(node syntax.Node, s scope) proposal.Span {
+// spanOf returns the position of node in the canonical text.
+func (w *walker) spanOf(node syntax.Node, s scope) proposal.Span {
 	if s.span != nil {
 		return *s.span
 	}
@@ -114,12 +114,12 @@ func (w *walker) span(node syntax.Node, s scope) proposal.Span {
 	return proposal.Span{Start: from, End: max(from, to), Line: int(start.Line()), Col: int(start.Col())}
 }
 
-// emit records one command, unless there are too many.
-func (w *walker) emit(c proposal.Command) int {
+// emitCommand records one command, unless there are too many.
+func (w *walker) emitCommand(c proposal.Command) int {
 	if len(w.commands) >= maxCommands {
 		if !w.full {
 			w.full = true
-			w.unknown(unknownMany, c.Span)
+			w.addUnknown(unknownMany, c.Span)
 		}
 		return -1
 	}
@@ -128,18 +128,18 @@ func (w *walker) emit(c proposal.Command) int {
 	return c.Index
 }
 
-// enter goes one level deeper, unless that is too deep or the text was given up. The
+// enterNode goes one level deeper, unless that is too deep or the text was given up. The
 // caller must leave if it returns true.
-func (w *walker) enter(node syntax.Node, s scope) bool {
+func (w *walker) enterNode(node syntax.Node, s scope) bool {
 	if w.full {
 		return false
 	}
 	if w.depth >= maxDepth || s.level > maxLevels {
-		w.unknown(unknownDeep, w.span(node, s))
+		w.addUnknown(unknownDeep, w.spanOf(node, s))
 		return false
 	}
 	w.depth++
 	return true
 }
 
-func (w *walker) leave() { w.depth-- }
+func (w *walker) leaveNode() { w.depth-- }

@@ -38,27 +38,27 @@ type quoteRemover struct {
 	static bool
 	glob   bool
 	split  bool
-	known  known
+	known  knownVariables
 }
 
-// literal removes word's quotes as bash does, without knowing any variable.
-func literal(word *syntax.Word, how reading) (proposal.Word, bool) {
-	return known(nil).literal(word, how)
+// literalWord removes word's quotes as bash does, without knowing any variable.
+func literalWord(word *syntax.Word, how reading) (proposal.Word, bool) {
+	return knownVariables(nil).expandLiteral(word, how)
 }
 
-// literal removes word's quotes and replaces the variables in k, as bash does.
-func (k known) literal(word *syntax.Word, how reading) (proposal.Word, bool) {
+// expandLiteral removes word's quotes and replaces the variables in k, as bash does.
+func (k knownVariables) expandLiteral(word *syntax.Word, how reading) (proposal.Word, bool) {
 	if word == nil {
 		return proposal.Word{Static: true}, false
 	}
 	if len(word.Parts) == 1 { // fast path for the common word
-		if lit, ok := word.Parts[0].(*syntax.Lit); ok && plain(lit.Value) {
+		if lit, ok := word.Parts[0].(*syntax.Lit); ok && isPlainText(lit.Value) {
 			return proposal.Word{Value: lit.Value, Static: true}, false
 		}
 	}
 	q := quoteRemover{how: how, static: true, known: k}
 	for i, part := range word.Parts {
-		q.part(part, i == 0)
+		q.addPart(part, i == 0)
 	}
 	out := proposal.Word{Value: q.text.String(), Static: q.static, Glob: q.glob, Split: q.split}
 	out.Star = q.glob && len(word.Parts) == 1 && strings.Trim(word.Lit(), "*?") == ""
@@ -68,58 +68,58 @@ func (k known) literal(word *syntax.Word, how reading) (proposal.Word, bool) {
 	return out, q.split
 }
 
-func plain(text string) bool {
+func isPlainText(text string) bool {
 	return text == "[" || !strings.ContainsAny(text, "\\*?[~{")
 }
 
-// stop ends the literal prefix.
-func (q *quoteRemover) stop() { q.static = false }
+// endPrefix ends the literal prefix.
+func (q *quoteRemover) endPrefix() { q.static = false }
 
-func (q *quoteRemover) add(text string) {
+func (q *quoteRemover) addText(text string) {
 	if q.static {
 		q.text.WriteString(text)
 	}
 }
 
-func (q *quoteRemover) part(part syntax.WordPart, first bool) {
+func (q *quoteRemover) addPart(part syntax.WordPart, first bool) {
 	switch part := part.(type) {
 	case *syntax.Lit:
-		q.unquoted(part.Value, first)
+		q.addUnquoted(part.Value, first)
 	case *syntax.SglQuoted:
 		if !part.Dollar {
-			q.add(part.Value)
+			q.addText(part.Value)
 			return
 		}
 		text, ok := ansiQuoted(part.Value)
-		q.add(text)
+		q.addText(text)
 		if !ok {
-			q.stop()
+			q.endPrefix()
 		}
 	case *syntax.DblQuoted:
 		if part.Dollar { // translated by the locale
-			q.stop()
+			q.endPrefix()
 		}
 		q.doubleQuoted(part.Parts)
 	case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ArithmExp:
-		if value, ok := q.known.value(part); ok && (q.how != readWord || oneField(value)) {
-			q.add(value)
+		if value, ok := q.known.valueOf(part); ok && (q.how != readWord || oneField(value)) {
+			q.addText(value)
 			return
 		}
 		q.split = q.split || q.how == readWord
-		q.stop()
+		q.endPrefix()
 	default: // process substitutions, extended globs, braces that were not expanded
 		if _, ok := part.(*syntax.ExtGlob); ok {
 			q.glob = true
 		}
 		q.split = true
-		q.stop()
+		q.endPrefix()
 	}
 }
 
-// unquoted adds text outside quotes: a backslash keeps the next character.
-func (q *quoteRemover) unquoted(text string, first bool) {
+// addUnquoted adds text outside quotes: a backslash keeps the next character.
+func (q *quoteRemover) addUnquoted(text string, first bool) {
 	if q.how == readQuoted {
-		q.escaped(text, "$`\\")
+		q.addEscaped(text, "$`\\")
 		return
 	}
 	tilde := first
@@ -129,15 +129,15 @@ func (q *quoteRemover) unquoted(text string, first bool) {
 		case c == '\\':
 			i++
 			if i < len(text) && text[i] != '\n' {
-				q.add(text[i : i+1])
+				q.addText(text[i : i+1])
 			}
 		case c == '~' && tilde:
-			q.stop()
+			q.endPrefix()
 		case q.how == readWord && (c == '*' || c == '?' || c == '['):
 			q.glob = true
-			q.stop()
+			q.endPrefix()
 		default:
-			q.add(text[i : i+1])
+			q.addText(text[i : i+1])
 		}
 		tilde = c == '=' || c == ':'
 	}
@@ -146,11 +146,11 @@ func (q *quoteRemover) unquoted(text string, first bool) {
 func (q *quoteRemover) doubleQuoted(parts []syntax.WordPart) {
 	for _, part := range parts {
 		if lit, ok := part.(*syntax.Lit); ok {
-			q.escaped(lit.Value, "$`\"\\")
-		} else if value, ok := q.known.value(part); ok {
-			q.add(value)
+			q.addEscaped(lit.Value, "$`\"\\")
+		} else if value, ok := q.known.valueOf(part); ok {
+			q.addText(value)
 		} else {
-			q.stop()
+			q.endPrefix()
 			q.split = q.split || severalWords(part)
 		}
 	}
@@ -170,8 +170,8 @@ func severalWords(part syntax.WordPart) bool {
 	return ok && index.Lit() == "@"
 }
 
-// escaped adds text in which a backslash only escapes the bytes of special.
-func (q *quoteRemover) escaped(text, special string) {
+// addEscaped adds text in which a backslash only escapes the bytes of special.
+func (q *quoteRemover) addEscaped(text, special string) {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '\\' && i+1 < len(text) {
 			switch next := text[i+1]; {
@@ -182,6 +182,6 @@ func (q *quoteRemover) escaped(text, special string) {
 				i++
 			}
 		}
-		q.add(text[i : i+1])
+		q.addText(text[i : i+1])
 	}
 }

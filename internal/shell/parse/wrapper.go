@@ -41,27 +41,27 @@ func wrapperOf(name string) follower {
 }
 
 func followNothing(w *walker, _ int, args []arg, _ scope, _ call) {
-	w.unknown(unknownWrapped, args[0].span)
+	w.addUnknown(unknownWrapped, args[0].span)
 }
 
 func followWrapper(w *walker, index int, args []arg, s scope, c call) {
-	name := base(args[0].Value)
+	name := baseName(args[0].Value)
 	if asksAbout(args[1:]) && name != "time" { // bash would run --version
 		return
 	}
 	wrap := wrappers[name]
-	rest, options, ok := w.inner(wrap, args[1:])
+	rest, options, ok := w.skipWrapper(wrap, args[1:])
 	if !ok {
 		kind := unknownOption
 		if name == "env" && slices.ContainsFunc(args[1:], splitsString) {
 			kind = unknownFileDriven
 		}
-		w.unknown(kind, args[0].span)
+		w.addUnknown(kind, args[0].span)
 		return
 	}
 	for _, option := range []string{"o", "output"} { // with | or ! it names a program
 		if output, has := options[option]; (name == "strace" || name == "ltrace") && has && strings.ContainsAny(output.Value[:min(1, len(output.Value))], "|!") {
-			w.unknown(unknownWrapped, output.span)
+			w.addUnknown(unknownWrapped, output.span)
 			return
 		}
 	}
@@ -85,11 +85,11 @@ func followWrapper(w *walker, index int, args []arg, s scope, c call) {
 		return
 	}
 	if name == "flock" && rest[0].Static && (rest[0].Value == "-c" || rest[0].Value == "--command") {
-		w.commandString(rest[1:], args[0], s.through("flock"))
+		w.commandString(rest[1:], args[0], s.inWrapper("flock"))
 		return
 	}
 	c.assigns, c.redirects = nil, stdinOnly(c.redirects)
-	w.run(rest, s.through(name), c)
+	w.recordCommand(rest, s.inWrapper(name), c)
 }
 
 // asksAbout reports whether args make a wrapper or a shell print only its version or its help.
@@ -101,7 +101,7 @@ func asksAbout(args []arg) bool {
 func (w *walker) runsNothing(name string, program arg) {
 	switch name {
 	case "chroot", "unshare", "sudo", "doas":
-		w.unknown(unknownShellStdin, program.span)
+		w.addUnknown(unknownShellStdin, program.span)
 	}
 }
 
@@ -126,7 +126,7 @@ func (w *walker) skipOperands(name string, wrap wrapper, rest []arg) ([]arg, boo
 	}
 	for _, a := range rest[:wrap.operands] {
 		if a.split || a.Glob || (!a.Static && a.Value == "" && name != "timeout") || (name == "chrt" && strings.Trim(a.Value, "0123456789") != "") {
-			w.unknown(unknownOption, a.span)
+			w.addUnknown(unknownOption, a.span)
 			return nil, false
 		}
 	}
@@ -141,7 +141,7 @@ func (w *walker) envAssigns(index int, rest []arg) []arg {
 			break
 		}
 		if name == "" {
-			w.unknown(unknownOption, rest[0].span)
+			w.addUnknown(unknownOption, rest[0].span)
 		}
 		w.wrapperAssign(index, rest[0])
 		rest = rest[1:]
@@ -155,10 +155,10 @@ func (w *walker) wrapperAssign(index int, a arg) {
 	w.commands[index].Assigns = append(w.commands[index].Assigns, proposal.Assign{Name: name, Value: word, Exported: true})
 	w.assignedValue(name, word, a.span)
 	w.localeValue(name, word, a.span)
-	w.origin(name).addArg(a, value)
+	w.originOf(name).addArg(a, value)
 	if a.split {
-		w.unknown(unknownOption, a.span)
+		w.addUnknown(unknownOption, a.span)
 	}
 }
 
-func base(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+func baseName(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }

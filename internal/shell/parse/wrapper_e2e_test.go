@@ -31,7 +31,7 @@ func TestE2EWrapperOptionsAreThoseOfTheTools(t *testing.T) {
 		n := 0
 		for _, option := range slices.Sorted(maps.Keys(all)) {
 			args := []arg{staticArg(option), staticArg("next"), staticArg("command")}
-			used := wrappers[name].option(args, map[string]arg{})
+			used := wrappers[name].readOption(args, map[string]arg{})
 			if used == 0 {
 				continue
 			}

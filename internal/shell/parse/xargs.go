@@ -13,13 +13,13 @@ func followXargs(w *walker, _ int, args []arg, s scope, c call) {
 	if asksAbout(args[1:]) {
 		return
 	}
-	rest, options, ok := w.inner(wrappers["xargs"], args[1:])
+	rest, options, ok := w.skipWrapper(wrappers["xargs"], args[1:])
 	if !ok {
 		kind := unknownOption
 		if slices.ContainsFunc(args[1:], func(a arg) bool { return strings.HasPrefix(a.Value, "-a") || strings.HasPrefix(a.Value, "--arg") }) {
 			kind = unknownFileDriven
 		}
-		w.unknown(kind, args[0].span)
+		w.addUnknown(kind, args[0].span)
 		return
 	}
 	c.assigns, c.redirects, c.stdin = nil, nil, ""
@@ -27,10 +27,10 @@ func followXargs(w *walker, _ int, args []arg, s scope, c call) {
 		rest = []arg{{Word: proposal.Word{Value: "echo", Static: true}, span: args[0].span}}
 	}
 	if replace := xargsReplace(options); replace != "" {
-		rest = replaced(rest, replace)
+		rest = cutAtMark(rest, replace)
 	}
 	rest = append(rest[:len(rest):len(rest)], arg{Word: proposal.Word{Split: true}, split: !checksSyntax(rest, options), span: args[0].span})
-	w.run(rest, s.through("xargs"), c)
+	w.recordCommand(rest, s.inWrapper("xargs"), c)
 }
 
 // xargsReplace returns the string that xargs replaces with its input.
@@ -46,8 +46,8 @@ func xargsReplace(options map[string]arg) string {
 	return ""
 }
 
-// replaced marks the words that contain mark: only their prefix is known.
-func replaced(args []arg, mark string) []arg {
+// cutAtMark marks the words that contain mark: only their prefix is known.
+func cutAtMark(args []arg, mark string) []arg {
 	out := slices.Clone(args)
 	for i, a := range out {
 		if cut := strings.Index(a.Value, mark); cut >= 0 {

@@ -14,8 +14,8 @@ import (
 // maxSnippets is how many snippets of one Proposal are read.
 const maxSnippets = 32
 
-// Of reads the snippets of p, in the order of its commands. a is the analysis of p.
-func Of(p proposal.Proposal, a proposal.Analysis) []proposal.Snippet {
+// ReadSnippets reads the snippets of p, in the order of its commands. a is the analysis of p.
+func ReadSnippets(p proposal.Proposal, a proposal.Analysis) []proposal.Snippet {
 	var all []proposal.Snippet
 	lost := false // one text used up the whole time limit
 	for _, c := range a.Commands {
@@ -26,15 +26,15 @@ func Of(p proposal.Proposal, a proposal.Analysis) []proposal.Snippet {
 		var s proposal.Snippet
 		switch {
 		case len(all) == maxSnippets:
-			s = doubtful(source, "too-large")
+			s = unreadSnippet(source, "too-large")
 		case len(all) > maxSnippets:
 			return all
 		case lost:
-			s = doubtful(source, "too-long")
+			s = unreadSnippet(source, "too-long")
 		case !source.known:
-			s = doubtful(source, "dynamic-text")
+			s = unreadSnippet(source, "dynamic-text")
 		default:
-			s = read(source)
+			s = readSource(source)
 			lost = slices.ContainsFunc(s.Findings, func(f proposal.SnippetFinding) bool { return f.Code == "too-long" })
 		}
 		s.Command, s.Via = c.Index, source.via
@@ -43,8 +43,8 @@ func Of(p proposal.Proposal, a proposal.Analysis) []proposal.Snippet {
 	return all
 }
 
-// read reads source. Text that is not JavaScript is read as TypeScript, as Node does.
-func read(source source) proposal.Snippet {
+// readSource reads source. Text that is not JavaScript is read as TypeScript, as Node does.
+func readSource(source source) proposal.Snippet {
 	s := Analyze(source.language, source.text)
 	if source.language != "javascript" || !slices.ContainsFunc(s.Findings, func(f proposal.SnippetFinding) bool { return f.Code == "not-understood" }) {
 		return s
@@ -55,11 +55,11 @@ func read(source source) proposal.Snippet {
 	return s
 }
 
-// doubtful returns the result for a snippet that was not read.
-func doubtful(source source, code string) proposal.Snippet {
+// unreadSnippet returns the result for a snippet that was not read.
+func unreadSnippet(source source, code string) proposal.Snippet {
 	r := newReader(source.language, source.text, 0)
-	r.doubt(code, 0, 0)
-	return r.snippet()
+	r.addDoubt(code, 0, 0)
+	return r.toSnippet()
 }
 
 // A source is the text of a snippet, or what is known about it.
@@ -137,7 +137,7 @@ func (i interpreter) inArguments(args []proposal.Word) (s source, found, file bo
 			}
 			for _, code := range args[at+1:] {
 				if !strings.HasPrefix(code.Value, "-") {
-					return i.source("-e", code), true, false
+					return i.newSource("-e", code), true, false
 				}
 			}
 			return s, false, true
@@ -147,7 +147,7 @@ func (i interpreter) inArguments(args []proposal.Word) (s source, found, file bo
 			return s, false, true
 		case i.long[word.Value]:
 			if at+1 < len(args) {
-				return i.source("-e", args[at+1]), true, false
+				return i.newSource("-e", args[at+1]), true, false
 			}
 		case i.worded[word.Value]:
 			if at+1 < len(args) && !strings.HasPrefix(args[at+1].Value, "-") {
@@ -156,10 +156,10 @@ func (i interpreter) inArguments(args []proposal.Word) (s source, found, file bo
 		case strings.HasPrefix(word.Value, "--"):
 			if name, value, ok := strings.Cut(word.Value, "="); ok && i.long[name] {
 				word.Value = value
-				return i.source("-e", word), true, false
+				return i.newSource("-e", word), true, false
 			}
 		default:
-			done, skip := i.cluster(args[at:], &s)
+			done, skip := i.readCluster(args[at:], &s)
 			if done {
 				return s, s.via != "", s.via == ""
 			}
@@ -169,9 +169,9 @@ func (i interpreter) inArguments(args []proposal.Word) (s source, found, file bo
 	return s, false, false
 }
 
-// cluster reads the letters after one dash: -c, -Ic, -cCODE, -Wx. It reports whether
+// readCluster reads the letters after one dash: -c, -Ic, -cCODE, -Wx. It reports whether
 // no later word can be code, and how many words it consumed.
-func (i interpreter) cluster(args []proposal.Word, s *source) (done bool, skip int) {
+func (i interpreter) readCluster(args []proposal.Word, s *source) (done bool, skip int) {
 	word := args[0]
 	for at := 1; at < len(word.Value); at++ {
 		letter, rest := word.Value[at:at+1], word.Value[at+1:]
@@ -182,9 +182,9 @@ func (i interpreter) cluster(args []proposal.Word, s *source) (done bool, skip i
 			dash := "-" + map[bool]string{true: "c", false: "e"}[i.language == "python"]
 			if i.language == "python" && rest != "" {
 				word.Value = rest
-				*s = i.source(dash, word)
+				*s = i.newSource(dash, word)
 			} else if len(args) > 1 {
-				*s = i.source(dash, args[1])
+				*s = i.newSource(dash, args[1])
 			}
 			return true, 0
 		case letter == "m" && i.language == "python":
@@ -199,7 +199,7 @@ func (i interpreter) cluster(args []proposal.Word, s *source) (done bool, skip i
 	return false, 0
 }
 
-func (i interpreter) source(via string, word proposal.Word) source {
+func (i interpreter) newSource(via string, word proposal.Word) source {
 	return source{language: i.language, via: via, text: word.Value, known: word.Static}
 }
 
@@ -211,7 +211,7 @@ func (i interpreter) onStdin(c proposal.Command) (source, bool) {
 			continue
 		}
 		if r.Kind == "heredoc" || r.Kind == "herestring" {
-			return i.source(r.Kind, r.Target), true
+			return i.newSource(r.Kind, r.Target), true
 		}
 		return source{}, false
 	}

@@ -56,7 +56,7 @@ func TestOf(t *testing.T) {
 		{proposal.Proposal{Run: "go test ./..."}, nil},
 	} {
 		var got []string
-		for _, s := range snippet.Of(c.p, parse.Analyze(c.p)) {
+		for _, s := range snippet.ReadSnippets(c.p, parse.Analyze(c.p)) {
 			line := s.Language + " " + s.Via + " " + strings.Join(s.Imports, ",")
 			if len(s.Findings) > 0 {
 				line += " " + s.Findings[0].Code
@@ -71,7 +71,7 @@ func TestOf(t *testing.T) {
 
 func TestOfStopsAtManySnippets(t *testing.T) {
 	p := proposal.Proposal{Run: strings.Repeat("python3 -c 'import os'\n", 50)}
-	all := snippet.Of(p, parse.Analyze(p))
+	all := snippet.ReadSnippets(p, parse.Analyze(p))
 	if len(all) != 33 || all[32].Complete || all[31].Complete == false {
 		t.Errorf("%d snippets, the last: %+v", len(all), all[len(all)-1])
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/internal/shell/snippet/grammar"
 )
 
-// unescape decodes the escapes that both languages share; others stay unchanged.
-func unescape(text string) string {
+// unescapeText decodes the escapes that both languages share; others stay unchanged.
+func unescapeText(text string) string {
 	if !strings.Contains(text, `\`) {
 		return text
 	}
@@ -24,16 +24,16 @@ func unescape(text string) string {
 			i++
 			continue
 		}
-		value, width := escape(text[i+1:])
+		value, width := decodeEscape(text[i+1:])
 		plain.WriteString(value)
 		i += 1 + width
 	}
 	return plain.String()
 }
 
-// escape decodes the text after a backslash and returns how much of it belongs to the
+// decodeEscape decodes the text after a backslash and returns how much of it belongs to the
 // escape.
-func escape(text string) (string, int) {
+func decodeEscape(text string) (string, int) {
 	digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}
 	if n := digits[text[0]]; n > 0 && len(text) > n {
 		if code, err := strconv.ParseUint(text[1:n+1], 16, 32); err == nil {
@@ -62,11 +62,11 @@ func remoteURL(text string) bool {
 		return false
 	}
 	u, err := url.Parse(text)
-	return err != nil || u.Hostname() != "" && remote(u.Hostname())
+	return err != nil || u.Hostname() != "" && isRemoteHost(u.Hostname())
 }
 
-// remote reports whether host is a machine other than the sandbox itself.
-func remote(host string) bool {
+// isRemoteHost reports whether host is a machine other than the sandbox itself.
+func isRemoteHost(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return !a.Unmap().IsLoopback() && !a.IsUnspecified()
 	}
@@ -78,15 +78,15 @@ func remote(host string) bool {
 	return strings.Contains(host, ".") && !strings.ContainsAny(host, " /{}%")
 }
 
-// added returns the value of a + b, if both are constant strings.
-func added(n grammar.Node, depth int, constant func(grammar.Node, int) (string, bool)) (string, bool) {
-	if n.In("operator").Text() != "+" {
+// addedStrings returns the value of a + b, if both are constant strings.
+func addedStrings(n grammar.Node, depth int, constant func(grammar.Node, int) (string, bool)) (string, bool) {
+	if n.ChildIn("operator").Text() != "+" {
 		return "", false
 	}
-	left, ok := constant(n.In("left"), depth+1)
+	left, ok := constant(n.ChildIn("left"), depth+1)
 	if !ok {
 		return "", false
 	}
-	right, ok := constant(n.In("right"), depth+1)
+	right, ok := constant(n.ChildIn("right"), depth+1)
 	return left + right, ok
 }

@@ -18,45 +18,45 @@ type pythonReader struct {
 	passed map[int]bool // nodes that were judged as part of an enclosing node
 }
 
-func (r *pythonReader) read(tree *grammar.Tree) {
+func (r *pythonReader) readTree(tree *grammar.Tree) {
 	r.passed = map[int]bool{}
 	for range 2 { // a name may be bound after the function that uses it
 		r.stars = nil
 		for n := range tree.All() {
-			r.bind(n)
+			r.bindNames(n)
 		}
 	}
 	for n := range tree.All() {
-		r.judge(n)
+		r.judgeNode(n)
 	}
 	if r.can[proposal.CanNetwork] {
-		r.hosts(tree)
+		r.findHosts(tree)
 	}
 }
 
-// bind records the names that n binds.
-func (r *pythonReader) bind(n grammar.Node) {
+// bindNames records the names that n binds.
+func (r *pythonReader) bindNames(n grammar.Node) {
 	switch n.Kind() {
 	case "import_statement", "future_import_statement":
 		r.bindImport(n)
 	case "import_from_statement":
 		r.bindFrom(n)
 	case "assignment", "named_expression":
-		left, right := n.In("left"), n.In("right")
+		left, right := n.ChildIn("left"), n.ChildIn("right")
 		if n.Kind() == "named_expression" {
-			left, right = n.In("name"), n.In("value")
+			left, right = n.ChildIn("name"), n.ChildIn("value")
 		}
 		r.bindName(left, right)
 	case "as_pattern":
-		if alias := n.In("alias"); !alias.None() {
-			r.bindName(alias.First(), n.First())
+		if alias := n.ChildIn("alias"); !alias.IsNone() {
+			r.bindName(alias.FirstNamedChild(), n.FirstNamedChild())
 		}
 	}
 }
 
 func (r *pythonReader) bindImport(n grammar.Node) {
 	if n.Kind() == "future_import_statement" {
-		r.imported("__future__")
+		r.recordModule("__future__")
 		return
 	}
 	for child := range n.Children() {
@@ -64,34 +64,34 @@ func (r *pythonReader) bindImport(n grammar.Node) {
 			continue
 		}
 		if child.Kind() == "aliased_import" {
-			module := child.In("name").Text()
-			r.module(module, child)
-			r.names[child.In("alias").Text()] = module
+			module := child.ChildIn("name").Text()
+			r.recordImport(module, child)
+			r.names[child.ChildIn("alias").Text()] = module
 			continue
 		}
-		module := unspaced(child.Text())
-		r.module(module, child)
+		module := removeSpaces(child.Text())
+		r.recordImport(module, child)
 		first, _, _ := strings.Cut(module, ".")
 		r.names[first] = first
 	}
 }
 
 func (r *pythonReader) bindFrom(n grammar.Node) {
-	module := unspaced(n.In("module_name").Text())
-	r.module(module, n.In("module_name"))
+	module := removeSpaces(n.ChildIn("module_name").Text())
+	r.recordImport(module, n.ChildIn("module_name"))
 	for child := range n.Children() {
 		switch {
 		case child.Kind() == "wildcard_import":
 			r.stars = append(r.stars, module)
 		case child.Field() == "name" && child.Kind() == "aliased_import":
-			r.names[child.In("alias").Text()] = module + "." + child.In("name").Text()
+			r.names[child.ChildIn("alias").Text()] = module + "." + child.ChildIn("name").Text()
 		case child.Field() == "name":
 			r.names[child.Text()] = module + "." + child.Text()
 		}
 	}
 }
 
-func unspaced(name string) string { return strings.Join(strings.Fields(name), "") }
+func removeSpaces(name string) string { return strings.Join(strings.Fields(name), "") }
 
 // bindName records an alias; other values have no path, and keep what was known.
 func (r *pythonReader) bindName(left, right grammar.Node) {
@@ -112,37 +112,37 @@ func (r *pythonReader) bindName(left, right grammar.Node) {
 	if left.Kind() != "identifier" {
 		return
 	}
-	if path := r.path(right, 0); r.meant(path) && path != left.Text() {
+	if path := r.pathOf(right, 0); r.isKnownPath(path) && path != left.Text() {
 		r.names[left.Text()] = path
-	} else if text, ok := r.constant(right, 0); ok && len(text) <= maxConstant {
+	} else if text, ok := r.constantValue(right, 0); ok && len(text) <= maxConstant {
 		r.names[left.Text()] = "=" + text
-		if r.built(right) {
+		if r.isBuiltConstant(right) {
 			r.put[left.Text()] = true
 		}
 	}
 }
 
-// meant reports whether path leads to something known.
-func (r *pythonReader) meant(path string) bool {
+// isKnownPath reports whether path leads to something known.
+func (r *pythonReader) isKnownPath(path string) bool {
 	first, _, _ := strings.Cut(path, ".")
 	first = strings.TrimRight(first, "()[]")
 	return path != "" && path[0] != '?' && path[0] != '=' && (libraries["python"].modules[first] || libraries["python"].can[first] != nil || r.imports[first] || internals[first] || decoders.MatchString(path))
 }
 
-// module records an import of module at n.
-func (r *pythonReader) module(module string, n grammar.Node) {
+// recordImport records an import of module at n.
+func (r *pythonReader) recordImport(module string, n grammar.Node) {
 	first, _, _ := strings.Cut(module, ".")
-	r.imported(module)
+	r.recordModule(module)
 	if !libraries["python"].modules[first] {
-		r.able(proposal.CanProjectCode)
+		r.addCapabilities(proposal.CanProjectCode)
 	}
-	r.use(module, n)
+	r.recordUse(module, n)
 }
 
-// use records what path can do.
-func (r *pythonReader) use(path string, n grammar.Node) {
-	can := libraries["python"].of(path)
-	r.able(can...)
+// recordUse records what path can do.
+func (r *pythonReader) recordUse(path string, n grammar.Node) {
+	can := libraries["python"].capabilitiesOf(path)
+	r.addCapabilities(can...)
 	for _, word := range can {
 		if word == proposal.CanNativeCode && path != "mmap" {
 			r.findAt("native-code", n)
@@ -177,20 +177,20 @@ var decoders = pattern.New(`^(base64\.|binascii\.|zlib\.decompress|gzip\.decompr
 // fetchers fetch text from elsewhere.
 var fetchers = pattern.New(`^(urllib\.request\.|requests\.|httpx\.|http\.client\.|urllib3\.|aiohttp\.|socket\.|os\.popen|subprocess\.|os\.environ|os\.getenv)`)
 
-// judge finds what n can do.
-func (r *pythonReader) judge(n grammar.Node) {
+// judgeNode finds what n can do.
+func (r *pythonReader) judgeNode(n grammar.Node) {
 	switch n.Kind() {
 	case "call":
 		r.judgeCall(n)
 	case "identifier":
 		r.judgeName(n)
 	case "attribute":
-		r.judgeAttribute(n, n.In("attribute").Text())
-		r.use(r.path(n, 0), n)
+		r.judgeAttribute(n, n.ChildIn("attribute").Text())
+		r.recordUse(r.pathOf(n, 0), n)
 	case "subscript":
 		r.judgeSubscript(n)
 	case "keyword_argument":
-		r.passed[n.In("name").ID()] = true
+		r.passed[n.ChildIn("name").ID()] = true
 	}
 }
 
@@ -200,34 +200,34 @@ func (r *pythonReader) judgeName(n grammar.Node) {
 	if r.passed[n.ID()] || n.Field() == "attribute" || n.Field() == "name" {
 		return // part of a path, or the name of a new binding
 	}
-	path := r.path(n, 0)
+	path := r.pathOf(n, 0)
 	if runners[path] {
 		r.findAt("dynamic-code", n)
 	}
 	if internals[name] {
 		r.findAt("interpreter-internals", n)
 	}
-	r.use(path, n)
+	r.recordUse(path, n)
 }
 
 func (r *pythonReader) judgeAttribute(n grammar.Node, name string) {
-	r.passed[n.In("attribute").ID()] = true
+	r.passed[n.ChildIn("attribute").ID()] = true
 	switch {
 	case internals[name]:
 		r.findAt("interpreter-internals", n)
-	case name == "__subclasses__" && r.climbed(n.In("object")):
+	case name == "__subclasses__" && r.isClimbedClass(n.ChildIn("object")):
 		r.findAt("interpreter-internals", n)
 	case pathMethods[name] && (r.imports["pathlib"] || r.imports["os"]):
-		r.able(proposal.CanWriteFiles)
+		r.addCapabilities(proposal.CanWriteFiles)
 	}
 }
 
 var pathMethods = map[string]bool{"write_text": true, "write_bytes": true, "unlink": true, "touch": true, "mkdir": true, "rmdir": true, "symlink_to": true, "hardlink_to": true, "chmod": true}
 
-// climbed reports whether n is a class that was reached from a value, or object
+// isClimbedClass reports whether n is a class that was reached from a value, or object
 // itself.
-func (r *pythonReader) climbed(n grammar.Node) bool {
-	path := r.path(n, 0)
+func (r *pythonReader) isClimbedClass(n grammar.Node) bool {
+	path := r.pathOf(n, 0)
 	if path == "object" || path == "type" || path == "builtins.object" || strings.HasPrefix(path, "type(") {
 		return true
 	}
@@ -241,36 +241,36 @@ func (r *pythonReader) climbed(n grammar.Node) bool {
 
 // judgeSubscript follows names that are looked up in a module's dictionary.
 func (r *pythonReader) judgeSubscript(n grammar.Node) {
-	table := r.path(n.In("value"), 0)
+	table := r.pathOf(n.ChildIn("value"), 0)
 	if !tables[table] && !strings.HasSuffix(table, ".__dict__") {
 		return
 	}
-	name, ok := r.constant(n.In("subscript"), 0)
-	path := r.path(n, 0)
+	name, ok := r.constantValue(n.ChildIn("subscript"), 0)
+	path := r.pathOf(n, 0)
 	switch {
 	case runners[path], importers[path], !ok && table == "__builtins__":
 		r.findAt("interpreter-internals", n)
-	case ok && r.built(n.In("subscript")):
+	case ok && r.isBuiltConstant(n.ChildIn("subscript")):
 		r.findAt("built-name", n)
 	case ok && internals[name]:
 		r.findAt("interpreter-internals", n)
 	}
-	r.use(path, n)
+	r.recordUse(path, n)
 }
 
 // tables map names to objects: a subscript of one is a use of that name.
 var tables = map[string]bool{"__builtins__": true, "builtins.__dict__": true, "globals()": true, "locals()": true, "vars()": true, "vars(builtins)": true, "sys.modules": true, "__builtins__.__dict__": true}
 
-// hosts finds addresses of remote hosts.
-func (r *pythonReader) hosts(tree *grammar.Tree) {
+// findHosts finds addresses of remote hosts.
+func (r *pythonReader) findHosts(tree *grammar.Tree) {
 	for n := range tree.All() {
 		switch n.Kind() {
 		case "string":
-			if text, ok := r.constant(n, 0); ok && remoteURL(text) {
+			if text, ok := r.constantValue(n, 0); ok && remoteURL(text) {
 				r.findAt("remote-host", n)
 			}
 		case "tuple":
-			if host, ok := r.constant(n.First(), 0); ok && pairOfAddress(n) && remote(host) {
+			if host, ok := r.constantValue(n.FirstNamedChild(), 0); ok && pairOfAddress(n) && isRemoteHost(host) {
 				r.findAt("remote-host", n)
 			}
 		}

@@ -11,13 +11,13 @@ import (
 
 // judgeCall judges the calls that turn their arguments into a name or code.
 func (r *pythonReader) judgeCall(n grammar.Node) {
-	function, args := n.In("function"), arguments(n)
-	path := r.path(function, 0)
+	function, args := n.ChildIn("function"), argumentsOf(n)
+	path := r.pathOf(function, 0)
 	switch {
 	case runners[path]:
-		r.pass(function)
-		r.able(proposal.CanDynamicCode)
-		r.run(n, args)
+		r.markJudged(function)
+		r.addCapabilities(proposal.CanDynamicCode)
+		r.judgeRun(n, args)
 	case importers[path]:
 		r.importCall(n, args)
 	case path == "getattr" || path == "setattr" || path == "delattr" || path == "builtins.getattr" || path == "operator.attrgetter" || path == "hasattr":
@@ -31,16 +31,16 @@ func (r *pythonReader) judgeCall(n grammar.Node) {
 	}
 }
 
-// pass marks the names in n as judged.
-func (r *pythonReader) pass(n grammar.Node) {
-	for inner := range n.Within() {
+// markJudged marks the names in n as judged.
+func (r *pythonReader) markJudged(n grammar.Node) {
+	for inner := range n.WithDescendants() {
 		r.passed[inner.ID()] = true
 	}
 }
 
-func arguments(n grammar.Node) []grammar.Node {
+func argumentsOf(n grammar.Node) []grammar.Node {
 	var args []grammar.Node
-	for child := range n.In("arguments").Children() {
+	for child := range n.ChildIn("arguments").Children() {
 		if child.Kind() != "comment" {
 			args = append(args, child)
 		}
@@ -48,19 +48,19 @@ func arguments(n grammar.Node) []grammar.Node {
 	return args
 }
 
-// run judges a node that is run as code: a string literal is itself read as code.
-func (r *pythonReader) run(n grammar.Node, args []grammar.Node) {
+// judgeRun judges a node that is run as code: a string literal is itself read as code.
+func (r *pythonReader) judgeRun(n grammar.Node, args []grammar.Node) {
 	if len(args) == 0 {
 		return
 	}
-	if inner := args[0]; inner.Kind() == "call" && runners[r.path(inner.In("function"), 0)] {
+	if inner := args[0]; inner.Kind() == "call" && runners[r.pathOf(inner.ChildIn("function"), 0)] {
 		return // exec(compile(…)): the inner call is judged separately
 	}
-	if text, ok := r.constant(args[0], 0); ok {
-		if r.built(args[0]) {
+	if text, ok := r.constantValue(args[0], 0); ok {
+		if r.isBuiltConstant(args[0]) {
 			r.findAt("built-name", n)
 		}
-		r.nested("python", text, n)
+		r.readNested("python", text, n)
 		return
 	}
 	r.findAt(r.sourceOf(args[0]), n)
@@ -69,11 +69,11 @@ func (r *pythonReader) run(n grammar.Node, args []grammar.Node) {
 // sourceOf returns where code that is not a constant comes from.
 func (r *pythonReader) sourceOf(n grammar.Node) string {
 	code := "dynamic-code"
-	for inner := range n.Within() {
+	for inner := range n.WithDescendants() {
 		if inner.Kind() != "identifier" && inner.Kind() != "attribute" && inner.Kind() != "call" && inner.Kind() != "slice" {
 			continue
 		}
-		path := r.path(inner, 0)
+		path := r.pathOf(inner, 0)
 		switch {
 		case fetchers.MatchString(path):
 			return "fetched-code"
@@ -89,21 +89,21 @@ func (r *pythonReader) sourceOf(n grammar.Node) string {
 func plainDecode(path string) bool { return strings.HasSuffix(path, ".read().decode()") }
 
 func (r *pythonReader) importCall(n grammar.Node, args []grammar.Node) {
-	r.able(proposal.CanDynamicCode)
+	r.addCapabilities(proposal.CanDynamicCode)
 	if len(args) == 0 {
 		return
 	}
-	name, ok := r.constant(args[0], 0)
+	name, ok := r.constantValue(args[0], 0)
 	switch {
 	case !ok && r.sourceOf(args[0]) == "decoded-code":
 		r.findAt("built-name", n)
 	case !ok:
 		r.findAt("dynamic-import", n)
 	default:
-		if r.built(args[0]) {
+		if r.isBuiltConstant(args[0]) {
 			r.findAt("built-name", n)
 		}
-		r.module(name, n)
+		r.recordImport(name, n)
 	}
 }
 
@@ -115,19 +115,19 @@ func (r *pythonReader) attributeCall(n grammar.Node, path string, args []grammar
 	if len(args) <= at {
 		return
 	}
-	name, ok := r.constant(args[at], 0)
+	name, ok := r.constantValue(args[at], 0)
 	switch {
 	case ok:
 		r.judgeAttributeName(n, args, name, at)
 	case r.sourceOf(args[at]) == "decoded-code":
 		r.findAt("built-name", n)
-	case at == 1 && r.meant(r.path(args[0], 0)):
+	case at == 1 && r.isKnownPath(r.pathOf(args[0], 0)):
 		r.findAt("dynamic-attribute", n)
 	}
 }
 
 func (r *pythonReader) judgeAttributeName(n grammar.Node, args []grammar.Node, name string, at int) {
-	if r.built(args[at]) {
+	if r.isBuiltConstant(args[at]) {
 		r.findAt("built-name", n)
 	}
 	for step := range strings.SplitSeq(name, ".") {
@@ -136,16 +136,16 @@ func (r *pythonReader) judgeAttributeName(n grammar.Node, args []grammar.Node, n
 		}
 	}
 	if at == 1 {
-		found := r.path(n, 0)
+		found := r.pathOf(n, 0)
 		if runners[found] {
 			r.findAt("dynamic-code", n)
 		}
-		r.use(found, n)
+		r.recordUse(found, n)
 	}
 }
 
 func (r *pythonReader) openCall(path string, args []grammar.Node) {
-	r.able(proposal.CanReadFiles)
+	r.addCapabilities(proposal.CanReadFiles)
 	at := 1
 	if path == "pathlib.Path().open" {
 		at = 0
@@ -153,15 +153,15 @@ func (r *pythonReader) openCall(path string, args []grammar.Node) {
 	for i, a := range args {
 		value := a
 		if a.Kind() == "keyword_argument" {
-			if a.In("name").Text() != "mode" {
+			if a.ChildIn("name").Text() != "mode" {
 				continue
 			}
-			value = a.In("value")
+			value = a.ChildIn("value")
 		} else if i != at {
 			continue
 		}
-		if mode, ok := r.constant(value, 0); !ok || strings.ContainsAny(mode, "wax+") {
-			r.able(proposal.CanWriteFiles)
+		if mode, ok := r.constantValue(value, 0); !ok || strings.ContainsAny(mode, "wax+") {
+			r.addCapabilities(proposal.CanWriteFiles)
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/fumehood/fumehood/internal/shell/snippet/grammar"
 )
 
-// path returns the path of n: "os.path.join", "open()", "?" if it is not known. A
+// pathOf returns the path of n: "os.path.join", "open()", "?" if it is not known. A
 // path that begins with "=" is a constant string.
-func (r *pythonReader) path(n grammar.Node, depth int) string {
+func (r *pythonReader) pathOf(n grammar.Node, depth int) string {
 	if depth > maxFollow {
 		return "?"
 	}
@@ -18,19 +18,19 @@ func (r *pythonReader) path(n grammar.Node, depth int) string {
 	case "identifier", "dotted_name":
 		return r.nameOf(n.Text())
 	case "attribute":
-		return join(r.path(n.In("object"), depth+1), n.In("attribute").Text())
+		return joinPath(r.pathOf(n.ChildIn("object"), depth+1), n.ChildIn("attribute").Text())
 	case "call":
 		return r.pathOfCall(n, depth)
 	case "subscript":
 		return r.pathOfSubscript(n, depth)
 	case "parenthesized_expression", "await", "as_pattern_target":
-		return r.path(n.First(), depth+1)
+		return r.pathOf(n.FirstNamedChild(), depth+1)
 	case "named_expression":
-		return r.path(n.In("value"), depth+1)
+		return r.pathOf(n.ChildIn("value"), depth+1)
 	case "assignment":
-		return r.path(n.In("right"), depth+1)
+		return r.pathOf(n.ChildIn("right"), depth+1)
 	case "string", "concatenated_string", "binary_operator":
-		if text, ok := r.constant(n, depth+1); ok {
+		if text, ok := r.constantValue(n, depth+1); ok {
 			return "=" + text
 		}
 	}
@@ -49,7 +49,7 @@ func (r *pythonReader) nameOf(name string) string {
 	return name
 }
 
-func join(path, name string) string {
+func joinPath(path, name string) string {
 	switch {
 	case strings.HasPrefix(path, "="):
 		path = "str"
@@ -62,22 +62,22 @@ func join(path, name string) string {
 }
 
 func (r *pythonReader) pathOfCall(n grammar.Node, depth int) string {
-	function := r.path(n.In("function"), depth+1)
-	args := arguments(n)
+	function := r.pathOf(n.ChildIn("function"), depth+1)
+	args := argumentsOf(n)
 	switch {
 	case importers[function] && len(args) > 0:
-		if name, ok := r.constant(args[0], depth+1); ok {
+		if name, ok := r.constantValue(args[0], depth+1); ok {
 			if strings.HasSuffix(function, "__import__") {
 				name, _, _ = strings.Cut(name, ".")
 			}
 			return name
 		}
 	case function == "getattr" && len(args) > 1:
-		if name, ok := r.constant(args[1], depth+1); ok {
-			return join(r.path(args[0], depth+1), name)
+		if name, ok := r.constantValue(args[1], depth+1); ok {
+			return joinPath(r.pathOf(args[0], depth+1), name)
 		}
 	case function == "vars" && len(args) == 1:
-		return r.path(args[0], depth+1) + ".__dict__"
+		return r.pathOf(args[0], depth+1) + ".__dict__"
 	case function == "type" && len(args) == 1:
 		return "type()"
 	}
@@ -88,25 +88,25 @@ func (r *pythonReader) pathOfCall(n grammar.Node, depth int) string {
 }
 
 func (r *pythonReader) pathOfSubscript(n grammar.Node, depth int) string {
-	table := r.path(n.In("value"), depth+1)
-	name, ok := r.constant(n.In("subscript"), depth+1)
+	table := r.pathOf(n.ChildIn("value"), depth+1)
+	name, ok := r.constantValue(n.ChildIn("subscript"), depth+1)
 	module, isDict := strings.CutSuffix(table, ".__dict__")
 	switch {
 	case ok && table == "sys.modules":
 		return name
 	case ok && isDict:
-		return join(module, name)
+		return joinPath(module, name)
 	case ok && tables[table]:
-		return join("builtins", name)
+		return joinPath("builtins", name)
 	case table == "?" || len(table) > maxName:
 		return "?"
 	}
 	return table + "[]"
 }
 
-// constant returns the value of a string that is a literal or assembled from
+// constantValue returns the value of a string that is a literal or assembled from
 // literals.
-func (r *pythonReader) constant(n grammar.Node, depth int) (string, bool) {
+func (r *pythonReader) constantValue(n grammar.Node, depth int) (string, bool) {
 	if depth > maxFollow {
 		return "", false
 	}
@@ -114,11 +114,11 @@ func (r *pythonReader) constant(n grammar.Node, depth int) (string, bool) {
 	case "string":
 		return pythonString(n)
 	case "concatenated_string":
-		return r.joined(n, depth)
+		return r.joinedValue(n, depth)
 	case "parenthesized_expression":
-		return r.constant(n.First(), depth+1)
+		return r.constantValue(n.FirstNamedChild(), depth+1)
 	case "binary_operator":
-		return added(n, depth, r.constant)
+		return addedStrings(n, depth, r.constantValue)
 	case "identifier":
 		text, ok := strings.CutPrefix(r.names[n.Text()], "=")
 		return text, ok
@@ -126,10 +126,10 @@ func (r *pythonReader) constant(n grammar.Node, depth int) (string, bool) {
 	return "", false
 }
 
-func (r *pythonReader) joined(n grammar.Node, depth int) (string, bool) {
+func (r *pythonReader) joinedValue(n grammar.Node, depth int) (string, bool) {
 	var text strings.Builder
 	for part := range n.Children() {
-		value, ok := r.constant(part, depth+1)
+		value, ok := r.constantValue(part, depth+1)
 		if !ok {
 			return "", false
 		}
@@ -144,7 +144,7 @@ func pythonString(n grammar.Node) (string, bool) {
 	for part := range n.Children() {
 		switch part.Kind() {
 		case "string_content":
-			text.WriteString(unescape(part.Text()))
+			text.WriteString(unescapeText(part.Text()))
 		case "interpolation":
 			return "", false
 		}
@@ -152,9 +152,9 @@ func pythonString(n grammar.Node) (string, bool) {
 	return text.String(), true
 }
 
-// built reports whether n is a constant that could be written as one plain literal.
-func (r *pythonReader) built(n grammar.Node) bool {
-	for inner := range n.Within() {
+// isBuiltConstant reports whether n is a constant that could be written as one plain literal.
+func (r *pythonReader) isBuiltConstant(n grammar.Node) bool {
+	for inner := range n.WithDescendants() {
 		switch inner.Kind() {
 		case "binary_operator", "concatenated_string":
 			return true

@@ -17,19 +17,19 @@ type scriptReader struct {
 	passed map[int]bool
 }
 
-func (r *scriptReader) read(tree *grammar.Tree) {
+func (r *scriptReader) readTree(tree *grammar.Tree) {
 	r.passed = map[int]bool{}
 	for range 2 {
 		for n := range tree.All() {
-			r.bind(n)
+			r.bindNames(n)
 		}
 	}
 	for n := range tree.All() {
-		r.judge(n)
+		r.judgeNode(n)
 	}
 	if r.can[proposal.CanNetwork] {
 		for n := range tree.All() {
-			if text, ok := r.constant(n, 0); ok && n.Kind() != "identifier" && (remoteURL(text) || n.Field() == "value" && remote(text) && address.MatchString(text)) {
+			if text, ok := r.constantValue(n, 0); ok && n.Kind() != "identifier" && (remoteURL(text) || n.Field() == "value" && isRemoteHost(text) && address.MatchString(text)) {
 				r.findAt("remote-host", n)
 			}
 		}
@@ -38,37 +38,37 @@ func (r *scriptReader) read(tree *grammar.Tree) {
 
 var address = pattern.New(`^[0-9.]+$|^[a-z0-9.-]+\.[a-z]{2,}$`)
 
-// bind records the names that n binds.
-func (r *scriptReader) bind(n grammar.Node) {
+// bindNames records the names that n binds.
+func (r *scriptReader) bindNames(n grammar.Node) {
 	switch n.Kind() {
 	case "import_statement", "export_statement":
-		if module, ok := r.constant(n.In("source"), 0); ok {
-			r.module(module, n)
+		if module, ok := r.constantValue(n.ChildIn("source"), 0); ok {
+			r.recordImport(module, n)
 			r.bindImport(n, plainModule(module))
 		}
 	case "import_require_clause":
-		if module, ok := r.constant(n.In("source"), 0); ok {
-			r.module(module, n)
-			r.names[n.First().Text()] = plainModule(module)
+		if module, ok := r.constantValue(n.ChildIn("source"), 0); ok {
+			r.recordImport(module, n)
+			r.names[n.FirstNamedChild().Text()] = plainModule(module)
 		}
 	case "variable_declarator":
-		r.bindPattern(n.In("name"), n.In("value"))
+		r.bindPattern(n.ChildIn("name"), n.ChildIn("value"))
 	case "assignment_expression":
-		r.bindPattern(n.In("left"), n.In("right"))
+		r.bindPattern(n.ChildIn("left"), n.ChildIn("right"))
 	}
 }
 
 func (r *scriptReader) bindImport(n grammar.Node, module string) {
-	for inner := range n.Within() {
+	for inner := range n.WithDescendants() {
 		switch inner.Kind() {
 		case "import_clause":
-			if first := inner.First(); first.Kind() == "identifier" {
+			if first := inner.FirstNamedChild(); first.Kind() == "identifier" {
 				r.names[first.Text()] = module
 			}
 		case "namespace_import":
-			r.names[inner.First().Text()] = module
+			r.names[inner.FirstNamedChild().Text()] = module
 		case "import_specifier":
-			name, alias := inner.In("name").Text(), inner.In("alias").Text()
+			name, alias := inner.ChildIn("name").Text(), inner.ChildIn("alias").Text()
 			if alias == "" {
 				alias = name
 			}
@@ -84,21 +84,21 @@ func plainModule(name string) string { return strings.TrimPrefix(name, "node:") 
 func (r *scriptReader) bindPattern(left, right grammar.Node) {
 	switch left.Kind() {
 	case "identifier":
-		if path := r.path(right, 0); r.meant(path) && path != left.Text() {
+		if path := r.pathOf(right, 0); r.isKnownPath(path) && path != left.Text() {
 			r.names[left.Text()] = path
-		} else if text, ok := r.constant(right, 0); ok && len(text) <= maxConstant {
+		} else if text, ok := r.constantValue(right, 0); ok && len(text) <= maxConstant {
 			r.names[left.Text()] = "=" + text
-			if r.built(right) {
+			if r.isBuiltConstant(right) {
 				r.put[left.Text()] = true
 			}
 		}
 	case "object_pattern":
-		r.bindObject(left, r.path(right, 0))
+		r.bindObject(left, r.pathOf(right, 0))
 	}
 }
 
 func (r *scriptReader) bindObject(pattern grammar.Node, from string) {
-	if !r.meant(from) {
+	if !r.isKnownPath(from) {
 		return
 	}
 	for part := range pattern.Children() {
@@ -106,14 +106,14 @@ func (r *scriptReader) bindObject(pattern grammar.Node, from string) {
 		case "shorthand_property_identifier_pattern":
 			r.names[part.Text()] = joinScript(from, part.Text())
 		case "pair_pattern":
-			if value := part.In("value"); value.Kind() == "identifier" {
-				r.names[value.Text()] = joinScript(from, strings.Trim(part.In("key").Text(), `"'`))
+			if value := part.ChildIn("value"); value.Kind() == "identifier" {
+				r.names[value.Text()] = joinScript(from, strings.Trim(part.ChildIn("key").Text(), `"'`))
 			}
 		}
 	}
 }
 
-func (r *scriptReader) meant(path string) bool {
+func (r *scriptReader) isKnownPath(path string) bool {
 	first, _, _ := strings.Cut(path, ".")
 	first = strings.TrimRight(first, "()[]")
 	known := libraries["javascript"]
@@ -123,30 +123,30 @@ func (r *scriptReader) meant(path string) bool {
 // scriptRoots are objects that give access to everything.
 var scriptRoots = map[string]bool{"globalThis": true, "global": true, "window": true, "self": true, "process": true, "module": true, "require": true, "Reflect": true, "eval": true, "Function": true}
 
-// module records an import at n.
-func (r *scriptReader) module(name string, n grammar.Node) {
-	r.imported(name)
+// recordImport records an import at n.
+func (r *scriptReader) recordImport(name string, n grammar.Node) {
+	r.recordModule(name)
 	plain := plainModule(name)
 	if !libraries["javascript"].modules[plain] {
-		r.able(proposal.CanProjectCode)
+		r.addCapabilities(proposal.CanProjectCode)
 	}
 	if strings.HasSuffix(plain, ".node") {
-		r.able(proposal.CanNativeCode)
+		r.addCapabilities(proposal.CanNativeCode)
 		r.findAt("native-code", n)
 	}
-	r.use(plain, n)
+	r.recordUse(plain, n)
 }
 
-func (r *scriptReader) use(path string, n grammar.Node) {
-	can := libraries["javascript"].of(path)
-	r.able(can...)
+func (r *scriptReader) recordUse(path string, n grammar.Node) {
+	can := libraries["javascript"].capabilitiesOf(path)
+	r.addCapabilities(can...)
 	for _, word := range can {
 		if word == proposal.CanNativeCode && !strings.HasPrefix(path, "WebAssembly") {
 			r.findAt("native-code", n)
 		}
 	}
 	if scriptInternals.MatchString(path) {
-		r.able(proposal.CanInspect)
+		r.addCapabilities(proposal.CanInspect)
 		r.findAt("interpreter-internals", n)
 	}
 }
@@ -166,26 +166,26 @@ var scriptDecoders = pattern.New(`^(atob|unescape|decodeURI|decodeURIComponent|S
 
 var scriptFetchers = pattern.New(`^(fetch|https?\.(get|request)|axios|got|undici|node-fetch|request|net\.|child_process\.|process\.env)`)
 
-// judge finds what n can do.
-func (r *scriptReader) judge(n grammar.Node) {
+// judgeNode finds what n can do.
+func (r *scriptReader) judgeNode(n grammar.Node) {
 	switch n.Kind() {
 	case "call_expression", "new_expression":
 		r.judgeCall(n)
 	case "identifier", "shorthand_property_identifier":
 		r.judgeName(n)
 	case "member_expression":
-		r.use(r.path(n, 0), n)
+		r.recordUse(r.pathOf(n, 0), n)
 	case "subscript_expression":
 		r.judgeSubscript(n)
 	case "binary_expression":
-		if n.In("operator").Text() == "instanceof" {
-			r.pass(n.In("right"))
+		if n.ChildIn("operator").Text() == "instanceof" {
+			r.markJudged(n.ChildIn("right"))
 		}
 	}
 }
 
-func (r *scriptReader) pass(n grammar.Node) {
-	for inner := range n.Within() {
+func (r *scriptReader) markJudged(n grammar.Node) {
+	for inner := range n.WithDescendants() {
 		r.passed[inner.ID()] = true
 	}
 }
@@ -194,29 +194,29 @@ func (r *scriptReader) judgeName(n grammar.Node) {
 	if r.passed[n.ID()] || n.Field() == "name" || n.Field() == "alias" {
 		return
 	}
-	path := r.path(n, 0)
+	path := r.pathOf(n, 0)
 	if path == "eval" || path == "Function" && n.Field() != "object" || strings.HasPrefix(path, "vm.") && scriptRunners[path] {
 		r.findAt("dynamic-code", n)
 	}
-	r.use(path, n)
+	r.recordUse(path, n)
 }
 
 // judgeSubscript judges names that are looked up in the root objects.
 func (r *scriptReader) judgeSubscript(n grammar.Node) {
-	object := r.path(n.In("object"), 0)
-	name, ok := r.constant(n.In("index"), 0)
-	path := r.path(n, 0)
+	object := r.pathOf(n.ChildIn("object"), 0)
+	name, ok := r.constantValue(n.ChildIn("index"), 0)
+	path := r.pathOf(n, 0)
 	switch {
-	case ok && r.built(n.In("index")) && (r.meant(object) || name == "constructor" || scriptRunners[path]):
+	case ok && r.isBuiltConstant(n.ChildIn("index")) && (r.isKnownPath(object) || name == "constructor" || scriptRunners[path]):
 		r.findAt("built-name", n)
-	case !ok && r.hides(n.In("index")) && r.meant(object):
+	case !ok && r.hidesName(n.ChildIn("index")) && r.isKnownPath(object):
 		r.findAt("built-name", n)
-	case !ok && (scriptRoots[object] || libraries["javascript"].of(object) != nil) && object != "process.env" && !strings.HasPrefix(object, "require.cache"):
-		if n.In("index").Kind() != "number" {
+	case !ok && (scriptRoots[object] || libraries["javascript"].capabilitiesOf(object) != nil) && object != "process.env" && !strings.HasPrefix(object, "require.cache"):
+		if n.ChildIn("index").Kind() != "number" {
 			r.findAt("dynamic-attribute", n)
 		}
 	case scriptRunners[path] && !r.passed[n.ID()]:
 		r.findAt("dynamic-code", n)
 	}
-	r.use(path, n)
+	r.recordUse(path, n)
 }

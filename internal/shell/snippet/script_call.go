@@ -9,27 +9,27 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-func callee(n grammar.Node) grammar.Node {
+func calleeOf(n grammar.Node) grammar.Node {
 	if n.Kind() == "new_expression" {
-		return n.In("constructor")
+		return n.ChildIn("constructor")
 	}
-	return n.In("function")
+	return n.ChildIn("function")
 }
 
 // judgeCall judges the calls that turn their arguments into a module or code.
 func (r *scriptReader) judgeCall(n grammar.Node) {
-	function, args := callee(n), arguments(n)
-	path := r.path(function, 0)
+	function, args := calleeOf(n), argumentsOf(n)
+	path := r.pathOf(function, 0)
 	switch {
 	case scriptRunners[path]:
-		r.pass(function)
-		r.able(proposal.CanDynamicCode)
-		r.run(n, path, args)
+		r.markJudged(function)
+		r.addCapabilities(proposal.CanDynamicCode)
+		r.judgeRun(n, path, args)
 	case strings.HasSuffix(path, ".constructor") && len(args) > 0:
 		r.byConstructor(n, function, args)
 	case scriptTimers[path] && len(args) > 0:
-		if _, ok := r.constant(args[0], 0); ok && args[0].Kind() != "identifier" {
-			r.run(n, path, args[:1])
+		if _, ok := r.constantValue(args[0], 0); ok && args[0].Kind() != "identifier" {
+			r.judgeRun(n, path, args[:1])
 		}
 	case path == "require" || path == "import" || path == "module.createRequire()" || path == "process.getBuiltinModule" || path == "require.resolve":
 		r.importCall(n, path, args)
@@ -39,15 +39,15 @@ func (r *scriptReader) judgeCall(n grammar.Node) {
 // byConstructor judges x.constructor("code"): if x is a function, the constructor is
 // Function.
 func (r *scriptReader) byConstructor(n, function grammar.Node, args []grammar.Node) {
-	_, ok := r.constant(args[len(args)-1], 0)
-	inner := function.In("object").Kind()
+	_, ok := r.constantValue(args[len(args)-1], 0)
+	inner := function.ChildIn("object").Kind()
 	if ok || strings.Contains(inner, "function") || inner == "parenthesized_expression" || inner == "array" || inner == "string" {
-		r.able(proposal.CanDynamicCode)
+		r.addCapabilities(proposal.CanDynamicCode)
 		r.findAt("interpreter-internals", n)
 	}
 }
 
-func (r *scriptReader) run(n grammar.Node, path string, args []grammar.Node) {
+func (r *scriptReader) judgeRun(n grammar.Node, path string, args []grammar.Node) {
 	if len(args) == 0 {
 		return
 	}
@@ -55,14 +55,14 @@ func (r *scriptReader) run(n grammar.Node, path string, args []grammar.Node) {
 	if strings.HasSuffix(path, "Function") {
 		code = args[len(args)-1]
 	}
-	if text, ok := r.constant(code, 0); ok {
-		if r.built(code) {
+	if text, ok := r.constantValue(code, 0); ok {
+		if r.isBuiltConstant(code) {
 			r.findAt("built-name", n)
 		}
 		if strings.HasSuffix(path, "Function") {
 			text = "async () => {" + text + "\n}"
 		}
-		r.nested(r.language, text, n)
+		r.readNested(r.language, text, n)
 		return
 	}
 	if function := code.Kind(); function == "arrow_function" || function == "function_expression" {
@@ -74,13 +74,13 @@ func (r *scriptReader) run(n grammar.Node, path string, args []grammar.Node) {
 // sourceOf returns where code that is not a constant comes from.
 func (r *scriptReader) sourceOf(n grammar.Node) string {
 	code := "dynamic-code"
-	for inner := range n.Within() {
+	for inner := range n.WithDescendants() {
 		switch inner.Kind() {
 		case "identifier", "call_expression", "member_expression", "new_expression":
 		default:
 			continue
 		}
-		path := r.path(inner, 0)
+		path := r.pathOf(inner, 0)
 		if scriptFetchers.MatchString(path) {
 			return "fetched-code"
 		}
@@ -91,28 +91,28 @@ func (r *scriptReader) sourceOf(n grammar.Node) string {
 	return code
 }
 
-// hides reports whether n decodes or assembles a name so that the reader cannot see
+// hidesName reports whether n decodes or assembles a name so that the reader cannot see
 // it.
-func (r *scriptReader) hides(n grammar.Node) bool { return r.sourceOf(n) == "decoded-code" }
+func (r *scriptReader) hidesName(n grammar.Node) bool { return r.sourceOf(n) == "decoded-code" }
 
 func (r *scriptReader) importCall(n grammar.Node, path string, args []grammar.Node) {
 	if len(args) == 0 {
 		return
 	}
-	name, ok := r.constant(args[0], 0)
+	name, ok := r.constantValue(args[0], 0)
 	switch {
-	case !ok && r.hides(args[0]):
+	case !ok && r.hidesName(args[0]):
 		r.findAt("built-name", n)
-		r.able(proposal.CanProjectCode)
+		r.addCapabilities(proposal.CanProjectCode)
 	case !ok:
 		r.findAt("dynamic-import", n)
-		r.able(proposal.CanProjectCode)
+		r.addCapabilities(proposal.CanProjectCode)
 	default:
-		if r.built(args[0]) && args[0].Kind() != "identifier" {
+		if r.isBuiltConstant(args[0]) && args[0].Kind() != "identifier" {
 			r.findAt("built-name", n)
 		}
 		if path != "require.resolve" {
-			r.module(name, n)
+			r.recordImport(name, n)
 		}
 	}
 	if path == "process.getBuiltinModule" {

@@ -8,9 +8,9 @@ import (
 	"github.com/fumehood/fumehood/internal/shell/snippet/grammar"
 )
 
-// path returns the path of n: "fs.promises.readFile", "require('x')()" as "x()", "?"
+// pathOf returns the path of n: "fs.promises.readFile", "require('x')()" as "x()", "?"
 // if it is not known. A path that begins with "=" is a constant string.
-func (r *scriptReader) path(n grammar.Node, depth int) string {
+func (r *scriptReader) pathOf(n grammar.Node, depth int) string {
 	if depth > maxFollow {
 		return "?"
 	}
@@ -21,24 +21,24 @@ func (r *scriptReader) path(n grammar.Node, depth int) string {
 		}
 		return n.Text()
 	case "member_expression":
-		return joinScript(r.path(n.In("object"), depth+1), n.In("property").Text())
+		return joinScript(r.pathOf(n.ChildIn("object"), depth+1), n.ChildIn("property").Text())
 	case "subscript_expression":
-		if name, ok := r.constant(n.In("index"), depth+1); ok {
-			return joinScript(r.path(n.In("object"), depth+1), name)
+		if name, ok := r.constantValue(n.ChildIn("index"), depth+1); ok {
+			return joinScript(r.pathOf(n.ChildIn("object"), depth+1), name)
 		}
-		return short(r.path(n.In("object"), depth+1) + "[]")
+		return limitPath(r.pathOf(n.ChildIn("object"), depth+1) + "[]")
 	case "call_expression", "new_expression":
 		return r.pathOfCall(n, depth)
 	case "parenthesized_expression", "await_expression", "as_expression", "satisfies_expression", "non_null_expression":
-		return r.path(n.First(), depth+1)
+		return r.pathOf(n.FirstNamedChild(), depth+1)
 	case "type_assertion":
-		return r.path(last(n), depth+1)
+		return r.pathOf(lastNamedChild(n), depth+1)
 	case "sequence_expression":
-		return r.path(last(n), depth+1)
+		return r.pathOf(lastNamedChild(n), depth+1)
 	case "assignment_expression":
-		return r.path(n.In("right"), depth+1)
+		return r.pathOf(n.ChildIn("right"), depth+1)
 	case "string", "template_string", "binary_expression":
-		if text, ok := r.constant(n, depth+1); ok {
+		if text, ok := r.constantValue(n, depth+1); ok {
 			return "=" + text
 		}
 	case "array":
@@ -47,16 +47,16 @@ func (r *scriptReader) path(n grammar.Node, depth int) string {
 	return "?"
 }
 
-func last(n grammar.Node) (found grammar.Node) {
+func lastNamedChild(n grammar.Node) (found grammar.Node) {
 	for child := range n.Children() {
-		if child.Named() {
+		if child.IsNamed() {
 			found = child
 		}
 	}
 	return found
 }
 
-func short(path string) string {
+func limitPath(path string) string {
 	if len(path) > maxName {
 		return "?"
 	}
@@ -80,63 +80,63 @@ func joinScript(path, name string) string {
 	case (name == "call" || name == "apply" || name == "bind") && scriptRunners[path]:
 		return path
 	}
-	return short(path + "." + name)
+	return limitPath(path + "." + name)
 }
 
 func (r *scriptReader) pathOfCall(n grammar.Node, depth int) string {
-	function, args := r.path(callee(n), depth+1), arguments(n)
+	function, args := r.pathOf(calleeOf(n), depth+1), argumentsOf(n)
 	switch function {
 	case "require", "import", "process.getBuiltinModule", "module.createRequire()":
 		if len(args) > 0 {
-			if name, ok := r.constant(args[0], depth+1); ok {
+			if name, ok := r.constantValue(args[0], depth+1); ok {
 				return plainModule(name)
 			}
 		}
 	case "Reflect.get":
 		if len(args) > 1 {
-			if name, ok := r.constant(args[1], depth+1); ok {
-				return joinScript(r.path(args[0], depth+1), name)
+			if name, ok := r.constantValue(args[1], depth+1); ok {
+				return joinScript(r.pathOf(args[0], depth+1), name)
 			}
 		}
 	}
 	if function == "?" {
 		return "?"
 	}
-	return short(function + "()")
+	return limitPath(function + "()")
 }
 
-// constant returns the value of a string that is a literal or assembled from
+// constantValue returns the value of a string that is a literal or assembled from
 // literals.
-func (r *scriptReader) constant(n grammar.Node, depth int) (string, bool) {
+func (r *scriptReader) constantValue(n grammar.Node, depth int) (string, bool) {
 	if depth > maxFollow {
 		return "", false
 	}
 	switch n.Kind() {
 	case "string", "template_string":
-		return r.literal(n, depth)
+		return r.literalValue(n, depth)
 	case "parenthesized_expression":
-		return r.constant(n.First(), depth+1)
+		return r.constantValue(n.FirstNamedChild(), depth+1)
 	case "binary_expression":
-		return added(n, depth, r.constant)
+		return addedStrings(n, depth, r.constantValue)
 	case "identifier":
 		text, ok := strings.CutPrefix(r.names[n.Text()], "=")
 		return text, ok
 	case "call_expression":
-		return r.assembled(n, depth)
+		return r.assembledValue(n, depth)
 	}
 	return "", false
 }
 
-func (r *scriptReader) literal(n grammar.Node, depth int) (string, bool) {
+func (r *scriptReader) literalValue(n grammar.Node, depth int) (string, bool) {
 	var text strings.Builder
 	for part := range n.Children() {
 		switch part.Kind() {
 		case "string_fragment":
 			text.WriteString(part.Text())
 		case "escape_sequence":
-			text.WriteString(unescape(part.Text()))
+			text.WriteString(unescapeText(part.Text()))
 		case "template_substitution":
-			value, ok := r.constant(part.First(), depth+1)
+			value, ok := r.constantValue(part.FirstNamedChild(), depth+1)
 			if !ok {
 				return "", false
 			}
@@ -146,17 +146,17 @@ func (r *scriptReader) literal(n grammar.Node, depth int) (string, bool) {
 	return text.String(), true
 }
 
-// assembled reads ['a', 'b'].join(”) and 'a'.concat('b').
-func (r *scriptReader) assembled(n grammar.Node, depth int) (string, bool) {
-	function := n.In("function")
-	object, args := function.In("object"), arguments(n)
-	switch function.In("property").Text() {
+// assembledValue reads ['a', 'b'].join(”) and 'a'.concat('b').
+func (r *scriptReader) assembledValue(n grammar.Node, depth int) (string, bool) {
+	function := n.ChildIn("function")
+	object, args := function.ChildIn("object"), argumentsOf(n)
+	switch function.ChildIn("property").Text() {
 	case "join":
-		return r.joined(object, args, depth)
+		return r.joinedValue(object, args, depth)
 	case "concat":
-		text, ok := r.constant(object, depth+1)
+		text, ok := r.constantValue(object, depth+1)
 		for _, a := range args {
-			part, known := r.constant(a, depth+1)
+			part, known := r.constantValue(a, depth+1)
 			text, ok = text+part, ok && known
 		}
 		return text, ok
@@ -164,22 +164,22 @@ func (r *scriptReader) assembled(n grammar.Node, depth int) (string, bool) {
 	return "", false
 }
 
-func (r *scriptReader) joined(list grammar.Node, args []grammar.Node, depth int) (string, bool) {
+func (r *scriptReader) joinedValue(list grammar.Node, args []grammar.Node, depth int) (string, bool) {
 	if list.Kind() != "array" || len(args) != 1 {
 		return "", false
 	}
-	with, ok := r.constant(args[0], depth+1)
+	with, ok := r.constantValue(args[0], depth+1)
 	var parts []string
 	for part := range list.Children() {
-		text, known := r.constant(part, depth+1)
+		text, known := r.constantValue(part, depth+1)
 		parts, ok = append(parts, text), ok && known
 	}
 	return strings.Join(parts, with), ok
 }
 
-// built reports whether n is a constant that could be written as one plain literal.
-func (r *scriptReader) built(n grammar.Node) bool {
-	for inner := range n.Within() {
+// isBuiltConstant reports whether n is a constant that could be written as one plain literal.
+func (r *scriptReader) isBuiltConstant(n grammar.Node) bool {
+	for inner := range n.WithDescendants() {
 		switch inner.Kind() {
 		case "binary_expression", "template_substitution", "call_expression":
 			return true

@@ -50,33 +50,33 @@ const (
 // Analyze reads text as language: "python", "javascript" or "typescript". It never
 // fails and never panics; every doubt is a finding with Complete false.
 func Analyze(language, text string) proposal.Snippet {
-	return analyze(language, text, 0, new(int))
+	return analyzeText(language, text, 0, new(int))
 }
 
-// analyze is Analyze, with the number of strings containing code that were already
+// analyzeText is Analyze, with the number of strings containing code that were already
 // read.
-func analyze(language, text string, depth int, inner *int) (s proposal.Snippet) {
+func analyzeText(language, text string, depth int, inner *int) (s proposal.Snippet) {
 	r := newReader(language, text, depth)
 	r.inner = inner
 	defer func() {
 		if recover() != nil {
-			r.doubt("unreadable", 0, len(text))
+			r.addDoubt("unreadable", 0, len(text))
 		}
-		s = r.snippet()
+		s = r.toSnippet()
 	}()
 	if !r.checkText() {
 		return
 	}
 	tree, err := grammar.Parse(context.Background(), language, text)
 	if err != nil {
-		r.doubt(codeOf(err), 0, 0)
+		r.addDoubt(codeOf(err), 0, 0)
 		return
 	}
 	r.checkTree(tree)
 	if language == "python" {
-		(&pythonReader{reader: r}).read(tree)
+		(&pythonReader{reader: r}).readTree(tree)
 	} else {
-		(&scriptReader{reader: r}).read(tree)
+		(&scriptReader{reader: r}).readTree(tree)
 	}
 	return
 }
@@ -140,15 +140,15 @@ func newReader(language, text string, depth int) *reader {
 	return r
 }
 
-func (r *reader) snippet() proposal.Snippet {
+func (r *reader) toSnippet() proposal.Snippet {
 	s := proposal.Snippet{Language: r.language, Size: len(r.text), Complete: r.complete, Findings: []proposal.SnippetFinding{}}
-	s.Imports, s.Capabilities = sorted(r.imports), sorted(r.can)
+	s.Imports, s.Capabilities = sortedNames(r.imports), sortedNames(r.can)
 	s.Findings = append(s.Findings, r.findings...)
 	slices.SortStableFunc(s.Findings, func(a, b proposal.SnippetFinding) int { return a.Span.Start - b.Span.Start })
 	return s
 }
 
-func sorted(set map[string]bool) []string {
+func sortedNames(set map[string]bool) []string {
 	list := make([]string, 0, len(set))
 	for word := range set {
 		list = append(list, word)
@@ -157,26 +157,26 @@ func sorted(set map[string]bool) []string {
 	return list
 }
 
-func (r *reader) find(code string, start, end int) {
-	f := proposal.SnippetFinding{Code: code, Message: messages[code], Span: r.span(start, end)}
+func (r *reader) addFinding(code string, start, end int) {
+	f := proposal.SnippetFinding{Code: code, Message: messages[code], Span: r.spanOf(start, end)}
 	if len(r.findings) < maxFindings && !r.seen[f] {
 		r.seen[f] = true
 		r.findings = append(r.findings, f)
 	}
 }
 
-// doubt adds a finding which means that others may be missing.
-func (r *reader) doubt(code string, start, end int) {
+// addDoubt adds a finding which means that others may be missing.
+func (r *reader) addDoubt(code string, start, end int) {
 	r.complete = false
-	r.find(code, start, end)
+	r.addFinding(code, start, end)
 }
 
 func (r *reader) findAt(code string, n grammar.Node) {
 	start, end := n.Span()
-	r.find(code, start, end)
+	r.addFinding(code, start, end)
 }
 
-func (r *reader) span(start, end int) proposal.Span {
+func (r *reader) spanOf(start, end int) proposal.Span {
 	line, found := slices.BinarySearch(r.lines, start)
 	if !found {
 		line--
@@ -184,7 +184,7 @@ func (r *reader) span(start, end int) proposal.Span {
 	return proposal.Span{Start: start, End: end, Line: line + 1, Col: start - r.lines[line] + 1}
 }
 
-func (r *reader) able(words ...string) {
+func (r *reader) addCapabilities(words ...string) {
 	for _, word := range words {
 		if word != "none" {
 			r.can[word] = true
@@ -192,16 +192,16 @@ func (r *reader) able(words ...string) {
 	}
 }
 
-// imported records a module, if its name is fit to be listed.
-func (r *reader) imported(module string) {
+// recordModule records a module, if its name is fit to be listed.
+func (r *reader) recordModule(module string) {
 	if len(module) > maxName || strings.ContainsFunc(module, func(c rune) bool { return !unicode.IsPrint(c) }) {
-		r.able(proposal.CanProjectCode)
+		r.addCapabilities(proposal.CanProjectCode)
 		return
 	}
 	if len(r.imports) < maxImports {
 		r.imports[module] = true
 	} else if !r.imports[module] {
-		r.doubt("too-large", 0, 0)
+		r.addDoubt("too-large", 0, 0)
 	}
 }
 
@@ -210,24 +210,24 @@ var cookie = pattern.New(`^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`)
 
 // checkText checks the bytes. It reports whether a parser may read them.
 func (r *reader) checkText() bool {
-	if !grammar.Knows(r.language) {
-		r.doubt("unknown-language", 0, 0)
+	if !grammar.HasGrammar(r.language) {
+		r.addDoubt("unknown-language", 0, 0)
 		return false
 	}
 	if len(r.text) > MaxSize {
-		r.doubt("too-large", 0, 0)
+		r.addDoubt("too-large", 0, 0)
 		return false
 	}
 	if !utf8.ValidString(r.text) {
-		r.doubt("encoding", 0, len(r.text))
+		r.addDoubt("encoding", 0, len(r.text))
 		return false
 	}
 	if r.language == "python" {
 		r.checkCookie()
 	}
 	for i, c := range r.text {
-		if hidden(c) {
-			r.find("hidden-character", i, i+utf8.RuneLen(c))
+		if isHiddenCharacter(c) {
+			r.addFinding("hidden-character", i, i+utf8.RuneLen(c))
 		}
 	}
 	return true
@@ -241,17 +241,17 @@ func (r *reader) checkCookie() {
 			switch strings.ReplaceAll(strings.ToLower(m[1]), "_", "-") {
 			case "utf-8", "utf8", "ascii", "us-ascii", "utf-8-sig":
 			default:
-				r.doubt("encoding", at, at+len(line))
+				r.addDoubt("encoding", at, at+len(line))
 			}
 		}
 		at = len(r.text) - len(rest)
 	}
 }
 
-// hidden reports characters that no snippet needs and that make the displayed text
+// isHiddenCharacter reports characters that no snippet needs and that make the displayed text
 // differ from the text that is read. The zero-width joiners of emoji are not among
 // them.
-func hidden(c rune) bool {
+func isHiddenCharacter(c rune) bool {
 	switch {
 	case c == '\n' || c == '\t' || c == '\r' || c == '\f':
 		return false
@@ -266,47 +266,47 @@ func (r *reader) checkTree(tree *grammar.Tree) {
 	wrong := 0
 	for n := range tree.All() {
 		start, end := n.Span()
-		if n.Wrong() && wrong < 3 {
+		if n.IsWrong() && wrong < 3 {
 			wrong++
-			r.doubt("not-understood", start, min(end, start+80))
+			r.addDoubt("not-understood", start, min(end, start+80))
 		}
-		if strings.HasSuffix(n.Kind(), "identifier") && r.disguised(n.Text()) {
-			r.find("odd-name", start, end)
+		if strings.HasSuffix(n.Kind(), "identifier") && r.isDisguisedName(n.Text()) {
+			r.addFinding("odd-name", start, end)
 		}
 	}
 	if tree.Broken && wrong == 0 {
-		r.doubt("not-understood", 0, 0)
+		r.addDoubt("not-understood", 0, 0)
 	}
 }
 
-// disguised reports whether the interpreter reads name differently: Python normalizes
+// isDisguisedName reports whether the interpreter reads name differently: Python normalizes
 // names to NFKC, JavaScript decodes escapes in them.
-func (r *reader) disguised(name string) bool {
+func (r *reader) isDisguisedName(name string) bool {
 	if r.language == "python" {
 		return !norm.NFKC.IsNormalString(name)
 	}
 	return strings.Contains(name, `\u`)
 }
 
-// nested reads code in a string of the snippet, at n.
-func (r *reader) nested(language, text string, n grammar.Node) {
+// readNested reads code in a string of the snippet, at n.
+func (r *reader) readNested(language, text string, n grammar.Node) {
 	if r.depth+1 >= maxNested {
 		r.findAt("dynamic-code", n)
 		return
 	}
 	if *r.inner++; *r.inner > maxInner {
-		r.doubt("too-large", 0, 0)
+		r.addDoubt("too-large", 0, 0)
 		return
 	}
-	inner := analyze(language, text, r.depth+1, r.inner)
+	inner := analyzeText(language, text, r.depth+1, r.inner)
 	start, end := n.Span()
 	for _, f := range inner.Findings {
 		if f.Code != "not-understood" { // then it is a SyntaxError for the interpreter too
-			r.find(f.Code, start, end)
+			r.addFinding(f.Code, start, end)
 		}
 	}
 	for _, module := range inner.Imports {
-		r.imported(module)
+		r.recordModule(module)
 	}
-	r.able(inner.Capabilities...)
+	r.addCapabilities(inner.Capabilities...)
 }

@@ -97,7 +97,7 @@ func TestDoubts(t *testing.T) {
 // TestDeepNames analyzes expressions whose names grow: the walk must stay short.
 func TestDeepNames(t *testing.T) {
 	lanetest.SkipShort(t)
-	for _, text := range sample.Of(t, []string{
+	for _, text := range sample.EveryNth(t, []string{
 		strings.Repeat("exec('", 500), "import os\nos" + strings.Repeat(".a", 20000), "exec(" + strings.Repeat("'a'+", 10000) + "'a')",
 		"exec('" + strings.Repeat(`exec(\'`, 200) + "')", "a=" + strings.Repeat("f(", 10000), strings.Repeat("a = b = ", 5000) + "eval",
 	}, 3, 3) {
@@ -140,7 +140,7 @@ func TestEveryFindingHasAMessage(t *testing.T) {
 // positions inside the text and words that are fit to be listed.
 func FuzzAnalyze(f *testing.F) {
 	for _, list := range []string{"hostile.txt", "ordinary.txt"} {
-		for _, c := range sample.Of(f, samples(f, list), 1, 10) {
+		for _, c := range sample.EveryNth(f, samples(f, list), 1, 10) {
 			f.Add(c.language, c.text)
 		}
 	}

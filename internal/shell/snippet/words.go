@@ -47,8 +47,8 @@ func readWords(text string) map[string]*library {
 	return all
 }
 
-// of returns what path can do: its own entry, or that of what it is part of.
-func (l *library) of(path string) []string {
+// capabilitiesOf returns what path can do: its own entry, or that of what it is part of.
+func (l *library) capabilitiesOf(path string) []string {
 	for path != "" {
 		if can, ok := l.can[path]; ok {
 			return can

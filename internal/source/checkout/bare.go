@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// make writes the bare repository by hand: git init would copy templates.
-func (s *Store) make(digits int) error {
+// initBareRepository writes the bare repository by hand: git init would copy templates.
+func (s *Store) initBareRepository(digits int) error {
 	s.making.Lock()
 	defer s.making.Unlock()
 	switch s.digits {
@@ -18,12 +18,12 @@ func (s *Store) make(digits int) error {
 		return nil
 	case 0:
 		if err := writeBare(s.bare, digits); err != nil {
-			return stop(CodeWrite, "", err, "cannot make the store")
+			return newStopError(CodeWrite, "", err, "cannot make the store")
 		}
 		s.digits = digits
 		return nil
 	}
-	return stop(CodeCommit, "", nil, "the store has ids of %d digits, not of %d", s.digits, digits)
+	return newStopError(CodeCommit, "", nil, "the store has ids of %d digits, not of %d", s.digits, digits)
 }
 
 func writeBare(bare string, digits int) error {
@@ -47,7 +47,7 @@ func formatConfig(digits int, bare bool) string {
 	return fmt.Sprintf("[core]\n\trepositoryformatversion = 0\n\tbare = %t\n", bare)
 }
 
-func (s *Store) size() int64 {
+func (s *Store) measureSize() int64 {
 	var sum int64
 	filepath.WalkDir(s.bare, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {

@@ -35,9 +35,11 @@ func BenchmarkManyFiles(b *testing.B) {
 	step := func(s *Store, dir string) []func() error {
 		return []func() error{
 			func() error { return s.Fetch(b.Context(), head, base) },
-			func() error { _, _, err := s.History(b.Context(), head, base); return err },
+			func() error { _, _, err := s.FetchHistory(b.Context(), head, base); return err },
 			func() error { _, err := s.Write(b.Context(), head, dir); return err },
-			func() error { return s.Repository(b.Context(), dir, head, base, Branches{Head: "head", Base: "main"}) },
+			func() error {
+				return s.WriteRepository(b.Context(), dir, head, base, Branches{Head: "head", Base: "main"})
+			},
 		}
 	}
 	for i, name := range []string{"fetch", "history", "write", "repository"} {

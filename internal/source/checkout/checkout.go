@@ -42,17 +42,17 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	set(&l.Files, 100_000)
-	set(&l.Bytes, 2<<30)
-	set(&l.File, 256<<20)
-	set(&l.Path, 1024)
-	set(&l.Name, 255)
-	set(&l.Pack, 1<<30)
-	set(&l.Wall, 5*time.Minute)
+	setDefault(&l.Files, 100_000)
+	setDefault(&l.Bytes, 2<<30)
+	setDefault(&l.File, 256<<20)
+	setDefault(&l.Path, 1024)
+	setDefault(&l.Name, 255)
+	setDefault(&l.Pack, 1<<30)
+	setDefault(&l.Wall, 5*time.Minute)
 	return l
 }
 
-func set[T int | int64 | time.Duration](field *T, value T) {
+func setDefault[T int | int64 | time.Duration](field *T, value T) {
 	if *field <= 0 {
 		*field = value
 	}
@@ -87,11 +87,11 @@ func Open(source Source, limits Limits) (*Store, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(source.Dir, 0o700); err != nil {
-		return nil, stop(CodeSource, "", err, "cannot make the scratch directory")
+		return nil, newStopError(CodeSource, "", err, "cannot make the scratch directory")
 	}
 	dir, err := os.MkdirTemp(source.Dir, "checkout-")
 	if err != nil {
-		return nil, stop(CodeSource, "", err, "cannot make the store")
+		return nil, newStopError(CodeSource, "", err, "cannot make the store")
 	}
 	return &Store{limits: limits.withDefaults(), git: git, remote: remote, dir: dir, bare: filepath.Join(dir, "objects.git"),
 		fetched: map[string]bool{}, wait: attemptWait}, nil
@@ -100,7 +100,7 @@ func Open(source Source, limits Limits) (*Store, error) {
 // Close removes the store. Directories that were written remain.
 func (s *Store) Close() error {
 	if err := os.RemoveAll(s.dir); err != nil {
-		return stop(CodeWrite, "", err, "cannot remove the store")
+		return newStopError(CodeWrite, "", err, "cannot remove the store")
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func TestFetchRefuses(t *testing.T) {
 	tree := o.tree("100644 f", blob)
 	head := o.commit("c", tree)
 	tag := o.object("tag", "object "+head+"\ntype commit\ntag v1\ntagger A <a@example.invalid> 1700000000 +0000\n\nv1\n")
-	for _, c := range sample.Of(t, []struct{ name, sha, want string }{
+	for _, c := range sample.EveryNth(t, []struct{ name, sha, want string }{
 		{"a tag", tag, CodeCommit},
 		{"a blob", blob, CodeCommit},
 		{"a tree", tree, CodeCommit},
@@ -240,7 +240,7 @@ func TestPolicyAtBase(t *testing.T) {
 		return o.tree("40000 .fumehood", o.tree("100644 a.rego", o.blob(text)))
 	}
 	base := o.commit("base", policy("base\n"))
-	for _, c := range sample.Of(t, []struct{ name, tree string }{
+	for _, c := range sample.EveryNth(t, []struct{ name, tree string }{
 		{"edited", policy("evil\n")},
 		{"gone", o.tree("100644 x", o.blob("x"))},
 		{"a link", o.tree("120000 .fumehood", o.blob("evil"), "40000 evil", o.tree("100644 a.rego", o.blob("evil\n")))},
@@ -280,7 +280,7 @@ func TestUmask(t *testing.T) {
 	if _, err := s.Write(t.Context(), head, dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Repository(t.Context(), dir, head, "", Branches{}); err != nil {
+	if err := s.WriteRepository(t.Context(), dir, head, "", Branches{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]os.FileMode{".": os.ModeDir | 0o755, "d": os.ModeDir | 0o755, "d/f": 0o644, "d/x": 0o755, ".git": os.ModeDir | 0o755} {
@@ -314,9 +314,9 @@ func TestCannotWrite(t *testing.T) {
 	}
 	w := writer{root: root, made: map[string]bool{".": true}, exact: map[os.FileMode]bool{}, buffer: make([]byte, 16), in: root, inPath: "."}
 	n := node{entry: entry{name: "f"}, path: "f"}
-	if _, err := w.file(n, 1, strings.NewReader("x")); err != nil {
+	if _, err := w.writeFile(n, 1, strings.NewReader("x")); err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.file(n, 1, strings.NewReader("x"))
+	_, err = w.writeFile(n, 1, strings.NewReader("x"))
 	wantCode(t, err, CodeWrite)
 }

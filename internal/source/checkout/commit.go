@@ -10,42 +10,42 @@ import (
 	"strings"
 )
 
-// commit returns the id of a commit's tree.
-func (o *objects) commit(ctx context.Context, sha string) (tree string, err error) {
-	tree, _, err = o.lineage(ctx, sha)
+// readCommitTree returns the id of a commit's tree.
+func (o *objects) readCommitTree(ctx context.Context, sha string) (tree string, err error) {
+	tree, _, err = o.readTreeAndParents(ctx, sha)
 	return tree, err
 }
 
 // treeOf opens the store and returns the id of a commit's tree. The caller closes o.
 func (s *Store) treeOf(ctx context.Context, sha string) (o *objects, tree string, err error) {
-	if o, err = s.objects(ctx); err != nil {
+	if o, err = s.openObjects(ctx); err != nil {
 		return nil, "", err
 	}
-	if tree, err = o.commit(ctx, sha); err != nil {
+	if tree, err = o.readCommitTree(ctx, sha); err != nil {
 		o.close()
 		return nil, "", err
 	}
 	return o, tree, nil
 }
 
-// lineage returns the ids of a commit's tree and parents.
-func (o *objects) lineage(ctx context.Context, sha string) (tree string, parents []string, err error) {
+// readTreeAndParents returns the ids of a commit's tree and parents.
+func (o *objects) readTreeAndParents(ctx context.Context, sha string) (tree string, parents []string, err error) {
 	if !idRE.MatchString(sha) {
-		return "", nil, stop(CodeCommit, "give all 40 (or 64) lower-case hex digits of the id", nil, "%q is not a full commit id", cut(sha))
+		return "", nil, newStopError(CodeCommit, "give all 40 (or 64) lower-case hex digits of the id", nil, "%q is not a full commit id", cutOutput(sha))
 	}
 	kind := ""
-	err = o.sizes(ctx, []string{sha}, func(_ int, is string, _ int64) error { kind = is; return nil })
+	err = o.readSizes(ctx, []string{sha}, func(_ int, is string, _ int64) error { kind = is; return nil })
 	if err != nil {
 		return "", nil, err
 	}
 	switch kind {
 	case "commit":
 	case "":
-		return "", nil, stop(CodeCommit, "", nil, "the store has no commit %s", sha)
+		return "", nil, newStopError(CodeCommit, "", nil, "the store has no commit %s", sha)
 	default:
-		return "", nil, stop(CodeCommit, "give the id of a commit", nil, "%s is a %s, not a commit", sha, kind)
+		return "", nil, newStopError(CodeCommit, "give the id of a commit", nil, "%s is a %s, not a commit", sha, kind)
 	}
-	err = o.each(ctx, "commit", maxCommit, []string{sha}, func(_ int, _ int64, r io.Reader) error {
+	err = o.readEach(ctx, "commit", maxCommit, []string{sha}, func(_ int, _ int64, r io.Reader) error {
 		data, err := io.ReadAll(r)
 		if err == nil {
 			tree, parents, err = parseCommit(string(data), len(sha))
@@ -77,14 +77,14 @@ func parseCommit(data string, digits int) (tree string, parents []string, err er
 	return tree, parents, nil
 }
 
-// tree returns the entries of one tree.
-func (o *objects) tree(ctx context.Context, id string) (entries []entry, err error) {
-	err = o.trees(ctx, []string{id}, func(_ int, found []entry) error { entries = found; return nil })
+// readTree returns the entries of one tree.
+func (o *objects) readTree(ctx context.Context, id string) (entries []entry, err error) {
+	err = o.readTrees(ctx, []string{id}, func(_ int, found []entry) error { entries = found; return nil })
 	return entries, err
 }
 
-func (o *objects) trees(ctx context.Context, ids []string, use func(i int, entries []entry) error) error {
-	return o.each(ctx, "tree", maxTree, ids, func(i int, _ int64, r io.Reader) error {
+func (o *objects) readTrees(ctx context.Context, ids []string, use func(i int, entries []entry) error) error {
+	return o.readEach(ctx, "tree", maxTree, ids, func(i int, _ int64, r io.Reader) error {
 		data, err := io.ReadAll(r)
 		if err != nil {
 			return err

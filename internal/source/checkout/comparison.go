@@ -25,29 +25,29 @@ type comparison struct {
 	hashed   int64
 }
 
-// tree compares every tracked file. If a tree cannot be read, the result is
+// compareTree compares every tracked file. If a tree cannot be read, the result is
 // partial: the checkout may lack some objects.
-func (c *comparison) tree(ctx context.Context) error {
-	nodes, err := c.nodes(ctx)
+func (c *comparison) compareTree(ctx context.Context) error {
+	nodes, err := c.readHeadNodes(ctx)
 	if ctx.Err() != nil {
-		return ended(ctx, err)
+		return stopOrContextError(ctx, err)
 	}
 	if err != nil {
 		c.unread = true
-		c.partial("the tree of HEAD cannot be read: " + cut(err.Error()))
+		c.markPartial("the tree of HEAD cannot be read: " + cutOutput(err.Error()))
 		return nil
 	}
 	for _, n := range nodes {
 		if ctx.Err() != nil {
-			return ended(ctx, ctx.Err())
+			return stopOrContextError(ctx, ctx.Err())
 		}
 		c.tracked[n.path] = true
 		switch n.kind {
 		case file, link:
 			c.existing.Tracked++
-			c.compare(n)
+			c.compareNode(n)
 		case submodule:
-			if list, err := c.list(n.path); err == nil && len(list) == 0 {
+			if list, err := c.listFolder(n.path); err == nil && len(list) == 0 {
 				c.existing.Left = append(c.existing.Left, Left{n.path, Submodule, "at " + n.id})
 			}
 		}
@@ -55,14 +55,14 @@ func (c *comparison) tree(ctx context.Context) error {
 	return nil
 }
 
-func (c *comparison) partial(why string) {
+func (c *comparison) markPartial(why string) {
 	if c.existing.Partial == "" {
 		c.existing.Partial = why
 	}
 }
 
-// nodes reads HEAD's tree through a new repository that borrows the objects.
-func (c *comparison) nodes(ctx context.Context) ([]node, error) {
+// readHeadNodes reads HEAD's tree through a new repository that borrows the objects.
+func (c *comparison) readHeadNodes(ctx context.Context) ([]node, error) {
 	g, err := findGit(ctx)
 	if err != nil {
 		return nil, err
@@ -72,20 +72,20 @@ func (c *comparison) nodes(ctx context.Context) ([]node, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(bare)
-	if err := borrow(bare, filepath.Join(c.dir, ".git/objects"), len(c.existing.HEAD)); err != nil {
+	if err := writeBorrowingBare(bare, filepath.Join(c.dir, ".git/objects"), len(c.existing.HEAD)); err != nil {
 		return nil, err
 	}
 	o := openObjects(ctx, g, bare)
 	defer o.close()
-	tree, err := o.commit(ctx, c.existing.HEAD)
+	tree, err := o.readCommitTree(ctx, c.existing.HEAD)
 	if err != nil {
 		return nil, err
 	}
 	// No name is refused here: the entries are compared, not written.
-	return o.walk(ctx, tree, Limits{Files: maxWalked, Path: 4096, Name: 255}.withDefaults())
+	return o.walkTree(ctx, tree, Limits{Files: maxWalked, Path: 4096, Name: 255}.withDefaults())
 }
 
-func borrow(bare, objects string, digits int) error {
+func writeBorrowingBare(bare, objects string, digits int) error {
 	if strings.ContainsAny(objects, "\n\"") {
 		return errors.New("the path of the checkout contains a newline")
 	}
@@ -99,31 +99,31 @@ func borrow(bare, objects string, digits int) error {
 	return os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600)
 }
 
-func (c *comparison) compare(n node) {
+func (c *comparison) compareNode(n node) {
 	info, err := c.root.Lstat(n.path)
 	switch {
 	case err != nil:
 		c.existing.Missing++
-		c.example(n.path)
-	case !c.same(n, info):
+		c.addExample(n.path)
+	case !c.hasSameContent(n, info):
 		c.existing.Changed++
-		c.example(n.path)
+		c.addExample(n.path)
 	case n.kind == file && info.Size() <= maxPointer:
-		if content, err := c.regular(n.path); err == nil && isPointer(content) {
+		if content, err := c.readRegularFile(n.path); err == nil && isPointer(content) {
 			c.existing.Left = append(c.existing.Left, Left{n.path, LargeFile, ""})
 		}
 	}
 }
 
-func (c *comparison) example(path string) {
+func (c *comparison) addExample(path string) {
 	if len(c.existing.Examples) < maxExamples {
 		c.existing.Examples = append(c.existing.Examples, path)
 	}
 }
 
-// same hashes the file at the node's path. Beyond the bound, files are not hashed
+// hasSameContent hashes the file at the node's path. Beyond the bound, files are not hashed
 // but assumed equal, and the result is partial.
-func (c *comparison) same(n node, info fs.FileInfo) bool {
+func (c *comparison) hasSameContent(n node, info fs.FileInfo) bool {
 	var content io.Reader
 	switch {
 	case n.kind == link && info.Mode()&fs.ModeSymlink != 0:
@@ -143,7 +143,7 @@ func (c *comparison) same(n node, info fs.FileInfo) bool {
 		return false
 	}
 	if c.hashed += info.Size(); c.hashed > maxCompared {
-		c.partial(fmt.Sprintf("only the first %d bytes were compared", int64(maxCompared)))
+		c.markPartial(fmt.Sprintf("only the first %d bytes were compared", int64(maxCompared)))
 		return true
 	}
 	sum := newHash(len(n.id))
@@ -155,19 +155,19 @@ func (c *comparison) same(n node, info fs.FileInfo) bool {
 	return bytes.Equal(sum.Sum(nil), id)
 }
 
-// others walks the work tree for files that HEAD does not have, and for nested
+// findOtherFiles walks the work tree for files that HEAD does not have, and for nested
 // repositories. Their configs are checked like the first one's.
-func (c *comparison) others(ctx context.Context) error {
+func (c *comparison) findOtherFiles(ctx context.Context) error {
 	walked := 0
 	return fs.WalkDir(c.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if walked++; walked > maxWalked {
-			return stop(CodeLimit, "", nil, "the checkout has more than %d files and directories", maxWalked)
+			return newStopError(CodeLimit, "", nil, "the checkout has more than %d files and directories", maxWalked)
 		}
 		switch {
 		case ctx.Err() != nil:
-			return ended(ctx, ctx.Err())
+			return stopOrContextError(ctx, ctx.Err())
 		case err != nil:
-			return doubt(path, err)
+			return unreadableError(path, err)
 		case path == ".git":
 			return fs.SkipDir
 		case d.IsDir() && strings.EqualFold(d.Name(), ".git"):
@@ -178,11 +178,11 @@ func (c *comparison) others(ctx context.Context) error {
 		case d.IsDir() || c.tracked[path]:
 			return nil
 		case leftBehind(path):
-			return stop(CodeCredentials, "make that action write elsewhere, or run fumehood before it", nil, "the checkout contains a credential that commands could read: %s", cut(path))
+			return newStopError(CodeCredentials, "make that action write elsewhere, or run fumehood before it", nil, "the checkout contains a credential that commands could read: %s", cutOutput(path))
 		}
 		if !c.unread {
 			c.existing.Untracked++
-			c.example(path)
+			c.addExample(path)
 		}
 		return nil
 	})

@@ -31,24 +31,24 @@ func parseConfig(data string) ([]setting, error) {
 	p.rest = strings.ReplaceAll(p.rest, "\r\n", "\n")
 	var settings []setting
 	for {
-		p.blank("\n")
+		p.skipBlanks("\n")
 		switch c := p.peek(); {
 		case c == 0:
 			return settings, nil
 		case c == '#' || c == ';':
-			p.comment()
+			p.skipComment()
 		case c == '[':
-			if err := p.header(); err != nil {
+			if err := p.readSectionHeader(); err != nil {
 				return nil, err
 			}
-		case letter(c) && p.section != "":
-			s, err := p.setting()
+		case isLetter(c) && p.section != "":
+			s, err := p.readSetting()
 			if err != nil {
 				return nil, err
 			}
 			settings = append(settings, s)
 		default:
-			return nil, p.wrong("character %q", c)
+			return nil, p.syntaxError("character %q", c)
 		}
 	}
 }
@@ -59,7 +59,7 @@ type configParser struct {
 	section, sub string
 }
 
-func (p *configParser) wrong(format string, a ...any) error {
+func (p *configParser) syntaxError(format string, a ...any) error {
 	return fmt.Errorf("invalid git config, line %d: %s", p.line, fmt.Sprintf(format, a...))
 }
 
@@ -81,23 +81,23 @@ func (p *configParser) next() byte {
 	return c
 }
 
-func (p *configParser) blank(also string) {
+func (p *configParser) skipBlanks(also string) {
 	for p.rest != "" && strings.ContainsRune(" \t"+also, rune(p.peek())) {
 		p.next()
 	}
 }
 
-func (p *configParser) comment() {
+func (p *configParser) skipComment() {
 	for p.rest != "" && p.peek() != '\n' {
 		p.next()
 	}
 }
 
-func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-func (p *configParser) word(more string) string {
+func (p *configParser) readWord(more string) string {
 	n := 0
-	for n < len(p.rest) && (letter(p.rest[n]) || p.rest[n] >= '0' && p.rest[n] <= '9' || strings.IndexByte(more, p.rest[n]) >= 0) {
+	for n < len(p.rest) && (isLetter(p.rest[n]) || p.rest[n] >= '0' && p.rest[n] <= '9' || strings.IndexByte(more, p.rest[n]) >= 0) {
 		n++
 	}
 	word := p.rest[:n]
@@ -105,47 +105,47 @@ func (p *configParser) word(more string) string {
 	return word
 }
 
-// header reads [section], [section "sub"] or the old [section.sub].
-func (p *configParser) header() error {
+// readSectionHeader reads [section], [section "sub"] or the old [section.sub].
+func (p *configParser) readSectionHeader() error {
 	p.next()
-	section, sub, _ := strings.Cut(strings.ToLower(p.word("-.")), ".")
+	section, sub, _ := strings.Cut(strings.ToLower(p.readWord("-.")), ".")
 	if section == "" {
-		return p.wrong("no section name")
+		return p.syntaxError("no section name")
 	}
 	if p.peek() == ' ' || p.peek() == '\t' {
 		if sub != "" {
-			return p.wrong("two subsections")
+			return p.syntaxError("two subsections")
 		}
-		p.blank("")
+		p.skipBlanks("")
 		var err error
-		if sub, err = p.quoted(); err != nil {
+		if sub, err = p.readQuoted(); err != nil {
 			return err
 		}
 		if sub == "" {
-			return p.wrong("empty subsection")
+			return p.syntaxError("empty subsection")
 		}
 	}
 	if p.next() != ']' {
-		return p.wrong("section does not end")
+		return p.syntaxError("section does not end")
 	}
 	p.section, p.sub = section, sub
 	return nil
 }
 
-func (p *configParser) quoted() (string, error) {
+func (p *configParser) readQuoted() (string, error) {
 	var b strings.Builder
 	if p.next() != '"' {
-		return "", p.wrong("subsection is not quoted")
+		return "", p.syntaxError("subsection is not quoted")
 	}
 	for {
 		switch c := p.next(); c {
 		case 0, '\n':
-			return "", p.wrong("subsection does not end")
+			return "", p.syntaxError("subsection does not end")
 		case '"':
 			return b.String(), nil
 		case '\\':
 			if c = p.next(); c == 0 || c == '\n' {
-				return "", p.wrong("subsection does not end")
+				return "", p.syntaxError("subsection does not end")
 			}
 			b.WriteByte(c)
 		default:
@@ -154,18 +154,18 @@ func (p *configParser) quoted() (string, error) {
 	}
 }
 
-func (p *configParser) setting() (setting, error) {
-	s := setting{section: p.section, sub: p.sub, key: strings.ToLower(p.word("-"))}
-	p.blank("")
+func (p *configParser) readSetting() (setting, error) {
+	s := setting{section: p.section, sub: p.sub, key: strings.ToLower(p.readWord("-"))}
+	p.skipBlanks("")
 	switch p.peek() {
 	case '=':
 		p.next()
-		value, err := p.value()
+		value, err := p.readValue()
 		s.value = value
 		return s, err
 	case '\n', 0:
 	default:
-		return s, p.wrong("character %q after a key", p.peek())
+		return s, p.syntaxError("character %q after a key", p.peek())
 	}
 	s.value = "true" // a key without a value
 	return s, nil
@@ -173,20 +173,20 @@ func (p *configParser) setting() (setting, error) {
 
 var configEscapes = map[byte]byte{'n': '\n', 't': '\t', 'b': '\b', '"': '"', '\\': '\\'}
 
-func (p *configParser) value() (string, error) {
+func (p *configParser) readValue() (string, error) {
 	var b strings.Builder
 	quoted, end := false, 0 // blanks after end are dropped
 	for {
 		switch c := p.next(); {
 		case c == '\r':
-			return "", p.wrong("a carriage return")
+			return "", p.syntaxError("a carriage return")
 		case c == 0 || c == '\n':
 			if quoted {
-				return "", p.wrong("quotes do not end")
+				return "", p.syntaxError("quotes do not end")
 			}
 			return b.String()[:end], nil
 		case !quoted && (c == '#' || c == ';'):
-			p.comment()
+			p.skipComment()
 		case !quoted && (c == ' ' || c == '\t'):
 			if b.Len() > 0 {
 				b.WriteByte(c)
@@ -199,7 +199,7 @@ func (p *configParser) value() (string, error) {
 		case c == '\\':
 			real, known := configEscapes[p.next()]
 			if !known {
-				return "", p.wrong("unknown escape")
+				return "", p.syntaxError("unknown escape")
 			}
 			b.WriteByte(real)
 			end = b.Len()

@@ -38,35 +38,35 @@ const (
 // would keep a credential.
 func (s *search) gitDir(folder string) error {
 	if _, err := s.root.Lstat(path.Join(folder, "commondir")); !errors.Is(err, fs.ErrNotExist) {
-		return stop(CodeNoCheckout, "check out into a separate directory", err, "%q is a linked worktree, whose config is elsewhere", cut(folder))
+		return newStopError(CodeNoCheckout, "check out into a separate directory", err, "%q is a linked worktree, whose config is elsewhere", cutOutput(folder))
 	}
 	for _, name := range []string{"credentials", ".git-credentials"} {
 		if _, err := s.root.Lstat(path.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) {
-			return credential(path.Join(folder, name), "it contains passwords")
+			return credentialError(path.Join(folder, name), "it contains passwords")
 		}
 	}
 	for _, name := range []string{"config", "config.worktree"} {
-		if err := s.config(path.Join(folder, name)); err != nil {
+		if err := s.checkConfigFile(path.Join(folder, name)); err != nil {
 			return err
 		}
 	}
 	for _, name := range []string{"FETCH_HEAD", "logs/HEAD"} {
-		if err := s.addresses(path.Join(folder, name)); err != nil {
+		if err := s.checkFetchURLs(path.Join(folder, name)); err != nil {
 			return err
 		}
 	}
 	for _, name := range []string{"modules", "worktrees"} {
-		if err := s.below(path.Join(folder, name), 0); err != nil {
+		if err := s.checkNestedDirs(path.Join(folder, name), 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// below checks the git directories of submodules, which may be nested, and the
+// checkNestedDirs checks the git directories of submodules, which may be nested, and the
 // configs of worktrees.
-func (s *search) below(folder string, depth int) error {
-	entries, err := s.list(folder)
+func (s *search) checkNestedDirs(folder string, depth int) error {
+	entries, err := s.listFolder(folder)
 	if err != nil || depth > 32 {
 		return orDoubt(err, folder, depth > 32)
 	}
@@ -74,17 +74,17 @@ func (s *search) below(folder string, depth int) error {
 		name := path.Join(folder, e.Name())
 		switch {
 		case e.Name() == "config" || e.Name() == "config.worktree":
-			if err := s.config(name); err != nil {
+			if err := s.checkConfigFile(name); err != nil {
 				return err
 			}
 		case e.Name() == "FETCH_HEAD":
-			if err := s.addresses(name); err != nil {
+			if err := s.checkFetchURLs(name); err != nil {
 				return err
 			}
 		case e.Name() == "credentials" && !e.IsDir():
-			return credential(name, "it contains passwords")
+			return credentialError(name, "it contains passwords")
 		case e.IsDir(): // a submodule may be named "objects" or "hooks"
-			if err := s.below(name, depth+1); err != nil {
+			if err := s.checkNestedDirs(name, depth+1); err != nil {
 				return err
 			}
 		}
@@ -92,49 +92,49 @@ func (s *search) below(folder string, depth int) error {
 	return nil
 }
 
-func (s *search) list(folder string) ([]fs.DirEntry, error) {
+func (s *search) listFolder(folder string) ([]fs.DirEntry, error) {
 	info, err := s.root.Lstat(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil || !info.IsDir() {
-		return nil, doubt(folder, err)
+		return nil, unreadableError(folder, err)
 	}
 	entries, err := fs.ReadDir(s.root.FS(), folder)
 	if err != nil {
-		return nil, doubt(folder, err)
+		return nil, unreadableError(folder, err)
 	}
 	return entries, nil
 }
 
 func orDoubt(err error, name string, doubted bool) error {
 	if err == nil && doubted {
-		return doubt(name, errors.New("directories are nested too deeply"))
+		return unreadableError(name, errors.New("directories are nested too deeply"))
 	}
 	return err
 }
 
-// config checks a config file of the work tree. A missing file is not an error.
-func (s *search) config(name string) error {
-	data, err := s.regular(name)
+// checkConfigFile checks a config file of the work tree. A missing file is not an error.
+func (s *search) checkConfigFile(name string) error {
+	data, err := s.readRegularFile(name)
 	if err != nil || data == nil {
 		return err
 	}
-	return s.judge(name, filepath.Dir(filepath.Join(s.dir, name)), string(data))
+	return s.judgeSettings(name, filepath.Dir(filepath.Join(s.dir, name)), string(data))
 }
 
-// regular reads a regular file of the work tree. It returns nil if the file does not exist.
-func (s *search) regular(name string) ([]byte, error) {
+// readRegularFile reads a regular file of the work tree. It returns nil if the file does not exist.
+func (s *search) readRegularFile(name string) ([]byte, error) {
 	info, err := s.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, doubt(name, err)
+		return nil, unreadableError(name, err)
 	}
 	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil, doubt(name, err)
+		return nil, unreadableError(name, err)
 	}
 	return readAll(f, name)
 }
@@ -142,24 +142,24 @@ func (s *search) regular(name string) ([]byte, error) {
 func readAll(f *os.File, name string) ([]byte, error) {
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, doubt(name, err)
+		return nil, unreadableError(name, err)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
 	if err != nil || len(data) > maxConfig {
-		return nil, doubt(name, err)
+		return nil, unreadableError(name, err)
 	}
 	return append([]byte{}, data...), nil
 }
 
-// addresses looks for a password in the URLs that git recorded for a fetch.
-func (s *search) addresses(name string) error {
-	data, err := s.regular(name)
+// checkFetchURLs looks for a password in the URLs that git recorded for a fetch.
+func (s *search) checkFetchURLs(name string) error {
+	data, err := s.readRegularFile(name)
 	if err != nil {
 		return err
 	}
 	for line := range strings.Lines(string(data)) {
-		if userinfo(line) {
-			return credential(name, "it contains user information in an address")
+		if hasUserinfo(line) {
+			return credentialError(name, "it contains user information in an address")
 		}
 	}
 	return nil
@@ -172,16 +172,16 @@ func leftBehind(name string) bool {
 	return creds || slices.Contains([]string{".netrc", "_netrc", ".git-credentials"}, base)
 }
 
-// credential returns the error for a credential that was found. It never quotes a value.
-func credential(name, why string) *proposal.StopError {
-	return stop(CodeCredentials, persistHint, nil, "the checkout contains a credential that commands could read: %s: %s", cut(name), why)
+// credentialError returns the error for a credential that was found. It never quotes a value.
+func credentialError(name, why string) *proposal.StopError {
+	return newStopError(CodeCredentials, persistHint, nil, "the checkout contains a credential that commands could read: %s: %s", cutOutput(name), why)
 }
 
-// doubt returns the error for a file that cannot be read, and so may hold a credential.
-func doubt(name string, err error) error {
+// unreadableError returns the error for a file that cannot be read, and so may hold a credential.
+func unreadableError(name string, err error) error {
 	var stopped *proposal.StopError
 	if errors.As(err, &stopped) {
 		return err
 	}
-	return stop(CodeNoCheckout, "check out with actions/checkout, in a separate step", err, "cannot determine whether %q contains a credential", cut(name))
+	return newStopError(CodeNoCheckout, "check out with actions/checkout, in a separate step", err, "cannot determine whether %q contains a credential", cutOutput(name))
 }

@@ -27,7 +27,7 @@ const (
 	maxNesting = 3
 )
 
-// Extras adds to what Write made of tree in dir, and returns the tree with the new counts.
+// AddExtras adds to what Write made of tree in dir, and returns the tree with the new counts.
 //
 // A submodule is fetched from where the commit's .gitmodules says, if that is on the server of
 // the store's repository, over the same protocol, and without the token. Large files are
@@ -37,17 +37,17 @@ const (
 //
 // What is refused, missing or beyond a bound stays as Write made it: it is in Left, with the
 // reason. An error is that of ctx or of this machine.
-func (s *Store) Extras(ctx context.Context, tree Tree, dir string, want Extras) (Tree, error) {
+func (s *Store) AddExtras(ctx context.Context, tree Tree, dir string, want Extras) (Tree, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Wall)
 	defer cancel()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return tree, stop(CodeWrite, "", err, "cannot open the directory of the commit")
+		return tree, newStopError(CodeWrite, "", err, "cannot open the directory of the commit")
 	}
 	defer root.Close()
 	x := extras{want: want, room: s.limits}
 	x.room.Files, x.room.Bytes = x.room.Files-tree.Files-tree.Symlinks, x.room.Bytes-tree.Bytes
-	tree, err = x.add(ctx, s, tree, root, 0)
+	tree, err = x.addExtras(ctx, s, tree, root, 0)
 	slices.SortStableFunc(tree.Left, func(a, b Left) int { return strings.Compare(a.Path, b.Path) })
 	return tree, err
 }
@@ -58,10 +58,10 @@ type extras struct {
 	modules int
 }
 
-// add adds the extras of one repository, whose files are in root.
-func (x *extras) add(ctx context.Context, s *Store, tree Tree, root *os.Root, depth int) (Tree, error) {
+// addExtras adds the extras of one repository, whose files are in root.
+func (x *extras) addExtras(ctx context.Context, s *Store, tree Tree, root *os.Root, depth int) (Tree, error) {
 	if x.want.LFS {
-		if err := x.large(ctx, s, &tree, root); err != nil {
+		if err := x.fetchLargeFiles(ctx, s, &tree, root); err != nil {
 			return tree, err
 		}
 	}
@@ -79,7 +79,7 @@ func (x *extras) add(ctx context.Context, s *Store, tree Tree, root *os.Root, de
 			tree.Left = append(tree.Left, left)
 			continue
 		}
-		added, err := x.module(ctx, s, places.of(left.Path), left, root, depth)
+		added, err := x.writeSubmodule(ctx, s, places.placeOf(left.Path), left, root, depth)
 		if err != nil {
 			return tree, err
 		}
@@ -89,9 +89,9 @@ func (x *extras) add(ctx context.Context, s *Store, tree Tree, root *os.Root, de
 	return tree, nil
 }
 
-// module writes one submodule, and what it contains. The paths in the returned Left are those
+// writeSubmodule writes one submodule, and what it contains. The paths in the returned Left are those
 // of the parent.
-func (x *extras) module(ctx context.Context, s *Store, from place, left Left, root *os.Root, depth int) (Tree, error) {
+func (x *extras) writeSubmodule(ctx context.Context, s *Store, from submodulePlace, left Left, root *os.Root, depth int) (Tree, error) {
 	refused := func(why string) (Tree, error) {
 		return Tree{Left: []Left{{left.Path, Submodule, why}}}, nil
 	}
@@ -113,7 +113,7 @@ func (x *extras) module(ctx context.Context, s *Store, from place, left Left, ro
 	defer at.Close()
 	tree, err := x.fetchModule(ctx, s, from.url, strings.TrimPrefix(left.Detail, "at "), at, depth)
 	if err != nil && (ctx.Err() != nil || proposal.FailureOf(err).Code == CodeWrite) {
-		return Tree{}, ended(ctx, err)
+		return Tree{}, stopOrContextError(ctx, err)
 	}
 	if err != nil {
 		return refused("not fetched: " + proposal.FailureOf(err).Message)
@@ -126,7 +126,7 @@ func (x *extras) module(ctx context.Context, s *Store, from place, left Left, ro
 
 // fetchModule fetches a commit of another repository of the same server and writes it to at.
 func (x *extras) fetchModule(ctx context.Context, s *Store, url, id string, at *os.Root, depth int) (Tree, error) {
-	sub, err := s.sibling(url, x.room)
+	sub, err := s.newSiblingStore(url, x.room)
 	if err != nil {
 		return Tree{}, err
 	}
@@ -134,20 +134,20 @@ func (x *extras) fetchModule(ctx context.Context, s *Store, url, id string, at *
 	if err := sub.Fetch(ctx, id); err != nil {
 		return Tree{}, err
 	}
-	x.room.Pack -= sub.size()
+	x.room.Pack -= sub.measureSize()
 	tree, err := sub.writeInto(ctx, id, at)
 	if err != nil {
-		return Tree{}, errors.Join(err, empty(at))
+		return Tree{}, errors.Join(err, removeContents(at))
 	}
 	x.room.Files, x.room.Bytes = x.room.Files-tree.Files-tree.Symlinks, x.room.Bytes-tree.Bytes
-	return x.add(ctx, sub, tree, at, depth+1)
+	return x.addExtras(ctx, sub, tree, at, depth+1)
 }
 
-// sibling is a store for another repository of the same server. It has no token.
-func (s *Store) sibling(url string, limits Limits) (*Store, error) {
+// newSiblingStore is a store for another repository of the same server. It has no token.
+func (s *Store) newSiblingStore(url string, limits Limits) (*Store, error) {
 	dir, err := os.MkdirTemp(s.dir, "module-")
 	if err != nil {
-		return nil, stop(CodeWrite, "", err, "cannot make the store")
+		return nil, newStopError(CodeWrite, "", err, "cannot make the store")
 	}
 	return &Store{limits: limits, git: s.git, remote: remote{url: url, env: s.remote.env, ca: s.remote.ca}, dir: dir, bare: path.Join(dir, "objects.git"),
 		fetched: map[string]bool{}, wait: s.wait}, nil
@@ -160,15 +160,15 @@ func (s *Store) writeInto(ctx context.Context, sha string, root *os.Root) (Tree,
 		return Tree{}, err
 	}
 	defer o.close()
-	p, err := o.plan(ctx, id, s.limits)
+	p, err := o.planTree(ctx, id, s.limits)
 	if err != nil {
 		return Tree{}, err
 	}
-	return p.write(ctx, o, Tree{SHA: sha, ID: id}, root)
+	return p.writeNodes(ctx, o, Tree{SHA: sha, ID: id}, root)
 }
 
-// empty removes what is in root.
-func empty(root *os.Root) error {
+// removeContents removes what is in root.
+func removeContents(root *os.Root) error {
 	dir, err := root.Open(".")
 	if err != nil {
 		return err

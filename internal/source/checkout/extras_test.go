@@ -43,7 +43,7 @@ func added(t *testing.T, s *Store, head string, want Extras) (Tree, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tree, err = s.Extras(t.Context(), tree, dir, want); err != nil {
+	if tree, err = s.AddExtras(t.Context(), tree, dir, want); err != nil {
 		t.Fatal(err)
 	}
 	return tree, dir
@@ -86,7 +86,7 @@ func TestSubmodules(t *testing.T) {
 			t.Errorf("a submodule's server was sent a credential: %s", request)
 		}
 	}
-	if err := s.Repository(t.Context(), dir, head, "", Branches{}); err != nil {
+	if err := s.WriteRepository(t.Context(), dir, head, "", Branches{}); err != nil {
 		t.Fatal(err)
 	}
 	if status := inside(t, dir, "status", "--porcelain"); status != "" {
@@ -135,11 +135,11 @@ func TestHostileSubmodules(t *testing.T) {
 			continue // not by what the file says
 		}
 		s := open(t, Source{URL: server.url}, Limits{})
-		if got := s.remote.places(c.modules).of("m").why; !strings.Contains(got, c.why) {
+		if got := s.remote.parseModules(c.modules).placeOf("m").why; !strings.Contains(got, c.why) {
 			t.Errorf("%s, without git's checks: %q", name, got)
 		}
 	}
-	for _, name := range sample.Keys(t, cases, 6, 13) {
+	for _, name := range sample.EveryNthKey(t, cases, 6, 13) {
 		t.Run(name, func(t *testing.T) {
 			c, id := cases[name], pinned
 			if name == "a commit that is not" {
@@ -213,7 +213,7 @@ func TestSubmoduleBounds(t *testing.T) {
 func TestTooManySubmodules(t *testing.T) {
 	t.Parallel()
 	x := extras{room: Limits{}.withDefaults(), modules: maxModules}
-	tree, err := x.module(t.Context(), nil, place{url: "http://127.0.0.1:1/x"}, Left{Path: "m", Why: Submodule}, nil, 0)
+	tree, err := x.writeSubmodule(t.Context(), nil, submodulePlace{url: "http://127.0.0.1:1/x"}, Left{Path: "m", Why: Submodule}, nil, 0)
 	if err != nil || tree.Left[0].Detail != "more than 50 submodules" {
 		t.Errorf("%+v, %v", tree, err)
 	}
@@ -248,7 +248,7 @@ func lfsServer(t *testing.T, server *gitServer, has map[string]string, href func
 		for _, o := range asked.Objects {
 			object := map[string]any{"oid": o.OID, "size": o.Size}
 			if _, there := has[o.OID]; there {
-				object["actions"] = map[string]any{"download": action{href(o.OID), map[string]string{"X-Ticket": "t"}}}
+				object["actions"] = map[string]any{"download": lfsAction{href(o.OID), map[string]string{"X-Ticket": "t"}}}
 			}
 			objects = append(objects, object)
 		}
@@ -294,7 +294,7 @@ func TestLargeFiles(t *testing.T) {
 	if got["good"] != "large\n" || got["forged"] != forgedPointer || got["missing"] != missing {
 		t.Errorf("%q", got)
 	}
-	if err := s.Repository(t.Context(), dir, head, "", Branches{}); err != nil {
+	if err := s.WriteRepository(t.Context(), dir, head, "", Branches{}); err != nil {
 		t.Fatal(err)
 	}
 	if status := inside(t, dir, "status", "--porcelain"); status != "" {

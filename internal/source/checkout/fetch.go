@@ -34,9 +34,9 @@ func (s *Store) Fetch(ctx context.Context, shas ...string) error {
 	defer s.fetching.Unlock()
 	for _, sha := range shas {
 		if !idRE.MatchString(sha) || len(sha) != len(shas[0]) {
-			return stop(CodeCommit, "give all 40 (or 64) lower-case hex digits of the id", nil, "%q is not a full commit id", cut(sha))
+			return newStopError(CodeCommit, "give all 40 (or 64) lower-case hex digits of the id", nil, "%q is not a full commit id", cutOutput(sha))
 		}
-		if err := s.make(len(sha)); err != nil {
+		if err := s.initBareRepository(len(sha)); err != nil {
 			return err
 		}
 	}
@@ -49,7 +49,7 @@ func (s *Store) Fetch(ctx context.Context, shas ...string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	if err := s.fetch(ctx, missing); err != nil {
+	if err := s.fetchCommits(ctx, missing); err != nil {
 		return err
 	}
 	if err := s.checkCommits(ctx, missing); err != nil {
@@ -75,40 +75,40 @@ func (s *Store) fetchArgs(depth int, shas []string) []string {
 	return append(args, shas...)
 }
 
-func (s *Store) fetch(ctx context.Context, shas []string) error {
+func (s *Store) fetchCommits(ctx context.Context, shas []string) error {
 	for attempt := 1; ; attempt++ {
 		err := s.fetchOnce(ctx, 1, shas)
-		if err == nil || attempt == attempts || !unavailable(err) || retry.Sleep(ctx, retry.Backoff(s.wait, attempt)) != nil {
+		if err == nil || attempt == attempts || !isUnavailable(err) || retry.Sleep(ctx, retry.Backoff(s.wait, attempt)) != nil {
 			return err
 		}
 	}
 }
 
 func (s *Store) fetchOnce(ctx context.Context, depth int, shas []string) error {
-	watched, over := s.watch(ctx)
+	watched, over := s.limitStoreSize(ctx)
 	defer over()
 	var extra []string
 	if s.remote.header != "" {
 		extra = []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http." + s.remote.url + ".extraHeader", "GIT_CONFIG_VALUE_0=" + s.remote.header}
 	}
-	c := s.git.limited(watched, uint64(s.limits.Pack), append(extra, s.remote.env...), s.fetchArgs(depth, shas)...)
+	c := s.git.limitedCommand(watched, uint64(s.limits.Pack), append(extra, s.remote.env...), s.fetchArgs(depth, shas)...)
 	_, err := c.output(4096)
 	// A git that is stopped by its limit prints nothing. It leaves a file of the limit's
 	// size, which the shell rounds down to a block.
-	if size := s.size(); size > s.limits.Pack || err != nil && size > s.limits.Pack-4096 {
+	if size := s.measureSize(); size > s.limits.Pack || err != nil && size > s.limits.Pack-4096 {
 		err = errPack
 	}
 	if err != nil {
 		s.removeParts()
-		return s.fetchFailure(ctx, watched, err, s.remote.redact(c.said.text()))
+		return s.fetchFailure(ctx, watched, err, s.remote.redactToken(c.said.formatLines()))
 	}
 	return nil
 }
 
 var errPack = errors.New("the server sent more than the limit")
 
-// watch ends its context when the store grows beyond the limit.
-func (s *Store) watch(ctx context.Context) (context.Context, func()) {
+// limitStoreSize ends its context when the store grows beyond the limit.
+func (s *Store) limitStoreSize(ctx context.Context) (context.Context, func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	go func() {
 		ticker := time.NewTicker(50 * time.Millisecond)
@@ -118,7 +118,7 @@ func (s *Store) watch(ctx context.Context) (context.Context, func()) {
 			case <-watched.Done():
 				return
 			case <-ticker.C:
-				if s.size() > s.limits.Pack {
+				if s.measureSize() > s.limits.Pack {
 					cancel(errPack)
 					return
 				}
@@ -129,13 +129,13 @@ func (s *Store) watch(ctx context.Context) (context.Context, func()) {
 }
 
 func (s *Store) checkCommits(ctx context.Context, shas []string) error {
-	o, err := s.objects(ctx)
+	o, err := s.openObjects(ctx)
 	if err != nil {
 		return err
 	}
 	defer o.close()
 	for _, sha := range shas {
-		if _, err := o.commit(ctx, sha); err != nil {
+		if _, err := o.readCommitTree(ctx, sha); err != nil {
 			return err
 		}
 	}

@@ -108,7 +108,7 @@ func processes(needle string) (found []string) {
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	o, head := oneCommit(t)
-	for _, status := range sample.Of(t, []int{301, 302, 303, 307, 308}, 2, 5) {
+	for _, status := range sample.EveryNth(t, []int{301, 302, 303, 307, 308}, 2, 5) {
 		other := serve(t, o.root)
 		server := serve(t, o.root)
 		server.before = func(w http.ResponseWriter, r *http.Request) bool {
@@ -225,7 +225,7 @@ func TestOtherObject(t *testing.T) {
 
 func TestBrokenPacks(t *testing.T) {
 	t.Parallel()
-	for _, c := range sample.Of(t, []struct {
+	for _, c := range sample.EveryNth(t, []struct {
 		name   string
 		change func(w http.ResponseWriter, body []byte)
 		want   string
@@ -330,7 +330,7 @@ func TestPack(t *testing.T) {
 	noise := make([]byte, 1<<20)
 	rand.NewChaCha8([32]byte{}).Read(noise)
 	head := o.commit("c", o.tree("100644 f", o.blob(string(noise))))
-	for _, slow := range sample.Of(t, []bool{false, true}, 1, 10) {
+	for _, slow := range sample.EveryNth(t, []bool{false, true}, 1, 10) {
 		server := serve(t, o.root)
 		server.pack(func(w http.ResponseWriter, body []byte) {
 			if slow {
@@ -351,7 +351,7 @@ func TestPack(t *testing.T) {
 		s := open(t, Source{URL: server.url}, Limits{Pack: 256 << 10})
 		err := s.Fetch(t.Context(), head)
 		wantCode(t, err, CodeLimit)
-		if size := s.size(); size > 256<<10 {
+		if size := s.measureSize(); size > 256<<10 {
 			t.Errorf("the store has %d bytes", size)
 		}
 		if slow {

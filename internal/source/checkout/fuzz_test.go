@@ -113,11 +113,11 @@ func FuzzTree(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, n := range classify("in/", entries, limits) {
+		for _, n := range classifyEntries("in/", entries, limits) {
 			if !idRE.MatchString(n.id) || !strings.HasPrefix(n.path, "in/") || path.Clean(n.path) != n.path || strings.Count(n.path, "/") != 1 {
 				t.Errorf("%+v", n)
 			}
-			if !n.left.absent() && (badName(n.name) || strings.EqualFold(n.name, ".git")) {
+			if !n.left.isAbsent() && (badName(n.name) || strings.EqualFold(n.name, ".git")) {
 				t.Errorf("%+v would be written", n)
 			}
 		}
@@ -201,7 +201,7 @@ func FuzzModules(f *testing.F) {
 	f.Add("[submodule \"a\"]\npath=../a\nurl=../b\n[include]\npath=/etc/passwd\n")
 	r := remote{url: "https://git.example/octocat/hello"}
 	f.Fuzz(func(t *testing.T, data string) {
-		for at, p := range r.places(data).by {
+		for at, p := range r.parseModules(data).by {
 			if p.why != "" {
 				continue
 			}

@@ -41,7 +41,7 @@ func findGit(ctx context.Context) (git, error) {
 	}
 	path, err := exec.LookPath("git")
 	if err != nil {
-		return "", stop(CodeGit, "install git", err, "git is not installed")
+		return "", newStopError(CodeGit, "install git", err, "git is not installed")
 	}
 	return git(path), git(path).checkOnce(ctx)
 }
@@ -68,17 +68,17 @@ func (g git) checkVersion(ctx context.Context) error {
 	defer cancel()
 	said, err := g.command(ctx, nil, "version").output(4096)
 	if err != nil {
-		return stop(CodeGit, "install git", err, "git does not run")
+		return newStopError(CodeGit, "install git", err, "git does not run")
 	}
 	hint := fmt.Sprintf("install git %d.%d or newer", oldestMajor, oldestMinor)
 	match := versionRE.FindSubmatch(said)
 	if match == nil {
-		return stop(CodeGit, hint, nil, "cannot read git's version from %q", text.Inline(string(said), 80))
+		return newStopError(CodeGit, hint, nil, "cannot read git's version from %q", text.Inline(string(said), 80))
 	}
 	major, _ := strconv.Atoi(string(match[1]))
 	minor, _ := strconv.Atoi(string(match[2]))
 	if major < oldestMajor || major == oldestMajor && minor < oldestMinor {
-		return stop(CodeGit, hint, nil, "git %d.%d is older than %d.%d", major, minor, oldestMajor, oldestMinor)
+		return newStopError(CodeGit, hint, nil, "git %d.%d is older than %d.%d", major, minor, oldestMajor, oldestMinor)
 	}
 	return nil
 }
@@ -103,25 +103,25 @@ var environment = []string{
 	"GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_EDITOR=/bin/false",
 }
 
-type command struct {
+type gitCommand struct {
 	*exec.Cmd
-	said tail // stderr
+	said stderrTail // stderr
 }
 
 // command prepares "git -c … args". When ctx ends, git and all its children are killed.
-func (g git) command(ctx context.Context, extra []string, args ...string) *command {
-	return g.limited(ctx, unix.RLIM_INFINITY, extra, args...)
+func (g git) command(ctx context.Context, extra []string, args ...string) *gitCommand {
+	return g.limitedCommand(ctx, unix.RLIM_INFINITY, extra, args...)
 }
 
-// limited is like command, with a bound on the size of each file that git writes. A
+// limitedCommand is like command, with a bound on the size of each file that git writes. A
 // shell sets the limits before git starts, so that git never runs without them.
-func (g git) limited(ctx context.Context, file uint64, extra []string, args ...string) *command {
+func (g git) limitedCommand(ctx context.Context, file uint64, extra []string, args ...string) *gitCommand {
 	shell := []string{"-c", `ulimit -c 0 && ulimit -v "$1" && ulimit -f "$2" && shift 2 && exec "$@"`, "sh",
-		kilobytes(unix.RLIMIT_AS, memory, 1024), kilobytes(unix.RLIMIT_FSIZE, file, 512), string(g)}
+		formatLimit(unix.RLIMIT_AS, memory, 1024), formatLimit(unix.RLIMIT_FSIZE, file, 512), string(g)}
 	for _, setting := range settings {
 		shell = append(shell, "-c", setting)
 	}
-	c := &command{Cmd: exec.CommandContext(ctx, "/bin/sh", append(shell, args...)...)}
+	c := &gitCommand{Cmd: exec.CommandContext(ctx, "/bin/sh", append(shell, args...)...)}
 	c.Env = append(environment[:len(environment):len(environment)], extra...)
 	c.Dir = "/"
 	c.Stderr = &c.said
@@ -131,9 +131,9 @@ func (g git) limited(ctx context.Context, file uint64, extra []string, args ...s
 	return c
 }
 
-// kilobytes formats a limit in units. It never exceeds this process's limit, which
+// formatLimit formats a limit in units. It never exceeds this process's limit, which
 // cannot be raised.
-func kilobytes(resource int, bytes, unit uint64) string {
+func formatLimit(resource int, bytes, unit uint64) string {
 	var own unix.Rlimit
 	if err := unix.Getrlimit(resource, &own); err == nil && own.Max < bytes {
 		bytes = own.Max
@@ -145,12 +145,12 @@ func kilobytes(resource int, bytes, unit uint64) string {
 }
 
 // output runs the command and returns its stdout, of at most max bytes.
-func (c *command) output(max int) ([]byte, error) {
+func (c *gitCommand) output(max int) ([]byte, error) {
 	var out bytes.Buffer
-	stdout := &bounded{Buffer: &out, left: max}
+	stdout := &boundedBuffer{Buffer: &out, left: max}
 	c.Stdout = stdout
 	if err := c.Run(); err != nil {
-		return nil, c.explain(err)
+		return nil, c.addStderr(err)
 	}
 	if stdout.over {
 		return nil, fmt.Errorf("git printed more than %d bytes", max)
@@ -158,21 +158,21 @@ func (c *command) output(max int) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// explain adds git's stderr to err, as one visible line.
-func (c *command) explain(err error) error {
-	if said := c.said.text(); said != "" {
-		return fmt.Errorf("%w: %s", err, cut(said))
+// addStderr adds git's stderr to err, as one visible line.
+func (c *gitCommand) addStderr(err error) error {
+	if said := c.said.formatLines(); said != "" {
+		return fmt.Errorf("%w: %s", err, cutOutput(said))
 	}
 	return err
 }
 
-// A tail keeps the last bytes written to it: git prints why it ends last, after any
+// A stderrTail keeps the last bytes written to it: git prints why it ends last, after any
 // text from the server.
-type tail struct{ kept []byte }
+type stderrTail struct{ kept []byte }
 
 const tailMax = 8192
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *stderrTail) Write(p []byte) (int, error) {
 	t.kept = append(t.kept, p...)
 	if drop := len(t.kept) - tailMax; drop > 0 {
 		t.kept = append(t.kept[:0], t.kept[drop:]...)
@@ -180,8 +180,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text puts git's lines before those of the server.
-func (t *tail) text() string {
+// formatLines puts git's lines before those of the server.
+func (t *stderrTail) formatLines() string {
 	var own, remote []string
 	for line := range strings.SplitSeq(string(t.kept), "\n") {
 		switch line = strings.TrimSpace(line); {
@@ -194,14 +194,14 @@ func (t *tail) text() string {
 	return strings.Join(append(own, remote...), "\n")
 }
 
-// bounded keeps the first bytes and drops the rest, without stopping the writer.
-type bounded struct {
+// boundedBuffer keeps the first bytes and drops the rest, without stopping the writer.
+type boundedBuffer struct {
 	*bytes.Buffer
 	left int
 	over bool
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *boundedBuffer) Write(p []byte) (int, error) {
 	keep := min(len(p), b.left)
 	b.Buffer.Write(p[:keep])
 	b.left -= keep

@@ -10,10 +10,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// head reads the commit that a git directory's HEAD is at, and its ref, if any. It
+// readHead reads the commit that a git directory's HEAD is at, and its ref, if any. It
 // knows only refs that are stored in files.
-func (s *search) head(folder string) (sha, ref string, err error) {
-	data, err := s.regular(folder + "/HEAD")
+func (s *search) readHead(folder string) (sha, ref string, err error) {
+	data, err := s.readRegularFile(folder + "/HEAD")
 	if err != nil || data == nil {
 		return "", "", notCheckout("it has no HEAD", err)
 	}
@@ -23,9 +23,9 @@ func (s *search) head(folder string) (sha, ref string, err error) {
 	}
 	ref, ok := strings.CutPrefix(text, "ref: ")
 	if !ok || !plainRef(ref) {
-		return "", "", notCheckout(fmt.Sprintf("its HEAD is %q", cut(text)), nil)
+		return "", "", notCheckout(fmt.Sprintf("its HEAD is %q", cutOutput(text)), nil)
 	}
-	loose, err := s.regular(folder + "/" + ref)
+	loose, err := s.readRegularFile(folder + "/" + ref)
 	if err != nil {
 		return "", "", err
 	}
@@ -35,13 +35,13 @@ func (s *search) head(folder string) (sha, ref string, err error) {
 		return "", "", err
 	}
 	if !idRE.MatchString(sha) {
-		return "", "", notCheckout(fmt.Sprintf("its ref %q names no commit", cut(ref)), nil)
+		return "", "", notCheckout(fmt.Sprintf("its ref %q names no commit", cutOutput(ref)), nil)
 	}
 	return sha, ref, nil
 }
 
 func (s *search) packedRef(folder, ref string) (string, error) {
-	data, err := s.regular(folder + "/packed-refs")
+	data, err := s.readRegularFile(folder + "/packed-refs")
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +62,7 @@ func parsePackedRefs(data string) (map[string]string, error) {
 		}
 		id, name, ok := strings.Cut(line, " ")
 		if !ok || !idRE.MatchString(id) || !plainRef(name) {
-			return nil, fmt.Errorf("line %q", cut(line))
+			return nil, fmt.Errorf("line %q", cutOutput(line))
 		}
 		if _, twice := refs[name]; twice {
 			return nil, errors.New("a ref occurs twice")
@@ -92,5 +92,5 @@ func notCheckout(why string, err error) error {
 	if errors.As(err, &stopped) {
 		return err
 	}
-	return stop(CodeNoCheckout, "check out with actions/checkout, or have fumehood do it", err, "cannot read the directory as a checkout: %s", why)
+	return newStopError(CodeNoCheckout, "check out with actions/checkout, or have fumehood do it", err, "cannot read the directory as a checkout: %s", why)
 }

@@ -70,7 +70,7 @@ func TestHistory(t *testing.T) {
 	if err := s.Fetch(t.Context(), head, base); err != nil {
 		t.Fatal(err)
 	}
-	ancestor, why, err := s.History(t.Context(), head, base)
+	ancestor, why, err := s.FetchHistory(t.Context(), head, base)
 	if err != nil || why != "" || ancestor == "" {
 		t.Fatal(ancestor, why, err)
 	}
@@ -78,7 +78,7 @@ func TestHistory(t *testing.T) {
 	if _, err := s.Write(t.Context(), head, dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Repository(t.Context(), dir, head, base, Branches{Head: "topic/x", Base: "main"}); err != nil {
+	if err := s.WriteRepository(t.Context(), dir, head, base, Branches{Head: "topic/x", Base: "main"}); err != nil {
 		t.Fatal(err)
 	}
 	clone := filepath.Join(t.TempDir(), "clone")
@@ -108,26 +108,26 @@ func TestNoHistory(t *testing.T) {
 	head := o.commit("head", o.tree("100644 a.txt", o.blob("a\n")))
 	base := o.commit("base", o.tree("100644 b.txt", o.blob("b\n")))
 	s, _ := o.store(Limits{})
-	if _, _, err := s.History(t.Context(), head, base); err == nil {
+	if _, _, err := s.FetchHistory(t.Context(), head, base); err == nil {
 		t.Error("history of commits that were not fetched")
 	}
 	if err := s.Fetch(t.Context(), head, base); err != nil {
 		t.Fatal(err)
 	}
-	if ancestor, why, err := s.History(t.Context(), head, base); err != nil || ancestor != "" || !strings.Contains(why, "no commit in common") {
+	if ancestor, why, err := s.FetchHistory(t.Context(), head, base); err != nil || ancestor != "" || !strings.Contains(why, "no commit in common") {
 		t.Errorf("unrelated: %q, %q, %v", ancestor, why, err)
 	}
 	if err := os.RemoveAll(o.dir); err != nil {
 		t.Fatal(err)
 	}
-	if ancestor, why, err := s.History(t.Context(), head, base); err != nil || ancestor != "" || !strings.HasPrefix(why, "the history was not fetched: ") {
+	if ancestor, why, err := s.FetchHistory(t.Context(), head, base); err != nil || ancestor != "" || !strings.HasPrefix(why, "the history was not fetched: ") {
 		t.Errorf("a server without the repository: %q, %q, %v", ancestor, why, err)
 	}
 	dir := filepath.Join(t.TempDir(), "tree")
 	if _, err := s.Write(t.Context(), head, dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Repository(t.Context(), dir, head, base, Branches{Head: "main", Base: "main"}); err != nil {
+	if err := s.WriteRepository(t.Context(), dir, head, base, Branches{Head: "main", Base: "main"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := inside(t, dir, "diff", "--name-status", "main", "HEAD"); got != "A\ta.txt\nD\tb.txt\n" {
@@ -150,7 +150,7 @@ func TestBranches(t *testing.T) {
 		{Branches{Head: "-b", Base: "a b\n"}, "HEAD=1 refs/remotes/origin/base=2"},
 		{Branches{Head: ".git", Base: "x.lock"}, "HEAD=1 refs/remotes/origin/base=2"},
 	} {
-		refs := test.b.refs("1", "2")
+		refs := test.b.refFiles("1", "2")
 		var got []string
 		for _, name := range slices.Sorted(maps.Keys(refs)) { // HEAD is first
 			got = append(got, name+"="+strings.TrimSpace(refs[name]))

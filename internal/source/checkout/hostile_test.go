@@ -145,7 +145,7 @@ func inFolder(name string) func(*origin, string) string {
 func TestHostile(t *testing.T) {
 	lanetest.SkipShort(t)
 	traces, canary := hostileEnvironment(t)
-	writesHostile(t, traces, sample.Of(t, hostileTrees(canary), 4, 20))
+	writesHostile(t, traces, sample.EveryNth(t, hostileTrees(canary), 4, 20))
 }
 
 func writesHostile(t *testing.T, traces string, trees []hostileTree) {
@@ -180,7 +180,7 @@ func writesHostile(t *testing.T, traces string, trees []hostileTree) {
 			if diff := cmp.Diff(c.files, files(t, dir)); diff != "" {
 				t.Error(diff)
 			}
-			if err := s.Repository(t.Context(), dir, head, "", Branches{}); err != nil {
+			if err := s.WriteRepository(t.Context(), dir, head, "", Branches{}); err != nil {
 				t.Error(err)
 			}
 			if list, _ := filepath.Glob(outer + "/*"); len(list) != 1 {
@@ -289,7 +289,7 @@ func TestTraps(t *testing.T) {
 // accepts it.
 func TestOwnChecks(t *testing.T) {
 	t.Parallel()
-	for _, c := range sample.Of(t, hostileTrees(""), 2, 10) {
+	for _, c := range sample.EveryNth(t, hostileTrees(""), 2, 10) {
 		if c.code == "" || c.name == "no tree" {
 			continue
 		}
@@ -321,7 +321,7 @@ func TestOwnChecks(t *testing.T) {
 func TestBombs(t *testing.T) {
 	t.Parallel()
 	small := Limits{Files: 1000, Bytes: 1 << 20, File: 1 << 19}
-	for _, c := range sample.Of(t, []struct {
+	for _, c := range sample.EveryNth(t, []struct {
 		name string
 		tree func(o *origin) string
 		want string // of the message

@@ -37,7 +37,7 @@ const (
 	maxExamples = 10
 )
 
-// Inspect checks a work tree that actions/checkout made, without running git in it:
+// InspectWorkTree checks a work tree that actions/checkout made, without running git in it:
 // no program reads its config or hooks. Its HEAD must be one of want (full ids).
 // Neither it nor a nested repository may hold a credential in a config, in a file
 // that a config includes, in a password store or in a URL. Files in which other
@@ -48,7 +48,7 @@ const (
 // from a separate store in RUNNER_TEMP, which borrows them.
 //
 // It does not find credentials in files of other kinds or names.
-func Inspect(ctx context.Context, dir string, want []string, getenv func(string) string) (Existing, error) {
+func InspectWorkTree(ctx context.Context, dir string, want []string, getenv func(string) string) (Existing, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return Existing{}, notCheckout("its path is unknown", err)
@@ -73,16 +73,16 @@ func Inspect(ctx context.Context, dir string, want []string, getenv func(string)
 		return Existing{}, err
 	}
 	e := Existing{Dir: abs}
-	if e.HEAD, e.Ref, err = s.head(".git"); err != nil {
+	if e.HEAD, e.Ref, err = s.readHead(".git"); err != nil {
 		return Existing{}, err
 	}
 	if !slices.Contains(want, e.HEAD) {
-		return Existing{}, stop(CodeHead, headHint, nil, "the checkout is at %s, not at %s", e.HEAD, strings.Join(want, " or "))
+		return Existing{}, newStopError(CodeHead, headHint, nil, "the checkout is at %s, not at %s", e.HEAD, strings.Join(want, " or "))
 	}
 	c := comparison{search: s, existing: &e, tracked: map[string]bool{}}
-	err = c.tree(ctx)
+	err = c.compareTree(ctx)
 	if err == nil {
-		err = c.others(ctx)
+		err = c.findOtherFiles(ctx)
 	}
 	if err != nil {
 		return Existing{}, err

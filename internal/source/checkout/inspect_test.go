@@ -99,7 +99,7 @@ func (w *workspace) getenv(name string) string {
 }
 
 func (w *workspace) inspect(want ...string) (Existing, error) {
-	return Inspect(w.t.Context(), w.dir, append(want, w.head), w.getenv)
+	return InspectWorkTree(w.t.Context(), w.dir, append(want, w.head), w.getenv)
 }
 
 func TestInspect(t *testing.T) {
@@ -166,9 +166,9 @@ func TestInspectHead(t *testing.T) {
 		})
 	}
 	w := newWorkspace(t)
-	_, err := Inspect(t.Context(), w.dir, []string{strings.Repeat("1", 40)}, w.getenv)
+	_, err := InspectWorkTree(t.Context(), w.dir, []string{strings.Repeat("1", 40)}, w.getenv)
 	wantCode(t, err, CodeHead)
-	_, err = Inspect(t.Context(), w.dir, nil, w.getenv)
+	_, err = InspectWorkTree(t.Context(), w.dir, nil, w.getenv)
 	wantCode(t, err, CodeHead)
 }
 
@@ -179,7 +179,7 @@ const header = "[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: b
 func TestInspectRefuses(t *testing.T) {
 	t.Parallel()
 	const config = ".git/config"
-	for _, c := range sample.Of(t, []struct {
+	for _, c := range sample.EveryNth(t, []struct {
 		name string
 		harm func(w *workspace)
 		want string

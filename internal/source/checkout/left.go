@@ -39,8 +39,8 @@ const (
 	BadMode  Why = "not a file, symlink, directory or submodule"
 )
 
-// absent reports whether the path was not written.
-func (w Why) absent() bool { return w != "" && w != Submodule && w != LargeFile && w != Collision }
+// isAbsent reports whether the path was not written.
+func (w Why) isAbsent() bool { return w != "" && w != Submodule && w != LargeFile && w != Collision }
 
 // describeMax is how many paths Describe names.
 const describeMax = 20

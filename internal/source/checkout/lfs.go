@@ -38,15 +38,15 @@ type largeFile struct {
 	Size int64  `json:"size"`
 }
 
-// large replaces the pointers of one repository by their files.
-func (x *extras) large(ctx context.Context, s *Store, tree *Tree, root *os.Root) error {
+// fetchLargeFiles replaces the pointers of one repository by their files.
+func (x *extras) fetchLargeFiles(ctx context.Context, s *Store, tree *Tree, root *os.Root) error {
 	var files []largeFile
 	listed := tree.Left
 	tree.Left = nil
 	for _, left := range listed {
 		f, why := largeFile{left: left}, "not a large file"
 		if left.Why == LargeFile {
-			why = f.read(root, x.room, len(files))
+			why = f.readPointer(root, x.room, len(files))
 		}
 		if why != "" {
 			if left.Why == LargeFile {
@@ -68,8 +68,8 @@ func (x *extras) large(ctx context.Context, s *Store, tree *Tree, root *os.Root)
 	return nil
 }
 
-// read reads the pointer at f's path, and returns why it is refused, or "".
-func (f *largeFile) read(root *os.Root, room Limits, number int) (why string) {
+// readPointer reads the pointer at f's path, and returns why it is refused, or "".
+func (f *largeFile) readPointer(root *os.Root, room Limits, number int) (why string) {
 	data, err := root.ReadFile(f.left.Path) // a regular file of at most maxPointer bytes, as Write found
 	match := pointerRE.FindSubmatch(data)
 	if err != nil || match == nil {
@@ -86,15 +86,15 @@ func (f *largeFile) read(root *os.Root, room Limits, number int) (why string) {
 	return ""
 }
 
-// An action is where and how the server lets an object be downloaded.
-type action struct {
+// A lfsAction is where and how the server lets an object be downloaded.
+type lfsAction struct {
 	Href   string            `json:"href"`
 	Header map[string]string `json:"header"`
 }
 
 // largeBatch requests where the files are, and downloads each of them.
 func (s *Store) largeBatch(ctx context.Context, files []largeFile, tree *Tree, root *os.Root) error {
-	client, err := s.remote.client()
+	client, err := s.remote.newClient()
 	if err != nil {
 		return err
 	}
@@ -110,18 +110,18 @@ func (s *Store) largeBatch(ctx context.Context, files []largeFile, tree *Tree, r
 			tree.Bytes += f.Size
 			s.replaced = append(s.replaced, f.left.Path)
 		case ctx.Err() != nil:
-			return ended(ctx, failed)
+			return stopOrContextError(ctx, failed)
 		default:
-			f.left.Detail = s.remote.redact(text.Inline(failed.Error(), 200))
+			f.left.Detail = s.remote.redactToken(text.Inline(failed.Error(), 200))
 			tree.Left = append(tree.Left, f.left)
 		}
 	}
 	return nil
 }
 
-// client follows no redirect, because a request may hold the token, and uses the process's
+// newClient follows no redirect, because a request may hold the token, and uses the process's
 // proxy for https alone.
-func (r remote) client() (*http.Client, error) {
+func (r remote) newClient() (*http.Client, error) {
 	transport := &http.Transport{MaxResponseHeaderBytes: 1 << 20, Proxy: func(q *http.Request) (*url.URL, error) {
 		if q.URL.Scheme != "https" {
 			return nil, nil
@@ -131,7 +131,7 @@ func (r remote) client() (*http.Client, error) {
 	if r.ca != "" {
 		pem, err := os.ReadFile(r.ca)
 		if err != nil {
-			return nil, stop(CodeSource, "", err, "cannot read the server's certificates")
+			return nil, newStopError(CodeSource, "", err, "cannot read the server's certificates")
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
 		transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem)
@@ -140,7 +140,7 @@ func (r remote) client() (*http.Client, error) {
 }
 
 // askLarge asks the LFS server of the repository for the objects, by its batch API.
-func (s *Store) askLarge(ctx context.Context, client *http.Client, files []largeFile) (map[string]action, error) {
+func (s *Store) askLarge(ctx context.Context, client *http.Client, files []largeFile) (map[string]lfsAction, error) {
 	body, err := json.Marshal(map[string]any{"operation": "download", "transfers": []string{"basic"}, "hash_algo": "sha256", "objects": files})
 	if err != nil {
 		return nil, err
@@ -165,14 +165,14 @@ func (s *Store) askLarge(ctx context.Context, client *http.Client, files []large
 	}
 	var answer struct {
 		Objects []struct {
-			OID     string            `json:"oid"`
-			Actions map[string]action `json:"actions"`
+			OID     string               `json:"oid"`
+			Actions map[string]lfsAction `json:"actions"`
 		} `json:"objects"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return nil, errors.New("the LFS server's answer cannot be read")
 	}
-	actions := map[string]action{}
+	actions := map[string]lfsAction{}
 	for _, o := range answer.Objects {
 		actions[o.OID] = o.Actions["download"]
 	}
@@ -180,7 +180,7 @@ func (s *Store) askLarge(ctx context.Context, client *http.Client, files []large
 }
 
 // writeLarge downloads a file, and writes it if its size and hash are the pointer's.
-func (s *Store) writeLarge(ctx context.Context, client *http.Client, f largeFile, from action, root *os.Root) error {
+func (s *Store) writeLarge(ctx context.Context, client *http.Client, f largeFile, from lfsAction, root *os.Root) error {
 	if from.Href == "" {
 		return errors.New("the LFS server does not have it")
 	}
@@ -193,11 +193,11 @@ func (s *Store) writeLarge(ctx context.Context, client *http.Client, f largeFile
 	}
 	temp, err := os.CreateTemp(s.dir, "large-")
 	if err != nil {
-		return stop(CodeWrite, "", err, "cannot make a temporary file")
+		return newStopError(CodeWrite, "", err, "cannot make a temporary file")
 	}
 	defer os.Remove(temp.Name())
 	defer temp.Close()
-	if err := download(ctx, client, from, f, temp); err != nil {
+	if err := downloadLargeFile(ctx, client, from, f, temp); err != nil {
 		return err
 	}
 	if _, err := temp.Seek(0, io.SeekStart); err != nil {
@@ -211,7 +211,7 @@ func (s *Store) writeLarge(ctx context.Context, client *http.Client, f largeFile
 	return errors.Join(err, out.Close())
 }
 
-func download(ctx context.Context, client *http.Client, from action, f largeFile, to io.Writer) error {
+func downloadLargeFile(ctx context.Context, client *http.Client, from lfsAction, f largeFile, to io.Writer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from.Href, nil)
 	if err != nil {
 		return errors.New("the LFS server names an address that cannot be read")

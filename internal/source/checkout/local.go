@@ -44,16 +44,16 @@ func OpenLocal(ctx context.Context, dir string) (*Local, error) {
 		return nil, err
 	}
 	if l.own, err = os.OpenRoot(folder); err != nil {
-		return nil, stop(CodeLocal, "make it readable", err, "cannot open the repository %q", cut(folder))
+		return nil, newStopError(CodeLocal, "make it readable", err, "cannot open the repository %q", cutOutput(folder))
 	}
-	if err := l.open(folder); err != nil {
+	if err := l.openCommonDir(folder); err != nil {
 		l.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-func (l *Local) open(folder string) error {
+func (l *Local) openCommonDir(folder string) error {
 	if line, err := readRef(l.own, "commondir", 4096); err == nil {
 		if folder = filepath.Join(folder, line); filepath.IsAbs(line) {
 			folder = line
@@ -61,20 +61,20 @@ func (l *Local) open(folder string) error {
 	}
 	var err error
 	if l.common, err = os.OpenRoot(folder); err != nil {
-		return stop(CodeLocal, "make it readable", err, "cannot open the repository %q", cut(folder))
+		return newStopError(CodeLocal, "make it readable", err, "cannot open the repository %q", cutOutput(folder))
 	}
 	if _, err := l.common.Lstat("reftable"); err == nil {
-		return stop(CodeLocal, "name the commit by its full id, from a clone that keeps its refs in files", nil, "the repository keeps its refs in a reftable, which is not supported")
+		return newStopError(CodeLocal, "name the commit by its full id, from a clone that keeps its refs in files", nil, "the repository keeps its refs in a reftable, which is not supported")
 	}
 	if l.bare, err = os.MkdirTemp("", "fumehood-local-"); err != nil {
-		return stop(CodeWrite, "", err, "cannot make the store")
+		return newStopError(CodeWrite, "", err, "cannot make the store")
 	}
 	l.digits = 40
-	if id, err := l.ref("HEAD"); err == nil {
+	if id, err := l.followRef("HEAD"); err == nil {
 		l.digits = len(id)
 	}
-	if err := borrow(l.bare, filepath.Join(folder, "objects"), l.digits); err != nil {
-		return stop(CodeWrite, "", err, "cannot make the store")
+	if err := writeBorrowingBare(l.bare, filepath.Join(folder, "objects"), l.digits); err != nil {
+		return newStopError(CodeWrite, "", err, "cannot make the store")
 	}
 	return nil
 }
@@ -92,18 +92,18 @@ func (l *Local) Close() error {
 	return os.RemoveAll(l.bare)
 }
 
-// Below returns the path of dir, a directory of the work tree, relative to its top; "" is the top.
-func (l *Local) Below(dir string) (string, error) {
+// RelativePath returns the path of dir, a directory of the work tree, relative to its top; "" is the top.
+func (l *Local) RelativePath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if err != nil {
-		return "", stop(CodeLocal, "name an existing directory", err, "cannot find the directory %q", cut(dir))
+		return "", newStopError(CodeLocal, "name an existing directory", err, "cannot find the directory %q", cutOutput(dir))
 	}
 	below, err := filepath.Rel(l.top, abs)
 	if err != nil || !filepath.IsLocal(below) {
-		return "", stop(CodeLocal, "name a directory of the work tree", err, "%q is not in the work tree", cut(dir))
+		return "", newStopError(CodeLocal, "name a directory of the work tree", err, "%q is not in the work tree", cutOutput(dir))
 	}
 	if below == "." {
 		return "", nil
@@ -118,7 +118,7 @@ func gitDirAround(dir string) (top, folder string, err error) {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if err != nil {
-		return "", "", stop(CodeLocal, "name an existing directory", err, "cannot find the directory %q", cut(dir))
+		return "", "", newStopError(CodeLocal, "name an existing directory", err, "cannot find the directory %q", cutOutput(dir))
 	}
 	for at := abs; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(filepath.Join(at, ".git"))
@@ -130,7 +130,7 @@ func gitDirAround(dir string) (top, folder string, err error) {
 			return at, folder, err
 		}
 		if at == filepath.Dir(at) {
-			return "", "", stop(CodeLocal, "run in a clone of the repository, or name one with --workspace", nil, "%q is not in a git repository", cut(abs))
+			return "", "", newStopError(CodeLocal, "run in a clone of the repository, or name one with --workspace", nil, "%q is not in a git repository", cutOutput(abs))
 		}
 	}
 }
@@ -139,13 +139,13 @@ func gitDirAround(dir string) (top, folder string, err error) {
 func linkedFolder(at string) (string, error) {
 	root, err := os.OpenRoot(at)
 	if err != nil {
-		return "", stop(CodeLocal, "make it readable", err, "cannot open %q", cut(at))
+		return "", newStopError(CodeLocal, "make it readable", err, "cannot open %q", cutOutput(at))
 	}
 	defer root.Close()
 	line, err := readRef(root, ".git", 4096)
 	to, ok := strings.CutPrefix(line, "gitdir: ")
 	if err != nil || !ok {
-		return "", stop(CodeLocal, "run in a clone of the repository", err, "the .git file of %q does not name a git directory", cut(at))
+		return "", newStopError(CodeLocal, "run in a clone of the repository", err, "the .git file of %q does not name a git directory", cutOutput(at))
 	}
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(at, to)
@@ -179,31 +179,31 @@ var shortRE = pattern.New(`^[0-9a-f]{7,64}$`)
 func (l *Local) Commit(ctx context.Context, revision string) (string, error) {
 	match := revisionRE.FindStringSubmatch(revision)
 	if match == nil || badName(revision) {
-		return "", stop(CodeLocal, "name a branch, a tag or a commit", nil, "invalid name of a commit %q", cut(revision))
+		return "", newStopError(CodeLocal, "name a branch, a tag or a commit", nil, "invalid name of a commit %q", cutOutput(revision))
 	}
-	id, err := l.named(match[1])
+	id, err := l.resolveName(match[1])
 	if err != nil {
 		return "", err
 	}
 	said, err := l.git.command(ctx, nil, "--git-dir="+l.bare, "rev-parse", "--verify", "--quiet", "--end-of-options", id+match[2]+"^{commit}").output(256)
 	full := strings.TrimSpace(string(said))
 	if err != nil || !idRE.MatchString(full) {
-		return "", stop(CodeLocal, "fetch it first: git fetch origin COMMIT; a shallow clone lacks most (in CI: fetch-depth: 0)", nil, "the repository does not have the commit %q", cut(revision))
+		return "", newStopError(CodeLocal, "fetch it first: git fetch origin COMMIT; a shallow clone lacks most (in CI: fetch-depth: 0)", nil, "the repository does not have the commit %q", cutOutput(revision))
 	}
 	return full, nil
 }
 
-// named returns the id that a name or a full or short id refers to.
-func (l *Local) named(name string) (string, error) {
+// resolveName returns the id that a name or a full or short id refers to.
+func (l *Local) resolveName(name string) (string, error) {
 	if idRE.MatchString(name) {
 		return name, nil
 	}
 	if name == "HEAD" || strings.HasPrefix(name, "refs/") {
-		return l.ref(name)
+		return l.followRef(name)
 	}
 	var found, refs []string
 	for _, prefix := range []string{"refs/heads/", "refs/tags/", "refs/remotes/", "refs/"} {
-		if id, err := l.ref(prefix + name); err == nil {
+		if id, err := l.followRef(prefix + name); err == nil {
 			found, refs = append(found, id), append(refs, prefix+name)
 		}
 	}
@@ -211,15 +211,15 @@ func (l *Local) named(name string) (string, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return "", stop(CodeLocal, "write the full name: "+refs[0], nil, "%q is ambiguous: %s", cut(name), strings.Join(refs, " and "))
+		return "", newStopError(CodeLocal, "write the full name: "+refs[0], nil, "%q is ambiguous: %s", cutOutput(name), strings.Join(refs, " and "))
 	case shortRE.MatchString(name):
 		return name, nil
 	}
-	return "", stop(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no branch, tag or commit %q", cut(name))
+	return "", newStopError(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no branch, tag or commit %q", cutOutput(name))
 }
 
-// ref reads a ref, following symbolic refs.
-func (l *Local) ref(name string) (string, error) {
+// followRef reads a ref, following symbolic refs.
+func (l *Local) followRef(name string) (string, error) {
 	for range 5 {
 		if name != "HEAD" && !plainRef(name) {
 			break
@@ -230,10 +230,10 @@ func (l *Local) ref(name string) (string, error) {
 		}
 		line, err := readRef(root, name, 4096)
 		if errors.Is(err, fs.ErrNotExist) {
-			return l.packed(name)
+			return l.readPackedRefs(name)
 		}
 		if err != nil {
-			return "", stop(CodeLocal, "", err, "cannot read the ref %q", cut(name))
+			return "", newStopError(CodeLocal, "", err, "cannot read the ref %q", cutOutput(name))
 		}
 		if idRE.MatchString(line) {
 			return line, nil
@@ -244,10 +244,10 @@ func (l *Local) ref(name string) (string, error) {
 		}
 		name = next
 	}
-	return "", stop(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no ref %q", cut(name))
+	return "", newStopError(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no ref %q", cutOutput(name))
 }
 
-func (l *Local) packed(name string) (string, error) {
+func (l *Local) readPackedRefs(name string) (string, error) {
 	data, err := readRef(l.common, "packed-refs", maxRefs)
 	if err == nil {
 		var refs map[string]string
@@ -256,9 +256,9 @@ func (l *Local) packed(name string) (string, error) {
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", stop(CodeLocal, "", err, "the repository's packed-refs cannot be read")
+		return "", newStopError(CodeLocal, "", err, "the repository's packed-refs cannot be read")
 	}
-	return "", stop(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no ref %q", cut(name))
+	return "", newStopError(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no ref %q", cutOutput(name))
 }
 
 // A Content is one file.
@@ -281,32 +281,32 @@ func (l *Local) ReadDir(ctx context.Context, sha, under string, wanted func(stri
 	}
 	o := openObjects(ctx, l.git, l.bare)
 	defer o.close()
-	tree, err := o.commit(ctx, sha)
+	tree, err := o.readCommitTree(ctx, sha)
 	if err != nil {
 		return nil, nil, err
 	}
-	at, err := o.find(ctx, sha, tree, under)
+	at, err := o.findEntry(ctx, sha, tree, under)
 	if err != nil {
 		return nil, nil, err
 	}
 	if at.kind != folder {
-		return nil, nil, stop(CodeTree, "name the directory itself", nil, "%q is not a directory in commit %s", cut(under), sha)
+		return nil, nil, newStopError(CodeTree, "name the directory itself", nil, "%q is not a directory in commit %s", cutOutput(under), sha)
 	}
-	nodes, err := o.walk(ctx, at.id, limits)
+	nodes, err := o.walkTree(ctx, at.id, limits)
 	if err != nil {
 		return nil, nil, err
 	}
-	left, chosen := choose(nodes, wanted)
+	left, chosen := chooseFiles(nodes, wanted)
 	p := plan{nodes: chosen, sizes: map[string]int64{}, targets: map[string]string{}}
-	if err := p.measure(ctx, o, limits); err != nil {
+	if err := p.measureBlobs(ctx, o, limits); err != nil {
 		return nil, nil, err
 	}
-	contents, pointers, err := p.contents(ctx, o, limits)
+	contents, pointers, err := p.readContents(ctx, o, limits)
 	return contents, append(left, pointers...), err
 }
 
-// choose separates the wanted files from what is not a regular file.
-func choose(nodes []node, wanted func(string) bool) (left []Left, chosen []node) {
+// chooseFiles separates the wanted files from what is not a regular file.
+func chooseFiles(nodes []node, wanted func(string) bool) (left []Left, chosen []node) {
 	for _, n := range nodes {
 		switch {
 		case n.left != "":
@@ -322,10 +322,10 @@ func choose(nodes []node, wanted func(string) bool) (left []Left, chosen []node)
 	return left, chosen
 }
 
-// contents reads the files of p, each object once.
-func (p plan) contents(ctx context.Context, o *objects, limits Limits) (all []Content, pointers []Left, err error) {
-	ids, read := p.blobs(file), map[string][]byte{}
-	err = o.each(ctx, "blob", limits.File, ids, func(i int, _ int64, r io.Reader) error {
+// readContents reads the files of p, each object once.
+func (p plan) readContents(ctx context.Context, o *objects, limits Limits) (all []Content, pointers []Left, err error) {
+	ids, read := p.writableBlobs(file), map[string][]byte{}
+	err = o.readEach(ctx, "blob", limits.File, ids, func(i int, _ int64, r io.Reader) error {
 		content, err := io.ReadAll(r)
 		read[ids[i]] = content
 		return err

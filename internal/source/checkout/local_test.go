@@ -89,7 +89,7 @@ func TestLocalCommit(t *testing.T) {
 	}
 	linked := filepath.Join(t.TempDir(), "tree")
 	c.git("worktree", "add", "-q", "--detach", linked, second)
-	for _, packed := range sample.Of(t, []bool{false, true}, 1, 10) {
+	for _, packed := range sample.EveryNth(t, []bool{false, true}, 1, 10) {
 		if packed {
 			c.git("pack-refs", "--all")
 		}

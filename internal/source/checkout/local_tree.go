@@ -12,12 +12,12 @@ import (
 func (l *Local) MergeBase(ctx context.Context, a, b string) (string, error) {
 	for _, sha := range []string{a, b} {
 		if !idRE.MatchString(sha) {
-			return "", stop(CodeCommit, "", nil, "%q is not a full commit id", cut(sha))
+			return "", newStopError(CodeCommit, "", nil, "%q is not a full commit id", cutOutput(sha))
 		}
 	}
 	sha, err := l.git.mergeBase(ctx, l.bare, a, b)
 	if err == nil && sha == "" {
-		err = stop(CodeLocal, "name a base of the same history; a shallow clone lacks most (in CI: fetch-depth: 0)", nil,
+		err = newStopError(CodeLocal, "name a base of the same history; a shallow clone lacks most (in CI: fetch-depth: 0)", nil,
 			"the repository has no commit that %s and %s have in common", a[:12], b[:12])
 	}
 	return sha, err
@@ -30,11 +30,11 @@ func (l *Local) Write(ctx context.Context, sha, dir string, limits Limits) (Tree
 	defer cancel()
 	o := openObjects(ctx, l.git, l.bare)
 	defer o.close()
-	tree, err := o.commit(ctx, sha)
+	tree, err := o.readCommitTree(ctx, sha)
 	if err != nil {
 		return Tree{}, err
 	}
-	return o.write(ctx, Tree{SHA: sha, ID: tree}, dir, limits)
+	return o.writeTree(ctx, Tree{SHA: sha, ID: tree}, dir, limits)
 }
 
 // MaxDiff is the maximum size in bytes of a Diff.
@@ -46,13 +46,13 @@ const MaxDiff = 64 << 20
 func (l *Local) Diff(ctx context.Context, from, to string) ([]byte, error) {
 	for _, sha := range []string{from, to} {
 		if !idRE.MatchString(sha) {
-			return nil, stop(CodeCommit, "", nil, "%q is not a full commit id", cut(sha))
+			return nil, newStopError(CodeCommit, "", nil, "%q is not a full commit id", cutOutput(sha))
 		}
 	}
 	out, err := l.git.command(ctx, nil, "--git-dir="+l.bare, "diff-tree", "-r", "-p", "-M", "-U3", "--no-ext-diff", "--no-textconv",
 		"--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--end-of-options", from, to).output(MaxDiff)
 	if err != nil {
-		return nil, stop(CodeTree, fmt.Sprintf("a diff has at most %d bytes", MaxDiff), err, "cannot compare the commits %s and %s", from[:12], to[:12])
+		return nil, newStopError(CodeTree, fmt.Sprintf("a diff has at most %d bytes", MaxDiff), err, "cannot compare the commits %s and %s", from[:12], to[:12])
 	}
 	return out, nil
 }

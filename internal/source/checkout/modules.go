@@ -15,62 +15,62 @@ import (
 // maxModulesFile is the maximum size of .gitmodules in bytes.
 const maxModulesFile = 64 << 10
 
-// A place is where a submodule comes from, or why it comes from nowhere.
-type place struct{ url, why string }
+// A submodulePlace is where a submodule comes from, or why it comes from nowhere.
+type submodulePlace struct{ url, why string }
 
-// places are the submodules of a .gitmodules by their path; why refuses all of them.
-type places struct {
-	by  map[string]place
+// submodulePlaces are the submodules of a .gitmodules by their path; why refuses all of them.
+type submodulePlaces struct {
+	by  map[string]submodulePlace
 	why string
 }
 
-func (p places) of(path string) place {
+func (p submodulePlaces) placeOf(path string) submodulePlace {
 	switch at, known := p.by[path]; {
 	case p.why != "":
-		return place{why: p.why}
+		return submodulePlace{why: p.why}
 	case !known:
-		return place{why: ".gitmodules does not name it"}
+		return submodulePlace{why: ".gitmodules does not name it"}
 	default:
 		return at
 	}
 }
 
 // modulePlaces reads the .gitmodules of a commit. An error is not about its content.
-func (s *Store) modulePlaces(ctx context.Context, sha string) (places, error) {
+func (s *Store) modulePlaces(ctx context.Context, sha string) (submodulePlaces, error) {
 	o, tree, err := s.treeOf(ctx, sha)
 	if err != nil {
-		return places{}, err
+		return submodulePlaces{}, err
 	}
 	defer o.close()
-	at, err := o.find(ctx, sha, tree, ".gitmodules")
+	at, err := o.findEntry(ctx, sha, tree, ".gitmodules")
 	var absent *NotFound
 	switch {
 	case errors.As(err, &absent):
-		return places{why: "the commit has no .gitmodules"}, nil
+		return submodulePlaces{why: "the commit has no .gitmodules"}, nil
 	case err != nil:
-		return places{}, err
+		return submodulePlaces{}, err
 	case at.kind != file:
-		return places{why: ".gitmodules is not a regular file"}, nil
+		return submodulePlaces{why: ".gitmodules is not a regular file"}, nil
 	}
 	var data []byte
-	err = o.each(ctx, "blob", maxModulesFile, []string{at.id}, func(_ int, _ int64, r io.Reader) (err error) {
+	err = o.readEach(ctx, "blob", maxModulesFile, []string{at.id}, func(_ int, _ int64, r io.Reader) (err error) {
 		data, err = io.ReadAll(r)
 		return err
 	})
 	switch {
 	case ctx.Err() != nil:
-		return places{}, ended(ctx, err)
+		return submodulePlaces{}, stopOrContextError(ctx, err)
 	case err != nil:
-		return places{why: ".gitmodules cannot be read: " + err.Error()}, nil
+		return submodulePlaces{why: ".gitmodules cannot be read: " + err.Error()}, nil
 	}
-	return s.remote.places(string(data)), nil
+	return s.remote.parseModules(string(data)), nil
 }
 
-// places reads a .gitmodules. A file that git might read differently refuses every submodule.
-func (r remote) places(data string) places {
+// parseModules reads a .gitmodules. A file that git might read differently refuses every submodule.
+func (r remote) parseModules(data string) submodulePlaces {
 	settings, err := parseConfig(data)
 	if err != nil {
-		return places{why: ".gitmodules cannot be read: " + err.Error()}
+		return submodulePlaces{why: ".gitmodules cannot be read: " + err.Error()}
 	}
 	type module struct{ paths, urls []string }
 	modules := map[string]*module{}
@@ -90,10 +90,10 @@ func (r remote) places(data string) places {
 			m.urls = append(m.urls, set.value)
 		}
 	}
-	found := places{by: map[string]place{}}
+	found := submodulePlaces{by: map[string]submodulePlace{}}
 	for name, m := range modules {
 		for _, at := range m.paths {
-			p := place{why: badModule(name, at)}
+			p := submodulePlace{why: badModule(name, at)}
 			if p.why == "" && (len(m.paths) != 1 || len(m.urls) != 1) {
 				p.why = ".gitmodules does not give it one path and one url"
 			}
@@ -101,7 +101,7 @@ func (r remote) places(data string) places {
 				p.url, p.why = r.moduleURL(m.urls[0])
 			}
 			if _, twice := found.by[at]; twice {
-				p = place{why: ".gitmodules names it twice"}
+				p = submodulePlace{why: ".gitmodules names it twice"}
 			}
 			found.by[at] = p
 		}

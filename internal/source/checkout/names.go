@@ -31,11 +31,11 @@ func checkName(prefix string, e entry, limits Limits) Why {
 // the backslash. A joiner is allowed between emoji.
 func badName(name string) bool {
 	return !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool {
-		return r == '\\' || r != '\u200d' && ignorable(r)
+		return r == '\\' || r != '\u200d' && isIgnorable(r)
 	})
 }
 
-func ignorable(r rune) bool {
+func isIgnorable(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
 }
 
@@ -43,30 +43,30 @@ func ignorable(r rune) bool {
 // invisible characters; NTFS drops trailing dots and blanks and anything after a
 // colon, and has the short name GIT~1.
 func dotGit(name string) bool {
-	name = strings.ToLower(strip(name))
+	name = strings.ToLower(stripIgnorable(name))
 	name, _, _ = strings.Cut(name, ":")
 	name = strings.TrimRight(name, " .")
 	short, digits := strings.CutPrefix(name, "git~")
 	return name == ".git" || digits && short != "" && strings.Trim(short, "0123456789") == ""
 }
 
-func strip(name string) string {
+func stripIgnorable(name string) string {
 	return strings.Map(func(r rune) rune {
-		if ignorable(r) {
+		if isIgnorable(r) {
 			return -1
 		}
 		return r
 	}, name)
 }
 
-// fold maps names to the same string if a file system without case, or with a
+// foldName maps names to the same string if a file system without case, or with a
 // single Unicode form, would treat them as the same name.
-func fold(name string) string {
+func foldName(name string) string {
 	for i := range len(name) {
 		if name[i] >= utf8.RuneSelf {
 			// Upper case first: some letters, such as ſ and K (Kelvin), only become
 			// equal there.
-			return norm.NFC.String(strings.ToLower(strings.ToUpper(norm.NFD.String(strip(name)))))
+			return norm.NFC.String(strings.ToLower(strings.ToUpper(norm.NFD.String(stripIgnorable(name)))))
 		}
 	}
 	return strings.ToLower(name)

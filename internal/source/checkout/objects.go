@@ -25,33 +25,33 @@ const (
 // objects reads from the store through long-running git processes. It is not safe
 // for concurrent use.
 type objects struct {
-	start    func(flags ...string) *command
+	start    func(flags ...string) *gitCommand
 	cancel   context.CancelFunc
-	size     *pipe // for a few questions, one after another
-	contents *pipe
-	all      []*pipe
+	size     *objectPipe // for a few questions, one after another
+	contents *objectPipe
+	all      []*objectPipe
 }
 
-// A pipe is a git process that answers each line of request with one answer.
-type pipe struct {
-	command *command
+// An objectPipe is a git process that answers each line of request with one answer.
+type objectPipe struct {
+	command *gitCommand
 	in      io.WriteCloser
 	out     *bufio.Reader
 	once    bool // it answers only after all requests are in
 }
 
-func (s *Store) objects(ctx context.Context) (*objects, error) {
+func (s *Store) openObjects(ctx context.Context) (*objects, error) {
 	s.making.Lock()
 	defer s.making.Unlock()
 	if s.digits == 0 {
-		return nil, stop(CodeCommit, "", nil, "no commit was fetched")
+		return nil, newStopError(CodeCommit, "", nil, "no commit was fetched")
 	}
 	return openObjects(ctx, s.git, s.bare), nil
 }
 
 func openObjects(ctx context.Context, g git, bare string) *objects {
 	ctx, cancel := context.WithCancel(ctx)
-	return &objects{cancel: cancel, start: func(flags ...string) *command {
+	return &objects{cancel: cancel, start: func(flags ...string) *gitCommand {
 		return g.command(ctx, nil, append([]string{"--git-dir=" + bare, "cat-file"}, flags...)...)
 	}}
 }
@@ -69,21 +69,21 @@ func (o *objects) close() {
 // answers is faster than one that answers each request at once.
 const many = 64
 
-// pipe returns the long-running git process or, for many requests, a new one for
+// pipeFor returns the long-running git process or, for many requests, a new one for
 // them only.
-func (o *objects) pipe(running **pipe, flag string, requests int) (*pipe, error) {
+func (o *objects) pipeFor(running **objectPipe, flag string, requests int) (*objectPipe, error) {
 	if requests >= many {
-		return o.open(true, flag, "--buffer")
+		return o.startPipe(true, flag, "--buffer")
 	}
 	if *running != nil {
 		return *running, nil
 	}
-	p, err := o.open(false, flag)
+	p, err := o.startPipe(false, flag)
 	*running = p
 	return p, err
 }
 
-func (o *objects) open(once bool, flags ...string) (*pipe, error) {
+func (o *objects) startPipe(once bool, flags ...string) (*objectPipe, error) {
 	c := o.start(flags...)
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -94,19 +94,19 @@ func (o *objects) open(once bool, flags ...string) (*pipe, error) {
 		return nil, err
 	}
 	if err := c.Start(); err != nil {
-		return nil, stop(CodeGit, "", err, "cannot start git")
+		return nil, newStopError(CodeGit, "", err, "cannot start git")
 	}
-	p := &pipe{command: c, in: in, out: bufio.NewReaderSize(out, 1<<16), once: once}
+	p := &objectPipe{command: c, in: in, out: bufio.NewReaderSize(out, 1<<16), once: once}
 	o.all = append(o.all, p)
 	return p, nil
 }
 
-// ask writes all requests while answer reads, called once for each. After an error
+// askPipe writes all requests while answer reads, called once for each. After an error
 // the pipe must not be used again.
-func (o *objects) ask(p *pipe, ids []string, answer func(i int) error) error {
+func (o *objects) askPipe(p *objectPipe, ids []string, answer func(i int) error) error {
 	for _, id := range ids {
 		if !idRE.MatchString(id) { // an id, and nothing else
-			return fmt.Errorf("invalid id %q", cut(id))
+			return fmt.Errorf("invalid id %q", cutOutput(id))
 		}
 	}
 	written := make(chan error, 1)
@@ -133,32 +133,32 @@ func (o *objects) ask(p *pipe, ids []string, answer func(i int) error) error {
 	return <-written
 }
 
-// sizes calls tell with the kind and size of each object; kind is "" for a missing
+// readSizes calls tell with the kind and size of each object; kind is "" for a missing
 // object.
-func (o *objects) sizes(ctx context.Context, ids []string, each func(i int, kind string, size int64) error) error {
-	p, err := o.pipe(&o.size, "--batch-check", len(ids))
+func (o *objects) readSizes(ctx context.Context, ids []string, each func(i int, kind string, size int64) error) error {
+	p, err := o.pipeFor(&o.size, "--batch-check", len(ids))
 	if err != nil {
 		return err
 	}
-	err = o.ask(p, ids, func(i int) error {
-		kind, size, err := p.header(ids[i])
+	err = o.askPipe(p, ids, func(i int) error {
+		kind, size, err := p.readObjectHeader(ids[i])
 		if err != nil {
 			return err
 		}
 		return each(i, kind, size)
 	})
-	return ended(ctx, err)
+	return stopOrContextError(ctx, err)
 }
 
-// each passes the content of each object to use. The object must be of the kind,
+// readEach passes the content of each object to use. The object must be of the kind,
 // must exist, and must hash to its id. use must read it to the end, unless it fails.
-func (o *objects) each(ctx context.Context, kind string, max int64, ids []string, use func(i int, size int64, r io.Reader) error) error {
-	p, err := o.pipe(&o.contents, "--batch", len(ids))
+func (o *objects) readEach(ctx context.Context, kind string, max int64, ids []string, use func(i int, size int64, r io.Reader) error) error {
+	p, err := o.pipeFor(&o.contents, "--batch", len(ids))
 	if err != nil {
 		return err
 	}
-	err = o.ask(p, ids, func(i int) error {
-		is, size, err := p.header(ids[i])
+	err = o.askPipe(p, ids, func(i int) error {
+		is, size, err := p.readObjectHeader(ids[i])
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (o *objects) each(ctx context.Context, kind string, max int64, ids []string
 		}
 		return nil
 	})
-	return ended(ctx, err)
+	return stopOrContextError(ctx, err)
 }
 
 func wrongObject(id, want, is string, size int64) error {
@@ -193,8 +193,8 @@ func wrongObject(id, want, is string, size int64) error {
 	return fmt.Errorf("object %s is a %s, not a %s", id, is, want)
 }
 
-// header reads "<id> <kind> <size>" or "<id> missing".
-func (p *pipe) header(id string) (kind string, size int64, err error) {
+// readObjectHeader reads "<id> <kind> <size>" or "<id> missing".
+func (p *objectPipe) readObjectHeader(id string) (kind string, size int64, err error) {
 	line, err := p.out.ReadSlice('\n')
 	if err != nil {
 		return "", 0, fmt.Errorf("git's answer is cut off: %w", err)
@@ -212,7 +212,7 @@ func parseHeader(line, id string) (kind string, size int64, err error) {
 	size, err = strconv.ParseInt(digits, 10, 64)
 	known := kind == "blob" || kind == "tree" || kind == "commit" || kind == "tag"
 	if !ok || !end || !two || !known || err != nil || size < 0 || strconv.FormatInt(size, 10) != digits {
-		return "", 0, fmt.Errorf("cannot read git's answer %q", cut(line))
+		return "", 0, fmt.Errorf("cannot read git's answer %q", cutOutput(line))
 	}
 	return kind, size, nil
 }
@@ -224,16 +224,16 @@ func newHash(digits int) hash.Hash {
 	return sha1.New() // git's ids; git checked for known collisions when it received them
 }
 
-// ended turns an error into a StopError or, after a deadline or a cancellation,
+// stopOrContextError turns an error into a StopError or, after a deadline or a cancellation,
 // into that.
-func ended(ctx context.Context, err error) error {
+func stopOrContextError(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return stop(CodeLimit, "raise the checkout's limit Wall", nil, "cannot write the files in time")
+		return newStopError(CodeLimit, "raise the checkout's limit Wall", nil, "cannot write the files in time")
 	case ctx.Err() != nil:
-		return stop(CodeTree, "", ctx.Err(), "the checkout was cancelled")
+		return newStopError(CodeTree, "", ctx.Err(), "the checkout was cancelled")
 	}
 	return asStop(err, CodeTree, "cannot read the commit")
 }

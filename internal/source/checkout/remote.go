@@ -21,15 +21,15 @@ type remote struct {
 func newRemote(source Source) (remote, error) {
 	u, why := checkURL(source.URL, source.Server)
 	if why != "" {
-		return remote{}, stop(CodeSource, "give the https clone URL of the base repository", nil, "invalid repository URL: %s", why)
+		return remote{}, newStopError(CodeSource, "give the https clone URL of the base repository", nil, "invalid repository URL: %s", why)
 	}
 	if source.Dir == "" {
-		return remote{}, stop(CodeSource, "", nil, "no scratch directory was given")
+		return remote{}, newStopError(CodeSource, "", nil, "no scratch directory was given")
 	}
 	r := remote{url: u.String(), ca: source.CA}
 	if source.Token != "" {
 		if strings.ContainsFunc(source.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return remote{}, stop(CodeSource, "", nil, "invalid token: it contains a blank, a control or a non-ASCII character")
+			return remote{}, newStopError(CodeSource, "", nil, "invalid token: it contains a blank, a control or a non-ASCII character")
 		}
 		basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + source.Token))
 		r.header = "Authorization: Basic " + basic
@@ -62,13 +62,13 @@ func checkURL(text, server string) (*url.URL, string) {
 		return nil, "it has a query or a fragment"
 	case strings.Trim(u.Path, "/") == "":
 		return nil, "it names no repository"
-	case u.Scheme == "http" && !loopback(u.Hostname()) && !sameServer(u, server):
+	case u.Scheme == "http" && !isLoopbackHost(u.Hostname()) && !sameServer(u, server):
 		return nil, "plain http is only for a loopback address or the runner's own server"
 	}
 	return u, ""
 }
 
-func loopback(host string) bool {
+func isLoopbackHost(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
@@ -78,8 +78,8 @@ func sameServer(u *url.URL, server string) bool {
 	return err == nil && s.Scheme == u.Scheme && s.Host != "" && strings.EqualFold(s.Host, u.Host)
 }
 
-// redact removes the token from the output of a server or of git.
-func (r remote) redact(said string) string {
+// redactToken removes the token from the output of a server or of git.
+func (r remote) redactToken(said string) string {
 	for _, secret := range r.secret {
 		said = strings.ReplaceAll(said, secret, "***")
 	}

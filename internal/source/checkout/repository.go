@@ -17,7 +17,7 @@ import (
 // that cannot be used is left out. The zero value names none.
 type Branches struct{ Head, Base string }
 
-// Repository creates a .git in dir, which Write made from head, so that git log,
+// WriteRepository creates a .git in dir, which Write made from head, so that git log,
 // git diff and git status work there. It holds the objects of the store, an index, and
 // these refs: HEAD at head, on the branch b.Head if that name can be used; and, unless
 // base is "", refs/remotes/origin/base, refs/remotes/origin/NAME and refs/heads/NAME at
@@ -26,25 +26,25 @@ type Branches struct{ Head, Base string }
 //
 // Paths that Write left out, and files that Extras put in the place of a pointer, are marked
 // in the index as not checked out, so that git status does not report them.
-func (s *Store) Repository(ctx context.Context, dir, head, base string, b Branches) (err error) {
+func (s *Store) WriteRepository(ctx context.Context, dir, head, base string, b Branches) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Wall)
 	defer cancel()
-	index, err := s.index(ctx, head)
+	index, err := s.makeIndex(ctx, head)
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(filepath.Dir(index))
-	shallow, err := s.shallow(ctx, head, base)
+	shallow, err := s.listShallow(ctx, head, base)
 	if err != nil {
 		return err
 	}
 	work, err := os.OpenRoot(dir)
 	if err != nil {
-		return stop(CodeWrite, "", err, "cannot open the directory of the commit")
+		return newStopError(CodeWrite, "", err, "cannot open the directory of the commit")
 	}
 	defer work.Close()
 	if err := work.Mkdir(".git", 0o755); err != nil { // also fails if there is one already
-		return stop(CodeWrite, "", err, "cannot make .git")
+		return newStopError(CodeWrite, "", err, "cannot make .git")
 	}
 	defer func() {
 		if err != nil {
@@ -53,37 +53,37 @@ func (s *Store) Repository(ctx context.Context, dir, head, base string, b Branch
 	}()
 	root, err := work.OpenRoot(".git")
 	if err != nil {
-		return stop(CodeWrite, "", err, "cannot open .git")
+		return newStopError(CodeWrite, "", err, "cannot open .git")
 	}
 	defer root.Close()
-	return asStop(s.fill(root, index, shallow, b.refs(head, base)), CodeWrite, "cannot write .git")
+	return asStop(s.fillGitDir(root, index, shallow, b.refFiles(head, base)), CodeWrite, "cannot write .git")
 }
 
-// index makes the index in the store, where git has no work tree to read.
-func (s *Store) index(ctx context.Context, head string) (path string, err error) {
+// makeIndex makes the index in the store, where git has no work tree to read.
+func (s *Store) makeIndex(ctx context.Context, head string) (path string, err error) {
 	o, tree, err := s.treeOf(ctx, head)
 	if err != nil {
 		return "", err
 	}
 	defer o.close()
-	plan, err := o.plan(ctx, tree, s.limits)
+	plan, err := o.planTree(ctx, tree, s.limits)
 	if err != nil {
 		return "", err
 	}
 	dir, err := os.MkdirTemp(s.dir, "index-")
 	if err != nil {
-		return "", stop(CodeWrite, "", err, "cannot make the index")
+		return "", newStopError(CodeWrite, "", err, "cannot make the index")
 	}
 	path = filepath.Join(dir, "index")
 	env := []string{"GIT_INDEX_FILE=" + path}
 	// Names that only NTFS objects to are needed in the index, to be marked.
 	anyName := []string{"--git-dir=" + s.bare, "-c", "core.protectNTFS=false", "-c", "core.protectHFS=false"}
 	if _, err := s.git.command(ctx, env, append(anyName, "read-tree", tree)...).output(4096); err != nil {
-		return "", ended(ctx, err)
+		return "", stopOrContextError(ctx, err)
 	}
 	var absent strings.Builder
 	for _, n := range plan.nodes {
-		if n.left.absent() && n.kind != folder {
+		if n.left.isAbsent() && n.kind != folder {
 			absent.WriteString(n.path + "\x00")
 		}
 	}
@@ -95,18 +95,18 @@ func (s *Store) index(ctx context.Context, head string) (path string, err error)
 	}
 	empty := filepath.Join(dir, "empty") // update-index needs a work tree, though it reads nothing in it
 	if err := os.Mkdir(empty, 0o700); err != nil {
-		return "", stop(CodeWrite, "", err, "cannot make the index")
+		return "", newStopError(CodeWrite, "", err, "cannot make the index")
 	}
 	c := s.git.command(ctx, env, append(anyName, "--work-tree="+empty, "update-index", "-z", "--skip-worktree", "--stdin")...)
 	c.Stdin = strings.NewReader(absent.String())
 	_, err = c.output(4096)
-	return path, ended(ctx, err)
+	return path, stopOrContextError(ctx, err)
 }
 
-// shallow lists the commits whose parents the store does not have, where history
+// listShallow lists the commits whose parents the store does not have, where history
 // ends. If base is a parent of head, history goes on to base.
-func (s *Store) shallow(ctx context.Context, head, base string) (string, error) {
-	o, err := s.objects(ctx)
+func (s *Store) listShallow(ctx context.Context, head, base string) (string, error) {
+	o, err := s.openObjects(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -121,12 +121,12 @@ func (s *Store) shallow(ctx context.Context, head, base string) (string, error) 
 			continue
 		}
 		seen[sha] = true
-		_, parents, err := o.lineage(ctx, sha)
+		_, parents, err := o.readTreeAndParents(ctx, sha)
 		if err != nil {
 			return "", err
 		}
 		missing := false
-		err = o.sizes(ctx, parents, func(_ int, kind string, _ int64) error { missing = missing || kind == ""; return nil })
+		err = o.readSizes(ctx, parents, func(_ int, kind string, _ int64) error { missing = missing || kind == ""; return nil })
 		if err != nil {
 			return "", err
 		}
@@ -139,9 +139,9 @@ func (s *Store) shallow(ctx context.Context, head, base string) (string, error) 
 	return list, nil
 }
 
-// refs returns the content of the files that are refs. A name that is taken, or is a
+// refFiles returns the content of the files that are refs. A name that is taken, or is a
 // directory of another, is left out.
-func (b Branches) refs(head, base string) map[string]string {
+func (b Branches) refFiles(head, base string) map[string]string {
 	refs := map[string]string{"HEAD": head + "\n"}
 	add := func(name, content string) bool {
 		if !plainRef(name) || strings.Contains(name, "/-") { // a name that git would read as an option
@@ -168,8 +168,8 @@ func (b Branches) refs(head, base string) map[string]string {
 	return refs
 }
 
-// fill writes what Repository promises; refs are files and their content.
-func (s *Store) fill(root *os.Root, index, shallow string, refs map[string]string) error {
+// fillGitDir writes what Repository promises; refs are files and their content.
+func (s *Store) fillGitDir(root *os.Root, index, shallow string, refs map[string]string) error {
 	config := formatConfig(s.digits, false) + "[advice]\n\tdetachedHead = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
 	files := map[string]string{"config": config}
 	if shallow != "" {
@@ -195,7 +195,7 @@ func (s *Store) fill(root *os.Root, index, shallow string, refs map[string]strin
 	if err := s.copyPacks(root); err != nil {
 		return err
 	}
-	return readable(root)
+	return restorePermissions(root)
 }
 
 // copyPacks copies rather than links, so that a change in one copy does not change
@@ -229,9 +229,9 @@ func copyFile(root *os.Root, from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// readable restores the permissions that the process's umask removed: the sandbox's
+// restorePermissions restores the permissions that the process's umask removed: the sandbox's
 // user is a different one.
-func readable(root *os.Root) error {
+func restorePermissions(root *os.Root) error {
 	return fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

@@ -44,7 +44,7 @@ func TestRepository(t *testing.T) {
 		if _, err := s.Write(t.Context(), head, dir); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Repository(t.Context(), dir, head, base, Branches{}); err != nil {
+		if err := s.WriteRepository(t.Context(), dir, head, base, Branches{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := inside(t, dir, "status", "--porcelain"); got != "" {
@@ -66,11 +66,11 @@ func TestRepository(t *testing.T) {
 			t.Errorf("fsck: %q", got)
 		}
 		checkClean(t, filepath.Join(dir, ".git"), server.url)
-		existing, err := Inspect(t.Context(), dir, []string{head}, func(string) string { return "" })
+		existing, err := InspectWorkTree(t.Context(), dir, []string{head}, func(string) string { return "" })
 		if err != nil || existing.Changed != 0 || existing.Untracked != 0 {
 			t.Errorf("our own is not fit: %+v, %v", existing, err)
 		}
-		wantCode(t, s.Repository(t.Context(), dir, head, base, Branches{}), CodeWrite)
+		wantCode(t, s.WriteRepository(t.Context(), dir, head, base, Branches{}), CodeWrite)
 	}
 }
 
@@ -121,10 +121,10 @@ func TestRepositoryRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	wantCode(t, s.Repository(t.Context(), dir, head, strings.Repeat("1", 40), Branches{}), CodeCommit)
-	wantCode(t, s.Repository(t.Context(), dir, head, "main", Branches{}), CodeCommit)
-	wantCode(t, s.Repository(t.Context(), dir, "HEAD", "", Branches{}), CodeCommit)
-	wantCode(t, s.Repository(t.Context(), dir+"/none", head, "", Branches{}), CodeWrite)
+	wantCode(t, s.WriteRepository(t.Context(), dir, head, strings.Repeat("1", 40), Branches{}), CodeCommit)
+	wantCode(t, s.WriteRepository(t.Context(), dir, head, "main", Branches{}), CodeCommit)
+	wantCode(t, s.WriteRepository(t.Context(), dir, "HEAD", "", Branches{}), CodeCommit)
+	wantCode(t, s.WriteRepository(t.Context(), dir+"/none", head, "", Branches{}), CodeWrite)
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}

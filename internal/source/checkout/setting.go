@@ -14,22 +14,22 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 )
 
-// judge checks each setting, and every included file whatever the condition: since
+// judgeSettings checks each setting, and every included file whatever the condition: since
 // v6, actions/checkout keeps the token in such a file.
-func (s *search) judge(name, folder, data string) error {
+func (s *search) judgeSettings(name, folder, data string) error {
 	settings, err := parseConfig(data)
 	if err != nil {
-		return doubt(name, err)
+		return unreadableError(name, err)
 	}
 	for _, set := range settings {
 		if set.section == "extensions" && set.key == "refstorage" && !strings.EqualFold(set.value, "files") {
-			return stop(CodeNoCheckout, "check out with refs in files", nil, "the checkout keeps its refs as %q, which is not supported", cut(set.value))
+			return newStopError(CodeNoCheckout, "check out with refs in files", nil, "the checkout keeps its refs as %q, which is not supported", cutOutput(set.value))
 		}
 		if why := secretIn(set); why != "" {
-			return credential(name, fmt.Sprintf("%s %s", cut(settingName(set)), why))
+			return credentialError(name, fmt.Sprintf("%s %s", cutOutput(settingName(set)), why))
 		}
 		if (set.section == "include" || set.section == "includeif") && set.key == "path" {
-			if err := s.include(folder, set.value); err != nil {
+			if err := s.readInclude(folder, set.value); err != nil {
 				return err
 			}
 		}
@@ -48,7 +48,7 @@ var (
 
 // secretIn returns why a setting holds a credential or leads to one, or "".
 func secretIn(s setting) string {
-	if userinfo(s.sub) || userinfo(s.value) {
+	if hasUserinfo(s.sub) || hasUserinfo(s.value) {
 		return "contains user information in an address"
 	}
 	set := s.value != ""
@@ -67,9 +67,9 @@ func secretIn(s setting) string {
 	return ""
 }
 
-// userinfo reports whether text contains "scheme://user@". For ssh, "git@" is a
+// hasUserinfo reports whether text contains "scheme://user@". For ssh, "git@" is a
 // name and not a credential, so an ssh URL counts only with a password.
-func userinfo(text string) bool {
+func hasUserinfo(text string) bool {
 	for _, at := range userinfoRE.FindAllStringIndex(text, -1) {
 		ssh := strings.HasSuffix(strings.ToLower(text[:at[0]]), "ssh")
 		if !ssh || strings.Contains(text[at[0]+len("://"):at[1]], ":") {
@@ -79,17 +79,17 @@ func userinfo(text string) bool {
 	return false
 }
 
-// include reads an included file where git would, and below the runner's temporary
+// readInclude reads an included file where git would, and below the runner's temporary
 // directory, which has a different path in a container.
-func (s *search) include(folder, to string) error {
+func (s *search) readInclude(folder, to string) error {
 	if s.read++; s.read > maxIncludes {
-		return doubt(to, errors.New("too many files are included"))
+		return unreadableError(to, errors.New("too many files are included"))
 	}
 	if home, ok := strings.CutPrefix(to, "~/"); ok {
 		to = filepath.Join(s.getenv("HOME"), home)
 	}
 	if strings.HasPrefix(to, "~") || strings.HasPrefix(to, "%") || to == "" {
-		return doubt(to, errors.New("cannot determine the included file"))
+		return unreadableError(to, errors.New("cannot determine the included file"))
 	}
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(folder, to)
@@ -104,13 +104,13 @@ func (s *search) include(folder, to string) error {
 			continue
 		}
 		if err != nil {
-			return doubt(place, err)
+			return unreadableError(place, err)
 		}
 		data, err := readAll(f, place)
 		if err != nil {
 			return err
 		}
-		return s.judge(place, filepath.Dir(place), string(data))
+		return s.judgeSettings(place, filepath.Dir(place), string(data))
 	}
 	return nil
 }

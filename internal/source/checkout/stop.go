@@ -26,7 +26,7 @@ const (
 	CodeNoCheckout  = "checkout.not-a-checkout" // the directory is not a checkout that Inspect can read
 )
 
-func stop(code, hint string, err error, format string, a ...any) *proposal.StopError {
+func newStopError(code, hint string, err error, format string, a ...any) *proposal.StopError {
 	return &proposal.StopError{Code: code, Message: fmt.Sprintf(format, a...), Hint: hint, Err: err}
 }
 
@@ -43,11 +43,11 @@ func asStop(err error, code, format string, a ...any) error {
 	if err == nil || errors.As(err, &stopped) || errors.As(err, &none) {
 		return err
 	}
-	return stop(code, "", err, format, a...)
+	return newStopError(code, "", err, format, a...)
 }
 
-// cut makes foreign output safe for a message: one visible line of bounded length.
-func cut(said string) string { return text.Inline(strings.TrimSpace(said), 400) }
+// cutOutput makes foreign output safe for a message: one visible line of bounded length.
+func cutOutput(said string) string { return text.Inline(strings.TrimSpace(said), 400) }
 
 func orElse(s, other string) string {
 	if s == "" {

@@ -55,11 +55,11 @@ func parseTree(data []byte, idLen int) ([]entry, error) {
 		key := e.sortKey()
 		switch {
 		case e.name == "" || e.name == "." || e.name == ".." || strings.Contains(e.name, "/"):
-			return nil, fmt.Errorf("invalid name %q", cut(e.name))
+			return nil, fmt.Errorf("invalid name %q", cutOutput(e.name))
 		case seen[e.name]:
-			return nil, fmt.Errorf("two entries are named %q", cut(e.name))
+			return nil, fmt.Errorf("two entries are named %q", cutOutput(e.name))
 		case key <= last:
-			return nil, fmt.Errorf("entry %q is out of order", cut(e.name))
+			return nil, fmt.Errorf("entry %q is out of order", cutOutput(e.name))
 		}
 		seen[e.name], last = true, key
 		entries = append(entries, e)
@@ -77,7 +77,7 @@ func (e entry) sortKey() string {
 
 func (e *entry) setMode(mode string) error {
 	if strings.Trim(mode, "01234567") != "" || mode == "" {
-		return fmt.Errorf("invalid mode %q", cut(mode))
+		return fmt.Errorf("invalid mode %q", cutOutput(mode))
 	}
 	switch strings.TrimLeft(mode, "0") {
 	case "100644", "100664":
@@ -102,26 +102,26 @@ type node struct {
 	other string // the name it collides with
 }
 
-// walk lists everything below a tree except for directories, in the order of paths.
+// walkTree lists everything below a tree except for directories, in the order of paths.
 // Hostile names and unsuitable entries are marked. It goes down level by level,
 // requesting all trees of a level at once, and stops at the limit. So a few trees
 // that contain each other many times cost no more than the limit.
-func (o *objects) walk(ctx context.Context, tree string, limits Limits) ([]node, error) {
+func (o *objects) walkTree(ctx context.Context, tree string, limits Limits) ([]node, error) {
 	var nodes []node
 	type level struct{ paths, ids []string }
 	count := 0
 	for now := (level{[]string{""}, []string{tree}}); len(now.ids) > 0; {
 		var next level
-		err := o.trees(ctx, now.ids, func(i int, entries []entry) error {
+		err := o.readTrees(ctx, now.ids, func(i int, entries []entry) error {
 			if count += len(entries); count > limits.Files {
-				return stop(CodeLimit, "raise the checkout's limit Files, if the repository should have this many", nil,
+				return newStopError(CodeLimit, "raise the checkout's limit Files, if the repository should have this many", nil,
 					"the commit has more than %d files, directories and links", limits.Files)
 			}
-			for _, n := range classify(now.paths[i], entries, limits) {
+			for _, n := range classifyEntries(now.paths[i], entries, limits) {
 				if n.kind != folder || n.left != "" {
 					nodes = append(nodes, n) // a directory that is only reported
 				}
-				if n.kind == folder && !n.left.absent() {
+				if n.kind == folder && !n.left.isAbsent() {
 					next.paths, next.ids = append(next.paths, n.path+"/"), append(next.ids, n.id)
 				}
 			}
@@ -136,15 +136,15 @@ func (o *objects) walk(ctx context.Context, tree string, limits Limits) ([]node,
 	return nodes, nil
 }
 
-// classify marks the entries of one directory that cannot be written as they are.
-func classify(prefix string, entries []entry, limits Limits) []node {
+// classifyEntries marks the entries of one directory that cannot be written as they are.
+func classifyEntries(prefix string, entries []entry, limits Limits) []node {
 	nodes := make([]node, len(entries))
 	first := map[string]int{}
 	for i, e := range entries {
 		n := node{entry: e, path: prefix + e.name}
 		n.left = checkName(prefix, e, limits)
 		if n.left == "" {
-			key := fold(e.name)
+			key := foldName(e.name)
 			if j, taken := first[key]; taken {
 				n.left, n.other = Collision, entries[j].name
 			} else {
@@ -156,8 +156,8 @@ func classify(prefix string, entries []entry, limits Limits) []node {
 	return nodes
 }
 
-// find goes down from a tree to the entry at a clean path; "" is the tree itself.
-func (o *objects) find(ctx context.Context, sha, tree, path string) (entry, error) {
+// findEntry goes down from a tree to the entry at a clean path; "" is the tree itself.
+func (o *objects) findEntry(ctx context.Context, sha, tree, path string) (entry, error) {
 	at := entry{kind: folder, id: tree}
 	if path == "" {
 		return at, nil
@@ -168,9 +168,9 @@ func (o *objects) find(ctx context.Context, sha, tree, path string) (entry, erro
 		case file:
 			return entry{}, &NotFound{SHA: sha, Path: path}
 		default: // there may be something, but not along real directories
-			return entry{}, stop(CodeTree, "name a path without symlinks and submodules", nil, "the path %q goes through a symlink or submodule", cut(path))
+			return entry{}, newStopError(CodeTree, "name a path without symlinks and submodules", nil, "the path %q goes through a symlink or submodule", cutOutput(path))
 		}
-		entries, err := o.tree(ctx, at.id)
+		entries, err := o.readTree(ctx, at.id)
 		if err != nil {
 			return entry{}, err
 		}

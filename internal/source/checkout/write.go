@@ -33,14 +33,14 @@ func (s *Store) WriteUnder(ctx context.Context, sha, under, dir string) (Tree, e
 		return Tree{}, err
 	}
 	defer o.close()
-	at, err := o.find(ctx, sha, id, under)
+	at, err := o.findEntry(ctx, sha, id, under)
 	if err != nil {
 		return Tree{}, err
 	}
 	if at.kind != folder {
-		return Tree{}, stop(CodeTree, "", nil, "%q is not a directory in commit %s", cut(under), sha)
+		return Tree{}, newStopError(CodeTree, "", nil, "%q is not a directory in commit %s", cutOutput(under), sha)
 	}
-	return o.write(ctx, Tree{SHA: sha, ID: at.id}, dir, s.limits)
+	return o.writeTree(ctx, Tree{SHA: sha, ID: at.id}, dir, s.limits)
 }
 
 // checkPath refuses everything except plain paths below the root; "" is the root.
@@ -49,18 +49,18 @@ func checkPath(p string) error {
 		return nil
 	}
 	if path.Clean(p) != p || path.IsAbs(p) || p == "." || p == ".." || strings.HasPrefix(p, "../") || badName(p) {
-		return stop(CodeTree, "give a path below the repository's root, without dots", nil, "invalid path %q", cut(p))
+		return newStopError(CodeTree, "give a path below the repository's root, without dots", nil, "invalid path %q", cutOutput(p))
 	}
 	return nil
 }
 
-func (o *objects) write(ctx context.Context, tree Tree, dir string, limits Limits) (_ Tree, err error) {
-	p, err := o.plan(ctx, tree.ID, limits)
+func (o *objects) writeTree(ctx context.Context, tree Tree, dir string, limits Limits) (_ Tree, err error) {
+	p, err := o.planTree(ctx, tree.ID, limits)
 	if err != nil {
 		return Tree{}, err
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return Tree{}, stop(CodeWrite, "", err, "cannot make the directory for the commit")
+		return Tree{}, newStopError(CodeWrite, "", err, "cannot make the directory for the commit")
 	}
 	defer func() {
 		if err != nil {
@@ -69,24 +69,24 @@ func (o *objects) write(ctx context.Context, tree Tree, dir string, limits Limit
 	}()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return Tree{}, stop(CodeWrite, "", err, "cannot open the directory for the commit")
+		return Tree{}, newStopError(CodeWrite, "", err, "cannot open the directory for the commit")
 	}
 	defer root.Close()
 	if err := root.Chmod(".", 0o755); err != nil {
-		return Tree{}, stop(CodeWrite, "", err, "cannot make the directory readable for others")
+		return Tree{}, newStopError(CodeWrite, "", err, "cannot make the directory readable for others")
 	}
-	return p.write(ctx, o, tree, root)
+	return p.writeNodes(ctx, o, tree, root)
 }
 
-// write writes the planned nodes to root, which is empty.
-func (p plan) write(ctx context.Context, o *objects, tree Tree, root *os.Root) (_ Tree, err error) {
+// writeNodes writes the planned nodes to root, which is empty.
+func (p plan) writeNodes(ctx context.Context, o *objects, tree Tree, root *os.Root) (_ Tree, err error) {
 	w := writer{root: root, made: map[string]bool{".": true}, tree: tree, exact: map[os.FileMode]bool{}, buffer: make([]byte, 1<<16)}
 	if w.in, err = root.OpenRoot("."); err != nil {
-		return Tree{}, stop(CodeWrite, "", err, "cannot open the directory for the commit")
+		return Tree{}, newStopError(CodeWrite, "", err, "cannot open the directory for the commit")
 	}
 	w.inPath = "."
 	defer func() { w.in.Close() }()
-	if err := w.all(ctx, o, p); err != nil {
+	if err := w.writeAll(ctx, o, p); err != nil {
 		return Tree{}, asStop(err, CodeWrite, "cannot write the commit")
 	}
 	return w.tree, nil

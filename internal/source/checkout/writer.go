@@ -22,19 +22,19 @@ type writer struct {
 	inPath string
 }
 
-// all writes files first and links last, so that no file is written while there is
+// writeAll writes files first and links last, so that no file is written while there is
 // a link that it could go through.
-func (w *writer) all(ctx context.Context, o *objects, p plan) error {
+func (w *writer) writeAll(ctx context.Context, o *objects, p plan) error {
 	var files []node
 	var ids []string
 	for _, n := range p.nodes {
-		if n.kind == file && !n.left.absent() {
+		if n.kind == file && !n.left.isAbsent() {
 			files, ids = append(files, n), append(ids, n.id)
 		}
 	}
 	pointers := map[string]bool{}
-	err := o.each(ctx, "blob", int64(1)<<62, ids, func(i int, size int64, r io.Reader) error {
-		pointer, err := w.file(files[i], size, r)
+	err := o.readEach(ctx, "blob", int64(1)<<62, ids, func(i int, size int64, r io.Reader) error {
+		pointer, err := w.writeFile(files[i], size, r)
 		if pointer {
 			pointers[files[i].path] = true
 		}
@@ -44,7 +44,7 @@ func (w *writer) all(ctx context.Context, o *objects, p plan) error {
 		return err
 	}
 	for _, n := range p.nodes {
-		if err := w.rest(n, p.targets[n.id]); err != nil {
+		if err := w.writeSpecialNode(n, p.targets[n.id]); err != nil {
 			return err
 		}
 		w.recordLeft(n, p.targets[n.id], pointers[n.path])
@@ -52,10 +52,10 @@ func (w *writer) all(ctx context.Context, o *objects, p plan) error {
 	return nil
 }
 
-// rest writes nodes that are not files.
-func (w *writer) rest(n node, target string) error {
+// writeSpecialNode writes nodes that are not files.
+func (w *writer) writeSpecialNode(n node, target string) error {
 	switch {
-	case n.left.absent():
+	case n.left.isAbsent():
 		return nil
 	case n.kind == submodule:
 		return w.makeDir(n.path)
@@ -73,21 +73,21 @@ func (w *writer) rest(n node, target string) error {
 func (w *writer) recordLeft(n node, target string, pointer bool) {
 	switch {
 	case n.left == BadLink:
-		w.add(n.path, BadLink, "to "+orElse(target, "nothing"))
+		w.addLeft(n.path, BadLink, "to "+orElse(target, "nothing"))
 	case n.left == Collision:
-		w.add(n.path, Collision, n.other)
+		w.addLeft(n.path, Collision, n.other)
 	case n.left != "":
-		w.add(n.path, n.left, "")
+		w.addLeft(n.path, n.left, "")
 	}
-	if n.kind == submodule && !n.left.absent() {
-		w.add(n.path, Submodule, "at "+n.id)
+	if n.kind == submodule && !n.left.isAbsent() {
+		w.addLeft(n.path, Submodule, "at "+n.id)
 	}
 	if pointer {
-		w.add(n.path, LargeFile, "")
+		w.addLeft(n.path, LargeFile, "")
 	}
 }
 
-func (w *writer) add(path string, why Why, detail string) {
+func (w *writer) addLeft(path string, why Why, detail string) {
 	w.tree.Left = append(w.tree.Left, Left{Path: path, Why: why, Detail: detail})
 }
 
@@ -107,9 +107,9 @@ func (w *writer) makeDir(p string) error {
 	return w.root.Chmod(p, 0o755)
 }
 
-// enter opens the directory that files are written to. Files come directory by
+// enterDirectory opens the directory that files are written to. Files come directory by
 // directory, so the whole path need not be resolved for each.
-func (w *writer) enter(p string) error {
+func (w *writer) enterDirectory(p string) error {
 	if p == w.inPath {
 		return nil
 	}
@@ -125,9 +125,9 @@ func (w *writer) enter(p string) error {
 	return nil
 }
 
-// file writes one file and reports whether it is a Git LFS pointer.
-func (w *writer) file(n node, size int64, r io.Reader) (pointer bool, err error) {
-	if err := w.enter(path.Dir(n.path)); err != nil {
+// writeFile writes one file and reports whether it is a Git LFS pointer.
+func (w *writer) writeFile(n node, size int64, r io.Reader) (pointer bool, err error) {
+	if err := w.enterDirectory(path.Dir(n.path)); err != nil {
 		return false, cannotWrite(n.path, err)
 	}
 	mode := os.FileMode(0o644)
@@ -143,7 +143,7 @@ func (w *writer) file(n node, size int64, r io.Reader) (pointer bool, err error)
 			err = cannotWrite(n.path, closeErr)
 		}
 	}()
-	if err := w.mode(f, mode); err != nil {
+	if err := w.restoreMode(f, mode); err != nil {
 		return false, cannotWrite(n.path, err)
 	}
 	var head bytes.Buffer
@@ -175,12 +175,12 @@ func (t *target) Write(p []byte) (int, error) {
 }
 
 func cannotWrite(path string, err error) error {
-	return stop(CodeWrite, "", err, "cannot write %q", cut(path))
+	return newStopError(CodeWrite, "", err, "cannot write %q", cutOutput(path))
 }
 
-// mode restores the permissions that the umask removed. If it removed none from the
+// restoreMode restores the permissions that the umask removed. If it removed none from the
 // first file of a mode, it removes none from the others.
-func (w *writer) mode(f *os.File, mode os.FileMode) error {
+func (w *writer) restoreMode(f *os.File, mode os.FileMode) error {
 	if w.exact[mode] {
 		return nil
 	}

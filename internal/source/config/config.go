@@ -236,15 +236,15 @@ func Decode(data []byte, name string) (Config, []proposal.Problem) {
 		checkCommands(root.Get("setup"), &ps)
 	}
 	if len(ps.List) > 0 {
-		return rejected, ps.Sorted()
+		return rejected, ps.SortedProblems()
 	}
 	c := configOf(root)
-	c.Schema, c.Digest, c.name = root.Text("schema"), rejected.Digest, name
+	c.Schema, c.Digest, c.name = root.TextOf("schema"), rejected.Digest, name
 	return c, nil
 }
 
 // Describe formats p in one line: ".github/fumehood.yml:7:5: timeout: …".
-func Describe(name string, p proposal.Problem) string { return document.Describe(name, p) }
+func Describe(name string, p proposal.Problem) string { return document.DescribeProblem(name, p) }
 
 // checkCommands requires exactly one of run and argv, which a shape cannot express.
 func checkCommands(setup *document.Node, ps *document.Problems) {
@@ -252,7 +252,7 @@ func checkCommands(setup *document.Node, ps *document.Problems) {
 		return
 	}
 	for i, c := range setup.Items {
-		if c.Kind != document.Object || ps.Full() {
+		if c.Kind != document.Object || ps.IsFull() {
 			continue
 		}
 		switch run, argv := c.Get("run"), c.Get("argv"); {
@@ -268,9 +268,9 @@ func checkCommands(setup *document.Node, ps *document.Problems) {
 func configOf(root *document.Node) Config {
 	c := Config{
 		Setup: setupOf(root.Get("setup")), Registries: registriesOf(root.Get("registries")),
-		Rootfs: root.Text("rootfs"), Tools: root.Texts("tools"), Services: root.Texts("services"),
+		Rootfs: root.TextOf("rootfs"), Tools: root.TextsOf("tools"), Services: root.TextsOf("services"),
 		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
-		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")), CompareBase: CompareBase(cacheOf(root.Get("compare-base"))), Results: root.Text("results"), Layers: isTrue(root.Get("layers")),
+		Policy: root.TextOf("policy"), Cache: cacheOf(root.Get("cache")), CompareBase: CompareBase(cacheOf(root.Get("compare-base"))), Results: root.TextOf("results"), Layers: isTrue(root.Get("layers")),
 		Checkout: checkoutOf(root.Get("checkout")), Comment: commentOf(root.Get("comment")), Review: reviewOf(root.Get("review")),
 		lines: map[string]int{},
 	}
@@ -300,8 +300,8 @@ func setupOf(n *document.Node) Setup {
 			continue
 		}
 		s.Commands = append(s.Commands, Command{
-			Run: item.Text("run"), Argv: item.Texts("argv"), Cwd: item.Text("cwd"), Env: document.EnvOf(item.Get("env")),
-			Network: item.Texts("network"), Timeout: document.DurationOf(item.Get("timeout")),
+			Run: item.TextOf("run"), Argv: item.TextsOf("argv"), Cwd: item.TextOf("cwd"), Env: document.EnvOf(item.Get("env")),
+			Network: item.TextsOf("network"), Timeout: document.DurationOf(item.Get("timeout")),
 		})
 	}
 	return s
@@ -322,18 +322,18 @@ func registriesOf(n *document.Node) Registries {
 }
 
 func checkoutOf(n *document.Node) Checkout {
-	return Checkout{Submodules: n.Text("submodules") == "true", LFS: n.Text("lfs") == "true"}
+	return Checkout{Submodules: n.TextOf("submodules") == "true", LFS: n.TextOf("lfs") == "true"}
 }
 
 func commentOf(n *document.Node) Comment {
-	return Comment{Detail: n.Text("detail"), Length: document.IntOf(n.Get("length")), Mention: n.Text("mention"), Lines: n.Text("lines")}
+	return Comment{Detail: n.TextOf("detail"), Length: document.IntOf(n.Get("length")), Mention: n.TextOf("mention"), Lines: n.TextOf("lines")}
 }
 
 func reviewOf(n *document.Node) Review {
 	if n == nil {
 		return Review{}
 	}
-	return Review{Paths: n.Texts("paths"), Ignore: n.Texts("ignore"), Focus: n.Texts("focus"), Severity: n.Text("severity"), Language: n.Text("language"), Transcript: isTrue(n.Get("transcript"))}
+	return Review{Paths: n.TextsOf("paths"), Ignore: n.TextsOf("ignore"), Focus: n.TextsOf("focus"), Severity: n.TextOf("severity"), Language: n.TextOf("language"), Transcript: isTrue(n.Get("transcript"))}
 }
 
 func isTrue(n *document.Node) bool { return n != nil && n.Value == "true" }
@@ -346,7 +346,7 @@ func (s Setup) MarshalJSON() ([]byte, error) {
 	case Auto:
 		return json.Marshal(auto)
 	case Listed:
-		return marshal(s.Commands)
+		return marshalLine(s.Commands)
 	}
 	return json.Marshal(none)
 }
@@ -371,8 +371,8 @@ func (c CompareBase) MarshalJSON() ([]byte, error) { return json.Marshal(!c.Off)
 // IsZero reports whether c is the default.
 func (c CompareBase) IsZero() bool { return !c.Off }
 
-// marshal encodes v in one line, with <, > and & as they are: people read it.
-func marshal(v any) ([]byte, error) {
+// marshalLine encodes v in one line, with <, > and & as they are: people read it.
+func marshalLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -108,7 +108,7 @@ func TestDecodeWords(t *testing.T) {
 // The zero Config is the strictest one.
 func TestZero(t *testing.T) {
 	var c Config
-	e, err := Merge(c)
+	e, err := MergeOverrides(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,11 +37,11 @@ var configShape = document.Shape{
 		document.Optional("tools", document.ListOf(&toolShape, "Directories of the host that come first in PATH of the commands, each shown read-only with the toolchain that it belongs to.")),
 		document.Optional("services", document.ListOf(&serviceShape, "Servers of the host to start inside the sandbox, on loopback: "+strings.Join(services, ", ")+".")),
 		document.Optional("limits", limitsShape()),
-		document.Optional("timeout", document.Duration("The maximum time of the whole run.")),
+		document.Optional("timeout", document.DurationShape("The maximum time of the whole run.")),
 		document.Optional("policy", policyShape()),
 		document.Optional("cache", &cacheShape),
 		document.Optional("compare-base", &compareBaseShape),
-		document.Optional("results", &document.Shape{Kind: document.Text, Max: 16, Choice: ResultModes, Want: quoted(ResultModes),
+		document.Optional("results", &document.Shape{Kind: document.Text, Max: 16, Choice: ResultModes, Want: quoteWords(ResultModes),
 			Doc: "Whether kept results of earlier runs are used for commands that request it (default off). Only the flag --results write keeps any."}),
 		document.Optional("layers", &layersShape),
 		document.Optional("checkout", &checkoutShape),
@@ -53,13 +53,13 @@ var configShape = document.Shape{
 var commentShape = document.Shape{
 	Kind: document.Object, Want: "an object with detail, length, mention and lines", Doc: "How much the pull request's comment shows, and whether a person who asked for a run is notified.",
 	Fields: []document.Field{
-		document.Optional("detail", &document.Shape{Kind: document.Text, Max: 16, Choice: Details, Want: quoted(Details),
+		document.Optional("detail", &document.Shape{Kind: document.Text, Max: 16, Choice: Details, Want: quoteWords(Details),
 			Doc: "quiet (what needs attention, without the output of commands), normal (output is folded, the default) or full (the output of commands that need attention is open)."}),
 		document.Optional("length", &document.Shape{Kind: document.Number, Low: MinComment, High: MaxComment, Integer: true,
 			Want: fmt.Sprintf("a number from %d to %d", MinComment, MaxComment), Doc: "The maximum length, in UTF-16 units."}),
-		document.Optional("mention", &document.Shape{Kind: document.Text, Max: 16, Choice: Mentions, Want: quoted(Mentions),
+		document.Optional("mention", &document.Shape{Kind: document.Text, Max: 16, Choice: Mentions, Want: quoteWords(Mentions),
 			Doc: "none (the default) or requester (when a run ends, a new comment mentions the person whose comment requested it)."}),
-		document.Optional("lines", &document.Shape{Kind: document.Text, Max: 16, Choice: Lines, Want: quoted(Lines),
+		document.Optional("lines", &document.Shape{Kind: document.Text, Max: 16, Choice: Lines, Want: quoteWords(Lines),
 			Doc: "none (the default) or linters (what linters and formatters report on lines that the pull request changes becomes review comments, with suggestions)."}),
 	},
 }
@@ -70,7 +70,7 @@ var reviewShape = document.Shape{
 		document.Optional("paths", document.ListOf(&patternShape, "Files and directories to review, by name, path or pattern (default all).")),
 		document.Optional("ignore", document.ListOf(&patternShape, "Files and directories to leave out.")),
 		document.Optional("focus", document.ListOf(&document.Shape{Kind: document.Text, Max: 500}, "What the model should look at, each in a sentence.")),
-		document.Optional("severity", &document.Shape{Kind: document.Text, Max: 16, Choice: proposal.Severities, Want: quoted(proposal.Severities),
+		document.Optional("severity", &document.Shape{Kind: document.Text, Max: 16, Choice: proposal.Severities, Want: quoteWords(proposal.Severities),
 			Doc: "The lowest severity that is reported (default low)."}),
 		document.Optional("language", &document.Shape{Kind: document.Text, Max: 64, Doc: "The language of findings (default English)."}),
 		document.Optional("transcript", &document.Shape{Kind: document.Boolean, Doc: "Whether the texts of requests and answers, without secrets, are kept beside the review's log (default false)."}),
@@ -91,7 +91,7 @@ var setupShape = document.Shape{
 	Kind: document.List, Max: MaxCommands, Items: &commandShape,
 	Want: `"auto", "none" or a list of commands`,
 	Doc:  "What prepares the workspace before other commands run: auto (detected from lock files and manifests, the default), none, or a list of commands.",
-	Or:   word(auto, none),
+	Or:   wordShape(auto, none),
 }
 
 var commandShape = document.Shape{
@@ -99,11 +99,11 @@ var commandShape = document.Shape{
 	Or: document.ShellText("Shell text."),
 	Fields: []document.Field{
 		document.Optional("run", document.ShellText("Shell text.")),
-		document.Optional("argv", document.Argv("A program and its arguments, started without a shell.")),
-		document.Optional("cwd", document.Inside("The directory to start in, relative to the workspace.")),
-		document.Optional("env", document.Env("Requested environment variables.")),
-		document.Optional("network", document.Network("Requested hosts and registries; the registries in force if left out.")),
-		document.Optional("timeout", document.Duration("The maximum time of the command.")),
+		document.Optional("argv", document.ArgvShape("A program and its arguments, started without a shell.")),
+		document.Optional("cwd", document.WorkspacePathShape("The directory to start in, relative to the workspace.")),
+		document.Optional("env", document.EnvShape("Requested environment variables.")),
+		document.Optional("network", document.NetworkShape("Requested hosts and registries; the registries in force if left out.")),
+		document.Optional("timeout", document.DurationShape("The maximum time of the command.")),
 	},
 	Extra: func(schema map[string]any) {
 		schema["oneOf"] = []map[string]any{{"required": []string{"run"}}, {"required": []string{"argv"}}}
@@ -114,7 +114,7 @@ var registriesShape = document.Shape{
 	Kind: document.List, Max: document.MaxListed, Once: true, Items: &registryShape,
 	Want: `"auto", "none" or a list of registries`,
 	Doc:  "The package registries that set-up may read: auto (those that it needs, the default), none, or a list of " + strings.Join(document.Registries, ", ") + ". Policy must grant them, too.",
-	Or:   word(auto, none),
+	Or:   wordShape(auto, none),
 }
 
 var registryShape = document.Shape{Kind: document.Text, Max: 64, Choice: document.Registries, Unknown: document.UnknownRegistry}
@@ -160,19 +160,19 @@ var toolShape = document.Shape{
 var services = []string{"postgres", "redis", "mysql"}
 
 var serviceShape = document.Shape{Kind: document.Text, Max: 64, Choice: services, Unknown: func(name string) string {
-	return unknown("service", name, services, serviceNames)
+	return unknownNameError("service", name, services, serviceNames)
 }}
 
 var serviceNames = map[string]string{"postgresql": "postgres", "pg": "postgres", "psql": "postgres", "valkey": "redis", "mariadb": "mysql"}
 
 func limitsShape() *document.Shape {
-	s := document.Limits()
+	s := document.LimitsShape()
 	s.Doc = "Requested limits of each command. Policy may grant less."
 	return s
 }
 
 func policyShape() *document.Shape {
-	return document.Inside("A directory of the repository with Rego that may deny, ask and lower.")
+	return document.WorkspacePathShape("A directory of the repository with Rego that may deny, ask and lower.")
 }
 
 var checkoutShape = document.Shape{
@@ -195,14 +195,14 @@ var layersShape = document.Shape{
 	Kind: document.Boolean, Doc: "Whether a layer of an earlier run replaces set-up where the same set-up made it (default false). Layers are made only where the operator says so: --layers write.",
 }
 
-func word(words ...string) *document.Shape {
-	return &document.Shape{Kind: document.Text, Max: 64, Choice: words, Want: quoted(words) + " or a list"}
+func wordShape(words ...string) *document.Shape {
+	return &document.Shape{Kind: document.Text, Max: 64, Choice: words, Want: quoteWords(words) + " or a list"}
 }
 
-func unknown(what, name string, known []string, synonyms map[string]string) string {
+func unknownNameError(what, name string, known []string, synonyms map[string]string) string {
 	near := synonyms[strings.ToLower(name)]
 	if near == "" {
-		near = document.Nearest(strings.ToLower(name), known)
+		near = document.NearestName(strings.ToLower(name), known)
 	}
 	if near != "" {
 		return fmt.Sprintf("unknown %s %s: did you mean %q?", what, document.Quote(name), near)
@@ -210,7 +210,7 @@ func unknown(what, name string, known []string, synonyms map[string]string) stri
 	return fmt.Sprintf("unknown %s %s: known are %s", what, document.Quote(name), strings.Join(known, ", "))
 }
 
-func quoted(words []string) string {
+func quoteWords(words []string) string {
 	list := make([]string, len(words))
 	for i, w := range words {
 		list[i] = strconv.Quote(w)

@@ -26,7 +26,7 @@ func FuzzDecode(f *testing.F) {
 	for _, file := range files {
 		f.Add(golden.Read(f, file))
 	}
-	schema := golden.Schema(f, published)
+	schema := golden.ReadSchema(f, published)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, name := range []string{"", "x.json", "x.yml"} {
 			c, problems := Decode(data, name)
@@ -46,7 +46,7 @@ func FuzzDecode(f *testing.F) {
 				continue
 			}
 			checkAccepted(t, schema, c)
-			e, err := Merge(c)
+			e, err := MergeOverrides(c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,9 +64,9 @@ func FuzzMerge(f *testing.F) {
 	f.Add("limits", "memory=4GiB,pids=5")
 	f.Add("registries", "go, npm")
 	f.Add("setup", "npm ci\nmake")
-	schema := golden.Schema(f, published)
+	schema := golden.ReadSchema(f, published)
 	f.Fuzz(func(t *testing.T, field, value string) {
-		e, err := Merge(Config{Schema: Schema}, Override{Field: field, Value: value, From: "--x"})
+		e, err := MergeOverrides(Config{Schema: Schema}, Override{Field: field, Value: value, From: "--x"})
 		if err != nil {
 			if !utf8.ValidString(err.Error()) {
 				t.Fatalf("%q", err)

@@ -62,7 +62,7 @@ var unset = map[string]string{
 
 const unsetLimit = "(set by policy)"
 
-// Merge applies overrides to file, in order, and explains each value in force.
+// MergeOverrides applies overrides to file, in order, and explains each value in force.
 //
 // An override replaces the field, except for limits, comment and review, whose parts are replaced one by one. Its
 // value is written as follows:
@@ -79,7 +79,7 @@ const unsetLimit = "(set by policy)"
 //
 // Every value is checked as in a file. If one is invalid, or its field unknown, Merge
 // returns an error that names the override, and no configuration.
-func Merge(file Config, overrides ...Override) (Effective, error) {
+func MergeOverrides(file Config, overrides ...Override) (Effective, error) {
 	merged, sources := file, map[string]Source{}
 	for field, line := range file.lines {
 		sources[field] = Source{Name: file.name, Line: line}
@@ -89,12 +89,12 @@ func Merge(file Config, overrides ...Override) (Effective, error) {
 		if strings.TrimSpace(o.Value) == "" {
 			continue
 		}
-		given, err := read(o)
+		given, err := readOverride(o)
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
-		apply(&merged, o.Field, given)
+		applyField(&merged, o.Field, given)
 		for field := range given.lines {
 			sources[field] = Source{Name: o.From}
 		}
@@ -102,12 +102,12 @@ func Merge(file Config, overrides ...Override) (Effective, error) {
 	if len(failures) > 0 {
 		return Effective{}, errors.Join(failures...)
 	}
-	values, err := explain(merged, sources)
+	values, err := explainValues(merged, sources)
 	return Effective{Config: merged, Values: values}, err
 }
 
-// read converts an override to a Config with that field alone.
-func read(o Override) (Config, error) {
+// readOverride converts an override to a Config with that field alone.
+func readOverride(o Override) (Config, error) {
 	i := slices.IndexFunc(configShape.Fields, func(f document.Field) bool { return f.Name == o.Field && f.Name != "schema" })
 	if i < 0 {
 		return Config{}, fmt.Errorf("%s: unknown setting %s", o.From, document.Quote(o.Field))
@@ -119,7 +119,7 @@ func read(o Override) (Config, error) {
 	n := nodeOf(o.Field, strings.TrimSpace(o.Value))
 	document.Check(n, configShape.Fields[i].Shape, "", &ps)
 	if len(ps.List) > 0 {
-		p := ps.Sorted()[0]
+		p := ps.SortedProblems()[0]
 		if p.Path != "" {
 			return Config{}, fmt.Errorf("%s: %s: %s", o.From, p.Path, p.Message)
 		}
@@ -138,7 +138,7 @@ func nodeOf(field, value string) *document.Node {
 		return &document.Node{Kind: document.Boolean, At: at, Value: value}
 	case field == "limits", field == "checkout", field == "comment", field == "review":
 		n := &document.Node{Kind: document.Object, At: at}
-		for _, part := range split(value) {
+		for _, part := range splitList(value) {
 			name, amount, _ := strings.Cut(part, "=")
 			v := leaf(strings.TrimSpace(amount))
 			switch {
@@ -154,7 +154,7 @@ func nodeOf(field, value string) *document.Node {
 		return &document.Node{Kind: document.List, At: at, Items: []*document.Node{leaf(value)}}
 	case field == "registries" && value != auto && value != none, field == "services", field == "tools":
 		n := &document.Node{Kind: document.List, At: at}
-		for _, part := range split(value) {
+		for _, part := range splitList(value) {
 			n.Items = append(n.Items, leaf(part))
 		}
 		return n
@@ -162,8 +162,8 @@ func nodeOf(field, value string) *document.Node {
 	return leaf(value)
 }
 
-// split returns the parts of value between commas and newlines, without empty ones.
-func split(value string) []string {
+// splitList returns the parts of value between commas and newlines, without empty ones.
+func splitList(value string) []string {
 	var parts []string
 	for _, part := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' }) {
 		if part = strings.TrimSpace(part); part != "" {
@@ -173,8 +173,8 @@ func split(value string) []string {
 	return parts
 }
 
-// apply replaces the field of c by given's.
-func apply(c *Config, field string, given Config) {
+// applyField replaces the field of c by given's.
+func applyField(c *Config, field string, given Config) {
 	switch field {
 	case "setup":
 		c.Setup = given.Setup
@@ -217,9 +217,9 @@ func apply(c *Config, field string, given Config) {
 	}
 }
 
-// explain lists every value of c.
-func explain(c Config, sources map[string]Source) ([]Value, error) {
-	data, err := marshal(c)
+// explainValues lists every value of c.
+func explainValues(c Config, sources map[string]Source) ([]Value, error) {
+	data, err := marshalLine(c)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func explain(c Config, sources map[string]Source) ([]Value, error) {
 	if err := json.Unmarshal(data, &given); err != nil {
 		return nil, fmt.Errorf("cannot explain configuration: %w", err)
 	}
-	limits, err := marshal(c.limits())
+	limits, err := marshalLine(c.mergedLimits())
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func explain(c Config, sources map[string]Source) ([]Value, error) {
 	return values, nil
 }
 
-func (c Config) limits() proposal.Limits {
+func (c Config) mergedLimits() proposal.Limits {
 	if c.Limits == nil {
 		return proposal.Limits{}
 	}

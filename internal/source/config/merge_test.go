@@ -16,7 +16,7 @@ import (
 
 func TestMerge(t *testing.T) {
 	file := mustDecode(t, full, Path)
-	e, err := Merge(file,
+	e, err := MergeOverrides(file,
 		Override{Field: "timeout", Value: "10m", From: "input timeout"},
 		Override{Field: "policy", Value: " ", From: "input policy"}, // an input that was not given
 		Override{Field: "limits", Value: "cpus=4, wall=3m", From: "input limits"},
@@ -65,7 +65,7 @@ func TestMergeRejects(t *testing.T) {
 		{"setup", "a\xffb", "--x: invalid value: want at most 65536 bytes of UTF-8"},
 		{"setup", "a\nschema: x", ""},
 	} {
-		e, err := Merge(Config{}, Override{Field: c.field, Value: c.value, From: "--x"})
+		e, err := MergeOverrides(Config{}, Override{Field: c.field, Value: c.value, From: "--x"})
 		if got := fmt.Sprint(err); c.want != "" && got != c.want {
 			t.Errorf("%s=%q: %s, want %s", c.field, c.value, got, c.want)
 		}
@@ -89,7 +89,7 @@ func TestMergeKnowsEveryField(t *testing.T) {
 		if f.Name == "schema" {
 			continue
 		}
-		e, err := Merge(Config{}, Override{Field: f.Name, Value: values[f.Name], From: "input " + f.Name})
+		e, err := MergeOverrides(Config{}, Override{Field: f.Name, Value: values[f.Name], From: "input " + f.Name})
 		if err != nil {
 			t.Error(err)
 			continue

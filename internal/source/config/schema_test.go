@@ -67,13 +67,13 @@ func TestFieldsAreTheTypes(t *testing.T) {
 // What Decode accepts is valid by the schema, and is the same after a round trip.
 func TestSchemaAccepts(t *testing.T) {
 	for _, text := range []string{full, "schema: fumehood.config/v1\n", "schema: fumehood.config/v1\nsetup: none\nregistries: none\ncache: true\n"} {
-		checkAccepted(t, golden.Schema(t, published), mustDecode(t, text, Path))
+		checkAccepted(t, golden.ReadSchema(t, published), mustDecode(t, text, Path))
 	}
 }
 
 func checkAccepted(t testing.TB, schema *jsonschema.Resolved, c Config) {
 	t.Helper()
-	doc, err := marshal(c)
+	doc, err := marshalLine(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func checkAccepted(t testing.TB, schema *jsonschema.Resolved, c Config) {
 
 // What a schema can express is rejected by the schema and by Decode.
 func TestSchemaRejects(t *testing.T) {
-	schema := golden.Schema(t, published)
+	schema := golden.ReadSchema(t, published)
 	for _, fields := range []string{
 		`"setup":"npm ci"`, `"setup":[]`, `"setup":[{"cwd":"x"}]`, `"setup":[{"run":"a","argv":["a"]}]`, `"setup":[{"run":"a","x":1}]`, `"setup":null`,
 		`"registries":["cargo"]`, `"registries":["npm","npm"]`, `"registries":"npm"`, `"rootfs":"dir:x"`, `"tools":["a/b"]`, `"services":["oracle"]`,

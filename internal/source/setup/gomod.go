@@ -15,47 +15,47 @@ var (
 	goUses     = pattern.New(`(?m)^\s*(?:use\s+)?("?\.{0,2}/?[A-Za-z0-9._/-]+"?)\s*(?://.*)?$`)
 )
 
-// golang detects modules. Downloading is all that tests need to work without a network.
+// detectGo detects modules. Downloading is all that tests need to work without a network.
 // Compiling the dependencies, those of tests included, is a step of its own because it
 // takes long and later commands share its cache: "go list -export" compiles them without
 // linking, vetting or running anything of the repository, and leaves no file behind as "go
 // build ./..." does for a single main package. With -e a package that does not compile is
 // not a failure of set-up.
-func (s *scan) golang(dir string) (covered []string) {
-	work, inWorkspace := s.read(dir, "go.work")
-	mod, isModule := s.read(dir, "go.mod")
+func (s *setupScan) detectGo(dir string) (covered []string) {
+	work, inWorkspace := s.readText(dir, "go.work")
+	mod, isModule := s.readText(dir, "go.mod")
 	file := "go.mod"
 	switch {
 	case inWorkspace:
-		file, covered = "go.work", uses(work)
+		file, covered = "go.work", goWorkUses(work)
 	case !isModule:
 		return nil
 	}
-	if !s.tool(dir, file, "go") {
+	if !s.requireTool(dir, file, "go") {
 		return covered
 	}
 	first := ""
 	switch {
-	case s.has(dir, "vendor/modules.txt"):
-		s.note(dirFile(dir, "vendor/modules.txt"), "modules are vendored, so that none is downloaded")
+	case s.hasFile(dir, "vendor/modules.txt"):
+		s.addNote(dirFile(dir, "vendor/modules.txt"), "modules are vendored, so that none is downloaded")
 	case inWorkspace || goRequires.MatchString(mod):
-		first = s.add(dir, step{id: "go", file: file, why: "download the modules", argv: []string{"go", "mod", "download"}, registry: "go"})
+		first = s.addStep(dir, step{id: "go", file: file, why: "download the modules", argv: []string{"go", "mod", "download"}, registry: "go"})
 		if first == "" {
 			return covered
 		}
 	default:
 		return covered // nothing but the standard library
 	}
-	s.add(dir, step{
+	s.addStep(dir, step{
 		id: "go-build", file: file, why: "compile dependencies and packages into the build cache", needs: first, optional: true,
-		argv: append([]string{"go", "list", "-e", "-export", "-test", "-deps", "-f", `{{""}}`}, packages(covered)...),
+		argv: append([]string{"go", "list", "-e", "-export", "-test", "-deps", "-f", `{{""}}`}, packagePatterns(covered)...),
 	})
 	return covered
 }
 
-// packages returns the patterns of all packages: "./..." does not match the other modules
+// packagePatterns returns the patterns of all packages: "./..." does not match the other modules
 // of a workspace.
-func packages(uses []string) []string {
+func packagePatterns(uses []string) []string {
 	var patterns []string
 	for _, dir := range uses {
 		if dir = path.Clean(dir); fs.ValidPath(dir) && len(dir) <= maxPattern {
@@ -68,8 +68,8 @@ func packages(uses []string) []string {
 	return patterns
 }
 
-// uses returns the directories of a go.work.
-func uses(work string) []string {
+// goWorkUses returns the directories of a go.work.
+func goWorkUses(work string) []string {
 	var dirs []string
 	for _, m := range goUses.FindAllStringSubmatch(work, 64) {
 		dirs = append(dirs, strings.Trim(m[1], `"`))

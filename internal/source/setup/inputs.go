@@ -72,8 +72,8 @@ const (
 	stateTree    = "tree "
 )
 
-// wants reports whether the state of an Input is about content.
-func (in Input) wants() bool {
+// wantsContent reports whether the state of an Input is about content.
+func (in Input) wantsContent() bool {
 	return strings.HasPrefix(in.State, stateContent) || strings.HasPrefix(in.State, stateList) || strings.HasPrefix(in.State, "link ")
 }
 
@@ -108,16 +108,16 @@ func OpenTree(dir string) (*Tree, error) {
 // Close ends the use of t.
 func (t *Tree) Close() error { return t.root.Close() }
 
-// Since makes t return ErrChanged for what has changed since start, which is of Now: of a file that
+// RefuseChangesSince makes t return ErrChanged for what has changed since start, which is of Now: of a file that
 // matters, and of each directory above it. No process can set the time of such a change.
-func (t *Tree) Since(start time.Time) { t.before = start }
+func (t *Tree) RefuseChangesSince(start time.Time) { t.before = start }
 
-// Inputs returns the Inputs of a set-up that read list, sorted by path. Each directory above a path
+// InputsOf returns the Inputs of a set-up that read list, sorted by path. Each directory above a path
 // is one.
 //
 // The repository's own .git counts only as the commit and the references that it names: the rest
 // differs from clone to clone.
-func (t *Tree) Inputs(reads []Read) ([]Input, error) {
+func (t *Tree) InputsOf(reads []Read) ([]Input, error) {
 	wanted := map[string]bool{".": false}
 	for _, r := range reads {
 		if r.Optional && isLocal(r.Path) && t.isCached(r) {
@@ -137,7 +137,7 @@ func (t *Tree) Inputs(reads []Read) ([]Input, error) {
 	}
 	inputs := make([]Input, 0, len(wanted))
 	for name, content := range wanted {
-		state, err := t.state(name, content)
+		state, err := t.stateOf(name, content)
 		if name == gitRefs {
 			state, err = t.treeState(name)
 		}
@@ -150,23 +150,23 @@ func (t *Tree) Inputs(reads []Read) ([]Input, error) {
 	return inputs, nil
 }
 
-// Whole returns the Inputs of a set-up of which it is not known what it read: all files.
-func (t *Tree) Whole() ([]Input, error) {
+// AllInputs returns the Inputs of a set-up of which it is not known what it read: all files.
+func (t *Tree) AllInputs() ([]Input, error) {
 	state, err := t.treeState(".")
 	return []Input{{".", state}}, err
 }
 
-// Has reports whether the workspace has exactly these Inputs. They are untrusted.
-func (t *Tree) Has(inputs []Input) (bool, error) {
+// HasInputs reports whether the workspace has exactly these Inputs. They are untrusted.
+func (t *Tree) HasInputs(inputs []Input) (bool, error) {
 	for _, in := range inputs {
 		if !isLocal(in.Path) {
 			return false, nil
 		}
-		read := t.state
+		read := t.stateOf
 		if strings.HasPrefix(in.State, stateTree) {
 			read = func(name string, _ bool) (string, error) { return t.treeState(name) }
 		}
-		if state, err := read(in.Path, in.wants()); err != nil || state != in.State {
+		if state, err := read(in.Path, in.wantsContent()); err != nil || state != in.State {
 			return false, err
 		}
 	}
@@ -200,18 +200,18 @@ func CoversFile(inputs []Input, name string) bool {
 	return false
 }
 
-// Now returns a time of the clock that the kernel stamps changes of files with: later than that of
+// WaitForClockTick returns a time of the clock that the kernel stamps changes of files with: later than that of
 // every change so far, and not later than that of any change from now on. It waits for the next
 // tick of the clock, at most 10 ms.
-func Now() time.Time {
-	for first := coarse(); ; time.Sleep(time.Millisecond) {
-		if now := coarse(); now.After(first) {
+func WaitForClockTick() time.Time {
+	for first := coarseTime(); ; time.Sleep(time.Millisecond) {
+		if now := coarseTime(); now.After(first) {
 			return now
 		}
 	}
 }
 
-func coarse() time.Time {
+func coarseTime() time.Time {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &ts) // it cannot fail
 	return time.Unix(ts.Unix())
@@ -236,20 +236,20 @@ func isLocal(name string) bool {
 	return name != "" && name[0] != '/' && path.Clean(name) == name && name != ".." && !strings.HasPrefix(name, "../")
 }
 
-// state returns the state of name.
-func (t *Tree) state(name string, withContent bool) (string, error) {
+// stateOf returns the state of name.
+func (t *Tree) stateOf(name string, withContent bool) (string, error) {
 	key := stateKey{name, withContent}
 	if state, ok := t.known[key]; ok {
 		return state, nil
 	}
-	state, err := t.look(name, withContent)
+	state, err := t.readState(name, withContent)
 	if err == nil {
 		t.known[key] = state
 	}
 	return state, err
 }
 
-func (t *Tree) look(name string, withContent bool) (string, error) {
+func (t *Tree) readState(name string, withContent bool) (string, error) {
 	info, err := t.root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
@@ -259,9 +259,9 @@ func (t *Tree) look(name string, withContent bool) (string, error) {
 	}
 	mode := info.Mode()
 	if name == ".git" && mode.IsDir() { // any use of git writes there
-		return fmt.Sprintf("dir %o", octal(mode)), nil
+		return fmt.Sprintf("dir %o", chmodBits(mode)), nil
 	}
-	if err := t.unchanged(name, info); err != nil {
+	if err := t.checkUnchanged(name, info); err != nil {
 		return "", err
 	}
 	switch {
@@ -270,22 +270,22 @@ func (t *Tree) look(name string, withContent bool) (string, error) {
 		return fmt.Sprintf("link %q", target), err
 	case mode.IsDir() && withContent:
 		sum := sha256.New()
-		err := t.entries(sum, name, info)
-		return fmt.Sprintf(stateList+"%o %x", octal(mode), sum.Sum(nil)), err
+		err := t.hashEntries(sum, name, info)
+		return fmt.Sprintf(stateList+"%o %x", chmodBits(mode), sum.Sum(nil)), err
 	case mode.IsDir():
-		return fmt.Sprintf("dir %o", octal(mode)), nil
+		return fmt.Sprintf("dir %o", chmodBits(mode)), nil
 	case !mode.IsRegular():
 		return "", fmt.Errorf("%q is not a regular file", name)
 	case withContent:
 		sum := sha256.New()
-		err := t.content(sum, name, info)
-		return fmt.Sprintf(stateContent+"%o %d %x", octal(mode), info.Size(), sum.Sum(nil)), err
+		err := t.hashContent(sum, name, info)
+		return fmt.Sprintf(stateContent+"%o %d %x", chmodBits(mode), info.Size(), sum.Sum(nil)), err
 	}
-	return fmt.Sprintf("file %o %d", octal(mode), info.Size()), nil
+	return fmt.Sprintf("file %o %d", chmodBits(mode), info.Size()), nil
 }
 
-// octal returns the bits of mode that chmod sets.
-func octal(mode fs.FileMode) uint32 {
+// chmodBits returns the bits of mode that chmod sets.
+func chmodBits(mode fs.FileMode) uint32 {
 	bits := uint32(mode.Perm())
 	for i, bit := range []fs.FileMode{fs.ModeSticky, fs.ModeSetgid, fs.ModeSetuid} {
 		if mode&bit != 0 {
@@ -295,16 +295,16 @@ func octal(mode fs.FileMode) uint32 {
 	return bits
 }
 
-// unchanged returns ErrChanged if the file that info describes has changed since t.before.
-func (t *Tree) unchanged(name string, info fs.FileInfo) error {
+// checkUnchanged returns ErrChanged if the file that info describes has changed since t.before.
+func (t *Tree) checkUnchanged(name string, info fs.FileInfo) error {
 	if !t.before.IsZero() && !changeTime(info).Before(t.before) {
 		return fmt.Errorf("%w: %q", ErrChanged, name)
 	}
 	return nil
 }
 
-// open opens the file that info describes.
-func (t *Tree) open(name string, info fs.FileInfo) (*os.File, error) {
+// openUnchanged opens the file that info describes.
+func (t *Tree) openUnchanged(name string, info fs.FileInfo) (*os.File, error) {
 	f, err := t.root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -316,9 +316,9 @@ func (t *Tree) open(name string, info fs.FileInfo) (*os.File, error) {
 	return f, nil
 }
 
-// entries hashes the names and types of the entries of a directory.
-func (t *Tree) entries(sum hash.Hash, name string, info fs.FileInfo) error {
-	dir, err := t.open(name, info)
+// hashEntries hashes the names and types of the entries of a directory.
+func (t *Tree) hashEntries(sum hash.Hash, name string, info fs.FileInfo) error {
+	dir, err := t.openUnchanged(name, info)
 	if err != nil {
 		return err
 	}
@@ -334,12 +334,12 @@ func (t *Tree) entries(sum hash.Hash, name string, info fs.FileInfo) error {
 	return nil
 }
 
-// content hashes a regular file.
-func (t *Tree) content(sum hash.Hash, name string, info fs.FileInfo) error {
+// hashContent hashes a regular file.
+func (t *Tree) hashContent(sum hash.Hash, name string, info fs.FileInfo) error {
 	if t.left -= info.Size(); t.left < 0 {
 		return fmt.Errorf("the files that set-up reads are larger than %d bytes", int64(MaxTreeBytes))
 	}
-	f, err := t.open(name, info)
+	f, err := t.openUnchanged(name, info)
 	if err != nil {
 		return err
 	}
@@ -373,7 +373,7 @@ func (t *Tree) treeState(top string) (string, error) {
 		if files++; files > MaxTreeFiles {
 			return fmt.Errorf("the workspace has more than %d files", MaxTreeFiles)
 		}
-		state, err := t.state(name, true)
+		state, err := t.stateOf(name, true)
 		fmt.Fprintf(sum, "%q %s\n", name, state)
 		return err
 	})

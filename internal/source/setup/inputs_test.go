@@ -49,7 +49,7 @@ func openTree(t *testing.T, dir string) *Tree {
 // has reports whether the workspace dir has inputs, and fails if that cannot be said.
 func has(t *testing.T, dir string, inputs []Input) bool {
 	t.Helper()
-	same, err := openTree(t, dir).Has(inputs)
+	same, err := openTree(t, dir).HasInputs(inputs)
 	if err != nil {
 		t.Error(err)
 	}
@@ -94,7 +94,7 @@ func TestInputs(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			dir := workspace(t, files)
-			inputs, err := openTree(t, dir).Inputs(reads)
+			inputs, err := openTree(t, dir).InputsOf(reads)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func TestInputStates(t *testing.T) {
 	if err := errors.Join(os.Chmod(filepath.Join(dir, "d/f"), 0o750), os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := openTree(t, dir).Inputs([]Read{{Path: "d/f", Content: true}, {Path: "d", Content: true}, {Path: "l"}, {Path: "d/f/x"}, {Path: "no/thing"}})
+	got, err := openTree(t, dir).InputsOf([]Read{{Path: "d/f", Content: true}, {Path: "d", Content: true}, {Path: "l"}, {Path: "d/f/x"}, {Path: "no/thing"}})
 	want := []Input{{".", "dir 755"}, {"d", "list 755 HASH"}, {"d/f", "content 750 3 ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
 		{"d/f/x", "absent"}, {"l", `link "d/f"`}, {"no", "absent"}, {"no/thing", "absent"}}
 	for i := range got {
@@ -140,11 +140,11 @@ func TestInputStates(t *testing.T) {
 func TestInputsOfGit(t *testing.T) {
 	files := map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": "1", ".git/index": "x", ".git/objects/pack/p": "1", "a": "1"}
 	dir := workspace(t, files)
-	inputs, err := openTree(t, dir).Inputs([]Read{{Path: ".git", Content: true}, {Path: ".git/index", Content: true}, {Path: ".git/objects/pack", Content: true}})
+	inputs, err := openTree(t, dir).InputsOf([]Read{{Path: ".git", Content: true}, {Path: ".git/index", Content: true}, {Path: ".git/objects/pack", Content: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := openTree(t, dir).Whole()
+	whole, err := openTree(t, dir).AllInputs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,14 +179,14 @@ func TestInputsChangedMeanwhile(t *testing.T) {
 	} {
 		dir := workspace(t, map[string]string{"a": "a", "d/b": "b"})
 		tree := openTree(t, dir)
-		tree.Since(Now())
+		tree.RefuseChangesSince(WaitForClockTick())
 		if err := edit(dir); err != nil {
 			t.Fatal(err)
 		}
-		_, err := tree.Inputs(reads)
+		_, err := tree.InputsOf(reads)
 		all := openTree(t, dir)
-		all.Since(tree.before)
-		_, errAll := all.Whole()
+		all.RefuseChangesSince(tree.before)
+		_, errAll := all.AllInputs()
 		if want := name != ""; errors.Is(err, ErrChanged) != want || errors.Is(errAll, ErrChanged) != want {
 			t.Errorf("%s: %v, %v", name, err, errAll)
 		}
@@ -203,22 +203,22 @@ func rewrite(path string) error {
 func TestInputsRefused(t *testing.T) {
 	dir := workspace(t, map[string]string{"a": "a", "l": "->/etc"})
 	for _, name := range []string{"../x", "/etc/passwd", "", "a/../b", "..", "l/passwd"} {
-		inputs, err := openTree(t, dir).Inputs([]Read{{Path: name, Content: true}})
+		inputs, err := openTree(t, dir).InputsOf([]Read{{Path: name, Content: true}})
 		if err == nil {
 			t.Errorf("%q: %q", name, inputs)
 		}
-		if same, _ := openTree(t, dir).Has([]Input{{name, "absent"}}); same {
+		if same, _ := openTree(t, dir).HasInputs([]Input{{name, "absent"}}); same {
 			t.Errorf("%q: it is the same", name)
 		}
 	}
-	if same, err := openTree(t, dir).Has(nil); same || err != nil {
+	if same, err := openTree(t, dir).HasInputs(nil); same || err != nil {
 		t.Errorf("no inputs: %v, %v", same, err)
 	}
 }
 
 // A layer may have only what is over the same in each workspace that it is used for.
 func TestCovers(t *testing.T) {
-	inputs, err := openTree(t, workspace(t, map[string]string{"src/a": "a"})).Inputs([]Read{{Path: "src/a", Content: true}, {Path: "new"}, {Path: "src/b"}})
+	inputs, err := openTree(t, workspace(t, map[string]string{"src/a": "a"})).InputsOf([]Read{{Path: "src/a", Content: true}, {Path: "new"}, {Path: "src/b"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,19 +18,19 @@ var goModule = pattern.New(`(?m)^[ \t]*module[ \t]+["` + "`" + `]?([A-Za-z0-9._~
 // directly below the top, and in those that its go.work uses; at most proposal.MaxGoModules. A go.mod
 // that cannot be read or understood is left out.
 func GoModules(root fs.FS, more ...string) (modules []proposal.GoModule) {
-	s := &scan{root: root}
+	s := &setupScan{root: root}
 	dirs := append([]string{"."}, more...)
-	if work, ok := s.read(".", "go.work"); ok {
-		dirs = append(dirs, uses(work)...)
+	if work, ok := s.readText(".", "go.work"); ok {
+		dirs = append(dirs, goWorkUses(work)...)
 	}
-	dirs = append(dirs, subdirectories(s.list())...)
+	dirs = append(dirs, listSubdirectories(s.listRoot())...)
 	for _, dir := range dirs {
 		dir = path.Clean(strings.TrimSpace(dir))
 		isKnown := slices.ContainsFunc(modules, func(m proposal.GoModule) bool { return m.Dir == dir })
 		if isKnown || !fs.ValidPath(dir) || len(dir) > maxPattern || len(modules) == proposal.MaxGoModules {
 			continue
 		}
-		if text, ok := s.read(dir, "go.mod"); ok {
+		if text, ok := s.readText(dir, "go.mod"); ok {
 			if m := goModule.FindStringSubmatch(text); m != nil {
 				modules = append(modules, proposal.GoModule{Dir: dir, Path: m[1]})
 			}

@@ -22,69 +22,69 @@ type manifest struct {
 	Peer            json.RawMessage `json:"peerDependencies"`
 }
 
-// node detects npm, pnpm, yarn and bun. The pin in packageManager decides, then the lock
+// detectNode detects npm, pnpm, yarn and bun. The pin in packageManager decides, then the lock
 // file.
-func (s *scan) node(dir string) (covered []string) {
-	text, ok := s.read(dir, "package.json")
+func (s *setupScan) detectNode(dir string) (covered []string) {
+	text, ok := s.readText(dir, "package.json")
 	if !ok {
 		return nil
 	}
 	var m manifest
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		s.note(dirFile(dir, "package.json"), "not used: it is not a JSON object")
+		s.addNote(dirFile(dir, "package.json"), "not used: it is not a JSON object")
 		return nil
 	}
-	covered = workspaces(m.Workspaces)
-	if s.has(dir, "pnpm-workspace.yaml") || s.has(dir, "lerna.json") {
+	covered = parseWorkspaces(m.Workspaces)
+	if s.hasFile(dir, "pnpm-workspace.yaml") || s.hasFile(dir, "lerna.json") {
 		covered = append(covered, "*")
 	}
 	s.nodeNotes(dir, m)
-	pin := s.pin(dir, m)
+	pin := s.readPin(dir, m)
 	manager, _, _ := strings.Cut(pin, "@")
 	file := "package.json"
 	for _, lock := range []struct{ file, manager string }{
 		{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"package-lock.json", "npm"}, {"npm-shrinkwrap.json", "npm"}, {"bun.lock", "bun"}, {"bun.lockb", "bun"},
 	} {
-		if s.has(dir, lock.file) && (manager == "" || manager == lock.manager) {
+		if s.hasFile(dir, lock.file) && (manager == "" || manager == lock.manager) {
 			manager, file = lock.manager, lock.file
 			break
 		}
 	}
 	switch manager {
 	case "pnpm":
-		s.pinned(dir, file, pin, s.pnpm(dir), frozen(file, "pnpm", "install", "--frozen-lockfile"))
+		s.addPinnedSteps(dir, file, pin, s.pnpmVersion(dir), freezeIfLocked(file, "pnpm", "install", "--frozen-lockfile"))
 	case "yarn":
-		reads, argv := s.yarn(dir, file)
-		s.pinned(dir, file, pin, reads, argv)
+		reads, argv := s.yarnVersion(dir, file)
+		s.addPinnedSteps(dir, file, pin, reads, argv)
 	case "bun":
-		if s.tool(dir, file, "bun") {
-			s.add(dir, step{id: "npm", file: file, why: "install packages", argv: frozen(file, "bun", "install", "--frozen-lockfile"), registry: "npm"})
+		if s.requireTool(dir, file, "bun") {
+			s.addStep(dir, step{id: "npm", file: file, why: "install packages", argv: freezeIfLocked(file, "bun", "install", "--frozen-lockfile"), registry: "npm"})
 		}
 	default:
-		s.npm(dir, file, m)
+		s.addNpmSteps(dir, file, m)
 	}
 	return covered
 }
 
-// frozen returns a command without its last word, which refuses to change the lock file, if
+// freezeIfLocked returns a command without its last word, which refuses to change the lock file, if
 // there is no lock file.
-func frozen(file string, argv ...string) []string {
+func freezeIfLocked(file string, argv ...string) []string {
 	if file == "package.json" {
 		return argv[:len(argv)-1]
 	}
 	return argv
 }
 
-func (s *scan) npm(dir, file string, m manifest) {
+func (s *setupScan) addNpmSteps(dir, file string, m manifest) {
 	argv, why := []string{"npm", "ci", "--no-audit", "--no-fund"}, "install exactly the packages of the lock file"
 	if file == "package.json" {
-		if len(names(m.Dependencies))+len(names(m.DevDependencies))+len(names(m.Optional))+len(names(m.Peer)) == 0 && m.Workspaces == nil {
+		if len(parseDependencies(m.Dependencies))+len(parseDependencies(m.DevDependencies))+len(parseDependencies(m.Optional))+len(parseDependencies(m.Peer)) == 0 && m.Workspaces == nil {
 			return
 		}
 		argv, why = []string{"npm", "install", "--no-audit", "--no-fund", "--no-package-lock"}, "install packages; there is no lock file"
 	}
-	if s.tool(dir, file, "npm") {
-		s.add(dir, step{id: "npm", file: file, why: why, argv: argv, registry: "npm"})
+	if s.requireTool(dir, file, "npm") {
+		s.addStep(dir, step{id: "npm", file: file, why: why, argv: argv, registry: "npm"})
 	}
 }
 
@@ -94,9 +94,9 @@ var (
 	yarnLock = pattern.New(`(?m)^__metadata:\s+version: (\d+)$`)
 )
 
-// pnpm returns the newest version of pnpm that reads the lock file without changing it.
-func (s *scan) pnpm(dir string) string {
-	switch m := pnpmLock.FindStringSubmatch(s.head(dir, "pnpm-lock.yaml")); {
+// pnpmVersion returns the newest version of pnpm that reads the lock file without changing it.
+func (s *setupScan) pnpmVersion(dir string) string {
+	switch m := pnpmLock.FindStringSubmatch(s.readHead(dir, "pnpm-lock.yaml")); {
 	case m != nil && m[1] == "5":
 		return "pnpm@7"
 	case m != nil && m[1] == "6":
@@ -105,78 +105,78 @@ func (s *scan) pnpm(dir string) string {
 	return "pnpm@10"
 }
 
-// yarn returns the version of yarn that reads the lock file without changing it, and its
+// yarnVersion returns the version of yarn that reads the lock file without changing it, and its
 // command.
-func (s *scan) yarn(dir, file string) (reads string, argv []string) {
-	m := yarnLock.FindStringSubmatch(s.head(dir, "yarn.lock"))
-	if m == nil && (file != "package.json" || !s.has(dir, ".yarnrc.yml")) {
-		return "yarn@1", frozen(file, "yarn", "install", "--non-interactive", "--frozen-lockfile")
+func (s *setupScan) yarnVersion(dir, file string) (reads string, argv []string) {
+	m := yarnLock.FindStringSubmatch(s.readHead(dir, "yarn.lock"))
+	if m == nil && (file != "package.json" || !s.hasFile(dir, ".yarnrc.yml")) {
+		return "yarn@1", freezeIfLocked(file, "yarn", "install", "--non-interactive", "--frozen-lockfile")
 	}
 	reads = "yarn@4"
 	if m != nil && len(m[1]) == 1 && m[1] < "8" {
 		reads = "yarn@3"
 	}
-	return reads, frozen(file, "yarn", "install", "--immutable")
+	return reads, freezeIfLocked(file, "yarn", "install", "--immutable")
 }
 
 // Tools is a directory of the workspace in which npm installs the package managers that
 // projects pin. Its programs are in node_modules/.bin below it.
 const Tools = ".fumehood/npm"
 
-// pinned adds the steps of pnpm or yarn, in the version of the pin, or without a pin in the
+// addPinnedSteps adds the steps of pnpm or yarn, in the version of the pin, or without a pin in the
 // host's version or one that reads the lock file. npm installs it as it does any package.
 // Corepack is needed only where the pin has a hash, which npm cannot check.
-func (s *scan) pinned(dir, file, pin, reads string, argv []string) {
+func (s *setupScan) addPinnedSteps(dir, file, pin, reads string, argv []string) {
 	name, why := argv[0], "install packages with "+argv[0]
 	version, hash, _ := strings.Cut(pin, "+")
 	ours := step{id: "npm", file: file, why: why, argv: argv, registry: "npm"}
 	switch {
-	case hash != "" && s.installed("corepack"):
-		ours.needs, ours.why, ours.argv = s.corepack(dir, file), why+" through corepack", slices.Concat([]string{"corepack"}, argv)
-	case pin == "" && s.installed(name) && reads != "yarn@4" && reads != "yarn@3": // hosts have yarn 1
-	case s.installed("npm"):
+	case hash != "" && s.hasTool("corepack"):
+		ours.needs, ours.why, ours.argv = s.addCorepackStep(dir, file), why+" through corepack", slices.Concat([]string{"corepack"}, argv)
+	case pin == "" && s.hasTool(name) && reads != "yarn@4" && reads != "yarn@3": // hosts have yarn 1
+	case s.hasTool("npm"):
 		if pin == "" {
 			version = reads
-			s.note(dirFile(dir, "package.json"), "has no packageManager: %s reads the lock file", reads)
+			s.addNote(dirFile(dir, "package.json"), "has no packageManager: %s reads the lock file", reads)
 		} else if hash != "" {
-			s.note(dirFile(dir, "package.json"), "the hash in packageManager is not checked: corepack is not installed")
+			s.addNote(dirFile(dir, "package.json"), "the hash in packageManager is not checked: corepack is not installed")
 		}
-		if ours.needs = s.fetch(dir, file, name, version); ours.needs == "" {
+		if ours.needs = s.addFetchStep(dir, file, name, version); ours.needs == "" {
 			return
 		}
-	case s.installed(name):
-		s.note(dirFile(dir, "package.json"), "the version of %s is the host's, not the one in packageManager: npm is not installed", name)
+	case s.hasTool(name):
+		s.addNote(dirFile(dir, "package.json"), "the version of %s is the host's, not the one in packageManager: npm is not installed", name)
 	default:
-		s.note(dirFile(dir, file), "could not set up: neither %s nor npm is installed", name)
+		s.addNote(dirFile(dir, file), "could not set up: neither %s nor npm is installed", name)
 		return
 	}
-	s.add(dir, ours)
+	s.addStep(dir, ours)
 }
 
-// fetch adds the step that installs a package manager in Tools, once, and returns its id.
-func (s *scan) fetch(dir, file, name, version string) string {
+// addFetchStep adds the step that installs a package manager in Tools, once, and returns its id.
+func (s *setupScan) addFetchStep(dir, file, name, version string) string {
 	if s.fetched[name] == "" {
-		s.path(".", Tools+"/node_modules/.bin")
+		s.addPath(".", Tools+"/node_modules/.bin")
 		spec := pattern.New(`^yarn@([2-9]|\d\d)`).ReplaceAllString(version, "@yarnpkg/cli-dist@$1")
-		s.fetched[name] = s.add(".", step{
+		s.fetched[name] = s.addStep(".", step{
 			id: name, file: dirFile(dir, file), why: "install " + version, registry: "npm",
 			argv: []string{"npm", "install", "--prefix", Tools, "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts", spec},
 		})
 		s.managers[name] = version
 	} else if s.managers[name] != version {
-		s.note(dirFile(dir, file), "uses %s, as the projects above: one run has one version of %s", s.managers[name], name)
+		s.addNote(dirFile(dir, file), "uses %s, as the projects above: one run has one version of %s", s.managers[name], name)
 	}
 	return s.fetched[name]
 }
 
-// corepack adds the step that makes pnpm and yarn available through Corepack, once, and
+// addCorepackStep adds the step that makes pnpm and yarn available through Corepack, once, and
 // returns its id.
-func (s *scan) corepack(dir, file string) string {
-	s.env("COREPACK_ENABLE_DOWNLOAD_PROMPT", "0")
-	s.env("COREPACK_ENABLE_AUTO_PIN", "0")
-	s.path(".", Bin)
+func (s *setupScan) addCorepackStep(dir, file string) string {
+	s.setEnv("COREPACK_ENABLE_DOWNLOAD_PROMPT", "0")
+	s.setEnv("COREPACK_ENABLE_AUTO_PIN", "0")
+	s.addPath(".", Bin)
 	if s.shims == "" {
-		s.shims = s.add(".", step{
+		s.shims = s.addStep(".", step{
 			id: "corepack", file: dirFile(dir, file), why: "make pnpm and yarn available to later commands",
 			run: "mkdir -p " + Bin + " && corepack enable --install-directory " + Bin,
 		})
@@ -186,21 +186,21 @@ func (s *scan) corepack(dir, file string) string {
 
 var pinnedManager = pattern.New(`^(npm|pnpm|yarn|bun)@[0-9][0-9A-Za-z.-]{0,63}(\+[0-9A-Za-z.]{1,200})?$`)
 
-// pin returns the manager, version and hash in packageManager, or "".
-func (s *scan) pin(dir string, m manifest) string {
+// readPin returns the manager, version and hash in packageManager, or "".
+func (s *setupScan) readPin(dir string, m manifest) string {
 	if m.PackageManager == nil {
 		return ""
 	}
 	var text string
 	if json.Unmarshal(m.PackageManager, &text) != nil || !pinnedManager.MatchString(text) {
-		s.note(dirFile(dir, "package.json"), "packageManager is not used: want a name and a version such as \"pnpm@9.1.0\"")
+		s.addNote(dirFile(dir, "package.json"), "packageManager is not used: want a name and a version such as \"pnpm@9.1.0\"")
 		return ""
 	}
 	return text
 }
 
-// workspaces returns the patterns of npm's and yarn's workspaces.
-func workspaces(raw json.RawMessage) []string {
+// parseWorkspaces returns the patterns of npm's and yarn's workspaces.
+func parseWorkspaces(raw json.RawMessage) []string {
 	var list []string
 	var nested struct {
 		Packages []string `json:"packages"`
@@ -211,8 +211,8 @@ func workspaces(raw json.RawMessage) []string {
 	return list[:min(len(list), 64)]
 }
 
-// names returns the names and versions of dependencies, nil if raw has none.
-func names(raw json.RawMessage) map[string]string {
+// parseDependencies returns the names and versions of dependencies, nil if raw has none.
+func parseDependencies(raw json.RawMessage) map[string]string {
 	var list map[string]string
 	if json.Unmarshal(raw, &list) != nil {
 		return nil
@@ -227,12 +227,12 @@ var (
 )
 
 // nodeNotes notes packages that do not come from the host's registry.
-func (s *scan) nodeNotes(dir string, m manifest) {
+func (s *setupScan) nodeNotes(dir string, m manifest) {
 	for _, raw := range []json.RawMessage{m.Dependencies, m.DevDependencies, m.Optional} {
-		list := names(raw)
-		for _, name := range sorted(list) {
+		list := parseDependencies(raw)
+		for _, name := range sortedKeys(list) {
 			if nodeElsewhere.MatchString(list[name]) {
-				s.note(dirFile(dir, "package.json"), "%s comes from %s, which is not a registry: it may not be reachable", document.Quote(name), document.Quote(list[name]))
+				s.addNote(dirFile(dir, "package.json"), "%s comes from %s, which is not a registry: it may not be reachable", document.Quote(name), document.Quote(list[name]))
 				break
 			}
 		}
@@ -241,10 +241,10 @@ func (s *scan) nodeNotes(dir string, m manifest) {
 		file    string
 		pattern *pattern.Pattern
 	}{{".npmrc", npmRegistry}, {".yarnrc", npmRegistry}, {".yarnrc.yml", yarnRegistry}} {
-		text, _ := s.read(dir, config.file)
+		text, _ := s.readText(dir, config.file)
 		for _, match := range config.pattern.FindAllStringSubmatch(text, 8) {
 			if url := match[len(match)-1]; !strings.Contains(url, "://registry.npmjs.org") && !strings.Contains(url, "://registry.yarnpkg.com") {
-				s.note(dirFile(dir, config.file), "names a registry of its own: only the host's npm registry can be read")
+				s.addNote(dirFile(dir, config.file), "names a registry of its own: only the host's npm registry can be read")
 			}
 		}
 	}

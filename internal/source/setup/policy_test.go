@@ -87,7 +87,7 @@ func TestPolicyAllows(t *testing.T) {
 			}
 			decided[command] = true
 			analysis := parse.Analyze(step.Proposal)
-			analysis.Snippets = snippet.Of(step.Proposal, analysis)
+			analysis.Snippets = snippet.ReadSnippets(step.Proposal, analysis)
 			decide := func(origin string) proposal.Decision {
 				asked := step.Proposal
 				asked.Origin = origin

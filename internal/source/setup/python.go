@@ -33,10 +33,10 @@ type pyproject struct {
 	required []string // requirement files
 }
 
-// python detects a Python project. The venv is made by the host's python3, inside the
+// detectPython detects a Python project. The venv is made by the host's python3, inside the
 // workspace, so that pip never installs into the system: hosts refuse that (PEP 668).
-func (s *scan) python(dir string) (covered []string) {
-	p, text := s.pyproject(dir)
+func (s *setupScan) detectPython(dir string) (covered []string) {
+	p, text := s.readPyproject(dir)
 	if strings.Contains(text, "[tool.uv.workspace]") {
 		covered = []string{"*"}
 	}
@@ -44,27 +44,27 @@ func (s *scan) python(dir string) (covered []string) {
 		file, tool string
 		argv       []string
 	}{
-		{"uv.lock", "uv", slices.Concat([]string{"uv", "sync", "--frozen"}, each("--extra", p.extras), each("--group", p.groups))},
+		{"uv.lock", "uv", slices.Concat([]string{"uv", "sync", "--frozen"}, repeatOption("--extra", p.extras), repeatOption("--group", p.groups))},
 		{"poetry.lock", "poetry", []string{"poetry", "install", "--no-interaction"}},
 		{"pdm.lock", "pdm", []string{"pdm", "sync"}},
 		{"Pipfile.lock", "pipenv", []string{"pipenv", "sync", "--dev"}},
 	} {
-		if !s.has(dir, lock.file) {
+		if !s.hasFile(dir, lock.file) {
 			continue
 		}
-		if s.installed(lock.tool) {
+		if s.hasTool(lock.tool) {
 			s.pythonEnv(dir, lock.tool)
-			s.add(dir, step{id: lock.tool, file: lock.file, why: "install the packages of the lock file into " + Venv, argv: lock.argv, registry: "pypi"})
+			s.addStep(dir, step{id: lock.tool, file: lock.file, why: "install the packages of the lock file into " + Venv, argv: lock.argv, registry: "pypi"})
 			return covered
 		}
 		if p.file == "" && p.required == nil {
-			s.note(dirFile(dir, lock.file), "could not set up: %s is not installed", lock.tool)
+			s.addNote(dirFile(dir, lock.file), "could not set up: %s is not installed", lock.tool)
 			return covered
 		}
-		s.note(dirFile(dir, lock.file), "not used, pip chooses versions instead: %s is not installed", lock.tool)
+		s.addNote(dirFile(dir, lock.file), "not used, pip chooses versions instead: %s is not installed", lock.tool)
 		break
 	}
-	s.pip(dir, p)
+	s.addPipSteps(dir, p)
 	return covered
 }
 
@@ -77,15 +77,15 @@ var toolEnv = map[string][2]string{
 }
 
 // pythonEnv sets what a tool and later commands need.
-func (s *scan) pythonEnv(dir, tool string) {
-	s.path(dir, Venv+"/bin")
+func (s *setupScan) pythonEnv(dir, tool string) {
+	s.addPath(dir, Venv+"/bin")
 	if v, ok := toolEnv[tool]; ok {
-		s.env(v[0], v[1])
+		s.setEnv(v[0], v[1])
 	}
 }
 
-// pip adds the steps for projects without a lock file that a tool of the host reads.
-func (s *scan) pip(dir string, p pyproject) {
+// addPipSteps adds the steps for projects without a lock file that a tool of the host reads.
+func (s *setupScan) addPipSteps(dir string, p pyproject) {
 	if p.file == "" && p.required == nil && p.groups == nil {
 		return
 	}
@@ -93,55 +93,55 @@ func (s *scan) pip(dir string, p pyproject) {
 	if file == "" {
 		file = slices.Concat(p.required, []string{"pyproject.toml"})[0]
 	}
-	if !s.tool(dir, file, "python3") {
+	if !s.requireTool(dir, file, "python3") {
 		return
 	}
 	s.pythonEnv(dir, "pip")
 	made := ""
 	if s.exists(dir, Venv) {
-		s.note(dirFile(dir, Venv), "is part of the repository, and is used as it is")
+		s.addNote(dirFile(dir, Venv), "is part of the repository, and is used as it is")
 	} else {
-		made = s.add(dir, step{id: "venv", file: file, why: "make a virtual environment", argv: []string{"python3", "-m", "venv", Venv}})
+		made = s.addStep(dir, step{id: "venv", file: file, why: "make a virtual environment", argv: []string{"python3", "-m", "venv", Venv}})
 		if made == "" {
 			return
 		}
 	}
 	pip := []string{Venv + "/bin/python", "-m", "pip", "install"}
 	if p.groups != nil {
-		made = s.add(dir, step{id: "pip-upgrade", file: file, why: "dependency groups need pip 25.1", argv: slices.Concat(pip, []string{"pip>=25.1"}), registry: "pypi", needs: made})
+		made = s.addStep(dir, step{id: "pip-upgrade", file: file, why: "dependency groups need pip 25.1", argv: slices.Concat(pip, []string{"pip>=25.1"}), registry: "pypi", needs: made})
 	}
-	argv := slices.Concat(pip, each("-r", p.required), each("--group", p.groups))
+	argv := slices.Concat(pip, repeatOption("-r", p.required), repeatOption("--group", p.groups))
 	switch {
 	case p.file != "" && len(p.extras) > 0:
 		argv = append(argv, "-e", ".["+strings.Join(p.extras, ",")+"]")
 	case p.file != "":
 		argv = append(argv, "-e", ".")
 	}
-	s.add(dir, step{id: "pip", file: file, why: "install requirements into " + Venv, argv: argv, registry: "pypi", needs: made})
+	s.addStep(dir, step{id: "pip", file: file, why: "install requirements into " + Venv, argv: argv, registry: "pypi", needs: made})
 }
 
-// pyproject reads the manifests of dir, and returns the text of pyproject.toml.
-func (s *scan) pyproject(dir string) (p pyproject, text string) {
-	text, _ = s.read(dir, "pyproject.toml")
-	keys := sections(text)
+// readPyproject reads the manifests of dir, and returns the text of pyproject.toml.
+func (s *setupScan) readPyproject(dir string) (p pyproject, text string) {
+	text, _ = s.readText(dir, "pyproject.toml")
+	keys := parseSections(text)
 	_, project := keys["project"]
 	_, builds := keys["build-system"]
 	_, poetry := keys["tool.poetry"]
 	switch {
 	case project || builds || poetry:
 		p.file = "pyproject.toml"
-	case s.has(dir, "setup.py"):
+	case s.hasFile(dir, "setup.py"):
 		p.file = "setup.py"
 	}
-	p.extras = choose(slices.Concat(keys["project.optional-dependencies"], keys["tool.poetry.extras"]))
-	p.groups = choose(keys["dependency-groups"])
+	p.extras = chooseExtras(slices.Concat(keys["project.optional-dependencies"], keys["tool.poetry.extras"]))
+	p.groups = chooseExtras(keys["dependency-groups"])
 	if p.extras == nil && p.file != "" {
-		config, _ := s.read(dir, "setup.cfg")
-		p.extras = choose(sections(config)["options.extras_require"])
+		config, _ := s.readText(dir, "setup.cfg")
+		p.extras = chooseExtras(parseSections(config)["options.extras_require"])
 	}
 	for _, files := range requirementFiles {
 		for _, file := range files {
-			if s.has(dir, file) {
+			if s.hasFile(dir, file) {
 				p.required = append(p.required, file)
 				s.requirementNotes(dir, file)
 				break
@@ -151,8 +151,8 @@ func (s *scan) pyproject(dir string) (p pyproject, text string) {
 	return p, text
 }
 
-// choose returns the names for tests among names, or else those for development.
-func choose(names []string) []string {
+// chooseExtras returns the names for tests among names, or else those for development.
+func chooseExtras(names []string) []string {
 	for _, wanted := range [][]string{testExtras, devExtras} {
 		var chosen []string
 		for _, name := range wanted {
@@ -167,8 +167,8 @@ func choose(names []string) []string {
 	return nil
 }
 
-// each returns option and word for each word.
-func each(option string, words []string) []string {
+// repeatOption returns option and word for each word.
+func repeatOption(option string, words []string) []string {
 	var argv []string
 	for _, word := range words {
 		argv = append(argv, option, word)
@@ -179,12 +179,12 @@ func each(option string, words []string) []string {
 var pipElsewhere = pattern.New(`(?m)^\s*(?:-i|--index-url|--extra-index-url)[ =]|^[^#\n]*(?:\b(?:git|hg|svn|bzr)\+|https?://)`)
 
 // requirementNotes notes requirements that do not come from the host's index.
-func (s *scan) requirementNotes(dir, file string) {
-	text, ok := s.read(dir, file)
+func (s *setupScan) requirementNotes(dir, file string) {
+	text, ok := s.readText(dir, file)
 	if !ok {
 		return
 	}
 	if at := pipElsewhere.FindStringIndex(text); at != nil {
-		s.note(path.Join(dir, file), "line %d does not use the host's package index: it may not be reachable", 1+strings.Count(text[:at[0]], "\n"))
+		s.addNote(path.Join(dir, file), "line %d does not use the host's package index: it may not be reachable", 1+strings.Count(text[:at[0]], "\n"))
 	}
 }

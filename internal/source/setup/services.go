@@ -29,16 +29,16 @@ type server struct {
 
 var servers = map[string]server{
 	"postgres": {
-		title: "PostgreSQL", text: postgres,
+		title: "PostgreSQL", text: postgresScript,
 		env: [][2]string{{"PGHOST", "127.0.0.1"}, {"PGPORT", "5432"}, {"PGUSER", "postgres"}, {"PGDATABASE", "postgres"}},
 		url: "postgres://postgres@127.0.0.1:5432/postgres",
 	},
 	"redis": {
-		title: "Redis", text: redis,
+		title: "Redis", text: redisScript,
 		env: [][2]string{{"REDIS_URL", "redis://127.0.0.1:6379"}},
 	},
 	"mysql": {
-		title: "MySQL or MariaDB", text: mysql,
+		title: "MySQL or MariaDB", text: mysqlScript,
 		env: [][2]string{{"MYSQL_HOST", "127.0.0.1"}, {"MYSQL_TCP_PORT", "3306"}, {"MYSQL_UNIX_PORT", "/tmp/fumehood-mysql/socket"}},
 		url: "mysql://root@127.0.0.1:3306/test",
 	},
@@ -58,7 +58,7 @@ func (s *Setup) AddServices(names []string, root fs.FS) {
 		case "postgres":
 			bin = postgresDirectory(root)
 		case "mysql":
-			if installed(root, "mariadb-install-db") || !installed(root, "mysqld") {
+			if hasProgram(root, "mariadb-install-db") || !hasProgram(root, "mysqld") {
 				bin = mariaDB
 			}
 		}
@@ -66,8 +66,8 @@ func (s *Setup) AddServices(names []string, root fs.FS) {
 	}
 }
 
-// installed reports whether root has a program in a directory for programs.
-func installed(root fs.FS, program string) bool {
+// hasProgram reports whether root has a program in a directory for programs.
+func hasProgram(root fs.FS, program string) bool {
 	return slices.ContainsFunc([]string{"usr/local/sbin/", "usr/local/bin/", "usr/sbin/", "usr/bin/"}, func(dir string) bool {
 		_, err := fs.Lstat(root, dir+program)
 		return err == nil
@@ -100,7 +100,7 @@ func (s *Setup) AddReportedServices(names []string, texts []string) {
 			candidates = candidates[:1]
 			for _, text := range texts {
 				if m := initdb.FindStringSubmatch(text); m != nil {
-					candidates = append(candidates, postgres(m[1]))
+					candidates = append(candidates, postgresScript(m[1]))
 				}
 			}
 		}
@@ -133,12 +133,12 @@ func postgresDirectory(root fs.FS) string {
 	return best
 }
 
-// postgres returns the text that starts PostgreSQL. The role postgres may create databases;
+// postgresScript returns the text that starts PostgreSQL. The role postgres may create databases;
 // it is no superuser, because a superuser can start programs as the server's user. No client
 // can connect as the superuser.
-func postgres(bin string) string {
+func postgresScript(bin string) string {
 	const dir, log = "/tmp/fumehood-postgres", "/tmp/fumehood-postgres/log"
-	return lines(
+	return joinLines(
 		"mkdir -m 700 "+dir,
 		orShow(log, bin+"initdb -D "+dir+"/data -U service -A reject --no-sync --no-instructions > "+log+" 2>&1"),
 		orShow(log, `printf "create role postgres login createdb\nalter database postgres owner to postgres\n" | `+bin+"postgres --single -D "+dir+"/data template1 > "+log+" 2>&1"),
@@ -147,34 +147,34 @@ func postgres(bin string) string {
 	)
 }
 
-// redis returns the text that starts Redis, without persistence. MODULE would let a client
+// redisScript returns the text that starts Redis, without persistence. MODULE would let a client
 // load code.
-func redis(string) string {
+func redisScript(string) string {
 	const dir, log = "/tmp/fumehood-redis", "/tmp/fumehood-redis/log"
-	return lines(
+	return joinLines(
 		"mkdir -m 700 "+dir,
 		orShow(log, "redis-server --bind 127.0.0.1 --port 6379 --dir "+dir+" --save '' --rename-command MODULE '' --daemonize yes --logfile "+log),
-		ready("Ready to accept connections", log),
+		waitScript("Ready to accept connections", log),
 	)
 }
 
 // mariaDB is the bin of mysql for MariaDB.
 const mariaDB = "mariadb"
 
-// mysql returns the text that starts MySQL or MariaDB. Its user is root, without a password.
+// mysqlScript returns the text that starts MySQL or MariaDB. Its user is root, without a password.
 // Clients cannot load code: the server loads it only from its read-only plugin directory.
-func mysql(flavor string) string {
+func mysqlScript(flavor string) string {
 	const dir, log = "/tmp/fumehood-mysql", "/tmp/fumehood-mysql/log"
 	install := "mysqld --no-defaults --initialize-insecure --datadir=" + dir + "/data"
 	if flavor == mariaDB {
 		install = "mariadb-install-db --no-defaults --datadir=" + dir + "/data --auth-root-authentication-method=normal --skip-test-db"
 	}
-	return lines(
+	return joinLines(
 		"mkdir -m 711 "+dir,
 		orShow(log, install+" > "+log+" 2>&1"),
 		"echo 'create database test;' > "+dir+"/init.sql",
 		"mysqld --no-defaults --datadir="+dir+"/data --bind-address=127.0.0.1 --port=3306 --socket="+dir+"/socket --pid-file="+dir+"/pid --init-file="+dir+"/init.sql > "+log+" 2>&1 < /dev/null &",
-		ready("ready for connections", log),
+		waitScript("ready for connections", log),
 	)
 }
 
@@ -183,9 +183,9 @@ func orShow(log, command string) string {
 	return fmt.Sprintf("%s || { status=$?; tail -n 20 %s; exit $status; }", command, log)
 }
 
-// ready waits until a server's log has the words, or prints its end and fails.
-func ready(words, log string) string {
-	return lines(
+// waitScript waits until a server's log has the words, or prints its end and fails.
+func waitScript(words, log string) string {
+	return joinLines(
 		"for ((i = 0; i < 300; i++)); do",
 		fmt.Sprintf("  grep -q '%s' %s && exit 0", words, log),
 		"  sleep 0.2",
@@ -195,4 +195,4 @@ func ready(words, log string) string {
 	)
 }
 
-func lines(list ...string) string { return strings.Join(list, "\n") }
+func joinLines(list ...string) string { return strings.Join(list, "\n") }

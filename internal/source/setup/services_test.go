@@ -68,7 +68,7 @@ func TestAddReportedServices(t *testing.T) {
 		return s.Services[0].Run
 	}
 	debian, redHat, oracle := elsewhere("postgres", "usr/lib/postgresql/13/bin/initdb"), elsewhere("postgres", "usr/pgsql-16/bin/initdb"), elsewhere("mysql", "usr/sbin/mysqld")
-	for name, text := range map[string]string{"postgres": debian, "postgres ": redHat, "mysql": oracle, "redis": redis("")} {
+	for name, text := range map[string]string{"postgres": debian, "postgres ": redHat, "mysql": oracle, "redis": redisScript("")} {
 		var s Setup
 		s.AddReportedServices([]string{strings.TrimSpace(name)}, []string{"echo x", text})
 		if got := s.Services[0].Run; got != text {
@@ -78,7 +78,7 @@ func TestAddReportedServices(t *testing.T) {
 	for _, text := range []string{debian + "; id", strings.ReplaceAll(debian, "/13/", "/13/../"), strings.Replace(debian, "127.0.0.1/32", "0.0.0.0/0", 1), strings.Replace(debian, "/usr/lib/postgresql/13/bin/pg_ctl", "/workspace/pg_ctl", 1), ""} {
 		var s Setup
 		s.AddReportedServices([]string{"postgres"}, []string{text})
-		if got := s.Services[0].Run; got != postgres("") {
+		if got := s.Services[0].Run; got != postgresScript("") {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
@@ -106,8 +106,8 @@ func TestPolicyAllowsServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"postgres": postgres(""), "postgres 15": postgres("/usr/lib/postgresql/15/bin/"), "postgres of Red Hat": postgres("/usr/pgsql-16/bin/"),
-		"mysql": mysql(""), "mariadb": mysql(mariaDB), "redis": redis(""),
+		"postgres": postgresScript(""), "postgres 15": postgresScript("/usr/lib/postgresql/15/bin/"), "postgres of Red Hat": postgresScript("/usr/pgsql-16/bin/"),
+		"mysql": mysqlScript(""), "mariadb": mysqlScript(mariaDB), "redis": redisScript(""),
 	} {
 		p := proposal.Proposal{ID: "x", Run: text, Phase: proposal.PhaseSetup, Origin: proposal.OriginService, Timeout: proposal.Duration(ServiceTimeout)}
 		analysis := parse.Analyze(p)

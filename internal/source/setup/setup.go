@@ -127,14 +127,14 @@ func (d Detector) Detect(root fs.FS) Setup {
 	if d.LookPath == nil {
 		d.LookPath = exec.LookPath
 	}
-	s := &scan{root: root, look: d.LookPath, ids: map[string]bool{}, covered: map[string][]string{}, fetched: map[string]string{}, managers: map[string]string{}, found: Setup{Env: map[string]string{}}}
-	entries := s.list()
-	s.directory(".")
-	for _, name := range subdirectories(entries) {
-		if printable(name) {
-			s.below(name)
+	s := &setupScan{root: root, look: d.LookPath, ids: map[string]bool{}, covered: map[string][]string{}, fetched: map[string]string{}, managers: map[string]string{}, found: Setup{Env: map[string]string{}}}
+	entries := s.listRoot()
+	s.detectDirectory(".")
+	for _, name := range listSubdirectories(entries) {
+		if isPrintableName(name) {
+			s.detectBelow(name)
 		} else if s.hasLock(name) {
-			s.note(name, "left out: the directory's name has a character that is not allowed")
+			s.addNote(name, "left out: the directory's name has a character that is not allowed")
 		}
 	}
 	moveOptionalLast(s.found.Steps)
@@ -170,47 +170,47 @@ var manifests = []string{
 	"Cargo.toml", "Gemfile", "pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "bun.lock", "bun.lockb",
 }
 
-// Reads reports whether the file at path, relative to the repository, is one that says what
+// IsSetupFile reports whether the file at path, relative to the repository, is one that says what
 // set-up installs.
-func Reads(file string) bool {
+func IsSetupFile(file string) bool {
 	name := path.Base(file)
 	return slices.Contains(locks, name) || slices.Contains(manifests, name) || strings.Contains(name, "requirements") && strings.HasSuffix(name, ".txt") ||
 		path.Base(path.Dir(file)) == "requirements" && strings.HasSuffix(name, ".txt")
 }
 
-func (s *scan) hasLock(dir string) bool {
-	return slices.ContainsFunc(locks, func(name string) bool { return s.has(dir, name) })
+func (s *setupScan) hasLock(dir string) bool {
+	return slices.ContainsFunc(locks, func(name string) bool { return s.hasFile(dir, name) })
 }
 
-// below detects the project in a directory below the root.
-func (s *scan) below(dir string) {
+// detectBelow detects the project in a directory below the root.
+func (s *setupScan) detectBelow(dir string) {
 	if !s.hasLock(dir) {
 		return
 	}
 	if s.directories++; s.directories > MaxDirectories {
-		s.note(".", "more than %d directories have lock files: further ones are left out", MaxDirectories)
+		s.addNote(".", "more than %d directories have lock files: further ones are left out", MaxDirectories)
 		return
 	}
-	s.directory(dir)
+	s.detectDirectory(dir)
 }
 
-// directory detects everything in dir. Workspaces of the root cover directories below it,
+// detectDirectory detects everything in dir. Workspaces of the root cover directories below it,
 // each for its own language.
-func (s *scan) directory(dir string) {
+func (s *setupScan) detectDirectory(dir string) {
 	for _, language := range []struct {
 		name   string
 		detect func(dir string) (covered []string)
-	}{{"go", s.golang}, {"node", s.node}, {"rust", s.rust}, {"python", s.python}} {
-		if slices.ContainsFunc(s.covered[language.name], func(pattern string) bool { return covers(pattern, dir) }) {
+	}{{"go", s.detectGo}, {"node", s.detectNode}, {"rust", s.detectRust}, {"python", s.detectPython}} {
+		if slices.ContainsFunc(s.covered[language.name], func(pattern string) bool { return patternCovers(pattern, dir) }) {
 			continue
 		}
 		if covered := language.detect(dir); dir == "." {
 			s.covered[language.name] = covered
 		}
 	}
-	s.ruby(dir)
-	s.java(dir)
-	s.others(dir)
+	s.detectRuby(dir)
+	s.detectJava(dir)
+	s.noteUnsupported(dir)
 }
 
 // maxPattern is the most bytes of a workspace's pattern, or of a directory in it.
@@ -219,7 +219,7 @@ const maxPattern = 255
 // skipped are directories that hold dependencies, samples or data.
 var skipped = []string{"node_modules", "vendor", "third_party", "testdata", "fixtures", "examples", "example", "samples", "dist", "build", "target"}
 
-func subdirectories(entries []fs.DirEntry) []string {
+func listSubdirectories(entries []fs.DirEntry) []string {
 	var names []string
 	for _, e := range entries {
 		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(skipped, e.Name()) {
@@ -229,9 +229,9 @@ func subdirectories(entries []fs.DirEntry) []string {
 	return names
 }
 
-// covers reports whether a workspace's pattern ("./web", "packages/*", "*") covers the
+// patternCovers reports whether a workspace's pattern ("./web", "packages/*", "*") covers the
 // directory called name directly below the root.
-func covers(pattern, name string) bool {
+func patternCovers(pattern, name string) bool {
 	if len(pattern) > maxPattern {
 		return false
 	}
@@ -239,22 +239,22 @@ func covers(pattern, name string) bool {
 	return err == nil && matched
 }
 
-// printable reports whether a directory's name may be the cwd of a proposal.
-func printable(name string) bool {
+// isPrintableName reports whether a directory's name may be the cwd of a proposal.
+func isPrintableName(name string) bool {
 	_, _, hidden := document.FirstHidden(name)
 	return !hidden && !strings.ContainsAny(name, "\n\t\\") && len(name) <= 255 && utf8.ValidString(name)
 }
 
-// tool reports whether the host has a tool; otherwise a note says that file is left out.
-func (s *scan) tool(dir, file, name string) bool {
-	if s.installed(name) {
+// requireTool reports whether the host has a tool; otherwise a note says that file is left out.
+func (s *setupScan) requireTool(dir, file, name string) bool {
+	if s.hasTool(name) {
 		return true
 	}
-	s.note(path.Join(dir, file), "could not set up: %s is not installed", name)
+	s.addNote(path.Join(dir, file), "could not set up: %s is not installed", name)
 	return false
 }
 
-func (s *scan) installed(name string) bool {
+func (s *setupScan) hasTool(name string) bool {
 	_, err := s.look(name)
 	return err == nil
 }
@@ -271,14 +271,14 @@ type step struct {
 	optional bool
 }
 
-// add adds a step in dir, and returns its id, or "" if there is no room for it.
-func (s *scan) add(dir string, st step) string {
+// addStep adds a step in dir, and returns its id, or "" if there is no room for it.
+func (s *setupScan) addStep(dir string, st step) string {
 	if len(s.found.Steps) >= MaxSteps {
-		s.note(path.Join(dir, st.file), "left out: set-up has %d steps already", MaxSteps)
+		s.addNote(path.Join(dir, st.file), "left out: set-up has %d steps already", MaxSteps)
 		return ""
 	}
 	p := proposal.Proposal{
-		ID: s.id(st.id, dir), Argv: st.argv, Run: st.run, Phase: proposal.PhaseSetup, Timeout: proposal.Duration(Timeout),
+		ID: s.uniqueID(st.id, dir), Argv: st.argv, Run: st.run, Phase: proposal.PhaseSetup, Timeout: proposal.Duration(Timeout),
 		Why: path.Join(dir, st.file) + ": " + st.why,
 	}
 	if dir != "." {
@@ -296,8 +296,8 @@ func (s *scan) add(dir string, st step) string {
 
 var notInID = pattern.New(`[^A-Za-z0-9._-]+`)
 
-// id returns "setup-NAME" for the root and "setup-NAME-DIR" below it, once.
-func (s *scan) id(name, dir string) string {
+// uniqueID returns "setup-NAME" for the root and "setup-NAME-DIR" below it, once.
+func (s *setupScan) uniqueID(name, dir string) string {
 	id := "setup-" + name
 	if dir != "." {
 		id += "-" + notInID.ReplaceAllString(dir, "-")
@@ -311,12 +311,12 @@ func (s *scan) id(name, dir string) string {
 	return unique
 }
 
-// path puts a directory of dir first in PATH for later commands.
-func (s *scan) path(dir, name string) {
+// addPath puts a directory of dir first in PATH for later commands.
+func (s *setupScan) addPath(dir, name string) {
 	if p := path.Join(dir, name); !slices.Contains(s.found.Path, p) {
 		s.found.Path = append(s.found.Path, p)
 	}
 }
 
-// env sets a variable for set-up and later commands.
-func (s *scan) env(name, value string) { s.found.Env[name] = value }
+// setEnv sets a variable for set-up and later commands.
+func (s *setupScan) setEnv(name, value string) { s.found.Env[name] = value }

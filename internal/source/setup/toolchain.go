@@ -44,18 +44,18 @@ var ToolFiles = []string{
 	"Gemfile", ".ruby-version", ".java-version", ".tool-versions", "mise.toml", ".mise.toml",
 }
 
-// Files returns a reader of the files of root for Requirements. It follows no links.
-func Files(root fs.FS) func(file string) (text string, ok bool) {
-	s := &scan{root: root}
-	return func(file string) (string, bool) { return s.read(".", file) }
+// FileReader returns a reader of the files of root for Requirements. It follows no links.
+func FileReader(root fs.FS) func(file string) (text string, ok bool) {
+	s := &setupScan{root: root}
+	return func(file string) (string, bool) { return s.readText(".", file) }
 }
 
-// Requirements returns what the files in directories ask of toolchains: of each
+// ReadRequirements returns what the files in directories ask of toolchains: of each
 // toolchain the highest of the oldest versions that they accept, sorted by Tool. What is not
 // understood asks for nothing. Exact versions of files such as .nvmrc ask for their major version,
 // or for their first two numbers where these matter: a patch that is missing is seldom why a
 // command fails. read returns the text of a file, or false if there is none.
-func Requirements(read func(file string) (text string, ok bool), dirs ...string) []Requirement {
+func ReadRequirements(read func(file string) (text string, ok bool), dirs ...string) []Requirement {
 	highest := map[string]Requirement{}
 	for _, dir := range dirs {
 		for _, file := range ToolFiles {
@@ -251,11 +251,11 @@ func lowerBound(word string, wholeParts bool) (release, bool) {
 	return v, ok
 }
 
-// Least returns the oldest version that r accepts: "22", "3.10".
-func (r Requirement) Least() string { return r.least.String() }
+// MinVersion returns the oldest version that r accepts: "22", "3.10".
+func (r Requirement) MinVersion() string { return r.least.String() }
 
-// Step returns the step of a workflow that installs the tool, in YAML's flow style, or "".
-func (r Requirement) Step() string { return toolchain.Step(r.Tool, r.Least()) }
+// WorkflowStep returns the step of a workflow that installs the tool, in YAML's flow style, or "".
+func (r Requirement) WorkflowStep() string { return toolchain.InstallStep(r.Tool, r.MinVersion()) }
 
 // IsMetBy reports whether a version of the tool is not too old. It is true for one that cannot be
 // read.
@@ -270,11 +270,11 @@ func (r Requirement) IsMetBy(text string) bool {
 
 var installedNumber = pattern.New(`^[0-9]{1,6}(?:\.[0-9]{1,6}){0,3}`)
 
-// Unmet returns the requirements of a workspace that the toolchains do not meet. base are those of
+// FindUnmet returns the requirements of a workspace that the toolchains do not meet. base are those of
 // the pull request's base; the workspace's own if there is no pull request.
-func Unmet(head, base []Requirement, toolchains []proposal.Toolchain) (list []proposal.Unmet) {
+func FindUnmet(head, base []Requirement, toolchains []proposal.Toolchain) (list []proposal.Unmet) {
 	for _, r := range head {
-		u := proposal.Unmet{Tool: r.Tool, File: r.File, Wants: r.Wants, Least: r.Least()}
+		u := proposal.Unmet{Tool: r.Tool, File: r.File, Wants: r.Wants, Least: r.MinVersion()}
 		if i := slices.IndexFunc(toolchains, func(t proposal.Toolchain) bool { return t.Name == toolchain.Tools[r.Tool].Toolchain }); i >= 0 {
 			if u.Version = toolchains[i].Version; u.Version == "" || r.IsMetBy(u.Version) {
 				continue

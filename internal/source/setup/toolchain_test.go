@@ -64,7 +64,7 @@ func TestAsked(t *testing.T) {
 	} {
 		var got []string
 		for _, r := range readRequirements(tt.file, tt.text) {
-			got = append(got, r.Tool+" "+r.Least())
+			got = append(got, r.Tool+" "+r.MinVersion())
 		}
 		if s := strings.Join(got, ", "); s != tt.want {
 			t.Errorf("%s %.60q: got %q, want %q", tt.file, tt.text, s, tt.want)
@@ -77,13 +77,13 @@ func treeOf(list ...string) func(string) (string, bool) {
 	for i := 0; i < len(list); i += 2 {
 		m[list[i]] = &fstest.MapFile{Data: []byte(list[i+1])}
 	}
-	return Files(m)
+	return FileReader(m)
 }
 
 // A pull request cannot excuse its failures by what it asks for itself: the base must ask, too.
 func TestUnmet(t *testing.T) {
 	node := func(wants string) []Requirement {
-		return Requirements(treeOf("package.json", `{"engines": {"node": "`+wants+`"}}`), ".")
+		return ReadRequirements(treeOf("package.json", `{"engines": {"node": "`+wants+`"}}`), ".")
 	}
 	tools := []proposal.Toolchain{{Name: "node", Version: "20.20.2"}, {Name: "java"}}
 	unmet := func(wants string, base bool) []proposal.Unmet {
@@ -99,13 +99,13 @@ func TestUnmet(t *testing.T) {
 		"only the pull request asks": {node(">=99"), node(">=18"), unmet(">=99", false)},
 		"the base asks nothing":      {node(">=99"), nil, unmet(">=99", false)},
 		"only the base asks":         {nil, node(">=99"), nil},
-		"the version is not known":   {Requirements(treeOf(".java-version", "21"), "."), Requirements(treeOf(".java-version", "21"), "."), nil},
-		"not installed":              {Requirements(treeOf("go.mod", "go 1.22\n"), "."), nil, []proposal.Unmet{{Tool: "go", File: "go.mod", Wants: "1.22", Least: "1.22"}}},
-		"not installed, and base":    {Requirements(treeOf("go.mod", "go 1.22\n"), "."), Requirements(treeOf("go.mod", "go 1.11\n"), "."), []proposal.Unmet{{Tool: "go", File: "go.mod", Wants: "1.22", Least: "1.22", Base: true}}},
-		"in a directory, the highest": {Requirements(treeOf("a/.nvmrc", "24", "package.json", `{"engines":{"node":">=22"}}`), ".", "a"), nil,
+		"the version is not known":   {ReadRequirements(treeOf(".java-version", "21"), "."), ReadRequirements(treeOf(".java-version", "21"), "."), nil},
+		"not installed":              {ReadRequirements(treeOf("go.mod", "go 1.22\n"), "."), nil, []proposal.Unmet{{Tool: "go", File: "go.mod", Wants: "1.22", Least: "1.22"}}},
+		"not installed, and base":    {ReadRequirements(treeOf("go.mod", "go 1.22\n"), "."), ReadRequirements(treeOf("go.mod", "go 1.11\n"), "."), []proposal.Unmet{{Tool: "go", File: "go.mod", Wants: "1.22", Least: "1.22", Base: true}}},
+		"in a directory, the highest": {ReadRequirements(treeOf("a/.nvmrc", "24", "package.json", `{"engines":{"node":">=22"}}`), ".", "a"), nil,
 			[]proposal.Unmet{{Tool: "node", Version: "20.20.2", File: "a/.nvmrc", Wants: "24", Least: "24"}}},
 	} {
-		if diff := cmp.Diff(tt.want, Unmet(tt.head, tt.base, tools)); diff != "" {
+		if diff := cmp.Diff(tt.want, FindUnmet(tt.head, tt.base, tools)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

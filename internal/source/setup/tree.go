@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// A scan is one detection.
-type scan struct {
+// A setupScan is one detection.
+type setupScan struct {
 	root        fs.FS
 	look        func(string) (string, error)
 	found       Setup
@@ -28,45 +28,45 @@ type scan struct {
 	managers    map[string]string // by package manager: its version
 }
 
-// note adds a note, up to MaxNotes.
-func (s *scan) note(file, format string, args ...any) {
+// addNote adds a note, up to MaxNotes.
+func (s *setupScan) addNote(file, format string, args ...any) {
 	n := Note{File: file, Text: fmt.Sprintf(format, args...)}
 	if len(s.found.Notes) < MaxNotes && !slices.Contains(s.found.Notes, n) {
 		s.found.Notes = append(s.found.Notes, n)
 	}
 }
 
-// list returns up to MaxEntries entries of the root directory, sorted by name.
-func (s *scan) list() []fs.DirEntry {
+// listRoot returns up to MaxEntries entries of the root directory, sorted by name.
+func (s *setupScan) listRoot() []fs.DirEntry {
 	f, err := s.root.Open(".")
 	if err != nil {
-		s.note(".", "could not read the repository: %s", reason(err))
+		s.addNote(".", "could not read the repository: %s", reasonWithoutPath(err))
 		return nil
 	}
 	defer f.Close()
 	dir, ok := f.(fs.ReadDirFile)
 	if !ok {
-		s.note(".", "could not read the repository: it is not a directory")
+		s.addNote(".", "could not read the repository: it is not a directory")
 		return nil
 	}
 	entries, err := dir.ReadDir(MaxEntries + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
-		s.note(".", "could not read the whole directory: %s", reason(err))
+		s.addNote(".", "could not read the whole directory: %s", reasonWithoutPath(err))
 	}
 	if len(entries) > MaxEntries {
-		s.note(".", "has more than %d entries: further directories are not looked at", MaxEntries)
+		s.addNote(".", "has more than %d entries: further directories are not looked at", MaxEntries)
 		entries = entries[:MaxEntries]
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return entries
 }
 
-// has reports whether dir has a regular file called name, which may contain slashes. A
+// hasFile reports whether dir has a regular file called name, which may contain slashes. A
 // symbolic link is no such file, and neither is one below a link.
-func (s *scan) has(dir, name string) bool { return s.stat(path.Join(dir, name)) != nil }
+func (s *setupScan) hasFile(dir, name string) bool { return s.statRegular(path.Join(dir, name)) != nil }
 
-// stat returns the size and mode of a regular file, or nil.
-func (s *scan) stat(file string) fs.FileInfo {
+// statRegular returns the size and mode of a regular file, or nil.
+func (s *setupScan) statRegular(file string) fs.FileInfo {
 	if !fs.ValidPath(file) {
 		return nil
 	}
@@ -86,49 +86,49 @@ func (s *scan) stat(file string) fs.FileInfo {
 }
 
 // exists reports whether dir has anything called name, of whatever kind.
-func (s *scan) exists(dir, name string) bool {
+func (s *setupScan) exists(dir, name string) bool {
 	_, err := fs.Lstat(s.root, path.Join(dir, name))
 	return err == nil
 }
 
-// read returns the text of a file of at most MaxFile bytes. ok is false if there is no such
+// readText returns the text of a file of at most MaxFile bytes. ok is false if there is no such
 // regular file, and if it cannot be read, which is noted.
-func (s *scan) read(dir, name string) (text string, ok bool) {
+func (s *setupScan) readText(dir, name string) (text string, ok bool) {
 	file := path.Join(dir, name)
-	info := s.stat(file)
+	info := s.statRegular(file)
 	if info == nil {
 		return "", false
 	}
 	if info.Size() > MaxFile {
-		s.note(file, "not read: it has more than %d bytes", MaxFile)
+		s.addNote(file, "not read: it has more than %d bytes", MaxFile)
 		return "", false
 	}
-	data, err := s.bytes(file, MaxFile)
+	data, err := s.readBytes(file, MaxFile)
 	switch {
 	case err != nil:
-		s.note(file, "not read: %s", reason(err))
+		s.addNote(file, "not read: %s", reasonWithoutPath(err))
 	case !utf8.Valid(data):
-		s.note(file, "not read: it is not UTF-8")
+		s.addNote(file, "not read: it is not UTF-8")
 	default:
 		return string(data), true
 	}
 	return "", false
 }
 
-// head returns the first bytes of a file, "" if it cannot be read.
-func (s *scan) head(dir, name string) string {
+// readHead returns the first bytes of a file, "" if it cannot be read.
+func (s *setupScan) readHead(dir, name string) string {
 	file := path.Join(dir, name)
-	if s.stat(file) == nil {
+	if s.statRegular(file) == nil {
 		return ""
 	}
-	data, err := s.bytes(file, 4<<10)
+	data, err := s.readBytes(file, 4<<10)
 	if err != nil {
 		return ""
 	}
 	return string(data)
 }
 
-func (s *scan) bytes(file string, limit int64) ([]byte, error) {
+func (s *setupScan) readBytes(file string, limit int64) ([]byte, error) {
 	f, err := s.root.Open(file)
 	if err != nil {
 		return nil, err
@@ -137,8 +137,8 @@ func (s *scan) bytes(file string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// reason returns an error without the path, which the note has.
-func reason(err error) string {
+// reasonWithoutPath returns an error without the path, which the note has.
+func reasonWithoutPath(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		err = at.Err
@@ -146,10 +146,10 @@ func reason(err error) string {
 	return strings.ToValidUTF8(err.Error(), "?")
 }
 
-// sections returns the names of the keys of each section of a TOML or INI file, at most 256
+// parseSections returns the names of the keys of each section of a TOML or INI file, at most 256
 // keys in all. It reads line by line and does not know texts of several lines, so its
 // callers use only names that they know.
-func sections(text string) map[string][]string {
+func parseSections(text string) map[string][]string {
 	found, section, count := map[string][]string{}, "", 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -172,8 +172,8 @@ func sections(text string) map[string][]string {
 	return found
 }
 
-// sorted returns the keys of m in order, at most 4096 of them.
-func sorted(m map[string]string) []string {
+// sortedKeys returns the keys of m in order, at most 4096 of them.
+func sortedKeys(m map[string]string) []string {
 	keys := slices.Sorted(maps.Keys(m))
 	return keys[:min(len(keys), 4096)]
 }

@@ -87,7 +87,7 @@ func isPlain(u proposal.Unmet) bool {
 
 // describeInstall says what installs the toolchain, with the lines for a workflow.
 func describeInstall(u proposal.Unmet) string {
-	if step := toolchain.Step(u.Tool, u.Least); step != "" {
+	if step := toolchain.InstallStep(u.Tool, u.Least); step != "" {
 		return "Put such a version first in `PATH`. In a workflow, add this step before fumehood: `" + step + "`."
 	}
 	return "Put such a version first in `PATH`, in a workflow by a step before fumehood."

@@ -45,7 +45,7 @@ func (m *Monitor) serve(known func(unix.Ucred) bool, grace time.Duration) {
 		m.fail("gate.start", "the sandbox's kernel does not connect to its gate", err)
 		return
 	}
-	if from, err := peer.Of(accepted); err != nil || !known(from) {
+	if from, err := peer.CredentialsOf(accepted); err != nil || !known(from) {
 		_ = accepted.Close()
 		m.fail("gate.start", fmt.Sprintf("process %d, which is not the sandbox's, connected to the gate", from.Pid), err)
 		return

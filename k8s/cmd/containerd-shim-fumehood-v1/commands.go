@@ -47,7 +47,7 @@ func check(ctx context.Context, args []string) int {
 	if *asJSON {
 		write = func() error { return json.NewEncoder(os.Stdout).Encode(checks) }
 	}
-	if err := write(); err != nil || !doctor.Ready(checks) {
+	if err := write(); err != nil || !doctor.IsReady(checks) {
 		return 1
 	}
 	return 0

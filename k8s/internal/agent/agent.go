@@ -123,7 +123,7 @@ func (o Options) read(ctx context.Context, path string) error {
 		return err
 	}
 	defer f.Close()
-	o.Metrics.Began()
+	o.Metrics.CountStartedElsewhere()
 	defer o.Metrics.Ended()
 	sum, err := audit.Scan(tail{ctx, f}, audit.Trust{}, func(e audit.Entry) error { return o.entry(pod, e) })
 	var invalid *audit.VerifyError
@@ -150,7 +150,7 @@ func (o Options) entry(pod *corev1.ObjectReference, e audit.Entry) error {
 	if err != nil {
 		return err
 	}
-	o.Metrics.Count(said)
+	o.Metrics.CountLogEvent(said)
 	for _, m := range messages(said) {
 		o.Events.Eventf(pod, corev1.EventTypeWarning, m.reason, "%s", m.text)
 	}

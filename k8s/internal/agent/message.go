@@ -62,7 +62,7 @@ func refusedFlow(f proposal.Flow) string {
 }
 
 // quoted returns s without anything that changes how text is shown, and not long.
-func quoted(s string) string { return fmt.Sprintf("%+q", export.Text(s, 200)) }
+func quoted(s string) string { return fmt.Sprintf("%+q", export.TruncateText(s, 200)) }
 
 // bounded returns a message that can be shown.
 func bounded(s string) string {
@@ -72,5 +72,5 @@ func bounded(s string) string {
 		}
 		return r
 	}, s)
-	return export.Text(s, longest)
+	return export.TruncateText(s, longest)
 }

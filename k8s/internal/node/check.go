@@ -47,7 +47,7 @@ func Check(ctx context.Context) []doctor.Check {
 
 func result(name, detail string, err error) doctor.Check {
 	if err != nil {
-		return doctor.Failed(name, err)
+		return doctor.FailedCheck(name, err)
 	}
 	return doctor.Check{Name: name, State: doctor.OK, Detail: detail}
 }
@@ -70,11 +70,11 @@ func checkDirectory(name, path string, room int64) doctor.Check {
 		err = tryWrite(path)
 	}
 	if err != nil {
-		return doctor.Failed(name, err)
+		return doctor.FailedCheck(name, err)
 	}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
-		return doctor.Failed(name, err)
+		return doctor.FailedCheck(name, err)
 	}
 	if free := proposal.Bytes(fs.Bavail) * proposal.Bytes(fs.Bsize); free < proposal.Bytes(room) {
 		return doctor.Check{Name: name, State: doctor.Limited, Detail: fmt.Sprintf("%s has room for %s, and one pod may need %s", path, free, proposal.Bytes(room)), Fix: "free space, or name another directory"}
@@ -99,7 +99,7 @@ func Directory(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return stop("node.config", "cannot make the directory "+path, "make it, or name another", err)
 	}
-	if err := process.Private(path, os.Geteuid()); err != nil {
+	if err := process.CheckPrivate(path, os.Geteuid()); err != nil {
 		return stop("node.config", "another user can change the directory "+path, "use another", err)
 	}
 	return nil

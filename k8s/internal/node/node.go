@@ -111,7 +111,7 @@ func Read() (Config, error) {
 	}
 	for _, name := range slices.Concat([]string{path, c.Policies, c.LogKey}, c.Keys, c.Sessions.files()) {
 		if err == nil && name != "" {
-			err = process.Private(name, os.Geteuid())
+			err = process.CheckPrivate(name, os.Geteuid())
 		}
 	}
 	if err != nil {

@@ -97,7 +97,7 @@ func (p *Pod) Listen(path string) error {
 // visit serves one connection.
 func (p *Pod) visit(conn net.Conn) {
 	defer conn.Close()
-	if peer.Same(conn.(*net.UnixConn)) != nil {
+	if peer.CheckSameUser(conn.(*net.UnixConn)) != nil {
 		return
 	}
 	w := newLink(conn)

@@ -41,7 +41,7 @@ func (c config) runtime() runtime { return c.Plugins.CRI.Containerd.Runtimes["fu
 func Check(ctx context.Context) []doctor.Check {
 	program, err := os.Executable()
 	if err != nil {
-		return []doctor.Check{doctor.Failed("version", failed(err))}
+		return []doctor.Check{doctor.FailedCheck("version", failed(err))}
 	}
 	return append([]doctor.Check{checkVersion(ctx, filepath.Dir(program)), checkDropIn(doctor.DropIn, program)}, checkContainerd(ctx, program)...)
 }
@@ -53,7 +53,7 @@ func checkVersion(ctx context.Context, dir string) doctor.Check {
 		err = stop("setup.changed", dir+" is not what was installed there", "install it, or find out who changed it", nil)
 	}
 	if err != nil {
-		return doctor.Failed("version", err)
+		return doctor.FailedCheck("version", err)
 	}
 	return doctor.Check{Name: "version", State: doctor.OK, Detail: "the files are those that were installed"}
 }
@@ -65,7 +65,7 @@ func checkDropIn(path, program string) doctor.Check {
 		err = fmt.Errorf("%s: runtime_path is %q, not %q", path, c.runtime().Path, program)
 	}
 	if err != nil {
-		return doctor.Failed("drop-in", stop("setup.config", "containerd's runtime fumehood is not this program", "run "+doctor.Shim+" install", err))
+		return doctor.FailedCheck("drop-in", stop("setup.config", "containerd's runtime fumehood is not this program", "run "+doctor.Shim+" install", err))
 	}
 	return doctor.Check{Name: "drop-in", State: doctor.OK, Detail: path + " names this program"}
 }
@@ -83,10 +83,10 @@ func checkContainerd(ctx context.Context, program string) []doctor.Check {
 		err = toml.Unmarshal(text, &c)
 	}
 	if err != nil {
-		return []doctor.Check{doctor.Failed("containerd", stop("setup.config", "cannot read containerd's configuration", "correct /etc/containerd", err))}
+		return []doctor.Check{doctor.FailedCheck("containerd", stop("setup.config", "cannot read containerd's configuration", "correct /etc/containerd", err))}
 	}
 	checks := []doctor.Check{c.check(program)}
-	if doctor.Ready(checks) {
+	if doctor.IsReady(checks) {
 		checks = append(checks, c.runtime().checkAnnotations())
 	}
 	return checks

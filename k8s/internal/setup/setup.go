@@ -91,7 +91,7 @@ func (o Options) place(ctx context.Context, version string, files []string) erro
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return failed(err)
 	}
-	if err := process.Private(filepath.Dir(to), 0); err != nil {
+	if err := process.CheckPrivate(filepath.Dir(to), 0); err != nil {
 		return failed(err)
 	}
 	scratch, err := os.MkdirTemp(filepath.Dir(to), ".new-")
@@ -175,7 +175,7 @@ func (o Options) configure(version string) (changed bool, err error) {
 	if was, err := os.ReadFile(path); err == nil && bytes.Equal(was, text.Bytes()) {
 		return false, nil
 	}
-	err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), process.Private(filepath.Dir(path), 0)) // it names what root runs
+	err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), process.CheckPrivate(filepath.Dir(path), 0)) // it names what root runs
 	if err != nil {
 		return false, failed(err)
 	}

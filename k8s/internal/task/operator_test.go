@@ -146,7 +146,7 @@ func (o *operator) sessions(nodes, clients certtest.Authority) string {
 
 // conformanceRules are the texts of the suite's policy.
 func conformanceRules() (texts []string) {
-	for _, f := range conformance.Policy().Files {
+	for _, f := range conformance.RequiredLayer().Files {
 		texts = append(texts, string(f.Content))
 	}
 	return texts

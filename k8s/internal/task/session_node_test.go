@@ -51,7 +51,7 @@ func (s *sessions) pod(t testing.TB) (*nodetest.Pod, *nodetest.Container) {
 func (s *sessions) client(t testing.TB, p *nodetest.Pod, by certtest.Authority, name string) *remote.Client {
 	t.Helper()
 	c, err := remote.New(remote.ClientOptions{Address: s.node.Forward(t, net.JoinHostPort(p.Address, "8443")), Logs: t.TempDir(), Artifacts: t.TempDir(),
-		TLS: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: s.nodes.Pool, ServerName: remote.ServerName("node"), Certificates: []tls.Certificate{by.Leaf(t, name)}}})
+		TLS: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: s.nodes.Pool, ServerName: remote.ServerName("node"), Certificates: []tls.Certificate{by.NewLeaf(t, name)}}})
 	check(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c

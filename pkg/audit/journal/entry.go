@@ -143,11 +143,11 @@ func NewStart(r proposal.Record, again bool) Start {
 // which are in separate entries.
 func NewResult(r proposal.Record) Result {
 	result := *r.Result
-	strip(&result.Stdout, &result.Stderr, &result.Observations)
+	stripStreams(&result.Stdout, &result.Stderr, &result.Observations)
 	result.TestResults.Head, result.TestResults.Tail = nil, nil
 	result.Displays = proposal.Digests(result.Displays)
 	if result.Retried != nil {
-		first := stripped(*result.Retried)
+		first := stripAttempt(*result.Retried)
 		result.Retried = &first
 	}
 	return Result{r.Proposal.ID, r.Entry, result}
@@ -158,16 +158,16 @@ func NewCached(r proposal.Record) Cached { return Cached(NewResult(r)) }
 
 // NewAttempt returns the entry of a, the first run of r. It leaves out what NewResult does.
 func NewAttempt(r proposal.Record, a proposal.Attempt) Attempt {
-	return Attempt{r.Proposal.ID, r.Entry, stripped(a)}
+	return Attempt{r.Proposal.ID, r.Entry, stripAttempt(a)}
 }
 
-func stripped(a proposal.Attempt) proposal.Attempt {
-	strip(&a.Stdout, &a.Stderr, &a.Observations)
+func stripAttempt(a proposal.Attempt) proposal.Attempt {
+	stripStreams(&a.Stdout, &a.Stderr, &a.Observations)
 	return a
 }
 
-// strip removes what other entries hold or a digest binds.
-func strip(stdout, stderr *proposal.Stream, o **proposal.Observations) {
+// stripStreams removes what other entries hold or a digest binds.
+func stripStreams(stdout, stderr *proposal.Stream, o **proposal.Observations) {
 	stdout.Head, stdout.Tail, stderr.Head, stderr.Tail = nil, nil, nil, nil
 	if *o != nil {
 		short := **o

@@ -47,8 +47,8 @@ func (f FlowCounts) AddTo(c *proposal.Counts) {
 	c.NetWatched += f.Watched
 }
 
-// sum counts each event once.
-func (f FlowCounts) sum() int { return f.Lookups + f.Connections + f.Requests + f.Datagrams }
+// countEvents counts each event once.
+func (f FlowCounts) countEvents() int { return f.Lookups + f.Connections + f.Requests + f.Datagrams }
 
 // Valid reports whether no count of f is negative. In an untrusted log one can be.
 func (f FlowCounts) Valid() bool {

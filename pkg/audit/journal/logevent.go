@@ -38,49 +38,49 @@ func (e Entry) Decode() (LogEvent, error) {
 	switch e.Kind {
 	case "run":
 		var run proposal.Run
-		err := e.read(&run)
+		err := e.decodeBody(&run)
 		return LogEvent{Run: &run}, err
 	case "decision":
 		var d Decision
-		err := e.read(&d)
+		err := e.decodeBody(&d)
 		return LogEvent{ID: d.ID, Proposal: &d.Proposal, Analysis: &d.Analysis, Decision: &d.Decision, Approved: d.Approved, Redacted: d.Redacted}, err
 	case "start":
 		var s Start
-		err := e.read(&s)
+		err := e.decodeBody(&s)
 		return LogEvent{ID: s.ID, Again: s.Again}, err
 	case "events":
 		var b Events
-		err := e.read(&b)
+		err := e.decodeBody(&b)
 		l := LogEvent{ID: b.ID, First: b.First, Events: b.Events, More: b.More}
 		if b.Flows != nil {
-			l.Flows = b.Flows.sum()
+			l.Flows = b.Flows.countEvents()
 		}
 		return l, err
 	case "attempt":
 		var a Attempt
-		err := e.read(&a)
+		err := e.decodeBody(&a)
 		return LogEvent{ID: a.ID, Attempt: &a.Attempt}, err
 	case "result", "cached":
 		var r Result
-		err := e.read(&r)
+		err := e.decodeBody(&r)
 		return LogEvent{ID: r.ID, Result: &r.Result}, err
 	case "transfer":
 		var t proposal.Transfer
-		err := e.read(&t)
+		err := e.decodeBody(&t)
 		return LogEvent{Transfer: &t}, err
 	case "base":
 		var b Base
-		err := e.read(&b)
+		err := e.decodeBody(&b)
 		return LogEvent{Base: b.Commit}, err
 	case "end":
 		var end End
-		err := e.read(&end)
+		err := e.decodeBody(&end)
 		return LogEvent{Totals: &end.Totals, Error: end.Error}, err
 	}
 	return LogEvent{}, fmt.Errorf("unsupported kind of entry %q", e.Kind)
 }
 
-func (e Entry) read(v any) error {
+func (e Entry) decodeBody(v any) error {
 	if err := json.Unmarshal(e.Body, v); err != nil {
 		return fmt.Errorf("invalid %s entry: %v", e.Kind, err)
 	}

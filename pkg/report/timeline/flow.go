@@ -37,10 +37,10 @@ func flowWords(e proposal.Event) string {
 	if f.Status != 0 {
 		words = append(words, fmt.Sprintf("answered %d", f.Status))
 	}
-	return strings.Join(present(words), " ") + flowEnd(f)
+	return strings.Join(presentWords(words), " ") + flowEnd(f)
 }
 
-func present(words []string) []string {
+func presentWords(words []string) []string {
 	var list []string
 	for _, w := range words {
 		if w != "" {

@@ -51,10 +51,10 @@ const maxIDs = 20
 // before its first fault are shown, and the Finding has the fault. The error is that of
 // reading log again, or of w, or that no entry is of Options.ID.
 func Write(w io.Writer, log io.ReadSeeker, trust audit.Trust, o Options) (audit.Finding, error) {
-	return (&timeline{Options: o, w: bufio.NewWriter(w)}).write(log, trust)
+	return (&timeline{Options: o, w: bufio.NewWriter(w)}).writeLog(log, trust)
 }
 
-func (t *timeline) write(log io.ReadSeeker, trust audit.Trust) (audit.Finding, error) {
+func (t *timeline) writeLog(log io.ReadSeeker, trust audit.Trust) (audit.Finding, error) {
 	found := audit.Inspect(log, trust)
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return found, audit.Unreadable("the log", err)
@@ -62,7 +62,7 @@ func (t *timeline) write(log io.ReadSeeker, trust audit.Trust) (audit.Finding, e
 	if found.Fault != nil && !t.JSON {
 		fmt.Fprintln(t.w, "THIS LOG DOES NOT VERIFY. Entries before the first fault, then the fault:")
 	}
-	again, err := audit.Scan(log, trust, t.entry)
+	again, err := audit.Scan(log, trust, t.writeEntry)
 	var fault *audit.VerifyError
 	if err != nil && !errors.As(err, &fault) {
 		return found, err // w
@@ -70,7 +70,7 @@ func (t *timeline) write(log io.ReadSeeker, trust audit.Trust) (audit.Finding, e
 	if found.Fault == nil && (err != nil || again != found.Summary) {
 		found.Fault, found.State = errors.New("the log changed while it was read"), audit.Broken
 	}
-	return found, errors.Join(t.finding(found), t.w.Flush(), t.checkID())
+	return found, errors.Join(t.writeFinding(found), t.w.Flush(), t.checkID())
 }
 
 // checkID returns an error that lists the ids that the log has, if it does not have Options.ID.
@@ -80,7 +80,7 @@ func (t *timeline) checkID() error {
 	}
 	hint := "the log has no proposals"
 	if len(t.ids) > 0 {
-		hint = "use one of " + terminal.Part(strings.Join(t.ids, ", "), 400)
+		hint = "use one of " + terminal.EscapePart(strings.Join(t.ids, ", "), 400)
 	}
 	return &proposal.StopError{Code: "audit.no-entry", Message: fmt.Sprintf("the log has no proposal with the id %q", t.ID), Hint: hint}
 }
@@ -100,14 +100,14 @@ func Web(name string, r proposal.Report) (w report.Web, found audit.Finding, err
 	if r.Audit != nil {
 		trust = audit.Trust{Key: r.Audit.Key, Checkpoint: r.Audit.Checkpoint}
 	}
-	w.Log, w.LogOmitted, found, err = lines(log, trust, maxLines)
+	w.Log, w.LogOmitted, found, err = firstLines(log, trust, maxLines)
 	w.Verdict, w.Verified = found.String(), found.Complete()
 	return w, found, err
 }
 
-// lines is Write for a page: it returns the first lines, at most max of them, and the number
+// firstLines is Write for a page: it returns the first lines, at most max of them, and the number
 // of events that are left out.
-func lines(log io.ReadSeeker, trust audit.Trust, max int) (list []report.LogLine, omitted int, found audit.Finding, err error) {
+func firstLines(log io.ReadSeeker, trust audit.Trust, max int) (list []report.LogLine, omitted int, found audit.Finding, err error) {
 	t := &timeline{w: bufio.NewWriter(io.Discard), add: func(l report.LogLine) {
 		if len(list) < max {
 			list = append(list, l)
@@ -115,14 +115,14 @@ func lines(log io.ReadSeeker, trust audit.Trust, max int) (list []report.LogLine
 			omitted++
 		}
 	}}
-	found, err = t.write(log, trust)
+	found, err = t.writeLog(log, trust)
 	return list, omitted + t.hidden, found, err
 }
 
-// finding writes the end.
-func (t *timeline) finding(f audit.Finding) error {
+// writeFinding writes the end.
+func (t *timeline) writeFinding(f audit.Finding) error {
 	if t.JSON {
-		return t.object(struct {
+		return t.writeObject(struct {
 			Kind    string        `json:"kind"`
 			Verdict audit.Summary `json:"verdict"`
 			Error   string        `json:"error,omitempty"`
@@ -131,7 +131,7 @@ func (t *timeline) finding(f audit.Finding) error {
 	if t.hidden > 0 {
 		fmt.Fprintf(t.w, "%s not shown: use --all\n", countEvents(t.hidden))
 	}
-	_, err := fmt.Fprintln(t.w, terminal.Line(f.String()))
+	_, err := fmt.Fprintln(t.w, terminal.EscapeLine(f.String()))
 	return err
 }
 
@@ -142,8 +142,8 @@ func countEvents(n int) string {
 	return fmt.Sprintf("%d minor events", n)
 }
 
-// entry writes one entry of the log.
-func (t *timeline) entry(e audit.Entry) error {
+// writeEntry writes one entry of the log.
+func (t *timeline) writeEntry(e audit.Entry) error {
 	h, err := journal.Entry{Kind: e.Kind, Body: e.Body}.Decode()
 	if h.ID != "" && len(t.ids) < maxIDs && !slices.Contains(t.ids, h.ID) {
 		t.ids = append(t.ids, h.ID)
@@ -153,10 +153,10 @@ func (t *timeline) entry(e audit.Entry) error {
 	}
 	t.hasID = true
 	if err == nil && e.Kind == "events" {
-		return t.events(e, h)
+		return t.writeEvents(e, h)
 	}
 	if t.JSON {
-		return t.object(struct {
+		return t.writeObject(struct {
 			Entry    int64           `json:"entry"`
 			Time     time.Time       `json:"time"`
 			Kind     string          `json:"kind"`
@@ -167,16 +167,16 @@ func (t *timeline) entry(e audit.Entry) error {
 	}
 	words := fmt.Sprintf("%d bytes in a format unknown to this version", len(e.Body))
 	if err == nil {
-		words = happened(e.Kind, h)
+		words = describeEntry(e.Kind, h)
 	}
 	if e.Unsigned {
 		words += " (unsigned: this proves nothing)"
 	}
-	return t.line(e.Time, "", e.Kind, h.ID, words)
+	return t.writeLine(e.Time, "", e.Kind, h.ID, words)
 }
 
-// object writes v as one line of JSON without hidden characters.
-func (t *timeline) object(v any) error {
+// writeObject writes v as one line of JSON without hidden characters.
+func (t *timeline) writeObject(v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -185,14 +185,14 @@ func (t *timeline) object(v any) error {
 	return err
 }
 
-// line writes one line for a person.
-func (t *timeline) line(at time.Time, indent, kind, id, words string) error {
+// writeLine writes one line for a person.
+func (t *timeline) writeLine(at time.Time, indent, kind, id, words string) error {
 	if t.add != nil {
 		t.add(report.LogLine{Time: at, Kind: kind, ID: id, Words: words})
 		return nil
 	}
 	line := fmt.Sprintf("%s  %s%-*s %-8s %s", at.UTC().Format("15:04:05.000"), indent, 12-len(indent),
-		terminal.Part(kind, 20), terminal.Part(id, 64), terminal.Part(words, 400))
+		terminal.EscapePart(kind, 20), terminal.EscapePart(id, 64), terminal.EscapePart(words, 400))
 	_, err := t.w.WriteString(strings.TrimRight(line, " ") + "\n")
 	return err
 }

@@ -19,27 +19,27 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// happened describes an entry in one line. The caller makes it fit.
-func happened(kind string, h journal.LogEvent) string {
+// describeEntry describes an entry in one line. The caller makes it fit.
+func describeEntry(kind string, h journal.LogEvent) string {
 	switch kind {
 	case "run":
-		return began(*h.Run)
+		return describeRun(*h.Run)
 	case "decision":
-		return decided(h)
+		return describeDecision(h)
 	case "start":
 		if h.Again {
 			return "rerun"
 		}
 	case "attempt":
-		return ending(h.Attempt.Result()) + "; " + retryReason(h.Attempt)
+		return describeResult(h.Attempt.Result()) + "; " + retryReason(h.Attempt)
 	case "cached":
-		return "from run " + h.Result.Cached.RunID() + ": " + ending(*h.Result)
+		return "from run " + h.Result.Cached.RunID() + ": " + describeResult(*h.Result)
 	case "result":
-		return ending(*h.Result)
+		return describeResult(*h.Result)
 	case "base":
 		return "what failed runs on the base, too: commit " + h.Base
 	case "transfer":
-		return transferred(*h.Transfer)
+		return describeTransfer(*h.Transfer)
 	case "end":
 		t := h.Totals
 		words := fmt.Sprintf("%d proposed: %d succeeded, %d failed%s, %d denied, %d waiting", t.Proposed, t.Succeeded, t.Failed, t.Others(), t.Denied, t.Asked)
@@ -51,8 +51,8 @@ func happened(kind string, h journal.LogEvent) string {
 	return ""
 }
 
-// transferred describes a file of a session that went in or out.
-func transferred(t proposal.Transfer) string {
+// describeTransfer describes a file of a session that went in or out.
+func describeTransfer(t proposal.Transfer) string {
 	switch {
 	case t.Output.Refused != "":
 		return t.Kind + " " + t.Output.Path + ": refused: " + t.Output.Refused
@@ -64,7 +64,7 @@ func transferred(t proposal.Transfer) string {
 	return fmt.Sprintf("%s %s: %d bytes", t.Kind, t.Output.Path, t.Output.Bytes)
 }
 
-func began(r proposal.Run) string {
+func describeRun(r proposal.Run) string {
 	words := r.Start.UTC().Format("2006-01-02 ") + r.ID
 	for _, fact := range [][2]string{{"proposed by", r.Proposer}, {"repository", r.Repository}, {"commit", r.HeadSHA}, {"policy", r.Policy}, {"mode", r.Mode}, {"network", r.NetworkMode()}} {
 		if fact[1] != "" {
@@ -74,7 +74,7 @@ func began(r proposal.Run) string {
 	return words
 }
 
-func decided(h journal.LogEvent) string {
+func describeDecision(h journal.LogEvent) string {
 	words := h.Decision.Effect.String()
 	if h.Approved {
 		words += ", approved"
@@ -109,7 +109,7 @@ func retryReason(a *proposal.Attempt) string {
 	return a.Program + " crashed under gVisor (" + a.Crash + "): rerun"
 }
 
-func ending(r proposal.Result) string {
+func describeResult(r proposal.Result) string {
 	words := r.Outcome()
 	if r.FromLayer() {
 		return words
@@ -141,11 +141,11 @@ func ending(r proposal.Result) string {
 	return words
 }
 
-// events writes the events of one batch, each with its own time.
-func (t *timeline) events(e audit.Entry, h journal.LogEvent) error {
+// writeEvents writes the events of one batch, each with its own time.
+func (t *timeline) writeEvents(e audit.Entry, h journal.LogEvent) error {
 	for i, event := range h.Events {
 		if t.JSON {
-			err := t.object(struct {
+			err := t.writeObject(struct {
 				Entry    int64          `json:"entry"`
 				Time     time.Time      `json:"time"`
 				Kind     string         `json:"kind"`
@@ -163,7 +163,7 @@ func (t *timeline) events(e audit.Entry, h journal.LogEvent) error {
 			t.hidden++
 			continue
 		}
-		if err := t.line(event.Time, "  ", event.Kind, h.ID, eventWords(event)); err != nil {
+		if err := t.writeLine(event.Time, "  ", event.Kind, h.ID, eventWords(event)); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func (t *timeline) events(e audit.Entry, h journal.LogEvent) error {
 		if more.n <= 0 || t.JSON {
 			continue
 		}
-		if err := t.line(e.Time, "  ", more.kind, h.ID, fmt.Sprintf("%d more %s events, counted but not logged", more.n, more.words)); err != nil {
+		if err := t.writeLine(e.Time, "  ", more.kind, h.ID, fmt.Sprintf("%d more %s events, counted but not logged", more.n, more.words)); err != nil {
 			return err
 		}
 	}

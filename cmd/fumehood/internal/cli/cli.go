@@ -61,10 +61,10 @@ func (p *printer) Write(data []byte) (int, error) {
 // Unwrap returns the writer below, which may be a terminal.
 func (p *printer) Unwrap() io.Writer { return p.Writer }
 
-// Watch runs the command and returns its exit code. If the answer could not be written in
+// RunWatched runs the command and returns its exit code. If the answer could not be written in
 // full, that is Stopped, even if the command did not notice: half of a document must not be
 // mistaken for all of it.
-func (c *Invocation) Watch(run func() int) int {
+func (c *Invocation) RunWatched(run func() int) int {
 	out := &printer{Writer: c.Stdout}
 	c.Stdout = out
 	code := run()
@@ -74,17 +74,17 @@ func (c *Invocation) Watch(run func() int) int {
 	return code
 }
 
-// unprinted names standard output as the cause if err came from there.
-func (c *Invocation) unprinted(err error) error {
+// nameStdoutCause names standard output as the cause if err came from there.
+func (c *Invocation) nameStdoutCause(err error) error {
 	if out, ok := c.Stdout.(*printer); ok && out.err != nil && errors.Is(err, out.err) {
 		return &proposal.StopError{Code: "output.not-writable", Message: "cannot write to standard output", Hint: "check the free space of the file or disk that it is redirected to", Err: err}
 	}
 	return err
 }
 
-// Misuse prints what is wrong with the command line, and returns Usage.
-func (c *Invocation) Misuse(message string) int {
-	c.Note(message, "hint: see "+c.helpCommand())
+// ReportMisuse prints what is wrong with the command line, and returns Usage.
+func (c *Invocation) ReportMisuse(message string) int {
+	c.PrintNotes(message, "hint: see "+c.helpCommand())
 	return Usage
 }
 
@@ -95,39 +95,39 @@ func (c *Invocation) helpCommand() string {
 
 // MisuseOf is Misuse with the code and hint of err.
 func (c *Invocation) MisuseOf(err error) int {
-	c.failure("", err)
+	c.printFailure("", err)
 	return Usage
 }
 
 // Stop prints why fumehood could not do its work, and returns Stopped.
 func (c *Invocation) Stop(err error) int {
-	c.failure("", c.unprinted(err))
+	c.printFailure("", c.nameStdoutCause(err))
 	return Stopped
 }
 
-// Warn prints warnings, one per line. They do not stop the command.
-func (c *Invocation) Warn(warnings ...string) {
+// PrintWarnings prints warnings, one per line. They do not stop the command.
+func (c *Invocation) PrintWarnings(warnings ...string) {
 	for _, text := range warnings {
-		c.Note("warning: " + terminal.Line(text))
+		c.PrintNotes("warning: " + terminal.EscapeLine(text))
 	}
 }
 
 // WarnOf prints a failure that did not stop the command.
-func (c *Invocation) WarnOf(err error) { c.failure("warning: ", err) }
+func (c *Invocation) WarnOf(err error) { c.printFailure("warning: ", err) }
 
-// Note prints lines to standard error. They must be safe for a terminal.
-func (c *Invocation) Note(lines ...string) {
+// PrintNotes prints lines to standard error. They must be safe for a terminal.
+func (c *Invocation) PrintNotes(lines ...string) {
 	for _, line := range lines {
 		fmt.Fprintf(c.Stderr, "fumehood: %s\n", line)
 	}
 }
 
-// failure prints err and its hint. kind is "" or "warning: ".
-func (c *Invocation) failure(kind string, err error) {
+// printFailure prints err and its hint. kind is "" or "warning: ".
+func (c *Invocation) printFailure(kind string, err error) {
 	f := proposal.FailureOf(err)
-	fmt.Fprintf(c.Stderr, "fumehood: %s%s: %s\n", kind, f.Code, terminal.Line(f.Message))
+	fmt.Fprintf(c.Stderr, "fumehood: %s%s: %s\n", kind, f.Code, terminal.EscapeLine(f.Message))
 	if f.Hint != "" {
-		fmt.Fprintf(c.Stderr, "fumehood: hint: %s\n", terminal.Line(f.Hint))
+		fmt.Fprintf(c.Stderr, "fumehood: hint: %s\n", terminal.EscapeLine(f.Hint))
 	}
 }
 
@@ -136,7 +136,7 @@ func (c *Invocation) PrintJSON(data []byte, err error) error {
 	if err != nil {
 		return err
 	}
-	return c.Print(append(terminal.JSON(data), '\n'), nil)
+	return c.Print(append(terminal.EscapeJSON(data), '\n'), nil)
 }
 
 // Print prints data, which must be safe for a terminal.
@@ -147,9 +147,9 @@ func (c *Invocation) Print(data []byte, err error) error {
 	return err
 }
 
-// Answer prints the answer of a command in the format o: what json prints, or what text
+// PrintAnswer prints the answer of a command in the format o: what json prints, or what text
 // writes, for Markdown in a fence.
-func (c *Invocation) Answer(o Format, json func() error, text func(io.Writer) error) error {
+func (c *Invocation) PrintAnswer(o Format, json func() error, text func(io.Writer) error) error {
 	switch {
 	case o.Is(JSON):
 		return json()
@@ -158,13 +158,13 @@ func (c *Invocation) Answer(o Format, json func() error, text func(io.Writer) er
 		if err := text(&b); err != nil {
 			return err
 		}
-		return c.Print([]byte(fenced(b.String())), nil)
+		return c.Print([]byte(fencedBlock(b.String())), nil)
 	}
 	return text(c.Stdout)
 }
 
-// fenced returns text as a fenced block of Markdown that it cannot end.
-func fenced(text string) string {
+// fencedBlock returns text as a fenced block of Markdown that it cannot end.
+func fencedBlock(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
 		fence += "`"
@@ -172,8 +172,8 @@ func fenced(text string) string {
 	return fence + "text\n" + strings.TrimRight(text, "\n") + "\n" + fence + "\n"
 }
 
-// Exit is the exit code of a command that has answered: Stopped if err is not nil.
-func (c *Invocation) Exit(code int, err error) int {
+// ExitCode is the exit code of a command that has answered: Stopped if err is not nil.
+func (c *Invocation) ExitCode(code int, err error) int {
 	if err != nil {
 		return c.Stop(err)
 	}

@@ -29,9 +29,9 @@ type called struct {
 func tree(c *Invocation, got *called) *cobra.Command {
 	root := &cobra.Command{Use: "fumehood", Short: "Test"}
 	take := c.Run(func(args []string) int { got.args = args; return OK })
-	show := &cobra.Command{Use: "show LOG [flags]", Short: "List what happened", Args: Args(1, "a log"), RunE: take}
+	show := &cobra.Command{Use: "show LOG [flags]", Short: "List what happened", Args: RequireArgs(1, "a log"), RunE: take}
 	show.Flags().BoolVar(&got.all, "all", false, "show every event")
-	Group(show, "Policy flags", func(f *pflag.FlagSet) {
+	DefineGroup(show, "Policy flags", func(f *pflag.FlagSet) {
 		f.StringVar(&got.policy, "policy", "", "`DIR` policy")
 		f.Var(&got.list, "hosts", "`DIR` hosts")
 	})
@@ -113,7 +113,7 @@ func TestFormats(t *testing.T) {
 	}
 	var out bytes.Buffer
 	c := &Invocation{Stdout: &out}
-	err := c.Answer(Format{value: Markdown}, nil, func(w io.Writer) error { _, err := io.WriteString(w, "a\n```\nb\n"); return err })
+	err := c.PrintAnswer(Format{value: Markdown}, nil, func(w io.Writer) error { _, err := io.WriteString(w, "a\n```\nb\n"); return err })
 	if want := "````text\na\n```\nb\n````\n"; err != nil || out.String() != want {
 		t.Errorf("%v, %q, want %q", err, out.String(), want)
 	}
@@ -127,7 +127,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
 func TestWatch(t *testing.T) {
 	var diagnostics bytes.Buffer
 	c := &Invocation{Stdout: full{}, Stderr: &diagnostics}
-	code := c.Watch(func() int { fmt.Fprintln(c.Stdout, "x"); return OK })
+	code := c.RunWatched(func() int { fmt.Fprintln(c.Stdout, "x"); return OK })
 	if code != Stopped || !strings.HasPrefix(diagnostics.String(), "fumehood: output.not-writable: ") {
 		t.Errorf("%d, %s", code, diagnostics.String())
 	}

@@ -25,52 +25,52 @@ const (
 
 // Execute runs the command that args name below root and returns its exit code.
 func (c *Invocation) Execute(root *cobra.Command, args []string) int {
-	c.prepare(root)
+	c.prepareCommands(root)
 	c.args = args
 	root.SetArgs(args)
-	return c.Watch(func() int {
+	return c.RunWatched(func() int {
 		root.SetOut(c.Stdout)
 		cmd, err := root.ExecuteContextC(c.Ctx)
 		if err != nil {
 			c.Name = nameOf(cmd)
-			return c.misused(cmd, err)
+			return c.reportFlagError(cmd, err)
 		}
 		return c.code
 	})
 }
 
-func first(args []string) string {
+func firstArg(args []string) string {
 	if len(args) == 0 {
 		return ""
 	}
 	return args[0]
 }
 
-// prepare sets what all commands below root have in common.
-func (c *Invocation) prepare(root *cobra.Command) {
+// prepareCommands sets what all commands below root have in common.
+func (c *Invocation) prepareCommands(root *cobra.Command) {
 	root.SetIn(c.Stdin)
 	root.SetErr(c.Stderr)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	cobra.EnableCommandSorting = false
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), Help(cmd)) })
-	root.SetHelpCommand(c.help(root))
-	walk(root, func(cmd *cobra.Command) {
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), HelpText(cmd)) })
+	root.SetHelpCommand(c.newHelpCommand(root))
+	walkCommands(root, func(cmd *cobra.Command) {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().SortFlags = false
 		cmd.InitDefaultHelpFlag()
 		cmd.Flags().Lookup("help").Usage = "print this help"
-		cmd.Flags().VisitAll(name)
+		cmd.Flags().VisitAll(takeValueName)
 		if cmd.HasSubCommands() && cmd.RunE == nil {
-			c.group(cmd)
+			c.setGroupRun(cmd)
 		}
 	})
 }
 
-func walk(cmd *cobra.Command, do func(*cobra.Command)) {
+func walkCommands(cmd *cobra.Command, do func(*cobra.Command)) {
 	do(cmd)
 	for _, sub := range cmd.Commands() {
-		walk(sub, do)
+		walkCommands(sub, do)
 	}
 }
 
@@ -89,49 +89,49 @@ func (c *Invocation) Run(do func(args []string) int) func(*cobra.Command, []stri
 	}
 }
 
-// group makes cmd print its help, or say which of its commands was misspelled.
-func (c *Invocation) group(cmd *cobra.Command) {
+// setGroupRun makes cmd print its help, or say which of its commands was misspelled.
+func (c *Invocation) setGroupRun(cmd *cobra.Command) {
 	cmd.FParseErrWhitelist.UnknownFlags = true // the unknown command is the mistake to report
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = c.Run(func(args []string) int {
 		switch {
-		case first(args) == "help": // fumehood policy help check
+		case firstArg(args) == "help": // fumehood policy help check
 			return c.printHelp(cmd, args[1:])
 		case len(args) > 0:
 			return c.unknownCommand(cmd, args[0])
 		}
 		if depth := len(strings.Fields(c.Name)); len(c.args) > depth {
 			name := strings.TrimLeft(c.args[depth], "-")
-			return c.misuse("unknown flag "+terminal.Line(c.args[depth]), dashed(nearest(name, flagNames(cmd))))
+			return c.reportMisuse("unknown flag "+terminal.EscapeLine(c.args[depth]), dashedName(nearestName(name, flagNames(cmd))))
 		}
-		fmt.Fprint(c.Stderr, Help(cmd))
+		fmt.Fprint(c.Stderr, HelpText(cmd))
 		return Usage
 	})
 }
 
-// help is the command that prints the help of others: fumehood help policy check.
-func (c *Invocation) help(root *cobra.Command) *cobra.Command {
+// newHelpCommand is the command that prints the help of others: fumehood help policy check.
+func (c *Invocation) newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: "Print the help of a command",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return commandNames(find(root, args)), cobra.ShellCompDirectiveNoFileComp
+			return commandNames(findCommand(root, args)), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: c.Run(func(args []string) int { return c.printHelp(root, args) }),
 	}
 }
 
 func (c *Invocation) printHelp(root *cobra.Command, args []string) int {
-	cmd := find(root, args)
+	cmd := findCommand(root, args)
 	if depth := len(strings.Fields(nameOf(cmd))) - len(strings.Fields(nameOf(root))); depth < len(args) && cmd.HasSubCommands() {
 		return c.unknownCommand(cmd, args[depth])
 	}
-	fmt.Fprint(c.Stdout, Help(cmd))
+	fmt.Fprint(c.Stdout, HelpText(cmd))
 	return OK
 }
 
-// find returns the command that the first of args name.
-func find(root *cobra.Command, args []string) *cobra.Command {
+// findCommand returns the command that the first of args name.
+func findCommand(root *cobra.Command, args []string) *cobra.Command {
 	for _, name := range args {
 		i := slices.IndexFunc(root.Commands(), func(sub *cobra.Command) bool { return sub.Name() == name })
 		if i < 0 {
@@ -155,8 +155,8 @@ func commandNames(group *cobra.Command) (names []string) {
 // insteadOf begins the annotation of a group that names the command to suggest for a name.
 const insteadOf = "fumehood-instead-of "
 
-// Suggest makes cmd, which has no command name, suggest another command line to a user who types it.
-func Suggest(cmd *cobra.Command, name, instead string) {
+// SuggestInstead makes cmd, which has no command name, suggest another command line to a user who types it.
+func SuggestInstead(cmd *cobra.Command, name, instead string) {
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
 	}
@@ -166,22 +166,22 @@ func Suggest(cmd *cobra.Command, name, instead string) {
 func (c *Invocation) unknownCommand(group *cobra.Command, name string) int {
 	c.Name = nameOf(group)
 	full := strings.TrimSpace(c.Name + " " + name)
-	meant := cmp.Or(group.Annotations[insteadOf+name], nearest(name, commandNames(group)))
-	return c.misuse(fmt.Sprintf("unknown command \"%s\"", terminal.Line(full)), meant)
+	meant := cmp.Or(group.Annotations[insteadOf+name], nearestName(name, commandNames(group)))
+	return c.reportMisuse(fmt.Sprintf("unknown command \"%s\"", terminal.EscapeLine(full)), meant)
 }
 
-// misuse is Misuse with the name that was probably meant, or "".
-func (c *Invocation) misuse(message, meant string) int {
+// reportMisuse is Misuse with the name that was probably meant, or "".
+func (c *Invocation) reportMisuse(message, meant string) int {
 	hint := "see " + c.helpCommand()
 	if meant != "" {
 		hint = "did you mean " + meant + "? See " + c.helpCommand()
 	}
-	c.Note(message, "hint: "+hint)
+	c.PrintNotes(message, "hint: "+hint)
 	return Usage
 }
 
-// misused prints what cobra or pflag found wrong with the command line.
-func (c *Invocation) misused(cmd *cobra.Command, err error) int {
+// reportFlagError prints what cobra or pflag found wrong with the command line.
+func (c *Invocation) reportFlagError(cmd *cobra.Command, err error) int {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
 		return c.unknownFlag(cmd, unknown)
@@ -189,18 +189,18 @@ func (c *Invocation) misused(cmd *cobra.Command, err error) int {
 	if name := cmd.Flags().Arg(0); cmd.Annotations[insteadOf+name] != "" {
 		return c.unknownCommand(cmd, name)
 	}
-	return c.Misuse(terminal.Line(describe(err)))
+	return c.ReportMisuse(terminal.EscapeLine(describeFlagError(err)))
 }
 
 func (c *Invocation) unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) int {
 	name := err.GetSpecifiedName()
 	if err.GetSpecifiedShortnames() != "" {
-		return c.misuse("unknown flag -"+terminal.Line(err.GetSpecifiedShortnames()), dashed(nearest(err.GetSpecifiedShortnames(), flagNames(cmd))))
+		return c.reportMisuse("unknown flag -"+terminal.EscapeLine(err.GetSpecifiedShortnames()), dashedName(nearestName(err.GetSpecifiedShortnames(), flagNames(cmd))))
 	}
-	return c.misuse("unknown flag --"+terminal.Line(name), dashed(nearest(name, flagNames(cmd))))
+	return c.reportMisuse("unknown flag --"+terminal.EscapeLine(name), dashedName(nearestName(name, flagNames(cmd))))
 }
 
-func dashed(name string) string {
+func dashedName(name string) string {
 	if name == "" {
 		return ""
 	}
@@ -216,8 +216,8 @@ func flagNames(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// describe returns the error of a flag in fumehood's words.
-func describe(err error) string {
+// describeFlagError returns the error of a flag in fumehood's words.
+func describeFlagError(err error) string {
 	var invalid *pflag.InvalidValueError
 	var missing *pflag.ValueRequiredError
 	switch {
@@ -248,10 +248,10 @@ func (c *Invocation) ParseMore(cmd *cobra.Command, args []string) ([]string, int
 	f := cmd.Flags()
 	f.SetInterspersed(true)
 	if err := f.Parse(args); err != nil {
-		return nil, c.misused(cmd, err), false
+		return nil, c.reportFlagError(cmd, err), false
 	}
 	if f.Changed("help") {
-		fmt.Fprint(c.Stdout, Help(cmd))
+		fmt.Fprint(c.Stdout, HelpText(cmd))
 		return nil, OK, false
 	}
 	return f.Args(), OK, true

@@ -10,15 +10,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Values makes shells complete a flag with these values.
-func Values(cmd *cobra.Command, flag string, values ...string) {
-	complete(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+// CompleteValues makes shells complete a flag with these values.
+func CompleteValues(cmd *cobra.Command, flag string, values ...string) {
+	registerCompletion(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Directories makes shells complete flags with names of directories.
-func Directories(cmd *cobra.Command, flags ...string) {
+// CompleteDirectories makes shells complete flags with names of directories.
+func CompleteDirectories(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
-		complete(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		registerCompletion(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		})
 	}
@@ -27,11 +27,11 @@ func Directories(cmd *cobra.Command, flags ...string) {
 // NoFiles keeps shells from completing flags with names of files, which their values are not.
 func NoFiles(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
-		complete(cmd, flag, cobra.NoFileCompletions)
+		registerCompletion(cmd, flag, cobra.NoFileCompletions)
 	}
 }
 
-func complete(cmd *cobra.Command, flag string, values cobra.CompletionFunc) {
+func registerCompletion(cmd *cobra.Command, flag string, values cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, values); err != nil {
 		panic("cli: internal error: " + err.Error())
 	}
@@ -91,8 +91,8 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Args requires n arguments, which what names: "a log".
-func Args(n int, what string) cobra.PositionalArgs {
+// RequireArgs requires n arguments, which what names: "a log".
+func RequireArgs(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
 			return fmt.Errorf("%s needs %s", nameOf(cmd), what)
@@ -111,15 +111,15 @@ func SomeArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// Once completes only the first argument with names of files.
-func Once(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// CompleteFirstFile completes only the first argument with names of files.
+func CompleteFirstFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// indent is two spaces before each line.
-func indent(text string) string {
+// indentLines is two spaces before each line.
+func indentLines(text string) string {
 	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
 }

@@ -26,8 +26,8 @@ func (l *List) Type() string { return "stringArray" }
 // titled is the annotation that names a flag's group in help.
 const titled = "fumehood-group"
 
-// Group defines flags of cmd that help shows under a title of their own.
-func Group(cmd *cobra.Command, title string, define func(*pflag.FlagSet)) {
+// DefineGroup defines flags of cmd that help shows under a title of their own.
+func DefineGroup(cmd *cobra.Command, title string, define func(*pflag.FlagSet)) {
 	f := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	f.SortFlags = false
 	define(f)
@@ -43,8 +43,8 @@ func Group(cmd *cobra.Command, title string, define func(*pflag.FlagSet)) {
 // TitleOf returns the title of the group of a flag, or "".
 func TitleOf(f *pflag.Flag) string { return strings.Join(f.Annotations[titled], "") }
 
-// Hide removes flags from help and completion: they are for other programs.
-func Hide(f *pflag.FlagSet, names ...string) {
+// HideFlags removes flags from help and completion: they are for other programs.
+func HideFlags(f *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		f.Lookup(name).Hidden = true
 	}
@@ -70,7 +70,7 @@ func (o *Format) Define(cmd *cobra.Command, names ...string) {
 	f.VarP(o, "output", "o", "`FORMAT` print the answer as "+orList(names))
 	j := f.VarPF((*jsonFlag)(o), "json", "", "same as --output json")
 	j.NoOptDefVal = "true"
-	Values(cmd, "output", names...)
+	CompleteValues(cmd, "output", names...)
 }
 
 // Is reports whether the answer has this format.

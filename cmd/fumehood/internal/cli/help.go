@@ -16,16 +16,16 @@ import (
 // everywhere.
 const width = 100
 
-// Help returns the help of cmd.
-func Help(cmd *cobra.Command) string {
+// HelpText returns the help of cmd.
+func HelpText(cmd *cobra.Command) string {
 	var b strings.Builder
 	section := func(title, text string) {
 		if text = strings.Trim(text, "\n"); text != "" {
 			fmt.Fprintf(&b, "\n%s:\n%s\n", title, text)
 		}
 	}
-	b.WriteString(description(cmd) + "\n")
-	section("Usage", indent(usage(cmd)))
+	b.WriteString(describeCommand(cmd) + "\n")
+	section("Usage", indentLines(usageLines(cmd)))
 	section("Examples", cmd.Example)
 	for _, g := range commandGroups(cmd) {
 		section(g.title, g.text)
@@ -39,15 +39,15 @@ func Help(cmd *cobra.Command) string {
 	return b.String()
 }
 
-func description(cmd *cobra.Command) string {
+func describeCommand(cmd *cobra.Command) string {
 	if cmd.Long == "" {
 		return cmd.Short + "."
 	}
 	return strings.TrimSpace(cmd.Long)
 }
 
-// usage is the line, or lines, of how the command is called.
-func usage(cmd *cobra.Command) string {
+// usageLines is the line, or lines, of how the command is called.
+func usageLines(cmd *cobra.Command) string {
 	if cmd.HasAvailableSubCommands() {
 		return cmd.CommandPath() + " COMMAND [flags]"
 	}

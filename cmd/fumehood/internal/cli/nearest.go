@@ -9,8 +9,8 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/spelling"
 )
 
-// nearest returns the name in known that wrong is the beginning or a misspelling of, or "".
-func nearest(wrong string, known []string) string {
+// nearestName returns the name in known that wrong is the beginning or a misspelling of, or "".
+func nearestName(wrong string, known []string) string {
 	if len(wrong) < 2 {
 		return ""
 	}
@@ -19,5 +19,5 @@ func nearest(wrong string, known []string) string {
 			return name
 		}
 	}
-	return spelling.Nearest(wrong, known)
+	return spelling.NearestName(wrong, known)
 }

@@ -26,9 +26,9 @@ type namedList struct {
 // GetSlice marks a flag that may be repeated, for completion.
 func (n namedList) GetSlice() []string { return *n.list }
 
-// name takes a name in backquotes from the start of the flag's usage, where pflag would
+// takeValueName takes a name in backquotes from the start of the flag's usage, where pflag would
 // repeat it: "`FILE` write the report to it".
-func name(f *pflag.Flag) {
+func takeValueName(f *pflag.Flag) {
 	if !strings.HasPrefix(f.Usage, "`") {
 		return
 	}

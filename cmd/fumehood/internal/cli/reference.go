@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// visible calls do for root and all commands below it that help lists.
-func visible(root *cobra.Command, do func(*cobra.Command)) {
-	walk(root, func(cmd *cobra.Command) {
+// walkVisible calls do for root and all commands below it that help lists.
+func walkVisible(root *cobra.Command, do func(*cobra.Command)) {
+	walkCommands(root, func(cmd *cobra.Command) {
 		if cmd == root || cmd.IsAvailableCommand() && cmd.Name() != "help" {
 			do(cmd)
 		}
@@ -24,7 +24,7 @@ func visible(root *cobra.Command, do func(*cobra.Command)) {
 // WriteManPages writes a page of the manual for each command below root to the directory
 // dir: fumehood-policy-explain.1.
 func WriteManPages(root *cobra.Command, dir, version string) (err error) {
-	visible(root, func(cmd *cobra.Command) {
+	walkVisible(root, func(cmd *cobra.Command) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, pageName(cmd)+".1"), []byte(ManPage(cmd, version)), 0o644)
 		}
@@ -37,23 +37,23 @@ func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.Command
 // ManPage returns cmd's page of the manual, in the macros of man(7).
 func ManPage(cmd *cobra.Command, version string) string {
 	m := &manual{}
-	m.line(".TH %q 1 \"\" %q %q", strings.ToUpper(pageName(cmd)), "fumehood "+version, "fumehood manual")
-	m.section("Name")
-	m.text(roff(pageName(cmd)) + ` \- ` + roff(cmd.Short))
-	m.section("Synopsis")
-	m.verbatim(usage(cmd))
-	m.section("Description")
-	m.verbatim(description(cmd))
+	m.writeLine(".TH %q 1 \"\" %q %q", strings.ToUpper(pageName(cmd)), "fumehood "+version, "fumehood manual")
+	m.writeSection("Name")
+	m.writeText(escapeRoff(pageName(cmd)) + ` \- ` + escapeRoff(cmd.Short))
+	m.writeSection("Synopsis")
+	m.writeVerbatim(usageLines(cmd))
+	m.writeSection("Description")
+	m.writeVerbatim(describeCommand(cmd))
 	for _, g := range commandGroups(cmd) {
-		m.section(g.title)
-		m.verbatim(g.text)
+		m.writeSection(g.title)
+		m.writeVerbatim(g.text)
 	}
 	for _, g := range FlagGroups(cmd) {
-		m.flags(g)
+		m.writeFlags(g)
 	}
 	if cmd.Example != "" {
-		m.section("Examples")
-		m.verbatim(cmd.Example)
+		m.writeSection("Examples")
+		m.writeVerbatim(cmd.Example)
 	}
 	m.seeAlso(cmd)
 	return m.String()
@@ -62,33 +62,33 @@ func ManPage(cmd *cobra.Command, version string) string {
 // A manual is a page being written.
 type manual struct{ strings.Builder }
 
-func (m *manual) line(format string, args ...any) { fmt.Fprintf(m, format+"\n", args...) }
+func (m *manual) writeLine(format string, args ...any) { fmt.Fprintf(m, format+"\n", args...) }
 
-func (m *manual) section(title string) { m.line(".SH %q", strings.ToUpper(title)) }
+func (m *manual) writeSection(title string) { m.writeLine(".SH %q", strings.ToUpper(title)) }
 
-// text writes a line of text in roff, which must not begin a macro.
-func (m *manual) text(line string) {
+// writeText writes a line of text in roff, which must not begin a macro.
+func (m *manual) writeText(line string) {
 	if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
 		line = `\&` + line
 	}
-	m.line("%s", line)
+	m.writeLine("%s", line)
 }
 
-// verbatim writes text with its line breaks.
-func (m *manual) verbatim(text string) {
-	m.line(".nf")
+// writeVerbatim writes text with its line breaks.
+func (m *manual) writeVerbatim(text string) {
+	m.writeLine(".nf")
 	for line := range strings.Lines(strings.Trim(text, "\n")) {
-		m.text(roff(strings.TrimSuffix(line, "\n")))
+		m.writeText(escapeRoff(strings.TrimSuffix(line, "\n")))
 	}
-	m.line(".fi")
+	m.writeLine(".fi")
 }
 
-// flags writes a group of flags, each with its description.
-func (m *manual) flags(group *pflag.FlagSet) {
+// writeFlags writes a group of flags, each with its description.
+func (m *manual) writeFlags(group *pflag.FlagSet) {
 	if !group.HasAvailableFlags() {
 		return
 	}
-	m.section(group.Name())
+	m.writeSection(group.Name())
 	group.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden {
 			return
@@ -98,30 +98,30 @@ func (m *manual) flags(group *pflag.FlagSet) {
 		if f.Shorthand != "" {
 			name = "-" + f.Shorthand + ", " + name
 		}
-		m.line(".TP")
-		m.text(`\fB` + roff(name) + `\fR ` + `\fI` + roff(placeholder) + `\fR`)
+		m.writeLine(".TP")
+		m.writeText(`\fB` + escapeRoff(name) + `\fR ` + `\fI` + escapeRoff(placeholder) + `\fR`)
 		if f.DefValue != "" && f.NoOptDefVal == "" {
 			usage += " (default " + f.DefValue + ")"
 		}
-		m.text(roff(usage))
+		m.writeText(escapeRoff(usage))
 	})
 }
 
 func (m *manual) seeAlso(cmd *cobra.Command) {
 	var pages []string
 	if cmd.HasParent() {
-		pages = append(pages, roff(pageName(cmd.Parent()))+"(1)")
+		pages = append(pages, escapeRoff(pageName(cmd.Parent()))+"(1)")
 	}
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() && sub.Name() != "help" {
-			pages = append(pages, roff(pageName(sub))+"(1)")
+			pages = append(pages, escapeRoff(pageName(sub))+"(1)")
 		}
 	}
-	m.section("See also")
-	m.text(strings.Join(pages, ", "))
+	m.writeSection("See also")
+	m.writeText(strings.Join(pages, ", "))
 }
 
-// roff escapes text for man pages.
-func roff(text string) string {
+// escapeRoff escapes text for man pages.
+func escapeRoff(text string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...", "→", "->", "'", `\(aq`, "`", "\\`", "^", `\(ha`, "~", `\(ti`).Replace(text)
 }

@@ -35,7 +35,7 @@ func read(t *testing.T, path string) []byte {
 // THREATS 30, 93: a log is whole only if one thing vouches for it, or its own key is accepted.
 func TestCheck(t *testing.T) {
 	own := evidence.Check{AnyKey: true}
-	found, err := own.Log(vectors + "sealed.log")
+	found, err := own.VerifyLog(vectors + "sealed.log")
 	if err != nil || !found.Whole {
 		t.Fatalf("%+v, %v", found, err)
 	}
@@ -62,21 +62,21 @@ func TestCheck(t *testing.T) {
 		if c.log == "" {
 			c.log = "sealed.log"
 		}
-		found, err := c.check.Log(vectors + c.log)
+		found, err := c.check.VerifyLog(vectors + c.log)
 		code := ""
 		if f := proposal.FailureOf(err); f != nil {
 			code = f.Code
 		}
-		if code != c.code || found.Whole != c.whole || found.Replaceable() != c.replaceable {
-			t.Errorf("%s: %q, whole %v, replaceable %v: %v, %v", name, code, found.Whole, found.Replaceable(), found, err)
+		if code != c.code || found.Whole != c.whole || found.IsReplaceable() != c.replaceable {
+			t.Errorf("%s: %q, whole %v, replaceable %v: %v, %v", name, code, found.Whole, found.IsReplaceable(), found, err)
 		}
 	}
 }
 
 // A log is written as decisions; of an altered log nothing is, and no form is the default.
 func TestExport(t *testing.T) {
-	sealed, a := exporttest.Written(t, exporttest.Run{})
-	cut, _ := exporttest.Written(t, exporttest.Run{Cut: true})
+	sealed, a := exporttest.WriteLog(t, exporttest.Run{})
+	cut, _ := exporttest.WriteLog(t, exporttest.Run{Cut: true})
 	dir, said := t.TempDir(), ""
 	file := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
@@ -86,42 +86,42 @@ func TestExport(t *testing.T) {
 		return path
 	}
 	x := evidence.Export{Form: evidence.Decisions, Trust: audit.Trust{Key: a.Key}, Path: filepath.Join(dir, "out"), Warn: func(words ...string) { said += strings.Join(words, "\n") }}
-	if _, err := x.File(t.Context(), file("altered", bytes.Replace(sealed, []byte("unit"), []byte("tinu"), 1))); proposal.FailureOf(err) == nil || proposal.FailureOf(err).Code != export.CodeUnverified {
+	if _, err := x.ExportFile(t.Context(), file("altered", bytes.Replace(sealed, []byte("unit"), []byte("tinu"), 1))); proposal.FailureOf(err) == nil || proposal.FailureOf(err).Code != export.CodeUnverified {
 		t.Errorf("an altered log: %v", err)
 	}
 	if _, err := os.Stat(x.Path); err == nil {
 		t.Error("an altered log was written")
 	}
-	if whole, err := x.File(t.Context(), file("sealed", sealed)); err != nil || !whole || said != "" || len(read(t, x.Path)) == 0 {
+	if whole, err := x.ExportFile(t.Context(), file("sealed", sealed)); err != nil || !whole || said != "" || len(read(t, x.Path)) == 0 {
 		t.Errorf("%v, %v, %q", whole, err, said)
 	}
 	var out bytes.Buffer
 	x.Trust, x.Path, x.Out = audit.Trust{}, "", &out
-	if whole, err := x.File(t.Context(), file("cut", cut)); err != nil || whole || out.Len() == 0 || !strings.Contains(said, "the log is ") {
+	if whole, err := x.ExportFile(t.Context(), file("cut", cut)); err != nil || whole || out.Len() == 0 || !strings.Contains(said, "the log is ") {
 		t.Errorf("a log that was cut off: %v, %v, %q", whole, err, said)
 	}
-	if _, err := (evidence.Export{}).File(t.Context(), vectors+"sealed.log"); err == nil {
+	if _, err := (evidence.Export{}).ExportFile(t.Context(), vectors+"sealed.log"); err == nil {
 		t.Error("an export without a form")
 	}
 }
 
 // A valid proof says what it proves; one of another key, or changed, is a fault and no error.
 func TestProof(t *testing.T) {
-	found, err := (evidence.Check{AnyKey: true}).Log(vectors + "sealed-100.log")
+	found, err := (evidence.Check{AnyKey: true}).VerifyLog(vectors + "sealed-100.log")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, valid := range map[string]bool{"entry-97.tlog-proof": true, "index.tlog-proof": false} {
-		v, err := evidence.Proof(vectors+name, audit.Trust{Key: found.Key})
+		v, err := evidence.VerifyProof(vectors+name, audit.Trust{Key: found.Key})
 		text, failed := json.Marshal(v)
 		if err != nil || failed != nil || (v.Fault == nil) != valid || bytes.HasPrefix(text, []byte(`{"error":`)) == valid || v.String() == "" {
 			t.Errorf("%s: %v, %s, %v", name, v, text, errors.Join(err, failed))
 		}
 	}
-	if v, err := evidence.Proof(vectors+"entry-97.tlog-proof", audit.Trust{Key: cosigner}); err != nil || v.Fault == nil {
+	if v, err := evidence.VerifyProof(vectors+"entry-97.tlog-proof", audit.Trust{Key: cosigner}); err != nil || v.Fault == nil {
 		t.Errorf("by another key: %v, %v", v, err)
 	}
-	if _, err := evidence.Proof("none", audit.Trust{Key: found.Key}); proposal.FailureOf(err) == nil {
+	if _, err := evidence.VerifyProof("none", audit.Trust{Key: found.Key}); proposal.FailureOf(err) == nil {
 		t.Errorf("no file: %v", err)
 	}
 }

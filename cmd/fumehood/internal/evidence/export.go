@@ -23,8 +23,8 @@ const (
 	OTLP      = "otlp"      // to an OpenTelemetry collector
 )
 
-// Forms are all forms of an Export.
-func Forms() []string { return []string{Decisions, OTLP} }
+// ExportForms are all forms of an Export.
+func ExportForms() []string { return []string{Decisions, OTLP} }
 
 // An Export writes a run in another form.
 type Export struct {
@@ -37,12 +37,12 @@ type Export struct {
 	Warn     func(words ...string) // gets what the export lacks; required
 }
 
-// File exports the log, or the report, at path. whole is false if a log was cut off: what it has is
+// ExportFile exports the log, or the report, at path. whole is false if a log was cut off: what it has is
 // exported. An altered log is not exported. The error is a *proposal.StopError, such as
 // export.CodeUnverified.
-func (x Export) File(ctx context.Context, path string) (whole bool, err error) {
-	if !slices.Contains(Forms(), x.Form) {
-		return false, &proposal.StopError{Code: "export.form", Message: fmt.Sprintf("there is no form %q", x.Form), Hint: "use one of " + strings.Join(Forms(), ", ")}
+func (x Export) ExportFile(ctx context.Context, path string) (whole bool, err error) {
+	if !slices.Contains(ExportForms(), x.Form) {
+		return false, &proposal.StopError{Code: "export.form", Message: fmt.Sprintf("there is no form %q", x.Form), Hint: "use one of " + strings.Join(ExportForms(), ", ")}
 	}
 	file, err := audit.OpenFile(path)
 	if err != nil {
@@ -50,39 +50,39 @@ func (x Export) File(ctx context.Context, path string) (whole bool, err error) {
 	}
 	defer file.Close()
 	if x.Form == OTLP {
-		return x.send(ctx, file)
+		return x.sendFile(ctx, file)
 	}
-	out, err := x.create()
+	out, err := x.createWriter()
 	if err != nil {
 		return false, err
 	}
-	if _, whole, err = x.read(file, out.Write); err != nil {
+	if _, whole, err = x.readDecisions(file, out.Write); err != nil {
 		out.Abandon()
 		return false, err
 	}
 	return whole, out.Close()
 }
 
-func (x Export) create() (*export.Writer, error) {
+func (x Export) createWriter() (*export.Writer, error) {
 	if x.Path == "" {
 		return export.NewWriter(x.Out), nil
 	}
 	return export.Create(x.Path)
 }
 
-func (x Export) send(ctx context.Context, file *os.File) (bool, error) {
+func (x Export) sendFile(ctx context.Context, file *os.File) (bool, error) {
 	var b otlp.Batch
-	story, whole, err := x.read(file, b.Take)
+	story, whole, err := x.readDecisions(file, b.Take)
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := otlp.Bounded(ctx)
+	ctx, cancel := otlp.NewSendContext(ctx)
 	defer cancel()
 	return whole, x.Exporter.Send(ctx, story, &b)
 }
 
-// read calls each with every decision of file.
-func (x Export) read(file *os.File, each func(export.Decision) error) (export.Story, bool, error) {
+// readDecisions calls each with every decision of file.
+func (x Export) readDecisions(file *os.File, each func(export.Decision) error) (export.Story, bool, error) {
 	if report.Is(file) {
 		r, err := report.ReadFrom(file)
 		if err != nil {
@@ -96,5 +96,5 @@ func (x Export) read(file *os.File, each func(export.Decision) error) (export.St
 	if err == nil && !summary.Complete() {
 		x.Warn("the log is " + summary.String())
 	}
-	return story, summary.State == audit.Sealed, export.Unverified(file.Name(), err)
+	return story, summary.State == audit.Sealed, export.UnverifiedError(file.Name(), err)
 }

@@ -14,9 +14,9 @@ type ProofVerdict struct {
 	Fault  error // why it proves nothing, or nil
 }
 
-// Proof checks the proof in the file at path against trust.Key. An invalid proof is a Fault; the
+// VerifyProof checks the proof in the file at path against trust.Key. An invalid proof is a Fault; the
 // error is a *proposal.StopError and means that it was not looked at.
-func Proof(path string, trust audit.Trust) (ProofVerdict, error) {
+func VerifyProof(path string, trust audit.Trust) (ProofVerdict, error) {
 	data, err := audit.ReadProof(path)
 	if err != nil {
 		return ProofVerdict{}, err

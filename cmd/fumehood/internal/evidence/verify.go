@@ -27,14 +27,14 @@ type Verdict struct {
 	Whole bool
 }
 
-// Replaceable reports whether the log is sealed, but by a key that nothing vouches for: it may have
+// IsReplaceable reports whether the log is sealed, but by a key that nothing vouches for: it may have
 // been replaced and signed anew.
-func (v Verdict) Replaceable() bool { return v.Sealed() && !v.Whole }
+func (v Verdict) IsReplaceable() bool { return v.Sealed() && !v.Whole }
 
-// Log verifies the log at path. What is wrong with the log is in the Verdict; the error is a
+// VerifyLog verifies the log at path. What is wrong with the log is in the Verdict; the error is a
 // *proposal.StopError and means that it was not looked at: audit.not-readable, those of
 // audit.Trust.Check and audit.ReadCosigned, or verify.trust for a Check that contradicts itself.
-func (c Check) Log(path string) (Verdict, error) {
+func (c Check) VerifyLog(path string) (Verdict, error) {
 	trust, err := c.readTrust()
 	if err != nil {
 		return Verdict{}, err

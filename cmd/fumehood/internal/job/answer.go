@@ -28,8 +28,8 @@ func (c conversation) react(ctx context.Context, content string) {
 	if c.in.DryRun || !c.event.HasReactions() {
 		return
 	}
-	if err := c.gh.React(ctx, c.event.Comment.ID, content); err != nil {
-		c.console.Warning("cannot react to the comment: " + err.Error())
+	if err := c.gh.AddReaction(ctx, c.event.Comment.ID, content); err != nil {
+		c.console.PrintWarning("cannot react to the comment: " + err.Error())
 	}
 }
 
@@ -46,7 +46,7 @@ func (c conversation) announceEnd(ctx context.Context, run bot.Run, mention stri
 		return
 	}
 	if err := c.mention(ctx, run); err != nil {
-		c.console.Warning("cannot mention the person who requested the run: " + err.Error())
+		c.console.PrintWarning("cannot mention the person who requested the run: " + err.Error())
 	}
 }
 
@@ -57,7 +57,7 @@ func (c conversation) mention(ctx context.Context, run bot.Run) error {
 	if github.KindOf(err) == github.NotFound {
 		return nil
 	}
-	text := bot.Ended(asked.Author.Login, run)
+	text := bot.EndedReply(asked.Author.Login, run)
 	if err != nil || text == "" || asked.Author.Type != "User" || asked.Author.ID != c.event.Comment.AuthorID {
 		return err
 	}
@@ -85,7 +85,7 @@ func (c conversation) notify(ctx context.Context, n comment.Notice) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.applyOutcome(k.Notice(ctx, n))
+	_, err = c.applyOutcome(k.ReplaceNotice(ctx, n))
 	return err
 }
 
@@ -102,16 +102,16 @@ func (c conversation) keeper(ctx context.Context) (*comment.Keeper, error) {
 // the person who locked it wants no comment, and the results are in the summary.
 func (c conversation) applyOutcome(o comment.Outcome) (locked bool, err error) {
 	if o.Others > 0 {
-		c.console.Notice(fmt.Sprintf("%d comments by other authors have fumehood's marker; they were ignored", o.Others))
+		c.console.PrintNotice(fmt.Sprintf("%d comments by other authors have fumehood's marker; they were ignored", o.Others))
 	}
 	if o.Did == comment.Refused && o.Failure.Code == "github.locked" {
-		c.console.Warning("the pull request's conversation is locked: nothing was posted")
+		c.console.PrintWarning("the pull request's conversation is locked: nothing was posted")
 		return true, nil
 	}
 	if o.Did == comment.Refused {
 		return false, &proposal.StopError{Code: o.Failure.Code, Message: o.Failure.Message, Hint: o.Failure.Hint}
 	}
-	c.console.Progress("comment %s: %s", o.Did, o.URL)
+	c.console.PrintProgress("comment %s: %s", o.Did, o.URL)
 	if o.URL == "" {
 		return false, nil
 	}
@@ -124,5 +124,5 @@ func (c conversation) answerFailure(ctx context.Context, err error) error {
 	if err == nil || c.event.Comment == nil || c.event.Comment.AuthorType != "User" || c.pr == 0 || ctx.Err() != nil {
 		return err
 	}
-	return errors.Join(err, c.answer(ctx, bot.Stopped(c.failure(err)), "confused"))
+	return errors.Join(err, c.answer(ctx, bot.StoppedReply(c.failure(err)), "confused"))
 }

@@ -53,7 +53,7 @@ type question struct {
 
 // questionsOf are what the comment s asks.
 func questionsOf(s comment.State) (list []question) {
-	for _, p := range s.Waiting() {
+	for _, p := range s.PendingPlans() {
 		i := slices.IndexFunc(list, func(q question) bool { return q.waits[0].Nonce == p.Nonce })
 		if i < 0 {
 			i, list = len(list), append(list, question{head: s.Head()})
@@ -63,8 +63,8 @@ func questionsOf(s comment.State) (list []question) {
 	return list
 }
 
-func (q question) asked() bot.Asked {
-	asked := bot.Asked{HeadSHA: q.head}
+func (q question) asked() bot.ApprovalQuestion {
+	asked := bot.ApprovalQuestion{HeadSHA: q.head}
 	for _, p := range q.waits {
 		asked.Nonce = p.Nonce
 		asked.Plans = append(asked.Plans, bot.AskedPlan{Name: p.Name, PlanDigest: p.PlanDigest, Policy: p.Policy})
@@ -76,16 +76,16 @@ func (q question) asked() bot.Asked {
 // it. It refuses if the commit, policy, working directory, artifact or plan of any has changed
 // since the comment was written.
 func approve(c bot.Command, questions []question, runs []PlanRun, now current) ([]Planned, *bot.Problem) {
-	var all []bot.Asked
+	var all []bot.ApprovalQuestion
 	for _, q := range questions {
 		all = append(all, q.asked())
 	}
-	chosen, problem := bot.Choose(all, c)
+	chosen, problem := bot.ChooseQuestion(all, c)
 	if problem != nil {
 		return nil, problem
 	}
 	shown, waiting := all[chosen], questions[chosen].waits
-	present := bot.Asked{Nonce: shown.Nonce, HeadSHA: now.head}
+	present := bot.ApprovalQuestion{Nonce: shown.Nonce, HeadSHA: now.head}
 	var plans []Planned
 	var replaced *bot.Problem
 	for n, i := range findWaiting(waiting, runs) {
@@ -100,7 +100,7 @@ func approve(c bot.Command, questions []question, runs []PlanRun, now current) (
 		}
 		present.Plans = append(present.Plans, asked)
 	}
-	approvals, problem := bot.Approve(shown, present, c, now.approver)
+	approvals, problem := bot.ApprovePlans(shown, present, c, now.approver)
 	switch {
 	case problem != nil:
 		return nil, problem
@@ -117,9 +117,9 @@ func approve(c bot.Command, questions []question, runs []PlanRun, now current) (
 func checkReplaced(waits comment.Pending, l PlanRun, now current) *bot.Problem {
 	switch {
 	case waits.ArtifactID != 0 && waits.ArtifactID != l.artifact.id:
-		return bot.Changed("the artifact has been replaced since it was shown")
+		return bot.VoidApprovalProblem("the artifact has been replaced since it was shown")
 	case l.Report.Run.Cwd != now.cwd:
-		return bot.Changed("the working directory has changed since it was shown")
+		return bot.VoidApprovalProblem("the working directory has changed since it was shown")
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func TestApproveReplacedWhileReading(t *testing.T) {
 				t.Fatalf("%+v, %+v; want the command %q", plans, problem, next)
 			}
 			g.command, _, _ = bot.Read(problem.Write[0])
-			if plans, problem := g.approve(); problem != nil || len(plans) != len(g.state.Waiting()) {
+			if plans, problem := g.approve(); problem != nil || len(plans) != len(g.state.PendingPlans()) {
 				t.Errorf("the command that was shown approves nothing: %+v, %+v", plans, problem)
 			}
 		})

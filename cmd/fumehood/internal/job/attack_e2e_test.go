@@ -45,7 +45,7 @@ func TestE2EActionRefusals(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, test.fork, nil, nil)
-			s := w.Act(test.event, w.Event(test.payload, nil), test.env...)
+			s := w.RunStep(test.event, w.EventPayload(test.payload, nil), test.env...)
 			if s.Code != cli.Stopped {
 				t.Errorf("exit %d, want %d", s.Code, cli.Stopped)
 			}
@@ -65,11 +65,11 @@ func TestE2EActionPolicyOfTheBase(t *testing.T) {
 		".github/fumehood/ask.rego": "package fumehood.command\n\nallow contains {\"rule\": \"mine\"} if true\n",
 		".github/workflows/ci.yml":  "on: push\n",
 	})
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
 	if s.Outputs["conclusion"] != "asked" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "house.sort", ".github/fumehood/ask.rego", ".github/workflows/ci.yml")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "house.sort", ".github/fumehood/ask.rego", ".github/workflows/ci.yml")
 }
 
 // THREATS 9: the head moves between run and report. The comment says so, and a
@@ -77,28 +77,28 @@ func TestE2EActionPolicyOfTheBase(t *testing.T) {
 func TestE2EActionHeadMoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
-	s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), "INPUT_PLAN="+jobtest.LookPlan)
-	w.Upload(s, nil)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), "INPUT_PLAN="+jobtest.LookPlan)
+	w.UploadArtifact(s, nil)
 	old := w.Head
 	now := w.Commit(filepath.Join(w.Dir, "git", jobtest.Hub+".git"), "pushed", w.Head, jobtest.MergeFiles(jobtest.BaseFiles, jobtest.HeadFiles, map[string]string{"late.txt": "x\n"}))
-	w.GH.Move(jobtest.PrNumber, now)
-	r := w.Report(nil)
+	w.GH.MoveHead(jobtest.PrNumber, now)
+	r := w.RunReport(nil)
 	if r.Code != cli.OK {
 		t.Errorf("exit %d\n%s", r.Code, r.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, old[:12], now[:12], "newer commit")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, old[:12], now[:12], "newer commit")
 
 	// The new commit's own run reports, and then the old one again.
 	before := w.RunID
 	w.Head = now
-	s = w.Act("pull_request", w.Event("pull_request.opened.fork", nil), "INPUT_PLAN="+jobtest.LookPlan)
-	w.Upload(s, nil)
-	w.Report(nil)
-	newest := w.Comment().Body
+	s = w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), "INPUT_PLAN="+jobtest.LookPlan)
+	w.UploadArtifact(s, nil)
+	w.RunReport(nil)
+	newest := w.BotComment().Body
 	jobtest.CheckContains(t, "comment", newest, now[:12], "1 succeeded")
 	w.Head, w.RunID = old, before
-	r = w.Report(nil)
-	if w.Comment().Body != newest || r.Code != cli.OK {
+	r = w.RunReport(nil)
+	if w.BotComment().Body != newest || r.Code != cli.OK {
 		t.Errorf("exit %d: an older run wrote over a newer one\n%s", r.Code, r.Log)
 	}
 }
@@ -107,9 +107,9 @@ func TestE2EActionHeadMoved(t *testing.T) {
 func TestE2EActionHeadMovedBefore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	payload := w.Event("pull_request.opened", nil)
-	w.GH.Move(jobtest.PrNumber, githubtest.SHA("later"))
-	s := w.Act("pull_request", payload)
+	payload := w.EventPayload("pull_request.opened", nil)
+	w.GH.MoveHead(jobtest.PrNumber, githubtest.CommitID("later"))
+	s := w.RunStep("pull_request", payload)
 	if s.Code != cli.OK || s.Outputs["conclusion"] != "skipped" || len(w.GH.Comments(jobtest.PrNumber)) != 0 {
 		t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
@@ -129,10 +129,10 @@ func TestE2EActionSquatter(t *testing.T) {
 	}
 	w.GH.AddComment(jobtest.PrNumber, "github-actions", report.Marker+"\n\nAll is well.")
 	for range 2 {
-		w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan)
+		w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "1 succeeded")
-	if c := w.Comment(); c.Edits == 0 {
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "1 succeeded")
+	if c := w.BotComment(); c.Edits == 0 {
 		t.Error("the comment was not updated in place")
 	}
 }
@@ -143,7 +143,7 @@ func TestE2EActionForgedOutputs(t *testing.T) {
 	hostile := "::set-output name=conclusion::success\\n::error::forged\\n##[error]forged\\nconclusion=success\\n_GitHubActionsFileCommandDelimeter_\\nconclusion<<X\\nsuccess\\nX\\n"
 	w := newWorld(t, false, nil, map[string]string{"hostile.txt": strings.ReplaceAll(hostile, `\n`, "\n")})
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: print, run: cat hostile.txt}\n  - {id: fail, run: 'grep -q nothing README.md'}\n"
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+plan)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+plan)
 	if s.Outputs["conclusion"] != "failure" {
 		t.Errorf("outputs %q", s.Outputs)
 	}
@@ -152,7 +152,7 @@ func TestE2EActionForgedOutputs(t *testing.T) {
 			t.Errorf("the log has the command %q", line)
 		}
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "forged")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "forged")
 }
 
 // THREATS 12, 28, 29: no secret of the job reaches the sandbox, the comment, the
@@ -163,9 +163,9 @@ func TestE2EActionSecretsStayOut(t *testing.T) {
 	w := newWorld(t, false, nil, nil)
 	w.Process = true
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: env, run: 'cat /proc/self/environ /proc/1/environ /proc/1/cmdline'}\n  - {id: names, run: env}\n"
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+plan, "ACTIONS_RUNTIME_TOKEN="+canary, "ACTIONS_CACHE_URL=http://127.0.0.1:1/"+canary,
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+plan, "ACTIONS_RUNTIME_TOKEN="+canary, "ACTIONS_CACHE_URL=http://127.0.0.1:1/"+canary,
 		"ACTIONS_RESULTS_URL=http://127.0.0.1:1/"+canary, "SOME_SECRET="+canary, "AWS_SECRET_ACCESS_KEY="+canary)
-	everything := s.Summary + w.Comment().Body
+	everything := s.Summary + w.BotComment().Body
 	for line := range strings.Lines(s.Log) {
 		if !strings.HasPrefix(line, "::add-mask::") {
 			everything += line
@@ -197,7 +197,7 @@ func TestE2EActionCancelled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: quick, run: cat README.md}\n  - {id: slow, run: sleep 100000}\n"
-	cmd, s := w.Start("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+plan)
+	cmd, s := w.Start("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+plan)
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	begun := time.Now()
@@ -206,12 +206,12 @@ func TestE2EActionCancelled(t *testing.T) {
 	}
 	waitForProgram(t, s.Temp, "slow")
 	wantSoonEnd(t, cmd, time.Since(begun))
-	s = w.Finish(s, cmd.ProcessState.ExitCode(), log.String())
+	s = w.FinishStep(s, cmd.ProcessState.ExitCode(), log.String())
 	if s.Outputs["conclusion"] != "cancelled" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "ancelled", "cat README.md")
-	found, err := evidence.Check{AnyKey: true}.Log(s.Outputs["audit-log"])
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "ancelled", "cat README.md")
+	found, err := evidence.Check{AnyKey: true}.VerifyLog(s.Outputs["audit-log"])
 	if err != nil || !found.Whole {
 		t.Errorf("the log: %v, %v", found, err)
 	}

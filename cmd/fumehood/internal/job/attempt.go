@@ -55,7 +55,7 @@ func (j *Job) uploaded(ctx context.Context, s comment.Stamp) (map[string]github.
 			continue
 		}
 		if !within(a, attempt, latest) {
-			j.console.Warning(fmt.Sprintf("artifact %q was not uploaded in the attempt that it names, and is ignored", a.Name))
+			j.console.PrintWarning(fmt.Sprintf("artifact %q was not uploaded in the attempt that it names, and is ignored", a.Name))
 			continue
 		}
 		if old, there := best[name]; !there || attempt > attempts[name] || attempt == attempts[name] && a.ID > old.ID {

@@ -82,7 +82,7 @@ func (b *Base) fetchPolicy(ctx context.Context, shas ...string) error {
 		return err
 	}
 	b.tips = tips
-	b.job.console.Progress("policy and configuration: %s", describeTips(tips))
+	b.job.console.PrintProgress("policy and configuration: %s", describeTips(tips))
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (b *Base) readOwn(ctx context.Context, n int) ([]layer, error) {
 		return nil, err
 	}
 	l := layer{dir: dir, origin: policysource.Origin{Kind: policysource.KindGit, Spec: "git:" + tip.Name + ":" + from, Commit: tip.SHA}}
-	if l.policy, err = policy.Dir(dir); err != nil {
+	if l.policy, err = policy.ReadDirectory(dir); err != nil {
 		return nil, err
 	}
 	if j.in.Network == action.NetworkPolicy && n == 0 {
@@ -202,7 +202,7 @@ func (b *Base) engine(ctx context.Context) (*policy.Engine, error) {
 
 // origins are where the engine's layers come from, the shipped one first.
 func (b *Base) origins(ctx context.Context) ([]policysource.Origin, error) {
-	shipped, err := policysource.Shipped()
+	shipped, err := policysource.ShippedOrigin()
 	if err != nil {
 		return nil, err
 	}

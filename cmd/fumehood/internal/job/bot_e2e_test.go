@@ -24,8 +24,8 @@ import (
 func TestE2EBotWhoMayRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	w.GH.Permit("Codertocat", "write")
-	w.GH.Permit("hubot", "triage")
+	w.GH.SetRole("Codertocat", "write")
+	w.GH.SetRole("hubot", "triage")
 	tests := []struct {
 		name, login, body string
 		env               []string
@@ -42,12 +42,12 @@ func TestE2EBotWhoMayRun(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := w.Ask(test.login, test.body, test.env...)
+			s := w.AskBot(test.login, test.body, test.env...)
 			if ran := s.Outputs["allowed"] != "0"; ran != test.runs {
 				t.Errorf("ran %t, want %t; outputs %q\n%s", ran, test.runs, s.Outputs, s.Log)
 			}
 			if test.runs {
-				jobtest.CheckContains(t, "comment", w.Comment().Body, "grep -c o notes/new.txt", w.Head[:12])
+				jobtest.CheckContains(t, "comment", w.BotComment().Body, "grep -c o notes/new.txt", w.Head[:12])
 			} else if s.Code != cli.OK {
 				t.Errorf("exit %d: a wish that is not granted is no failure\n%s", s.Code, s.Log)
 			}
@@ -63,7 +63,7 @@ func TestE2EActionTokenOfAnApp(t *testing.T) {
 	w.GH.AddUser(githubtest.User{Login: "our-reviews[bot]", ID: 777})
 	w.GH.AddToken(jobtest.JobToken, githubtest.Token{Login: "our-reviews[bot]", Permissions: map[string]string{"contents": "read", "pull_requests": "write", "actions": "read"}})
 	for range 3 {
-		if s := w.Act("pull_request", w.Event("pull_request.opened", nil), jobtest.CatPlan); s.Outputs["conclusion"] != "success" {
+		if s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), jobtest.CatPlan); s.Outputs["conclusion"] != "success" {
 			t.Fatalf("outputs %q\n%s", s.Outputs, s.Log)
 		}
 	}
@@ -86,7 +86,7 @@ func TestE2EBotStrangerCostsOneRequest(t *testing.T) {
 		w.AddRun("issue_comment", "success")
 	}
 	before := len(w.GH.Requests())
-	s := w.Ask("mallory", "/fumehood run cat README.md")
+	s := w.AskBot("mallory", "/fumehood run cat README.md")
 	count := map[string]int{}
 	for _, r := range w.GH.Requests()[before:] {
 		count[r.Op]++
@@ -102,18 +102,18 @@ func TestE2EBotStrangerCostsOneRequest(t *testing.T) {
 func TestE2EBotAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	w.Ask("Codertocat", "/fumehood run cat README.md")
+	w.AskBot("Codertocat", "/fumehood run cat README.md")
 	mine := w.GH.CommentsBy(jobtest.PrNumber, "Codertocat")[0].ID
 	if got := jobtest.ListReactions(w.GH, mine); got != "eyes rocket +1" {
 		t.Errorf("reactions %q", got)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "cat README.md")
-	w.Ask("octocat", "/fumehood run cat README.md")
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "cat README.md", "octocat", "trigger.")
-	w.Ask("Codertocat", "/fumehood frobnicate")
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "frobnicate", "/fumehood help")
-	w.Ask("Codertocat", "/fumehood help")
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "/fumehood approve", "cat README.md")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "cat README.md")
+	w.AskBot("octocat", "/fumehood run cat README.md")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "cat README.md", "octocat", "trigger.")
+	w.AskBot("Codertocat", "/fumehood frobnicate")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "frobnicate", "/fumehood help")
+	w.AskBot("Codertocat", "/fumehood help")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "/fumehood approve", "cat README.md")
 }
 
 // The comment that requested a run gets a reaction when the run ends, by the job that ends it.
@@ -129,7 +129,7 @@ func TestE2EBotAnnouncesTheEnd(t *testing.T) {
 		{"octocat", "cat README.md", "-1", ""}, // not allowed to
 	} {
 		before := len(w.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot))
-		s := w.Ask(tt.login, "/fumehood run "+tt.run)
+		s := w.AskBot(tt.login, "/fumehood run "+tt.run)
 		own := w.GH.CommentsBy(jobtest.PrNumber, tt.login)
 		if got := jobtest.ListReactions(w.GH, own[len(own)-1].ID); got != tt.reactions {
 			t.Errorf("%s: reactions %q, want %q\n%s", tt.run, got, tt.reactions, s.Log)
@@ -143,7 +143,7 @@ func TestE2EBotAnnouncesTheEnd(t *testing.T) {
 		if n := strings.Count(reply, "@"); tt.text != "" && n != 1 {
 			t.Errorf("the reply mentions %d: %q", n, reply)
 		}
-		w.Later()
+		w.AdvanceClock()
 	}
 }
 
@@ -155,21 +155,21 @@ func TestE2EBotMentionsOnlyTheAuthor(t *testing.T) {
 	bot := fmt.Sprint("INPUT_ALLOWED_BOTS=", w.GH.UserID("reviewer[bot]"))
 	for name, ask := range map[string]func() jobtest.Step{
 		"another author": func() jobtest.Step {
-			return w.Act("issue_comment", w.commentEventBy(w.GH.AddComment(jobtest.PrNumber, "octocat", "/fumehood run cat README.md"), "Codertocat"))
+			return w.RunStep("issue_comment", w.commentEventBy(w.GH.AddComment(jobtest.PrNumber, "octocat", "/fumehood run cat README.md"), "Codertocat"))
 		},
-		"a bot": func() jobtest.Step { return w.Ask("reviewer[bot]", "```fumehood\n"+jobtest.GoodPlan+"```\n", bot) },
+		"a bot": func() jobtest.Step { return w.AskBot("reviewer[bot]", "```fumehood\n"+jobtest.GoodPlan+"```\n", bot) },
 		"deleted": func() jobtest.Step {
 			id := w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood run cat README.md")
 			payload := w.CommentEvent(id)
 			w.GH.RemoveComment(id)
-			return w.Act("issue_comment", payload)
+			return w.RunStep("issue_comment", payload)
 		},
 	} {
 		s := ask()
-		if body := w.Comment().Body; s.Code == cli.Stopped || !strings.Contains(body, "README.md") {
+		if body := w.BotComment().Body; s.Code == cli.Stopped || !strings.Contains(body, "README.md") {
 			t.Errorf("%s: exit %d\n%s", name, s.Code, s.Log)
 		}
-		w.Later()
+		w.AdvanceClock()
 	}
 }
 
@@ -181,15 +181,15 @@ func TestE2EActionCheckRunAgain(t *testing.T) {
 	w := newWorld(t, false, nil, nil)
 	w.GH.AddUser(githubtest.User{Login: app, ID: 777})
 	w.GH.AddToken(jobtest.JobToken, githubtest.Token{Login: app, Permissions: map[string]string{"contents": "read", "pull_requests": "write", "actions": "read", "checks": "write"}})
-	first := w.Act("pull_request", w.Event("pull_request.opened", nil), jobtest.CatPlan, "INPUT_CHECK_RUN=true", "INPUT_NAME=unit")
-	w.Upload(first, nil)
+	first := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), jobtest.CatPlan, "INPUT_CHECK_RUN=true", "INPUT_NAME=unit")
+	w.UploadArtifact(first, nil)
 	checks := w.GH.CheckRuns(w.Head)
 	if len(checks) != 1 || checks[0].Name != "fumehood / unit" || len(checks[0].Actions) != 1 || checks[0].Actions[0].Identifier != action.RerunAction {
 		t.Fatalf("check runs %+v\n%s", checks, first.Log)
 	}
 	click := func(login, what, identifier string, id int64, env ...string) jobtest.Step {
 		w.Actor = login
-		return w.Act("check_run", w.clickEvent(login, what, identifier, id), env...)
+		return w.RunStep("check_run", w.clickEvent(login, what, identifier, id), env...)
 	}
 	ours := checks[0].ID
 	for _, tt := range []struct{ login, what, identifier, conclusion string }{
@@ -205,22 +205,22 @@ func TestE2EActionCheckRunAgain(t *testing.T) {
 			t.Errorf("%s, %s by %s: outputs %q\n%s", tt.what, tt.identifier, tt.login, s.Outputs, s.Log)
 		}
 		if tt.conclusion == "success" {
-			w.Upload(s, nil)
+			w.UploadArtifact(s, nil)
 		}
-		w.Later()
+		w.AdvanceClock()
 	}
 	if checks := w.GH.CheckRuns(w.Head); len(checks) != 3 {
 		t.Errorf("%d check runs, want one for each of three runs", len(checks))
 	}
 
-	w.Permit("contents:read", "pull_requests:write", "actions:read", "checks:write") // another app's token
+	w.SetPermissions("contents:read", "pull_requests:write", "actions:read", "checks:write") // another app's token
 	if s := click("Codertocat", "rerequested", "", ours); s.Outputs["conclusion"] != "skipped" || !strings.Contains(s.Log, "was not created by fumehood") {
 		t.Errorf("another app's check run: outputs %q\n%s", s.Outputs, s.Log)
 	}
 	w.GH.AddToken(jobtest.JobToken, githubtest.Token{Login: app, Permissions: map[string]string{"contents": "read", "pull_requests": "write", "actions": "read", "checks": "write"}})
-	moved := githubtest.SHA("pushed meanwhile")
+	moved := githubtest.CommitID("pushed meanwhile")
 	w.GH.AddCommit(moved)
-	w.GH.Move(jobtest.PrNumber, moved)
+	w.GH.MoveHead(jobtest.PrNumber, moved)
 	if s := click("Codertocat", "rerequested", "", ours); s.Outputs["conclusion"] != "skipped" || !strings.Contains(s.Log, "the check run is of commit "+w.Head[:12]) {
 		t.Errorf("an older commit's check run: outputs %q\n%s", s.Outputs, s.Log)
 	}
@@ -228,7 +228,7 @@ func TestE2EActionCheckRunAgain(t *testing.T) {
 
 // clickEvent is the event of a button of a check run.
 func (w world) clickEvent(login, what, identifier string, id int64) []byte {
-	return w.Event("check_run.requested_action", func(p map[string]any) {
+	return w.EventPayload("check_run.requested_action", func(p map[string]any) {
 		p["action"], p["check_run"].(map[string]any)["id"], p["requested_action"] = what, id, map[string]any{"identifier": identifier}
 		p["repository"] = map[string]any{"id": jobtest.HubID, "full_name": jobtest.Hub, "default_branch": "master"}
 		p["sender"] = map[string]any{"login": login, "id": w.GH.UserID(login), "type": jobtest.AccountType(login)}
@@ -245,29 +245,29 @@ func TestE2EActionCheckRunAgainFork(t *testing.T) {
 		w.GH.AddToken(jobtest.JobToken, githubtest.Token{Login: "our-reviews[bot]", Permissions: map[string]string{"contents": "read", "pull_requests": "write", "actions": "read", "checks": "write"}})
 	}
 	app()
-	ran := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), jobtest.CatPlan)
-	w.Upload(ran, nil)
-	w.Report(nil, "INPUT_CHECK_RUN=true")
+	ran := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), jobtest.CatPlan)
+	w.UploadArtifact(ran, nil)
+	w.RunReport(nil, "INPUT_CHECK_RUN=true")
 	checks := w.GH.CheckRuns(w.Head)
 	if len(checks) != 1 || len(checks[0].Actions) != 1 {
 		t.Fatalf("check runs %+v", checks)
 	}
-	w.Later()
+	w.AdvanceClock()
 	payload := w.clickEvent("Codertocat", "requested_action", action.RerunAction, checks[0].ID)
-	trigger := w.Act("check_run", payload, "INPUT_PHASE=trigger")
+	trigger := w.RunStep("check_run", payload, "INPUT_PHASE=trigger")
 	if trigger.Outputs["run"] != "true" || trigger.Outputs["pr"] != fmt.Sprint(jobtest.PrNumber) {
 		t.Fatalf("outputs %q\n%s", trigger.Outputs, trigger.Log)
 	}
-	w.Permit("contents:read", "pull_requests:read")
+	w.SetPermissions("contents:read", "pull_requests:read")
 	w.RunID--
-	again := w.Act("check_run", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.Outputs["request"])
+	again := w.RunStep("check_run", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.Outputs["request"])
 	if again.Outputs["conclusion"] != "success" {
 		t.Fatalf("outputs %q\n%s", again.Outputs, again.Log)
 	}
-	w.Upload(again, nil)
+	w.UploadArtifact(again, nil)
 	app()
 	w.RunID--
-	shown := w.Act("check_run", payload, "INPUT_PHASE=report", "INPUT_CHECK_RUN=true", "INPUT_REQUEST="+trigger.Outputs["request"])
+	shown := w.RunStep("check_run", payload, "INPUT_PHASE=report", "INPUT_CHECK_RUN=true", "INPUT_REQUEST="+trigger.Outputs["request"])
 	if checks := w.GH.CheckRuns(w.Head); len(checks) != 2 || checks[1].Conclusion != "success" {
 		t.Errorf("check runs %+v\n%s", checks, shown.Log)
 	}
@@ -280,9 +280,9 @@ func TestE2EBotAnnouncesARunWithoutReport(t *testing.T) {
 	w := newWorld(t, true, map[string]string{config.Path: "schema: fumehood.config/v1\ncomment: {mention: requester}\n"}, nil)
 	id := w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood run cat README.md")
 	payload := w.CommentEvent(id)
-	trigger := w.Act("issue_comment", payload, "INPUT_PHASE=trigger")
+	trigger := w.RunStep("issue_comment", payload, "INPUT_PHASE=trigger")
 	w.RunID--
-	s := w.Act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.Outputs["request"])
+	s := w.RunStep("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.Outputs["request"])
 	if got := jobtest.ListReactions(w.GH, id); got != "eyes rocket confused" {
 		t.Errorf("reactions %q\n%s", got, s.Log)
 	}
@@ -310,65 +310,65 @@ func (w world) commentEventBy(id int64, login string) []byte {
 func TestE2EBotApprove(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, jobtest.AskRule, nil)
-	w.GH.Permit("octocat", "write")
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
+	w.GH.SetRole("octocat", "write")
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
 	if s.Outputs["conclusion"] != "asked" || s.Code != cli.OK {
 		t.Fatalf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
-	w.Upload(s, nil)
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "house.sort")
+	w.UploadArtifact(s, nil)
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "house.sort")
 	command := w.ApproveCommand()
 
-	s = w.Ask("octocat", command)
+	s = w.AskBot("octocat", command)
 	if s.Outputs["allowed"] != "0" {
 		t.Errorf("the author approved: %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "trigger.", command)
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "trigger.", command)
 
 	for body, answer := range map[string]string{
 		"/fumehood approve": "requires the digits", "/fumehood approve " + w.Head[:12]: "no commands that wait",
 	} {
-		w.Later()
-		if s = w.Ask("Codertocat", body); s.Outputs["allowed"] != "0" {
+		w.AdvanceClock()
+		if s = w.AskBot("Codertocat", body); s.Outputs["allowed"] != "0" {
 			t.Errorf("%q approved: %q\n%s", body, s.Outputs, s.Log)
 		}
-		jobtest.CheckContains(t, "comment", w.Notice(), answer, "`"+command+"`")
+		jobtest.CheckContains(t, "comment", w.LastNotice(), answer, "`"+command+"`")
 	}
-	w.Later()
+	w.AdvanceClock()
 
-	s = w.Ask("Codertocat", command)
+	s = w.AskBot("Codertocat", command)
 	if s.Outputs["allowed"] != "2" || s.Outputs["conclusion"] != "success" {
 		t.Fatalf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "approved by", "Codertocat", "2 succeeded")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "approved by", "Codertocat", "2 succeeded")
 }
 
 // Any change voids an approval: here a push, and the comment says so.
 func TestE2EBotApproveVoid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, jobtest.AskRule, nil)
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
-	w.Upload(s, nil)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
+	w.UploadArtifact(s, nil)
 	old := w.Head
 	repo := w.Dir + "/git/" + jobtest.Hub + ".git"
 	w.Head = w.Commit(repo, "pushed", w.Head, jobtest.MergeFiles(jobtest.BaseFiles, jobtest.HeadFiles, map[string]string{"late.txt": "surprise\n"}))
 	w.GitIn(repo, "update-ref", fmt.Sprintf("refs/pull/%d/head", jobtest.PrNumber), w.Head)
-	w.GH.Move(jobtest.PrNumber, w.Head)
-	w.Later()
-	s = w.Ask("Codertocat", w.ApproveCommand())
+	w.GH.MoveHead(jobtest.PrNumber, w.Head)
+	w.AdvanceClock()
+	s = w.AskBot("Codertocat", w.ApproveCommand())
 	if s.Outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Notice(), "the commit has changed (shown `"+old[:12]+"`, now `"+w.Head[:12]+"`)", "`/fumehood rerun`")
+	jobtest.CheckContains(t, "comment", w.LastNotice(), "the commit has changed (shown `"+old[:12]+"`, now `"+w.Head[:12]+"`)", "`/fumehood rerun`")
 
-	w.Later()
-	s = w.Ask("Codertocat", "/fumehood rerun") // shows what waits now
+	w.AdvanceClock()
+	s = w.AskBot("Codertocat", "/fumehood rerun") // shows what waits now
 	if s.Outputs["allowed"] != "1" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	w.Upload(s, nil)
-	w.Later()
-	if s = w.Ask("Codertocat", w.ApproveCommand()); s.Outputs["allowed"] != "2" {
+	w.UploadArtifact(s, nil)
+	w.AdvanceClock()
+	if s = w.AskBot("Codertocat", w.ApproveCommand()); s.Outputs["allowed"] != "2" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
 }
@@ -380,17 +380,17 @@ func TestE2EBotApproveReplacedWhileReading(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, jobtest.AskRule, nil)
 	w.plant("fumehood", w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule}))
-	w.Report(nil)
+	w.RunReport(nil)
 	read := w.ApproveCommand() // what the maintainer reads, and writes below
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "sort notes/new.txt")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "sort notes/new.txt")
 
 	w.RunID += 10
 	w.plant("fumehood", w.forge(forgery{plan: strings.ReplaceAll(jobtest.AskPlan, "notes/new.txt", "greet.sh"), rules: jobtest.AskRule}))
-	w.Report(nil)
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "sort greet.sh")
-	w.Later()
+	w.RunReport(nil)
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "sort greet.sh")
+	w.AdvanceClock()
 	w.RunID += 10
-	s := w.Ask("Codertocat", read, "INPUT_PHASE=trigger")
+	s := w.AskBot("Codertocat", read, "INPUT_PHASE=trigger")
 	if s.Outputs["run"] != "false" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
@@ -398,9 +398,9 @@ func TestE2EBotApproveReplacedWhileReading(t *testing.T) {
 	if now == read {
 		t.Errorf("both plans have the command %q", now)
 	}
-	jobtest.CheckContains(t, "comment", w.Notice(), "no commands that wait", "`"+now+"`")
-	w.Later()
-	s = w.Ask("Codertocat", now, "INPUT_PHASE=trigger")
+	jobtest.CheckContains(t, "comment", w.LastNotice(), "no commands that wait", "`"+now+"`")
+	w.AdvanceClock()
+	s = w.AskBot("Codertocat", now, "INPUT_PHASE=trigger")
 	if s.Outputs["run"] != "true" || !strings.Contains(s.Outputs["request"], "greet.sh") {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
@@ -411,7 +411,7 @@ func TestE2EBotApproveReplacedWhileReading(t *testing.T) {
 func TestE2EBotFork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
-	s := w.Ask("Codertocat", "/fumehood run cat README.md")
+	s := w.AskBot("Codertocat", "/fumehood run cat README.md")
 	if s.Code != cli.Stopped {
 		t.Errorf("exit %d\n%s", s.Code, s.Log)
 	}
@@ -420,7 +420,7 @@ func TestE2EBotFork(t *testing.T) {
 	if ran, _ := w.actInThreeJobs("/fumehood run cat README.md"); ran.Outputs["conclusion"] != "success" {
 		t.Fatalf("outputs %q\n%s", ran.Outputs, ran.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "cat README.md", w.Head[:12])
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "cat README.md", w.Head[:12])
 }
 
 // THREATS 11: comments start no more runs than the budget allows, per pull request
@@ -430,7 +430,7 @@ func TestE2EBotBudget(t *testing.T) {
 	w := newWorld(t, false, nil, nil)
 	ran := 0
 	for i := range 2 {
-		s := w.Ask("Codertocat", fmt.Sprintf("/fumehood run grep -c o README.md # %d", i), "INPUT_MAX_RUNS_PER_PR=1")
+		s := w.AskBot("Codertocat", fmt.Sprintf("/fumehood run grep -c o README.md # %d", i), "INPUT_MAX_RUNS_PER_PR=1")
 		if s.Outputs["allowed"] == "1" {
 			ran++
 		}
@@ -438,20 +438,20 @@ func TestE2EBotBudget(t *testing.T) {
 	if ran != 1 {
 		t.Errorf("%d runs, want 1", ran)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "trigger.budget-pr")
-	s := w.Ask("Codertocat", "/fumehood run cat README.md", "INPUT_MAX_RUNS_PER_DAY=2")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "trigger.budget-pr")
+	s := w.AskBot("Codertocat", "/fumehood run cat README.md", "INPUT_MAX_RUNS_PER_DAY=2")
 	if s.Outputs["allowed"] != "0" {
 		t.Errorf("the budget of the day is spent, and it ran\n%s", s.Log)
 	}
 	for range 3 { // requests by strangers do not count
-		w.Ask("octocat", "/fumehood run cat README.md")
+		w.AskBot("octocat", "/fumehood run cat README.md")
 	}
-	if s := w.Ask("Codertocat", "/fumehood run cat README.md", "INPUT_MAX_RUNS_PER_DAY=5"); s.Outputs["allowed"] != "1" {
+	if s := w.AskBot("Codertocat", "/fumehood run cat README.md", "INPUT_MAX_RUNS_PER_DAY=5"); s.Outputs["allowed"] != "1" {
 		t.Errorf("strangers have spent the budget of the day\n%s", s.Log)
 	}
-	before := w.Comment().Body
+	before := w.BotComment().Body
 	for _, login := range []string{githubtest.ActionsBot, "dependabot[bot]"} {
-		s := w.Ask(login, "/fumehood help")
+		s := w.AskBot(login, "/fumehood help")
 		if s.Code != cli.OK || s.Outputs["conclusion"] != "skipped" {
 			t.Errorf("%s: exit %d, outputs %q\n%s", login, s.Code, s.Outputs, s.Log)
 		}
@@ -465,7 +465,7 @@ func TestE2EBotBudget(t *testing.T) {
 func TestE2EBotEditedComment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	s := w.Act("issue_comment", w.Event("issue_comment.edited.pr", func(p map[string]any) {
+	s := w.RunStep("issue_comment", w.EventPayload("issue_comment.edited.pr", func(p map[string]any) {
 		p["comment"].(map[string]any)["body"] = "/fumehood run cat README.md"
 	}))
 	if s.Code != cli.OK || s.Outputs["conclusion"] != "skipped" || len(w.GH.Comments(jobtest.PrNumber)) != 0 {
@@ -478,19 +478,19 @@ func TestE2EBotEditedComment(t *testing.T) {
 func TestE2EBotRerunAndExplain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	w.Ask("Codertocat", "/fumehood rerun")
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "nothing has run")
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil))
-	w.Upload(s, nil)
-	s = w.Ask("Codertocat", "/fumehood rerun")
+	w.AskBot("Codertocat", "/fumehood rerun")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "nothing has run")
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil))
+	w.UploadArtifact(s, nil)
+	s = w.AskBot("Codertocat", "/fumehood rerun")
 	if s.Outputs["denied"] != "1" || s.Outputs["allowed"] != "2" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	w.Upload(s, nil)
-	w.Ask("Codertocat", "/fumehood explain sneaky")
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "sneaky", "parse.shell-stdin", "notes/new.txt")
-	w.Ask("Codertocat", "/fumehood explain nothing-of-that-name")
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "nothing-of-that-name")
+	w.UploadArtifact(s, nil)
+	w.AskBot("Codertocat", "/fumehood explain sneaky")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "sneaky", "parse.shell-stdin", "notes/new.txt")
+	w.AskBot("Codertocat", "/fumehood explain nothing-of-that-name")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "nothing-of-that-name")
 }
 
 // THREATS 9: if a job with an approval is started again after the policy has changed,
@@ -498,17 +498,17 @@ func TestE2EBotRerunAndExplain(t *testing.T) {
 func TestE2EBotApprovalOfAnOldBase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, jobtest.AskRule, nil)
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
-	w.Upload(s, nil)
-	w.Later()
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
+	w.UploadArtifact(s, nil)
+	w.AdvanceClock()
 	id := w.GH.AddComment(jobtest.PrNumber, "Codertocat", w.ApproveCommand())
 	payload := w.CommentEvent(id)
-	trigger := w.Act("issue_comment", payload, "INPUT_PHASE=trigger")
+	trigger := w.RunStep("issue_comment", payload, "INPUT_PHASE=trigger")
 	if trigger.Outputs["run"] != "true" {
 		t.Fatalf("outputs %q\n%s", trigger.Outputs, trigger.Log)
 	}
 	w.Push("master", denyRule("sort"))
-	ran := w.Act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.Outputs["request"])
+	ran := w.RunStep("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.Outputs["request"])
 	if ran.Outputs["conclusion"] != "error" || ran.Code != cli.Stopped || strings.Contains(ran.Summary, "succeeded") {
 		t.Errorf("exit %d, outputs %q", ran.Code, ran.Outputs)
 	}

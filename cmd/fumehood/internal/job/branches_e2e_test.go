@@ -19,13 +19,13 @@ func TestE2EPolicyOfAnOldPullRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	tip := w.Push("master", denyRule("cat"))
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), jobtest.CatPlan)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), jobtest.CatPlan)
 	if s.Outputs["conclusion"] != "denied" || s.Outputs["base"] != w.Base {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "house.cat", "master at "+tip[:12], "git:master:.github/fumehood at "+tip[:12])
-	w.Later()
-	if s := w.Ask("Codertocat", "/fumehood run cat README.md"); s.Outputs["conclusion"] != "denied" {
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "house.cat", "master at "+tip[:12], "git:master:.github/fumehood at "+tip[:12])
+	w.AdvanceClock()
+	if s := w.AskBot("Codertocat", "/fumehood run cat README.md"); s.Outputs["conclusion"] != "denied" {
 		t.Errorf("asked by a comment: outputs %q\n%s", s.Outputs, s.Log)
 	}
 }
@@ -37,14 +37,14 @@ func TestE2EPolicyOfAnOldBranch(t *testing.T) {
 	w := newWorld(t, false, nil, nil)
 	legacy := w.Push("legacy", denyRule("grep"))
 	w.Push("master", denyRule("cat"))
-	w.GH.Change(jobtest.PrNumber, func(pr *githubtest.PR) { pr.Base.Ref, pr.Base.SHA = "legacy", legacy })
-	event := w.Event("pull_request.opened", func(p map[string]any) {
+	w.GH.ChangePullRequest(jobtest.PrNumber, func(pr *githubtest.PR) { pr.Base.Ref, pr.Base.SHA = "legacy", legacy })
+	event := w.EventPayload("pull_request.opened", func(p map[string]any) {
 		p["pull_request"].(map[string]any)["base"].(map[string]any)["ref"] = "legacy"
 	})
 	plan := jobtest.CatPlan + "  - {id: search, run: grep -c Hello README.md}\n"
 	for branches, denied := range map[string]string{"": "1", "release/*": "1", "release/*, leg*": "2"} {
-		s := w.Act("pull_request", event, plan, "INPUT_POLICY_BRANCHES="+branches)
-		body := w.Comment().Body
+		s := w.RunStep("pull_request", event, plan, "INPUT_POLICY_BRANCHES="+branches)
+		body := w.BotComment().Body
 		jobtest.CheckContains(t, "comment", body, "house.cat")
 		if s.Outputs["denied"] != denied || strings.Contains(body, "house.grep") != (denied == "2") || strings.Contains(body, "legacy at "+legacy[:12]) != (denied == "2") {
 			t.Errorf("policy-branches %q: outputs %q\n%s", branches, s.Outputs, s.Log)
@@ -57,22 +57,22 @@ func TestE2EPolicyOfAnOldBranch(t *testing.T) {
 func TestE2EPolicyMergedBetweenRunAndReport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
-	s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), jobtest.CatPlan)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), jobtest.CatPlan)
 	if s.Outputs["conclusion"] != "success" {
 		t.Fatalf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	w.Upload(s, nil)
+	w.UploadArtifact(s, nil)
 	tip := w.Push("master", map[string]string{"unrelated.txt": "x\n"})
-	r := w.Report(nil)
-	if body := w.Comment().Body; r.Outputs["conclusion"] != "success" || strings.Contains(body, "Not confirmed") || !strings.Contains(body, "master at "+tip[:12]) {
+	r := w.RunReport(nil)
+	if body := w.BotComment().Body; r.Outputs["conclusion"] != "success" || strings.Contains(body, "Not confirmed") || !strings.Contains(body, "master at "+tip[:12]) {
 		t.Errorf("after an unrelated push: outputs %q\n%s", r.Outputs, body)
 	}
 	w.Push("master", denyRule("cat"))
-	r = w.Report(nil)
+	r = w.RunReport(nil)
 	if r.Outputs["conclusion"] != "denied" || r.Code != cli.Refused {
 		t.Errorf("exit %d, outputs %q\n%s", r.Code, r.Outputs, r.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "Not confirmed", "would not have run 1 of these commands", "policy other than")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "Not confirmed", "would not have run 1 of these commands", "policy other than")
 }
 
 // Every phase finds a default branch that was renamed.
@@ -81,13 +81,13 @@ func TestE2EPolicyOfARenamedDefaultBranch(t *testing.T) {
 	w := newWorld(t, true, nil, nil)
 	w.Push("master", denyRule("cat"))
 	w.GitIn(w.Repo, "branch", "-m", "master", "trunk")
-	s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), jobtest.CatPlan)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), jobtest.CatPlan)
 	if s.Outputs["conclusion"] != "denied" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	w.Upload(s, nil)
-	w.Report(nil)
-	body := w.Comment().Body
+	w.UploadArtifact(s, nil)
+	w.RunReport(nil)
+	body := w.BotComment().Body
 	jobtest.CheckContains(t, "comment", body, "house.cat", "git:trunk:.github/fumehood")
 	if strings.Contains(body, "Not confirmed") {
 		t.Errorf("the comment doubts an honest report:\n%s", body)
@@ -99,7 +99,7 @@ func TestE2EPolicyOfNoBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	w.GitIn(w.Repo, "symbolic-ref", "HEAD", "refs/heads/gone")
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), jobtest.CatPlan)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), jobtest.CatPlan)
 	if s.Code != cli.Stopped || s.Outputs["allowed"] != "0" {
 		t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
@@ -112,14 +112,14 @@ func TestE2EChangesSinceTheMergeBase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	moved := w.Push("master", map[string]string{".github/workflows/theirs.yml": "on: push\n"})
-	w.GH.Change(jobtest.PrNumber, func(pr *githubtest.PR) { pr.Base.SHA = moved })
+	w.GH.ChangePullRequest(jobtest.PrNumber, func(pr *githubtest.PR) { pr.Base.SHA = moved })
 	check := func(what string, accused bool) {
 		t.Helper()
-		s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), jobtest.CatPlan)
-		w.Upload(s, nil)
-		r := w.Report(nil)
+		s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), jobtest.CatPlan)
+		w.UploadArtifact(s, nil)
+		r := w.RunReport(nil)
 		w.RunID += 10
-		for where, text := range map[string]string{"summary": r.Summary, "comment": w.Comment().Body} {
+		for where, text := range map[string]string{"summary": r.Summary, "comment": w.BotComment().Body} {
 			if strings.Contains(text, "theirs.yml") || strings.Contains(text, "changes workflows") != accused || strings.Contains(text, "mine.yml") != accused {
 				t.Errorf("%s: %s:\n%s", what, where, text)
 			}
@@ -128,7 +128,7 @@ func TestE2EChangesSinceTheMergeBase(t *testing.T) {
 	check("the base moved", false)
 	merge := w.GitIn(w.Repo, "commit-tree", w.Head+"^{tree}", "-m", "merge", "-p", w.Head, "-p", moved)
 	w.Head = w.Commit(w.Repo, "workflow", merge, jobtest.MergeFiles(jobtest.BaseFiles, jobtest.HeadFiles, map[string]string{".github/workflows/theirs.yml": "on: push\n", ".github/workflows/mine.yml": "on: push\n"}))
-	w.GH.Move(jobtest.PrNumber, w.Head)
+	w.GH.MoveHead(jobtest.PrNumber, w.Head)
 	check("the base was merged, with a change", true)
 }
 
@@ -138,7 +138,7 @@ func TestE2EChangesSinceTheMergeBase(t *testing.T) {
 func TestE2ETwoPullRequestsOfOneBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
-	w.GH.AddPR(githubtest.PR{Number: 3, Author: "octocat", Head: w.GH.PR(jobtest.PrNumber).Head, Base: githubtest.Ref{SHA: w.Base, Ref: "master", Repository: jobtest.Hub}})
+	w.GH.AddPR(githubtest.PR{Number: 3, Author: "octocat", Head: w.GH.PullRequest(jobtest.PrNumber).Head, Base: githubtest.Ref{SHA: w.Base, Ref: "master", Repository: jobtest.Hub}})
 	bodies := func(number int) (all string) {
 		for _, c := range w.GH.CommentsBy(number, githubtest.ActionsBot) {
 			all += c.Body
@@ -147,33 +147,33 @@ func TestE2ETwoPullRequestsOfOneBranch(t *testing.T) {
 	}
 	run := func(number int, file string) jobtest.Step {
 		w.RunID += 10
-		return w.Act("pull_request", w.Event("pull_request.opened.fork", func(p map[string]any) {
+		return w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", func(p map[string]any) {
 			p["number"], p["pull_request"].(map[string]any)["number"] = number, number
 		}), "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat "+file+"}\n")
 	}
-	w.Upload(run(2, "README.md"), nil)
-	w.Report(nil)
+	w.UploadArtifact(run(2, "README.md"), nil)
+	w.RunReport(nil)
 	jobtest.CheckContains(t, "comment on 2", bodies(2), "cat README.md")
 	if bodies(3) != "" {
 		t.Errorf("the results of 2 are on 3:\n%s", bodies(3))
 	}
 	s := run(3, "greet.sh")
-	r := w.Report(nil)
+	r := w.RunReport(nil)
 	if bodies(3) != "" || strings.Contains(bodies(2), "no report") || r.Outputs["conclusion"] != "skipped" {
 		t.Errorf("a run without a report: outputs %q\n%s\n%s", r.Outputs, bodies(2), bodies(3))
 	}
 	jobtest.CheckContains(t, "log", r.Log, "::warning::2 pull requests")
-	w.Upload(s, nil)
-	w.Report(nil)
+	w.UploadArtifact(s, nil)
+	w.RunReport(nil)
 	jobtest.CheckContains(t, "comment on 3", bodies(3), "cat greet.sh")
 	if strings.Contains(bodies(2), "greet.sh") {
 		t.Errorf("the results of 3 are on 2:\n%s", bodies(2))
 	}
-	w.GH.Change(2, func(pr *githubtest.PR) { pr.State = "closed" })
-	w.Upload(run(3, "notes/new.txt"), func(f map[string][]byte) {
+	w.GH.ChangePullRequest(2, func(pr *githubtest.PR) { pr.State = "closed" })
+	w.UploadArtifact(run(3, "notes/new.txt"), func(f map[string][]byte) {
 		f[jobtest.ReportName] = []byte(strings.Replace(string(f[jobtest.ReportName]), `"pr": 3`, `"pr": 4`, 1))
 	})
-	w.Report(nil)
+	w.RunReport(nil)
 	jobtest.CheckContains(t, "comment on 3", bodies(3), "report.malformed")
 	if strings.Contains(bodies(2), "report.malformed") {
 		t.Errorf("a forged report is posted on a closed pull request:\n%s", bodies(2))

@@ -148,7 +148,7 @@ func rootError(err error) error {
 
 // checkRootOwned refuses a program that another user could replace before root runs it.
 func checkRootOwned(path string) error {
-	err := process.Private(path, 0)
+	err := process.CheckPrivate(path, 0)
 	changeable := &process.Changeable{}
 	switch {
 	case errors.As(err, &changeable):

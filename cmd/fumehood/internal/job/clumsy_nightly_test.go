@@ -37,12 +37,12 @@ type mistake struct {
 }
 
 func permitOnly(permissions ...string) func(world) {
-	return func(w world) { w.Permit(permissions...) }
+	return func(w world) { w.SetPermissions(permissions...) }
 }
 
 func limitRequests(op string) func(world) {
 	return func(w world) {
-		w.GH.Inject(githubtest.Fault{Op: op, Kind: githubtest.PrimaryLimit, Count: -1, Delay: 40 * time.Minute})
+		w.GH.InjectFault(githubtest.Fault{Op: op, Kind: githubtest.PrimaryLimit, Count: -1, Delay: 40 * time.Minute})
 	}
 }
 
@@ -58,7 +58,7 @@ func setInputPR(pr string) func(map[string]any) {
 
 var mistakes = []mistake{
 	{name: "no permissions at all", prepare: permitOnly(), code: "github.not-found", hint: "pull-requests: read", silent: true},
-	{name: "contents not to be read", prepare: func(w world) { w.Git.Require("", "another") }, code: "checkout.", hint: "contents: read"},
+	{name: "contents not to be read", prepare: func(w world) { w.Git.RequireToken("", "another") }, code: "checkout.", hint: "contents: read"},
 	{name: "comments not to be written", prepare: permitOnly("contents:read", "pull_requests:read"), code: "github.permission", hint: "pull-requests: write", ran: true, silent: true},
 	{name: "checks not to be written", env: []string{"INPUT_CHECK_RUN=true"}, code: "github.permission", hint: "checks: write", ran: true},
 	{name: "an empty token", env: []string{"INPUT_GITHUB_TOKEN="}, code: "input.token", hint: "remove the input", silent: true},
@@ -104,7 +104,7 @@ var mistakes = []mistake{
 // what ran are kept.
 func TestNightlyActionClumsy(t *testing.T) {
 	t.Parallel()
-	for _, m := range sample.Of(t, mistakes, 3, len(mistakes)) {
+	for _, m := range sample.EveryNth(t, mistakes, 3, len(mistakes)) {
 		t.Run(m.name, func(t *testing.T) {
 			w := newWorld(t, m.fork, m.base, nil)
 			s := m.act(w)
@@ -128,7 +128,7 @@ func (m mistake) act(w world) jobtest.Step {
 		m.prepare(w)
 	}
 	event, payload := cmp.Or(m.event, "pull_request"), cmp.Or(m.payload, "pull_request.opened")
-	return w.Act(event, w.Event(payload, m.change), append([]string{"INPUT_PLAN=" + jobtest.LookPlan}, m.env...)...)
+	return w.RunStep(event, w.EventPayload(payload, m.change), append([]string{"INPUT_PLAN=" + jobtest.LookPlan}, m.env...)...)
 }
 
 func (m mistake) check(t *testing.T, w world, s jobtest.Step) {
@@ -144,7 +144,7 @@ func (m mistake) check(t *testing.T, w world, s jobtest.Step) {
 	case m.silent && len(comments) > 0:
 		t.Errorf("a comment was posted:\n%s", comments[0].Body)
 	case !m.silent && !m.ran:
-		jobtest.CheckContains(t, "comment", w.Comment().Body, m.code, "To fix it")
+		jobtest.CheckContains(t, "comment", w.BotComment().Body, m.code, "To fix it")
 	}
 	for what, said := range map[string]string{"log": s.Log, "summary": s.Summary} {
 		for line := range strings.Lines(said) {
@@ -176,26 +176,26 @@ func TestNightlyActionClumsyReport(t *testing.T) {
 		{name: "actions not to be read", prepare: permitOnly("contents:read", "pull_requests:write"), upload: true, code: "github.not-found", hint: "actions: read", silent: true},
 		{name: "comments not to be written", prepare: permitOnly("contents:read", "pull_requests:read", "actions:read"), upload: true, code: "github.permission", hint: "pull-requests: write", silent: true},
 	}
-	for _, test := range sample.Of(t, tests, 3, len(tests)) {
+	for _, test := range sample.EveryNth(t, tests, 3, len(tests)) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, true, test.base, nil)
-			w.Permit("contents:read", "pull_requests:read")
-			s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), append([]string{"INPUT_PLAN=" + jobtest.LookPlan}, test.run...)...)
+			w.SetPermissions("contents:read", "pull_requests:read")
+			s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), append([]string{"INPUT_PLAN=" + jobtest.LookPlan}, test.run...)...)
 			if test.upload {
-				w.Upload(s, nil)
+				w.UploadArtifact(s, nil)
 			}
-			w.Permit("contents:read", "pull_requests:write", "actions:read")
+			w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
 			if test.prepare != nil {
 				test.prepare(w)
 			}
-			r := w.Report(nil, test.report...)
+			r := w.RunReport(nil, test.report...)
 			if r.Code != cli.Stopped || r.Outputs["conclusion"] != "error" {
 				t.Errorf("exit %d, outputs %q\n%s", r.Code, r.Outputs, r.Log)
 			}
 			jobtest.CheckContains(t, "log", r.Log, "::error title=fumehood%3A "+test.code)
 			jobtest.CheckContains(t, "summary", r.Summary, test.code, test.hint)
 			if !test.silent {
-				jobtest.CheckContains(t, "comment", w.Comment().Body, test.code, test.hint)
+				jobtest.CheckContains(t, "comment", w.BotComment().Body, test.code, test.hint)
 			}
 		})
 	}
@@ -206,7 +206,7 @@ func TestNightlyActionClumsyReport(t *testing.T) {
 func TestNightlyActionNoMistake(t *testing.T) {
 	t.Parallel()
 	set := func(f func(*githubtest.PR)) func(world) {
-		return func(w world) { w.GH.Change(jobtest.PrNumber, f) }
+		return func(w world) { w.GH.ChangePullRequest(jobtest.PrNumber, f) }
 	}
 	tests := []struct {
 		mistake
@@ -227,7 +227,7 @@ func TestNightlyActionNoMistake(t *testing.T) {
 		{mistake{name: "nothing fails, not even fumehood", env: []string{"INPUT_FAIL_ON=never", "INPUT_PLAN=plan.json"}}, "error", "plan.unreadable", true},
 		{mistake{name: "a folder of a monorepo", env: []string{"INPUT_WORKING_DIRECTORY=notes", "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: cat new.txt}\n"}}, "success", "two", true},
 	}
-	for _, test := range sample.Of(t, tests, 3, len(tests)) {
+	for _, test := range sample.EveryNth(t, tests, 3, len(tests)) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, test.fork, nil, nil)
 			s := test.act(w)
@@ -276,18 +276,18 @@ func TestNightlyBotClumsy(t *testing.T) {
 		{name: "actions not to be read", body: "/fumehood run ls", permit: []string{"contents:read", "pull_requests:write"}, code: cli.Stopped, answer: []string{"Nothing was started", "actions: read"}},
 		{name: "the run job without a request", body: "/fumehood run ls", env: []string{"INPUT_PHASE=run"}, code: cli.Stopped},
 	}
-	for _, test := range sample.Of(t, tests, 3, len(tests)) {
+	for _, test := range sample.EveryNth(t, tests, 3, len(tests)) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, false, test.base, nil)
 			if test.permit != nil {
-				w.Permit(test.permit...)
+				w.SetPermissions(test.permit...)
 			}
-			s := w.Ask("Codertocat", test.body, test.env...)
+			s := w.AskBot("Codertocat", test.body, test.env...)
 			if s.Code != test.code || strings.Contains(s.Log, "running ") {
 				t.Errorf("exit %d\n%s", s.Code, s.Log)
 			}
 			if len(test.answer) > 0 {
-				jobtest.CheckContains(t, "comment", w.Comment().Body, test.answer...)
+				jobtest.CheckContains(t, "comment", w.BotComment().Body, test.answer...)
 			} else if n := len(w.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot)); n > 0 {
 				t.Errorf("%d comments were posted:\n%s", n, s.Log)
 			}
@@ -299,14 +299,14 @@ func TestNightlyBotClumsy(t *testing.T) {
 func TestNightlyActionSecondAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	w.Act("pull_request", w.Event("pull_request.opened", nil))
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "1 failed")
+	w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil))
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "1 failed")
 	w.RunID--
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "GITHUB_RUN_ATTEMPT=2", "INPUT_PLAN="+jobtest.LookPlan)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "GITHUB_RUN_ATTEMPT=2", "INPUT_PLAN="+jobtest.LookPlan)
 	if s.Code != cli.OK {
 		t.Errorf("exit %d\n%s", s.Code, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "fumehood: 1 succeeded")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "fumehood: 1 succeeded")
 }
 
 // THREATS 90: a run that is run again keeps the evidence of its first attempt, and its results
@@ -314,14 +314,14 @@ func TestNightlyActionSecondAttempt(t *testing.T) {
 func TestNightlyActionAttempts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
-	w.Permit("contents:read", "pull_requests:read")
-	first := w.Act("pull_request", w.Event("pull_request.opened.fork", nil))
-	w.Upload(first, nil)
+	w.SetPermissions("contents:read", "pull_requests:read")
+	first := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil))
+	w.UploadArtifact(first, nil)
 	w.GH.AddArtifact(githubtest.Artifact{Run: w.RunID, Name: "fumehood-fumehood@2", Data: []byte("a squatter's"), Created: w.Now().Add(-time.Hour)})
 	w.Ahead.Store(int64(time.Hour))
 	started := w.Now()
 	w.RunID--
-	second := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), "GITHUB_RUN_ATTEMPT=2", "INPUT_PLAN="+jobtest.LookPlan, "INPUT_RETENTION_DAYS=90")
+	second := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), "GITHUB_RUN_ATTEMPT=2", "INPUT_PLAN="+jobtest.LookPlan, "INPUT_RETENTION_DAYS=90")
 	if first.Outputs["artifact-name"] != "fumehood-fumehood" || second.Outputs["artifact-name"] != "fumehood-fumehood@2" {
 		t.Fatalf("names %q and %q", first.Outputs["artifact-name"], second.Outputs["artifact-name"])
 	}
@@ -330,18 +330,18 @@ func TestNightlyActionAttempts(t *testing.T) {
 	}
 	w.GH.AddRun(githubtest.Run{ID: w.RunID, Attempt: 2, HeadSHA: w.Head, HeadRepository: jobtest.ForkRepo, Started: started})
 	again := func(payload map[string]any) { payload["workflow_run"].(map[string]any)["run_attempt"] = 2 }
-	w.Permit("contents:read", "pull_requests:write", "actions:read")
-	s := w.Report(again) // the job's upload failed: its first attempt counts, not the squatter
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "1 failed")
+	w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
+	s := w.RunReport(again) // the job's upload failed: its first attempt counts, not the squatter
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "1 failed")
 	jobtest.CheckContains(t, "log", s.Log, "fumehood-fumehood@2", "not uploaded in the attempt that it names")
-	w.Upload(second, nil)
-	w.Later() // the job that reports is run again
-	w.Report(again)
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "own run reports: 1 succeeded")
+	w.UploadArtifact(second, nil)
+	w.AdvanceClock() // the job that reports is run again
+	w.RunReport(again)
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "own run reports: 1 succeeded")
 	// In a later attempt another job takes the first attempt's name. What was evidence is gone, and not replaced.
-	w.Upload(first, func(files map[string][]byte) { clear(files) })
-	w.Report(again)
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "own run reports: 1 succeeded")
+	w.UploadArtifact(first, func(files map[string][]byte) { clear(files) })
+	w.RunReport(again)
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "own run reports: 1 succeeded")
 }
 
 // A pull request without changes, and one with more files than the API lists.
@@ -354,11 +354,11 @@ func TestNightlyActionSizes(t *testing.T) {
 	for name, head := range map[string]map[string]string{"nothing": {"greet.sh": jobtest.BaseFiles["greet.sh"]}, "many files": many} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, false, nil, head)
-			s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan)
+			s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan)
 			if s.Code != cli.OK {
 				t.Errorf("exit %d\n%s", s.Code, s.Log)
 			}
-			jobtest.CheckContains(t, "comment", w.Comment().Body, "1 succeeded")
+			jobtest.CheckContains(t, "comment", w.BotComment().Body, "1 succeeded")
 		})
 	}
 }

@@ -45,7 +45,7 @@ func (j *Job) readCollector() error {
 			return err
 		}
 		if value := getenv(h.Variable); value != "" {
-			if err := j.console.Mask(value); err != nil {
+			if err := j.console.MaskSecret(value); err != nil {
 				return err
 			}
 		}
@@ -72,7 +72,7 @@ func (t Trigger) noteDecision(facts proposal.Trigger, d proposal.Decision, engin
 		run.Policy = engine.Digest()
 	}
 	id := fmt.Sprintf("%s/runs/%d.%d/comments/%d", j.runner.Repository, j.runner.RunID, j.runner.Attempt, j.event.Comment.ID)
-	asked.decision = export.Asked(id, facts, d, run, export.Options{TraceParent: j.collector.TraceParent}, time.Now())
+	asked.decision = export.TriggerDecision(id, facts, d, run, export.Options{TraceParent: j.collector.TraceParent}, time.Now())
 	return asked
 }
 

@@ -35,8 +35,8 @@ sys.exit(1)
 func TestE2EActionCommentLinks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, placesFiles, nil)
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+placesPlan)
-	body, blob := w.Comment().Body, "/"+jobtest.Hub+"/blob/"+w.Head+"/"
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+placesPlan)
+	body, blob := w.BotComment().Body, "/"+jobtest.Hub+"/blob/"+w.Head+"/"
 	jobtest.CheckContains(t, "comment", body, blob+"notes/new.txt#L1", blob+"README.md#L2", "❌")
 	jobtest.CheckLacks(t, "comment", body, blob+"..", `href="https://evil.example`, "/evil/repo/blob")
 	if page := string(jobtest.ReadFile(t, s.Outputs["html"])); !strings.Contains(page, "Content-Security-Policy") || !strings.Contains(page, "sealed and complete") {
@@ -48,10 +48,10 @@ func TestE2EActionCommentLinks(t *testing.T) {
 	jobtest.CheckContains(t, "JUnit", string(jobtest.ReadFile(t, s.Outputs["junit"])), `<testcase name="check"`, "<failure ")
 
 	w = newWorld(t, true, placesFiles, nil)
-	s = w.Act("pull_request", w.Event("pull_request.opened.fork", nil), "INPUT_PLAN="+placesPlan)
-	w.Upload(s, nil)
-	w.Report(nil)
-	body, blob = w.Comment().Body, "/"+jobtest.Hub+"/blob/"+w.Head+"/"
+	s = w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), "INPUT_PLAN="+placesPlan)
+	w.UploadArtifact(s, nil)
+	w.RunReport(nil)
+	body, blob = w.BotComment().Body, "/"+jobtest.Hub+"/blob/"+w.Head+"/"
 	jobtest.CheckContains(t, "comment", body, "## fumehood: the fork's own run reports: 1 failed, 1 succeeded", blob+"notes/new.txt#L1", "<code>README.md:2</code>", "which that run wrote and signed itself")
 	jobtest.CheckLacks(t, "comment", body, blob+"README.md", "✅", `href="https://evil.example`)
 }
@@ -71,15 +71,15 @@ func TestE2EActionCommentDetail(t *testing.T) {
 		"both":          {configured, []string{"INPUT_COMMENT_DETAIL=full"}, true},
 	} {
 		w := newWorld(t, false, tt.files, nil)
-		s := w.Act("pull_request", w.Event("pull_request.opened", nil), append(tt.env, "INPUT_PLAN="+placesPlan, "INPUT_COMMENT_LENGTH=6000")...)
-		body := w.Comment().Body
+		s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), append(tt.env, "INPUT_PLAN="+placesPlan, "INPUT_COMMENT_LENGTH=6000")...)
+		body := w.BotComment().Body
 		if shown := strings.Contains(body, "<b>stdout</b>"); shown != tt.shown || len(body) > 9000 {
 			t.Errorf("%s: output shown: %v; %d bytes\n%s", name, shown, len(body), s.Log)
 		}
 		jobtest.CheckContains(t, name, body, "README.md#L2")
 	}
 	w := newWorld(t, false, placesFiles, nil)
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+placesPlan, "INPUT_COMMENT_DETAIL=loud")
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+placesPlan, "INPUT_COMMENT_DETAIL=loud")
 	if s.Code != cli.Stopped || !strings.Contains(s.Log, "comment-detail") {
 		t.Errorf("exit %d\n%s", s.Code, s.Log)
 	}
@@ -94,14 +94,14 @@ func TestE2EActionLinters(t *testing.T) {
 	const plan = "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: format, run: gofmt -d bad.go}\n"
 	w := newWorld(t, false, configured, jobtest.MergeFiles(configured, changes))
 	for range 2 {
-		s := w.Act("pull_request", w.Event("pull_request.opened", nil), plan)
+		s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), plan)
 		list := w.GH.ReviewComments(jobtest.PrNumber)
 		if len(list) != 1 || list[0].Path != "bad.go" || list[0].Line != 3 || list[0].Edits != 0 || !strings.Contains(list[0].Body, "```suggestion\nfunc f() int { return 1 }\n```") {
 			t.Fatalf("%+v\n%s", list, s.Log)
 		}
 	}
 	w = newWorld(t, false, nil, jobtest.MergeFiles(configured, changes))
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), plan)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), plan)
 	if list := w.GH.ReviewComments(jobtest.PrNumber); len(list) != 0 {
 		t.Errorf("not configured: %+v\n%s", list, s.Log)
 	}

@@ -39,7 +39,7 @@ func (s step) conclude(ctx context.Context, out Outcome, err error) Conclusion {
 	j := s.job
 	o := outcomeOf(ctx, out, err)
 	s.printEnd(out, o, err)
-	name, fails := action.Conclude(o, j.in.FailOn)
+	name, fails := action.ConcludeJob(o, j.in.FailOn)
 	// An error that another job had is not this job's: that job has failed already.
 	fails = fails && !(out.Delivered && j.in.FailOn == action.FailOnError)
 	if err == nil && (len(out.Runs) > 0 || out.Review != nil || out.Found != nil) {
@@ -98,11 +98,11 @@ func (s step) printEnd(out Outcome, o action.Outcome, err error) {
 	j := s.job
 	switch {
 	case err != nil && o.Cancelled:
-		j.console.Warning("the run was cancelled")
+		j.console.PrintWarning("the run was cancelled")
 	case err != nil:
 		j.console.Stop(stopError(j.failure(err)))
 	case out.Skipped != "":
-		j.console.Progress("nothing to do: %s", out.Skipped)
+		j.console.PrintProgress("nothing to do: %s", out.Skipped)
 	}
 }
 
@@ -124,7 +124,7 @@ func (s step) printVerdict(runs []PlanRun, conclusion string, fails bool) {
 		j.console.Error(fmt.Sprintf("fumehood: the step fails because the conclusion is %s and fail-on is %s; see the step summary", conclusion, j.in.FailOn))
 		return
 	}
-	j.console.Progress("conclusion: %s", conclusion)
+	j.console.PrintProgress("conclusion: %s", conclusion)
 }
 
 // setOutputs sets the outputs that every phase has, and those of the artifact.

@@ -19,12 +19,12 @@ import (
 func TestE2EActionMergeGroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	w.Permit("contents:read", "checks:write")
+	w.SetPermissions("contents:read", "checks:write")
 	w.Push("master", denyRule("cat"))
 	w.Push("release", denyRule("grep"))
-	event := w.Group(func(p map[string]any) { p["merge_group"].(map[string]any)["base_ref"] = "refs/heads/release" })
+	event := w.MergeGroupEvent(func(p map[string]any) { p["merge_group"].(map[string]any)["base_ref"] = "refs/heads/release" })
 	plan := jobtest.CatPlan + "  - {id: search, run: grep -c Hello README.md}\n  - {id: list, run: ls notes}\n"
-	s := w.Act("merge_group", event, plan, "INPUT_CHECK_RUN=true", "INPUT_POLICY_BRANCHES=release", "GITHUB_SHA="+w.Head)
+	s := w.RunStep("merge_group", event, plan, "INPUT_CHECK_RUN=true", "INPUT_POLICY_BRANCHES=release", "GITHUB_SHA="+w.Head)
 	if s.Outputs["conclusion"] != "denied" || s.Outputs["denied"] != "2" || s.Outputs["allowed"] != "1" || s.Outputs["sha"] != w.Head || len(w.GH.Comments(jobtest.PrNumber)) != 0 {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
@@ -32,7 +32,7 @@ func TestE2EActionMergeGroup(t *testing.T) {
 	if runs := w.GH.CheckRuns(w.Head); len(runs) != 1 || runs[0].Conclusion == "success" {
 		t.Errorf("check runs %+v", runs)
 	}
-	if s := w.Act("merge_group", event, plan); s.Code != cli.Stopped || s.Outputs["allowed"] != "0" || !strings.Contains(s.Log, "event.mismatch") {
+	if s := w.RunStep("merge_group", event, plan); s.Code != cli.Stopped || s.Outputs["allowed"] != "0" || !strings.Contains(s.Log, "event.mismatch") {
 		t.Errorf("a job for another commit: exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
 }
@@ -42,7 +42,7 @@ func TestE2EActionUnsupportedEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	for _, event := range []string{"create", "schedule", "release"} {
-		s := w.Act(event, []byte(`{"schedule": "5 4 * * *"}`))
+		s := w.RunStep(event, []byte(`{"schedule": "5 4 * * *"}`))
 		if s.Code != cli.OK || s.Outputs["conclusion"] != "skipped" || !strings.Contains(s.Log, "::notice::unsupported event") || len(w.GH.Requests()) > 0 {
 			t.Errorf("%s: exit %d, outputs %q\n%s", event, s.Code, s.Outputs, s.Log)
 		}
@@ -53,11 +53,11 @@ func TestE2EActionUnsupportedEvent(t *testing.T) {
 func TestE2EActionClosedAndDraft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	if s := w.Act("pull_request", w.Event("pull_request.opened.draft", nil), jobtest.CatPlan); s.Outputs["conclusion"] != "success" {
+	if s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.draft", nil), jobtest.CatPlan); s.Outputs["conclusion"] != "success" {
 		t.Errorf("a draft: outputs %q\n%s", s.Outputs, s.Log)
 	}
-	w.GH.Change(jobtest.PrNumber, func(pr *githubtest.PR) { pr.State = "closed" })
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), jobtest.CatPlan)
+	w.GH.ChangePullRequest(jobtest.PrNumber, func(pr *githubtest.PR) { pr.State = "closed" })
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), jobtest.CatPlan)
 	if s.Code != cli.OK || s.Outputs["conclusion"] != "skipped" || s.Outputs["allowed"] != "0" {
 		t.Errorf("closed: exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
@@ -69,7 +69,7 @@ func (w world) reviewEvent(event, login, body string, id int64, at time.Time) []
 	if event == "pull_request_review_comment" {
 		name, field = "pull_request_review_comment.created", "comment"
 	}
-	return w.Event(name, func(p map[string]any) {
+	return w.EventPayload(name, func(p map[string]any) {
 		p["repository"].(map[string]any)["id"], p["repository"].(map[string]any)["full_name"] = jobtest.HubID, jobtest.Hub
 		text := p[field].(map[string]any)
 		user := map[string]any{"login": login, "id": w.GH.UserID(login), "type": jobtest.AccountType(login)}
@@ -89,20 +89,20 @@ func TestE2EBotReviewBody(t *testing.T) {
 	for event, file := range map[string]string{"pull_request_review": "README.md", "pull_request_review_comment": "greet.sh"} {
 		for login, allowed := range map[string]string{"Codertocat": "1", "octocat": "0", "mallory": "0"} {
 			at = at.Add(10 * time.Second)
-			s := w.Act(event, w.reviewEvent(event, login, "/fumehood run grep -c o "+file, 7, at), "INPUT_PLAN=")
+			s := w.RunStep(event, w.reviewEvent(event, login, "/fumehood run grep -c o "+file, 7, at), "INPUT_PLAN=")
 			if s.Code != cli.OK || s.Outputs["allowed"] != allowed {
 				t.Errorf("%s by %s: exit %d, outputs %q\n%s", event, login, s.Code, s.Outputs, s.Log)
 			}
 		}
-		jobtest.CheckContains(t, "comment", w.Comment().Body, "grep -c o "+file)
+		jobtest.CheckContains(t, "comment", w.BotComment().Body, "grep -c o "+file)
 	}
 	at = at.Add(10 * time.Second)
 	w.Ahead.Add(int64(time.Until(at) + time.Second))
-	w.Ask("Codertocat", "/fumehood help")
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "/fumehood explain")
-	w.Act("pull_request_review", w.reviewEvent("pull_request_review", "Codertocat", "/fumehood explain nothing", 8, at.Add(time.Minute)))
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "artifacts of the last run")
-	if s := w.Act("pull_request_review", w.reviewEvent("pull_request_review", "Codertocat", "Looks good.", 9, at)); s.Outputs["conclusion"] != "skipped" {
+	w.AskBot("Codertocat", "/fumehood help")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "/fumehood explain")
+	w.RunStep("pull_request_review", w.reviewEvent("pull_request_review", "Codertocat", "/fumehood explain nothing", 8, at.Add(time.Minute)))
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "artifacts of the last run")
+	if s := w.RunStep("pull_request_review", w.reviewEvent("pull_request_review", "Codertocat", "Looks good.", 9, at)); s.Outputs["conclusion"] != "skipped" {
 		t.Errorf("a review without a command: outputs %q\n%s", s.Outputs, s.Log)
 	}
 }
@@ -112,9 +112,9 @@ func TestE2EBotReviewBody(t *testing.T) {
 func TestE2EBotReviewBodyOnFork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
-	w.Permit("contents:read", "pull_requests:read")
+	w.SetPermissions("contents:read", "pull_requests:read")
 	for _, phase := range []string{"auto", "trigger", "run"} {
-		s := w.Act("pull_request_review", w.reviewEvent("pull_request_review", "Codertocat", "/fumehood run cat README.md", 7, time.Now()), "INPUT_PHASE="+phase)
+		s := w.RunStep("pull_request_review", w.reviewEvent("pull_request_review", "Codertocat", "/fumehood run cat README.md", 7, time.Now()), "INPUT_PHASE="+phase)
 		if s.Code != cli.OK || s.Outputs["conclusion"] != "skipped" || !strings.Contains(s.Log, "in a comment on the pull request") {
 			t.Errorf("%s: exit %d, outputs %q\n%s", phase, s.Code, s.Outputs, s.Log)
 		}

@@ -42,7 +42,7 @@ func (j *Job) keepEvidence(runs []PlanRun) error {
 		case l.substitute || l.audit == "":
 			continue
 		case l.seal == "":
-			j.console.Warning("an audit log is not sealed: it is neither cosigned nor in the output audit-checksums")
+			j.console.PrintWarning("an audit log is not sealed: it is neither cosigned nor in the output audit-checksums")
 			continue
 		}
 		dir := ""

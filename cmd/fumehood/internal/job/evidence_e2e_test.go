@@ -73,7 +73,7 @@ func (w world) wantNoSecret(s jobtest.Step, secret string) {
 // verifyCosigned verifies a log with a cosigned checkpoint, and returns whether it is the run's.
 func verifyCosigned(t *testing.T, log, cosigned, key string) (whole bool, out string) {
 	t.Helper()
-	found, err := evidence.Check{Trust: audit.Trust{Key: key}, Cosigned: cosigned}.Log(log)
+	found, err := evidence.Check{Trust: audit.Trust{Key: key}, Cosigned: cosigned}.VerifyLog(log)
 	if err != nil || found.Unread() {
 		t.Fatalf("%v: %v", found, err)
 	}
@@ -87,13 +87,13 @@ func TestE2EActionCosigns(t *testing.T) {
 	private, public := newAuditKey(t)
 	w := newWorld(t, true, nil, nil)
 	w.Process = true
-	w.Permit("contents:read", "pull_requests:read")
-	s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil))
+	w.SetPermissions("contents:read", "pull_requests:read")
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil))
 	log := s.Outputs["audit-log"]
-	w.Upload(s, nil)
-	w.Permit("contents:read", "pull_requests:write", "actions:read")
+	w.UploadArtifact(s, nil)
+	w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
 	end := jobtest.WatchFor(private, func(args string) bool { return args == w.Binary+"\x00action\x00" })
-	r := w.Report(nil, "INPUT_AUDIT_KEY="+private)
+	r := w.RunReport(nil, "INPUT_AUDIT_KEY="+private)
 	if seen := end(); len(seen) > 0 {
 		t.Errorf("other processes have the key: %q", seen)
 	}
@@ -108,13 +108,13 @@ func TestE2EActionCosigns(t *testing.T) {
 	if sums := string(jobtest.ReadFile(t, r.Outputs["audit-checksums"])); sums != fmt.Sprintf("%x  audit.jsonl\n", sha256.Sum256(jobtest.ReadFile(t, log))) {
 		t.Errorf("checksums %q", sums)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "fumehood verify audit.jsonl --cosigned audit.cosigned --key "+public, "evidence-of-fumehood-fumehood")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "fumehood verify audit.jsonl --cosigned audit.cosigned --key "+public, "evidence-of-fumehood-fumehood")
 
 	_, stranger := newAuditKey(t)
 	if whole, out := verifyCosigned(t, log, cosigned, stranger); whole {
 		t.Errorf("another key: %s", out)
 	}
-	again := w.Act("pull_request", w.Event("pull_request.opened.fork", nil))
+	again := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil))
 	if whole, out := verifyCosigned(t, again.Outputs["audit-log"], cosigned, public); whole {
 		t.Errorf("the log of another run: %s", out)
 	}
@@ -125,15 +125,15 @@ func TestE2EActionCosignsNoForgery(t *testing.T) {
 	t.Parallel()
 	private, _ := newAuditKey(t)
 	w := newWorld(t, true, nil, nil)
-	s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil))
-	w.Upload(s, func(f map[string][]byte) {
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil))
+	w.UploadArtifact(s, func(f map[string][]byte) {
 		f[jobtest.ReportName] = bytes.ReplaceAll(f[jobtest.ReportName], []byte(`"pr": 2`), []byte(`"pr": 3`))
 	})
-	r := w.Report(nil, "INPUT_AUDIT_KEY="+private)
+	r := w.RunReport(nil, "INPUT_AUDIT_KEY="+private)
 	if r.Outputs["conclusion"] != "error" || r.Outputs["cosigned"] != "" || r.Outputs["audit-checksums"] != "" || r.Outputs["artifact-path"] != "" {
 		t.Errorf("exit %d, outputs %q\n%s", r.Code, r.Outputs, r.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "report.malformed")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "report.malformed")
 	w.wantNoSecret(r, private)
 }
 
@@ -144,7 +144,7 @@ func TestE2EActionRefusesAuditKey(t *testing.T) {
 	private, public := newAuditKey(t)
 	w := newWorld(t, false, nil, nil)
 	for _, phase := range []string{"auto", "run"} {
-		s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PHASE="+phase, "INPUT_AUDIT_KEY="+private)
+		s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PHASE="+phase, "INPUT_AUDIT_KEY="+private)
 		if s.Code != cli.Stopped || s.Outputs["conclusion"] != "error" || s.Outputs["report"] != "" {
 			t.Errorf("%s: exit %d, outputs %q\n%s", phase, s.Code, s.Outputs, s.Log)
 		}
@@ -152,7 +152,7 @@ func TestE2EActionRefusesAuditKey(t *testing.T) {
 		w.wantNoSecret(s, private)
 	}
 	for _, wrong := range []string{public, private[:len(private)-4]} {
-		s := w.Report(nil, "INPUT_AUDIT_KEY="+wrong)
+		s := w.RunReport(nil, "INPUT_AUDIT_KEY="+wrong)
 		if s.Code != cli.Stopped || s.Outputs["conclusion"] != "error" {
 			t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 		}

@@ -38,9 +38,9 @@ func (w world) addExtras(url string) (leaked *[]string) {
 	}))
 	w.GitIn(w.Repo, "update-index", "--add", "--cacheinfo", "160000,"+pinned+",lib")
 	w.Head = w.GitIn(w.Repo, "commit-tree", w.GitIn(w.Repo, "write-tree"), "-m", "extras", "-p", w.Base)
-	w.GH.Change(jobtest.PrNumber, func(pr *githubtest.PR) { pr.Head.SHA = w.Head })
+	w.GH.ChangePullRequest(jobtest.PrNumber, func(pr *githubtest.PR) { pr.Head.SHA = w.Head })
 	leaked = &[]string{}
-	w.Git.Before(func(rw http.ResponseWriter, r *http.Request) bool {
+	w.Git.BeforeEach(func(rw http.ResponseWriter, r *http.Request) bool {
 		_, password, _ := r.BasicAuth()
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/"+moduleRepo):
@@ -66,14 +66,14 @@ func TestE2EActionExtras(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, map[string]string{".github/fumehood.yml": extrasField + "checkout: {submodules: true, lfs: true}\n"})
 	leaked := w.addExtras("../../../../" + moduleRepo)
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), extrasPlan)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), extrasPlan)
 	if s.Outputs["conclusion"] != "failure" {
 		t.Errorf("without the setting: outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "lib: submodule", "<code>big.bin:</code> Git LFS", "checkout: {submodules: true, lfs: true}")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "lib: submodule", "<code>big.bin:</code> Git LFS", "checkout: {submodules: true, lfs: true}")
 	w.Push("master", map[string]string{".github/fumehood.yml": extrasField + "checkout: {submodules: true, lfs: true}\n"})
-	s = w.Act("pull_request", w.Event("pull_request.opened", nil), extrasPlan)
-	body := w.Comment().Body
+	s = w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), extrasPlan)
+	body := w.BotComment().Body
 	if s.Outputs["conclusion"] != "success" || strings.Contains(body, "Not in the workspace") || len(*leaked) > 0 {
 		t.Errorf("outputs %q, credentials sent to %q\n%s\n%s", s.Outputs, *leaked, s.Log, body)
 	}
@@ -85,7 +85,7 @@ func TestE2EActionHostileSubmodule(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, map[string]string{".github/fumehood.yml": extrasField + "checkout: {submodules: true}\n"}, nil)
 	w.addExtras("http://127.0.0.1:1/" + moduleRepo)
-	s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: ls -A lib}\n")
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: ls -A lib}\n")
 	if s.Outputs["conclusion"] != "success" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}

@@ -54,7 +54,7 @@ func (f Find) Do(ctx context.Context) (Outcome, error) {
 }
 
 // find prepares everything that can be refused, and then asks.
-func (f Find) find(ctx context.Context) (found review.Found, skipped string, err error) {
+func (f Find) find(ctx context.Context) (found review.FoundFindings, skipped string, err error) {
 	r, err := f.Job.modelReviewer(f.Task.Request, 1)
 	if err != nil {
 		return found, "", err
@@ -64,11 +64,11 @@ func (f Find) find(ctx context.Context) (found review.Found, skipped string, err
 	case skipped != "":
 		return found, skipped, nil
 	case github.KindOf(err) == github.TooLarge:
-		return review.Found{Reason: "the change is too large: GitHub does not generate its diff, or it has more than 8 MiB"}, "", nil
+		return review.FoundFindings{Reason: "the change is too large: GitHub does not generate its diff, or it has more than 8 MiB"}, "", nil
 	case err != nil:
 		return found, "", err
 	}
-	f.Job.console.Progress("asking %s %s about %d bytes of the change", r.Name, r.Model, len(change.Diff))
+	f.Job.console.PrintProgress("asking %s %s about %d bytes of the change", r.Name, r.Model, len(change.Diff))
 	found, err = r.Find(ctx, change)
 	if ctx.Err() != nil {
 		err = &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled", Err: ctx.Err()}
@@ -99,10 +99,10 @@ func (f Find) change(ctx context.Context) (c review.Change, skipped string, err 
 // modelReviewer returns the reviewer that the inputs and the environment describe. From then on,
 // its key and the token are redacted from everything that this job writes.
 func (j *Job) modelReviewer(q Request, rounds int) (r review.Reviewer, err error) {
-	a := review.Asking{Provider: j.in.Provider, Model: j.in.Model, Getenv: j.options.Getenv, Rounds: rounds, MaxOutput: review.DefaultMaxOutput, Timeout: cmp.Or(j.in.Timeout, findTimeout),
-		Review: review.Cap{USD: j.in.MaxUSD, Tokens: noneIfZero(j.in.MaxTokens)}, PR: review.Cap{Tokens: -1}, Day: review.Cap{Tokens: -1},
+	a := review.ReviewerOptions{Provider: j.in.Provider, Model: j.in.Model, Getenv: j.options.Getenv, Rounds: rounds, MaxOutput: review.DefaultMaxOutput, Timeout: cmp.Or(j.in.Timeout, findTimeout),
+		Review: review.LimitText{USD: j.in.MaxUSD, Tokens: noneIfZero(j.in.MaxTokens)}, PR: review.LimitText{Tokens: -1}, Day: review.LimitText{Tokens: -1},
 		Subject: fmt.Sprintf("%s#%d", j.runner.Repository, q.PR)}
-	r, masks, err := a.Prepare()
+	r, masks, err := a.PrepareReviewer()
 	if err != nil {
 		return r, j.describeModel(err)
 	}

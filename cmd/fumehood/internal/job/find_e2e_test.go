@@ -37,8 +37,8 @@ func newFinder(t *testing.T, fork bool, base, head map[string]string) finder {
 // ask runs phase find with the permissions of the example, and without root's programs.
 func (f finder) ask(s *modeltest.Server, provider string, env ...string) jobtest.Step {
 	f.T.Helper()
-	f.Permit("contents:read", "pull_requests:read")
-	r := f.Act("issue_comment", f.payload, slices.Concat(s.Env(provider), []string{"INPUT_PHASE=find", "INPUT_PLAN=", "INPUT_PROVIDER=" + provider, "INPUT_MODEL=m", "INPUT_MAX_TOKENS=100000", "INPUT_FAIL_ON=error", f.request}, env)...)
+	f.SetPermissions("contents:read", "pull_requests:read")
+	r := f.RunStep("issue_comment", f.payload, slices.Concat(s.ProviderEnv(provider), []string{"INPUT_PHASE=find", "INPUT_PLAN=", "INPUT_PROVIDER=" + provider, "INPUT_MODEL=m", "INPUT_MAX_TOKENS=100000", "INPUT_FAIL_ON=error", f.request}, env)...)
 	f.RunID--
 	f.checkQuiet(r)
 	return r
@@ -77,21 +77,21 @@ func (f finder) checkQuiet(r jobtest.Step) {
 // checkVerified gives findings to the next jobs of the workflow.
 func (f finder) checkVerified(t *testing.T, r jobtest.Step) {
 	t.Helper()
-	f.Permit("contents:read", "pull_requests:read")
+	f.SetPermissions("contents:read", "pull_requests:read")
 	ran := f.actPhase(f.payload, "review", f.request, "INPUT_FINDINGS="+r.Outputs["findings"], "INPUT_FAIL_ON=error")
 	if ran.Code != cli.OK || ran.Outputs["verified"] != "1" {
 		t.Fatalf("exit %d, outputs %q\n%s", ran.Code, ran.Outputs, ran.Log)
 	}
 	f.RunID++
-	f.Upload(r, nil)
-	f.Upload(ran, nil)
+	f.UploadArtifact(r, nil)
+	f.UploadArtifact(ran, nil)
 	f.RunID--
 	f.actPhase(f.payload, "report", f.request, "INPUT_FAIL_ON=error")
 	list := f.GH.ReviewComments(jobtest.PrNumber)
 	if len(list) != 1 || list[0].Path != "greet.sh" {
 		t.Fatalf("comments %+v", list)
 	}
-	jobtest.CheckContains(t, "comment", f.Comment().Body, "1 verified finding of 1")
+	jobtest.CheckContains(t, "comment", f.BotComment().Body, "1 verified finding of 1")
 }
 
 // hostile text tries to end an output, to begin a workflow command, to mention people, and to
@@ -123,10 +123,12 @@ func TestE2EActionFindHostile(t *testing.T) {
 		"too many":              {jobtest.ModelAnswer(t, true, nil, wideFindings(21, 10)...), 0, "at most 20 commands and 20 findings"},
 		"10 MB":                 {strings.Repeat("x", 10<<20), 0, "larger than"},
 	} {
-		s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said { return modeltest.Said{Text: test.text} })
+		s := modeltest.New(t, func(int, modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
+			return modeltest.ScriptedAnswer{Text: test.text}
+		})
 		r := f.ask(s, "openai")
 		reviewed := r.Outputs["findings"] != ""
-		if r.Code != cli.OK || reviewed == (test.why != "") || !strings.Contains(r.Outputs["reason"], test.why) || r.Outputs["conclusion"] != map[bool]string{true: "success", false: "neutral"}[reviewed] || len(s.Asked()) != 1 {
+		if r.Code != cli.OK || reviewed == (test.why != "") || !strings.Contains(r.Outputs["reason"], test.why) || r.Outputs["conclusion"] != map[bool]string{true: "success", false: "neutral"}[reviewed] || len(s.Requests()) != 1 {
 			t.Errorf("%s: exit %d, outputs %q\n%s", name, r.Code, r.Outputs, r.Log)
 			continue
 		}
@@ -171,20 +173,20 @@ func (f finder) checkOutputs(t *testing.T, name string, r jobtest.Step, count in
 func TestE2EActionFindNotReviewed(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		said   modeltest.Said
+		said   modeltest.ScriptedAnswer
 		change func(f finder)
 		env    string
 		asked  int
 		why    string
 	}{
-		"refusal":        {modeltest.Said{Text: "no", Stop: models.Refusal}, nil, "", 1, "the model refused to answer"},
-		"empty":          {modeltest.Said{Text: " ", Input: 1}, nil, "", 1, "the model's answer is empty"},
-		"length":         {modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil), Stop: models.Length}, nil, "", 1, "reached the limit of its length"},
-		"a wrong key":    {modeltest.Said{Status: 401}, nil, "", 1, "the provider answered 401"},
-		"busy":           {modeltest.Said{Status: 429, Header: map[string]string{"Retry-After": "7200"}}, nil, "", 1, "the provider answered 429"},
-		"small budget":   {modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil)}, nil, "INPUT_MAX_TOKENS=5000", 0, "the budget of this review"},
-		"too large":      {modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil)}, func(f finder) { f.tooLarge() }, "", 0, "the change is too large"},
-		"nothing to see": {modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil)}, func(f finder) { f.ignoreAll() }, "", 0, "no text in files that are to be reviewed"},
+		"refusal":        {modeltest.ScriptedAnswer{Text: "no", Stop: models.Refusal}, nil, "", 1, "the model refused to answer"},
+		"empty":          {modeltest.ScriptedAnswer{Text: " ", Input: 1}, nil, "", 1, "the model's answer is empty"},
+		"length":         {modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, true, nil), Stop: models.Length}, nil, "", 1, "reached the limit of its length"},
+		"a wrong key":    {modeltest.ScriptedAnswer{Status: 401}, nil, "", 1, "the provider answered 401"},
+		"busy":           {modeltest.ScriptedAnswer{Status: 429, Header: map[string]string{"Retry-After": "7200"}}, nil, "", 1, "the provider answered 429"},
+		"small budget":   {modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, true, nil)}, nil, "INPUT_MAX_TOKENS=5000", 0, "the budget of this review"},
+		"too large":      {modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, true, nil)}, func(f finder) { f.tooLarge() }, "", 0, "the change is too large"},
+		"nothing to see": {modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, true, nil)}, func(f finder) { f.ignoreAll() }, "", 0, "no text in files that are to be reviewed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -192,11 +194,11 @@ func TestE2EActionFindNotReviewed(t *testing.T) {
 			if test.change != nil {
 				test.change(f)
 			}
-			s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said { return test.said })
+			s := modeltest.New(t, func(int, modeltest.ReceivedRequest) modeltest.ScriptedAnswer { return test.said })
 			r := f.ask(s, "openai", test.env)
-			f.GH.Heal()
-			if r.Code != cli.OK || r.Outputs["conclusion"] != "neutral" || r.Outputs["findings"] != "" || !strings.Contains(r.Outputs["reason"], test.why) || len(s.Asked()) != test.asked {
-				t.Fatalf("exit %d, %d requests, outputs %q\n%s", r.Code, len(s.Asked()), r.Outputs, r.Log)
+			f.GH.RemoveFaults()
+			if r.Code != cli.OK || r.Outputs["conclusion"] != "neutral" || r.Outputs["findings"] != "" || !strings.Contains(r.Outputs["reason"], test.why) || len(s.Requests()) != test.asked {
+				t.Fatalf("exit %d, %d requests, outputs %q\n%s", r.Code, len(s.Requests()), r.Outputs, r.Log)
 			}
 			jobtest.CheckContains(t, "summary", r.Summary, "Not reviewed", test.why)
 			jobtest.CheckContains(t, "log", r.Log, "Not reviewed: ", test.why)
@@ -210,14 +212,16 @@ func TestE2EActionFindHostileProvider(t *testing.T) {
 	t.Parallel()
 	f := newFinder(t, true, nil, nil)
 	body, _ := json.Marshal(map[string]any{"error": map[string]string{"message": "<img src=https://evil.example/x> @everyone\n::add-mask::e\n" + modeltest.Key + " [x](https://evil.example)", "code": "EOF\nreason<<EOF"}})
-	s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said { return modeltest.Said{Status: 400, Body: string(body)} })
+	s := modeltest.New(t, func(int, modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
+		return modeltest.ScriptedAnswer{Status: 400, Body: string(body)}
+	})
 	r := f.ask(s, "openai")
 	if r.Code != cli.OK || r.Outputs["conclusion"] != "neutral" {
 		t.Fatalf("exit %d, outputs %q\n%s", r.Code, r.Outputs, r.Log)
 	}
 	f.checkOutputs(t, "an error", r, 0)
 	f.checkToldWhy(t, r, "the provider answered 400")
-	if outside := jobtest.RemoveCode(f.Comment().Body); strings.Contains(outside, "@everyone") || strings.Contains(outside, "<img") || strings.Contains(outside, "](https://evil.example") || strings.Contains(outside, modeltest.Key) {
+	if outside := jobtest.RemoveCode(f.BotComment().Body); strings.Contains(outside, "@everyone") || strings.Contains(outside, "<img") || strings.Contains(outside, "](https://evil.example") || strings.Contains(outside, modeltest.Key) {
 		t.Errorf("text of the provider has an effect:\n%s", outside)
 	}
 }
@@ -230,15 +234,15 @@ func (f finder) checkToldWhy(t *testing.T, r jobtest.Step, why string) {
 		t.Errorf("%v, %v, %+v", err, wrong, d)
 	}
 	f.RunID++
-	f.Upload(r, nil)
+	f.UploadArtifact(r, nil)
 	f.RunID--
 	f.actPhase(f.payload, "report", f.request, "INPUT_FAIL_ON=error")
-	jobtest.CheckContains(t, "comment", f.Comment().Body, "Not reviewed", why, "No reproducer ran on `"+f.Head[:12])
+	jobtest.CheckContains(t, "comment", f.BotComment().Body, "Not reviewed", why, "No reproducer ran on `"+f.Head[:12])
 }
 
 // tooLarge makes GitHub refuse to generate the diff.
 func (f finder) tooLarge() {
-	f.GH.Inject(githubtest.Fault{Op: "pulls/get", Kind: githubtest.Answer, Status: http.StatusNotAcceptable, Match: func(r *http.Request) bool { return strings.HasSuffix(r.Header.Get("Accept"), ".diff") }})
+	f.GH.InjectFault(githubtest.Fault{Op: "pulls/get", Kind: githubtest.Answer, Status: http.StatusNotAcceptable, Match: func(r *http.Request) bool { return strings.HasSuffix(r.Header.Get("Accept"), ".diff") }})
 }
 
 // ignoreAll pushes a configuration to the default branch.
@@ -250,8 +254,8 @@ func (f finder) ignoreAll() {
 func TestE2EActionFindRefused(t *testing.T) {
 	t.Parallel()
 	f := newFinder(t, true, nil, nil)
-	s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said {
-		return modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil)}
+	s := modeltest.New(t, func(int, modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
+		return modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, true, nil)}
 	})
 	for name, test := range map[string]struct{ env, code, hint string }{
 		"no key":                {"OPENAI_API_KEY=", "model.key", "secrets.ANTHROPIC_API_KEY"},
@@ -267,8 +271,8 @@ func TestE2EActionFindRefused(t *testing.T) {
 			t.Errorf("%s: exit %d, outputs %q\n%s", name, r.Code, r.Outputs, r.Log)
 		}
 	}
-	f.GH.Move(jobtest.PrNumber, githubtest.SHA("pushed meanwhile"))
-	if r := f.ask(s, "openai"); r.Code != cli.Stopped || !strings.Contains(r.Log, "head.moved") || len(s.Asked()) != 0 {
-		t.Errorf("the head moved: exit %d, %d requests\n%s", r.Code, len(s.Asked()), r.Log)
+	f.GH.MoveHead(jobtest.PrNumber, githubtest.CommitID("pushed meanwhile"))
+	if r := f.ask(s, "openai"); r.Code != cli.Stopped || !strings.Contains(r.Log, "head.moved") || len(s.Requests()) != 0 {
+		t.Errorf("the head moved: exit %d, %d requests\n%s", r.Code, len(s.Requests()), r.Log)
 	}
 }

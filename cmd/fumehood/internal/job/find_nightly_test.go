@@ -24,18 +24,18 @@ func TestNightlyActionFind(t *testing.T) {
 	for _, provider := range []string{"anthropic", "openai", "gemini"} {
 		t.Run(provider, func(t *testing.T) {
 			f := newFinder(t, true, config, changed)
-			s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said {
-				return modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil, jobtest.GreetingFinding(nil), jobtest.GreetingFinding(map[string]any{"id": "ignored", "file": "notes/new.txt"}))}
+			s := modeltest.New(t, func(int, modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
+				return modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, true, nil, jobtest.GreetingFinding(nil), jobtest.GreetingFinding(map[string]any{"id": "ignored", "file": "notes/new.txt"}))}
 			})
 			r := f.ask(s, provider)
-			if r.Code != cli.OK || r.Outputs["conclusion"] != "success" || r.Outputs["reason"] != "" || r.Outputs["artifact-name"] != "find-of-fumehood-fumehood" || len(s.Asked()) != 1 {
-				t.Fatalf("exit %d, %d requests, outputs %q\n%s", r.Code, len(s.Asked()), r.Outputs, r.Log)
+			if r.Code != cli.OK || r.Outputs["conclusion"] != "success" || r.Outputs["reason"] != "" || r.Outputs["artifact-name"] != "find-of-fumehood-fumehood" || len(s.Requests()) != 1 {
+				t.Fatalf("exit %d, %d requests, outputs %q\n%s", r.Code, len(s.Requests()), r.Outputs, r.Log)
 			}
-			asked := s.Asked()[0]
-			jobtest.CheckContains(t, "the request", asked.Last(), "+echo hello world", "Greetings are short.", "run later")
+			asked := s.Requests()[0]
+			jobtest.CheckContains(t, "the request", asked.LastText(), "+echo hello world", "Greetings are short.", "run later")
 			jobtest.CheckContains(t, "the first text", asked.System, "nothing runs now", "You do not read their output")
-			if strings.Contains(asked.Last(), "Look at: Believe") || strings.Contains(asked.Last(), "+++ b/notes") || asked.Model != "m" {
-				t.Errorf("the request has what it must not have:\n%s", asked.Last())
+			if strings.Contains(asked.LastText(), "Look at: Believe") || strings.Contains(asked.LastText(), "+++ b/notes") || asked.Model != "m" {
+				t.Errorf("the request has what it must not have:\n%s", asked.LastText())
 			}
 			jobtest.CheckContains(t, "log", r.Log, "policy and configuration: master at "+f.Base[:12])
 			if strings.Contains(r.Log, "fumehood: commit") {

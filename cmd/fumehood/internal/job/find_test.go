@@ -27,7 +27,7 @@ func TestProviders(t *testing.T) {
 			}
 			return ""
 		}
-		if !slices.Contains(action.Secrets(getenv), key) {
+		if !slices.Contains(action.ListSecrets(getenv), key) {
 			t.Errorf("the key of %s is not masked", provider)
 		}
 		if _, values, err := model.New(model.Options{Provider: provider, Getenv: getenv}); err != nil || !slices.Equal(values, []string{key}) {
@@ -46,7 +46,7 @@ func TestFindOutputs(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := j.findOutputs(Outcome{Found: &review.Found{Findings: []byte("[]")}})
+			got := j.findOutputs(Outcome{Found: &review.FoundFindings{Findings: []byte("[]")}})
 			uploaded := slices.ContainsFunc(got, func(output [2]string) bool { return output[0] == "artifact-name" })
 			if got[0] != [2]string{"findings", "[]"} || uploaded != (asked && artifact != "") {
 				t.Errorf("asked %v, artifact %q: %q", asked, artifact, got)

@@ -64,7 +64,7 @@ func (w world) checkPosted(log string) {
 	if r := w.GH.Reviews(jobtest.PrNumber); len(r) != 1 || r[0].State != "COMMENTED" || r[0].Commit != w.Head {
 		w.T.Errorf("reviews %+v", r)
 	}
-	body := w.Comment().Body
+	body := w.BotComment().Body
 	jobtest.CheckContains(w.T, "comment", body, "2 verified findings of 5", "see the [comment](https://", "breaks what no line", "1 finding that is older", "1 finding not reproduced", "1 finding whose reproducer did not run")
 	for _, text := range []string{body, list[0].Body} {
 		if outside := jobtest.RemoveCode(text); strings.Contains(outside, "@everyone") || strings.Contains(outside, "evil.example") {
@@ -102,16 +102,16 @@ func TestE2EFindingsArtifactRefused(t *testing.T) {
 		"nothing": func(f map[string][]byte) { delete(f, "review.json") },
 	} {
 		w.RunID++
-		w.Upload(ran, change)
+		w.UploadArtifact(ran, change)
 		w.RunID--
 		s := w.actPhase(payload, "report", request, "INPUT_FAIL_ON=error")
 		if len(w.GH.ReviewComments(jobtest.PrNumber)) != 0 || s.Outputs["verified"] != "" {
 			t.Errorf("%s: outputs %q, %d comments\n%s", name, s.Outputs, len(w.GH.ReviewComments(jobtest.PrNumber)), s.Log)
 		}
-		jobtest.CheckContains(t, name, w.Comment().Body, "Not reviewed:")
+		jobtest.CheckContains(t, name, w.BotComment().Body, "Not reviewed:")
 		w.RunID += 10
 		payload = w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review"))
-		w.Later()
+		w.AdvanceClock()
 		request = "INPUT_REQUEST=" + w.actPhase(payload, "trigger").Outputs["request"]
 	}
 }
@@ -121,18 +121,18 @@ func TestE2EFindingsArtifactRefused(t *testing.T) {
 func TestE2EFindingsSelfReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
-	w.Permit("contents:read", "pull_requests:read")
-	ran := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+badFindings)
+	w.SetPermissions("contents:read", "pull_requests:read")
+	ran := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+badFindings)
 	if ran.Outputs["verified"] != "2" || len(w.GH.Reviews(jobtest.PrNumber)) != 0 {
 		t.Fatalf("exit %d, outputs %q\n%s", ran.Code, ran.Outputs, ran.Log)
 	}
-	w.Upload(ran, nil)
-	w.Permit("contents:read", "pull_requests:write", "actions:read")
-	s := w.Act("workflow_run", w.Event("workflow_run.completed.pr.fork", nil), "INPUT_PHASE=report", "INPUT_PLAN=")
+	w.UploadArtifact(ran, nil)
+	w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
+	s := w.RunStep("workflow_run", w.EventPayload("workflow_run.completed.pr.fork", nil), "INPUT_PHASE=report", "INPUT_PLAN=")
 	if len(w.GH.Reviews(jobtest.PrNumber)) != 0 {
 		t.Errorf("a review was posted\n%s", s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "Self-reported", "2 verified findings of 5")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "Self-reported", "2 verified findings of 5")
 }
 
 // Nothing is posted where the head has moved, the findings cannot be read, or there are none. Code
@@ -140,23 +140,23 @@ func TestE2EFindingsSelfReported(t *testing.T) {
 func TestE2EActionReviewRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	event := w.Event("pull_request.opened", nil)
+	event := w.EventPayload("pull_request.opened", nil)
 	for findings, code := range map[string]string{"": "action.no-findings", "missing.json": "findings.unreadable", "{}": "review.invalid"} {
-		s := w.Act("pull_request", event, "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+findings)
+		s := w.RunStep("pull_request", event, "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+findings)
 		if s.Code != cli.Stopped || !strings.Contains(s.Log, code) {
 			t.Errorf("%q: exit %d\n%s", findings, s.Code, s.Log)
 		}
 	}
-	s := w.Act("workflow_run", w.Event("workflow_run.completed.pr", nil), "INPUT_PHASE=review", "INPUT_FINDINGS="+badFindings)
+	s := w.RunStep("workflow_run", w.EventPayload("workflow_run.completed.pr", nil), "INPUT_PHASE=review", "INPUT_FINDINGS="+badFindings)
 	if s.Code != cli.Stopped || !strings.Contains(s.Log, "action.workflow-run") {
 		t.Errorf("workflow_run: exit %d\n%s", s.Code, s.Log)
 	}
-	s = w.Act("issue_comment", w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review")), "INPUT_PHASE=review", "INPUT_FINDINGS="+badFindings)
+	s = w.RunStep("issue_comment", w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review")), "INPUT_PHASE=review", "INPUT_FINDINGS="+badFindings)
 	if s.Code != cli.Stopped || !strings.Contains(s.Log, "request.invalid") {
 		t.Errorf("a comment that no job has checked: exit %d\n%s", s.Code, s.Log)
 	}
-	w.GH.Move(jobtest.PrNumber, githubtest.SHA("pushed meanwhile"))
-	if s := w.Act("pull_request", event, "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+badFindings); s.Outputs["conclusion"] != "skipped" {
+	w.GH.MoveHead(jobtest.PrNumber, githubtest.CommitID("pushed meanwhile"))
+	if s := w.RunStep("pull_request", event, "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+badFindings); s.Outputs["conclusion"] != "skipped" {
 		t.Errorf("the head moved: outputs %q\n%s", s.Outputs, s.Log)
 	}
 	if n := len(w.GH.Reviews(jobtest.PrNumber)); n != 0 {

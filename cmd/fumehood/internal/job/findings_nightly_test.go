@@ -20,7 +20,7 @@ func TestNightlyActionReview(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	for range 2 {
-		s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+badFindings)
+		s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+badFindings)
 		if s.Code != cli.Refused || s.Outputs["conclusion"] != "failure" || s.Outputs["verified"] != "2" || s.Outputs["artifact-name"] != "review-of-fumehood-fumehood" {
 			t.Fatalf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 		}
@@ -32,11 +32,11 @@ func TestNightlyActionReview(t *testing.T) {
 	}
 	file := filepath.Join(w.Dir, "none.json")
 	w.must(os.WriteFile(file, []byte(`{"schema":"fumehood.findings/v1","findings":[]}`), 0o644))
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+file)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+file)
 	if s.Code != cli.OK || s.Outputs["verified"] != "0" {
 		t.Errorf("no findings: exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "The reviewer has no findings")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "The reviewer has no findings")
 }
 
 // After a push, only findings on lines that have changed are new. One that is fixed is marked.
@@ -44,7 +44,7 @@ func TestNightlyActionReviewAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	act := func() jobtest.Step {
-		return w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+badFindings+`  - id: late
+		return w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+badFindings+`  - id: late
     file: notes/new.txt
     line: 2
     claim: found too late
@@ -60,10 +60,10 @@ func TestNightlyActionReviewAgain(t *testing.T) {
 	}
 	act()
 	before := len(w.GH.ReviewComments(jobtest.PrNumber))
-	w.GH.Forget(jobtest.PrNumber)
+	w.GH.RemoveReviews(jobtest.PrNumber)
 	w.Head = w.Commit(w.Repo, "fix", w.Head, jobtest.MergeFiles(jobtest.HeadFiles, map[string]string{"greet.sh": "echo hello\n", "added.txt": "x\n"}))
 	w.GitIn(w.Repo, "update-ref", "refs/pull/2/head", w.Head)
-	w.GH.Move(jobtest.PrNumber, w.Head)
+	w.GH.MoveHead(jobtest.PrNumber, w.Head)
 	s := act()
 	var paths []string
 	for _, c := range w.GH.ReviewComments(jobtest.PrNumber) {
@@ -72,7 +72,7 @@ func TestNightlyActionReviewAgain(t *testing.T) {
 	if before != 2 || strings.Join(paths, " ") != "added.txt" {
 		t.Errorf("%d comments, then on %q\n%s", before, paths, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "was reviewed before", "found too late")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "was reviewed before", "found too late")
 }
 
 // On a fork's pull request, the job that runs code posts nothing, whatever its token, and a job of
@@ -88,7 +88,7 @@ func TestNightlyBotFindings(t *testing.T) {
 		t.Fatalf("exit %d, outputs %q\n%s", ran.Code, ran.Outputs, ran.Log)
 	}
 	w.RunID++
-	w.Upload(ran, nil)
+	w.UploadArtifact(ran, nil)
 	w.RunID--
 	for range 2 {
 		s := w.actPhase(payload, "report", request, "INPUT_FAIL_ON=error")
@@ -100,7 +100,7 @@ func TestNightlyBotFindings(t *testing.T) {
 	if got := jobtest.ListReactions(w.GH, id); got != "eyes rocket -1" {
 		t.Errorf("reactions %q", got)
 	}
-	if strings.Contains(w.Comment().Body, "was accepted for commit") {
-		t.Errorf("the answer is still there:\n%s", w.Comment().Body)
+	if strings.Contains(w.BotComment().Body, "was accepted for commit") {
+		t.Errorf("the answer is still there:\n%s", w.BotComment().Body)
 	}
 }

@@ -70,7 +70,7 @@ func TestE2EActionHistory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	w.Head, w.Base = w.importHistory()
-	w.GH.Change(jobtest.PrNumber, func(pr *githubtest.PR) { pr.Head.SHA, pr.Head.Ref, pr.Base.SHA = w.Head, "topic", w.Base })
+	w.GH.ChangePullRequest(jobtest.PrNumber, func(pr *githubtest.PR) { pr.Head.SHA, pr.Head.Ref, pr.Base.SHA = w.Head, "topic", w.Base })
 	commands := []string{
 		"git diff master...HEAD", "git diff --stat origin/master...HEAD", "git log --format='%H %s' master..HEAD", "git merge-base master HEAD", "git merge-base origin/master HEAD",
 		"git blame base.txt", "git log --merges --format=%H", "git log --format=%H -- base.txt", "git rev-list --count master..HEAD", "git rev-parse --abbrev-ref HEAD", "git show --stat HEAD~14", "git status --short",
@@ -79,10 +79,10 @@ func TestE2EActionHistory(t *testing.T) {
 	for i, command := range commands {
 		plan += fmt.Sprintf("  - {id: c%d, run: %q}\n", i, command)
 	}
-	event := w.Event("pull_request.opened.fork", func(p map[string]any) {
+	event := w.EventPayload("pull_request.opened.fork", func(p map[string]any) {
 		p["pull_request"].(map[string]any)["head"].(map[string]any)["ref"] = "topic"
 	})
-	s := w.Act("pull_request", event, "INPUT_PLAN="+plan)
+	s := w.RunStep("pull_request", event, "INPUT_PLAN="+plan)
 	data, err := os.ReadFile(s.Outputs["report"])
 	if err != nil {
 		t.Fatalf("%v\n%s", err, s.Log)

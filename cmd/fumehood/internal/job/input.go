@@ -45,7 +45,7 @@ func (r Run) readInputPlan() (Planned, error) {
 // readInput reads an input that is a document, or a file that an earlier step wrote. what is the
 // input's name, code the code of a failure, and name what messages call the document.
 func (j *Job) readInput(what, code, input string) (data []byte, name string, err error) {
-	document, file := action.Document(input)
+	document, file := action.DocumentOrPath(input)
 	if document != nil {
 		return document, what, nil
 	}

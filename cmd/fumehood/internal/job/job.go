@@ -86,11 +86,11 @@ type Job struct {
 
 // An Outcome is the result of a part of a step, and the input of the next part.
 type Outcome struct {
-	Request Request          // what was asked for, on which commit
-	Runs    []PlanRun        // what ran or is reported, in order
-	Review  *review.Document // the findings that were verified, or nil
-	Found   *review.Found    // the findings of a model that was asked, or nil
-	Skipped string           // why there is nothing to do, for people; "" when there is
+	Request Request               // what was asked for, on which commit
+	Runs    []PlanRun             // what ran or is reported, in order
+	Review  *review.Document      // the findings that were verified, or nil
+	Found   *review.FoundFindings // the findings of a model that was asked, or nil
+	Skipped string                // why there is nothing to do, for people; "" when there is
 	// Summarized says that the step summary shows Runs.
 	Summarized bool
 	// Delivered says that Runs, of other jobs, were posted where the inputs ask for them.
@@ -122,7 +122,7 @@ func Do(ctx context.Context, o Options) (Conclusion, error) {
 	defer j.Close()
 	out, err := s.do(ctx)
 	if failed := j.collector.send(ctx, out); failed != nil {
-		j.console.Warning(strings.ReplaceAll(j.plain(failed.Error()), "\n", " "))
+		j.console.PrintWarning(strings.ReplaceAll(j.plain(failed.Error()), "\n", " "))
 	}
 	return s.conclude(ctx, out, err), nil
 }
@@ -147,8 +147,8 @@ func Read(o Options) (*Job, error) {
 
 // maskSecrets comes first: every line after it may repeat what the environment holds.
 func (j *Job) maskSecrets() error {
-	for _, secret := range action.Secrets(j.options.Getenv) {
-		if err := j.console.Mask(secret); err != nil {
+	for _, secret := range action.ListSecrets(j.options.Getenv) {
+		if err := j.console.MaskSecret(secret); err != nil {
 			return err
 		}
 	}
@@ -175,7 +175,7 @@ func (e *inputsError) Unwrap() error { return e.error }
 func (j *Job) readInputs() error {
 	in, problems := action.ReadInputs(j.options.Getenv)
 	if len(problems) > 0 {
-		j.console.Problems(problems)
+		j.console.PrintProblems(problems)
 		return &inputsError{problems: problems, error: &proposal.StopError{Code: "input.invalid",
 			Message: fmt.Sprintf("%d invalid inputs", len(problems)), Hint: "fix each input as shown for it"}}
 	}
@@ -195,7 +195,7 @@ func (j *Job) masks() []redact.Mask {
 // maskInputs makes the runner and everything that this job writes redact the input mask.
 func (j *Job) maskInputs() error {
 	for _, m := range j.in.Mask {
-		if err := j.console.Mask(m.Value); err != nil {
+		if err := j.console.MaskSecret(m.Value); err != nil {
 			return err
 		}
 	}

@@ -69,7 +69,7 @@ func (w world) actRestored(event string, payload []byte, restored map[string][]b
 		}
 	}
 	w.checkNoneLeft()
-	return w.Finish(s, cmd.ProcessState.ExitCode(), string(log)), after
+	return w.FinishStep(s, cmd.ProcessState.ExitCode(), string(log)), after
 }
 
 // checkNoneLeft makes sure that no directory with the layers of one run has outlived it. Those

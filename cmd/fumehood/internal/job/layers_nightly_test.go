@@ -17,7 +17,7 @@ import (
 func TestNightlyActionLayers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, layeredFiles, nil)
-	opened := w.Event("pull_request.opened", nil)
+	opened := w.EventPayload("pull_request.opened", nil)
 	s, made := w.actLayers("push", w.pushEvent("master"), nil, "GITHUB_REF=refs/heads/master")
 	if s.Code != cli.OK || fromLayer(t, s) || len(made) != 1 {
 		t.Fatalf("push: exit %d, made %d\n%s", s.Code, len(made), s.Log)
@@ -50,14 +50,14 @@ func TestNightlyActionLayers(t *testing.T) {
 	}
 	// The job that reports a fork's run does not doubt a layer of the default branch.
 	fork := newWorld(t, true, layeredFiles, nil)
-	s, _ = fork.actLayers("pull_request", fork.Event("pull_request.opened.fork", nil), made)
+	s, _ = fork.actLayers("pull_request", fork.EventPayload("pull_request.opened.fork", nil), made)
 	if s.Code != cli.OK || !fromLayer(t, s) {
 		t.Fatalf("fork: exit %d\n%s", s.Code, s.Log)
 	}
-	fork.Upload(s, nil)
-	fork.Permit("contents:read", "pull_requests:write", "actions:read")
-	r := fork.Report(nil, layeredPlan)
-	if body := fork.Comment().Body; r.Code != cli.OK || !strings.Contains(body, "from layer <code>sha256:") || strings.Contains(body, "differs from") {
+	fork.UploadArtifact(s, nil)
+	fork.SetPermissions("contents:read", "pull_requests:write", "actions:read")
+	r := fork.RunReport(nil, layeredPlan)
+	if body := fork.BotComment().Body; r.Code != cli.OK || !strings.Contains(body, "from layer <code>sha256:") || strings.Contains(body, "differs from") {
 		t.Errorf("the report of a fork's run: exit %d\n%s\n%s", r.Code, r.Log, body)
 	}
 	if s, _ := w.actLayers("push", w.pushEvent("other"), nil, "GITHUB_REF=refs/heads/other"); s.Outputs["conclusion"] != "skipped" {
@@ -69,9 +69,9 @@ func TestNightlyActionLayers(t *testing.T) {
 func TestNightlyActionLayersReadOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, layeredFiles, nil)
-	w.Permit("contents:read", "pull_requests:write", "checks:write", "actions:read")
+	w.SetPermissions("contents:read", "pull_requests:write", "checks:write", "actions:read")
 	for event, payload := range map[string][]byte{
-		"merge_group": w.Group(nil), "workflow_dispatch": w.Event("workflow_dispatch.bare", func(p map[string]any) {
+		"merge_group": w.MergeGroupEvent(nil), "workflow_dispatch": w.EventPayload("workflow_dispatch.bare", func(p map[string]any) {
 			p["repository"].(map[string]any)["id"], p["repository"].(map[string]any)["full_name"] = jobtest.HubID, jobtest.Hub
 		}),
 	} {
@@ -90,8 +90,8 @@ func TestNightlyActionLayersReadOnly(t *testing.T) {
 		t.Errorf("issue_comment: exit %d, left %d\n%s", s.Code, len(after), s.Log)
 	}
 	fork := newWorld(t, true, layeredFiles, nil)
-	fork.Permit("contents:read", "pull_requests:read")
-	if s, after := fork.actLayers("pull_request", fork.Event("pull_request.opened.fork", nil), nil, "GITHUB_REF=refs/heads/master"); s.Code != cli.OK || fromLayer(t, s) || len(after) != 0 {
+	fork.SetPermissions("contents:read", "pull_requests:read")
+	if s, after := fork.actLayers("pull_request", fork.EventPayload("pull_request.opened.fork", nil), nil, "GITHUB_REF=refs/heads/master"); s.Code != cli.OK || fromLayer(t, s) || len(after) != 0 {
 		t.Errorf("fork: exit %d, left %d\n%s", s.Code, len(after), s.Log)
 	}
 	w.Push("master", map[string]string{".github/fumehood.yml": layeredConfig})

@@ -8,7 +8,7 @@ import (
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
-func TestMain(m *testing.M) { jobtest.Main(m) }
+func TestMain(m *testing.M) { jobtest.RunMain(m) }
 
 // A world has what only tests of this package do with it.
 type world struct{ *jobtest.World }

@@ -58,13 +58,13 @@ func TestE2EActionMask(t *testing.T) {
 		if fork {
 			name += ".fork"
 		} else {
-			w.Permit("contents:read", "pull_requests:write", "checks:write", "actions:read")
+			w.SetPermissions("contents:read", "pull_requests:write", "checks:write", "actions:read")
 		}
 		env := []string{"INPUT_PLAN=" + maskPlan, "INPUT_MASK=CANARY", "CANARY=" + maskedCanary}
 		if !fork {
 			env = append(env, "INPUT_CHECK_RUN=true")
 		}
-		s := w.Act("pull_request", w.Event(name, nil), env...)
+		s := w.RunStep("pull_request", w.EventPayload(name, nil), env...)
 		if s.Outputs["failed"] != "1" {
 			t.Fatalf("fork %v: outputs %q\n%s", fork, s.Outputs, s.Log)
 		}
@@ -90,10 +90,10 @@ func TestE2EActionMask(t *testing.T) {
 		}
 		told = append(told, "log", strings.Join(log, ""))
 		if fork {
-			w.Upload(s, nil)
-			r := w.Report(nil, "INPUT_MASK=CANARY", "CANARY="+maskedCanary)
+			w.UploadArtifact(s, nil)
+			r := w.RunReport(nil, "INPUT_MASK=CANARY", "CANARY="+maskedCanary)
 			told = append(told, "reporter's summary", r.Summary)
-			jobtest.CheckContains(t, "comment", w.Comment().Body, "which were redacted")
+			jobtest.CheckContains(t, "comment", w.BotComment().Body, "which were redacted")
 		} else {
 			checks, err := json.Marshal(w.GH.CheckRuns(w.Head))
 			if err != nil || !strings.Contains(string(checks), "greet.sh") {
@@ -101,7 +101,7 @@ func TestE2EActionMask(t *testing.T) {
 			}
 			told = append(told, "checks", string(checks))
 		}
-		body := w.Comment().Body
+		body := w.BotComment().Body
 		jobtest.CheckContains(t, "comment", body, "secrets redacted in", "[redacted CANARY]")
 		told = append(told, "comment", body)
 		for i := 0; i < len(told); i += 2 {

@@ -15,9 +15,9 @@ import (
 )
 
 // asking describes the model that the inputs name.
-func (j *Job) asking() review.Asking {
-	return review.Asking{Provider: j.in.Provider, Model: j.in.Model, Getenv: j.options.Getenv, Rounds: cmp.Or(j.in.MaxRounds, review.DefaultRounds), MaxOutput: review.DefaultMaxOutput,
-		Review: review.Cap{USD: j.in.MaxUSD, Tokens: noneIfZero(j.in.MaxTokens)}, PR: review.Cap{Tokens: -1}, Day: review.Cap{Tokens: -1}}
+func (j *Job) asking() review.ReviewerOptions {
+	return review.ReviewerOptions{Provider: j.in.Provider, Model: j.in.Model, Getenv: j.options.Getenv, Rounds: cmp.Or(j.in.MaxRounds, review.DefaultRounds), MaxOutput: review.DefaultMaxOutput,
+		Review: review.LimitText{USD: j.in.MaxUSD, Tokens: noneIfZero(j.in.MaxTokens)}, PR: review.LimitText{Tokens: -1}, Day: review.LimitText{Tokens: -1}}
 }
 
 // modelSource lets the child ask a model through this process. Only this process has the key, which
@@ -26,7 +26,7 @@ func (j *Job) asking() review.Asking {
 // reads it.
 func (j *Job) modelSource() (s reviewSource, err error) {
 	a := j.asking()
-	provider, keys, err := a.Provide()
+	provider, keys, err := a.OpenProvider()
 	if err != nil {
 		return s, j.describeModel(err)
 	}

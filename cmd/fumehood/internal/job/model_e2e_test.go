@@ -25,7 +25,7 @@ import (
 
 // askModel are the inputs of a step that asks the model of s, and its key.
 func askModel(s *modeltest.Server, provider, model string, env ...string) []string {
-	return slices.Concat([]string{"INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_PROVIDER=" + provider, "INPUT_MODEL=" + model}, s.Env(provider), env)
+	return slices.Concat([]string{"INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_PROVIDER=" + provider, "INPUT_MODEL=" + model}, s.ProviderEnv(provider), env)
 }
 
 // In a pull request of the same repository, one job asks the model, runs its commands, verifies
@@ -37,18 +37,18 @@ func TestE2EActionModel(t *testing.T) {
 	w.Process = true
 	for i, provider := range []string{"anthropic", "openai"} {
 		var problems []string
-		m := modeltest.New(t, func(n int, a modeltest.Asked) modeltest.Said {
+		m := modeltest.New(t, func(n int, a modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
 			if n == 1 {
-				return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"sh greet.sh", "env; cat /proc/self/environ"}, jobtest.GreetingFinding(nil))}
+				return modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, false, []string{"sh greet.sh", "env; cat /proc/self/environ"}, jobtest.GreetingFinding(nil))}
 			}
-			if problems = jobtest.FindKeyLeaks(w.Dir); !strings.Contains(a.Last(), "hello world") {
-				t.Errorf("the model reads %s", a.Last())
+			if problems = jobtest.FindKeyLeaks(w.Dir); !strings.Contains(a.LastText(), "hello world") {
+				t.Errorf("the model reads %s", a.LastText())
 			}
-			return modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil, jobtest.GreetingFinding(nil))}
+			return modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, true, nil, jobtest.GreetingFinding(nil))}
 		})
-		s := w.Act("pull_request", w.Event("pull_request.opened", nil), askModel(m, provider, []string{"claude-sonnet-4-6", "gpt-5"}[i])...)
-		if s.Code != cli.Refused || s.Outputs["conclusion"] != "failure" || s.Outputs["verified"] != "1" || len(m.Asked()) != 2 {
-			t.Fatalf("exit %d, outputs %q, %d requests\n%s", s.Code, s.Outputs, len(m.Asked()), s.Log)
+		s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), askModel(m, provider, []string{"claude-sonnet-4-6", "gpt-5"}[i])...)
+		if s.Code != cli.Refused || s.Outputs["conclusion"] != "failure" || s.Outputs["verified"] != "1" || len(m.Requests()) != 2 {
+			t.Fatalf("exit %d, outputs %q, %d requests\n%s", s.Code, s.Outputs, len(m.Requests()), s.Log)
 		}
 		for _, p := range problems {
 			t.Error(p)
@@ -57,7 +57,7 @@ func TestE2EActionModel(t *testing.T) {
 		if len(list) != 1 || list[0].Path != "greet.sh" || list[0].Line != 1 || len(w.GH.Reviews(jobtest.PrNumber)) != 1 || w.GH.Reviews(jobtest.PrNumber)[0].State != "COMMENTED" {
 			t.Errorf("comments %+v, reviews %+v", list, w.GH.Reviews(jobtest.PrNumber))
 		}
-		jobtest.CheckContains(t, "comment", w.Comment().Body, "1 verified finding of 1", provider, "2 requests")
+		jobtest.CheckContains(t, "comment", w.BotComment().Body, "1 verified finding of 1", provider, "2 requests")
 		doc := w.modelDocument(s, 2)
 		if !doc.Reviewed || doc.Model.Ran == 0 || doc.Model.Session == nil {
 			t.Errorf("%+v", doc.Model)
@@ -126,8 +126,10 @@ func (w world) keyNowhere(s jobtest.Step) {
 func TestE2EActionModelRefused(t *testing.T) {
 	t.Parallel()
 	own, fork := newWorld(t, false, nil, nil), newWorld(t, true, nil, nil)
-	m := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said { return modeltest.Said{Status: 500} })
-	opened := own.Event("pull_request.opened", nil)
+	m := modeltest.New(t, func(int, modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
+		return modeltest.ScriptedAnswer{Status: 500}
+	})
+	opened := own.EventPayload("pull_request.opened", nil)
 	comment := own.CommentEvent(own.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review"))
 	for name, c := range map[string]struct {
 		w       world
@@ -136,8 +138,8 @@ func TestE2EActionModelRefused(t *testing.T) {
 		env     []string
 		code    string
 	}{
-		"a fork":              {fork, "pull_request", fork.Event("pull_request.opened.fork", nil), nil, "action.model-beside-code"},
-		"a fork, after a run": {fork, "workflow_run", fork.Event("workflow_run.completed.pr.fork", nil), nil, "action.workflow-run"},
+		"a fork":              {fork, "pull_request", fork.EventPayload("pull_request.opened.fork", nil), nil, "action.model-beside-code"},
+		"a fork, after a run": {fork, "workflow_run", fork.EventPayload("workflow_run.completed.pr.fork", nil), nil, "action.workflow-run"},
 		"a comment":           {own, "issue_comment", comment, nil, "action.model-beside-code"},
 		"findings too":        {own, "pull_request", opened, []string{"INPUT_FINDINGS=" + badFindings}, "action.two-reviewers"},
 		"no key":              {own, "pull_request", opened, []string{"ANTHROPIC_API_KEY="}, "model.key"},
@@ -145,7 +147,7 @@ func TestE2EActionModelRefused(t *testing.T) {
 		"no price":            {own, "pull_request", opened, []string{"INPUT_MODEL=unknown"}, "model.price"},
 		"an open address":     {own, "pull_request", opened, []string{"ANTHROPIC_BASE_URL=http://model.example"}, "model.address"},
 	} {
-		s := c.w.Act(c.event, c.payload, askModel(m, "anthropic", "claude-sonnet-4-6", c.env...)...)
+		s := c.w.RunStep(c.event, c.payload, askModel(m, "anthropic", "claude-sonnet-4-6", c.env...)...)
 		if s.Code != cli.Stopped || !strings.Contains(s.Log, c.code) || strings.Contains(s.Log, "policy and configuration:") {
 			t.Errorf("%s: exit %d\n%s", name, s.Code, s.Log)
 		}
@@ -154,12 +156,12 @@ func TestE2EActionModelRefused(t *testing.T) {
 		}
 		c.w.keyNowhere(s)
 	}
-	s := own.Act("pull_request", own.Event("pull_request.opened.dependabot", nil), askModel(m, "anthropic", "claude-sonnet-4-6", "ANTHROPIC_API_KEY=")...)
+	s := own.RunStep("pull_request", own.EventPayload("pull_request.opened.dependabot", nil), askModel(m, "anthropic", "claude-sonnet-4-6", "ANTHROPIC_API_KEY=")...)
 	if s.Code != cli.OK || s.Outputs["conclusion"] != "skipped" {
 		t.Errorf("Dependabot: exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
-	if len(m.Asked()) != 0 || len(own.GH.Reviews(jobtest.PrNumber))+len(fork.GH.Reviews(jobtest.PrNumber)) != 0 {
-		t.Errorf("%d requests, or a review", len(m.Asked()))
+	if len(m.Requests()) != 0 || len(own.GH.Reviews(jobtest.PrNumber))+len(fork.GH.Reviews(jobtest.PrNumber)) != 0 {
+		t.Errorf("%d requests, or a review", len(m.Requests()))
 	}
 }
 
@@ -170,25 +172,25 @@ func TestE2EActionModelNotReviewed(t *testing.T) {
 	w := newWorld(t, false, nil, nil)
 	for _, c := range []struct {
 		name  string
-		said  modeltest.Said
+		said  modeltest.ScriptedAnswer
 		env   []string
 		why   string
 		asked int
 	}{
-		{"a wrong key", modeltest.Said{Status: 401}, nil, "401", 1},
-		{"ten MB", modeltest.Said{Text: strings.Repeat("x", 10<<20)}, nil, "larger than", 1},
-		{"no command", modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil)}, nil, "no command of the model ran", 1},
-		{"a small budget", modeltest.Said{}, []string{"INPUT_MAX_TOKENS=5000"}, "budget of this review", 0},
-		{"a small budget in dollars", modeltest.Said{}, []string{"INPUT_MAX_USD=0.01"}, "budget of this review", 0},
-		{"too many rounds", modeltest.Said{Text: "no JSON"}, []string{"INPUT_MAX_ROUNDS=2"}, "cannot be used", 2},
+		{"a wrong key", modeltest.ScriptedAnswer{Status: 401}, nil, "401", 1},
+		{"ten MB", modeltest.ScriptedAnswer{Text: strings.Repeat("x", 10<<20)}, nil, "larger than", 1},
+		{"no command", modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, true, nil)}, nil, "no command of the model ran", 1},
+		{"a small budget", modeltest.ScriptedAnswer{}, []string{"INPUT_MAX_TOKENS=5000"}, "budget of this review", 0},
+		{"a small budget in dollars", modeltest.ScriptedAnswer{}, []string{"INPUT_MAX_USD=0.01"}, "budget of this review", 0},
+		{"too many rounds", modeltest.ScriptedAnswer{Text: "no JSON"}, []string{"INPUT_MAX_ROUNDS=2"}, "cannot be used", 2},
 	} {
-		m := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said { return c.said })
-		s := w.Act("pull_request", w.Event("pull_request.opened", nil), askModel(m, "anthropic", "claude-sonnet-4-6", c.env...)...)
-		if s.Code != cli.OK || s.Outputs["conclusion"] != "neutral" || s.Outputs["verified"] != "" || len(m.Asked()) != c.asked {
-			t.Errorf("%s: exit %d, outputs %q, %d requests\n%s", c.name, s.Code, s.Outputs, len(m.Asked()), s.Log)
+		m := modeltest.New(t, func(int, modeltest.ReceivedRequest) modeltest.ScriptedAnswer { return c.said })
+		s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), askModel(m, "anthropic", "claude-sonnet-4-6", c.env...)...)
+		if s.Code != cli.OK || s.Outputs["conclusion"] != "neutral" || s.Outputs["verified"] != "" || len(m.Requests()) != c.asked {
+			t.Errorf("%s: exit %d, outputs %q, %d requests\n%s", c.name, s.Code, s.Outputs, len(m.Requests()), s.Log)
 			continue
 		}
-		jobtest.CheckContains(t, c.name, w.Comment().Body, "Not reviewed:", c.why)
+		jobtest.CheckContains(t, c.name, w.BotComment().Body, "Not reviewed:", c.why)
 		w.modelDocument(s, c.asked)
 	}
 	if n := len(w.GH.Reviews(jobtest.PrNumber)); n != 0 {
@@ -203,15 +205,15 @@ func TestE2EActionModelKilled(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		w := newWorld(t, false, nil, nil)
 		reached, hold := make(chan bool, 10), make(chan bool)
-		m := modeltest.New(t, func(n int, _ modeltest.Asked) modeltest.Said {
+		m := modeltest.New(t, func(n int, _ modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
 			if n == 1 {
-				return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"ls"}, jobtest.GreetingFinding(nil))}
+				return modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, false, []string{"ls"}, jobtest.GreetingFinding(nil))}
 			}
 			reached <- true
 			<-hold
-			return modeltest.Said{Text: "late"}
+			return modeltest.ScriptedAnswer{Text: "late"}
 		})
-		cmd, s := w.Start("pull_request", w.Event("pull_request.opened", nil), askModel(m, "gemini", "gemini-2.5-pro")...)
+		cmd, s := w.Start("pull_request", w.EventPayload("pull_request.opened", nil), askModel(m, "gemini", "gemini-2.5-pro")...)
 		var log bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &log, &log
 		w.must(cmd.Start())
@@ -231,7 +233,7 @@ func TestE2EActionModelKilled(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		close(hold)
-		s = w.Finish(s, cmd.ProcessState.ExitCode(), log.String())
+		s = w.FinishStep(s, cmd.ProcessState.ExitCode(), log.String())
 		jobtest.CheckNothingRuns(t, w.Dir)
 		logs, _ := filepath.Glob(filepath.Join(s.Temp, "fumehood-*", "*", "logs", "model", "audit.jsonl"))
 		if len(logs) != 1 || s.Code == cli.OK || len(w.GH.ReviewComments(jobtest.PrNumber)) != 0 || len(w.GH.Reviews(jobtest.PrNumber)) != 0 {
@@ -246,7 +248,7 @@ func TestE2EActionModelKilled(t *testing.T) {
 			t.Error(kinds)
 		}
 		if !whole {
-			jobtest.CheckContains(t, "comment", w.Comment().Body, "Not reviewed:")
+			jobtest.CheckContains(t, "comment", w.BotComment().Body, "Not reviewed:")
 		}
 	}
 }
@@ -255,17 +257,17 @@ func TestE2EActionModelKilled(t *testing.T) {
 func TestE2EActionModelPartial(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	m := modeltest.New(t, func(n int, _ modeltest.Asked) modeltest.Said {
+	m := modeltest.New(t, func(n int, _ modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
 		if n > 1 {
-			return modeltest.Said{Stop: "refusal", Text: "no"}
+			return modeltest.ScriptedAnswer{Stop: "refusal", Text: "no"}
 		}
-		return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"ls"}, jobtest.GreetingFinding(nil))}
+		return modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, false, []string{"ls"}, jobtest.GreetingFinding(nil))}
 	})
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), askModel(m, "openai", "gpt-5")...)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), askModel(m, "openai", "gpt-5")...)
 	if s.Code != cli.Refused || s.Outputs["verified"] != "" || s.Outputs["reason"] == "" || len(w.GH.ReviewComments(jobtest.PrNumber)) != 1 {
 		t.Errorf("exit %d, outputs %q, comments %+v\n%s", s.Code, s.Outputs, w.GH.ReviewComments(jobtest.PrNumber), s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "Incomplete review, 1 verified finding so far", "refused")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "Incomplete review, 1 verified finding so far", "refused")
 }
 
 // Guidance is the default branch's: what the pull request writes there has no effect.
@@ -275,13 +277,13 @@ func TestE2EActionModelGuidance(t *testing.T) {
 		return map[string]string{".github/fumehood.yml": "schema: fumehood.config/v1\nsetup: none\nreview: " + review + "\n"}
 	}
 	w := newWorld(t, false, config("{focus: [only the base says this]}"), config("{focus: [only the head says this], ignore: [greet.sh], transcript: true}"))
-	m := modeltest.New(t, func(n int, a modeltest.Asked) modeltest.Said {
+	m := modeltest.New(t, func(n int, a modeltest.ReceivedRequest) modeltest.ScriptedAnswer {
 		if first := a.Turns[0].Text; !strings.Contains(first, "Look at: only the base says this") || strings.Contains(first, "Look at: only the head says this") {
 			t.Errorf("the model is asked %s", first)
 		}
-		return modeltest.Said{Text: jobtest.ModelAnswer(t, n == 2, []string{"ls"}[:2-n], jobtest.GreetingFinding(nil))}
+		return modeltest.ScriptedAnswer{Text: jobtest.ModelAnswer(t, n == 2, []string{"ls"}[:2-n], jobtest.GreetingFinding(nil))}
 	})
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), askModel(m, "gemini", "gemini-2.5-pro")...)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), askModel(m, "gemini", "gemini-2.5-pro")...)
 	if kept, _ := filepath.Glob(filepath.Join(s.Outputs["artifact-path"], "logs", "model", "*")); s.Outputs["verified"] != "1" || len(kept) != 1 {
 		t.Errorf("outputs %q, kept %v\n%s", s.Outputs, kept, s.Log)
 	}

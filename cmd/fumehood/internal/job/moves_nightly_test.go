@@ -43,7 +43,7 @@ func newMoving(t *testing.T, seed uint64) *moving {
 	for _, number := range []int{2, 3} {
 		m.GH.OpenPR(githubtest.PR{Number: number, Author: "octocat", Head: githubtest.Ref{Repository: jobtest.ForkRepo, Ref: "changes"}, Base: githubtest.Ref{Ref: "master", Repository: jobtest.Hub}})
 	}
-	m.GH.Before("", func(*http.Request) {
+	m.GH.BeforeRequest("", func(*http.Request) {
 		if m.armed--; m.armed == 0 {
 			m.move()
 		}
@@ -55,13 +55,13 @@ func newMoving(t *testing.T, seed uint64) *moving {
 // pushFork pushes a commit after parent to the fork's branch. Its file names the push.
 func (m *moving) pushFork(parent string) {
 	name := fmt.Sprintf("marker-%08x", m.random.Uint32())
-	m.GH.Push(jobtest.ForkRepo, "changes", m.Commit(m.fork, name, parent, jobtest.MergeFiles(jobtest.BaseFiles, map[string]string{"id.txt": name + "\n"})))
+	m.GH.PushCommit(jobtest.ForkRepo, "changes", m.Commit(m.fork, name, parent, jobtest.MergeFiles(jobtest.BaseFiles, map[string]string{"id.txt": name + "\n"})))
 }
 
 // note records what the API confirms now.
 func (m *moving) note() {
 	for _, number := range []int{2, 3} {
-		m.heads[number] += m.GH.PR(number).Head.SHA + " "
+		m.heads[number] += m.GH.PullRequest(number).Head.SHA + " "
 	}
 }
 
@@ -83,12 +83,12 @@ func (m *moving) move() {
 			files = jobtest.MergeFiles(files, denyRule("cat"))
 		}
 		sha := m.Commit(m.Repo, "master", m.tips[len(m.tips)-1], files)
-		m.GH.Push(jobtest.Hub, "master", sha)
+		m.GH.PushCommit(jobtest.Hub, "master", sha)
 		m.tips, m.denied[sha] = append(m.tips, sha), kind == 2
 	case kind == 4 && branch != "":
 		m.GH.DeleteBranch(jobtest.ForkRepo, "changes")
 	case kind == 5:
-		m.GH.Change(2+m.random.IntN(2), func(pr *githubtest.PR) {
+		m.GH.ChangePullRequest(2+m.random.IntN(2), func(pr *githubtest.PR) {
 			state := "closed"
 			if pr.State == state && branch == pr.Head.SHA {
 				state = "open"
@@ -126,19 +126,19 @@ func (m *moving) tip(s jobtest.Step, began int) string {
 
 // run is a pull request's run, whose event may be older than what the API says.
 func (m *moving) run(number int) jobtest.Step {
-	m.Head = m.GH.PR(number).Head.SHA
-	event := m.Event("pull_request.opened.fork", func(p map[string]any) {
+	m.Head = m.GH.PullRequest(number).Head.SHA
+	event := m.EventPayload("pull_request.opened.fork", func(p map[string]any) {
 		p["number"], p["pull_request"].(map[string]any)["number"] = number, number
 	})
 	began := len(m.tips)
 	m.armed = 1 + m.random.IntN(12)
-	s := m.Act("pull_request", event, "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat id.txt}\n")
+	s := m.RunStep("pull_request", event, "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat id.txt}\n")
 	m.armed = 0
 	tip := m.tip(s, began)
 	var want string
 	switch conclusion := s.Outputs["conclusion"]; {
 	case conclusion == "skipped":
-		if pr := m.GH.PR(number); pr.Head.SHA == m.Head && pr.State == "open" && !slices.Contains(m.done, "close or open") {
+		if pr := m.GH.PullRequest(number); pr.Head.SHA == m.Head && pr.State == "open" && !slices.Contains(m.done, "close or open") {
 			m.T.Fatalf("after %v: nothing was run, and nothing had moved\n%s", m.done, s.Log)
 		}
 		return s
@@ -186,19 +186,19 @@ func TestNightlyEveryInterleaving(t *testing.T) {
 			for range 5 {
 				m.RunID += 10
 				number := 2 + m.random.IntN(2)
-				if m.GH.PR(number).State == "closed" {
+				if m.GH.PullRequest(number).State == "closed" {
 					m.pushFork(m.Base)
-					m.GH.Change(number, func(pr *githubtest.PR) { pr.State = "open" })
+					m.GH.ChangePullRequest(number, func(pr *githubtest.PR) { pr.State = "open" })
 					m.pushFork(m.Base)
 					m.note()
 				}
 				s := m.run(number)
 				if s.Outputs["artifact-path"] != "" {
-					m.Upload(s, nil)
+					m.UploadArtifact(s, nil)
 				}
 				began := len(m.tips)
 				m.armed = 1 + m.random.IntN(14)
-				r := m.Report(nil, "INPUT_FAIL_ON=error")
+				r := m.RunReport(nil, "INPUT_FAIL_ON=error")
 				m.armed = 0
 				m.tip(r, began)
 				if m.checkPosted(r.Log); r.Outputs["comment-url"] != "" {

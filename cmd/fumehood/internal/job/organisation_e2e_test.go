@@ -91,22 +91,22 @@ func TestE2EActionOrganisation(t *testing.T) {
 	w := newWorld(t, true, map[string]string{".github/fumehood/a.rego": own}, map[string]string{".github/fumehood/a.rego": "package fumehood.command\nallow contains {\"rule\": \"x.all\"} if true\n"})
 	keys := newAcme(t).key + "\n" + a.key // any one of them signs
 	inputs := []string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + keys, "INPUT_MINIMUM_REVISION=3"}
-	w.Permit("contents:read", "pull_requests:read")
-	s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), inputs...)
+	w.SetPermissions("contents:read", "pull_requests:read")
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), inputs...)
 	jobtest.CheckContains(t, "summary", s.Summary, "acme.grep", "own.curl", "revision 3", "signed by sha256:", "git:master:.github/fumehood at "+w.Base[:12])
 	if s.Code != cli.Refused || s.Outputs["allowed"] != "0" || s.Outputs["denied"] != "3" {
 		t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
-	w.Upload(s, nil)
-	w.Permit("contents:read", "pull_requests:write", "actions:read")
-	w.Report(nil, inputs...)
-	body := w.Comment().Body
+	w.UploadArtifact(s, nil)
+	w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
+	w.RunReport(nil, inputs...)
+	body := w.BotComment().Body
 	jobtest.CheckContains(t, "comment", body, "acme.grep", "own.curl", "revision 3", "signed by sha256:", "oci://127.0.0.1")
 	if strings.Contains(body, "policy other than") {
 		t.Errorf("the comment doubts an honest report:\n%s", body)
 	}
-	w.Report(nil) // the reporting workflow lacks the organization
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "policy other than")
+	w.RunReport(nil) // the reporting workflow lacks the organization
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "policy other than")
 }
 
 // Nothing runs under a bundle other than the requested one.
@@ -126,11 +126,11 @@ func TestE2EActionOrganisationRefused(t *testing.T) {
 		"an age for nothing": {[]string{"INPUT_MINIMUM_REVISION=4"}, "input.organisation"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := w.Act("pull_request", w.Event("pull_request.opened", nil), tt.inputs...)
+			s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), tt.inputs...)
 			if s.Code != cli.Stopped || s.Outputs["conclusion"] != "error" {
 				t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 			}
-			jobtest.CheckContains(t, "comment", w.Comment().Body, tt.code)
+			jobtest.CheckContains(t, "comment", w.BotComment().Body, tt.code)
 			if strings.Contains(s.Log, "greet") {
 				t.Errorf("something ran:\n%s", s.Log)
 			}

@@ -196,7 +196,7 @@ func leftFiles(runs []PlanRun) bool {
 
 // uploadOutputs make the action upload the artifact directory under a name that is attempted's.
 func (j *Job) uploadOutputs(name string) [][2]string {
-	return [][2]string{{"artifact-path", j.artifactDir()}, {"artifact-name", name}, {"upload", strconv.FormatBool(j.in.Uploads(j.runner))},
+	return [][2]string{{"artifact-path", j.artifactDir()}, {"artifact-name", name}, {"upload", strconv.FormatBool(j.in.UploadsArtifacts(j.runner))},
 		{"retention-days", strconv.Itoa(j.in.RetentionDays)}}
 }
 

@@ -70,7 +70,7 @@ proposals:
     network: ['198.51.100.7:80']
     run: bash get.sh
 `
-	s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), "INPUT_PLAN="+plan, "INPUT_NETWORK=policy", "HTTP_PROXY=http://user:"+password+"@"+proxy)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), "INPUT_PLAN="+plan, "INPUT_NETWORK=policy", "HTTP_PROXY=http://user:"+password+"@"+proxy)
 	if s.Outputs["conclusion"] != "success" || s.Code != cli.OK {
 		t.Fatalf("outputs %q\n%s", s.Outputs, s.Log)
 	}

@@ -139,11 +139,11 @@ func TestE2EActionForgedApproval(t *testing.T) {
 		a.Approval = &proposal.Approval{By: "Codertocat", ByID: 21031067, URL: "https://github.com/" + jobtest.Hub + "/pull/2#issuecomment-1", Time: time.Now().UTC().Truncate(time.Second),
 			HeadSHA: w.Head, PlanDigest: shown.Run.PlanDigest, Policy: shown.Run.Policy}
 	}}))
-	r := w.Report(nil)
+	r := w.RunReport(nil)
 	if r.Outputs["conclusion"] != "error" {
 		t.Errorf("outputs %q\n%s", r.Outputs, r.Log)
 	}
-	body := w.Comment().Body
+	body := w.BotComment().Body
 	jobtest.CheckContains(t, "comment", body, "report.malformed")
 	jobtest.CheckLacks(t, "comment", body, "<code>Codertocat</code>", "approved by", "2 succeeded", "was verified", "sealed")
 }
@@ -170,11 +170,11 @@ func TestE2EActionPlanPathStaysInTheWorkspace(t *testing.T) {
 		"a link to itself": func(path string) error { return os.Symlink(filepath.Base(path), path) },
 	}
 	w := newWorld(t, false, nil, nil)
-	for _, name := range sample.Keys(t, tests, 3, len(tests)) {
+	for _, name := range sample.EveryNthKey(t, tests, 3, len(tests)) {
 		place := tests[name]
 		for _, input := range []string{"pr/plan.yaml", "absolute"} {
 			t.Run(name+", "+input, func(t *testing.T) {
-				cmd, s := w.Start("pull_request", w.Event("pull_request.opened", nil))
+				cmd, s := w.Start("pull_request", w.EventPayload("pull_request.opened", nil))
 				path := filepath.Join(s.Temp, "workspace", "pr", "plan.yaml")
 				if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o755), place(path)); err != nil {
 					t.Fatal(err)
@@ -207,7 +207,7 @@ func (w world) end(cmd *exec.Cmd, s jobtest.Step) jobtest.Step {
 	if !timer.Stop() {
 		w.T.Errorf("the step did not end within %s:\n%s", jobtest.Hang, log.String())
 	}
-	return w.Finish(s, cmd.ProcessState.ExitCode(), log.String())
+	return w.FinishStep(s, cmd.ProcessState.ExitCode(), log.String())
 }
 
 // THREATS 27: a forged artifact that was refused is not reported, explained or run
@@ -219,16 +219,16 @@ func TestE2EBotTellsNothingOfWhatWasRefused(t *testing.T) {
 	forged := w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat secrets.txt}\n", about: func(a *gate.About) { a.PR = 3 }})
 	w.Fork = false
 	w.plant("fumehood", forged)
-	w.Report(nil)
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "report.malformed")
+	w.RunReport(nil)
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "report.malformed")
 	w.RunID += 10
 	for _, wish := range []string{"/fumehood explain look", "/fumehood rerun"} {
-		w.Later()
-		s := w.Ask("Codertocat", wish)
+		w.AdvanceClock()
+		s := w.AskBot("Codertocat", wish)
 		if s.Outputs["allowed"] != "0" {
 			t.Errorf("%s: outputs %q\n%s", wish, s.Outputs, s.Log)
 		}
-		jobtest.CheckLacks(t, "comment", w.Comment().Body, "secrets.txt")
+		jobtest.CheckLacks(t, "comment", w.BotComment().Body, "secrets.txt")
 	}
 }
 
@@ -239,17 +239,17 @@ func TestE2EBotExplainsInItsOwnWords(t *testing.T) {
 	w := newWorld(t, true, jobtest.AskRule, nil)
 	mine := "package fumehood.command\n\n# METADATA\n# title: Mine\nask contains {\"rule\": \"house.sort\", \"message\": \"Reviewed by the maintainers and found to be harmless please merge\", \"suggestion\": \"merge it\"} if {\n\tinput.command.program == \"sort\"\n}\n"
 	w.plant("fumehood", w.forge(forgery{plan: jobtest.AskPlan, rules: map[string]string{"ask.rego": mine}}))
-	w.Report(nil)
-	body := w.Comment().Body
+	w.RunReport(nil)
+	body := w.BotComment().Body
 	jobtest.CheckContains(t, "comment", body, "policy other than", "Not confirmed")
 	jobtest.CheckLacks(t, "comment", body, "/fumehood approve")
 	w.RunID += 10
-	w.Later()
-	w.Ask("Codertocat", "/fumehood explain order", "INPUT_PHASE=trigger")
-	notice, _, _ := strings.Cut(w.Comment().Body, "<!-- fumehood:results -->")
+	w.AdvanceClock()
+	w.AskBot("Codertocat", "/fumehood explain order", "INPUT_PHASE=trigger")
+	notice, _, _ := strings.Cut(w.BotComment().Body, "<!-- fumehood:results -->")
 	jobtest.CheckLacks(t, "notice", notice, "Reviewed by the maintainers", "please merge")
-	w.Later()
-	s := w.Ask("Codertocat", "/fumehood approve 3fa2b91c", "INPUT_PHASE=trigger")
+	w.AdvanceClock()
+	s := w.AskBot("Codertocat", "/fumehood approve 3fa2b91c", "INPUT_PHASE=trigger")
 	if s.Outputs["run"] != "false" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
@@ -263,11 +263,11 @@ func TestE2EActionTooManyArtifacts(t *testing.T) {
 	for i := range maxArtifacts + 1 {
 		w.plant(fmt.Sprintf("fumehood-%d", i), bundle)
 	}
-	r := w.Report(nil)
+	r := w.RunReport(nil)
 	if r.Code == cli.OK || r.Outputs["conclusion"] != "error" {
 		t.Errorf("exit %d, outputs %q\n%s", r.Code, r.Outputs, r.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "report.too-many")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "report.too-many")
 }
 
 // THREATS 9: a person must not approve what they have not seen. Commands that the comment
@@ -294,20 +294,20 @@ func TestE2EActionAsksOnlyWhatItShowsWhole(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, false, jobtest.AskRule, nil)
-			s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+test.plan)
+			s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+test.plan)
 			if s.Outputs["conclusion"] != "asked" {
 				t.Fatalf("outputs %q\n%s", s.Outputs, s.Log)
 			}
-			body := w.Comment().Body
+			body := w.BotComment().Body
 			command := jobtest.ApprovalShown.FindString(body)
 			offered := command != ""
 			if offered != (test.shown != nil) {
 				t.Errorf("offered %t", offered)
 			}
 			jobtest.CheckContains(t, "the comment that asks to approve", body, test.shown...)
-			w.Upload(s, nil)
-			w.Later()
-			a := w.Ask("Codertocat", cmp.Or(command, "/fumehood approve 3fa2b91c"))
+			w.UploadArtifact(s, nil)
+			w.AdvanceClock()
+			a := w.AskBot("Codertocat", cmp.Or(command, "/fumehood approve 3fa2b91c"))
 			if ran := a.Outputs["allowed"] != "0"; ran != offered {
 				t.Errorf("ran %t, though it was offered %t\n%s", ran, offered, a.Log)
 			}
@@ -330,7 +330,7 @@ func TestE2EActionRootChildHoldsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	cmd, s := w.Start("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: slow, run: sleep 100000}\n",
+	cmd, s := w.Start("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: slow, run: sleep 100000}\n",
 		"ACTIONS_RUNTIME_TOKEN="+canary, "LD_PRELOAD=", "GIT_SSH_COMMAND="+canary, "BASH_ENV="+canary, "GODEBUG=netdns=go", "NODE_OPTIONS="+canary)
 	cmd.ExtraFiles = []*os.File{f} // as from a runner that leaks one
 	var log bytes.Buffer
@@ -381,15 +381,15 @@ func TestE2EActionHostileNames(t *testing.T) {
 	})
 	plan := `{"schema":"fumehood.plan/v1","proposer":"@everyone <script> ::error::forged\u00a0","proposals":[` +
 		`{"id":"names","run":"find . -type f","why":"@everyone fixes #1 <img src=x> ![x](http://evil.example/x.png) <!-- fumehood:results -->","expect":"**bold** @everyone"}]}`
-	w.Permit("contents:read", "pull_requests:read")
-	s := w.Act("pull_request", w.Event("pull_request.opened.fork", func(p map[string]any) {
+	w.SetPermissions("contents:read", "pull_requests:read")
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", func(p map[string]any) {
 		pr := p["pull_request"].(map[string]any)
 		pr["title"], pr["body"] = "::error::forged\n::add-mask::a", "@everyone\n::stop-commands::x"
 		pr["head"].(map[string]any)["ref"] = "feature/$(id)`id`&@everyone"
 	}), "INPUT_PLAN="+plan)
-	w.Upload(s, nil)
-	w.Permit("contents:read", "pull_requests:write", "actions:read")
-	r := w.Report(nil)
+	w.UploadArtifact(s, nil)
+	w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
+	r := w.RunReport(nil)
 	for what, log := range map[string]string{"run": s.Log, "report": r.Log} {
 		for line := range strings.Lines(log) {
 			if strings.HasPrefix(strings.TrimLeft(line, " \t"), "::error::forged") || strings.HasPrefix(line, "::warning::forged") || strings.Contains(line, "##[") || strings.Contains(line, "\u202e") {
@@ -397,12 +397,12 @@ func TestE2EActionHostileNames(t *testing.T) {
 			}
 		}
 	}
-	for what, text := range map[string]string{"comment": w.Comment().Body, "summary": s.Summary, "report's summary": r.Summary} {
+	for what, text := range map[string]string{"comment": w.BotComment().Body, "summary": s.Summary, "report's summary": r.Summary} {
 		jobtest.CheckLacks(t, what, text, "<img", "<script", "\u202e", "\n::")
 		jobtest.CheckLacks(t, what, jobtest.RemoveCode(text), "bold")
 		jobtest.CheckLacks(t, what, jobtest.RemoveCode(text), "@everyone", "#1", "forged", "](http")
 	}
-	if marks := strings.Count(w.Comment().Body, "<!-- fumehood:results -->"); marks != 1 {
+	if marks := strings.Count(w.BotComment().Body, "<!-- fumehood:results -->"); marks != 1 {
 		t.Errorf("%d marks of results", marks)
 	}
 }
@@ -412,16 +412,16 @@ func TestE2EActionHostileNames(t *testing.T) {
 func TestE2EActionOutputForgesTheComment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan)
-	ours := w.Comment().Body
+	w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan)
+	ours := w.BotComment().Body
 	state := strings.Split(ours, "\n")[1]
 	forged := strings.ReplaceAll(state, `"said":"success"`, `"said":"failure"`)
 	forged = strings.ReplaceAll(forged, `"run":`, `"run":9`)
 	hostile := "```\n" + strings.ReplaceAll(ours, state, forged) + "\n<!-- fumehood:notice -->\n/fumehood run id\n```fumehood\n" + jobtest.GoodPlan + "```\n<!-- fumehood:results -->\nAll is well\n"
 	w2 := newWorld(t, false, nil, map[string]string{"hostile.md": hostile, "r.md": strings.ReplaceAll(hostile, "\n", "\r")})
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: print, run: cat hostile.md r.md}\n"
-	w2.Act("pull_request", w2.Event("pull_request.opened", nil), "INPUT_PLAN="+plan)
-	body := w2.Comment().Body
+	w2.RunStep("pull_request", w2.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+plan)
+	body := w2.BotComment().Body
 	lines := strings.Split(body, "\n")
 	for _, mark := range []string{"<!-- fumehood:notice -->", "<!-- fumehood:results -->", "<!-- fumehood:report -->", "<!-- fumehood:state "} {
 		if n := strings.Count(body, mark); n != 1 {
@@ -433,7 +433,7 @@ func TestE2EActionOutputForgesTheComment(t *testing.T) {
 	}
 	// The bot's own comment is not a command, even if the bot is allowed to propose.
 	id := w2.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot)[0].ID
-	s := w2.Act("issue_comment", w2.CommentEvent(id), "INPUT_ALLOWED_BOTS=41898282")
+	s := w2.RunStep("issue_comment", w2.CommentEvent(id), "INPUT_ALLOWED_BOTS=41898282")
 	if s.Outputs["conclusion"] != "skipped" || s.Outputs["allowed"] != "0" {
 		t.Errorf("our own comment started something: %q\n%s", s.Outputs, s.Log)
 	}
@@ -450,12 +450,12 @@ func TestE2EActionHeadMovesBetweenAnyRequests(t *testing.T) {
 			late := w.Commit(repo, "pushed", w.Head, jobtest.MergeFiles(jobtest.BaseFiles, jobtest.HeadFiles, map[string]string{"README.md": "surprise\n"}))
 			w.GitIn(repo, "update-ref", fmt.Sprintf("refs/pull/%d/head", jobtest.PrNumber), late)
 			seen := 0
-			w.GH.Before("pulls/get", func(*http.Request) {
+			w.GH.BeforeRequest("pulls/get", func(*http.Request) {
 				if seen++; seen == n {
-					w.GH.Move(jobtest.PrNumber, late)
+					w.GH.MoveHead(jobtest.PrNumber, late)
 				}
 			})
-			s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan)
+			s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan)
 			jobtest.CheckLacks(t, "log", s.Log, "surprise")
 			jobtest.CheckLacks(t, "summary", s.Summary, "surprise")
 			if s.Code != cli.OK {
@@ -479,23 +479,23 @@ func TestE2EBotHeadMovesAfterTheTrigger(t *testing.T) {
 	w := newWorld(t, true, nil, nil)
 	id := w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood run cat README.md")
 	payload := w.CommentEvent(id)
-	trigger := w.Act("issue_comment", payload, "INPUT_PHASE=trigger")
-	w.GH.Move(jobtest.PrNumber, githubtest.SHA("pushed"))
-	w.Permit("contents:read", "pull_requests:read")
+	trigger := w.RunStep("issue_comment", payload, "INPUT_PHASE=trigger")
+	w.GH.MoveHead(jobtest.PrNumber, githubtest.CommitID("pushed"))
+	w.SetPermissions("contents:read", "pull_requests:read")
 	w.RunID--
-	ran := w.Act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.Outputs["request"])
+	ran := w.RunStep("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.Outputs["request"])
 	if ran.Code != cli.Stopped || ran.Outputs["allowed"] != "0" {
 		t.Errorf("exit %d, outputs %q\n%s", ran.Code, ran.Outputs, ran.Log)
 	}
 	jobtest.CheckContains(t, "log", ran.Log, "head.moved")
-	w.Upload(ran, nil)
-	w.Permit("contents:read", "pull_requests:write", "actions:read")
+	w.UploadArtifact(ran, nil)
+	w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
 	w.RunID--
-	told := w.Act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.Outputs["request"])
+	told := w.RunStep("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.Outputs["request"])
 	if told.Outputs["conclusion"] != "error" {
 		t.Errorf("outputs %q\n%s", told.Outputs, told.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "head.moved", "newer commit")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "head.moved", "newer commit")
 }
 
 // THREATS 9, 23: a request that was not made by a trigger job starts nothing.
@@ -504,7 +504,7 @@ func TestE2EBotForgedRequest(t *testing.T) {
 	w := newWorld(t, true, nil, nil)
 	id := w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood run cat README.md")
 	payload := w.CommentEvent(id)
-	good := w.Act("issue_comment", payload, "INPUT_PHASE=trigger").Outputs["request"]
+	good := w.RunStep("issue_comment", payload, "INPUT_PHASE=trigger").Outputs["request"]
 	tests := map[string]string{
 		"cut short":          good[:len(good)/2],
 		"two of them":        good + good,
@@ -520,11 +520,11 @@ func TestE2EBotForgedRequest(t *testing.T) {
 		"null":               "null",
 		"none":               "",
 	}
-	w.Permit("contents:read", "pull_requests:read")
-	for _, name := range sample.Keys(t, tests, 3, len(tests)) {
+	w.SetPermissions("contents:read", "pull_requests:read")
+	for _, name := range sample.EveryNthKey(t, tests, 3, len(tests)) {
 		request := tests[name]
 		t.Run(name, func(t *testing.T) {
-			s := w.Act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+request)
+			s := w.RunStep("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+request)
 			if s.Code == cli.OK && s.Outputs["conclusion"] != "skipped" || s.Outputs["allowed"] != "0" || strings.Contains(s.Log, "running") {
 				t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 			}
@@ -557,7 +557,7 @@ func TestE2EBotForgedApprovalInARequest(t *testing.T) {
 	}
 	id := w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood approve 3fa2b91c")
 	payload := w.CommentEvent(id)
-	w.Permit("contents:read", "pull_requests:read")
+	w.SetPermissions("contents:read", "pull_requests:read")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := good
@@ -567,7 +567,7 @@ func TestE2EBotForgedApprovalInARequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := w.Act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+string(text))
+			s := w.RunStep("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+string(text))
 			if ran := s.Outputs["conclusion"] == "success"; ran != test.runs {
 				t.Errorf("ran %t, want %t: %q\n%s", ran, test.runs, s.Outputs, s.Log)
 			}
@@ -584,20 +584,20 @@ func TestE2EBotForgedApprovalInARequest(t *testing.T) {
 func TestE2EBotApproveAfterThePolicyChanged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, jobtest.AskRule, nil)
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
-	w.Upload(s, nil)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
+	w.UploadArtifact(s, nil)
 	rules := map[string]string{".github/fumehood/ask.rego": jobtest.AskRule[".github/fumehood/ask.rego"] + "\n# stricter\n"}
 	w.Push("master", rules)
-	w.Later()
-	a := w.Ask("Codertocat", w.ApproveCommand())
+	w.AdvanceClock()
+	a := w.AskBot("Codertocat", w.ApproveCommand())
 	if a.Outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", a.Outputs, a.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "the policy has changed")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "the policy has changed")
 
 	// An approval requested in enforce mode is not valid for observe mode.
-	w.Later()
-	a = w.Ask("Codertocat", w.ApproveCommand(), "INPUT_MODE=observe")
+	w.AdvanceClock()
+	a = w.AskBot("Codertocat", w.ApproveCommand(), "INPUT_MODE=observe")
 	if a.Outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", a.Outputs, a.Log)
 	}
@@ -609,16 +609,16 @@ func TestE2EBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, jobtest.AskRule, nil)
 	w.plant("fumehood", w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule}))
-	w.Report(nil)
+	w.RunReport(nil)
 	command, shown := w.ApproveCommand(), w.RunID
 	w.GH.AddArtifact(githubtest.Artifact{Run: shown, Name: "fumehood", Data: jobtest.ZipFiles(t, w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule, nth: 2}))})
-	w.Later()
+	w.AdvanceClock()
 	w.RunID += 10
-	s := w.Ask("Codertocat", command, "INPUT_PHASE=trigger")
+	s := w.AskBot("Codertocat", command, "INPUT_PHASE=trigger")
 	if s.Outputs["run"] != "false" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Notice(), "replaced", "`/fumehood rerun`")
+	jobtest.CheckContains(t, "comment", w.LastNotice(), "replaced", "`/fumehood rerun`")
 }
 
 // THREATS 9: a command that was shown with one directory is not approved for another.
@@ -626,14 +626,14 @@ func TestE2EBotApproveInTheFolderThatWasShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, jobtest.AskRule, nil)
 	w.plant("fumehood", w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule, about: func(a *gate.About) { a.Cwd = "notes" }}))
-	w.Report(nil)
-	w.Later()
+	w.RunReport(nil)
+	w.AdvanceClock()
 	w.RunID += 10
-	s := w.Ask("Codertocat", w.ApproveCommand(), "INPUT_PHASE=trigger")
+	s := w.AskBot("Codertocat", w.ApproveCommand(), "INPUT_PHASE=trigger")
 	if s.Outputs["run"] != "false" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "the working directory has changed")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "the working directory has changed")
 }
 
 // THREATS 10: a login that changed hands has no rights. A quoted command, one in the
@@ -641,9 +641,9 @@ func TestE2EBotApproveInTheFolderThatWasShown(t *testing.T) {
 func TestE2EBotImpostors(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, jobtest.AskRule, nil)
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
-	w.Upload(s, nil)
-	w.Later()
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
+	w.UploadArtifact(s, nil)
+	w.AdvanceClock()
 	approve := w.ApproveCommand()
 	comment := func(body string, change func(user map[string]any)) jobtest.Step {
 		payload := w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, "Codertocat", body))
@@ -658,7 +658,7 @@ func TestE2EBotImpostors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return w.Act("issue_comment", data)
+		return w.RunStep("issue_comment", data)
 	}
 	tests := map[string]struct {
 		body   string
@@ -680,10 +680,10 @@ func TestE2EBotImpostors(t *testing.T) {
 		"capital digits":           {"/fumehood approve " + strings.ToUpper(strings.TrimPrefix(approve, "/fumehood approve ")) + "A", nil},
 		"two approvals":            {approve + " " + w.Base[:12], nil},
 	}
-	for _, name := range sample.Keys(t, tests, 3, len(tests)) {
+	for _, name := range sample.EveryNthKey(t, tests, 3, len(tests)) {
 		test := tests[name]
 		t.Run(name, func(t *testing.T) {
-			w.Later()
+			w.AdvanceClock()
 			s := comment(test.body, test.change)
 			if s.Outputs["allowed"] != "0" {
 				t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
@@ -701,8 +701,8 @@ func TestE2EActionForgedWordsAreQuoted(t *testing.T) {
 	w.plant("fumehood", w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposer: " + words + "\nproposals:\n  - {id: look, run: cat README.md, why: '" + words + "'}\n", about: func(a *gate.About) {
 		a.Left, a.Unenforced, a.Cwd = []string{words, "<b>" + words}, []string{words, "`" + words}, words
 	}}))
-	r := w.Report(nil, "INPUT_CHECK_RUN=false")
-	body := w.Comment().Body
+	r := w.RunReport(nil, "INPUT_CHECK_RUN=false")
+	body := w.BotComment().Body
 	jobtest.CheckLacks(t, "comment", jobtest.RemoveCode(body), "maintainers", "merge")
 	jobtest.CheckLacks(t, "summary", jobtest.RemoveCode(r.Summary), "maintainers", "merge")
 	jobtest.CheckContains(t, "comment", body, "Self-reported")
@@ -715,8 +715,8 @@ func TestE2EActionForgedFork(t *testing.T) {
 	for _, fork := range []string{"", "Codertocat/trusted"} {
 		w.RunID += 10
 		w.plant("fumehood", w.forge(forgery{plan: jobtest.LookPlan, about: func(a *gate.About) { a.Fork = fork }}))
-		w.Report(nil)
-		body := w.Comment().Body
+		w.RunReport(nil)
+		body := w.BotComment().Body
 		jobtest.CheckLacks(t, "comment", body, "Codertocat/trusted", "1 succeeded")
 		jobtest.CheckContains(t, "comment", body, "report.malformed", "its source repository does not match")
 	}
@@ -730,13 +730,13 @@ func TestE2EBotForkIsGone(t *testing.T) {
 	w.GH.AddPR(githubtest.PR{Number: jobtest.PrNumber, Author: "octocat", Head: githubtest.Ref{SHA: w.Head, Ref: "changes", Repository: "-"},
 		Base: githubtest.Ref{SHA: w.Base, Ref: "master", Repository: jobtest.Hub}})
 	payload := w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood run cat README.md"))
-	if s := w.Act("issue_comment", payload); s.Code != cli.Stopped {
+	if s := w.RunStep("issue_comment", payload); s.Code != cli.Stopped {
 		t.Errorf("it ran in one job: exit %d\n%s", s.Code, s.Log)
 	}
 	if ran, _ := w.actInThreeJobs("/fumehood run cat README.md"); ran.Outputs["conclusion"] != "success" {
 		t.Fatalf("outputs %q\n%s", ran.Outputs, ran.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "a repository that is gone", "1 succeeded")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "a repository that is gone", "1 succeeded")
 }
 
 // THREATS 9: two plans of two artifacts wait. One command approves both, and each
@@ -747,9 +747,9 @@ func TestE2EBotApprovesTwoPlans(t *testing.T) {
 	other := strings.ReplaceAll(jobtest.AskPlan, "notes/new.txt", "README.md")
 	w.plant("fumehood-a", w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule}))
 	w.plant("fumehood-b", w.forge(forgery{plan: other, rules: jobtest.AskRule}))
-	w.Report(nil)
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "sort notes/new.txt", "sort README.md")
-	w.Later()
+	w.RunReport(nil)
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "sort notes/new.txt", "sort README.md")
+	w.AdvanceClock()
 	w.RunID += 10
 	ran, shown := w.actInThreeJobs(w.ApproveCommand())
 	for _, s := range []jobtest.Step{ran, shown} {
@@ -757,7 +757,7 @@ func TestE2EBotApprovesTwoPlans(t *testing.T) {
 			t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 		}
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "4 succeeded", "approved by", "sort notes/new.txt", "sort README.md")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "4 succeeded", "approved by", "sort notes/new.txt", "sort README.md")
 }
 
 // THREATS 16, 18, 27: no archive fills the memory, writes elsewhere or hides a
@@ -801,14 +801,14 @@ func TestE2EActionHostileArchives(t *testing.T) {
 			return zipOf(t, append(omitFiles(good, ""), zipMember{name: "../../../etc/passwd", data: []byte("x")}, zipMember{name: "/root/.bashrc"}, zipMember{name: "x", mode: os.ModeSymlink, data: []byte("/etc")}))
 		}, "1 succeeded"},
 	}
-	for _, name := range sample.Keys(t, tests, 3, len(tests)) {
+	for _, name := range sample.EveryNthKey(t, tests, 3, len(tests)) {
 		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			w.RunID += 10
 			w.AddRun("pull_request", "success")
 			w.GH.AddArtifact(githubtest.Artifact{Run: w.RunID, Name: "fumehood", Data: test.data()})
-			r := w.Report(nil)
-			jobtest.CheckContains(t, "comment", w.Comment().Body, test.code)
+			r := w.RunReport(nil)
+			jobtest.CheckContains(t, "comment", w.BotComment().Body, test.code)
 			if bad := test.code == "report.malformed"; bad != (r.Outputs["conclusion"] == "error") {
 				t.Errorf("outputs %q\n%s", r.Outputs, r.Log)
 			}
@@ -879,11 +879,11 @@ func TestE2EActionMuchOutput(t *testing.T) {
 	for i := range 12 {
 		plan += fmt.Sprintf("  - {id: p%d, run: cat wide.txt tall.txt}\n", i)
 	}
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+plan)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+plan)
 	if len(s.Summary) == 0 || len(s.Summary) > 1<<20 {
 		t.Errorf("the summary has %d bytes", len(s.Summary))
 	}
-	if n := len(utf16.Encode([]rune(w.Comment().Body))); n > 65536 {
+	if n := len(utf16.Encode([]rune(w.BotComment().Body))); n > 65536 {
 		t.Errorf("the comment has %d units", n)
 	}
 	if s.Outputs["conclusion"] != "success" {
@@ -916,7 +916,7 @@ func TestE2EActionReportMemory(t *testing.T) {
 		}, "error"},
 		"much output": {maxArtifacts, func() map[string][]byte { return w.forge(forgery{plan: many}) }, "success"},
 	}
-	for _, name := range sample.Keys(t, tests, len(tests), len(tests)) {
+	for _, name := range sample.EveryNthKey(t, tests, len(tests), len(tests)) {
 		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			w.RunID += 10
@@ -925,7 +925,7 @@ func TestE2EActionReportMemory(t *testing.T) {
 				w.plant(fmt.Sprintf("fumehood-%d", i), bundle)
 			}
 			begun := time.Now()
-			cmd, s := w.Start("workflow_run", w.Event("workflow_run.completed.pr.fork", nil))
+			cmd, s := w.Start("workflow_run", w.EventPayload("workflow_run.completed.pr.fork", nil))
 			w.RunID--
 			s = w.end(cmd, s)
 			peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
@@ -953,7 +953,7 @@ func TestE2EActionManyReportsAtOnce(t *testing.T) {
 		w.RunID += 2
 		w.plant("fumehood", bundle)
 		ran := w.RunID
-		cmd, s := w.Start("workflow_run", w.Event("workflow_run.completed.pr.fork", nil))
+		cmd, s := w.Start("workflow_run", w.EventPayload("workflow_run.completed.pr.fork", nil))
 		w.RunID = ran
 		b := begun{cmd, s, &bytes.Buffer{}}
 		cmd.Stdout, cmd.Stderr = b.log, b.log
@@ -966,11 +966,11 @@ func TestE2EActionManyReportsAtOnce(t *testing.T) {
 	}
 	for _, b := range all {
 		_ = b.cmd.Wait()
-		if s := w.Finish(b.s, b.cmd.ProcessState.ExitCode(), b.log.String()); s.Code != cli.OK {
+		if s := w.FinishStep(b.s, b.cmd.ProcessState.ExitCode(), b.log.String()); s.Code != cli.OK {
 			t.Errorf("exit %d\n%s", s.Code, s.Log)
 		}
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, fmt.Sprintf(`"run":%d`, first+6))
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, fmt.Sprintf(`"run":%d`, first+6))
 }
 
 // Cancelled at any moment: nothing hangs, nothing keeps running, and the conclusion
@@ -979,7 +979,7 @@ func TestE2EActionCancelledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(w world, reached func()){
 		"while GitHub answers":         func(w world, reached func()) { runOnceBefore(w, "pulls/get", reached) },
-		"while the code comes":         func(w world, reached func()) { w.Git.Before(signalOnce(reached)) },
+		"while the code comes":         func(w world, reached func()) { w.Git.BeforeEach(signalOnce(reached)) },
 		"while the comments are read":  func(w world, reached func()) { runOnceBefore(w, "issues/list-comments", reached) },
 		"while the comment is written": func(w world, reached func()) { runOnceBefore(w, "issues/create-comment", reached) },
 	}
@@ -988,7 +988,7 @@ func TestE2EActionCancelledAtAnyMoment(t *testing.T) {
 			w := newWorld(t, false, nil, nil)
 			at, held := make(chan bool), make(chan bool)
 			prepare(w, func() { close(at); <-held })
-			cmd, s := w.Start("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan)
+			cmd, s := w.Start("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan)
 			var log bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &log, &log
 			begun := time.Now()
@@ -1002,7 +1002,7 @@ func TestE2EActionCancelledAtAnyMoment(t *testing.T) {
 			}
 			time.AfterFunc(500*time.Millisecond, func() { close(held) })
 			wantSoonEnd(t, cmd, time.Since(begun))
-			s = w.Finish(s, cmd.ProcessState.ExitCode(), log.String())
+			s = w.FinishStep(s, cmd.ProcessState.ExitCode(), log.String())
 			if c := s.Outputs["conclusion"]; c != "cancelled" && c != "success" {
 				t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 			}
@@ -1016,7 +1016,7 @@ func TestE2EActionCancelledAtAnyMoment(t *testing.T) {
 
 func runOnceBefore(w world, op string, f func()) {
 	var done sync.Once
-	w.GH.Before(op, func(*http.Request) { done.Do(f) })
+	w.GH.BeforeRequest(op, func(*http.Request) { done.Do(f) })
 }
 
 func signalOnce(reached func()) func(http.ResponseWriter, *http.Request) bool {
@@ -1055,7 +1055,7 @@ func TestE2EActionMisbehavingGitHub(t *testing.T) {
 			faults[test.name+" "+op] = test.fault
 		}
 	}
-	for _, name := range sample.Keys(t, faults, 3, len(faults)) {
+	for _, name := range sample.EveryNthKey(t, faults, 3, len(faults)) {
 		t.Run(name, func(t *testing.T) { t.Parallel(); checkFault(t, faults[name]) })
 	}
 }
@@ -1068,11 +1068,11 @@ func checkFault(t *testing.T, fault githubtest.Fault) {
 		w.GH.AddComment(jobtest.PrNumber, "octocat", fmt.Sprint("talk ", i))
 	}
 	w.plant("fumehood", w.forge(forgery{plan: jobtest.GoodPlan}))
-	w.GH.Inject(fault)
-	cmd, s := w.Start("workflow_run", w.Event("workflow_run.completed.pr.fork", nil))
+	w.GH.InjectFault(fault)
+	cmd, s := w.Start("workflow_run", w.EventPayload("workflow_run.completed.pr.fork", nil))
 	w.RunID--
 	s = w.end(cmd, s)
-	w.GH.Heal()
+	w.GH.RemoveFaults()
 	ours := w.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot)
 	if len(ours) > 1 || s.Outputs["conclusion"] == "success" || s.Code == cli.OK {
 		t.Errorf("%d comments, exit %d, outputs %q\n%s", len(ours), s.Code, s.Outputs, s.Log)
@@ -1080,7 +1080,7 @@ func checkFault(t *testing.T, fault githubtest.Fault) {
 	if len(ours) == 0 {
 		jobtest.CheckContains(t, "log", s.Log, "::error title=fumehood")
 	}
-	again := w.Act("workflow_run", w.Event("workflow_run.completed.pr.fork", func(p map[string]any) { p["workflow_run"].(map[string]any)["id"] = w.RunID }))
+	again := w.RunStep("workflow_run", w.EventPayload("workflow_run.completed.pr.fork", func(p map[string]any) { p["workflow_run"].(map[string]any)["id"] = w.RunID }))
 	if n := len(w.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot)); n != 1 || again.Code != cli.Refused {
 		t.Errorf("afterwards %d comments, exit %d\n%s", n, again.Code, again.Log)
 	}
@@ -1125,10 +1125,10 @@ func TestE2EActionPolicyPathTricks(t *testing.T) {
 		"..": "input.invalid", "/etc": "input.invalid", "rules/../../x": "input.invalid", `rules\..\x`: "input.invalid",
 		"linked": "not a directory", "outside": "not a directory", "file": "not a directory", ".git": "policy.", "RULES": "policy.", "rules/ask.rego": "not a directory", "--output=x": "policy.", ":(top)rules": "policy.", "rul*": "policy.",
 	}
-	for _, input := range sample.Keys(t, tests, 3, len(tests)) {
+	for _, input := range sample.EveryNthKey(t, tests, 3, len(tests)) {
 		code := tests[input]
 		t.Run(input, func(t *testing.T) {
-			s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan, "INPUT_POLICY="+input)
+			s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan, "INPUT_POLICY="+input)
 			if s.Code != cli.Stopped || s.Outputs["allowed"] != "0" && s.Outputs["allowed"] != "" {
 				t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 			}
@@ -1137,7 +1137,7 @@ func TestE2EActionPolicyPathTricks(t *testing.T) {
 	}
 	for _, input := range []string{"rules", "rules/", "./rules"} {
 		t.Run(input, func(t *testing.T) {
-			s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan, "INPUT_POLICY="+input)
+			s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan, "INPUT_POLICY="+input)
 			if s.Outputs["conclusion"] != "asked" {
 				t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 			}
@@ -1157,15 +1157,15 @@ func TestE2EActionForgedFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.plant("fumehood", map[string][]byte{jobtest.ReportName: report})
-	r := w.Report(nil)
+	r := w.RunReport(nil)
 	for line := range strings.Lines(r.Log) {
 		if strings.HasPrefix(strings.TrimSpace(line), "::error::forged") || strings.HasPrefix(strings.TrimSpace(line), "::warning::forged") || strings.Contains(line, "merge it") {
 			t.Errorf("the log has %q", line)
 		}
 	}
 	jobtest.CheckContains(t, "log", r.Log, `the run's report says "Reviewed`)
-	jobtest.CheckLacks(t, "comment", jobtest.RemoveCode(w.Comment().Body), "maintainers", "merge it", "forged", "was verified")
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "Self-reported")
+	jobtest.CheckLacks(t, "comment", jobtest.RemoveCode(w.BotComment().Body), "maintainers", "merge it", "forged", "was verified")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "Self-reported")
 }
 
 // THREATS 5: a change to a workflow is reported even among thousands of files.
@@ -1180,8 +1180,8 @@ func TestE2EActionManyFilesHideNothing(t *testing.T) {
 	w.GH.AddPR(githubtest.PR{Number: jobtest.PrNumber, Author: "octocat", Head: githubtest.Ref{SHA: w.Head, Ref: "changes", Repository: jobtest.ForkRepo},
 		Base: githubtest.Ref{SHA: w.Base, Ref: "master", Repository: jobtest.Hub}, Files: files})
 	w.plant("fumehood", w.forge(forgery{plan: jobtest.LookPlan}))
-	w.Report(nil)
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "does not list all files")
+	w.RunReport(nil)
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "does not list all files")
 }
 
 // THREATS 14, 16: if a pull request's code has changed the .git of an earlier
@@ -1230,7 +1230,7 @@ func TestE2EActionHostileCheckout(t *testing.T) {
 		},
 	}
 	w := newWorld(t, false, nil, nil)
-	for _, name := range sample.Keys(t, tests, 3, len(tests)) {
+	for _, name := range sample.EveryNthKey(t, tests, 3, len(tests)) {
 		change := tests[name]
 		t.Run(name, func(t *testing.T) {
 			above, place := t.TempDir(), t.TempDir()
@@ -1243,15 +1243,15 @@ func TestE2EActionHostileCheckout(t *testing.T) {
 			if err := errors.Join(os.WriteFile(evil, []byte("#!/bin/sh\necho >"+ran+"\ncat\n"), 0o755), os.Chmod(above, 0o755), change(t, dir, evil)); err != nil {
 				t.Fatal(err)
 			}
-			cmd, s := w.Start("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan, "GITHUB_SHA="+githubtest.SHA("merge"), "GITHUB_WORKSPACE="+above, "INPUT_CHECKOUT=pr")
+			cmd, s := w.Start("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan, "GITHUB_SHA="+githubtest.CommitID("merge"), "GITHUB_WORKSPACE="+above, "INPUT_CHECKOUT=pr")
 			s = w.end(cmd, s)
 			if _, err := os.Stat(ran); err == nil {
 				t.Errorf("it was run\n%s", s.Log)
 			}
 			if s.Outputs["conclusion"] == "success" && (name == "other code" || name == "a link for code") {
-				jobtest.CheckContains(t, "comment", w.Comment().Body, "README.md", "Not enforced")
+				jobtest.CheckContains(t, "comment", w.BotComment().Body, "README.md", "Not enforced")
 			}
-			jobtest.CheckLacks(t, "comment", w.Comment().Body, "root:")
+			jobtest.CheckLacks(t, "comment", w.BotComment().Body, "root:")
 			t.Logf("%s: %s", name, s.Outputs["conclusion"])
 		})
 	}
@@ -1288,7 +1288,7 @@ func TestE2EActionIgnoresTheJobsEnvironment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan,
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan,
 		"PATH="+evil+":"+os.Getenv("PATH"), "HOME="+evil, "XDG_CONFIG_HOME="+filepath.Join(evil, "xdg"), "GIT_EXEC_PATH="+evil, "GIT_TEMPLATE_DIR="+evil,
 		"GIT_CONFIG_GLOBAL="+filepath.Join(evil, ".gitconfig"), "GIT_CONFIG_SYSTEM="+filepath.Join(evil, ".gitconfig"),
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0="+filepath.Join(evil, "fsmonitor"), "GIT_CONFIG_PARAMETERS='http.proxy=http://127.0.0.1:1'",
@@ -1311,28 +1311,28 @@ func TestE2EActionIgnoresTheJobsEnvironment(t *testing.T) {
 func TestE2EBotStrangersKeepNobodyFromApproving(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, jobtest.AskRule, nil)
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
-	w.Upload(s, nil)
-	before := w.Comment().Body
-	w.Later()
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan)
+	w.UploadArtifact(s, nil)
+	before := w.BotComment().Body
+	w.AdvanceClock()
 	approval := w.GH.AddComment(jobtest.PrNumber, "Codertocat", w.ApproveCommand())
 	payload := w.CommentEvent(approval)
-	w.Later()
-	w.GH.Permit("hubot", "read")
+	w.AdvanceClock()
+	w.GH.SetRole("hubot", "read")
 	for _, body := range []string{"/fumehood run id", w.ApproveCommand(), "/fumehood approve", "/fumehood help", "/fumehood nonsense"} {
-		s := w.Ask("hubot", body)
+		s := w.AskBot("hubot", body)
 		if s.Outputs["allowed"] != "0" || s.Code != cli.OK {
 			t.Errorf("%s: exit %d, outputs %q\n%s", body, s.Code, s.Outputs, s.Log)
 		}
-		if w.Comment().Body != before {
-			t.Errorf("%s: the comment was changed:\n%s", body, w.Comment().Body)
+		if w.BotComment().Body != before {
+			t.Errorf("%s: the comment was changed:\n%s", body, w.BotComment().Body)
 		}
 		theirs := w.GH.CommentsBy(jobtest.PrNumber, "hubot")
 		if got := jobtest.ListReactions(w.GH, theirs[len(theirs)-1].ID); got != "-1" {
 			t.Errorf("%s: reactions %q", body, got)
 		}
 	}
-	s = w.Act("issue_comment", payload)
+	s = w.RunStep("issue_comment", payload)
 	if s.Outputs["conclusion"] != "success" || s.Outputs["allowed"] != "2" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}

@@ -31,19 +31,19 @@ func TestE2EActionRefusedProposal(t *testing.T) {
 			w, event := newWorld(t, fork, nil, nil), "pull_request.opened"
 			if fork {
 				event += ".fork"
-				w.Permit("contents:read", "pull_requests:read")
+				w.SetPermissions("contents:read", "pull_requests:read")
 			}
-			s := w.Act("pull_request", w.Event(event, nil), "INPUT_PLAN="+partlyInvalid)
+			s := w.RunStep("pull_request", w.EventPayload(event, nil), "INPUT_PLAN="+partlyInvalid)
 			if s.Code != cli.Refused || s.Outputs["conclusion"] != "failure" {
 				t.Fatalf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 			}
 			jobtest.CheckContains(t, "log", s.Log, "proposals[1].timeout", "runs before")
 			if fork {
-				w.Upload(s, nil)
-				w.Permit("contents:read", "pull_requests:write", "actions:read")
-				w.Report(nil)
+				w.UploadArtifact(s, nil)
+				w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
+				w.RunReport(nil)
 			}
-			body := w.Comment().Body
+			body := w.BotComment().Body
 			jobtest.CheckContains(t, "comment", body, "3 denied, 1 not run, 2 succeeded", "3 proposals of the plan are invalid", "<code>refused-4</code>",
 				"<code>proposals[1].timeout</code> (line 4, column 45): invalid value", "which did not succeed")
 			if strings.Contains(body, "differs from") || strings.Contains(body, "does not match") {
@@ -57,11 +57,11 @@ func TestE2EActionRefusedProposal(t *testing.T) {
 func TestE2EBotRefusedProposal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	s := w.Ask("Codertocat", "/fumehood run\n```fumehood\n"+partlyInvalid+"```\n")
+	s := w.AskBot("Codertocat", "/fumehood run\n```fumehood\n"+partlyInvalid+"```\n")
 	if s.Code != cli.Refused {
 		t.Errorf("exit %d\n%s", s.Code, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "3 denied, 1 not run, 2 succeeded", "invalid value")
-	w.Ask("Codertocat", "/fumehood explain slow")
-	jobtest.CheckContains(t, "answer", w.Comment().Body, "plan.proposal", "soon")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "3 denied, 1 not run, 2 succeeded", "invalid value")
+	w.AskBot("Codertocat", "/fumehood explain slow")
+	jobtest.CheckContains(t, "answer", w.BotComment().Body, "plan.proposal", "soon")
 }

@@ -23,7 +23,7 @@ func (r Report) showReview(ctx context.Context) (err error) {
 		return nil
 	}
 	d, in, q := *r.Outcome.Review, r.Job.in, r.Outcome.Request
-	var shown review.Shown
+	var shown review.SummaryOptions
 	var url string
 	if !r.SummaryOnly && !in.DryRun && in.Comment && q.PR != 0 {
 		url, err = r.postReview(ctx, d, &shown)
@@ -31,13 +31,13 @@ func (r Report) showReview(ctx context.Context) (err error) {
 	if len(r.Outcome.Runs) == 0 && q.Comment != 0 && !r.SummaryOnly {
 		r.announceEnd(ctx, url)
 	}
-	r.Job.console.Untrusted(d.Text())
+	r.Job.console.PrintUntrusted(d.RenderText())
 	shown.Units = action.MaxSummary / 4 // a unit has at most three bytes
-	return errors.Join(err, r.Job.summary.Write(d.Summary(shown)))
+	return errors.Join(err, r.Job.summary.Write(d.RenderSummary(shown)))
 }
 
 // postReview posts the lines first, so that the summary can say what became of them.
-func (r Report) postReview(ctx context.Context, d review.Document, shown *review.Shown) (url string, err error) {
+func (r Report) postReview(ctx context.Context, d review.Document, shown *review.SummaryOptions) (url string, err error) {
 	locked, err := r.postLines(ctx, d, shown)
 	if locked {
 		return "", nil
@@ -47,18 +47,18 @@ func (r Report) postReview(ctx context.Context, d review.Document, shown *review
 	if keeperErr != nil {
 		return "", errors.Join(err, keeperErr)
 	}
-	o := k.Results(ctx, r.reviewed(d, *shown))
+	o := k.ReplaceResults(ctx, r.reviewed(d, *shown))
 	_, summaryErr := c.applyOutcome(o)
 	return o.URL, errors.Join(err, summaryErr)
 }
 
 // reviewed is the section of the comment that shows the review d.
-func (r Report) reviewed(d review.Document, shown review.Shown) comment.Results {
+func (r Report) reviewed(d review.Document, shown review.SummaryOptions) comment.Results {
 	j, q := r.Job, r.Outcome.Request
 	source := j.source(q)
 	source.Review = true
 	outcome := reviewOutcome(d)
-	conclusion, _ := action.Conclude(outcome, j.in.FailOn)
+	conclusion, _ := action.ConcludeJob(outcome, j.in.FailOn)
 	shown.Untitled = true
 	mark, title := j.reviewMark(d), ": "+d.Title()
 	if len(shown.Open) > 0 {
@@ -71,7 +71,7 @@ func (r Report) reviewed(d review.Document, shown review.Shown) comment.Results 
 		Answered: j.answers(q), Done: d.Reviewed,
 		Body: func(room comment.Room) string {
 			shown.Units = min(room.Units, maxReview)
-			return d.Summary(shown)
+			return d.RenderSummary(shown)
 		},
 	}
 }
@@ -84,7 +84,7 @@ func (j *Job) reviewMark(d review.Document) string {
 	switch {
 	case j.event.Run != nil:
 		return ""
-	case d.Count(review.Verified) > 0:
+	case d.CountVerdict(review.Verified) > 0:
 		return "❌"
 	case !d.Reviewed:
 		return "➖"
@@ -94,7 +94,7 @@ func (j *Job) reviewMark(d review.Document) string {
 
 // postLines posts comments on lines, unless the pull request can change the workflow that verified
 // the findings: then its author can have made them up.
-func (r Report) postLines(ctx context.Context, d review.Document, shown *review.Shown) (locked bool, err error) {
+func (r Report) postLines(ctx context.Context, d review.Document, shown *review.SummaryOptions) (locked bool, err error) {
 	j := r.Job
 	if j.event.Run != nil {
 		shown.Notes = append(shown.Notes, "Self-reported: the pull request can change the workflow that verified these findings, so that none is posted on its lines.")
@@ -106,12 +106,12 @@ func (r Report) postLines(ctx context.Context, d review.Document, shown *review.
 	}
 	o := post.Post(ctx, post.Options{Client: j.gh, Author: author, PR: r.Outcome.Request.PR, Settle: j.options.Settle}, d)
 	shown.Comments, shown.Open, shown.Notes = o.Comments, o.Open, append(shown.Notes, o.Notes...)
-	j.console.Progress("review: %d comments created, %d updated, %d threads resolved or unresolved", o.Created, o.Updated, o.Threads)
+	j.console.PrintProgress("review: %d comments created, %d updated, %d threads resolved or unresolved", o.Created, o.Updated, o.Threads)
 	switch {
 	case o.Failure == nil:
 		return false, nil
 	case o.Failure.Code == "github.locked":
-		j.console.Warning("the pull request's conversation is locked: nothing was posted")
+		j.console.PrintWarning("the pull request's conversation is locked: nothing was posted")
 		return true, nil
 	}
 	return false, &proposal.StopError{Code: o.Failure.Code, Message: o.Failure.Message, Hint: o.Failure.Hint}
@@ -136,9 +136,9 @@ func (r Report) postLints(ctx context.Context) error {
 	d := review.LintsOf(strings.Join([]string{source.Workflow, source.Job, source.Name}, "\x00"), list[0].Run.HeadSHA, list[0].Run.BaseSHA, list, review.PatchDiff(r.files.patches))
 	o := post.Post(ctx, post.Options{Client: j.gh, Author: author, PR: q.PR, Settle: j.options.Settle}, d)
 	for _, note := range o.Notes {
-		j.console.Progress("linters: %s", note)
+		j.console.PrintProgress("linters: %s", note)
 	}
-	j.console.Progress("linters: %d comments created, %d updated, %d threads resolved or unresolved", o.Created, o.Updated, o.Threads)
+	j.console.PrintProgress("linters: %d comments created, %d updated, %d threads resolved or unresolved", o.Created, o.Updated, o.Threads)
 	if o.Failure == nil || o.Failure.Code == "github.locked" {
 		return nil
 	}

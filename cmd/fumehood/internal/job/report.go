@@ -99,7 +99,7 @@ func (r Report) post(ctx context.Context, page *report.Page) (notices []report.N
 // with the results, or "".
 func (r Report) announceEnd(ctx context.Context, url string) {
 	j, q := r.Job, r.Outcome.Request
-	conclusion, _ := action.Conclude(r.Outcome.sum(), j.in.FailOn)
+	conclusion, _ := action.ConcludeJob(r.Outcome.sum(), j.in.FailOn)
 	conversation{j, q.PR}.announceEnd(ctx, bot.Run{Command: q.Command, Head: q.Head, Conclusion: conclusion, Results: url, Log: j.runURL(j.runID())}, r.Outcome.comment.Mention)
 }
 
@@ -128,7 +128,7 @@ func (r Report) listFiles(ctx context.Context) changedFiles {
 	}
 	files, complete, err := r.Job.gh.Files(ctx, r.Outcome.Request.PR)
 	if list.partial = err != nil || !complete; list.partial {
-		r.Job.console.Warning("the list of the pull request's files is incomplete: its changes to workflows and policy may not be reported")
+		r.Job.console.PrintWarning("the list of the pull request's files is incomplete: its changes to workflows and policy may not be reported")
 	}
 	for _, f := range files {
 		list.paths = append(list.paths, f.Path)
@@ -155,7 +155,7 @@ func (r Report) postComment(ctx context.Context, page report.Page) (url string, 
 	if err != nil {
 		return "", false, err
 	}
-	o := k.Results(ctx, r.results(page))
+	o := k.ReplaceResults(ctx, r.results(page))
 	locked, err = c.applyOutcome(o)
 	return o.URL, locked, err
 }
@@ -163,7 +163,7 @@ func (r Report) postComment(ctx context.Context, page report.Page) (url string, 
 // results is the section of the comment that shows page.
 func (r Report) results(page report.Page) comment.Results {
 	j, q := r.Job, r.Outcome.Request
-	conclusion, _ := action.Conclude(sumUp(r.Outcome.Runs), j.in.FailOn)
+	conclusion, _ := action.ConcludeJob(sumUp(r.Outcome.Runs), j.in.FailOn)
 	shown, pending := page.Section(), r.pending()
 	return comment.Results{
 		Section: comment.Section{Source: j.source(q), Mark: shown.Mark, Title: shown.Title, Pending: pending, AllPending: len(pending) == len(r.Outcome.Runs), Approved: q.approved(),
@@ -237,7 +237,7 @@ func (r Report) postCheck(ctx context.Context, page report.Page, app bool) error
 				Level: a.Level, Title: a.Title, Message: a.Message})
 		}
 		if more > 0 {
-			j.console.Progress("%d more annotations are shown only in the output", more)
+			j.console.PrintProgress("%d more annotations are shown only in the output", more)
 		}
 	}
 	if app {
@@ -245,7 +245,7 @@ func (r Report) postCheck(ctx context.Context, page report.Page, app bool) error
 	}
 	id, err := j.gh.CreateCheckRun(ctx, run)
 	if err == nil {
-		j.console.Progress("check run %d: %s", id, run.Conclusion)
+		j.console.PrintProgress("check run %d: %s", id, run.Conclusion)
 	}
 	return err
 }
@@ -343,7 +343,7 @@ func (r Report) setupFiles() []string {
 	})
 	var list []string
 	for _, path := range r.files.paths {
-		if failed && setup.Reads(path) {
+		if failed && setup.IsSetupFile(path) {
 			list = append(list, r.Job.redactor.Text(path))
 		}
 	}

@@ -46,17 +46,17 @@ func (w world) actInThreeJobs(body string) (ran, shown jobtest.Step) {
 	w.T.Helper()
 	w.Actor = "Codertocat"
 	payload := w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, w.Actor, body))
-	trigger := w.Act("issue_comment", payload, "INPUT_PHASE=trigger")
+	trigger := w.RunStep("issue_comment", payload, "INPUT_PHASE=trigger")
 	if trigger.Outputs["run"] != "true" || trigger.Outputs["request"] == "" {
 		w.T.Fatalf("outputs %q\n%s", trigger.Outputs, trigger.Log)
 	}
 	w.RunID--
-	w.Permit("contents:read", "pull_requests:read")
-	ran = w.Act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.Outputs["request"])
-	w.Upload(ran, nil)
+	w.SetPermissions("contents:read", "pull_requests:read")
+	ran = w.RunStep("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.Outputs["request"])
+	w.UploadArtifact(ran, nil)
 	w.RunID--
-	w.Permit("contents:read", "pull_requests:write", "actions:read")
-	shown = w.Act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.Outputs["request"])
+	w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
+	shown = w.RunStep("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.Outputs["request"])
 	if shown.Outputs["conclusion"] != "success" {
 		w.T.Errorf("outputs %q\n%s", shown.Outputs, shown.Log)
 	}
@@ -70,18 +70,18 @@ func TestE2EActionRequests(t *testing.T) {
 	own, fork := newWorld(t, false, jobtest.AskRule, nil), newWorld(t, true, jobtest.AskRule, nil)
 	push := func(w world) {
 		if !w.Fork {
-			w.Upload(w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan), nil)
-			w.Later()
+			w.UploadArtifact(w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.AskPlan), nil)
+			w.AdvanceClock()
 			return
 		}
-		w.Permit("contents:read", "pull_requests:read")
-		w.Upload(w.Act("pull_request", w.Event("pull_request.opened.fork", nil), "INPUT_PLAN="+jobtest.AskPlan), nil)
-		w.Permit("contents:read", "pull_requests:write", "actions:read")
-		w.Report(nil)
+		w.SetPermissions("contents:read", "pull_requests:read")
+		w.UploadArtifact(w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), "INPUT_PLAN="+jobtest.AskPlan), nil)
+		w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
+		w.RunReport(nil)
 		w.RunID += 10
-		w.Later()
+		w.AdvanceClock()
 	}
-	approve := func() string { return jobtest.ApprovalShown.FindString(fork.Comment().Body) }
+	approve := func() string { return jobtest.ApprovalShown.FindString(fork.BotComment().Body) }
 	for _, flow := range []struct {
 		name   string
 		w      world
@@ -90,7 +90,7 @@ func TestE2EActionRequests(t *testing.T) {
 	}{
 		{"first push", own, push, 7},
 		{"next push", own, push, 7},
-		{"command, in one job", own, func(w world) { w.Ask("Codertocat", "/fumehood run cat README.md") }, 25},
+		{"command, in one job", own, func(w world) { w.AskBot("Codertocat", "/fumehood run cat README.md") }, 25},
 		{"first push to a fork", fork, push, 12},
 		{"next push to a fork", fork, push, 12},
 		{"approval, in three jobs", fork, func(w world) { w.actInThreeJobs(approve()) }, 25},

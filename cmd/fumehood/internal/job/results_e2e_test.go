@@ -41,7 +41,7 @@ func readResultRuns(t *testing.T, s jobtest.Step) (run, from string) {
 // dispatchEvent is the event of a workflow that a person started on the default branch.
 func (w world) dispatchEvent() []byte {
 	w.T.Helper()
-	return w.Event("workflow_dispatch.bare", func(p map[string]any) {
+	return w.EventPayload("workflow_dispatch.bare", func(p map[string]any) {
 		p["repository"].(map[string]any)["id"], p["repository"].(map[string]any)["full_name"] = jobtest.HubID, jobtest.Hub
 	})
 }
@@ -98,7 +98,7 @@ func TestE2EActionResults(t *testing.T) {
 func TestE2EActionResultsPullRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, resultsFiles, map[string]string{".github/fumehood.yml": resultsFiles[".github/fumehood.yml"]})
-	opened := w.Event("pull_request.opened", nil)
+	opened := w.EventPayload("pull_request.opened", nil)
 	s, after := w.actResults("pull_request", opened, nil, "GITHUB_REF=refs/heads/master")
 	if _, from := readResultRuns(t, s); s.Code != cli.OK || from != "" || len(after) != 0 {
 		t.Fatalf("pull_request: exit %d, left %d\n%s", s.Code, len(after), s.Log)

@@ -80,7 +80,7 @@ func (r reviewer) download(ctx context.Context, a github.Artifact) ([]PlanRun, e
 
 // unpack downloads an artifact and returns the files of each plan in it, by the plan's directory.
 func (j *Job) unpack(ctx context.Context, a github.Artifact) (map[string]map[string][]byte, error) {
-	data, err := j.gh.Download(ctx, a.ID, maxZip)
+	data, err := j.gh.DownloadArtifact(ctx, a.ID, maxZip)
 	switch {
 	case github.KindOf(err) == github.TooLarge:
 		return nil, malformed("it is larger than %d bytes", maxZip)

@@ -16,11 +16,11 @@ import (
 // actPhase runs one job of the workflow that a comment started.
 func (w world) actPhase(payload []byte, phase string, env ...string) jobtest.Step {
 	w.T.Helper()
-	w.Permit("contents:read", "pull_requests:write", "actions:read")
+	w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
 	if phase == "run" {
-		w.Permit("contents:read", "pull_requests:read")
+		w.SetPermissions("contents:read", "pull_requests:read")
 	}
-	s := w.Act("issue_comment", payload, append([]string{"INPUT_PHASE=" + phase, "INPUT_REVIEWER=true", "INPUT_PLAN="}, env...)...)
+	s := w.RunStep("issue_comment", payload, append([]string{"INPUT_PHASE=" + phase, "INPUT_REVIEWER=true", "INPUT_PLAN="}, env...)...)
 	w.RunID--
 	return s
 }
@@ -40,18 +40,18 @@ func TestE2EBotReview(t *testing.T) {
 		t.Errorf("no plan: exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
 	w.actPhase(payload, "report", request, "INPUT_REVIEWER_RESULT=failure")
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "Nothing ran: the reviewer&#39;s job failed.")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "Nothing ran: the reviewer&#39;s job failed.")
 	w.actPhase(payload, "report", request, "INPUT_REVIEWER_RESULT=success")
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "report.missing")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "report.missing")
 	w.RunID += 10
 	nothing := w.actPhase(payload, "run", request, "INPUT_REVIEWER_RESULT=success", `INPUT_PLAN={"schema":"fumehood.plan/v1","proposals":[]}`)
 	w.RunID++
-	w.Upload(nothing, nil)
+	w.UploadArtifact(nothing, nil)
 	w.RunID--
 	if s := w.actPhase(payload, "report", request, "INPUT_REVIEWER_RESULT=success"); s.Code != cli.OK || s.Outputs["conclusion"] != "success" {
 		t.Errorf("nothing proposed: exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "run requested by `Codertocat`: no commands were proposed\n")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "run requested by `Codertocat`: no commands were proposed\n")
 
 	w.RunID += 10
 	payload = w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review"))
@@ -61,16 +61,16 @@ func TestE2EBotReview(t *testing.T) {
 		t.Fatalf("outputs %q\n%s", ran.Outputs, ran.Log)
 	}
 	w.RunID++
-	w.Upload(ran, nil)
+	w.UploadArtifact(ran, nil)
 	w.RunID--
 	w.actPhase(payload, "report", request)
-	body := w.Comment().Body
+	body := w.BotComment().Body
 	jobtest.CheckContains(t, "comment", body, "grep -c o notes/new.txt", "curl", w.Head[:12])
 	if strings.Contains(body, "Self-reported") || strings.Contains(body, "report.missing") {
 		t.Errorf("the comment has an older result, or doubts the workflow of the default branch:\n%s", body)
 	}
 
-	w.GH.Move(jobtest.PrNumber, githubtest.SHA("pushed meanwhile"))
+	w.GH.MoveHead(jobtest.PrNumber, githubtest.CommitID("pushed meanwhile"))
 	if s := w.actPhase(payload, "run", request, "INPUT_PLAN="+jobtest.GoodPlan); s.Code != cli.Stopped || s.Outputs["allowed"] != "0" || !strings.Contains(s.Log, "head.moved") {
 		t.Errorf("the head moved: exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
@@ -81,7 +81,7 @@ func TestE2EBotReview(t *testing.T) {
 func TestE2EBotReviewRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
-	w.GH.Permit("hubot", "triage")
+	w.GH.SetRole("hubot", "triage")
 	for _, login := range []string{"hubot", "octocat", "mallory", "reviewer[bot]"} {
 		payload := w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, login, "/fumehood review"))
 		if s := w.actPhase(payload, "trigger"); s.Outputs["run"] == "true" || s.Outputs["request"] != "" {
@@ -92,8 +92,8 @@ func TestE2EBotReviewRefused(t *testing.T) {
 	if s := w.actPhase(payload, "trigger", "INPUT_REVIEWER=false"); s.Outputs["run"] == "true" {
 		t.Errorf("without a reviewer: outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "no AI reviewer")
-	w.Later()
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "no AI reviewer")
+	w.AdvanceClock()
 	good := w.actPhase(payload, "trigger").Outputs["request"]
 	for name, forged := range map[string]string{
 		"plans in a review":  strings.Replace(good, `"plans":null`, `"plans":[{"name":"","document":"x","file":"x"}]`, 1),

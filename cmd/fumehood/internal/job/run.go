@@ -118,7 +118,7 @@ func (r Run) reportNotStarted(ctx context.Context, err error) (PlanRun, error) {
 // prepare fetches the commit, the policy and the plans to this machine.
 func (r Run) prepare(ctx context.Context) (prepared, error) {
 	p := prepared{request: r.Task.Request}
-	r.Job.console.Group("fumehood: commit " + p.request.Head[:12])
+	r.Job.console.BeginGroup("fumehood: commit " + p.request.Head[:12])
 	defer r.Job.console.EndGroup()
 	if len(p.request.Plans) == 0 {
 		if err := r.Job.reviewerFailed(); err != nil {
@@ -177,10 +177,10 @@ func (r Run) runOne(ctx context.Context, p prepared, l PlanRun, planned Planned)
 		return r.stopped(p, l, invalidPlan(l.document, planned.File, problems))
 	}
 	if refused := l.plan.Refused(); len(refused) > 0 {
-		j.console.Warning(j.plain(firstProblem(planned.File, refused))) // it may quote a secret
+		j.console.PrintWarning(j.plain(firstProblem(planned.File, refused))) // it may quote a secret
 	}
 	for _, w := range plan.Warnings(l.document, planned.File) {
-		j.console.Warning(plan.Describe(planned.File, w))
+		j.console.PrintWarning(plan.Describe(planned.File, w))
 	}
 	l.Report = j.stoppedReport(p.request, &proposal.StopError{Code: "run.lost", Message: "the run has no report"})
 	args, err := r.childArgs(ctx, p, l, planned)
@@ -191,9 +191,9 @@ func (r Run) runOne(ctx context.Context, p prepared, l PlanRun, planned Planned)
 	if err != nil {
 		return l, err
 	}
-	j.console.Group(fmt.Sprintf("fumehood: running %d proposals%s", len(l.plan.Proposals), ofPlan(planned.Name)))
+	j.console.BeginGroup(fmt.Sprintf("fumehood: running %d proposals%s", len(l.plan.Proposals), ofPlan(planned.Name)))
 	code, err := child{program: j.options.Program, args: args, input: input, cache: j.options.Getenv("FUMEHOOD_CACHE"),
-		line: func(s string) { j.console.Untrusted(j.plain(s)) }}.run(ctx)
+		line: func(s string) { j.console.PrintUntrusted(j.plain(s)) }}.run(ctx)
 	j.console.EndGroup()
 	if err != nil {
 		return r.stopped(p, l, err)
@@ -326,11 +326,11 @@ func (r Run) cacheFlag(code string, i cacheInput) ([]string, error) {
 	case i.dir == "":
 		return nil, nil
 	case !i.configured:
-		j.console.Notice("input " + i.name + " has no effect: " + config.Path + " of the default branch does not have " + i.setting)
+		j.console.PrintNotice("input " + i.name + " has no effect: " + config.Path + " of the default branch does not have " + i.setting)
 		return nil, nil
 	}
 	dir, mode := filepath.Join(j.runner.Temp, i.dir), "read"
-	if keep.Allowed(j.options.Getenv, os.ReadFile) {
+	if keep.IsAllowed(j.options.Getenv, os.ReadFile) {
 		mode = "write"
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, &proposal.StopError{Code: code, Message: "cannot make the directory of input " + i.name, Hint: "name a directory of actions/cache/save in RUNNER_TEMP", Err: err}
@@ -342,7 +342,7 @@ func (r Run) cacheFlag(code string, i cacheInput) ([]string, error) {
 // registriesOf returns the registries that a plan requests.
 func registriesOf(plan proposal.Plan) (names []string) {
 	for _, p := range plan.Proposals {
-		names = append(names, registry.Named(p.Network)...)
+		names = append(names, registry.GrantedNames(p.Network)...)
 	}
 	return names
 }
@@ -393,7 +393,7 @@ func (r Run) writeForms(p prepared, l PlanRun) {
 		err = report.Files{HTML: filepath.Join(l.dir, pageName), SARIF: filepath.Join(l.dir, sarifName), JUnit: filepath.Join(l.dir, junitName)}.Write(l.Report, report.Forms{Web: web, Sources: p.workspace.sources})
 	}
 	if err != nil {
-		r.Job.console.Warning("the report is only there as JSON: " + r.Job.plain(err.Error()))
+		r.Job.console.PrintWarning("the report is only there as JSON: " + r.Job.plain(err.Error()))
 	}
 }
 
@@ -404,16 +404,16 @@ func (r Run) print(l PlanRun) {
 		if rec.Result == nil {
 			continue
 		}
-		console.Group(fmt.Sprintf("%s: %s", rec.Proposal.ID, ending(rec.Result)))
-		console.Untrusted(strings.TrimRight("$ "+rec.Analysis.Canonical, "\n"))
+		console.BeginGroup(fmt.Sprintf("%s: %s", rec.Proposal.ID, ending(rec.Result)))
+		console.PrintUntrusted(strings.TrimRight("$ "+rec.Analysis.Canonical, "\n"))
 		for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {
 			if s.Bytes > 0 {
-				console.Untrusted(excerpt(s))
+				console.PrintUntrusted(excerpt(s))
 			}
 		}
 		console.EndGroup()
 	}
-	console.Paragraph(report.Text(l.Report))
+	console.PrintParagraph(report.Text(l.Report))
 }
 
 // ending returns how a command ended, in a few words.

@@ -19,14 +19,14 @@ import (
 func TestE2EActionSections(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	w.Permit("contents:read", "pull_requests:write", "actions:read", "checks:write")
-	opened := w.Event("pull_request.opened", nil)
+	w.SetPermissions("contents:read", "pull_requests:write", "actions:read", "checks:write")
+	opened := w.EventPayload("pull_request.opened", nil)
 	run := func(env []string, more ...string) jobtest.Step {
-		return w.Act("pull_request", opened, append(append(env, "INPUT_CHECK_RUN=true"), more...)...)
+		return w.RunStep("pull_request", opened, append(append(env, "INPUT_CHECK_RUN=true"), more...)...)
 	}
 	run(inJob("ci.yml", "unit"), redPlan)
 	red := w.RunID
-	if got := w.Verdict(); got != "## ❌ fumehood: 1 failed" {
+	if got := w.CommentHeading(); got != "## ❌ fumehood: 1 failed" {
 		t.Fatalf("%q\n%s", got, w.Said)
 	}
 	for _, tt := range []struct {
@@ -39,17 +39,20 @@ func TestE2EActionSections(t *testing.T) {
 		{"another workflow", func() { run(inJob("nightly.yml", "unit"), greenPlan) }, "## ❌ fumehood: 1 failed, 2 succeeded", "### ✅ `nightly.yml / unit`: 1 succeeded"},
 		{"a named plan", func() { run(inJob("ci.yml", "unit", "INPUT_NAME=web"), greenPlan, "INPUT_WORKING_DIRECTORY=notes") }, "## ❌ fumehood: 2 failed, 2 succeeded", "### ❌ `ci.yml / unit / web`: 1 failed"},
 		{"a named plan again", func() { run(inJob("ci.yml", "unit", "INPUT_NAME=web"), greenPlan) }, "## ❌ fumehood: 1 failed, 3 succeeded", "### ✅ `ci.yml / unit / web`: 1 succeeded"},
-		{"a bot's run", func() { w.Ask("Codertocat", "/fumehood run cat README.md") }, "## ❌ fumehood: 1 failed, 4 succeeded", "### ✅ run requested by `Codertocat`: 1 succeeded"},
+		{"a bot's run", func() { w.AskBot("Codertocat", "/fumehood run cat README.md") }, "## ❌ fumehood: 1 failed, 4 succeeded", "### ✅ run requested by `Codertocat`: 1 succeeded"},
 		{"the same attempt", func() { run(inJob("ci.yml", "unit"), greenPlan, fmt.Sprint("GITHUB_RUN_ID=", red)) }, "## ❌ fumehood: 1 failed, 4 succeeded", "### ❌ `ci.yml / unit`: 1 failed"},
-		{"a newer run with a smaller id", func() { w.Later(); run(inJob("ci.yml", "unit"), greenPlan, fmt.Sprint("GITHUB_RUN_ID=", red-900)) }, "## ✅ fumehood: 5 succeeded", "### ✅ `ci.yml / unit`: 1 succeeded"},
+		{"a newer run with a smaller id", func() {
+			w.AdvanceClock()
+			run(inJob("ci.yml", "unit"), greenPlan, fmt.Sprint("GITHUB_RUN_ID=", red-900))
+		}, "## ✅ fumehood: 5 succeeded", "### ✅ `ci.yml / unit`: 1 succeeded"},
 		{"run again, and red", func() {
-			w.Later()
+			w.AdvanceClock()
 			run(inJob("ci.yml", "unit"), redPlan, fmt.Sprint("GITHUB_RUN_ID=", red), "GITHUB_RUN_ATTEMPT=2")
 		}, "## ❌ fumehood: 1 failed, 4 succeeded", "### ❌ `ci.yml / unit`: 1 failed"},
 	} {
 		tt.do()
-		if got := w.Verdict(); got != tt.want || !strings.Contains(w.Comment().Body, tt.part+"\n") {
-			t.Errorf("%s: %q, want %q\n%s", tt.name, got, tt.want, w.Comment().Body)
+		if got := w.CommentHeading(); got != tt.want || !strings.Contains(w.BotComment().Body, tt.part+"\n") {
+			t.Errorf("%s: %q, want %q\n%s", tt.name, got, tt.want, w.BotComment().Body)
 		}
 	}
 	var names []string
@@ -61,9 +64,9 @@ func TestE2EActionSections(t *testing.T) {
 	if got := slices.Compact(names); !slices.Equal(got, want) {
 		t.Errorf("check runs %q", got)
 	}
-	w.GH.RemoveComment(w.Comment().ID)
+	w.GH.RemoveComment(w.BotComment().ID)
 	run(inJob("ci.yml", "unit"), greenPlan)
-	if got := w.Verdict(); got != "## ✅ fumehood: 1 succeeded" {
+	if got := w.CommentHeading(); got != "## ✅ fumehood: 1 succeeded" {
 		t.Errorf("after the comment was deleted: %q", got)
 	}
 }

@@ -26,15 +26,15 @@ const (
 func TestActionMergeQueueOfThree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	w.Permit("contents:read", "pull_requests:write", "checks:write")
+	w.SetPermissions("contents:read", "pull_requests:write", "checks:write")
 	commits := []string{w.Head, w.Base, w.Commit(w.Repo, "third", w.Base, jobtest.BaseFiles)}
 	w.GitIn(w.Repo, "update-ref", "refs/heads/gh-readonly-queue/master/pr-4", commits[2])
 	for i, plan := range []string{redPlan, greenPlan, greenPlan} {
-		event := w.Group(func(p map[string]any) {
+		event := w.MergeGroupEvent(func(p map[string]any) {
 			group := p["merge_group"].(map[string]any)
 			group["head_sha"], group["head_ref"] = commits[i], fmt.Sprintf("refs/heads/gh-readonly-queue/master/pr-%d-%s", i+2, w.Base)
 		})
-		s := w.Act("merge_group", event, append(inJob("ci.yml", "unit"), plan, "INPUT_CHECK_RUN=true", "GITHUB_SHA="+commits[i])...)
+		s := w.RunStep("merge_group", event, append(inJob("ci.yml", "unit"), plan, "INPUT_CHECK_RUN=true", "GITHUB_SHA="+commits[i])...)
 		checks := w.GH.CheckRuns(commits[i])
 		if want := []string{"failure", "success", "success"}[i]; len(checks) != 1 || checks[0].Name != "fumehood / ci / unit" || checks[0].Conclusion != want {
 			t.Errorf("entry %d: %+v\n%s", i, checks, s.Log)
@@ -50,20 +50,20 @@ func TestActionMergeQueueOfThree(t *testing.T) {
 func TestActionReviewerProposesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	opened := w.Event("pull_request.opened", nil)
-	w.Act("pull_request", opened, append(inJob("ci.yml", "unit"), redPlan)...)
-	s := w.Act("pull_request", opened, append(inJob("review.yml", "run"), `INPUT_PLAN={"schema":"fumehood.plan/v1","proposals":[]}`, "INPUT_REVIEWER_RESULT=success")...)
+	opened := w.EventPayload("pull_request.opened", nil)
+	w.RunStep("pull_request", opened, append(inJob("ci.yml", "unit"), redPlan)...)
+	s := w.RunStep("pull_request", opened, append(inJob("review.yml", "run"), `INPUT_PLAN={"schema":"fumehood.plan/v1","proposals":[]}`, "INPUT_REVIEWER_RESULT=success")...)
 	if s.Code != cli.OK || s.Outputs["conclusion"] != "success" || strings.Contains(s.Log, "::error") || strings.Contains(s.Log, "::warning") || strings.Contains(s.Log, "::notice") {
 		t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
-	if got := w.Verdict(); got != "## ❌ fumehood: 1 failed" {
+	if got := w.CommentHeading(); got != "## ❌ fumehood: 1 failed" {
 		t.Errorf("%q", got)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "### ➖ `review.yml / run`: no commands were proposed\n", "### ❌ `ci.yml / unit`: 1 failed\n")
-	s = w.Act("pull_request", opened, append(inJob("review.yml", "run"), "INPUT_PLAN=", "INPUT_REVIEWER_RESULT=failure")...)
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "### ➖ `review.yml / run`: no commands were proposed\n", "### ❌ `ci.yml / unit`: 1 failed\n")
+	s = w.RunStep("pull_request", opened, append(inJob("review.yml", "run"), "INPUT_PLAN=", "INPUT_REVIEWER_RESULT=failure")...)
 	if s.Outputs["conclusion"] != "error" {
 		t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "### 🛑 `review.yml / run` stopped: nothing ran\n", "Nothing ran: the reviewer&#39;s job failed.", "### ❌ `ci.yml / unit`: 1 failed\n")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "### 🛑 `review.yml / run` stopped: nothing ran\n", "Nothing ran: the reviewer&#39;s job failed.", "### ❌ `ci.yml / unit`: 1 failed\n")
 	jobtest.CheckContains(t, "log", s.Log, "the reviewer's job failed")
 }

@@ -41,7 +41,7 @@ func (j *Job) split() error {
 		return &proposal.StopError{Code: "split.secret", Message: "cannot split the plan: it contains a value to redact, and an output would publish it",
 			Hint: "remove the value from the plan, and replace the secret if others could read it"}
 	}
-	j.console.Progress("the plan is split into %d parts", strings.Count(string(matrix), `{"name":"part-`))
+	j.console.PrintProgress("the plan is split into %d parts", strings.Count(string(matrix), `{"name":"part-`))
 	return j.outputs.Set("matrix", string(matrix))
 }
 
@@ -53,9 +53,9 @@ func (j *Job) restoredDurations() plan.Durations {
 	}
 	d, err := readDurations(j.runner.Temp, j.in.Durations)
 	if errors.Is(err, fs.ErrNotExist) {
-		j.console.Progress("no durations of earlier runs: all commands count the same")
+		j.console.PrintProgress("no durations of earlier runs: all commands count the same")
 	} else if err != nil {
-		j.console.Warning("durations.invalid: the durations of earlier runs are ignored: " + j.plain(err.Error()))
+		j.console.PrintWarning("durations.invalid: the durations of earlier runs are ignored: " + j.plain(err.Error()))
 	}
 	return d
 }
@@ -90,7 +90,7 @@ func (j *Job) keepDurations(runs []PlanRun) error {
 	}
 	err = errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, durationsName), data, 0o600))
 	if err != nil {
-		j.console.Warning("the durations of commands were not kept: " + j.plain(err.Error()))
+		j.console.PrintWarning("the durations of commands were not kept: " + j.plain(err.Error()))
 		return nil
 	}
 	j.durations = filepath.Join(dir, durationsName)

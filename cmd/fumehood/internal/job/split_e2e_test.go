@@ -36,7 +36,7 @@ func matrixOf(t *testing.T, text string) (names, plans []string) {
 func TestE2EActionSplit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	opened := w.Event("pull_request.opened", nil)
+	opened := w.EventPayload("pull_request.opened", nil)
 	for name, restored := range map[string]string{"hostile": `{"schema":"fumehood.durations/v1","milliseconds":{"a":-1,"::error::x":1}}`, "large": strings.Repeat("x", plan.MaxDurationsFile+1)} {
 		r, _ := w.actRestored("pull_request", opened, map[string][]byte{"d.json": []byte(restored)}, splitPlan, "INPUT_PHASE=split", "INPUT_PARTS=2", "INPUT_DURATIONS="+restoredDir+"/d.json")
 		if names, _ := matrixOf(t, r.Outputs["matrix"]); r.Code != cli.OK || len(names) != 2 || !strings.Contains(r.Log, "durations.invalid") {
@@ -44,10 +44,10 @@ func TestE2EActionSplit(t *testing.T) {
 		}
 	}
 	phase := func(phase string, env ...string) jobtest.Step {
-		w.Permit("contents:read", "pull_requests:write", "actions:read")
-		s := w.Act("pull_request", opened, append([]string{"INPUT_PLAN=", "INPUT_PHASE=" + phase}, env...)...)
+		w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
+		s := w.RunStep("pull_request", opened, append([]string{"INPUT_PLAN=", "INPUT_PHASE=" + phase}, env...)...)
 		if phase == "run" {
-			w.Upload(s, nil)
+			w.UploadArtifact(s, nil)
 		}
 		w.RunID--
 		return s
@@ -62,7 +62,7 @@ func TestE2EActionSplit(t *testing.T) {
 	if r.Code == cli.OK || r.Outputs["conclusion"] != "error" {
 		t.Errorf("a missing part: exit %d, %s\n%s", r.Code, r.Outputs["conclusion"], r.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "1 of 2 parts of the plan have no report: part-1-of-2")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "1 of 2 parts of the plan have no report: part-1-of-2")
 	const again = "GITHUB_RUN_ATTEMPT=2" // the failed jobs are run again
 	phase("run", again, "INPUT_PLAN="+plans[0], "INPUT_NAME="+names[0])
 	r = phase("report", again)
@@ -70,7 +70,7 @@ func TestE2EActionSplit(t *testing.T) {
 	if r.Code != cli.OK || err != nil || len(d) != 3 {
 		t.Errorf("exit %d, %v, %v\n%s", r.Code, d, err, r.Log)
 	}
-	if strings.Contains(w.Comment().Body, "part-missing") {
+	if strings.Contains(w.BotComment().Body, "part-missing") {
 		t.Error("a part is missing in the comment")
 	}
 }

@@ -24,7 +24,7 @@ func (s step) do(ctx context.Context) (Outcome, error) {
 	t, phase, skipped, err := s.admit(ctx)
 	if err != nil || skipped != "" {
 		if s.job.event.Unsupported != "" {
-			s.job.console.Notice(skipped)
+			s.job.console.PrintNotice(skipped)
 		}
 		return Outcome{Skipped: skipped}, err
 	}
@@ -118,7 +118,7 @@ func (s step) find(ctx context.Context, t Task) (Outcome, error) {
 		return asked, err
 	}
 	if asked.Found != nil {
-		return asked, errors.Join(err, s.job.summary.Write("## fumehood review\n\n"+asked.Found.Words()+"\n"))
+		return asked, errors.Join(err, s.job.summary.Write("## fumehood review\n\n"+asked.Found.Describe()+"\n"))
 	}
 	shown, shownErr := Report{Job: s.job, Outcome: asked, SummaryOnly: true}.Do(ctx)
 	return shown, errors.Join(err, shownErr)
@@ -132,7 +132,7 @@ func (s step) gatherAndReport(ctx context.Context, t Task) (Outcome, error) {
 	if s.job.isComment() {
 		// Whom to mention, also when Gather found no report.
 		if _, unread := base.configuration(ctx); unread != nil && err == nil {
-			s.job.console.Warning("no person is mentioned: " + unread.Error())
+			s.job.console.PrintWarning("no person is mentioned: " + unread.Error())
 		}
 	}
 	found.policy, found.comment = describeTips(base.tips), base.comment()

@@ -45,18 +45,18 @@ func TestE2EActionForgedArtifact(t *testing.T) {
 		}, []string{"report.malformed"}},
 	}
 	w := newWorld(t, true, nil, nil)
-	s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil))
-	for _, name := range sample.Keys(t, tests, 3, len(tests)) {
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil))
+	for _, name := range sample.EveryNthKey(t, tests, 3, len(tests)) {
 		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			w.RunID += 10
-			w.Upload(s, func(f map[string][]byte) { test.forge(w, f) })
+			w.UploadArtifact(s, func(f map[string][]byte) { test.forge(w, f) })
 			w.AddRun("pull_request", "failure")
-			r := w.Report(nil)
+			r := w.RunReport(nil)
 			if r.Code == cli.OK || r.Outputs["conclusion"] != "error" {
 				t.Errorf("exit %d, outputs %q\n%s", r.Code, r.Outputs, r.Log)
 			}
-			body := w.Comment().Body
+			body := w.BotComment().Body
 			jobtest.CheckContains(t, "comment", body, test.pieces...)
 			if strings.Contains(body, "notes/new.txt") {
 				t.Errorf("the comment shows what was forged:\n%s", body)
@@ -101,16 +101,16 @@ func TestE2EActionExistingCheckout(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "made-by-an-earlier-step.txt"), []byte("x"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan, "GITHUB_SHA="+githubtest.SHA("merge"), "GITHUB_WORKSPACE="+filepath.Dir(dir), "INPUT_CHECKOUT="+filepath.Base(dir))
+			s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan, "GITHUB_SHA="+githubtest.CommitID("merge"), "GITHUB_WORKSPACE="+filepath.Dir(dir), "INPUT_CHECKOUT="+filepath.Base(dir))
 			if test.code == "" {
-				jobtest.CheckContains(t, "comment", w.Comment().Body, "1 succeeded", "made-by-an-earlier-step.txt")
+				jobtest.CheckContains(t, "comment", w.BotComment().Body, "1 succeeded", "made-by-an-earlier-step.txt")
 				return
 			}
 			if s.Code != cli.Stopped {
 				t.Errorf("exit %d\n%s", s.Code, s.Log)
 			}
 			jobtest.CheckContains(t, "log", s.Log, test.code)
-			jobtest.CheckContains(t, "comment", w.Comment().Body, test.code)
+			jobtest.CheckContains(t, "comment", w.BotComment().Body, test.code)
 			if test.code == "checkout.credentials" {
 				jobtest.CheckContains(t, "log", s.Log, "persist-credentials: false")
 			}
@@ -122,9 +122,9 @@ func TestE2EActionExistingCheckout(t *testing.T) {
 func TestE2EActionCheckRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, map[string]string{"go.mod": "module example.com/m\n\ngo 1.21\n", "bad.go": "package m\n\nfunc f() int { return \"x\" }\n"})
-	w.Permit("contents:read", "pull_requests:write", "checks:write")
+	w.SetPermissions("contents:read", "pull_requests:write", "checks:write")
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: vet, run: go vet ./...}\n"
-	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+plan, "INPUT_CHECK_RUN=true")
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN="+plan, "INPUT_CHECK_RUN=true")
 	runs := w.GH.CheckRuns(w.Head)
 	if len(runs) != 1 || runs[0].Conclusion != "failure" || len(runs[0].Annotations) == 0 || runs[0].Annotations[0].Path != "bad.go" || runs[0].Annotations[0].StartLine != 3 {
 		t.Errorf("check runs %+v\n%s", runs, s.Log)
@@ -138,17 +138,17 @@ func TestE2EActionNetwork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, hostRule("127.0.0.1:9"), map[string]string{"connect.sh": "(: < /dev/tcp/198.51.100.7/9) || true\n"})
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: try, network: ['127.0.0.1:9'], run: bash connect.sh}\n"
-	event := w.Event("pull_request.opened.fork", nil)
-	if s := w.Act("pull_request", event, "INPUT_PLAN="+plan); s.Outputs["denied"] != "1" {
+	event := w.EventPayload("pull_request.opened.fork", nil)
+	if s := w.RunStep("pull_request", event, "INPUT_PLAN="+plan); s.Outputs["denied"] != "1" {
 		t.Errorf("without the input: outputs %q\n%s", s.Outputs, s.Log)
 	}
-	s := w.Act("pull_request", event, "INPUT_PLAN="+plan, "INPUT_NETWORK=policy")
+	s := w.RunStep("pull_request", event, "INPUT_PLAN="+plan, "INPUT_NETWORK=policy")
 	if s.Outputs["allowed"] != "1" || s.Code != cli.OK {
 		t.Fatalf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	w.Upload(s, nil)
-	w.Report(nil, "INPUT_NETWORK=policy")
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "tried to reach hosts that are not allowed", "198.51.100.7:9", "egress.address")
+	w.UploadArtifact(s, nil)
+	w.RunReport(nil, "INPUT_NETWORK=policy")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "tried to reach hosts that are not allowed", "198.51.100.7:9", "egress.address")
 }
 
 // However much commands print, the report can be read: their output is in a
@@ -156,18 +156,18 @@ func TestE2EActionNetwork(t *testing.T) {
 func TestE2EActionNoisyFork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
-	much := map[bool]string{false: "30k", true: "60M"}[sample.Whole()]
+	much := map[bool]string{false: "30k", true: "60M"}[sample.IsWhole()]
 	plan := fmt.Sprintf("schema: fumehood.plan/v1\nproposals:\n  - {id: noise, run: head -c %[1]s /dev/urandom}\n  - {id: more, run: head -c %[1]s /dev/urandom}\n", much)
-	s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), "INPUT_PLAN="+plan)
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), "INPUT_PLAN="+plan)
 	entries, err := os.ReadDir(s.Outputs["artifact-path"])
 	if err != nil || len(entries) != 6 || s.Outputs["files-name"] != "files-of-fumehood-fumehood" {
 		t.Errorf("%d files in the artifact (%v), outputs %q", len(entries), err, s.Outputs)
 	}
-	w.Upload(s, nil)
-	r := w.Report(nil)
+	w.UploadArtifact(s, nil)
+	r := w.RunReport(nil)
 	if r.Outputs["conclusion"] != "success" {
 		t.Errorf("outputs %q\n%s", r.Outputs, r.Log)
 	}
-	jobtest.CheckContains(t, "comment", w.Comment().Body, "2 succeeded")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "2 succeeded")
 	jobtest.CheckContains(t, "summary", s.Summary, "files-of-fumehood")
 }

@@ -49,7 +49,7 @@ func (s step) admit(ctx context.Context) (t Task, phase action.Phase, skipped st
 		return t, action.Nothing, a.Reason, err
 	}
 	if a.Reason != "" {
-		j.console.Notice(a.Reason)
+		j.console.PrintNotice(a.Reason)
 	}
 	return t, a.Phase, "", nil
 }
@@ -204,7 +204,7 @@ func (s step) choosePR(ctx context.Context, of []github.PullRequest) (pr github.
 		}
 	}
 	why = fmt.Sprintf("%d pull requests have the run's branch as their head, and the run has no report that names one of them", len(of))
-	s.job.console.Warning(why)
+	s.job.console.PrintWarning(why)
 	return pr, why, nil
 }
 

@@ -78,7 +78,7 @@ func (t Trigger) Do(ctx context.Context) (Outcome, error) {
 		return o, t.refuse(ctx, facts, d)
 	case command.problem != nil:
 		o.Skipped = "invalid comment: " + command.problem.Message
-		return o, t.conversation().answer(ctx, command.problem.Markdown(), "confused")
+		return o, t.conversation().answer(ctx, command.problem.RenderMarkdown(), "confused")
 	}
 	o.Request = t.request(facts.Command)
 	return t.carryOut(ctx, o, engine, command.command)
@@ -100,7 +100,7 @@ func (t Trigger) refuse(ctx context.Context, facts proposal.Trigger, d proposal.
 		t.conversation().react(ctx, "-1")
 		return nil
 	}
-	return t.conversation().answer(ctx, bot.Denied(facts, d), "-1")
+	return t.conversation().answer(ctx, bot.DeniedReply(facts, d), "-1")
 }
 
 // firstRule returns the first rule that refused.
@@ -178,7 +178,7 @@ func (t Trigger) countRuns(ctx context.Context, runs *proposal.TriggerRuns) erro
 	if err != nil {
 		return err
 	}
-	runs.PR = state.Started()
+	runs.PR = state.CountStarts()
 	runs.Day, err = dayRuns(by, j.in.AllowedBots, func(login string) (string, error) {
 		p, err := j.permission(ctx, login)
 		return p.Level, err
@@ -196,7 +196,7 @@ func (t Trigger) decide(ctx context.Context, facts *proposal.Trigger, c bot.Comm
 		return proposal.Decision{}, nil, err
 	}
 	d, err := shipped.Trigger(ctx, *facts)
-	if err == nil && d.Effect == proposal.Allow && c.Starts() {
+	if err == nil && d.Effect == proposal.Allow && c.StartsRun() {
 		if err = t.countRuns(ctx, &facts.Runs); err == nil {
 			d, err = shipped.Trigger(ctx, *facts)
 		}
@@ -217,7 +217,7 @@ func (t Trigger) decide(ctx context.Context, facts *proposal.Trigger, c bot.Comm
 func (t Trigger) carryOut(ctx context.Context, o Outcome, engine *policy.Engine, c bot.Command) (Outcome, error) {
 	switch c.Name {
 	case "help":
-		return o, t.conversation().answer(ctx, bot.Help(), "")
+		return o, t.conversation().answer(ctx, bot.HelpText(), "")
 	case "explain":
 		return o, t.explain(ctx, engine, c)
 	}
@@ -227,7 +227,7 @@ func (t Trigger) carryOut(ctx context.Context, o Outcome, engine *policy.Engine,
 	}
 	if problem != nil {
 		o.Skipped = problem.Message
-		return o, t.conversation().answer(ctx, problem.Markdown(), "confused")
+		return o, t.conversation().answer(ctx, problem.RenderMarkdown(), "confused")
 	}
 	o.Request.Plans = plans
 	return o, t.accept(ctx, c)
@@ -346,7 +346,7 @@ const maxShown = 4
 // whose decisions are explained or one of which has a plan's check run, or else the last run.
 func (t Trigger) shown(s comment.State, c bot.Command) []comment.Stamp {
 	waits := map[int64]bool{}
-	for _, p := range s.Waiting() {
+	for _, p := range s.PendingPlans() {
 		waits[p.RunID] = true
 	}
 	var stamps []comment.Stamp
@@ -419,7 +419,7 @@ func (t Trigger) explain(ctx context.Context, engine *policy.Engine, c bot.Comma
 		records = append(records, l.Report.Records...)
 	}
 	if problem != nil {
-		return t.conversation().answer(ctx, problem.Markdown(), "confused")
+		return t.conversation().answer(ctx, problem.RenderMarkdown(), "confused")
 	}
-	return t.conversation().answer(ctx, bot.Explain(records, c.ID), "")
+	return t.conversation().answer(ctx, bot.ExplainDecisions(records, c.ID), "")
 }

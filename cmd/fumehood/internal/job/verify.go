@@ -86,11 +86,11 @@ func (v Verify) verify(ctx context.Context, run Run) (d review.Document, err err
 	if err != nil {
 		return d, err
 	}
-	j.console.Group("fumehood: " + s.name)
+	j.console.BeginGroup("fumehood: " + s.name)
 	program := slices.Clone(j.options.Program)
 	program[len(program)-1] = "review"
 	code, err := child{program: program, args: args, input: input, serve: s.serve, cache: j.options.Getenv("FUMEHOOD_CACHE"),
-		line: func(s string) { j.console.Untrusted(j.plain(s)) }}.run(ctx)
+		line: func(s string) { j.console.PrintUntrusted(j.plain(s)) }}.run(ctx)
 	j.console.EndGroup()
 	if err != nil {
 		return d, err
@@ -118,7 +118,7 @@ func (v Verify) reviewedBefore(ctx context.Context) string {
 		return ""
 	}
 	if err := v.Base.fetch(ctx, s.Review.Head); err != nil {
-		v.Job.console.Notice("the commit that was reviewed before cannot be fetched: all lines are reviewed as new")
+		v.Job.console.PrintNotice("the commit that was reviewed before cannot be fetched: all lines are reviewed as new")
 		return ""
 	}
 	return s.Review.Head
@@ -128,7 +128,7 @@ func (v Verify) reviewedBefore(ctx context.Context) string {
 func (v Verify) markEarlier(ctx context.Context, d *review.Document, since string) {
 	diff, err := v.compare(ctx, since, d.Head)
 	if err != nil {
-		v.Job.console.Notice("the commit that was reviewed before cannot be compared: all lines are reviewed as new")
+		v.Job.console.PrintNotice("the commit that was reviewed before cannot be compared: all lines are reviewed as new")
 		return
 	}
 	d.MarkEarlier(since, diff)
@@ -177,7 +177,7 @@ func (j *Job) reviewSource() (reviewSource, error) {
 // name them.
 func (v Verify) prepare(ctx context.Context, run Run, s reviewSource) ([]string, error) {
 	j, q := v.Job, v.Task.Request
-	j.console.Group("fumehood: commit " + q.Head[:12])
+	j.console.BeginGroup("fumehood: commit " + q.Head[:12])
 	defer j.console.EndGroup()
 	if err := v.Base.fetchPolicy(ctx, q.Head, q.Base); err != nil {
 		return nil, err
@@ -230,12 +230,12 @@ func (v Verify) readBack(code int) (d review.Document, err error) {
 	if d.Head != v.Task.Request.Head {
 		return d, &proposal.StopError{Code: "review.head", Message: "the review is about another commit"}
 	}
-	return d.Redacted(v.Job.redactor.Text), nil
+	return d.WithRedactedTexts(v.Job.redactor.Text), nil
 }
 
 // save writes the document for the job that reports.
 func (v Verify) save(d review.Document) error {
-	data, err := d.JSON()
+	data, err := d.EncodeJSON()
 	if err != nil {
 		return err
 	}
@@ -286,13 +286,13 @@ func (j *Job) readReview(ctx context.Context, a github.Artifact, q Request) (d r
 	if d.Head != q.Head {
 		return d, &proposal.StopError{Code: "review.head", Message: "the review is about another commit than the run"}
 	}
-	return d.Redacted(j.redactor.Text), nil
+	return d.WithRedactedTexts(j.redactor.Text), nil
 }
 
 // reviewOutcome is what a review amounts to: a verified finding is a failure, and no review is one
 // that is not the pull request's.
 func reviewOutcome(d review.Document) (o action.Outcome) {
-	o.Totals.Failed = d.Count(review.Verified)
+	o.Totals.Failed = d.CountVerdict(review.Verified)
 	if !d.Reviewed {
 		o.Totals.CouldNotRun = 1
 	}
@@ -317,7 +317,7 @@ func (j *Job) reviewOutputs(d *review.Document) [][2]string {
 	}
 	var values [][2]string
 	if d.Reviewed {
-		values = append(values, [2]string{"verified", strconv.Itoa(d.Count(review.Verified))})
+		values = append(values, [2]string{"verified", strconv.Itoa(d.CountVerdict(review.Verified))})
 	}
 	file := filepath.Join(j.artifactDir(), documentName)
 	if !isThere(file) {

@@ -46,7 +46,7 @@ func (r Run) writeWorkspace(ctx context.Context) (workspace, error) {
 		return w, err
 	}
 	for _, line := range append(w.left, w.doubts...) {
-		r.Job.console.Untrusted(line)
+		r.Job.console.PrintUntrusted(line)
 	}
 	return w, nil
 }
@@ -61,7 +61,7 @@ func (r Run) writeCommit(ctx context.Context) (workspace, error) {
 	if err != nil {
 		return w, err
 	}
-	if tree, err = r.Base.store.Extras(ctx, tree, w.dir, checkout.Extras(configured.config.Checkout)); err != nil {
+	if tree, err = r.Base.store.AddExtras(ctx, tree, w.dir, checkout.Extras(configured.config.Checkout)); err != nil {
 		return w, err
 	}
 	w.treeLeft = tree.Describe()
@@ -76,7 +76,7 @@ func (r Run) writeCommit(ctx context.Context) (workspace, error) {
 	if why != "" {
 		w.left = append(w.left, why+": git diff base...HEAD and git merge-base do not work")
 	}
-	return w, r.Base.store.Repository(ctx, w.dir, q.Head, q.Base, checkout.Branches{Head: q.HeadRef, Base: q.BaseRef})
+	return w, r.Base.store.WriteRepository(ctx, w.dir, q.Head, q.Base, checkout.Branches{Head: q.HeadRef, Base: q.BaseRef})
 }
 
 // missingExtras returns the line that a maintainer adds for what was left out, if any.
@@ -105,7 +105,7 @@ func (r Run) fetchHistory(ctx context.Context) (ancestor, why string, err error)
 	if q.Head == q.Base {
 		return "", "", nil
 	}
-	return r.Base.store.History(ctx, q.Head, q.Base)
+	return r.Base.store.FetchHistory(ctx, q.Head, q.Base)
 }
 
 // useCheckout uses what actions/checkout wrote, when it is at the commit, or at the
@@ -118,7 +118,7 @@ func (r Run) useCheckout(ctx context.Context) (workspace, error) {
 	if j.event.Name == "pull_request" && j.runner.SHA != head {
 		want = append(want, j.runner.SHA)
 	}
-	found, err := checkout.Inspect(ctx, w.dir, want, j.options.Getenv)
+	found, err := checkout.InspectWorkTree(ctx, w.dir, want, j.options.Getenv)
 	if err != nil {
 		return w, err
 	}

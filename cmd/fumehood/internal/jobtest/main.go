@@ -34,9 +34,9 @@ const Settle = 500 * time.Millisecond
 
 const version = "(devel)"
 
-// Main runs the tests of a package, whose test program is also the program fumehood as far as jobs
+// RunMain runs the tests of a package, whose test program is also the program fumehood as far as jobs
 // need it: action, run, review and the gateway of a sandbox.
-func Main(m *testing.M) {
+func RunMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == egress.DoorName { // with an empty environment
 		os.Exit(egress.Main(os.Stderr))
 	}

@@ -97,15 +97,15 @@ func NewWorld(t testing.TB, fork bool, base, head map[string]string) *World {
 	w.GH.AddRepository(githubtest.Repository{Name: ForkRepo, ID: ForkID, Fork: true})
 	w.copyRepository(w.Repo, MergeFiles(BaseFiles, base), MergeFiles(HeadFiles, base, head))
 	w.Git = githubtest.NewGitServer(t, root)
-	w.Git.Require("", JobToken)
+	w.Git.RequireToken("", JobToken)
 	head1 := githubtest.Ref{SHA: w.Head, Ref: "changes", Repository: Hub}
 	if fork {
 		head1.Repository = ForkRepo
 	}
 	w.GH.AddPR(githubtest.PR{Number: PrNumber, Author: "octocat", Head: head1, Base: githubtest.Ref{SHA: w.Base, Ref: "master", Repository: Hub}})
-	w.GH.Permit("Codertocat", "admin")
-	w.GH.Permit("octocat", "read")
-	w.Permit("contents:read", "pull_requests:write", "actions:read")
+	w.GH.SetRole("Codertocat", "admin")
+	w.GH.SetRole("octocat", "read")
+	w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
 	return w
 }
 
@@ -174,8 +174,10 @@ func MergeFiles(maps ...map[string]string) map[string]string {
 	return all
 }
 
-// Permit sets the permissions of the job's token.
-func (w *World) Permit(permissions ...string) { w.GH.AddWorkflowToken(JobToken, permissions...) }
+// SetPermissions sets the permissions of the job's token.
+func (w *World) SetPermissions(permissions ...string) {
+	w.GH.AddWorkflowToken(JobToken, permissions...)
+}
 
 func (w *World) GitIn(repo string, args ...string) string {
 	w.T.Helper()
@@ -231,8 +233,8 @@ func (w *World) Push(branch string, files map[string]string) string {
 	return sha
 }
 
-// Event returns one of GitHub's payloads, changed to match this world.
-func (w *World) Event(name string, change func(map[string]any)) []byte {
+// EventPayload returns one of GitHub's payloads, changed to match this world.
+func (w *World) EventPayload(name string, change func(map[string]any)) []byte {
 	w.T.Helper()
 	var payload map[string]any
 	if err := json.Unmarshal(githubdata.Event(name), &payload); err != nil {
@@ -270,14 +272,14 @@ type Step struct {
 	Temp    string
 }
 
-// Act runs a step as the runner would, without the runner: in this process, or in one of its own if
+// RunStep runs a step as the runner would, without the runner: in this process, or in one of its own if
 // w.Process is set. What the step starts is the program fumehood.
-func (w *World) Act(event string, payload []byte, env ...string) Step {
+func (w *World) RunStep(event string, payload []byte, env ...string) Step {
 	w.T.Helper()
 	if w.Process {
-		return w.exec(event, payload, env...)
+		return w.runProcess(event, payload, env...)
 	}
-	s, env := w.prepare(event, payload, env)
+	s, env := w.prepareStep(event, payload, env)
 	var log bytes.Buffer
 	code := runAction(w.T.Context(), &log, w.Binary, func(name string) string {
 		for _, variable := range slices.Backward(env) {
@@ -287,10 +289,10 @@ func (w *World) Act(event string, payload []byte, env ...string) Step {
 		}
 		return ""
 	})
-	return w.Finish(s, code, log.String())
+	return w.FinishStep(s, code, log.String())
 }
 
-func (w *World) exec(event string, payload []byte, env ...string) Step {
+func (w *World) runProcess(event string, payload []byte, env ...string) Step {
 	w.T.Helper()
 	cmd, s := w.Start(event, payload, env...)
 	var log bytes.Buffer
@@ -298,20 +300,20 @@ func (w *World) exec(event string, payload []byte, env ...string) Step {
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 		w.T.Fatal(err)
 	}
-	return w.Finish(s, cmd.ProcessState.ExitCode(), log.String())
+	return w.FinishStep(s, cmd.ProcessState.ExitCode(), log.String())
 }
 
 // Start returns the process of a step, which the caller starts, and which Finish takes.
 func (w *World) Start(event string, payload []byte, env ...string) (*exec.Cmd, Step) {
 	w.T.Helper()
-	s, env := w.prepare(event, payload, env)
+	s, env := w.prepareStep(event, payload, env)
 	cmd := exec.Command(w.Binary, "action")
 	cmd.Env = env
 	return cmd, s
 }
 
-// prepare makes what the runner makes for a step, and returns the step's environment.
-func (w *World) prepare(event string, payload []byte, env []string) (Step, []string) {
+// prepareStep makes what the runner makes for a step, and returns the step's environment.
+func (w *World) prepareStep(event string, payload []byte, env []string) (Step, []string) {
 	w.T.Helper()
 	temp, err := os.MkdirTemp(w.Dir, "runner-")
 	if err != nil {
@@ -340,7 +342,7 @@ func (w *World) prepare(event string, payload []byte, env []string) (Step, []str
 	}, env...)
 }
 
-func (w *World) Finish(s Step, code int, log string) Step {
+func (w *World) FinishStep(s Step, code int, log string) Step {
 	w.T.Helper()
 	s.Code, s.Log, w.Said = code, log, log
 	summary, err := os.ReadFile(filepath.Join(s.Temp, "summary"))
@@ -374,8 +376,8 @@ func parseOutputs(t testing.TB, text string) map[string]string {
 	return outputs
 }
 
-// Comment returns the bot's only comment, and fails unless there is exactly one.
-func (w *World) Comment() githubtest.Comment {
+// BotComment returns the bot's only comment, and fails unless there is exactly one.
+func (w *World) BotComment() githubtest.Comment {
 	w.T.Helper()
 	list := w.GH.CommentsBy(PrNumber, githubtest.ActionsBot)
 	if len(list) != 1 {
@@ -384,9 +386,9 @@ func (w *World) Comment() githubtest.Comment {
 	return list[0]
 }
 
-// Upload does what the action's second step does: it makes the step's artifact an
+// UploadArtifact does what the action's second step does: it makes the step's artifact an
 // artifact of the run.
-func (w *World) Upload(s Step, change func(map[string][]byte)) int64 {
+func (w *World) UploadArtifact(s Step, change func(map[string][]byte)) int64 {
 	w.T.Helper()
 	if s.Outputs["artifact-path"] == "" {
 		w.T.Fatalf("the step has no artifact: %q\n%s", s.Outputs, s.Log)
@@ -444,25 +446,25 @@ func (w *World) AddRun(event, conclusion string) {
 	w.GH.AddRun(run)
 }
 
-// Report runs the workflow_run workflow for the last run.
-func (w *World) Report(change func(map[string]any), env ...string) Step {
+// RunReport runs the workflow_run workflow for the last run.
+func (w *World) RunReport(change func(map[string]any), env ...string) Step {
 	w.T.Helper()
 	name := "workflow_run.completed.pr"
 	if w.Fork {
 		name += ".fork"
 	}
 	ran := w.RunID
-	s := w.Act("workflow_run", w.Event(name, change), env...)
+	s := w.RunStep("workflow_run", w.EventPayload(name, change), env...)
 	w.RunID = ran
 	return s
 }
 
-// Ask adds a comment by login to the pull request, and runs the bot on it.
-func (w *World) Ask(login, body string, env ...string) Step {
+// AskBot adds a comment by login to the pull request, and runs the bot on it.
+func (w *World) AskBot(login, body string, env ...string) Step {
 	w.T.Helper()
 	id := w.GH.AddComment(PrNumber, login, body)
 	w.Actor = login
-	return w.Act("issue_comment", w.CommentEvent(id), env...)
+	return w.RunStep("issue_comment", w.CommentEvent(id), env...)
 }
 
 func (w *World) CommentEvent(id int64) []byte {
@@ -473,7 +475,7 @@ func (w *World) CommentEvent(id int64) []byte {
 			c = each
 		}
 	}
-	return w.Event("issue_comment.created.pr", func(p map[string]any) {
+	return w.EventPayload("issue_comment.created.pr", func(p map[string]any) {
 		user := map[string]any{"login": c.Author, "id": w.GH.UserID(c.Author), "type": AccountType(c.Author)}
 		comment := p["comment"].(map[string]any)
 		comment["id"], comment["body"], comment["user"] = c.ID, c.Body, user
@@ -491,12 +493,12 @@ func AccountType(login string) string {
 
 func (w *World) Now() time.Time { return time.Now().Add(time.Duration(w.Ahead.Load())) }
 
-// Later advances GitHub's clock, which counts seconds.
-func (w *World) Later() { w.Ahead.Add(int64(2 * time.Second)) }
+// AdvanceClock advances GitHub's clock, which counts seconds.
+func (w *World) AdvanceClock() { w.Ahead.Add(int64(2 * time.Second)) }
 
-// Group is the event of a merge queue that tests the world's head.
-func (w *World) Group(change func(map[string]any)) []byte {
-	return w.Event("merge_group.checks_requested", func(p map[string]any) {
+// MergeGroupEvent is the event of a merge queue that tests the world's head.
+func (w *World) MergeGroupEvent(change func(map[string]any)) []byte {
+	return w.EventPayload("merge_group.checks_requested", func(p map[string]any) {
 		p["repository"].(map[string]any)["id"] = HubID
 		p["merge_group"] = map[string]any{"head_sha": w.Head, "base_sha": w.Base, "base_ref": "refs/heads/master",
 			"head_ref": "refs/heads/gh-readonly-queue/master/pr-2-" + w.Base}
@@ -509,7 +511,7 @@ func (w *World) Group(change func(map[string]any)) []byte {
 // ApproveCommand returns the command that the comment shows for what waits.
 func (w *World) ApproveCommand() string {
 	w.T.Helper()
-	_, results, _ := strings.Cut(w.Comment().Body, "<!-- fumehood:results -->")
+	_, results, _ := strings.Cut(w.BotComment().Body, "<!-- fumehood:results -->")
 	command := ApprovalShown.FindString(results)
 	if command == "" {
 		w.T.Fatalf("the comment asks for no approval:\n%s", results)
@@ -517,17 +519,17 @@ func (w *World) ApproveCommand() string {
 	return command
 }
 
-// Notice is the bot's last answer, without the results.
-func (w *World) Notice() string {
+// LastNotice is the bot's last answer, without the results.
+func (w *World) LastNotice() string {
 	w.T.Helper()
-	notice, _, _ := strings.Cut(w.Comment().Body, "<!-- fumehood:results -->")
+	notice, _, _ := strings.Cut(w.BotComment().Body, "<!-- fumehood:results -->")
 	return notice
 }
 
-// Verdict is the first heading of the comment.
-func (w *World) Verdict() string {
+// CommentHeading is the first heading of the comment.
+func (w *World) CommentHeading() string {
 	w.T.Helper()
-	for line := range strings.Lines(w.Comment().Body) {
+	for line := range strings.Lines(w.BotComment().Body) {
 		if strings.HasPrefix(line, "## ") {
 			return strings.TrimSpace(line)
 		}

@@ -16,14 +16,14 @@ import (
 )
 
 func testCommands(t *testing.T, g gate.Opener) {
-	s := begin(t, g)
-	ran(t, s, shell("made", "mkdir sub && echo in sub > sub/here"))
+	s := openSession(t, g)
+	doSuccessfully(t, s, shellProposal("made", "mkdir sub && echo in sub > sub/here"))
 	for _, c := range []struct {
 		p    proposal.Proposal
 		want string // outcome, stdout and stderr
 	}{
-		{shell("ok", "echo out; echo err >&2"), "exit code 0|out\n|err\n"},
-		{shell("fails", "echo out; exit 3"), "exit code 3|out\n|"},
+		{shellProposal("ok", "echo out; echo err >&2"), "exit code 0|out\n|err\n"},
+		{shellProposal("fails", "echo out; exit 3"), "exit code 3|out\n|"},
 		{proposal.Proposal{ID: "argv", Argv: []string{"echo", "a  b", "$HOME"}}, "exit code 0|a  b $HOME\n|"},
 		{proposal.Proposal{ID: "stdin", Run: "cat; echo end", Stdin: "typed\n"}, "exit code 0|typed\nend\n|"},
 		{proposal.Proposal{ID: "env", Language: "bash", Code: "echo $CI", Env: map[string]string{"CI": "1"}}, "exit code 0|1\n|"},
@@ -31,21 +31,21 @@ func testCommands(t *testing.T, g gate.Opener) {
 		{proposal.Proposal{ID: "code", Language: "bash", Code: "echo $((6 * 7))"}, "exit code 0|42\n|"},
 		{proposal.Proposal{ID: "slow", Run: "echo a; sleep 600", Timeout: proposal.Duration(2 * time.Second)}, "timed out|a\n|"},
 		{proposal.Proposal{ID: "needs", Run: "echo", Needs: []string{"fails"}}, "not run||"},
-		{shell("left", "cat sub/here"), "exit code 0|in sub\n|"},
+		{shellProposal("left", "cat sub/here"), "exit code 0|in sub\n|"},
 	} {
-		r := ran(t, s, c.p)
-		if got := fmt.Sprintf("%s|%s|%s", outcome(r), r.Stdout.Head, r.Stderr.Head); got != c.want {
+		r := doSuccessfully(t, s, c.p)
+		if got := fmt.Sprintf("%s|%s|%s", outcomeOrLimit(r), r.Stdout.Head, r.Stderr.Head); got != c.want {
 			t.Errorf("%s: %q, want %q", c.p.ID, got, c.want)
 		}
 	}
-	if _, err := s.Do(t.Context(), proposal.Proposal{ID: "two", Run: "true", Argv: []string{"true"}}); code(err) != "session.proposal" {
+	if _, err := s.Do(t.Context(), proposal.Proposal{ID: "two", Run: "true", Argv: []string{"true"}}); errorCode(err) != "session.proposal" {
 		t.Errorf("an invalid proposal: %v", err)
 	}
-	finish(t, s)
+	closeSession(t, s)
 }
 
-// outcome is Result.Outcome, except for what was killed at a limit.
-func outcome(r *proposal.Result) string {
+// outcomeOrLimit is Result.Outcome, except for what was killed at a limit.
+func outcomeOrLimit(r *proposal.Result) string {
 	if r.Status == proposal.TimedOut {
 		return "timed out"
 	}
@@ -54,20 +54,20 @@ func outcome(r *proposal.Result) string {
 
 // The end of the context of a command interrupts it. The session goes on.
 func testInterrupt(t *testing.T, g gate.Opener) {
-	s := begin(t, g)
+	s := openSession(t, g)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := s.Do(gate.WithOutput(ctx, func(proposal.Chunk) { cancel() }), shell("long", "echo began; sleep 600"))
+	r, err := s.Do(gate.WithOutput(ctx, func(proposal.Chunk) { cancel() }), shellProposal("long", "echo began; sleep 600"))
 	if err != nil || r.Result == nil || r.Result.Killed != proposal.KilledInterrupted {
 		t.Fatalf("%+v, %v", r.Result, err)
 	}
-	if _, err := s.Do(ctx, shell("never", "echo")); !errors.Is(err, context.Canceled) {
+	if _, err := s.Do(ctx, shellProposal("never", "echo")); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that has ended: %v", err)
 	}
-	if r := ran(t, s, shell("on", "echo on")); !r.Succeeded() {
+	if r := doSuccessfully(t, s, shellProposal("on", "echo on")); !r.Succeeded() {
 		t.Errorf("%+v", r)
 	}
-	finish(t, s)
+	closeSession(t, s)
 }
 
 // received is output as it came.
@@ -77,7 +77,7 @@ type received struct {
 	lost int64
 }
 
-func (r *received) in(ctx context.Context) context.Context {
+func (r *received) withOutput(ctx context.Context) context.Context {
 	r.text = map[string]string{}
 	return gate.WithOutput(ctx, func(c proposal.Chunk) {
 		r.mu.Lock()
@@ -99,23 +99,23 @@ func (r *received) has(stream, text string) bool {
 // What comes while a command runs is what the Record has, and a slow receiver loses no byte
 // that Dropped does not count.
 func testOutput(t *testing.T, g gate.Opener) {
-	s := begin(t, g)
+	s := openSession(t, g)
 	var came received
-	r, err := s.Do(came.in(t.Context()), shell("a", "for i in $(seq 1 500); do echo line $i; done; echo err >&2"))
+	r, err := s.Do(came.withOutput(t.Context()), shellProposal("a", "for i in $(seq 1 500); do echo line $i; done; echo err >&2"))
 	if err != nil || r.Result == nil || came.text["stdout"] != string(r.Result.Stdout.Head)+string(r.Result.Stdout.Tail) || came.text["stderr"] != "err\n" || came.lost != 0 {
 		t.Errorf("%d bytes came: %+v, %v", len(came.text["stdout"]), r.Result, err)
 	}
 	var shown received
 	code := proposal.Proposal{ID: "cell", Language: "bash", Code: "echo hi; echo err >&2", Context: "main"}
-	if _, err := s.Do(shown.in(t.Context()), code); err != nil || shown.text["stdout"] != "hi\n" || shown.text["stderr"] != "err\n" {
+	if _, err := s.Do(shown.withOutput(t.Context()), code); err != nil || shown.text["stdout"] != "hi\n" || shown.text["stderr"] != "err\n" {
 		t.Errorf("%q, %v", shown.text, err)
 	}
 	var much received
-	r, err = s.Do(much.in(t.Context()), shell("b", "seq 1 300000"))
+	r, err = s.Do(much.withOutput(t.Context()), shellProposal("b", "seq 1 300000"))
 	if err != nil || r.Result == nil || int64(len(much.text["stdout"]))+much.lost != r.Result.Stdout.Bytes || !r.Result.Stdout.Truncated {
 		t.Errorf("%d bytes came, %d lost: %v", len(much.text["stdout"]), much.lost, err)
 	}
-	finish(t, s)
+	closeSession(t, s)
 }
 
 // A cell is code of a language, and what comes of it.
@@ -124,7 +124,7 @@ type cell struct{ language, context, code, want string }
 func runCells(t *testing.T, s gate.Session, cells []cell) {
 	t.Helper()
 	for i, c := range cells {
-		r := ran(t, s, proposal.Proposal{ID: fmt.Sprint("c", i), Language: c.language, Context: c.context, Code: c.code})
+		r := doSuccessfully(t, s, proposal.Proposal{ID: fmt.Sprint("c", i), Language: c.language, Context: c.context, Code: c.code})
 		if got := r.Outcome() + "|" + string(r.Stdout.Head); got != c.want {
 			t.Errorf("%s %q: %q, want %q", c.language, c.code, got, c.want)
 		}
@@ -133,7 +133,7 @@ func runCells(t *testing.T, s gate.Session, cells []cell) {
 
 // Code keeps the state of its context, and of no other.
 func testShells(t *testing.T, g gate.Opener) {
-	s := begin(t, g)
+	s := openSession(t, g)
 	runCells(t, s, []cell{
 		{"bash", "main", "x=40", "exit code 0|"},
 		{"bash", "main", "echo $((x + 2))", "exit code 0|42\n"},
@@ -141,11 +141,11 @@ func testShells(t *testing.T, g gate.Opener) {
 		{"bash", "main", "echo $x", "exit code 0|40\n"},
 		{"bash", "other", "echo ${x-unset}", "exit code 0|unset\n"},
 	})
-	finish(t, s)
+	closeSession(t, s)
 }
 
 func testLanguages(t *testing.T, g gate.Opener) {
-	s := begin(t, g)
+	s := openSession(t, g)
 	runCells(t, s, []cell{
 		{"python", "main", "x = 40", "exit code 0|"},
 		{"python", "main", "print(x + 2)", "exit code 0|42\n"},
@@ -157,22 +157,22 @@ func testLanguages(t *testing.T, g gate.Opener) {
 	})
 	var shown received
 	p := proposal.Proposal{ID: "shown", Language: "python", Code: "print('hi')\n1 + 1", Context: "main"}
-	if _, err := s.Do(shown.in(t.Context()), p); err != nil || shown.text["stdout"] != "hi\n" || shown.text["display"] != "2" {
+	if _, err := s.Do(shown.withOutput(t.Context()), p); err != nil || shown.text["stdout"] != "hi\n" || shown.text["display"] != "2" {
 		t.Errorf("%q, %v", shown.text, err)
 	}
-	if r := ran(t, s, proposal.Proposal{ID: "fails", Language: "python", Context: "main", Code: "{}['k']"}); r.Exception == nil || r.Exception.Name != "KeyError" {
+	if r := doSuccessfully(t, s, proposal.Proposal{ID: "fails", Language: "python", Context: "main", Code: "{}['k']"}); r.Exception == nil || r.Exception.Name != "KeyError" {
 		t.Errorf("%+v", r.Exception)
 	}
-	finish(t, s)
+	closeSession(t, s)
 }
 
 // Commands in the background run beside others, and end when they are killed or the session ends.
 func testProcesses(t *testing.T, g gate.Opener) {
-	s := begin(t, g)
+	s := openSession(t, g)
 	start := func(id, text string) (gate.Process, *received) {
 		t.Helper()
 		var came received
-		p, err := s.Start(came.in(t.Context()), shell(id, text))
+		p, err := s.Start(came.withOutput(t.Context()), shellProposal(id, text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func testProcesses(t *testing.T, g gate.Opener) {
 			t.Fatal("its output does not come")
 		}
 	}
-	if r := ran(t, s, shell("beside", "echo beside")); !r.Succeeded() {
+	if r := doSuccessfully(t, s, shellProposal("beside", "echo beside")); !r.Succeeded() {
 		t.Errorf("%+v", r)
 	}
 	short, _ := start("short", "echo done; exit 3")
@@ -200,7 +200,7 @@ func testProcesses(t *testing.T, g gate.Opener) {
 		t.Errorf("%+v", r.Result)
 	}
 	denied, _ := start("denied", "shuf x")
-	if r := wait(denied); r.Result != nil || rule(r) != "conformance.shuf" {
+	if r := wait(denied); r.Result != nil || firstRule(r) != "conformance.shuf" {
 		t.Errorf("%+v", r)
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -224,7 +224,7 @@ func testProcesses(t *testing.T, g gate.Opener) {
 		t.Errorf("%+v", r.Result)
 	}
 	left, _ := start("left", "sleep 600")
-	finish(t, s)
+	closeSession(t, s)
 	if r, err := left.Wait(t.Context()); err == nil && (r.Result == nil || r.Result.Killed != proposal.KilledClosed) {
 		t.Errorf("%+v", r.Result)
 	}

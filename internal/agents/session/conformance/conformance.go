@@ -33,8 +33,8 @@ const programs = `package fumehood.exec
 deny contains {"rule": "conformance.factor", "message": "factor is not used here", "suggestion": "divide"} if input.name == "factor"
 `
 
-// Policy returns the layer that the gate must have in addition to the shipped policy.
-func Policy() policy.Layer {
+// RequiredLayer returns the layer that the gate must have in addition to the shipped policy.
+func RequiredLayer() policy.Layer {
 	return policy.Layer{Name: "conformance", Role: policy.Restricts, Files: []policy.File{
 		{Name: "command.rego", Content: []byte(rules)}, {Name: "exec.rego", Content: []byte(programs)},
 	}}
@@ -77,7 +77,7 @@ type subtest struct {
 
 // Run runs the suite, except for RunLanguages.
 func Run(t *testing.T, open Opener) {
-	run(t, open, []subtest{
+	runSubtests(t, open, []subtest{
 		{"session", testSession}, {"closed", testClosed}, {"idle", testIdle}, {"lifetime", testLifetime}, {"cancelled", testCancelled},
 		{"commands", testCommands}, {"interrupt", testInterrupt}, {"output", testOutput},
 		{"files", testFiles}, {"escapes", testEscapes}, {"diff", testDiff},
@@ -87,13 +87,15 @@ func Run(t *testing.T, open Opener) {
 
 // RunTransport runs the part of the suite that depends most on how requests and answers travel.
 func RunTransport(t *testing.T, open Opener) {
-	run(t, open, []subtest{{"commands", testCommands}, {"interrupt", testInterrupt}, {"output", testOutput}, {"files", testFiles}, {"processes", testProcesses}, {"approvals", testApprovals}})
+	runSubtests(t, open, []subtest{{"commands", testCommands}, {"interrupt", testInterrupt}, {"output", testOutput}, {"files", testFiles}, {"processes", testProcesses}, {"approvals", testApprovals}})
 }
 
 // RunLanguages checks code in Python and JavaScript.
-func RunLanguages(t *testing.T, open Opener) { run(t, open, []subtest{{"languages", testLanguages}}) }
+func RunLanguages(t *testing.T, open Opener) {
+	runSubtests(t, open, []subtest{{"languages", testLanguages}})
+}
 
-func run(t *testing.T, open Opener, tests []subtest) {
+func runSubtests(t *testing.T, open Opener, tests []subtest) {
 	lanetest.SkipShort(t)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -108,8 +110,8 @@ func run(t *testing.T, open Opener, tests []subtest) {
 	}
 }
 
-// begin opens a session without special options.
-func begin(t *testing.T, g gate.Opener) gate.Session {
+// openSession opens a session without special options.
+func openSession(t *testing.T, g gate.Opener) gate.Session {
 	t.Helper()
 	s, err := g.Open(t.Context(), gate.SessionOptions{})
 	if err != nil {
@@ -118,8 +120,8 @@ func begin(t *testing.T, g gate.Opener) gate.Session {
 	return s
 }
 
-// finish closes a session that must not have stopped early.
-func finish(t *testing.T, s gate.Session) proposal.Report {
+// closeSession closes a session that must not have stopped early.
+func closeSession(t *testing.T, s gate.Session) proposal.Report {
 	t.Helper()
 	report, err := s.Close()
 	if err != nil {
@@ -128,9 +130,9 @@ func finish(t *testing.T, s gate.Session) proposal.Report {
 	return report
 }
 
-func shell(id, text string) proposal.Proposal { return proposal.Proposal{ID: id, Run: text} }
+func shellProposal(id, text string) proposal.Proposal { return proposal.Proposal{ID: id, Run: text} }
 
-func do(t *testing.T, s gate.Session, p proposal.Proposal) proposal.Record {
+func doProposal(t *testing.T, s gate.Session, p proposal.Proposal) proposal.Record {
 	t.Helper()
 	r, err := s.Do(t.Context(), p)
 	if err != nil {
@@ -139,26 +141,26 @@ func do(t *testing.T, s gate.Session, p proposal.Proposal) proposal.Record {
 	return r
 }
 
-// ran is do for what must run.
-func ran(t *testing.T, s gate.Session, p proposal.Proposal) *proposal.Result {
+// doSuccessfully is do for what must run.
+func doSuccessfully(t *testing.T, s gate.Session, p proposal.Proposal) *proposal.Result {
 	t.Helper()
-	r := do(t, s, p)
+	r := doProposal(t, s, p)
 	if r.Result == nil {
 		t.Fatalf("%s did not run: %+v", p.ID, r.Decision)
 	}
 	return r.Result
 }
 
-// code returns the code of an error, "" for none.
-func code(err error) string {
+// errorCode returns the code of an error, "" for none.
+func errorCode(err error) string {
 	if f := proposal.FailureOf(err); f != nil {
 		return f.Code
 	}
 	return ""
 }
 
-// rule returns the rule of the first reason of a decision.
-func rule(r proposal.Record) string {
+// firstRule returns the rule of the first reason of a decision.
+func firstRule(r proposal.Record) string {
 	if len(r.Decision.Reasons) == 0 {
 		return ""
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 )
 
-// put puts a file that must be accepted.
-func put(t *testing.T, s gate.Session, name, data string) {
+// putFile puts a file that must be accepted.
+func putFile(t *testing.T, s gate.Session, name, data string) {
 	t.Helper()
 	if out, err := s.Put(t.Context(), name, []byte(data)); err != nil || out.Refused != "" {
 		t.Fatalf("put %q: %+v, %v", name, out, err)
@@ -21,20 +21,20 @@ func put(t *testing.T, s gate.Session, name, data string) {
 
 // Files go in and out byte for byte.
 func testFiles(t *testing.T, g gate.Opener) {
-	s := begin(t, g)
-	put(t, s, "in/deep/note.txt", "hello\n")
-	if r := ran(t, s, shell("read", "cat in/deep/note.txt; echo more >> in/deep/note.txt")); string(r.Stdout.Head) != "hello\n" {
+	s := openSession(t, g)
+	putFile(t, s, "in/deep/note.txt", "hello\n")
+	if r := doSuccessfully(t, s, shellProposal("read", "cat in/deep/note.txt; echo more >> in/deep/note.txt")); string(r.Stdout.Head) != "hello\n" {
 		t.Errorf("%+v", r)
 	}
 	if data, out, err := s.Take(t.Context(), "in/deep/note.txt"); err != nil || out.Refused != "" || string(data) != "hello\nmore\n" {
 		t.Errorf("took %q, %+v, %v", data, out, err)
 	}
 	large := bytes.Repeat([]byte("0123456789abcde\n"), 128<<10)
-	put(t, s, "large", string(large))
+	putFile(t, s, "large", string(large))
 	if data, _, err := s.Take(t.Context(), "large"); err != nil || !bytes.Equal(data, large) {
 		t.Errorf("%d of %d bytes came back, %v", len(data), len(large), err)
 	}
-	put(t, s, "empty", "")
+	putFile(t, s, "empty", "")
 	if data, out, err := s.Take(t.Context(), "empty"); err != nil || out.Refused != "" || len(data) != 0 {
 		t.Errorf("took %q, %+v, %v", data, out, err)
 	}
@@ -50,18 +50,18 @@ func testFiles(t *testing.T, g gate.Opener) {
 	if got := strings.Join(names, ", "); err != nil || got != "added empty, added in, added in/deep, added in/deep/note.txt, added large" {
 		t.Errorf("changes: %s, %v", got, err)
 	}
-	if report := finish(t, s); len(report.Transfers) != 7 {
+	if report := closeSession(t, s); len(report.Transfers) != 7 {
 		t.Errorf("%d transfers are in the report", len(report.Transfers))
 	}
 }
 
 // No name leads out of the workspace, in either direction.
 func testEscapes(t *testing.T, g gate.Opener) {
-	s := begin(t, g)
+	s := openSession(t, g)
 	if _, err := s.Put(t.Context(), "links.sh", []byte("mkdir sub; mkfifo fifo; ln -s /etc/passwd out; ln -s /etc dir; ln -s ../.. up\n")); err != nil {
 		t.Fatal(err)
 	}
-	ran(t, s, shell("links", "sh links.sh"))
+	doSuccessfully(t, s, shellProposal("links", "sh links.sh"))
 	for _, name := range []string{"../x", "/etc/passwd", "/x", "sub/../../x", "dir/passwd", "up/etc/passwd", "out", "fifo", "sub", ""} {
 		if out, err := s.Put(t.Context(), name, []byte("x")); err != nil || out.Refused == "" {
 			t.Errorf("put %q: %+v, %v", name, out, err)
@@ -78,14 +78,14 @@ func testEscapes(t *testing.T, g gate.Opener) {
 			t.Errorf("list %q: %+v, %v", pattern, found, err)
 		}
 	}
-	finish(t, s)
+	closeSession(t, s)
 }
 
 // A diff has the texts, and names a file of this machine that has them.
 func testDiff(t *testing.T, g gate.Opener) {
-	s := begin(t, g)
-	put(t, s, "a.txt", "one\n")
-	ran(t, s, shell("edit", "mkdir -p sub && echo new > sub/b.txt"))
+	s := openSession(t, g)
+	putFile(t, s, "a.txt", "one\n")
+	doSuccessfully(t, s, shellProposal("edit", "mkdir -p sub && echo new > sub/b.txt"))
 	d, err := s.Diff(t.Context())
 	if err != nil || len(d.Files) != 2 || !strings.Contains(d.Files[0].Text, "+one") || d.Files[1].Path != "sub/b.txt" || d.Files[1].Kind != "added" {
 		t.Fatalf("%+v, %v", d, err)
@@ -97,8 +97,8 @@ func testDiff(t *testing.T, g gate.Opener) {
 	if d, err := s.Diff(t.Context(), "sub"); err != nil || len(d.Files) != 1 {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if _, err := s.Diff(t.Context(), make([]string, 101)...); code(err) != "session.paths" {
+	if _, err := s.Diff(t.Context(), make([]string, 101)...); errorCode(err) != "session.paths" {
 		t.Errorf("too many paths: %v", err)
 	}
-	finish(t, s)
+	closeSession(t, s)
 }

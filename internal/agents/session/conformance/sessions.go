@@ -14,7 +14,7 @@ import (
 
 // A gate decides before it has a session, has one session at a time, and its report names it.
 func testSession(t *testing.T, g gate.Opener) {
-	records, err := g.Check(t.Context(), proposal.Plan{Proposals: []proposal.Proposal{shell("a", "echo"), shell("b", "shuf x")}})
+	records, err := g.Check(t.Context(), proposal.Plan{Proposals: []proposal.Proposal{shellProposal("a", "echo"), shellProposal("b", "shuf x")}})
 	if err != nil || len(records) != 2 || records[0].Decision.Effect != proposal.Allow || records[1].Decision.Effect != proposal.Deny {
 		t.Fatalf("check: %+v, %v", records, err)
 	}
@@ -31,10 +31,10 @@ func testSession(t *testing.T, g gate.Opener) {
 	if err := s.SetUp(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
-	if r := ran(t, s, shell("a", "echo hello")); string(r.Stdout.Head) != "hello\n" {
+	if r := doSuccessfully(t, s, shellProposal("a", "echo hello")); string(r.Stdout.Head) != "hello\n" {
 		t.Errorf("%+v", r)
 	}
-	report := finish(t, s)
+	report := closeSession(t, s)
 	if report.Run.ID != s.ID() || report.Run.Proposer != "a test" || report.Totals.Succeeded != 1 || report.Audit == nil || report.Audit.File != s.Log() {
 		t.Errorf("%+v, %+v", report.Run, report.Audit)
 	}
@@ -42,31 +42,31 @@ func testSession(t *testing.T, g gate.Opener) {
 
 // A session that was closed refuses all calls and says so again.
 func testClosed(t *testing.T, g gate.Opener) {
-	s := begin(t, g)
+	s := openSession(t, g)
 	select {
 	case <-s.Done():
 		t.Fatal("it is done before it is closed")
 	default:
 	}
-	first := finish(t, s)
+	first := closeSession(t, s)
 	<-s.Done()
-	if again := finish(t, s); again.Audit.Checkpoint != first.Audit.Checkpoint {
+	if again := closeSession(t, s); again.Audit.Checkpoint != first.Audit.Checkpoint {
 		t.Errorf("%+v, then %+v", first.Audit, again.Audit)
 	}
-	_, do := s.Do(t.Context(), shell("a", "true"))
+	_, do := s.Do(t.Context(), shellProposal("a", "true"))
 	_, put := s.Put(t.Context(), "x", nil)
 	_, _, take := s.Take(t.Context(), "x")
 	_, diff := s.Diff(t.Context())
-	_, start := s.Start(t.Context(), shell("b", "true"))
+	_, start := s.Start(t.Context(), shellProposal("b", "true"))
 	for name, err := range map[string]error{"do": do, "put": put, "take": take, "diff": diff, "start": start} {
-		if code(err) != "session.closed" {
+		if errorCode(err) != "session.closed" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// stopped checks that a session ended by itself with a code, and that its log is complete.
-func stopped(t *testing.T, s gate.Session, want string) {
+// checkStopped checks that a session ended by itself with a code, and that its log is complete.
+func checkStopped(t *testing.T, s gate.Session, want string) {
 	t.Helper()
 	select {
 	case <-s.Done():
@@ -74,13 +74,13 @@ func stopped(t *testing.T, s gate.Session, want string) {
 		t.Fatal("the session does not end")
 	}
 	report, err := s.Close()
-	if code(err) != want {
+	if errorCode(err) != want {
 		t.Errorf("it ended with %v, want %s", err, want)
 	}
 	if report.Error == nil || report.Error.Code != want {
 		t.Errorf("the report has %+v", report.Error)
 	}
-	entries(t, report)
+	entryKinds(t, report)
 }
 
 func testIdle(t *testing.T, g gate.Opener) {
@@ -88,7 +88,7 @@ func testIdle(t *testing.T, g gate.Opener) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopped(t, s, "session.idle")
+	checkStopped(t, s, "session.idle")
 }
 
 // After its lifetime a session starts no command.
@@ -99,7 +99,7 @@ func testLifetime(t *testing.T, g gate.Opener) {
 	}
 	defer s.Close()
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		r, err := s.Do(t.Context(), shell("a", "true"))
+		r, err := s.Do(t.Context(), shellProposal("a", "true"))
 		if err != nil || r.Result != nil && !r.Result.Succeeded() {
 			return
 		}
@@ -116,8 +116,8 @@ func testCancelled(t *testing.T, g gate.Opener) {
 		t.Fatal(err)
 	}
 	began := gate.WithOutput(t.Context(), func(proposal.Chunk) { cancel() })
-	if r, err := s.Do(began, shell("long", "echo; sleep 600")); err == nil && r.Result.Succeeded() {
+	if r, err := s.Do(began, shellProposal("long", "echo; sleep 600")); err == nil && r.Result.Succeeded() {
 		t.Errorf("the command was not killed: %+v", r.Result)
 	}
-	stopped(t, s, "run.cancelled")
+	checkStopped(t, s, "run.cancelled")
 }

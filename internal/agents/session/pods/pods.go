@@ -52,25 +52,25 @@ type Backend struct{ o Options }
 func New(o Options) (*Backend, error) {
 	switch {
 	case o.Claims == nil:
-		return nil, stop("pods.options", "there is no connection to fumehood-claims", "start it")
+		return nil, newStopError("pods.options", "there is no connection to fumehood-claims", "start it")
 	case o.TLS == nil || len(o.TLS.Certificates) == 0 || o.TLS.RootCAs == nil:
-		return nil, stop("pods.options", "there is no certificate for the sessions", "name a directory with tls.crt, tls.key and ca.crt")
+		return nil, newStopError("pods.options", "there is no certificate for the sessions", "name a directory with tls.crt, tls.key and ca.crt")
 	case o.Port < 1 || o.Port > 65535:
-		return nil, stop("pods.options", fmt.Sprintf("%d is not a port", o.Port), "use the port of [sessions] in the nodes' configuration")
+		return nil, newStopError("pods.options", fmt.Sprintf("%d is not a port", o.Port), "use the port of [sessions] in the nodes' configuration")
 	case o.Lifetime <= 0 || o.Logs == "" || o.Artifacts == "":
-		return nil, stop("pods.options", "sessions need a lifetime, and directories for logs and artifacts", "set them")
+		return nil, newStopError("pods.options", "sessions need a lifetime, and directories for logs and artifacts", "set them")
 	}
 	return &Backend{o}, nil
 }
 
-// Gate returns a gate for a client of a tenant, which is "" if its token names none. It decides by
+// NewGate returns a gate for a client of a tenant, which is "" if its token names none. It decides by
 // the policy of a pod. Its error is a *proposal.StopError (pods.tenant).
-func (b *Backend) Gate(_ context.Context, tenant string) (gate.Opener, error) {
+func (b *Backend) NewGate(_ context.Context, tenant string) (gate.Opener, error) {
 	if tenant == "" {
 		tenant = b.o.Tenant
 	}
 	if tenant == "" {
-		return nil, stop("pods.tenant", "the token has no tenant, and the server no default", "write tenant=NAMESPACE behind the token, or use --namespace")
+		return nil, newStopError("pods.tenant", "the token has no tenant, and the server no default", "write tenant=NAMESPACE behind the token, or use --namespace")
 	}
 	return &podGate{b: b, tenant: tenant}, nil
 }
@@ -86,7 +86,7 @@ type podGate struct {
 }
 
 func (g *podGate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error) {
-	p, err := g.reach(ctx)
+	p, err := g.ensurePod(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +96,8 @@ func (g *podGate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Rec
 // Open fails while another session of the gate is open (session.taken).
 func (g *podGate) Open(ctx context.Context, o gate.SessionOptions) (_ gate.Session, err error) {
 	begin := time.Now()
-	defer func() { g.b.started(begin, o.Requested, err) }()
-	p, err := g.reach(ctx)
+	defer func() { g.b.countSession(begin, o.Requested, err) }()
+	p, err := g.ensurePod(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +108,8 @@ func (g *podGate) Open(ctx context.Context, o gate.SessionOptions) (_ gate.Sessi
 	return &session{inner, g, p}, nil
 }
 
-// started counts a session.
-func (b *Backend) started(begin, requested time.Time, err error) {
+// countSession counts a session.
+func (b *Backend) countSession(begin, requested time.Time, err error) {
 	h := b.o.Health
 	if h == nil {
 		return
@@ -126,34 +126,34 @@ func (g *podGate) Close() error {
 	p := g.pod
 	g.pod, g.closed = nil, true
 	g.mu.Unlock()
-	return p.release()
+	return p.releaseOnce()
 }
 
-// reach returns the gate's pod, and claims one if there is none.
-func (g *podGate) reach(ctx context.Context) (*pod, error) {
+// ensurePod returns the gate's pod, and claims one if there is none.
+func (g *podGate) ensurePod(ctx context.Context) (*pod, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return nil, stop("pods.closed", "the gate is closed", "connect again")
+		return nil, newStopError("pods.closed", "the gate is closed", "connect again")
 	}
 	if g.pod != nil {
 		return g.pod, nil
 	}
-	p, err := g.b.claim(ctx, g.tenant)
+	p, err := g.b.claimPod(ctx, g.tenant)
 	if err == nil {
 		g.pod = p
 	}
 	return p, err
 }
 
-// leave forgets a pod that has had its session, and releases it.
-func (g *podGate) leave(p *pod) error {
+// forgetPod forgets a pod that has had its session, and releases it.
+func (g *podGate) forgetPod(p *pod) error {
 	g.mu.Lock()
 	if g.pod == p {
 		g.pod = nil
 	}
 	g.mu.Unlock()
-	return p.release()
+	return p.releaseOnce()
 }
 
 // A pod is a claimed one.
@@ -164,7 +164,7 @@ type pod struct {
 	once    sync.Once
 }
 
-func (b *Backend) claim(ctx context.Context, tenant string) (*pod, error) {
+func (b *Backend) claimPod(ctx context.Context, tenant string) (*pod, error) {
 	c, err := b.o.Claims.Claim(ctx, claims.Request{Tenant: tenant, Lifetime: b.o.Lifetime})
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (b *Backend) claim(ctx context.Context, tenant string) (*pod, error) {
 	p := &pod{backend: b, claim: c}
 	p.client, err = remote.New(remote.ClientOptions{Address: net.JoinHostPort(c.Address, strconv.Itoa(b.o.Port)), TLS: secure, Logs: b.o.Logs, Artifacts: b.o.Artifacts})
 	if err != nil {
-		return nil, errors.Join(err, p.release())
+		return nil, errors.Join(err, p.releaseOnce())
 	}
 	return p, nil
 }
@@ -182,8 +182,8 @@ func (b *Backend) claim(ctx context.Context, tenant string) (*pod, error) {
 // releaseTime is how long a release may take. fumehood-claims goes on by itself.
 const releaseTime = 30 * time.Second
 
-// release gives the pod back, once; nil has nothing.
-func (p *pod) release() (err error) {
+// releaseOnce gives the pod back, once; nil has nothing.
+func (p *pod) releaseOnce() (err error) {
 	if p == nil {
 		return nil
 	}
@@ -211,9 +211,9 @@ func (s *session) Close() (proposal.Report, error) {
 	if h := s.gate.b.o.Health; h != nil {
 		h.Ended()
 	}
-	return report, errors.Join(err, s.gate.leave(s.pod))
+	return report, errors.Join(err, s.gate.forgetPod(s.pod))
 }
 
-func stop(code, message, hint string) error {
+func newStopError(code, message, hint string) error {
 	return &proposal.StopError{Code: code, Message: message, Hint: hint}
 }

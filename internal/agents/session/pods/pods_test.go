@@ -71,7 +71,7 @@ func (c *cluster) backend() *pods.Backend {
 	go func() { _ = server.Serve(l) }()
 	c.t.Cleanup(func() { server.Close() })
 	b, err := pods.New(pods.Options{Claims: claims.New(c.t.Context(), socket), Port: c.port, Lifetime: time.Hour, Tenant: "team-a", Logs: c.t.TempDir(), Artifacts: c.t.TempDir(),
-		TLS: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: c.nodes.Pool, Certificates: []tls.Certificate{c.clients.Leaf(c.t, remote.ClientName("team-a"))}}})
+		TLS: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: c.nodes.Pool, Certificates: []tls.Certificate{c.clients.NewLeaf(c.t, remote.ClientName("team-a"))}}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func (c *cluster) claimed() (now, ever int) {
 
 // pod serves a session as a node would, until it is ended.
 func (c *cluster) pod(address string) (end func(), err error) {
-	g, err := gate.New(context.Background(), gate.Options{Workspace: c.t.TempDir(), Policies: []gate.Policy{{Layer: conformance.Policy()}}})
+	g, err := gate.New(context.Background(), gate.Options{Workspace: c.t.TempDir(), Policies: []gate.Policy{{Layer: conformance.RequiredLayer()}}})
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (c *cluster) pod(address string) (end func(), err error) {
 		defer close(done)
 		_ = remote.Serve(ctx, l, remote.Options{Gate: g, Ended: func(proposal.Report, error) {}, TLS: &tls.Config{
 			MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: c.clients.Pool,
-			Certificates: []tls.Certificate{c.nodes.Leaf(c.t, remote.ServerName(name))},
+			Certificates: []tls.Certificate{c.nodes.NewLeaf(c.t, remote.ServerName(name))},
 			VerifyConnection: func(s tls.ConnectionState) error {
 				return s.PeerCertificates[0].VerifyHostname(remote.ClientName("team-a"))
 			},
@@ -149,7 +149,7 @@ func (c *cluster) pod(address string) (end func(), err error) {
 
 func (c *cluster) gate() gate.Opener {
 	c.t.Helper()
-	g, err := c.backend().Gate(c.t.Context(), "")
+	g, err := c.backend().NewGate(c.t.Context(), "")
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestWrongNode(t *testing.T) {
 // A tenant without a template, and a client without a tenant, get nothing.
 func TestTenants(t *testing.T) {
 	c := newCluster(t)
-	g, err := c.backend().Gate(t.Context(), "team-b")
+	g, err := c.backend().NewGate(t.Context(), "team-b")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestTenants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Gate(t.Context(), ""); proposal.FailureOf(err) == nil || proposal.FailureOf(err).Code != "pods.tenant" {
+	if _, err := b.NewGate(t.Context(), ""); proposal.FailureOf(err) == nil || proposal.FailureOf(err).Code != "pods.tenant" {
 		t.Errorf("error %v", err)
 	}
 }

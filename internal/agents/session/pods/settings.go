@@ -31,7 +31,7 @@ type Settings struct {
 // Open returns a Backend whose pods end after lifetime or ctx, and whose sessions h counts, if it is
 // not nil. Logs are in the user's state directory. Its error is a *proposal.StopError.
 func (s Settings) Open(ctx context.Context, lifetime time.Duration, h gate.Health) (*Backend, error) {
-	secure, err := s.tls()
+	secure, err := s.readTLSConfig()
 	if err != nil {
 		return nil, &proposal.StopError{Code: "pods.certificates", Message: "cannot use the certificates for sessions in " + s.Certificates,
 			Hint: "put tls.crt, tls.key and ca.crt there, readable by this user alone", Err: err}
@@ -48,10 +48,10 @@ func (s Settings) Open(ctx context.Context, lifetime time.Duration, h gate.Healt
 	return New(o)
 }
 
-// tls reads the certificates.
-func (s Settings) tls() (*tls.Config, error) {
+// readTLSConfig reads the certificates.
+func (s Settings) readTLSConfig() (*tls.Config, error) {
 	key := filepath.Join(s.Certificates, "tls.key")
-	if err := process.Private(key, os.Geteuid()); err != nil {
+	if err := process.CheckPrivate(key, os.Geteuid()); err != nil {
 		return nil, err
 	}
 	own, err := tls.LoadX509KeyPair(filepath.Join(s.Certificates, "tls.crt"), key)

@@ -45,7 +45,7 @@ type Client struct {
 	o      ClientOptions
 	url    string
 	http   *http.Client
-	bounds bounds
+	bounds answerLimits
 	lost   func(error) error // the error of a connection
 	local  bool              // the server is a process of this user on this machine: its files are ours
 
@@ -54,8 +54,8 @@ type Client struct {
 	session *Session
 }
 
-// bounds are the maxima of what a server may send.
-type bounds struct {
+// answerLimits are the maxima of what a server may send.
+type answerLimits struct {
 	line      int           // bytes of an event
 	document  int64         // bytes of a JSON document that is not a report
 	report    int           // bytes
@@ -68,14 +68,14 @@ type bounds struct {
 	lastCalls time.Duration // until a receiver of output that does not return is given up
 }
 
-var defaultBounds = bounds{line: 64 << 20, document: 32 << 20, report: 64 << 20, values: 2 << 20, output: 1 << 30, log: 1 << 30,
+var defaultBounds = answerLimits{line: 64 << 20, document: 32 << 20, report: 64 << 20, values: 2 << 20, output: 1 << 30, log: 1 << 30,
 	silence: 3 * heartbeat, retry: time.Second, patience: 30 * time.Second, lastCalls: 10 * time.Second}
 
 // forever is the time of a client that waits: a pager, or one that its user's shell has stopped.
 const forever = math.MaxInt64
 
 // localBounds returns those of what a process of the same user sends, which the kernel says is alive.
-func localBounds() bounds {
+func localBounds() answerLimits {
 	b := defaultBounds
 	b.output, b.silence, b.lastCalls = math.MaxInt64, forever, forever
 	return b
@@ -92,7 +92,7 @@ const (
 
 // New returns a Client, which connects when it is used. The error has the code remote.options.
 func New(o ClientOptions) (*Client, error) {
-	if err := o.check(); err != nil {
+	if err := o.checkOptions(); err != nil {
 		return nil, err
 	}
 	config := o.TLS.Clone()
@@ -102,14 +102,14 @@ func New(o ClientOptions) (*Client, error) {
 		TLSClientConfig: config, TLSHandshakeTimeout: dialTime, IdleConnTimeout: clientIdle,
 		MaxResponseHeaderBytes: maxHeader, DisableCompression: true, MaxIdleConnsPerHost: 8,
 	}
-	return &Client{o: o, url: "https://" + o.Address, http: newHTTP(transport), bounds: defaultBounds, lost: lost}, nil
+	return &Client{o: o, url: "https://" + o.Address, http: newHTTP(transport), bounds: defaultBounds, lost: lostError}, nil
 }
 
 func newHTTP(t *http.Transport) *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-func (o ClientOptions) check() error {
+func (o ClientOptions) checkOptions() error {
 	_, _, err := net.SplitHostPort(o.Address)
 	why := ""
 	switch c := o.TLS; {
@@ -128,7 +128,7 @@ func (o ClientOptions) check() error {
 	default:
 		return nil
 	}
-	return options(why)
+	return invalidOptions(why)
 }
 
 var validID = pattern.New(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{12}$`)
@@ -138,15 +138,15 @@ var validID = pattern.New(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{12}$`)
 // o.Lifetime. Close must be called: it fetches the log.
 func (c *Client) Open(ctx context.Context, o gate.SessionOptions) (gate.Session, error) {
 	if o.Idle < 0 || o.Lifetime < 0 {
-		return nil, refusal("a duration of the session is negative", "leave it out, or make it positive")
+		return nil, refuseRequest("a duration of the session is negative", "leave it out, or make it positive")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, errClosed
 	}
-	var answer opened
-	if err := c.call(ctx, request{method: http.MethodPost, path: "/session", document: openingOf(o)}, &answer); err != nil {
+	var answer openAnswer
+	if err := c.callServer(ctx, request{method: http.MethodPost, path: "/session", document: openingOf(o)}, &answer); err != nil {
 		return nil, err
 	}
 	if !validID.MatchString(answer.ID) || len(answer.Token) > 256 {
@@ -154,7 +154,7 @@ func (c *Client) Open(ctx context.Context, o gate.SessionOptions) (gate.Session,
 	}
 	c.session = &Session{client: c, id: answer.ID, token: answer.Token, artifacts: c.o.Artifacts}
 	c.session.logFile = filepath.Join(c.o.Logs, answer.ID+".jsonl")
-	c.session.begin(ctx)
+	c.session.startFollowing(ctx)
 	return c.session, nil
 }
 
@@ -175,20 +175,20 @@ func Attach(ctx context.Context, o AttachOptions) (*Session, error) {
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.Dial(ctx) }}
 	c := &Client{url: "http://session", http: newHTTP(transport), bounds: localBounds(), local: true,
 		lost: func(err error) error { return o.Lost(connectionError{err}) }}
-	var answer attached
-	if err := c.call(ctx, request{method: http.MethodGet, path: "/session"}, &answer); err != nil {
+	var answer attachAnswer
+	if err := c.callServer(ctx, request{method: http.MethodGet, path: "/session"}, &answer); err != nil {
 		return nil, err
 	}
 	if !validID.MatchString(answer.ID) {
 		return nil, invalidAnswer(errors.New("the session has an invalid id"))
 	}
 	if o.Description != nil {
-		if err := decode(answer.Description, c.bounds.values, o.Description); err != nil {
+		if err := decodeBounded(answer.Description, c.bounds.values, o.Description); err != nil {
 			return nil, err
 		}
 	}
 	s := &Session{client: c, id: answer.ID, logFile: answer.Log, artifacts: answer.Artifacts}
-	s.begin(context.WithoutCancel(ctx))
+	s.startFollowing(context.WithoutCancel(ctx))
 	return s, nil
 }
 
@@ -216,26 +216,26 @@ type request struct {
 	data                []byte
 }
 
-func (r request) body() (io.Reader, error) {
+func (r request) encodeBody() (io.Reader, error) {
 	if r.document == nil {
 		return bytes.NewReader(r.data), nil
 	}
 	data, err := json.Marshal(r.document)
 	if err == nil && len(data) > MaxDocument {
-		err = refusal("the request has more than 1 MiB", "send less")
+		err = refuseRequest("the request has more than 1 MiB", "send less")
 	}
 	return bytes.NewReader(data), err
 }
 
-// send returns the server's answer, or its error.
-func (c *Client) send(ctx context.Context, q request) (*http.Response, error) {
-	body, err := q.body()
+// sendRequest returns the server's answer, or its error.
+func (c *Client) sendRequest(ctx context.Context, q request) (*http.Response, error) {
+	body, err := q.encodeBody()
 	if err != nil {
 		return nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, q.method, c.url+q.path, body)
 	if err != nil {
-		return nil, refusal(err.Error(), "correct the request")
+		return nil, refuseRequest(err.Error(), "correct the request")
 	}
 	if q.token != "" {
 		r.Header.Set("Authorization", "Bearer "+q.token)
@@ -248,13 +248,13 @@ func (c *Client) send(ctx context.Context, q request) (*http.Response, error) {
 		return answer, nil
 	}
 	defer answer.Body.Close()
-	return nil, refused(answer)
+	return nil, answerError(answer)
 }
 
 var validCode = pattern.New(`^[a-z0-9-]+(\.[a-z0-9-]+)*$`)
 
-// refused returns the error that an answer has.
-func refused(answer *http.Response) error {
+// answerError returns the error that an answer has.
+func answerError(answer *http.Response) error {
 	var e event
 	data, err := io.ReadAll(io.LimitReader(answer.Body, maxFailure))
 	if err == nil {
@@ -263,11 +263,11 @@ func refused(answer *http.Response) error {
 	if err != nil || e.Error == nil {
 		return invalidAnswer(errors.New(answer.Status))
 	}
-	return failure(e.Error)
+	return toStopError(e.Error)
 }
 
-// failure returns the server's error.
-func failure(f *proposal.Failure) error {
+// toStopError returns the server's error.
+func toStopError(f *proposal.Failure) error {
 	if len(f.Code) > 64 || !validCode.MatchString(f.Code) {
 		return invalidAnswer(errors.New("an error has no code"))
 	}
@@ -279,8 +279,8 @@ type connectionError struct{ error }
 
 func (e connectionError) Unwrap() error { return e.error }
 
-// lost is Client.lost for a server on another machine.
-func lost(err error) error {
+// lostError is Client.lost for a server on another machine.
+func lostError(err error) error {
 	return &proposal.StopError{Code: "session.lost", Message: "the connection to the session is lost", Hint: "open another session; the log of this one is on the machine that ran it", Err: connectionError{err}}
 }
 
@@ -288,25 +288,25 @@ func invalidAnswer(err error) error {
 	return &proposal.StopError{Code: "session.answer", Message: "the server's answer is invalid", Hint: "check that client and server have the same version of fumehood", Err: err}
 }
 
-// call sends a request and decodes its answer into v.
-func (c *Client) call(ctx context.Context, q request, v any) error {
-	answer, err := c.send(ctx, q)
+// callServer sends a request and decodes its answer into v.
+func (c *Client) callServer(ctx context.Context, q request, v any) error {
+	answer, err := c.sendRequest(ctx, q)
 	if err != nil {
-		return ended(ctx, err)
+		return causeOrError(ctx, err)
 	}
 	defer answer.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(answer.Body, c.bounds.document+1))
 	if err != nil {
-		return ended(ctx, c.lost(err))
+		return causeOrError(ctx, c.lost(err))
 	}
 	if int64(len(data)) > c.bounds.document {
 		return invalidAnswer(errTooLong)
 	}
-	return decode(data, c.bounds.values, v)
+	return decodeBounded(data, c.bounds.values, v)
 }
 
-// ended returns why ctx has ended, if that is why there is an error, otherwise err.
-func ended(ctx context.Context, err error) error {
+// causeOrError returns why ctx has ended, if that is why there is an error, otherwise err.
+func causeOrError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
 	}

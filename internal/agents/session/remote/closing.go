@@ -20,14 +20,14 @@ import (
 // closeTime is how long the server may take to end the session, and between two parts of the log.
 const closeTime = 2 * time.Minute
 
-// close ends the session and answers with its report and, for a client on another machine, its log.
-func (s *server) close(w http.ResponseWriter, _ *http.Request, session gate.Session) error {
+// handleClose ends the session and answers with its report and, for a client on another machine, its log.
+func (s *server) handleClose(w http.ResponseWriter, _ *http.Request, session gate.Session) error {
 	report, err := session.Close()
 	<-s.ended
-	p := part{Report: &report, Error: proposal.FailureOf(err)}
+	p := partHeader{Report: &report, Error: proposal.FailureOf(err)}
 	if report.Audit == nil || s.local {
 		defer s.fetch()
-		_ = p.send(w, strings.NewReader(""))
+		_ = p.sendPart(w, strings.NewReader(""))
 		return nil
 	}
 	f, err := os.Open(report.Audit.File)
@@ -40,7 +40,7 @@ func (s *server) close(w http.ResponseWriter, _ *http.Request, session gate.Sess
 		return err
 	}
 	p.Size = info.Size()
-	if p.send(w, f) != nil {
+	if p.sendPart(w, f) != nil {
 		panic(http.ErrAbortHandler) // the client must see that it is cut; it can ask again
 	}
 	if http.NewResponseController(w).Flush() == nil {
@@ -63,7 +63,7 @@ func (s *Session) Close() (proposal.Report, error) {
 func (s *Session) End() (_ proposal.Report, stopped, err error) {
 	s.closing.Store(true)
 	s.once.Do(func() {
-		report, stopped, err := s.end()
+		report, stopped, err := s.endSession()
 		if report == nil {
 			report = &proposal.Report{Schema: proposal.ReportSchema, Run: proposal.Run{ID: s.id}, Records: []proposal.Record{}, Error: proposal.FailureOf(err)}
 		}
@@ -73,8 +73,8 @@ func (s *Session) End() (_ proposal.Report, stopped, err error) {
 	return s.report, s.stopped, s.err
 }
 
-// end ends the session and fetches its report and its log. The report is nil only if there is an error.
-func (s *Session) end() (report *proposal.Report, stopped, err error) {
+// endSession ends the session and fetches its report and its log. The report is nil only if there is an error.
+func (s *Session) endSession() (report *proposal.Report, stopped, err error) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(s.ctx))
 	defer cancel(nil)
 	if cause := context.Cause(s.ctx); cause != nil {
@@ -83,60 +83,60 @@ func (s *Session) end() (report *proposal.Report, stopped, err error) {
 	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
 	late := time.AfterFunc(closeTime, func() { cancel(s.client.lost(errSilent)) })
 	defer late.Stop()
-	answer, err := s.client.send(ctx, request{method: http.MethodPost, path: "/session/close", token: s.token})
+	answer, err := s.client.sendRequest(ctx, request{method: http.MethodPost, path: "/session/close", token: s.token})
 	if err != nil {
-		return nil, nil, ended(ctx, err)
+		return nil, nil, causeOrError(ctx, err)
 	}
 	defer answer.Body.Close()
-	body := &progress{answer.Body, late}
-	err = s.client.part(body, s.client.bounds.report, s.client.bounds.log, func(p part, data io.Reader) error {
-		report, stopped, err = s.sealed(p, data)
+	body := &progressReader{answer.Body, late}
+	err = s.client.readPart(body, s.client.bounds.report, s.client.bounds.log, func(p partHeader, data io.Reader) error {
+		report, stopped, err = s.readSealed(p, data)
 		return err
 	})
 	if report != nil && err != nil {
 		err = logError(err)
 	}
-	return report, stopped, ended(ctx, err)
+	return report, stopped, causeOrError(ctx, err)
 }
 
-// A progress resets a timer with each read.
-type progress struct {
+// A progressReader resets a timer with each read.
+type progressReader struct {
 	in   io.Reader
 	late *time.Timer
 }
 
-func (p *progress) Read(data []byte) (int, error) {
+func (p *progressReader) Read(data []byte) (int, error) {
 	p.late.Reset(closeTime)
 	return p.in.Read(data)
 }
 
-// sealed returns the report, and writes its log if that is on another machine.
-func (s *Session) sealed(p part, data io.Reader) (report *proposal.Report, stopped, err error) {
+// readSealed returns the report, and writes its log if that is on another machine.
+func (s *Session) readSealed(p partHeader, data io.Reader) (report *proposal.Report, stopped, err error) {
 	if p.Report == nil || p.Report.Run.ID != s.id {
 		return nil, nil, errors.New("there is no report of this session")
 	}
 	report = p.Report
 	if p.Error != nil {
-		stopped = failure(p.Error)
+		stopped = toStopError(p.Error)
 	}
 	if s.client.local {
 		return report, stopped, nil
 	}
 	for i, r := range report.Records {
-		report.Records[i] = relocate(r, func(proposal.Stream) string { return "" })
+		report.Records[i] = relocateFiles(r, func(proposal.Stream) string { return "" })
 	}
 	if report.Audit == nil {
 		return report, stopped, errors.New("the report names no log")
 	}
 	report.Audit.File = s.Log()
-	if err := create(s.Log(), data); err != nil {
+	if err := createPrivateFile(s.Log(), data); err != nil {
 		return report, stopped, err
 	}
-	return report, stopped, s.verify(*report.Audit)
+	return report, stopped, s.verifyLog(*report.Audit)
 }
 
-// verify checks the log that was written.
-func (s *Session) verify(a proposal.Audit) error {
+// verifyLog checks the log that was written.
+func (s *Session) verifyLog(a proposal.Audit) error {
 	f, err := audit.OpenFile(a.File)
 	if err != nil {
 		return err

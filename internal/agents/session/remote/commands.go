@@ -19,34 +19,34 @@ import (
 // codeCancelled is the code of a call that ended before it was its turn, because the client asked.
 const codeCancelled = "session.cancelled"
 
-// A proposed is the request for a proposal.
-type proposed struct {
+// A proposeRequest is the request for a proposal.
+type proposeRequest struct {
 	Proposal proposal.Proposal        `json:"proposal"`
 	Approval *proposal.ClientApproval `json:"approval,omitempty"`
 	Output   bool                     `json:"output,omitempty"` // send it as it comes
 }
 
-func (p proposed) do(ctx context.Context, session gate.Session) (proposal.Record, error) {
+func (p proposeRequest) doProposal(ctx context.Context, session gate.Session) (proposal.Record, error) {
 	if p.Approval != nil {
 		return session.DoApproved(ctx, p.Proposal, *p.Approval)
 	}
 	return session.Do(ctx, p.Proposal)
 }
 
-// stream begins the answer to a request that can be interrupted. With the returned context, output
+// beginStream begins the answer to a request that can be interrupted. With the returned context, output
 // is sent as it comes, if that is wanted. end must be called.
-func (s *server) stream(w http.ResponseWriter, r *http.Request, output bool) (id string, ctx context.Context, events *stream, end func()) {
-	id, ctx, forget := s.running.begin(r.Context())
+func (s *server) beginStream(w http.ResponseWriter, r *http.Request, output bool) (id string, ctx context.Context, events *stream, end func()) {
+	id, ctx, forget := s.running.beginRequest(r.Context())
 	events = newStream(w)
-	_ = events.send(event{ID: id})
+	_ = events.sendEvent(event{ID: id})
 	if output {
-		ctx = gate.WithOutput(ctx, func(c proposal.Chunk) { _ = events.send(event{Output: &c}) })
+		ctx = gate.WithOutput(ctx, func(c proposal.Chunk) { _ = events.sendEvent(event{Output: &c}) })
 	}
-	return id, ctx, events, func() { events.end(); forget() }
+	return id, ctx, events, func() { events.endStream(); forget() }
 }
 
-// last is the event that ends the answer to a proposal.
-func (s *server) last(record proposal.Record, err error) event {
+// lastEvent is the event that ends the answer to a proposal.
+func (s *server) lastEvent(record proposal.Record, err error) event {
 	if errors.Is(err, context.Canceled) && !errors.As(err, new(*proposal.StopError)) {
 		err = &proposal.StopError{Code: codeCancelled, Message: "the call was cancelled"}
 	}
@@ -57,15 +57,15 @@ func (s *server) last(record proposal.Record, err error) event {
 	return event{Record: &record}
 }
 
-func (s *server) propose(w http.ResponseWriter, r *http.Request, session gate.Session) error {
-	p, err := readDocument[proposed](w, r)
+func (s *server) handlePropose(w http.ResponseWriter, r *http.Request, session gate.Session) error {
+	p, err := readDocument[proposeRequest](w, r)
 	if err != nil {
 		return err
 	}
-	_, ctx, events, end := s.stream(w, r, p.Output)
+	_, ctx, events, end := s.beginStream(w, r, p.Output)
 	defer end()
-	record, err := p.do(ctx, session)
-	_ = events.send(s.last(record, err))
+	record, err := p.doProposal(ctx, session)
+	_ = events.sendEvent(s.lastEvent(record, err))
 	return nil
 }
 
@@ -73,65 +73,65 @@ func (s *server) propose(w http.ResponseWriter, r *http.Request, session gate.Se
 // interrupted, and the Record says so; if that takes more than 30 seconds, the connection is
 // ended, which kills it. The files of the Result are copies among the artifacts.
 func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
-	return s.propose(ctx, proposed{Proposal: p})
+	return s.propose(ctx, proposeRequest{Proposal: p})
 }
 
 // DoApproved is gate.Session.DoApproved. The server checks a as the gate does.
 func (s *Session) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error) {
-	return s.propose(ctx, proposed{Proposal: p, Approval: &a})
+	return s.propose(ctx, proposeRequest{Proposal: p, Approval: &a})
 }
 
-func (s *Session) propose(ctx context.Context, p proposed) (record proposal.Record, err error) {
+func (s *Session) propose(ctx context.Context, p proposeRequest) (record proposal.Record, err error) {
 	p.Output = order.OutputOf(ctx) != nil
-	x, err := s.command(ctx, request{method: http.MethodPost, path: "/proposals", document: p}, p.Output)
+	x, err := s.startCommand(ctx, request{method: http.MethodPost, path: "/proposals", document: p}, p.Output)
 	if err != nil {
 		return record, err
 	}
 	defer x.close()
 	defer context.AfterFunc(ctx, x.interrupt)()
-	return x.record(ctx, p.Proposal.ID)
+	return x.readRecord(ctx, p.Proposal.ID)
 }
 
-// A settingUp is the request for the set-up.
-type settingUp struct {
+// A setUpRequest is the request for the set-up.
+type setUpRequest struct {
 	Output bool `json:"output"`
 }
 
 func (s *server) setUp(w http.ResponseWriter, r *http.Request, session gate.Session) error {
-	p, err := readDocument[settingUp](w, r)
+	p, err := readDocument[setUpRequest](w, r)
 	if err != nil {
 		return err
 	}
-	_, ctx, events, end := s.stream(w, r, p.Output)
+	_, ctx, events, end := s.beginStream(w, r, p.Output)
 	defer end()
-	err = session.SetUp(ctx, func(record proposal.Record) { _ = events.send(s.last(record, nil)) })
-	_ = events.send(event{Ended: err == nil, Error: proposal.FailureOf(err)})
+	err = session.SetUp(ctx, func(record proposal.Record) { _ = events.sendEvent(s.lastEvent(record, nil)) })
+	_ = events.sendEvent(event{Ended: err == nil, Error: proposal.FailureOf(err)})
 	return nil
 }
 
 // SetUp is gate.Session.SetUp.
 func (s *Session) SetUp(ctx context.Context, each func(proposal.Record)) error {
 	output := order.OutputOf(ctx) != nil
-	x, err := s.command(ctx, request{method: http.MethodPost, path: "/session/setup", document: settingUp{output}}, output)
+	x, err := s.startCommand(ctx, request{method: http.MethodPost, path: "/session/setup", document: setUpRequest{output}}, output)
 	if err != nil {
 		return err
 	}
 	defer x.close()
 	defer context.AfterFunc(ctx, x.interrupt)()
 	for {
-		e, err := x.next(ctx)
+		e, err := x.nextEvent(ctx)
 		if err != nil || e.Ended {
 			return err
 		}
 		if e.Record != nil && each != nil {
-			each(x.fetched(*e.Record))
+			each(x.fetchFiles(*e.Record))
 		}
 	}
 }
 
-// finish ends a command.
-func (s *server) finish(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
-	sendAnswer(w, struct{}{}, s.running.cancel(r.PathValue("id")))
+// handleEnd ends a command.
+func (s *server) handleEnd(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
+	sendAnswer(w, struct{}{}, s.running.cancelRequest(r.PathValue("id")))
 	return nil
 }
 
@@ -144,7 +144,7 @@ type command struct {
 	cancel  context.CancelFunc
 	answer  *http.Response
 	events  *reader
-	output  *outlet
+	output  *outputQueue
 
 	mu     sync.Mutex
 	id     string
@@ -152,19 +152,19 @@ type command struct {
 	late   *time.Timer // gives up the request
 }
 
-// command sends a request that outlives ctx: its command is interrupted, and it says how it ended.
-func (s *Session) command(ctx context.Context, q request, output bool) (*command, error) {
-	if err := errors.Join(s.open(), interruptionOf(ctx)); err != nil {
+// startCommand sends a request that outlives ctx: its command is interrupted, and it says how it ended.
+func (s *Session) startCommand(ctx context.Context, q request, output bool) (*command, error) {
+	if err := errors.Join(s.checkOpen(), interruptionOf(ctx)); err != nil {
 		return nil, err
 	}
 	x := &command{session: s}
-	x.ctx, x.cancel = s.with(context.WithoutCancel(ctx))
+	x.ctx, x.cancel = s.withSession(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, x.giveUp)()
 	q.token = s.token
-	answer, err := s.client.send(x.ctx, q)
+	answer, err := s.client.sendRequest(x.ctx, q)
 	if err != nil {
 		x.cancel()
-		return nil, errors.Join(interruptionOf(ctx), ended(s.ctx, err))
+		return nil, errors.Join(interruptionOf(ctx), causeOrError(s.ctx, err))
 	}
 	x.answer, x.events = answer, s.client.newReader(answer.Body, s.client.bounds.line, s.client.bounds.output)
 	var receive func(proposal.Chunk)
@@ -203,45 +203,45 @@ func (x *command) interrupt() {
 	defer x.mu.Unlock()
 	x.ending = true
 	if x.id != "" {
-		go x.end(x.id)
+		go x.requestEnd(x.id)
 	}
 }
 
-// identify sets the command's id.
-func (x *command) identify(id string) {
+// setID sets the command's id.
+func (x *command) setID(id string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.id = id
 	if x.ending {
-		go x.end(id)
+		go x.requestEnd(id)
 	}
 }
 
-// name returns the command's id.
-func (x *command) name() string {
+// commandID returns the command's id.
+func (x *command) commandID() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.id
 }
 
-func (x *command) end(id string) {
+func (x *command) requestEnd(id string) {
 	var answer struct{}
-	_ = x.session.client.call(x.ctx, request{method: http.MethodPost, path: "/running/" + id + "/end", token: x.session.token}, &answer)
+	_ = x.session.client.callServer(x.ctx, request{method: http.MethodPost, path: "/running/" + id + "/end", token: x.session.token}, &answer)
 }
 
-// next returns the next event that is not output. ctx is the caller's.
-func (x *command) next(ctx context.Context) (event, error) {
+// nextEvent returns the next event that is not output. ctx is the caller's.
+func (x *command) nextEvent(ctx context.Context) (event, error) {
 	for {
-		e, err := x.events.event(x.session.client.bounds.values)
+		e, err := x.events.readEvent(x.session.client.bounds.values)
 		switch {
 		case err != nil:
-			return e, x.broken(ctx, err)
+			return e, x.streamError(ctx, err)
 		case e.Output != nil:
-			x.output.add(*e.Output)
+			x.output.queueChunk(*e.Output)
 		case e.ID != "" && validRequest.MatchString(e.ID):
-			x.identify(e.ID)
+			x.setID(e.ID)
 		case e.Error != nil:
-			return e, x.failed(ctx, e.Error)
+			return e, x.serverError(ctx, e.Error)
 		case e.ID != "" || e.Alive:
 			return e, invalidAnswer(errors.New("an event is unexpected"))
 		default:
@@ -250,30 +250,30 @@ func (x *command) next(ctx context.Context) (event, error) {
 	}
 }
 
-// broken returns why the stream ended too early.
-func (x *command) broken(ctx context.Context, err error) error {
+// streamError returns why the stream ended too early.
+func (x *command) streamError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.Join(order.Interruption(ctx), err)
 	}
-	return ended(x.session.ctx, err)
+	return causeOrError(x.session.ctx, err)
 }
 
-// failed returns the server's error; the caller's own if that is why nothing ran.
-func (x *command) failed(ctx context.Context, f *proposal.Failure) error {
+// serverError returns the server's error; the caller's own if that is why nothing ran.
+func (x *command) serverError(ctx context.Context, f *proposal.Failure) error {
 	if ctx.Err() != nil && f.Code == codeCancelled {
 		return interruptionOf(ctx)
 	}
-	return failure(f)
+	return toStopError(f)
 }
 
-// record returns the Record of the proposal id.
-func (x *command) record(ctx context.Context, id string) (proposal.Record, error) {
-	e, err := x.next(ctx)
+// readRecord returns the Record of the proposal id.
+func (x *command) readRecord(ctx context.Context, id string) (proposal.Record, error) {
+	e, err := x.nextEvent(ctx)
 	if err != nil {
 		return proposal.Record{}, err
 	}
 	if e.Record == nil || id != "" && e.Record.Proposal.ID != id {
 		return proposal.Record{}, invalidAnswer(fmt.Errorf("there is no record of the proposal %q", id))
 	}
-	return x.fetched(*e.Record), nil
+	return x.fetchFiles(*e.Record), nil
 }

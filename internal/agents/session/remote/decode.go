@@ -14,10 +14,10 @@ import (
 
 var errTooLong = errors.New("it is too long")
 
-// decode decodes a JSON document with at most max values into v. A few bytes of a document can
+// decodeBounded decodes a JSON document with at most max values into v. A few bytes of a document can
 // be a large value in memory.
-func decode(data []byte, max int, v any) error {
-	if n := values(data); n > max {
+func decodeBounded(data []byte, max int, v any) error {
+	if n := countValues(data); n > max {
 		return invalidAnswer(fmt.Errorf("it has more than %d values", max))
 	}
 	if err := json.Unmarshal(data, v); err != nil {
@@ -26,8 +26,8 @@ func decode(data []byte, max int, v any) error {
 	return nil
 }
 
-// values returns an upper bound of the number of JSON values in data.
-func values(data []byte) int {
+// countValues returns an upper bound of the number of JSON values in data.
+func countValues(data []byte) int {
 	n, inside := 1, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
@@ -54,8 +54,8 @@ func (c *Client) newReader(in io.Reader, max int, left int64) *reader {
 	return &reader{bufio.NewReaderSize(in, 32<<10), max, left, c.lost}
 }
 
-// line returns the next line. The connection's error is lost's, others are invalidAnswer's.
-func (r *reader) line() (line []byte, err error) {
+// readLine returns the next line. The connection's error is lost's, others are invalidAnswer's.
+func (r *reader) readLine() (line []byte, err error) {
 	for {
 		piece, err := r.in.ReadSlice('\n')
 		if r.left -= int64(len(piece)); len(line)+len(piece) > r.max || r.left < 0 {
@@ -74,21 +74,21 @@ func (r *reader) line() (line []byte, err error) {
 // minEvent is what an event counts at least, so that many small ones have an end.
 const minEvent = 64
 
-// event returns the next event.
-func (r *reader) event(values int) (e event, err error) {
-	line, err := r.line()
+// readEvent returns the next event.
+func (r *reader) readEvent(values int) (e event, err error) {
+	line, err := r.readLine()
 	if err != nil {
 		return e, err
 	}
 	r.left -= max(minEvent-int64(len(line)), 0)
-	if err := decode(line, values, &e); err != nil {
+	if err := decodeBounded(line, values, &e); err != nil {
 		return e, err
 	}
-	return e, check(e)
+	return e, checkEvent(e)
 }
 
-// check refuses an event that says nothing, or more than one thing.
-func check(e event) error {
+// checkEvent refuses an event that says nothing, or more than one thing.
+func checkEvent(e event) error {
 	n := 0
 	for _, is := range []bool{e.ID != "", e.Output != nil, e.Record != nil, e.Error != nil, e.Started, e.Alive, e.Ended} {
 		if is {

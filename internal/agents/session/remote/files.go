@@ -31,10 +31,10 @@ type announcedFiles struct {
 	paths map[string]string
 }
 
-// announce returns the name for path; "" for none.
-func (a *announcedFiles) announce(path string) string {
+// announcePath returns the name for path; "" for none.
+func (a *announcedFiles) announcePath(path string) string {
 	if a.local {
-		return absolute(path)
+		return absolutePath(path)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -55,19 +55,19 @@ func (a *announcedFiles) announceRecord(r proposal.Record) proposal.Record {
 	if a.local {
 		return r
 	}
-	return relocate(r, func(o proposal.Stream) string { return a.announce(o.File) })
+	return relocateFiles(r, func(o proposal.Stream) string { return a.announcePath(o.File) })
 }
 
-// absolute returns path, if there is one, for clients, which have other working directories.
-func absolute(path string) string {
+// absolutePath returns path, if there is one, for clients, which have other working directories.
+func absolutePath(path string) string {
 	if full, err := filepath.Abs(path); err == nil && path != "" {
 		return full
 	}
 	return path
 }
 
-// relocate returns r with the files of its truncated streams as file says, and without others.
-func relocate(r proposal.Record, file func(proposal.Stream) string) proposal.Record {
+// relocateFiles returns r with the files of its truncated streams as file says, and without others.
+func relocateFiles(r proposal.Record, file func(proposal.Stream) string) proposal.Record {
 	if r.Result == nil {
 		return r
 	}
@@ -99,25 +99,25 @@ func withoutCopies(list []proposal.Output) []proposal.Output {
 	return out
 }
 
-func (s *server) artifact(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
+func (s *server) handleArtifact(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
 	s.files.mu.Lock()
 	path := s.files.paths[r.URL.Query().Get("name")]
 	s.files.mu.Unlock()
 	f, err := os.Open(path)
 	if err != nil {
-		return refusal("there is no such file", "")
+		return refuseRequest("there is no such file", "")
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	_ = part{Size: info.Size()}.send(w, f)
+	_ = partHeader{Size: info.Size()}.sendPart(w, f)
 	return nil
 }
 
-// put answers with the Output of a file.
-func (s *server) put(w http.ResponseWriter, r *http.Request, session gate.Session) error {
+// handlePut answers with the Output of a file.
+func (s *server) handlePut(w http.ResponseWriter, r *http.Request, session gate.Session) error {
 	data, err := readFile(w, r)
 	if err != nil {
 		return err
@@ -128,14 +128,14 @@ func (s *server) put(w http.ResponseWriter, r *http.Request, session gate.Sessio
 	return nil
 }
 
-// take answers with the Output and the data of a file.
-func (s *server) take(w http.ResponseWriter, r *http.Request, session gate.Session) error {
+// handleTake answers with the Output and the data of a file.
+func (s *server) handleTake(w http.ResponseWriter, r *http.Request, session gate.Session) error {
 	data, out, err := session.Take(r.Context(), r.URL.Query().Get("path"))
 	if err != nil {
 		return err
 	}
 	s.files.announceOutput(session, &out)
-	_ = part{Output: &out, Size: int64(len(data))}.send(w, bytes.NewReader(data))
+	_ = partHeader{Output: &out, Size: int64(len(data))}.sendPart(w, bytes.NewReader(data))
 	return nil
 }
 
@@ -146,14 +146,14 @@ func (a *announcedFiles) announceOutput(session gate.Session, out *proposal.Outp
 		out.File = ""
 	}
 	if out.File != "" {
-		out.File = absolute(filepath.Join(session.Artifacts(), out.File))
+		out.File = absolutePath(filepath.Join(session.Artifacts(), out.File))
 	}
 }
 
-// named returns path with a query that has a name of the workspace.
-func named(path, key, name string) (string, error) {
+// withNameQuery returns path with a query that has a name of the workspace.
+func withNameQuery(path, key, name string) (string, error) {
 	if len(name) > maxName {
-		return "", refusal("the name has more than 16 KiB", "shorten it")
+		return "", refuseRequest("the name has more than 16 KiB", "shorten it")
 	}
 	return path + "?" + url.Values{key: {name}}.Encode(), nil
 }
@@ -161,13 +161,13 @@ func named(path, key, name string) (string, error) {
 // Put is gate.Session.Put, for at most 32 MiB.
 func (s *Session) Put(ctx context.Context, name string, data []byte) (out proposal.Output, err error) {
 	if len(data) > MaxFile {
-		return out, refusal(fmt.Sprintf("the file has more than %d MiB", MaxFile>>20), "put smaller files")
+		return out, refuseRequest(fmt.Sprintf("the file has more than %d MiB", MaxFile>>20), "put smaller files")
 	}
-	path, err := named("/file", "path", name)
+	path, err := withNameQuery("/file", "path", name)
 	if err != nil {
 		return out, err
 	}
-	err = s.call(ctx, request{method: http.MethodPut, path: path, data: data}, &out)
+	err = s.callServer(ctx, request{method: http.MethodPut, path: path, data: data}, &out)
 	if !s.client.local {
 		out.File = ""
 	}
@@ -177,11 +177,11 @@ func (s *Session) Put(ctx context.Context, name string, data []byte) (out propos
 // Take is gate.Session.Take, for at most 128 MiB. Output.File is the path of the copy; empty if
 // that is on another machine.
 func (s *Session) Take(ctx context.Context, name string) (data []byte, out proposal.Output, err error) {
-	path, err := named("/file", "path", name)
+	path, err := withNameQuery("/file", "path", name)
 	if err != nil {
 		return nil, out, err
 	}
-	err = s.parts(ctx, path, func(p part, body io.Reader) error {
+	err = s.getPart(ctx, path, func(p partHeader, body io.Reader) error {
 		if p.Output == nil {
 			return errors.New("there is no Output")
 		}
@@ -195,30 +195,30 @@ func (s *Session) Take(ctx context.Context, name string) (data []byte, out propo
 	return data, out, err
 }
 
-// parts gets path, whose answer is a part and its data, and calls read with both.
-func (s *Session) parts(ctx context.Context, path string, read func(part, io.Reader) error) error {
-	if err := s.open(); err != nil {
+// getPart gets path, whose answer is a part and its data, and calls read with both.
+func (s *Session) getPart(ctx context.Context, path string, read func(partHeader, io.Reader) error) error {
+	if err := s.checkOpen(); err != nil {
 		return err
 	}
-	ctx, cancel := s.with(ctx)
+	ctx, cancel := s.withSession(ctx)
 	defer cancel()
-	answer, err := s.client.send(ctx, request{method: http.MethodGet, path: path, token: s.token})
+	answer, err := s.client.sendRequest(ctx, request{method: http.MethodGet, path: path, token: s.token})
 	if err != nil {
-		return ended(ctx, err)
+		return causeOrError(ctx, err)
 	}
 	defer answer.Body.Close()
-	return ended(ctx, s.client.part(answer.Body, maxFailure, maxArtifact, read))
+	return causeOrError(ctx, s.client.readPart(answer.Body, maxFailure, maxArtifact, read))
 }
 
-// part reads a part of at most line bytes, and calls read with its data, of at most max bytes.
-func (c *Client) part(body io.Reader, line int, max int64, read func(part, io.Reader) error) error {
+// readPart reads a part of at most line bytes, and calls read with its data, of at most max bytes.
+func (c *Client) readPart(body io.Reader, line int, max int64, read func(partHeader, io.Reader) error) error {
 	r := c.newReader(body, line, int64(line))
-	text, err := r.line()
+	text, err := r.readLine()
 	if err != nil {
 		return err
 	}
-	var p part
-	if err := decode(text, c.bounds.values, &p); err != nil {
+	var p partHeader
+	if err := decodeBounded(text, c.bounds.values, &p); err != nil {
 		return err
 	}
 	if p.Size < 0 || p.Size > max {
@@ -246,28 +246,28 @@ func (c *counted) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// fetched returns r with copies in place of the files that it names.
-func (x *command) fetched(r proposal.Record) proposal.Record {
+// fetchFiles returns r with copies in place of the files that it names.
+func (x *command) fetchFiles(r proposal.Record) proposal.Record {
 	if x.session.client.local {
 		return r
 	}
-	return relocate(r, func(o proposal.Stream) string { return x.session.copied(x.ctx, o.File) })
+	return relocateFiles(r, func(o proposal.Stream) string { return x.session.copyFile(x.ctx, o.File) })
 }
 
 var copies atomic.Int64 // that this process has made, for their names
 
-// copied returns the path of a new copy of the file that an answer calls name. It returns "" if
+// copyFile returns the path of a new copy of the file that an answer calls name. It returns "" if
 // there is none: callers then have the parts that the answer has.
-func (s *Session) copied(ctx context.Context, name string) string {
+func (s *Session) copyFile(ctx context.Context, name string) string {
 	if name == "" || s.artifacts == "" {
 		return ""
 	}
-	query, err := named("/artifact", "name", name)
+	query, err := withNameQuery("/artifact", "name", name)
 	if err != nil {
 		return ""
 	}
 	path := filepath.Join(s.artifacts, fmt.Sprintf("%s-%d", s.id, copies.Add(1)))
-	err = s.parts(ctx, query, func(_ part, data io.Reader) error { return create(path, data) })
+	err = s.getPart(ctx, query, func(_ partHeader, data io.Reader) error { return createPrivateFile(path, data) })
 	if err != nil {
 		_ = os.Remove(path)
 		return ""
@@ -275,8 +275,8 @@ func (s *Session) copied(ctx context.Context, name string) string {
 	return path
 }
 
-// create writes a new file that only this user can read.
-func create(path string, data io.Reader) error {
+// createPrivateFile writes a new file that only this user can read.
+func createPrivateFile(path string, data io.Reader) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

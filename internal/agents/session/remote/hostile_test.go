@@ -55,15 +55,15 @@ func hostile(t *testing.T, handlers map[string]http.HandlerFunc) *Client {
 		t.Fatal(err)
 	}
 	server := &http.Server{Handler: routes, ErrorLog: log.New(io.Discard, "", 0)}
-	secure := &tls.Config{Certificates: []tls.Certificate{a.Leaf(t, "node")}, ClientCAs: a.Pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}
+	secure := &tls.Config{Certificates: []tls.Certificate{a.NewLeaf(t, "node")}, ClientCAs: a.Pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}
 	go func() { _ = server.Serve(tls.NewListener(l, secure)) }()
 	t.Cleanup(func() { server.Close() })
 	c, err := New(ClientOptions{Address: l.Addr().String(), Logs: t.TempDir(), Artifacts: t.TempDir(),
-		TLS: &tls.Config{Certificates: []tls.Certificate{a.Leaf(t, "serve")}, RootCAs: a.Pool, ServerName: "node"}})
+		TLS: &tls.Config{Certificates: []tls.Certificate{a.NewLeaf(t, "serve")}, RootCAs: a.Pool, ServerName: "node"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.bounds = bounds{line: 64 << 10, document: 64 << 10, report: 64 << 10, values: 1000, output: 1 << 20, log: 64 << 10, silence: time.Second, retry: 10 * time.Millisecond, patience: time.Second, lastCalls: time.Second}
+	c.bounds = answerLimits{line: 64 << 10, document: 64 << 10, report: 64 << 10, values: 1000, output: 1 << 20, log: 64 << 10, silence: time.Second, retry: 10 * time.Millisecond, patience: time.Second, lastCalls: time.Second}
 	return c
 }
 
@@ -137,7 +137,7 @@ func TestHostileAnswers(t *testing.T) {
 // A session's ID becomes the name of a file here.
 func TestHostileID(t *testing.T) {
 	for _, id := range []string{"", "../../x", "/etc/passwd", sessionID + "/..", sessionID + "\x00"} {
-		answer, err := json.Marshal(opened{ID: id, Token: "t"})
+		answer, err := json.Marshal(openAnswer{ID: id, Token: "t"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestHostileID(t *testing.T) {
 
 // Only a log that is complete, and of this session, is one.
 func TestHostileLog(t *testing.T) {
-	of := func(p part, data string) string {
+	of := func(p partHeader, data string) string {
 		line, err := json.Marshal(p)
 		if err != nil {
 			t.Fatal(err)
@@ -160,13 +160,13 @@ func TestHostileLog(t *testing.T) {
 		return &proposal.Report{Run: proposal.Run{ID: id}, Audit: &proposal.Audit{Key: "k", Checkpoint: "c", File: "/etc/passwd"}}
 	}
 	for what, test := range map[string]struct{ answer, want string }{
-		"no log":             {of(part{Report: &proposal.Report{Run: proposal.Run{ID: sessionID}}}, ""), "session.log"},
-		"no report":          {of(part{}, ""), "session.answer"},
-		"another session":    {of(part{Report: report("20260102-030405-ba9876543210")}, ""), "session.answer"},
-		"nonsense":           {of(part{Report: report(sessionID), Size: 8}, "nonsense"), "session.log"},
-		"cut":                {of(part{Report: report(sessionID), Size: 800}, "nonsense"), "session.log"},
-		"too large":          {of(part{Report: report(sessionID), Size: 1 << 40}, ""), "session.answer"},
-		"of a negative size": {of(part{Report: report(sessionID), Size: -1}, ""), "session.answer"},
+		"no log":             {of(partHeader{Report: &proposal.Report{Run: proposal.Run{ID: sessionID}}}, ""), "session.log"},
+		"no report":          {of(partHeader{}, ""), "session.answer"},
+		"another session":    {of(partHeader{Report: report("20260102-030405-ba9876543210")}, ""), "session.answer"},
+		"nonsense":           {of(partHeader{Report: report(sessionID), Size: 8}, "nonsense"), "session.log"},
+		"cut":                {of(partHeader{Report: report(sessionID), Size: 800}, "nonsense"), "session.log"},
+		"too large":          {of(partHeader{Report: report(sessionID), Size: 1 << 40}, ""), "session.answer"},
+		"of a negative size": {of(partHeader{Report: report(sessionID), Size: -1}, ""), "session.answer"},
 	} {
 		c := hostile(t, map[string]http.HandlerFunc{"POST /session/close": text(test.answer)})
 		s, err := c.Open(t.Context(), gate.SessionOptions{})
@@ -249,9 +249,9 @@ func FuzzEvent(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := (&Client{lost: lost}).newReader(bytes.NewReader(data), 1<<10, 1<<12)
+		r := (&Client{lost: lostError}).newReader(bytes.NewReader(data), 1<<10, 1<<12)
 		for n := 0; ; n++ {
-			e, err := r.event(100)
+			e, err := r.readEvent(100)
 			if err != nil {
 				if c := codeOf(err); c != "session.answer" && c != "session.lost" {
 					t.Errorf("the error is %v", err)
@@ -261,7 +261,7 @@ func FuzzEvent(f *testing.F) {
 			if n > 1<<12/minEvent {
 				t.Fatal("events have no end")
 			}
-			if check(e) != nil {
+			if checkEvent(e) != nil {
 				t.Errorf("passed %+v", e)
 			}
 		}
@@ -273,17 +273,17 @@ func TestRequests(t *testing.T) {
 	lanetest.SkipShort(t)
 	s := &server{} // no request reaches the session
 	for _, body := range []string{"", "x", `{"proposal":{}}{"proposal":{}}`, `{"proposal":{"run":"true","rum":"x"}}`, `{"proposal":{"run":"` + strings.Repeat("x", MaxDocument) + `"}}`} {
-		err := s.propose(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/proposals", strings.NewReader(body)), nil)
+		err := s.handlePropose(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/proposals", strings.NewReader(body)), nil)
 		if codeOf(err) != "session.request" {
 			t.Errorf("%.30q: %v", body, err)
 		}
 	}
 	large := httptest.NewRequest(http.MethodPut, "/file?path=x", strings.NewReader(strings.Repeat("x", MaxFile+1)))
-	if err := s.put(httptest.NewRecorder(), large, nil); codeOf(err) != "session.request" || !strings.Contains(proposal.FailureOf(err).Hint, "at most 32 MiB") {
+	if err := s.handlePut(httptest.NewRecorder(), large, nil); codeOf(err) != "session.request" || !strings.Contains(proposal.FailureOf(err).Hint, "at most 32 MiB") {
 		t.Errorf("a file that is too large: %v", err)
 	}
 	w := httptest.NewRecorder()
-	if err := s.finish(w, httptest.NewRequest(http.MethodPost, "/running/c1/end", nil), nil); err != nil || w.Code != http.StatusUnprocessableEntity {
+	if err := s.handleEnd(w, httptest.NewRequest(http.MethodPost, "/running/c1/end", nil), nil); err != nil || w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("the end of nothing: %v, %d", err, w.Code)
 	}
 }

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// limited returns a listener that closes connections beyond max at once.
-func limited(l net.Listener, max int) net.Listener {
-	return &limit{Listener: l, slots: make(chan struct{}, max)}
+// limitConnections returns a listener that closes connections beyond max at once.
+func limitConnections(l net.Listener, max int) net.Listener {
+	return &limitedListener{Listener: l, slots: make(chan struct{}, max)}
 }
 
-type limit struct {
+type limitedListener struct {
 	net.Listener
 	slots chan struct{}
 }
 
-func (l *limit) Accept() (net.Conn, error) {
+func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
@@ -28,20 +28,20 @@ func (l *limit) Accept() (net.Conn, error) {
 		}
 		select {
 		case l.slots <- struct{}{}:
-			return &slot{Conn: c, free: sync.OnceFunc(func() { <-l.slots })}, nil
+			return &countedConn{Conn: c, free: sync.OnceFunc(func() { <-l.slots })}, nil
 		default:
 			_ = c.Close()
 		}
 	}
 }
 
-// A slot is a connection that counts until it is closed.
-type slot struct {
+// A countedConn is a connection that counts until it is closed.
+type countedConn struct {
 	net.Conn
 	free func()
 }
 
-func (s *slot) Close() error {
+func (s *countedConn) Close() error {
 	defer s.free()
 	return s.Conn.Close()
 }
@@ -50,12 +50,12 @@ func (s *slot) Close() error {
 // this machine may be a pager, or stopped by its user's shell.
 const writeTime = 30 * time.Second
 
-// A patient writer gives each part of an answer its own time.
-type patient struct{ http.ResponseWriter }
+// A deadlineWriter writer gives each part of an answer its own time.
+type deadlineWriter struct{ http.ResponseWriter }
 
-func (p patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+func (p deadlineWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-func (p patient) Write(data []byte) (int, error) {
+func (p deadlineWriter) Write(data []byte) (int, error) {
 	_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTime))
 	return p.ResponseWriter.Write(data)
 }

@@ -25,8 +25,8 @@ type inSession struct {
 	files   *announcedFiles
 }
 
-func (m method[Q, A]) call(ctx context.Context, s *Session, question Q) (answer A, err error) {
-	err = s.call(ctx, request{method: http.MethodPost, path: m.path, document: question}, &answer)
+func (m method[Q, A]) callSession(ctx context.Context, s *Session, question Q) (answer A, err error) {
+	err = s.callServer(ctx, request{method: http.MethodPost, path: m.path, document: question}, &answer)
 	return answer, err
 }
 
@@ -40,7 +40,7 @@ func (m method[Q, A]) handler(s *server) (pattern string, h http.HandlerFunc) {
 		sendAnswer(w, answer, err)
 		return nil
 	}
-	return "POST " + m.path, s.served(s.slots, s.inside(handle))
+	return "POST " + m.path, s.limitRequests(s.slots, s.requireSession(handle))
 }
 
 // methods are what the server serves.
@@ -56,7 +56,7 @@ var asked = method[proposal.Proposal, proposal.ClientApproval]{"/asked", func(at
 
 // Asked is gate.Session.Asked.
 func (s *Session) Asked(ctx context.Context, p proposal.Proposal) (proposal.ClientApproval, error) {
-	return asked.call(ctx, s, p)
+	return asked.callSession(ctx, s, p)
 }
 
 var list = method[string, proposal.Changes]{"/list", func(at inSession, pattern string) (proposal.Changes, error) {
@@ -65,7 +65,7 @@ var list = method[string, proposal.Changes]{"/list", func(at inSession, pattern 
 
 // List is gate.Session.List.
 func (s *Session) List(ctx context.Context, pattern string) (proposal.Changes, error) {
-	return list.call(ctx, s, pattern)
+	return list.callSession(ctx, s, pattern)
 }
 
 var changes = method[noQuestion, proposal.Changes]{"/changes", func(at inSession, _ noQuestion) (proposal.Changes, error) {
@@ -74,12 +74,12 @@ var changes = method[noQuestion, proposal.Changes]{"/changes", func(at inSession
 
 // Changes is gate.Session.Changes.
 func (s *Session) Changes(ctx context.Context) (proposal.Changes, error) {
-	return changes.call(ctx, s, noQuestion{})
+	return changes.callSession(ctx, s, noQuestion{})
 }
 
 var diff = method[[]string, proposal.Diff]{"/diff", func(at inSession, paths []string) (proposal.Diff, error) {
 	d, err := at.session.Diff(at.ctx, paths...)
-	d.Patch.File = at.files.announce(d.Patch.File)
+	d.Patch.File = at.files.announcePath(d.Patch.File)
 	return d, err
 }}
 
@@ -88,7 +88,7 @@ func (s *Session) Diff(ctx context.Context, paths ...string) (proposal.Diff, err
 	if paths == nil {
 		paths = []string{}
 	}
-	d, err := diff.call(ctx, s, paths)
+	d, err := diff.callSession(ctx, s, paths)
 	if s.client.local {
 		return d, err
 	}
@@ -99,6 +99,6 @@ func (s *Session) Diff(ctx context.Context, paths ...string) (proposal.Diff, err
 			}
 		}
 	}
-	d.Patch.File = s.copied(ctx, d.Patch.File)
+	d.Patch.File = s.copyFile(ctx, d.Patch.File)
 	return d, err
 }

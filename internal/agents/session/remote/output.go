@@ -12,8 +12,8 @@ import (
 // maxQueued is how many bytes of output wait for their receiver, as for gate.WithOutput.
 const maxQueued = 1 << 20
 
-// An outlet passes output on to a receiver that may be slow, so that reading never waits.
-type outlet struct {
+// An outputQueue passes output on to a receiver that may be slow, so that reading never waits.
+type outputQueue struct {
 	mu       sync.Mutex
 	more     *sync.Cond
 	queue    []proposal.Chunk
@@ -26,21 +26,21 @@ type outlet struct {
 }
 
 // newOutlet returns an outlet to f. close must be called; it waits for f for at most patience.
-func newOutlet(f func(proposal.Chunk), patience time.Duration) *outlet {
-	o := &outlet{dropped: map[string]int64{}, done: make(chan struct{}), patience: patience}
+func newOutlet(f func(proposal.Chunk), patience time.Duration) *outputQueue {
+	o := &outputQueue{dropped: map[string]int64{}, done: make(chan struct{}), patience: patience}
 	o.more = sync.NewCond(&o.mu)
 	if f == nil {
 		close(o.done)
 		return o
 	}
-	go o.run(f)
+	go o.passChunks(f)
 	return o
 }
 
-func (o *outlet) run(f func(proposal.Chunk)) {
+func (o *outputQueue) passChunks(f func(proposal.Chunk)) {
 	defer close(o.done)
 	for {
-		c, any := o.next()
+		c, any := o.nextChunk()
 		if !any {
 			return
 		}
@@ -48,8 +48,8 @@ func (o *outlet) run(f func(proposal.Chunk)) {
 	}
 }
 
-// next waits for the next chunk.
-func (o *outlet) next() (c proposal.Chunk, any bool) {
+// nextChunk waits for the next chunk.
+func (o *outputQueue) nextChunk() (c proposal.Chunk, any bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.queue) == 0 && !o.closed && !o.left {
@@ -59,12 +59,12 @@ func (o *outlet) next() (c proposal.Chunk, any bool) {
 		return c, false
 	}
 	c, o.queue = o.queue[0], o.queue[1:]
-	o.bytes -= weight(c)
+	o.bytes -= queueWeight(c)
 	return c, true
 }
 
-// weight is how much of the queue a chunk takes.
-func weight(c proposal.Chunk) int {
+// queueWeight is how much of the queue a chunk takes.
+func queueWeight(c proposal.Chunk) int {
 	n := minEvent + len(c.Data) + len(c.Withheld)
 	if c.Display != nil {
 		for _, form := range c.Display.Forms {
@@ -74,36 +74,36 @@ func weight(c proposal.Chunk) int {
 	return n
 }
 
-// size is what a chunk counts in Dropped.
-func size(c proposal.Chunk) int64 {
+// droppedUnits is what a chunk counts in Dropped.
+func droppedUnits(c proposal.Chunk) int64 {
 	if c.Display != nil {
 		return 1
 	}
 	return int64(len(c.Data))
 }
 
-// add queues c, or drops it. A display that is larger than the queue is passed on alone.
-func (o *outlet) add(c proposal.Chunk) {
+// queueChunk queues c, or drops it. A display that is larger than the queue is passed on alone.
+func (o *outputQueue) queueChunk(c proposal.Chunk) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	room := maxQueued
 	if c.Withheld != "" {
 		room *= 2 // it comes once
 	}
-	if o.bytes > 0 && o.bytes+weight(c) > room {
-		o.dropped[c.Stream] += c.Dropped + size(c)
+	if o.bytes > 0 && o.bytes+queueWeight(c) > room {
+		o.dropped[c.Stream] += c.Dropped + droppedUnits(c)
 		return
 	}
 	c.Dropped += o.dropped[c.Stream]
 	delete(o.dropped, c.Stream)
 	o.queue = append(o.queue, c)
-	o.bytes += weight(c)
+	o.bytes += queueWeight(c)
 	o.more.Signal()
 }
 
 // close waits until the receiver has all chunks, for at most patience. It is not called any
 // more when close has returned, except if it has not returned itself.
-func (o *outlet) close() {
+func (o *outputQueue) close() {
 	o.mu.Lock()
 	for stream, n := range o.dropped {
 		o.queue = append(o.queue, proposal.Chunk{Stream: stream, Dropped: n})

@@ -12,33 +12,33 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// start answers until the command in the background has ended. If the client is gone, it is killed.
-func (s *server) start(w http.ResponseWriter, r *http.Request, session gate.Session) error {
-	p, err := readDocument[proposed](w, r)
+// handleStart answers until the command in the background has ended. If the client is gone, it is killed.
+func (s *server) handleStart(w http.ResponseWriter, r *http.Request, session gate.Session) error {
+	p, err := readDocument[proposeRequest](w, r)
 	if err == nil && p.Approval != nil {
-		err = refusal("a command in the background has no approval", "leave it out")
+		err = refuseRequest("a command in the background has no approval", "leave it out")
 	}
 	if err != nil {
 		return err
 	}
-	id, ctx, events, end := s.stream(w, r, p.Output)
+	id, ctx, events, end := s.beginStream(w, r, p.Output)
 	defer end()
 	process, err := session.Start(ctx, p.Proposal)
 	if err != nil {
-		_ = events.send(event{Error: proposal.FailureOf(err)})
+		_ = events.sendEvent(event{Error: proposal.FailureOf(err)})
 		return nil
 	}
 	defer context.AfterFunc(ctx, process.Kill)()
 	s.running.setInterrupt(id, process.Interrupt)
-	_ = events.send(event{Started: true})
+	_ = events.sendEvent(event{Started: true})
 	record, err := process.Wait(s.ctx)
-	_ = events.send(s.last(record, err))
+	_ = events.sendEvent(s.lastEvent(record, err))
 	return nil
 }
 
-// interrupt interrupts a command in the background.
-func (s *server) interrupt(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
-	sendAnswer(w, struct{}{}, s.running.interrupt(r.PathValue("id")))
+// handleInterrupt interrupts a command in the background.
+func (s *server) handleInterrupt(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
+	sendAnswer(w, struct{}{}, s.running.interruptRequest(r.PathValue("id")))
 	return nil
 }
 
@@ -53,13 +53,13 @@ type process struct {
 // Start is gate.Session.Start. If the connection ends, the command is killed. ctx is for the
 // decision and the start, and for gate.WithOutput.
 func (s *Session) Start(ctx context.Context, p proposal.Proposal) (gate.Process, error) {
-	q := proposed{Proposal: p, Output: order.OutputOf(ctx) != nil}
-	x, err := s.command(ctx, request{method: http.MethodPost, path: "/processes", document: q}, q.Output)
+	q := proposeRequest{Proposal: p, Output: order.OutputOf(ctx) != nil}
+	x, err := s.startCommand(ctx, request{method: http.MethodPost, path: "/processes", document: q}, q.Output)
 	if err != nil {
 		return nil, err
 	}
 	starting := context.AfterFunc(ctx, x.interrupt)
-	e, err := x.next(ctx)
+	e, err := x.nextEvent(ctx)
 	starting()
 	if err == nil && !e.Started {
 		err = invalidAnswer(errors.New("the command has not started"))
@@ -69,15 +69,15 @@ func (s *Session) Start(ctx context.Context, p proposal.Proposal) (gate.Process,
 		return nil, err
 	}
 	started := &process{command: x, done: make(chan struct{})}
-	go started.follow(p.ID)
+	go started.readUntilEnd(p.ID)
 	return started, nil
 }
 
-// follow reads until the command has ended.
-func (p *process) follow(id string) {
+// readUntilEnd reads until the command has ended.
+func (p *process) readUntilEnd(id string) {
 	defer close(p.done)
 	defer p.command.close()
-	p.record, p.err = p.command.record(p.command.session.ctx, id)
+	p.record, p.err = p.command.readRecord(p.command.session.ctx, id)
 }
 
 func (p *process) Done() <-chan struct{} { return p.done }
@@ -99,8 +99,8 @@ func (p *process) Interrupt() error {
 	}
 	ctx, cancel := context.WithTimeout(p.command.ctx, p.command.session.client.bounds.patience)
 	defer cancel()
-	q := request{method: http.MethodPost, path: "/running/" + p.command.name() + "/interrupt"}
-	return p.command.session.call(ctx, q, &struct{}{})
+	q := request{method: http.MethodPost, path: "/running/" + p.command.commandID() + "/interrupt"}
+	return p.command.session.callServer(ctx, q, &struct{}{})
 }
 
 // Kill is gate.Process.Kill. If the server does not answer, the connection is ended, which

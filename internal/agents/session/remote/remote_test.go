@@ -24,13 +24,13 @@ func TestMain(m *testing.M) { conformance.Main(m) }
 
 // server is the configuration of a node that accepts the clients of a.
 func server(t testing.TB, a certtest.Authority) *tls.Config {
-	return &tls.Config{Certificates: []tls.Certificate{a.Leaf(t, "node")}, ClientCAs: a.Pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13,
+	return &tls.Config{Certificates: []tls.Certificate{a.NewLeaf(t, "node")}, ClientCAs: a.Pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13,
 		VerifyConnection: func(c tls.ConnectionState) error { return c.PeerCertificates[0].VerifyHostname("serve") }}
 }
 
 // client is the configuration of a client with a name, which trusts the nodes of a.
 func client(t testing.TB, a certtest.Authority, name string) *tls.Config {
-	return &tls.Config{Certificates: []tls.Certificate{a.Leaf(t, name)}, RootCAs: a.Pool, ServerName: "node"}
+	return &tls.Config{Certificates: []tls.Certificate{a.NewLeaf(t, name)}, RootCAs: a.Pool, ServerName: "node"}
 }
 
 // A node is a server with a real gate.
@@ -45,7 +45,7 @@ type node struct {
 func newGate(t testing.TB) *gate.Gate {
 	t.Helper()
 	installtest.Runsc(t)
-	g, err := gate.New(t.Context(), gate.Options{Workspace: t.TempDir(), Policies: []gate.Policy{{Layer: conformance.Policy()}}})
+	g, err := gate.New(t.Context(), gate.Options{Workspace: t.TempDir(), Policies: []gate.Policy{{Layer: conformance.RequiredLayer()}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ type runningRequest struct {
 	interrupt func() error // of a command in the background that has started
 }
 
-// begin gives a request an id, and returns a context that cancel ends. end must be called.
-func (r *runningRequests) begin(ctx context.Context) (id string, _ context.Context, end func()) {
+// beginRequest gives a request an id, and returns a context that cancel ends. end must be called.
+func (r *runningRequests) beginRequest(ctx context.Context) (id string, _ context.Context, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -31,17 +31,17 @@ func (r *runningRequests) begin(ctx context.Context) (id string, _ context.Conte
 	r.begun++
 	id = fmt.Sprintf("c%d", r.begun)
 	r.byID[id] = &runningRequest{cancel: cancel}
-	return id, ctx, func() { cancel(); r.forget(id) }
+	return id, ctx, func() { cancel(); r.forgetRequest(id) }
 }
 
-func (r *runningRequests) forget(id string) {
+func (r *runningRequests) forgetRequest(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.byID, id)
 }
 
-// cancel ends the context of a request that runs.
-func (r *runningRequests) cancel(id string) error {
+// cancelRequest ends the context of a request that runs.
+func (r *runningRequests) cancelRequest(id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byID[id] == nil {
@@ -51,7 +51,7 @@ func (r *runningRequests) cancel(id string) error {
 	return nil
 }
 
-var errNotRunning = refusal("the command does not run", "")
+var errNotRunning = refuseRequest("the command does not run", "")
 
 // setInterrupt sets what interrupt does with a request that runs.
 func (r *runningRequests) setInterrupt(id string, interrupt func() error) {
@@ -60,9 +60,9 @@ func (r *runningRequests) setInterrupt(id string, interrupt func() error) {
 	r.byID[id].interrupt = interrupt
 }
 
-// interrupt interrupts the command in the background of a request. It does nothing once that
+// interruptRequest interrupts the command in the background of a request. It does nothing once that
 // has ended.
-func (r *runningRequests) interrupt(id string) error {
+func (r *runningRequests) interruptRequest(id string) error {
 	r.mu.Lock()
 	x := r.byID[id]
 	r.mu.Unlock()

@@ -54,13 +54,13 @@ const (
 // The error is a *proposal.StopError: remote.options, or remote.serve if l fails.
 func Serve(ctx context.Context, l net.Listener, o Options) error {
 	defer l.Close()
-	config, err := o.config()
+	config, err := o.tlsConfig()
 	if err != nil {
 		return err
 	}
 	s := newServer(ctx)
 	s.gate, s.reported, s.absence = o.Gate, o.Ended, cmp.Or(o.Absent, DefaultAbsent)
-	return s.serve(ctx, tls.NewListener(limited(l, maxConnections), config))
+	return s.serveUntilDone(ctx, tls.NewListener(limitConnections(l, maxConnections), config))
 }
 
 // LocalOptions configure ServeLocal. All fields are required.
@@ -82,12 +82,12 @@ func ServeLocal(ctx context.Context, l peer.Listener, o LocalOptions) error {
 	s := newServer(ctx)
 	s.local, s.files.local = true, true
 	s.describe, s.reported, s.absence = o.Describe, o.Ended, localLinger
-	s.begin(o.Session, func() { _, _ = o.Session.Close() })
-	return s.serve(ctx, limited(l, maxConnections))
+	s.setSession(o.Session, func() { _, _ = o.Session.Close() })
+	return s.serveUntilDone(ctx, limitConnections(l, maxConnections))
 }
 
-func (s *server) serve(ctx context.Context, l net.Listener) (err error) {
-	h := &http.Server{Handler: s.routes(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
+func (s *server) serveUntilDone(ctx context.Context, l net.Listener) (err error) {
+	h := &http.Server{Handler: s.newHandler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
 	failed := make(chan error, 1)
 	go func() { failed <- h.Serve(l) }()
 	select {
@@ -96,9 +96,9 @@ func (s *server) serve(ctx context.Context, l net.Listener) (err error) {
 	case err = <-failed:
 		err = &proposal.StopError{Code: "remote.serve", Message: "cannot accept connections", Hint: "check the listener's address", Err: err}
 	}
-	s.end()
+	s.endSession()
 	if err == nil {
-		s.linger(ctx)
+		s.waitForLogFetch(ctx)
 	}
 	last, cancel := context.WithTimeout(s.ctx, lastAnswers)
 	defer cancel()
@@ -107,8 +107,8 @@ func (s *server) serve(ctx context.Context, l net.Listener) (err error) {
 	return err
 }
 
-// config returns a copy of the TLS configuration that clients of this package speak.
-func (o Options) config() (*tls.Config, error) {
+// tlsConfig returns a copy of the TLS configuration that clients of this package speak.
+func (o Options) tlsConfig() (*tls.Config, error) {
 	why := ""
 	switch c := o.TLS; {
 	case o.Gate == nil || o.Ended == nil || c == nil:
@@ -125,13 +125,13 @@ func (o Options) config() (*tls.Config, error) {
 		why = "Absent is negative"
 	}
 	if why != "" {
-		return nil, options(why)
+		return nil, invalidOptions(why)
 	}
 	c := o.TLS.Clone()
 	c.NextProtos, c.SessionTicketsDisabled = []string{"http/1.1"}, true
 	return c, nil
 }
 
-func options(why string) error {
+func invalidOptions(why string) error {
 	return &proposal.StopError{Code: "remote.options", Message: "invalid options: " + why, Hint: "correct the program that uses package remote"}
 }

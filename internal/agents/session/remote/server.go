@@ -60,25 +60,25 @@ func newServer(ctx context.Context) *server {
 	return s
 }
 
-func (s *server) routes() http.Handler {
+func (s *server) newHandler() http.Handler {
 	mux := http.NewServeMux()
 	if s.local {
-		mux.HandleFunc("GET /session", s.served(s.urgent, s.inside(s.attach)))
+		mux.HandleFunc("GET /session", s.limitRequests(s.urgent, s.requireSession(s.handleAttach)))
 	} else {
-		mux.HandleFunc("POST /check", s.served(s.checks, s.check))
-		mux.HandleFunc("POST /session", s.served(s.slots, s.open))
-		mux.HandleFunc("POST /session/cancel", s.served(s.urgent, s.inside(s.stop)))
-		mux.HandleFunc("GET /artifact", s.served(s.transfers, s.inside(s.artifact)))
+		mux.HandleFunc("POST /check", s.limitRequests(s.checks, s.handleCheck))
+		mux.HandleFunc("POST /session", s.limitRequests(s.slots, s.handleOpen))
+		mux.HandleFunc("POST /session/cancel", s.limitRequests(s.urgent, s.requireSession(s.handleStop)))
+		mux.HandleFunc("GET /artifact", s.limitRequests(s.transfers, s.requireSession(s.handleArtifact)))
 	}
-	mux.HandleFunc("GET /session/events", s.served(s.urgent, s.inside(s.events)))
-	mux.HandleFunc("POST /session/setup", s.served(s.slots, s.inside(s.setUp)))
-	mux.HandleFunc("POST /session/close", s.served(s.urgent, s.inside(s.close)))
-	mux.HandleFunc("POST /proposals", s.served(s.slots, s.inside(s.propose)))
-	mux.HandleFunc("POST /processes", s.served(s.slots, s.inside(s.start)))
-	mux.HandleFunc("POST /running/{id}/end", s.served(s.urgent, s.inside(s.finish)))
-	mux.HandleFunc("POST /running/{id}/interrupt", s.served(s.urgent, s.inside(s.interrupt)))
-	mux.HandleFunc("GET /file", s.served(s.transfers, s.inside(s.take)))
-	mux.HandleFunc("PUT /file", s.served(s.transfers, s.inside(s.put)))
+	mux.HandleFunc("GET /session/events", s.limitRequests(s.urgent, s.requireSession(s.handleEvents)))
+	mux.HandleFunc("POST /session/setup", s.limitRequests(s.slots, s.requireSession(s.setUp)))
+	mux.HandleFunc("POST /session/close", s.limitRequests(s.urgent, s.requireSession(s.handleClose)))
+	mux.HandleFunc("POST /proposals", s.limitRequests(s.slots, s.requireSession(s.handlePropose)))
+	mux.HandleFunc("POST /processes", s.limitRequests(s.slots, s.requireSession(s.handleStart)))
+	mux.HandleFunc("POST /running/{id}/end", s.limitRequests(s.urgent, s.requireSession(s.handleEnd)))
+	mux.HandleFunc("POST /running/{id}/interrupt", s.limitRequests(s.urgent, s.requireSession(s.handleInterrupt)))
+	mux.HandleFunc("GET /file", s.limitRequests(s.transfers, s.requireSession(s.handleTake)))
+	mux.HandleFunc("PUT /file", s.limitRequests(s.transfers, s.requireSession(s.handlePut)))
 	for _, m := range methods {
 		mux.HandleFunc(m.handler(s))
 	}
@@ -88,11 +88,11 @@ func (s *server) routes() http.Handler {
 // A handler answers a request, or returns why there is no answer.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// served returns h within a number of requests at a time.
-func (s *server) served(slots chan struct{}, h handler) http.HandlerFunc {
+// limitRequests returns h within a number of requests at a time.
+func (s *server) limitRequests(slots chan struct{}, h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.local {
-			w = patient{w}
+			w = deadlineWriter{w}
 		}
 		select {
 		case slots <- struct{}{}:
@@ -110,9 +110,9 @@ func (s *server) served(slots chan struct{}, h handler) http.HandlerFunc {
 var errRequests = &proposal.StopError{Code: "session.requests", Message: "the session has its maximum of requests",
 	Hint: "wait until one ends"}
 
-// inside returns h for the client that opened the session. All clients of a local session may use
+// requireSession returns h for the client that opened the session. All clients of a local session may use
 // it: the listener has checked whose they are.
-func (s *server) inside(h func(http.ResponseWriter, *http.Request, gate.Session) error) handler {
+func (s *server) requireSession(h func(http.ResponseWriter, *http.Request, gate.Session) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		s.mu.Lock()
 		session, token := s.session, s.token
@@ -125,21 +125,21 @@ func (s *server) inside(h func(http.ResponseWriter, *http.Request, gate.Session)
 	}
 }
 
-// An attached says what clients of a local session know of it.
-type attached struct {
+// An attachAnswer says what clients of a local session know of it.
+type attachAnswer struct {
 	ID          string          `json:"id"`
 	Log         string          `json:"log"`
 	Artifacts   string          `json:"artifacts"`
 	Description json.RawMessage `json:"description"`
 }
 
-func (s *server) attach(w http.ResponseWriter, _ *http.Request, session gate.Session) error {
+func (s *server) handleAttach(w http.ResponseWriter, _ *http.Request, session gate.Session) error {
 	description, err := json.Marshal(s.describe())
-	sendAnswer(w, attached{session.ID(), absolute(session.Log()), absolute(session.Artifacts()), description}, err)
+	sendAnswer(w, attachAnswer{session.ID(), absolutePath(session.Log()), absolutePath(session.Artifacts()), description}, err)
 	return nil
 }
 
-func (s *server) check(w http.ResponseWriter, r *http.Request) error {
+func (s *server) handleCheck(w http.ResponseWriter, r *http.Request) error {
 	plan, err := readDocument[proposal.Plan](w, r)
 	if err != nil {
 		return err
@@ -151,12 +151,12 @@ func (s *server) check(w http.ResponseWriter, r *http.Request) error {
 
 // Check is gate.Gate.Check. The plan may have 1 MiB as JSON.
 func (c *Client) Check(ctx context.Context, plan proposal.Plan) (records []proposal.Record, err error) {
-	err = c.call(ctx, request{method: http.MethodPost, path: "/check", document: plan}, &records)
+	err = c.callServer(ctx, request{method: http.MethodPost, path: "/check", document: plan}, &records)
 	return records, err
 }
 
-// An opening has the gate.SessionOptions.
-type opening struct {
+// An openRequest has the gate.SessionOptions.
+type openRequest struct {
 	Limits   proposal.Limits   `json:"limits"`
 	Network  []string          `json:"network,omitempty"`
 	Proposer string            `json:"proposer,omitempty"`
@@ -166,26 +166,26 @@ type opening struct {
 	Waited proposal.Duration `json:"waited,omitempty"`
 }
 
-func openingOf(o gate.SessionOptions) opening {
-	out := opening{Limits: o.Limits, Network: o.Network, Proposer: o.Proposer, Idle: proposal.Duration(o.Idle), Lifetime: proposal.Duration(o.Lifetime)}
+func openingOf(o gate.SessionOptions) openRequest {
+	out := openRequest{Limits: o.Limits, Network: o.Network, Proposer: o.Proposer, Idle: proposal.Duration(o.Idle), Lifetime: proposal.Duration(o.Lifetime)}
 	if !o.Requested.IsZero() {
 		out.Waited = proposal.Duration(max(time.Since(o.Requested), 0))
 	}
 	return out
 }
 
-func (o opening) options() gate.SessionOptions {
+func (o openRequest) sessionOptions() gate.SessionOptions {
 	return gate.SessionOptions{Limits: o.Limits, Network: o.Network, Proposer: o.Proposer, Idle: o.Idle.Std(), Lifetime: o.Lifetime.Std(), Requested: time.Now().Add(-o.Waited.Std())}
 }
 
-// An opened says how the session is used.
-type opened struct {
+// An openAnswer says how the session is used.
+type openAnswer struct {
 	ID    string `json:"id"`
 	Token string `json:"token"`
 }
 
-func (s *server) open(w http.ResponseWriter, r *http.Request) error {
-	o, err := readDocument[opening](w, r)
+func (s *server) handleOpen(w http.ResponseWriter, r *http.Request) error {
+	o, err := readDocument[openRequest](w, r)
 	if err != nil {
 		return err
 	}
@@ -197,33 +197,33 @@ func (s *server) open(w http.ResponseWriter, r *http.Request) error {
 		return errTaken
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, cmp.Or(o.Lifetime.Std(), gate.DefaultLifetime))
-	session, err := s.gate.Open(ctx, o.options())
+	session, err := s.gate.Open(ctx, o.sessionOptions())
 	if err != nil {
 		cancel()
 		return err
 	}
 	s.over = true
-	s.begin(session, cancel)
-	sendAnswer(w, opened{session.ID(), s.token}, nil)
+	s.setSession(session, cancel)
+	sendAnswer(w, openAnswer{session.ID(), s.token}, nil)
 	return nil
 }
 
 var errTaken = &proposal.StopError{Code: "session.taken", Message: "this server has had its one session", Hint: "start another server"}
 
-// begin makes session the one session.
-func (s *server) begin(session gate.Session, cancel context.CancelFunc) {
+// setSession makes session the one session.
+func (s *server) setSession(session gate.Session, cancel context.CancelFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.session, s.cancel = session, cancel
 	if !s.local {
 		s.token = rand.Text()
-		s.absent = time.AfterFunc(s.absence, s.leave)
+		s.absent = time.AfterFunc(s.absence, s.endAbandoned)
 	}
-	go s.report()
+	go s.awaitSessionEnd()
 }
 
-// report waits for the end of the session.
-func (s *server) report() {
+// awaitSessionEnd waits for the end of the session.
+func (s *server) awaitSessionEnd() {
 	<-s.session.Done()
 	s.reported(s.session.Close())
 	s.mu.Lock()
@@ -235,8 +235,8 @@ func (s *server) report() {
 	close(s.ended)
 }
 
-// enter and exit count the streams of events. While there is none, the client is away.
-func (s *server) enter() {
+// countStream and exit count the streams of events. While there is none, the client is away.
+func (s *server) countStream() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.present++
@@ -245,7 +245,7 @@ func (s *server) enter() {
 	}
 }
 
-func (s *server) exit() {
+func (s *server) uncountStream() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.present--; s.present == 0 && !s.local {
@@ -253,8 +253,8 @@ func (s *server) exit() {
 	}
 }
 
-// leave ends the session of a client that is away.
-func (s *server) leave() {
+// endAbandoned ends the session of a client that is away.
+func (s *server) endAbandoned() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.present == 0 {
@@ -262,8 +262,8 @@ func (s *server) leave() {
 	}
 }
 
-// end ends the session, if there is one, and waits until its log is sealed.
-func (s *server) end() {
+// endSession ends the session, if there is one, and waits until its log is sealed.
+func (s *server) endSession() {
 	s.opening.Lock()
 	s.over = true
 	s.opening.Unlock()
@@ -276,8 +276,8 @@ func (s *server) end() {
 	}
 }
 
-// linger waits for the client to fetch the log.
-func (s *server) linger(ctx context.Context) {
+// waitForLogFetch waits for the client to fetch the log.
+func (s *server) waitForLogFetch(ctx context.Context) {
 	if s.session == nil {
 		return
 	}
@@ -290,8 +290,8 @@ func (s *server) linger(ctx context.Context) {
 	}
 }
 
-// stop ends the session as the end of the context of a local Open does.
-func (s *server) stop(w http.ResponseWriter, _ *http.Request, _ gate.Session) error {
+// handleStop ends the session as the end of the context of a local Open does.
+func (s *server) handleStop(w http.ResponseWriter, _ *http.Request, _ gate.Session) error {
 	s.mu.Lock()
 	s.cancel()
 	s.mu.Unlock()

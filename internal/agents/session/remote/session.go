@@ -34,16 +34,16 @@ type Session struct {
 	err     error
 }
 
-// begin follows the session s, whose client and names are set, until it has ended or Detach is
+// startFollowing follows the session s, whose client and names are set, until it has ended or Detach is
 // called. The end of ctx ends the session.
-func (s *Session) begin(ctx context.Context) {
+func (s *Session) startFollowing(ctx context.Context) {
 	s.ended, s.done = make(chan struct{}), make(chan struct{})
 	s.ctx, s.lose = context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, s.stop)
+	stop := context.AfterFunc(ctx, s.stopSession)
 	go func() {
 		defer close(s.done)
 		defer stop()
-		s.follow()
+		s.followUntilEnd()
 	}()
 }
 
@@ -68,16 +68,16 @@ func (s *Session) Artifacts() string { return s.artifacts }
 // not heard for 30 seconds, or connections to it fail.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// stop ends the session because the context of Open has ended.
-func (s *Session) stop() {
+// stopSession ends the session because the context of Open has ended.
+func (s *Session) stopSession() {
 	ctx, cancel := context.WithTimeout(s.ctx, s.client.bounds.patience)
 	defer cancel()
 	var answer struct{}
-	_ = s.client.call(ctx, request{method: http.MethodPost, path: "/session/cancel", token: s.token}, &answer)
+	_ = s.client.callServer(ctx, request{method: http.MethodPost, path: "/session/cancel", token: s.token}, &answer)
 }
 
-// open returns why no call can succeed any more, or nil.
-func (s *Session) open() error {
+// checkOpen returns why no call can succeed any more, or nil.
+func (s *Session) checkOpen() error {
 	select {
 	case <-s.ended:
 		return errClosed
@@ -88,8 +88,8 @@ func (s *Session) open() error {
 	}
 }
 
-// with returns a context that also ends when the server is lost, with that as its cause.
-func (s *Session) with(ctx context.Context) (context.Context, context.CancelFunc) {
+// withSession returns a context that also ends when the server is lost, with that as its cause.
+func (s *Session) withSession(ctx context.Context) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stopCaller := context.AfterFunc(ctx, func() { cancel(interruptionOf(ctx)) })
 	stopLost := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
@@ -101,31 +101,31 @@ func interruptionOf(ctx context.Context) error {
 	return errors.Join(order.Interruption(ctx), ctx.Err())
 }
 
-// call sends a request of the session.
-func (s *Session) call(ctx context.Context, q request, v any) error {
-	if err := s.open(); err != nil {
+// callServer sends a request of the session.
+func (s *Session) callServer(ctx context.Context, q request, v any) error {
+	if err := s.checkOpen(); err != nil {
 		return err
 	}
-	ctx, cancel := s.with(ctx)
+	ctx, cancel := s.withSession(ctx)
 	defer cancel()
 	q.token = s.token
-	return s.client.call(ctx, q, v)
+	return s.client.callServer(ctx, q, v)
 }
 
-// events sends signs of life until the session has ended.
-func (s *server) events(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
-	s.enter()
-	defer s.exit()
+// handleEvents sends signs of life until the session has ended.
+func (s *server) handleEvents(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
+	s.countStream()
+	defer s.uncountStream()
 	events := newStream(w)
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
 	for {
-		if err := events.send(event{Alive: true}); err != nil {
+		if err := events.sendEvent(event{Alive: true}); err != nil {
 			return nil
 		}
 		select {
 		case <-s.ended:
-			_ = events.send(event{Ended: true})
+			_ = events.sendEvent(event{Ended: true})
 			return nil
 		case <-r.Context().Done():
 			return nil
@@ -137,11 +137,11 @@ func (s *server) events(w http.ResponseWriter, r *http.Request, _ gate.Session) 
 // heartbeat is the time between two signs of life.
 const heartbeat = 10 * time.Second
 
-// follow returns when the session has ended or the server is lost.
-func (s *Session) follow() {
+// followUntilEnd returns when the session has ended or the server is lost.
+func (s *Session) followUntilEnd() {
 	pause, tries := s.client.bounds.retry, 0
 	for {
-		heard, err := s.listen()
+		heard, err := s.followEvents()
 		if err == nil {
 			close(s.ended)
 			return
@@ -149,7 +149,7 @@ func (s *Session) follow() {
 		if heard {
 			pause, tries = s.client.bounds.retry, 0
 		}
-		if tries++; tries > maxTries || !transient(err) {
+		if tries++; tries > maxTries || !isTransient(err) {
 			s.lose(err)
 			return
 		}
@@ -165,27 +165,27 @@ func (s *Session) follow() {
 // maxTries is how often the client tries to reach a server again.
 const maxTries = 3
 
-// transient reports whether another connection may help.
-func transient(err error) bool { return errors.As(err, new(connectionError)) }
+// isTransient reports whether another connection may help.
+func isTransient(err error) bool { return errors.As(err, new(connectionError)) }
 
-// listen follows the stream of events of one connection. heard says that there was a sign of
+// followEvents follows the stream of events of one connection. heard says that there was a sign of
 // life. The error is nil if the session has ended.
-func (s *Session) listen() (heard bool, err error) {
+func (s *Session) followEvents() (heard bool, err error) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
 	silent := time.AfterFunc(s.client.bounds.silence, func() { cancel(s.client.lost(errSilent)) })
 	defer silent.Stop()
-	answer, err := s.client.send(ctx, request{method: http.MethodGet, path: "/session/events", token: s.token})
+	answer, err := s.client.sendRequest(ctx, request{method: http.MethodGet, path: "/session/events", token: s.token})
 	if err != nil {
-		return false, ended(ctx, err)
+		return false, causeOrError(ctx, err)
 	}
 	defer answer.Body.Close()
 	begun := time.Now()
 	for r, n := s.client.newReader(answer.Body, maxFailure, s.client.bounds.output), 0; ; n++ {
-		e, err := r.event(minEvent)
+		e, err := r.readEvent(minEvent)
 		switch {
 		case err != nil:
-			return n > 0, ended(ctx, err)
+			return n > 0, causeOrError(ctx, err)
 		case e.Ended:
 			return true, nil
 		case !e.Alive || n > freeSigns+int(time.Since(begun)/time.Second):

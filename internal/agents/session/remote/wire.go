@@ -43,8 +43,8 @@ func newStream(w http.ResponseWriter) *stream {
 	return &stream{w: w}
 }
 
-// send sends e. A caller may ignore the error: a client that is gone ends its request.
-func (s *stream) send(e event) error {
+// sendEvent sends e. A caller may ignore the error: a client that is gone ends its request.
+func (s *stream) sendEvent(e event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -56,9 +56,9 @@ func (s *stream) send(e event) error {
 	return http.NewResponseController(s.w).Flush()
 }
 
-// end makes further calls of send do nothing. A handler calls it before it returns if others
+// endStream makes further calls of send do nothing. A handler calls it before it returns if others
 // may still send.
-func (s *stream) end() {
+func (s *stream) endStream() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -74,15 +74,15 @@ func sendAnswer(w http.ResponseWriter, v any, err error) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// A part is the line before Size bytes of data.
-type part struct {
+// A partHeader is the line before Size bytes of data.
+type partHeader struct {
 	Output *proposal.Output  `json:"output,omitempty"`
 	Report *proposal.Report  `json:"report,omitempty"`
 	Error  *proposal.Failure `json:"error,omitempty"` // why the session stopped early
 	Size   int64             `json:"size"`
 }
 
-func (p part) send(w http.ResponseWriter, data io.Reader) error {
+func (p partHeader) sendPart(w http.ResponseWriter, data io.Reader) error {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if err := json.NewEncoder(w).Encode(p); err != nil {
 		return err
@@ -91,8 +91,8 @@ func (p part) send(w http.ResponseWriter, data io.Reader) error {
 	return err
 }
 
-// refusal returns the error for a request that is not what it must be.
-func refusal(message, hint string) error {
+// refuseRequest returns the error for a request that is not what it must be.
+func refuseRequest(message, hint string) error {
 	return &proposal.StopError{Code: "session.request", Message: message, Hint: hint}
 }
 
@@ -104,7 +104,7 @@ func readDocument[T any](w http.ResponseWriter, r *http.Request) (v T, err error
 		err = strictjson.Decode(data, &v)
 	}
 	if err != nil {
-		return v, refusal("cannot read the request: "+err.Error(), "send one JSON document of at most 1 MiB")
+		return v, refuseRequest("cannot read the request: "+err.Error(), "send one JSON document of at most 1 MiB")
 	}
 	return v, nil
 }
@@ -113,7 +113,7 @@ func readDocument[T any](w http.ResponseWriter, r *http.Request) (v T, err error
 func readFile(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	data, err := readBody(w, r, MaxFile)
 	if err != nil {
-		return nil, refusal("cannot read the file: "+err.Error(), fmt.Sprintf("send at most %d MiB", MaxFile>>20))
+		return nil, refuseRequest("cannot read the file: "+err.Error(), fmt.Sprintf("send at most %d MiB", MaxFile>>20))
 	}
 	return data, nil
 }

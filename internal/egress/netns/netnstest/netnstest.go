@@ -22,9 +22,9 @@ func New() (fd int, err error) {
 	return fd, err
 }
 
-// In calls f in a namespace: the sockets and processes that f itself makes stay there. It
+// RunInNamespace calls f in a namespace: the sockets and processes that f itself makes stay there. It
 // returns f's error.
-func In(ns int, f func() error) error {
+func RunInNamespace(ns int, f func() error) error {
 	return inThread(func() error {
 		if err := unix.Setns(ns, unix.CLONE_NEWNET); err != nil {
 			return err

@@ -45,7 +45,7 @@ func Write(path string, r Run) (*proposal.Audit, error) {
 		return nil, err
 	}
 	defer log.Close()
-	for _, e := range r.entries() {
+	for _, e := range r.logEntries() {
 		if _, err := log.Append(e.kind, e.body); err != nil {
 			return nil, err
 		}
@@ -58,8 +58,8 @@ func Write(path string, r Run) (*proposal.Audit, error) {
 	return a, err
 }
 
-// Written returns the log of r. If r has no id, it is given one.
-func Written(t testing.TB, r Run) ([]byte, *proposal.Audit) {
+// WriteLog returns the log of r. If r has no id, it is given one.
+func WriteLog(t testing.TB, r Run) ([]byte, *proposal.Audit) {
 	t.Helper()
 	if r.ID == "" {
 		r.ID = "20261121-040506-7f3a"
@@ -81,26 +81,26 @@ type entry struct {
 	body any
 }
 
-// About returns the run as the log describes it.
-func (r Run) About() proposal.Run {
+// Description returns the run as the log describes it.
+func (r Run) Description() proposal.Run {
 	s := r.Text
 	return proposal.Run{ID: r.ID, Proposer: s, PlanDigest: "sha256:11", Workspace: "w", HeadSHA: "aa" + s, BaseSHA: "bb", PR: 7, Repository: "acme/api", Fork: s,
 		Mode: "enforce", Policy: "sha256:22", Rootfs: "host", Runsc: "v1", Version: "v0.3.0", Start: Start,
 		Policies: []proposal.PolicyOrigin{{Kind: "shipped", Digest: "sha256:33"}, {Kind: "bundle", Revision: "r7" + s}, {Kind: "base", Commit: "cc"}}}
 }
 
-func (r Run) entries() []entry {
+func (r Run) logEntries() []entry {
 	s := r.Text
 	list := []entry{
-		{"run", r.About()},
-		{"decision", decision("unit", "go test ./..."+s, proposal.Decision{Effect: proposal.Allow, Rules: []string{"go.test"},
+		{"run", r.Description()},
+		{"decision", decisionEntry("unit", "go test ./..."+s, proposal.Decision{Effect: proposal.Allow, Rules: []string{"go.test"},
 			Grant:   &proposal.Grant{Limits: proposal.Limits{Pids: 9}, Env: map[string]string{"CI": "not exported"}, Network: []string{"proxy.example"}},
 			Reasons: []proposal.Reason{{Rule: "team.slow", Effect: proposal.Deny, Message: "slow" + s, Command: 0, Observed: true}}})},
-		{"decision", decision("fetch", "curl https://evil.example"+s, proposal.Decision{Rules: []string{"net.fetch"},
+		{"decision", decisionEntry("fetch", "curl https://evil.example"+s, proposal.Decision{Rules: []string{"net.fetch"},
 			Reasons: []proposal.Reason{{Rule: "net.fetch", Message: "needs the network" + s, Suggestion: s, Text: s, Command: 0, Alternatives: []string{s}}}})},
-		{"decision", decision("ask", "make"+s, proposal.Decision{Effect: proposal.Ask, Rules: []string{"make.ask"}, Reasons: []proposal.Reason{{Rule: "make.ask", Effect: proposal.Ask, Command: -1}}})},
+		{"decision", decisionEntry("ask", "make"+s, proposal.Decision{Effect: proposal.Ask, Rules: []string{"make.ask"}, Reasons: []proposal.Reason{{Rule: "make.ask", Effect: proposal.Ask, Command: -1}}})},
 		{"start", object{"id": "unit", "decision": 1}},
-		{"events", object{"id": "unit", "decision": 1, "first": 0, "events": append(events(s), r.Extra...)}},
+		{"events", object{"id": "unit", "decision": 1, "first": 0, "events": append(commandEvents(s), r.Extra...)}},
 	}
 	if r.Cut {
 		return list
@@ -115,14 +115,14 @@ func (r Run) entries() []entry {
 		entry{"end", object{"totals": proposal.Totals{Proposed: 3, Allowed: 1, Denied: 1, Asked: 1, Failed: 1}, "error": nil}})
 }
 
-func decision(id, text string, d proposal.Decision) object {
+func decisionEntry(id, text string, d proposal.Decision) object {
 	words := []proposal.Word{{Value: "go", Static: true}, {Value: text, Static: true}}
 	return object{"id": id, "decision": d,
 		"proposal": proposal.Proposal{ID: id, Run: text, Why: text, Cwd: text, Env: map[string]string{"TOKEN": "hunter22"}, Stdin: "hunter23", Network: []string{text}},
 		"analysis": proposal.Analysis{Canonical: text, Commands: []proposal.Command{{Program: "go", Args: words}, {Index: 1, Program: "tail", Args: words}}}}
 }
 
-func events(s string) []proposal.Event {
+func commandEvents(s string) []proposal.Event {
 	exec := func(kind string, d proposal.ExecDecision) proposal.Event {
 		return proposal.Event{Command: "unit", Kind: kind, Time: Start.Add(50 * time.Millisecond), Pid: 8, Parent: 7, Program: "/usr/bin/curl", Decision: &d,
 			Exec: &proposal.Exec{Command: "unit", Path: "/usr/bin/curl" + s, Argv: []string{"curl", s}, Pid: 8, Parent: 7, Layer: proposal.LayerRootfs, Digest: "sha256:44"}}
@@ -133,23 +133,23 @@ func events(s string) []proposal.Event {
 		exec(proposal.EventExec, proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{"team.exec"}, Observed: true, Reason: why}),
 		exec(proposal.EventRefused, proposal.ExecDecision{Rules: []string{"exec.network-client"}, Reason: why}),
 		{Command: "unit", Kind: proposal.EventWrite, Path: "/etc/x" + s},
-		Flow(proposal.EventLookup, proposal.Egress{Kind: proposal.EgressLookup, Name: "evil.example" + s, Type: "A"}, proposal.EgressDecision{Rules: []string{"egress.none"}}, "policy"),
-		Flow(proposal.EventConnection, proposal.Egress{Kind: proposal.EgressConnect, Name: "proxy.example", Address: "192.0.2.1", Port: 443, Protocol: "tcp"}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""),
-		Flow(proposal.EventConnection, proposal.Egress{Kind: proposal.EgressConnect, Address: "10.0.0.1", Port: 22, Protocol: "tcp"}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, "address"),
-		Flow(proposal.EventRequest, proposal.Egress{Kind: proposal.EgressRequest, Name: "proxy.example", Port: 443, Protocol: "https", Method: "GET", Path: "/a" + s, Secrets: []proposal.EgressSecret{{Rule: "aws", Where: "url"}}}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""),
+		FlowEvent(proposal.EventLookup, proposal.Egress{Kind: proposal.EgressLookup, Name: "evil.example" + s, Type: "A"}, proposal.EgressDecision{Rules: []string{"egress.none"}}, "policy"),
+		FlowEvent(proposal.EventConnection, proposal.Egress{Kind: proposal.EgressConnect, Name: "proxy.example", Address: "192.0.2.1", Port: 443, Protocol: "tcp"}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""),
+		FlowEvent(proposal.EventConnection, proposal.Egress{Kind: proposal.EgressConnect, Address: "10.0.0.1", Port: 22, Protocol: "tcp"}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, "address"),
+		FlowEvent(proposal.EventRequest, proposal.Egress{Kind: proposal.EgressRequest, Name: "proxy.example", Port: 443, Protocol: "https", Method: "GET", Path: "/a" + s, Secrets: []proposal.EgressSecret{{Rule: "aws", Where: "url"}}}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""),
 	}
 }
 
-// Flow returns an event of the gateway.
-func Flow(kind string, x proposal.Egress, d proposal.EgressDecision, code string) proposal.Event {
+// FlowEvent returns an event of the gateway.
+func FlowEvent(kind string, x proposal.Egress, d proposal.EgressDecision, code string) proposal.Event {
 	return proposal.Event{Command: "unit", Kind: kind, Time: Start.Add(60 * time.Millisecond), Flow: &proposal.Flow{Egress: x, Decision: d, Code: code, Sent: 1, Received: 2, WallMS: 3}}
 }
 
-// Flood returns n allowed connections and a refused one among them.
-func Flood(n int) []proposal.Event {
+// ManyFlows returns n allowed connections and a refused one among them.
+func ManyFlows(n int) []proposal.Event {
 	var list []proposal.Event
 	for i := range n {
-		list = append(list, Flow(proposal.EventConnection, proposal.Egress{Kind: proposal.EgressConnect, Name: fmt.Sprintf("h%d.example", i), Port: 443}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""))
+		list = append(list, FlowEvent(proposal.EventConnection, proposal.Egress{Kind: proposal.EgressConnect, Name: fmt.Sprintf("h%d.example", i), Port: 443}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""))
 	}
-	return append(list, Flow(proposal.EventConnection, proposal.Egress{Kind: proposal.EgressConnect, Name: "last.example", Port: 22}, proposal.EgressDecision{Rules: []string{"egress.none"}}, "policy"))
+	return append(list, FlowEvent(proposal.EventConnection, proposal.Egress{Kind: proposal.EgressConnect, Name: "last.example", Port: 22}, proposal.EgressDecision{Rules: []string{"egress.none"}}, "policy"))
 }

@@ -121,8 +121,8 @@ var Attributes = []Attribute{
 	{"user.name", "string", "log", "who wrote the comment"},
 }
 
-// Table returns Attributes as Markdown.
-func Table() string {
+// AttributeTable returns Attributes as Markdown.
+func AttributeTable() string {
 	var b strings.Builder
 	b.WriteString("| attribute | type | on | what it is |\n| --- | --- | --- | --- |\n")
 	for _, a := range Attributes {
@@ -134,17 +134,17 @@ func Table() string {
 // attributes collects attributes in order. Empty ones are left out.
 type attributes []*common.KeyValue
 
-func (a *attributes) add(key string, v *common.AnyValue) {
+func (a *attributes) addValue(key string, v *common.AnyValue) {
 	*a = append(*a, &common.KeyValue{Key: key, Value: v})
 }
 
-func (a *attributes) text(key, value string) {
+func (a *attributes) addText(key, value string) {
 	if value != "" {
-		a.add(key, textValue(value))
+		a.addValue(key, textValue(value))
 	}
 }
 
-func (a *attributes) list(key string, values []string) {
+func (a *attributes) addList(key string, values []string) {
 	if len(values) == 0 {
 		return
 	}
@@ -156,22 +156,22 @@ func (a *attributes) list(key string, values []string) {
 		}
 		list.Values = append(list.Values, textValue(v))
 	}
-	a.add(key, &common.AnyValue{Value: &common.AnyValue_ArrayValue{ArrayValue: list}})
+	a.addValue(key, &common.AnyValue{Value: &common.AnyValue_ArrayValue{ArrayValue: list}})
 }
 
-func (a *attributes) count(key string, n int64) {
-	a.add(key, &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: n}})
+func (a *attributes) addCount(key string, n int64) {
+	a.addValue(key, &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: n}})
 }
 
-func (a *attributes) number(key string, n int64) {
+func (a *attributes) addNonZero(key string, n int64) {
 	if n != 0 {
-		a.count(key, n)
+		a.addCount(key, n)
 	}
 }
 
-func (a *attributes) flag(key string, yes bool) {
+func (a *attributes) addIfTrue(key string, yes bool) {
 	if yes {
-		a.add(key, &common.AnyValue{Value: &common.AnyValue_BoolValue{BoolValue: true}})
+		a.addValue(key, &common.AnyValue{Value: &common.AnyValue_BoolValue{BoolValue: true}})
 	}
 }
 

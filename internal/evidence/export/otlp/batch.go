@@ -66,8 +66,8 @@ const (
 	requestBytes = 1 << 20
 )
 
-// chunks splits list into lists that fit in one request.
-func chunks[M proto.Message](list []M) [][]M {
+// splitRequests splits list into lists that fit in one request.
+func splitRequests[M proto.Message](list []M) [][]M {
 	var out [][]M
 	for begin := 0; begin < len(list); {
 		end, size := begin, 0

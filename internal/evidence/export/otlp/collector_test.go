@@ -130,7 +130,7 @@ func (f *fake) records() (list []*logs.LogRecord) {
 // exported exports a run from a log written by exporttest.
 func exported(t testing.TB, r exporttest.Run, o export.Options) (export.Story, *Batch) {
 	t.Helper()
-	data, a := exporttest.Written(t, r)
+	data, a := exporttest.WriteLog(t, r)
 	var b Batch
 	story, _, err := export.Log(bytes.NewReader(data), audit.Trust{Key: a.Key, Checkpoint: a.Checkpoint}, o, func(d export.Decision) error { b.Add(d); return nil })
 	if err != nil {

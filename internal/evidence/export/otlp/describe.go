@@ -13,34 +13,34 @@ import (
 
 func runAttributes(story export.Story, dropped int) attributes {
 	var a attributes
-	a.text("cicd.pipeline.name", "fumehood")
-	a.text("cicd.pipeline.run.id", story.Run.ID)
-	a.text("cicd.pipeline.action.name", "RUN")
-	a.text("cicd.pipeline.result", conclusion(story))
+	a.addText("cicd.pipeline.name", "fumehood")
+	a.addText("cicd.pipeline.run.id", story.Run.ID)
+	a.addText("cicd.pipeline.action.name", "RUN")
+	a.addText("cicd.pipeline.result", runResult(story))
 	if t := story.Totals; t != nil {
-		a.count("fumehood.proposals.proposed", int64(t.Proposed))
-		a.count("fumehood.proposals.allowed", int64(t.Allowed))
-		a.count("fumehood.proposals.denied", int64(t.Denied))
-		a.count("fumehood.proposals.asked", int64(t.Asked))
-		a.count("fumehood.proposals.succeeded", int64(t.Succeeded))
-		a.count("fumehood.proposals.failed", int64(t.Failed))
-		a.count("fumehood.proposals.could_not_run", int64(t.CouldNotRun))
-		a.count("fumehood.proposals.failed_before", int64(t.FailedBefore))
-		a.count("fumehood.proposals.not_run", int64(t.NotRun))
+		a.addCount("fumehood.proposals.proposed", int64(t.Proposed))
+		a.addCount("fumehood.proposals.allowed", int64(t.Allowed))
+		a.addCount("fumehood.proposals.denied", int64(t.Denied))
+		a.addCount("fumehood.proposals.asked", int64(t.Asked))
+		a.addCount("fumehood.proposals.succeeded", int64(t.Succeeded))
+		a.addCount("fumehood.proposals.failed", int64(t.Failed))
+		a.addCount("fumehood.proposals.could_not_run", int64(t.CouldNotRun))
+		a.addCount("fumehood.proposals.failed_before", int64(t.FailedBefore))
+		a.addCount("fumehood.proposals.not_run", int64(t.NotRun))
 	}
-	a.text("fumehood.log.state", story.Log)
+	a.addText("fumehood.log.state", story.Log)
 	if story.Estimated {
-		a.text("fumehood.times", "estimated")
+		a.addText("fumehood.times", "estimated")
 	}
-	a.number("fumehood.dropped_records", int64(dropped))
+	a.addNonZero("fumehood.dropped_records", int64(dropped))
 	if story.Error != nil {
-		a.text("error.type", story.Error.Code)
+		a.addText("error.type", story.Error.Code)
 	}
 	return a
 }
 
-// conclusion returns the run's result as defined by the conventions.
-func conclusion(story export.Story) string {
+// runResult returns the run's result as defined by the conventions.
+func runResult(story export.Story) string {
 	switch {
 	case story.Error != nil && story.Error.Code == "run.cancelled":
 		return "cancellation"
@@ -56,25 +56,25 @@ func conclusion(story export.Story) string {
 
 func taskAttributes(story export.Story, s export.Step) attributes {
 	var a attributes
-	a.text("cicd.pipeline.task.name", s.Proposal.ID)
-	a.text("cicd.pipeline.task.run.id", decisionID(story, s))
-	result := outcome(s)
+	a.addText("cicd.pipeline.task.name", s.Proposal.ID)
+	a.addText("cicd.pipeline.task.run.id", decisionID(story, s))
+	result := taskResult(s)
 	if result == "" {
 		result = "skip"
 	}
-	a.text("cicd.pipeline.task.run.result", result)
-	a.text("fumehood.proposal.id", s.Proposal.ID)
-	a.text("fumehood.proposal.form", s.Proposal.Form())
-	a.text("fumehood.proposal.phase", cmp.Or(s.Proposal.Phase, proposal.PhaseRun))
+	a.addText("cicd.pipeline.task.run.result", result)
+	a.addText("fumehood.proposal.id", s.Proposal.ID)
+	a.addText("fumehood.proposal.form", s.Proposal.Form())
+	a.addText("fumehood.proposal.phase", cmp.Or(s.Proposal.Phase, proposal.PhaseRun))
 	if result != "success" && result != "skip" {
-		a.text("error.type", words(s))
+		a.addText("error.type", describeEnd(s))
 	}
 	return a
 }
 
-// outcome returns the result of a started command as defined by the conventions, or
+// taskResult returns the result of a started command as defined by the conventions, or
 // "" if it was not started.
-func outcome(s export.Step) string {
+func taskResult(s export.Step) string {
 	switch {
 	case s.Started.IsZero():
 		return ""
@@ -88,8 +88,8 @@ func outcome(s export.Step) string {
 	return "failure"
 }
 
-// words describes how a started command ended.
-func words(s export.Step) string {
+// describeEnd describes how a started command ended.
+func describeEnd(s export.Step) string {
 	if s.Result == nil {
 		return "cut off"
 	}
@@ -98,45 +98,45 @@ func words(s export.Step) string {
 
 func decideAttributes(story export.Story, s export.Step) attributes {
 	var a attributes
-	a.text("process.command_line", strings.TrimSpace(s.Analysis.Canonical))
-	a.text("fumehood.decision.id", decisionID(story, s))
-	a.text("fumehood.decision.effect", s.Decision.Effect.String())
-	a.list("fumehood.decision.rules", s.Decision.Rules)
+	a.addText("process.command_line", strings.TrimSpace(s.Analysis.Canonical))
+	a.addText("fumehood.decision.id", decisionID(story, s))
+	a.addText("fumehood.decision.effect", s.Decision.Effect.String())
+	a.addList("fumehood.decision.rules", s.Decision.Rules)
 	if said := s.Decision.Reasons; len(said) > 0 {
-		a.text("fumehood.decision.reason", said[0].Message)
+		a.addText("fumehood.decision.reason", said[0].Message)
 		observed := slices.ContainsFunc(said, func(r proposal.Reason) bool { return r.Observed })
-		a.flag("fumehood.decision.observed", observed && s.Decision.Effect == proposal.Allow)
+		a.addIfTrue("fumehood.decision.observed", observed && s.Decision.Effect == proposal.Allow)
 	}
-	a.flag("fumehood.decision.approved", s.Approved)
+	a.addIfTrue("fumehood.decision.approved", s.Approved)
 	return a
 }
 
 func executeAttributes(s export.Step) attributes {
 	var a attributes
-	a.text("process.command_line", strings.TrimSpace(s.Analysis.Canonical))
-	a.text("process.working_directory", s.Proposal.Cwd)
+	a.addText("process.command_line", strings.TrimSpace(s.Analysis.Canonical))
+	a.addText("process.working_directory", s.Proposal.Cwd)
 	if s.Result == nil {
-		a.text("fumehood.result.status", words(s))
+		a.addText("fumehood.result.status", describeEnd(s))
 		return a
 	}
 	r := *s.Result
 	if r.Status == proposal.Exited {
-		a.count("process.exit.code", int64(r.ExitCode))
+		a.addCount("process.exit.code", int64(r.ExitCode))
 	}
-	a.text("fumehood.result.status", r.Status.String())
-	a.text("fumehood.result.signal", r.Signal)
-	a.text("fumehood.result.limit", r.Limit)
-	a.count("fumehood.result.cpu_ms", r.CPUMS)
-	a.count("fumehood.result.peak_memory_bytes", int64(r.PeakMem))
-	a.count("fumehood.result.stdout_bytes", r.Stdout.Bytes)
-	a.count("fumehood.result.stderr_bytes", r.Stderr.Bytes)
+	a.addText("fumehood.result.status", r.Status.String())
+	a.addText("fumehood.result.signal", r.Signal)
+	a.addText("fumehood.result.limit", r.Limit)
+	a.addCount("fumehood.result.cpu_ms", r.CPUMS)
+	a.addCount("fumehood.result.peak_memory_bytes", int64(r.PeakMem))
+	a.addCount("fumehood.result.stdout_bytes", r.Stdout.Bytes)
+	a.addCount("fumehood.result.stderr_bytes", r.Stderr.Bytes)
 	redacted, _ := proposal.CountRedactions(proposal.AddRedactions(r.Stdout.Redacted, r.Stderr.Redacted))
-	a.number("fumehood.result.redacted", int64(redacted))
+	a.addNonZero("fumehood.result.redacted", int64(redacted))
 	if o := r.Observations; o != nil {
-		a.count("fumehood.result.execs", int64(o.Counts.Execs))
-		a.count("fumehood.result.execs_refused", int64(o.Counts.Refused))
-		a.count("fumehood.result.network_refused", int64(o.Counts.NetRefused))
-		a.count("fumehood.result.findings", int64(len(o.Findings)))
+		a.addCount("fumehood.result.execs", int64(o.Counts.Execs))
+		a.addCount("fumehood.result.execs_refused", int64(o.Counts.Refused))
+		a.addCount("fumehood.result.network_refused", int64(o.Counts.NetRefused))
+		a.addCount("fumehood.result.findings", int64(len(o.Findings)))
 	}
 	return a
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// endpoint parses the URL of the collector, to which /v1/traces, /v1/logs and
+// parseEndpoint parses the URL of the collector, to which /v1/traces, /v1/logs and
 // /v1/metrics are added. Plain HTTP is allowed only for this machine or, if plain is set, for any.
-func endpoint(raw string, plain bool) (*url.URL, error) {
+func parseEndpoint(raw string, plain bool) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
@@ -25,7 +25,7 @@ func endpoint(raw string, plain bool) (*url.URL, error) {
 		return nil, wrongEndpoint("it has a query or a fragment", "remove everything after the path")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, wrongEndpoint(fmt.Sprintf("its scheme is %q", text.Inline(u.Scheme, 20)), "use https:// and OTLP over HTTP: gRPC is not supported")
-	case u.Scheme == "http" && !plain && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !plain && !isLoopback(u.Hostname()):
 		return nil, wrongEndpoint("it is plain HTTP to another machine", "use https://, or set --otlp-plain-unsafe where no one can listen")
 	}
 	if strings.HasSuffix(u.Path, "/v1/traces") || strings.HasSuffix(u.Path, "/v1/logs") || strings.HasSuffix(u.Path, "/v1/metrics") {
@@ -38,9 +38,9 @@ func wrongEndpoint(why, hint string) error {
 	return &proposal.StopError{Code: "otlp.endpoint", Message: "cannot use the collector's address: " + why, Hint: hint}
 }
 
-// loopback accepts no name but localhost: the owner of any other name decides what
+// isLoopback accepts no name but localhost: the owner of any other name decides what
 // it resolves to.
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()
 }

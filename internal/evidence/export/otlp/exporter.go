@@ -31,9 +31,9 @@ const Patience = 10 * time.Second
 // interruptedPatience bounds sending once the process is asked to end.
 const interruptedPatience = 2 * time.Second
 
-// Bounded returns the context to send with: what became of an interrupted run is worth
+// NewSendContext returns the context to send with: what became of an interrupted run is worth
 // knowing, so it goes on when ctx is done, but then briefly. cancel must be called.
-func Bounded(ctx context.Context) (bounded context.Context, cancel context.CancelFunc) {
+func NewSendContext(ctx context.Context) (bounded context.Context, cancel context.CancelFunc) {
 	patience := Patience
 	if ctx.Err() != nil {
 		patience = interruptedPatience
@@ -65,12 +65,12 @@ type Exporter struct {
 // New checks everything that can be checked without sending. Errors have the code
 // otlp.endpoint.
 func New(o Options) (*Exporter, error) {
-	base, err := endpoint(o.Endpoint, o.Plain)
+	base, err := parseEndpoint(o.Endpoint, o.Plain)
 	if err != nil {
 		return nil, err
 	}
 	t := &http.Transport{
-		Proxy: proxy, TLSClientConfig: o.TLS, ForceAttemptHTTP2: true, TLSHandshakeTimeout: Patience,
+		Proxy: proxyFromEnvironment, TLSClientConfig: o.TLS, ForceAttemptHTTP2: true, TLSHandshakeTimeout: Patience,
 		MaxResponseHeaderBytes: 64 << 10, DisableCompression: true, MaxConnsPerHost: 1, IdleConnTimeout: Patience,
 	}
 	return &Exporter{o: o, base: base, client: &http.Client{Transport: t,
@@ -79,9 +79,9 @@ func New(o Options) (*Exporter, error) {
 
 var errProxy = errors.New("a proxy variable is not a URL")
 
-// proxy returns the proxy set in the environment. It hides the original error,
+// proxyFromEnvironment returns the proxy set in the environment. It hides the original error,
 // which quotes the variable, including any password.
-func proxy(r *http.Request) (*url.URL, error) {
+func proxyFromEnvironment(r *http.Request) (*url.URL, error) {
 	u, err := http.ProxyFromEnvironment(r)
 	if err != nil {
 		return nil, errProxy
@@ -93,7 +93,7 @@ func proxy(r *http.Request) (*url.URL, error) {
 // callers should give ctx a timeout of Patience. Any error is a *proposal.StopError
 // with the code otlp.failed; it should not stop the run.
 func (x *Exporter) Send(ctx context.Context, story export.Story, b *Batch) error {
-	return x.send(ctx, story.Run, weave(story, x.o.TraceParent, b.Dropped), b.records)
+	return x.sendRun(ctx, story.Run, buildSpans(story, x.o.TraceParent, b.Dropped), b.records)
 }
 
 // SendLog sends the run of the log at path. How long that takes is Bounded.
@@ -103,20 +103,20 @@ func (x *Exporter) SendLog(ctx context.Context, path string, trust audit.Trust, 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := Bounded(ctx)
+	ctx, cancel := NewSendContext(ctx)
 	defer cancel()
 	return x.Send(ctx, story, &b)
 }
 
 // SendDecisions sends decisions that are not part of a run.
 func (x *Exporter) SendDecisions(ctx context.Context, about proposal.Run, b *Batch) error {
-	return x.send(ctx, about, nil, b.records)
+	return x.sendRun(ctx, about, nil, b.records)
 }
 
-func (x *Exporter) send(ctx context.Context, run proposal.Run, spans []*trace.Span, records []*logs.LogRecord) error {
+func (x *Exporter) sendRun(ctx context.Context, run proposal.Run, spans []*trace.Span, records []*logs.LogRecord) error {
 	defer x.client.CloseIdleConnections()
 	run.Version = x.o.Version
-	headers, err := values(x.o.Headers, x.o.Getenv)
+	headers, err := readHeaders(x.o.Headers, x.o.Getenv)
 	if err != nil {
 		return err
 	}
@@ -124,21 +124,21 @@ func (x *Exporter) send(ctx context.Context, run proposal.Run, spans []*trace.Sp
 	traceErr := x.sendSpans(ctx, headers, from, run, spans)
 	var lost *lostError
 	if errors.As(traceErr, &lost) && !lost.answered {
-		return failed(traceErr) // the collector is unreachable: do not try again
+		return sendError(traceErr) // the collector is unreachable: do not try again
 	}
-	return failed(errors.Join(traceErr, x.sendRecords(ctx, headers, from, run, records)))
+	return sendError(errors.Join(traceErr, x.sendRecords(ctx, headers, from, run, records)))
 }
 
 func (x *Exporter) sendSpans(ctx context.Context, h http.Header, from *resource.Resource, run proposal.Run, spans []*trace.Span) error {
-	for _, part := range chunks(spans) {
+	for _, part := range splitRequests(spans) {
 		m := &collecttrace.ExportTraceServiceRequest{ResourceSpans: []*trace.ResourceSpans{{Resource: from, SchemaUrl: SchemaURL,
-			ScopeSpans: []*trace.ScopeSpans{{Scope: scope(run), SchemaUrl: SchemaURL, Spans: part}}}}}
+			ScopeSpans: []*trace.ScopeSpans{{Scope: newScope(run), SchemaUrl: SchemaURL, Spans: part}}}}}
 		var answer collecttrace.ExportTraceServiceResponse
-		if err := x.post(ctx, h, "v1/traces", m, &answer); err != nil {
+		if err := x.postMessage(ctx, h, "v1/traces", m, &answer); err != nil {
 			return err
 		}
 		if p := answer.PartialSuccess; p != nil && p.RejectedSpans != 0 {
-			return rejected(p.RejectedSpans, len(part), "spans", redactHeaders(h, p.ErrorMessage))
+			return rejectedError(p.RejectedSpans, len(part), "spans", redactHeaders(h, p.ErrorMessage))
 		}
 	}
 	return nil
@@ -146,21 +146,21 @@ func (x *Exporter) sendSpans(ctx context.Context, h http.Header, from *resource.
 
 func (x *Exporter) sendRecords(ctx context.Context, h http.Header, from *resource.Resource, run proposal.Run, records []*logs.LogRecord) error {
 	var errs error
-	for _, part := range chunks(records) {
+	for _, part := range splitRequests(records) {
 		m := &collectlogs.ExportLogsServiceRequest{ResourceLogs: []*logs.ResourceLogs{{Resource: from, SchemaUrl: SchemaURL,
-			ScopeLogs: []*logs.ScopeLogs{{Scope: scope(run), SchemaUrl: SchemaURL, LogRecords: part}}}}}
+			ScopeLogs: []*logs.ScopeLogs{{Scope: newScope(run), SchemaUrl: SchemaURL, LogRecords: part}}}}}
 		var answer collectlogs.ExportLogsServiceResponse
-		if err := x.post(ctx, h, "v1/logs", m, &answer); err != nil {
+		if err := x.postMessage(ctx, h, "v1/logs", m, &answer); err != nil {
 			return errors.Join(errs, err)
 		}
 		if p := answer.PartialSuccess; p != nil && p.RejectedLogRecords != 0 && errs == nil {
-			errs = rejected(p.RejectedLogRecords, len(part), "log records", redactHeaders(h, p.ErrorMessage))
+			errs = rejectedError(p.RejectedLogRecords, len(part), "log records", redactHeaders(h, p.ErrorMessage))
 		}
 	}
 	return errs
 }
 
-func failed(err error) error {
+func sendError(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -48,10 +48,10 @@ func wrongHeader(why string) error {
 		Hint: "name the environment variable that holds the value, never the value: --otlp-header Authorization=OTLP_AUTHORIZATION"}
 }
 
-// values reads the variables. Messages do not name them, because a user may have
+// readHeaders reads the variables. Messages do not name them, because a user may have
 // written a secret in place of a name. All must be set: without one, the collector
 // would refuse every request.
-func values(headers []Header, getenv func(string) string) (http.Header, error) {
+func readHeaders(headers []Header, getenv func(string) string) (http.Header, error) {
 	set := http.Header{}
 	for _, h := range headers {
 		value := getenv(h.Variable)

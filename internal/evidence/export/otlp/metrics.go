@@ -25,7 +25,7 @@ const MetricsEvery = time.Minute
 // returns like Send.
 func (x *Exporter) SendMetrics(ctx context.Context, instance string, families []*dto.MetricFamily, now time.Time) error {
 	defer x.client.CloseIdleConnections()
-	headers, err := values(x.o.Headers, x.o.Getenv)
+	headers, err := readHeaders(x.o.Headers, x.o.Getenv)
 	if err != nil {
 		return err
 	}
@@ -35,18 +35,18 @@ func (x *Exporter) SendMetrics(ctx context.Context, instance string, families []
 		list = append(list, metricOf(f, uint64(now.UnixNano())))
 	}
 	m := &collectmetrics.ExportMetricsServiceRequest{ResourceMetrics: []*metrics.ResourceMetrics{{Resource: resourceOf(run, x.o.Source), SchemaUrl: SchemaURL,
-		ScopeMetrics: []*metrics.ScopeMetrics{{Scope: scope(run), SchemaUrl: SchemaURL, Metrics: list}}}}}
+		ScopeMetrics: []*metrics.ScopeMetrics{{Scope: newScope(run), SchemaUrl: SchemaURL, Metrics: list}}}}}
 	var answer collectmetrics.ExportMetricsServiceResponse
-	err = x.post(ctx, headers, "v1/metrics", m, &answer)
+	err = x.postMessage(ctx, headers, "v1/metrics", m, &answer)
 	if p := answer.PartialSuccess; err == nil && p != nil && p.RejectedDataPoints != 0 {
-		err = rejected(p.RejectedDataPoints, len(list), "metrics", redactHeaders(headers, p.ErrorMessage))
+		err = rejectedError(p.RejectedDataPoints, len(list), "metrics", redactHeaders(headers, p.ErrorMessage))
 	}
 	return metricsFailed(err)
 }
 
-// Push sends what gather returns every MetricsEvery until ctx ends, and then a last time. A
+// PushMetrics sends what gather returns every MetricsEvery until ctx ends, and then a last time. A
 // failure is passed to warn, if the one before it succeeded.
-func (x *Exporter) Push(ctx context.Context, instance string, gather func() ([]*dto.MetricFamily, error), warn func(error)) {
+func (x *Exporter) PushMetrics(ctx context.Context, instance string, gather func() ([]*dto.MetricFamily, error), warn func(error)) {
 	ticks := time.NewTicker(MetricsEvery)
 	defer ticks.Stop()
 	healthy := true
@@ -69,7 +69,7 @@ func (x *Exporter) Push(ctx context.Context, instance string, gather func() ([]*
 func (x *Exporter) StartPush(ctx context.Context, gather func() ([]*dto.MetricFamily, error), warn func(error)) (end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { x.Push(ctx, rand.Text(), gather, warn) })
+	running.Go(func() { x.PushMetrics(ctx, rand.Text(), gather, warn) })
 	return func() { cancel(); running.Wait() }
 }
 
@@ -78,7 +78,7 @@ func (x *Exporter) pushOnce(ctx context.Context, instance string, gather func() 
 	if err != nil {
 		return metricsFailed(err)
 	}
-	ctx, cancel := Bounded(ctx)
+	ctx, cancel := NewSendContext(ctx)
 	defer cancel()
 	return x.SendMetrics(ctx, instance, families, time.Now())
 }
@@ -98,39 +98,39 @@ func metricOf(f *dto.MetricFamily, now uint64) *metrics.Metric {
 	}
 	switch f.GetType() {
 	case dto.MetricType_COUNTER:
-		m.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{IsMonotonic: true, AggregationTemporality: cumulative, DataPoints: each(f, now, counter)}}
+		m.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{IsMonotonic: true, AggregationTemporality: cumulative, DataPoints: mapPoints(f, now, counterPoint)}}
 	case dto.MetricType_GAUGE:
-		m.Data = &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: each(f, now, gauge)}}
+		m.Data = &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: mapPoints(f, now, gaugePoint)}}
 	case dto.MetricType_HISTOGRAM:
-		m.Data = &metrics.Metric_Histogram{Histogram: &metrics.Histogram{AggregationTemporality: cumulative, DataPoints: each(f, now, histogram)}}
+		m.Data = &metrics.Metric_Histogram{Histogram: &metrics.Histogram{AggregationTemporality: cumulative, DataPoints: mapPoints(f, now, histogramPoint)}}
 	}
 	return m
 }
 
 const cumulative = metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE
 
-func each[P any](f *dto.MetricFamily, now uint64, point func(*dto.Metric, []*common.KeyValue, uint64) P) (points []P) {
+func mapPoints[P any](f *dto.MetricFamily, now uint64, point func(*dto.Metric, []*common.KeyValue, uint64) P) (points []P) {
 	for _, m := range f.GetMetric() {
 		var labels attributes
 		for _, l := range m.GetLabel() {
-			labels.text(l.GetName(), l.GetValue())
+			labels.addText(l.GetName(), l.GetValue())
 		}
 		points = append(points, point(m, labels, now))
 	}
 	return points
 }
 
-func counter(m *dto.Metric, labels []*common.KeyValue, now uint64) *metrics.NumberDataPoint {
+func counterPoint(m *dto.Metric, labels []*common.KeyValue, now uint64) *metrics.NumberDataPoint {
 	begin := uint64(m.GetCounter().GetCreatedTimestamp().AsTime().UnixNano())
 	return &metrics.NumberDataPoint{Attributes: labels, StartTimeUnixNano: begin, TimeUnixNano: now, Value: &metrics.NumberDataPoint_AsDouble{AsDouble: m.GetCounter().GetValue()}}
 }
 
-func gauge(m *dto.Metric, labels []*common.KeyValue, now uint64) *metrics.NumberDataPoint {
+func gaugePoint(m *dto.Metric, labels []*common.KeyValue, now uint64) *metrics.NumberDataPoint {
 	return &metrics.NumberDataPoint{Attributes: labels, TimeUnixNano: now, Value: &metrics.NumberDataPoint_AsDouble{AsDouble: m.GetGauge().GetValue()}}
 }
 
-// histogram counts each bucket alone, which Prometheus counts together with those below it.
-func histogram(m *dto.Metric, labels []*common.KeyValue, now uint64) *metrics.HistogramDataPoint {
+// histogramPoint counts each bucket alone, which Prometheus counts together with those below it.
+func histogramPoint(m *dto.Metric, labels []*common.KeyValue, now uint64) *metrics.HistogramDataPoint {
 	h := m.GetHistogram()
 	sum, below := h.GetSampleSum(), uint64(0)
 	p := &metrics.HistogramDataPoint{Attributes: labels, StartTimeUnixNano: uint64(h.GetCreatedTimestamp().AsTime().UnixNano()), TimeUnixNano: now, Count: h.GetSampleCount(), Sum: &sum}

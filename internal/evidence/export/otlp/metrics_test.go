@@ -86,7 +86,7 @@ func TestPush(t *testing.T) {
 	var warnings []error
 	warn := func(err error) { warnings = append(warnings, err) }
 	x := exporterOf(t, f)
-	x.Push(ctx, "i", health.New().Gather, warn)
+	x.PushMetrics(ctx, "i", health.New().Gather, warn)
 	if len(f.metrics) != 1 || len(warnings) != 0 {
 		t.Errorf("%d requests, warnings %v", len(f.metrics), warnings)
 	}
@@ -94,8 +94,8 @@ func TestPush(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 		return true
 	}
-	x.Push(ctx, "i", health.New().Gather, warn)
-	x.Push(ctx, "i", func() ([]*dto.MetricFamily, error) { return nil, errors.New("broken") }, warn)
+	x.PushMetrics(ctx, "i", health.New().Gather, warn)
+	x.PushMetrics(ctx, "i", func() ([]*dto.MetricFamily, error) { return nil, errors.New("broken") }, warn)
 	if len(warnings) != 2 || !strings.Contains(warnings[0].Error(), "404 Not Found to v1/metrics: check that it accepts this signal") || !strings.Contains(warnings[1].Error(), "broken") {
 		t.Errorf("warnings %v", warnings)
 	}

@@ -123,7 +123,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s is never sent", key)
 		}
 	}
-	golden.Compare(t, "../../../../testdata/schema/fumehood.otlp.v1.md", []byte(Table()))
+	golden.Compare(t, "../../../../testdata/schema/fumehood.otlp.v1.md", []byte(AttributeTable()))
 }
 
 type sent struct {
@@ -135,7 +135,7 @@ type sent struct {
 func everything(t *testing.T) []sent {
 	whole, b := exported(t, exporttest.Run{Text: "x"}, export.Options{All: true})
 	b.Dropped = 3
-	b.Add(export.Asked("id", proposal.Trigger{Command: "run", Actor: proposal.Actor{Login: "octocat"}}, proposal.Decision{Effect: proposal.Allow}, whole.Run, export.Options{}, exporttest.Start))
+	b.Add(export.TriggerDecision("id", proposal.Trigger{Command: "run", Actor: proposal.Actor{Login: "octocat"}}, proposal.Decision{Effect: proposal.Allow}, whole.Run, export.Options{}, exporttest.Start))
 	limited := whole
 	limited.Steps = slices.Clone(whole.Steps)
 	limited.Steps[0].Result = &proposal.Result{Status: proposal.TimedOut, Limit: "wall 2m", Signal: "SIGKILL"}
@@ -143,7 +143,7 @@ func everything(t *testing.T) []sent {
 	limited.Error = &proposal.Failure{Code: "run.timeout"}
 	approved := export.Decision{Path: export.PathProposal, Result: export.Result{Effect: export.Ask, Approved: true}}
 	b.Add(approved)
-	report := proposal.Report{Run: exporttest.Run{ID: "r", Text: "x"}.About(), Totals: proposal.Totals{Proposed: 1}}
+	report := proposal.Report{Run: exporttest.Run{ID: "r", Text: "x"}.Description(), Totals: proposal.Totals{Proposed: 1}}
 	estimated, err := export.Report(report, export.Options{}, func(export.Decision) error { return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestFlood(t *testing.T) {
 	lanetest.SkipShort(t)
 	f := newFake(t)
 	const n = 10_000
-	story, b := exported(t, exporttest.Run{Extra: exporttest.Flood(n)}, export.Options{})
+	story, b := exported(t, exporttest.Run{Extra: exporttest.ManyFlows(n)}, export.Options{})
 	begin := time.Now()
 	if err := send(t, Options{Endpoint: f.URL}, story, b, 10*time.Second); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestHostileText(t *testing.T) {
 		"newline": "a\nb\r\n::error::x", "controls": "\x00\x1b[31m\x07\x7f\u0085", "bidi": "\u202ecod\u202c\u200b", "invalid": "\xff\xfe",
 		"long": strings.Repeat("x", 60<<10), "wide": strings.Repeat("😀", 10<<10), "nested": strings.Repeat("\x1b", 60<<10),
 	}
-	for _, name := range sample.Keys(t, texts, 1, 3) {
+	for _, name := range sample.EveryNthKey(t, texts, 1, 3) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			story, b := exported(t, exporttest.Run{Text: texts[name]}, export.Options{All: true})
@@ -211,7 +211,7 @@ func TestHostileText(t *testing.T) {
 				add(r.Attributes)
 			}
 			for _, got := range all {
-				if !utf8.ValidString(got) || strings.ContainsFunc(got, text.Hidden) || text.Units(got) > 4*maxUnits {
+				if !utf8.ValidString(got) || strings.ContainsFunc(got, text.IsHidden) || text.CountUnits(got) > 4*maxUnits {
 					t.Errorf("%d bytes: %.200q", len(got), got)
 				}
 			}

@@ -41,14 +41,14 @@ func (e *lostError) Error() string { return e.what }
 // again are the status codes that OTLP defines as retryable.
 var again = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
-// post sends m and reads answer. It retries as OTLP requires, until ctx ends.
-func (x *Exporter) post(ctx context.Context, h http.Header, path string, m, answer proto.Message) error {
+// postMessage sends m and reads answer. It retries as OTLP requires, until ctx ends.
+func (x *Exporter) postMessage(ctx context.Context, h http.Header, path string, m, answer proto.Message) error {
 	body, err := proto.Marshal(m)
 	if err != nil {
 		return &lostError{what: "cannot encode: " + err.Error(), answered: true}
 	}
 	for try := 1; ; try++ {
-		after, err := x.once(ctx, h, path, body, answer)
+		after, err := x.postOnce(ctx, h, path, body, answer)
 		var lost *lostError
 		switch {
 		case err == nil || after < 0 || try == maxTries:
@@ -59,15 +59,15 @@ func (x *Exporter) post(ctx context.Context, h http.Header, path string, m, answ
 		if after == 0 {
 			after = retry.Backoff(firstWait, try)
 		}
-		if !retry.Fits(ctx, time.Now(), after) || retry.Sleep(ctx, after) != nil {
+		if !retry.FitsDeadline(ctx, time.Now(), after) || retry.Sleep(ctx, after) != nil {
 			return err // no time is left: the collector's last answer is the error
 		}
 	}
 }
 
-// once sends body. With an error it returns how long the collector wants to wait: 0 if it
+// postOnce sends body. With an error it returns how long the collector wants to wait: 0 if it
 // did not say, less than 0 if there must be no other try.
-func (x *Exporter) once(ctx context.Context, h http.Header, path string, body []byte, answer proto.Message) (time.Duration, error) {
+func (x *Exporter) postOnce(ctx context.Context, h http.Header, path string, body []byte, answer proto.Message) (time.Duration, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, x.base.JoinPath(path).String(), bytes.NewReader(body))
 	if err != nil {
 		return -1, &lostError{what: "cannot make a request"}
@@ -79,14 +79,14 @@ func (x *Exporter) once(ctx context.Context, h http.Header, path string, body []
 	}
 	response, err := x.client.Do(r)
 	if err != nil {
-		why, after := unreached(err)
+		why, after := describeUnreached(err)
 		return after, &lostError{what: "it cannot be reached: " + why}
 	}
 	defer response.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch status := response.StatusCode; {
 	case status != http.StatusOK:
-		return retryAfter(response, time.Now()), &lostError{what: refusal(path, status), answered: true}
+		return retryAfter(response, time.Now()), &lostError{what: describeRefusal(path, status), answered: true}
 	case err != nil:
 		return -1, &lostError{what: "its answer to " + path + " was cut off", answered: true} // perhaps accepted: no other try
 	case len(said) > maxAnswer:
@@ -97,8 +97,8 @@ func (x *Exporter) once(ctx context.Context, h http.Header, path string, body []
 	return 0, nil
 }
 
-// unreached returns why there was no response, and how long to wait, like once.
-func unreached(err error) (why string, after time.Duration) {
+// describeUnreached returns why there was no response, and how long to wait, like once.
+func describeUnreached(err error) (why string, after time.Duration) {
 	var wrap *url.Error
 	if errors.As(err, &wrap) {
 		err = wrap.Err // without the address
@@ -113,9 +113,9 @@ func unreached(err error) (why string, after time.Duration) {
 	return text.Inline(err.Error(), 300), 0
 }
 
-// refusal describes the response's status. The rest of the response is not shown: it can
+// describeRefusal describes the response's status. The rest of the response is not shown: it can
 // be anything.
-func refusal(path string, status int) string {
+func describeRefusal(path string, status int) string {
 	words := fmt.Sprintf("it answered %d %s to %s", status, http.StatusText(status), path)
 	switch {
 	case status >= 300 && status < 400:
@@ -133,7 +133,7 @@ func retryAfter(r *http.Response, now time.Time) time.Duration {
 	if !slices.Contains(again, r.StatusCode) {
 		return -1
 	}
-	if wait, ok := retry.After(r.Header.Get("Retry-After"), now); ok {
+	if wait, ok := retry.ParseRetryAfter(r.Header.Get("Retry-After"), now); ok {
 		return max(wait, time.Millisecond)
 	}
 	return 0
@@ -154,7 +154,7 @@ func redactHeaders(h http.Header, said string) string {
 	return said
 }
 
-func rejected(n int64, of int, what, why string) error {
+func rejectedError(n int64, of int, what, why string) error {
 	words := fmt.Sprintf("it rejected %d of %d %s", n, of, what)
 	if why != "" {
 		words += ": " + text.Inline(why, 200)

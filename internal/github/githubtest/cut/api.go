@@ -29,8 +29,8 @@ func cutAPI(from, list, to string) error {
 			return fmt.Errorf("cannot find operation %q", id)
 		}
 	}
-	strip(paths)
-	components := collect(paths, func(ref string) (group, name string, value any) {
+	stripDescriptions(paths)
+	components := collectReferenced(paths, func(ref string) (group, name string, value any) {
 		group, name, _ = strings.Cut(strings.TrimPrefix(ref, "#/components/"), "/")
 		if group != "examples" {
 			value = doc["components"].(obj)[group].(obj)[name]
@@ -67,14 +67,14 @@ func pickOperations(all obj, wanted []string) (paths obj, found map[string]bool)
 	return paths, found
 }
 
-// collect follows references from v until there is no new one, and returns their
+// collectReferenced follows references from v until there is no new one, and returns their
 // targets by group and name. A nil value is left out.
-func collect(v any, resolve func(ref string) (group, name string, value any)) obj {
+func collectReferenced(v any, resolve func(ref string) (group, name string, value any)) obj {
 	collected, queue, seen := obj{}, []any{v}, map[string]bool{}
 	for len(queue) > 0 {
 		next := queue[0]
 		queue = queue[1:]
-		for _, ref := range references(next) {
+		for _, ref := range listReferences(next) {
 			if seen[ref] {
 				continue
 			}
@@ -83,7 +83,7 @@ func collect(v any, resolve func(ref string) (group, name string, value any)) ob
 			if value == nil {
 				continue
 			}
-			strip(value)
+			stripDescriptions(value)
 			if collected[group] == nil {
 				collected[group] = obj{}
 			}
@@ -94,7 +94,7 @@ func collect(v any, resolve func(ref string) (group, name string, value any)) ob
 	return collected
 }
 
-func references(v any) []string {
+func listReferences(v any) []string {
 	var list []string
 	switch v := v.(type) {
 	case obj:
@@ -102,26 +102,26 @@ func references(v any) []string {
 			list = append(list, ref)
 		}
 		for _, child := range v {
-			list = append(list, references(child)...)
+			list = append(list, listReferences(child)...)
 		}
 	case []any:
 		for _, child := range v {
-			list = append(list, references(child)...)
+			list = append(list, listReferences(child)...)
 		}
 	}
 	return list
 }
 
-// strip empties descriptions and drops examples. Under "properties" these words are
+// stripDescriptions empties descriptions and drops examples. Under "properties" these words are
 // names of fields and are kept.
-func strip(v any) {
+func stripDescriptions(v any) {
 	switch v := v.(type) {
 	case obj:
 		for name, child := range v {
 			switch {
 			case name == "properties":
 				for _, property := range v[name].(obj) {
-					strip(property)
+					stripDescriptions(property)
 				}
 				continue
 			case name == "examples", name == "example", name == "x-github-breaking-changes":
@@ -130,11 +130,11 @@ func strip(v any) {
 			case name == "description" && isString(child):
 				v[name] = ""
 			}
-			strip(child)
+			stripDescriptions(child)
 		}
 	case []any:
 		for _, child := range v {
-			strip(child)
+			stripDescriptions(child)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestCutAPI(t *testing.T) {
 	dir := t.TempDir()
 	to := filepath.Join(dir, "out.json")
 	args := []string{"api", "-from", write(t, dir, "api.json", api), "-ops", write(t, dir, "ops.txt", "# comment\na/get\n\n"), "-to", to}
-	if err := run(args); err != nil {
+	if err := runCommand(args); err != nil {
 		t.Fatal(err)
 	}
 	same(t, to, `{"openapi":"3.0.3","info":{"title":"t"},"servers":[],
@@ -75,7 +75,7 @@ func TestCutWebhooks(t *testing.T) {
 	schema := write(t, dir, "schema.json", `{"$schema":"draft","definitions":{
 "a$created":{"properties":{"x":{"$ref":"#/definitions/x"}}},"a$deleted":{"type":"object"},"workflow_dispatch$event":{"type":"object"},"x":{"type":"string"}}}`)
 	to := filepath.Join(dir, "out.json")
-	if err := run([]string{"webhooks", "-from", schema, "-events", events, "-to", to}); err != nil {
+	if err := runCommand([]string{"webhooks", "-from", schema, "-events", events, "-to", to}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, to, `{"$schema":"draft","definitions":{
@@ -84,7 +84,7 @@ func TestCutWebhooks(t *testing.T) {
 
 func TestDerive(t *testing.T) {
 	p := payload{replace: []string{"old", "new"}, edits: []edit{{"a.b", 2}, {"a.c", nil}, {"gone", remove}}}
-	got, err := p.derive([]byte(`{"a":{"b":1,"id":9007199254740993},"gone":1,"who":"codebytere of old"}`))
+	got, err := p.deriveFrom([]byte(`{"a":{"b":1,"id":9007199254740993},"gone":1,"who":"codebytere of old"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := run(tt.args); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if err := runCommand(tt.args); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -65,7 +65,7 @@ func deriveEvents(from, to string) error {
 		if p.example >= len(examples[p.event]) {
 			return fmt.Errorf("cannot find example %d of %q", p.example, p.event)
 		}
-		data, err := p.derive(examples[p.event][p.example])
+		data, err := p.deriveFrom(examples[p.event][p.example])
 		if err != nil {
 			return fmt.Errorf("cannot derive %q: %w", p.file, err)
 		}
@@ -76,7 +76,7 @@ func deriveEvents(from, to string) error {
 	return nil
 }
 
-func (p payload) derive(example []byte) ([]byte, error) {
+func (p payload) deriveFrom(example []byte) ([]byte, error) {
 	text := strings.NewReplacer(append(append([]string{}, p.replace...), people...)...).Replace(string(example))
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()

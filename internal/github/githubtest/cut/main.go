@@ -19,13 +19,13 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := runCommand(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "cut:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func runCommand(args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("invalid command: want api, webhooks or events")
 	}

@@ -9,8 +9,8 @@ import "slices"
 // of Codertocat/Hello-World, except for the few unmodified examples.
 var payloads = slices.Concat(pulls, comments, runs, others)
 
-// by sets the user in the fields of paths to login.
-func by(login string, id int, kind string, paths ...string) []edit {
+// setUser sets the user in the fields of paths to login.
+func setUser(login string, id int, kind string, paths ...string) []edit {
 	var list []edit
 	for _, path := range paths {
 		list = append(list, edit{path + ".login", login}, edit{path + ".id", id}, edit{path + ".type", kind})
@@ -18,15 +18,15 @@ func by(login string, id int, kind string, paths ...string) []edit {
 	return list
 }
 
-func edits(lists ...[]edit) []edit { return slices.Concat(lists...) }
+func concatEdits(lists ...[]edit) []edit { return slices.Concat(lists...) }
 
 var (
 	// fork makes pull request 2 come from octocat's fork.
-	fork = edits(by("octocat", 583231, "User", "pull_request.user", "pull_request.head.user", "sender"), []edit{
+	fork = concatEdits(setUser("octocat", 583231, "User", "pull_request.user", "pull_request.head.user", "sender"), []edit{
 		{"pull_request.author_association", "FIRST_TIME_CONTRIBUTOR"},
 		{"pull_request.head.label", "octocat:evil"}, {"pull_request.head.ref", "evil"},
 	})
-	forkRepository = edits(by("octocat", 583231, "User", "pull_request.head.repo.owner"), []edit{
+	forkRepository = concatEdits(setUser("octocat", 583231, "User", "pull_request.head.repo.owner"), []edit{
 		{"pull_request.head.repo.full_name", "octocat/Hello-World"}, {"pull_request.head.repo.id", 999}, {"pull_request.head.repo.fork", true},
 	})
 	closed = []edit{{"action", "closed"}, {"pull_request.state", "closed"}, {"pull_request.closed_at", "2019-05-15T15:20:33Z"}}
@@ -35,21 +35,21 @@ var (
 var pulls = []payload{
 	{file: "pull_request.opened", event: "pull_request", example: 12},
 	{file: "pull_request.synchronize", event: "pull_request", example: 22},
-	{file: "pull_request.opened.fork", event: "pull_request", example: 12, edits: edits(fork, forkRepository)},
-	{file: "pull_request.opened.deletedfork", event: "pull_request", example: 12, edits: edits(fork, []edit{{"pull_request.head.repo", nil}})},
-	{file: "pull_request.synchronize.fork", event: "pull_request", example: 22, edits: edits(fork, forkRepository)},
+	{file: "pull_request.opened.fork", event: "pull_request", example: 12, edits: concatEdits(fork, forkRepository)},
+	{file: "pull_request.opened.deletedfork", event: "pull_request", example: 12, edits: concatEdits(fork, []edit{{"pull_request.head.repo", nil}})},
+	{file: "pull_request.synchronize.fork", event: "pull_request", example: 22, edits: concatEdits(fork, forkRepository)},
 	{file: "pull_request.opened.draft", event: "pull_request", example: 12, edits: []edit{
 		{"pull_request.draft", true}, {"pull_request.mergeable_state", "draft"}}},
-	{file: "pull_request.opened.dependabot", event: "pull_request", example: 12, edits: edits(
-		by("dependabot[bot]", 49699333, "Bot", "pull_request.user", "sender"),
+	{file: "pull_request.opened.dependabot", event: "pull_request", example: 12, edits: concatEdits(
+		setUser("dependabot[bot]", 49699333, "Bot", "pull_request.user", "sender"),
 		[]edit{{"pull_request.head.ref", "dependabot/go_modules/x-1.2.3"}, {"pull_request.head.label", "Codertocat:dependabot/go_modules/x-1.2.3"}})},
 	{file: "pull_request.reopened", event: "pull_request", example: 18},
 	{file: "pull_request.closed", event: "pull_request", example: 4, edits: []edit{
 		{"pull_request.merged", false}, {"pull_request.merged_at", nil}, {"pull_request.merged_by", nil}}},
-	{file: "pull_request.closed.merged", event: "pull_request", example: 12, edits: edits(closed, []edit{
+	{file: "pull_request.closed.merged", event: "pull_request", example: 12, edits: concatEdits(closed, []edit{
 		{"pull_request.merged", true}, {"pull_request.merged_at", "2019-05-15T15:20:33Z"},
 		{"pull_request.merge_commit_sha", "c4295bd74fb0f4fda03689c3df3f2803b658fd85"}})},
-	{file: "pull_request.closed.fork", event: "pull_request", example: 12, edits: edits(fork, forkRepository, closed)},
+	{file: "pull_request.closed.fork", event: "pull_request", example: 12, edits: concatEdits(fork, forkRepository, closed)},
 }
 
 // onPull makes issue 1 pull request 2.
@@ -67,37 +67,37 @@ var onPull = []edit{
 	}},
 }
 
-// comment returns a new comment on pull request 2.
-func comment(file, body string, more ...[]edit) payload {
+// commentPayload returns a new comment on pull request 2.
+func commentPayload(file, body string, more ...[]edit) payload {
 	return payload{file: file, event: "issue_comment", example: 1,
-		edits: edits(onPull, []edit{{"comment.body", body}}, edits(more...))}
+		edits: concatEdits(onPull, []edit{{"comment.body", body}}, concatEdits(more...))}
 }
 
-// author sets the comment's author.
-func author(login string, id int, kind, association string) []edit {
-	return edits(by(login, id, kind, "comment.user", "sender"), []edit{{"comment.author_association", association}})
+// setAuthor sets the comment's author.
+func setAuthor(login string, id int, kind, association string) []edit {
+	return concatEdits(setUser(login, id, kind, "comment.user", "sender"), []edit{{"comment.author_association", association}})
 }
 
 // opener makes octocat the author of the pull request, as in the payloads of the fork.
-var opener = by("octocat", 583231, "User", "issue.user")
+var opener = setUser("octocat", 583231, "User", "issue.user")
 
 var comments = []payload{
 	{file: "issue_comment.created", event: "issue_comment", example: 1},
-	{file: "issue_comment.created.pr", event: "issue_comment", example: 1, edits: edits(onPull, []edit{{"comment.body", "/fumehood run\n"}})},
-	comment("issue_comment.created.pr.line", "/fumehood run go test ./...", opener),
-	comment("issue_comment.created.pr.plan", plan, opener),
-	comment("issue_comment.created.pr.approve", "/fumehood approve "+head[:12], opener),
-	comment("issue_comment.created.pr.rerun", "/fumehood rerun", opener),
-	comment("issue_comment.created.pr.help", "/fumehood help", opener),
-	comment("issue_comment.created.pr.talk", "Shall we `/fumehood run` this?", opener),
-	comment("issue_comment.created.pr.contributor", "/fumehood run go test ./...", opener, author("hubot", 480938, "User", "CONTRIBUTOR")),
-	comment("issue_comment.created.pr.author", "/fumehood approve "+head[:12], opener, author("octocat", 583231, "User", "FIRST_TIME_CONTRIBUTOR")),
-	comment("issue_comment.created.pr.bot", plan, opener, author("octo-reviewer[bot]", 90000666, "Bot", "CONTRIBUTOR")),
-	comment("issue_comment.created.pr.self", "/fumehood run go test ./...", opener, author("github-actions[bot]", 41898282, "Bot", "CONTRIBUTOR")),
-	comment("issue_comment.created.pr.locked", "/fumehood run go test ./...", opener, []edit{{"issue.locked", true}, {"issue.active_lock_reason", "too heated"}}),
-	comment("issue_comment.created.pr.closed", "/fumehood run go test ./...", opener, []edit{{"issue.state", "closed"}, {"issue.closed_at", "2019-05-15T15:20:33Z"}}),
-	{file: "issue_comment.edited.pr", event: "issue_comment", example: 8, edits: edits(onPull, opener, []edit{{"comment.body", "/fumehood run go test ./..."}})},
-	{file: "issue_comment.deleted.pr", event: "issue_comment", example: 6, edits: edits(onPull, opener)},
+	{file: "issue_comment.created.pr", event: "issue_comment", example: 1, edits: concatEdits(onPull, []edit{{"comment.body", "/fumehood run\n"}})},
+	commentPayload("issue_comment.created.pr.line", "/fumehood run go test ./...", opener),
+	commentPayload("issue_comment.created.pr.plan", plan, opener),
+	commentPayload("issue_comment.created.pr.approve", "/fumehood approve "+head[:12], opener),
+	commentPayload("issue_comment.created.pr.rerun", "/fumehood rerun", opener),
+	commentPayload("issue_comment.created.pr.help", "/fumehood help", opener),
+	commentPayload("issue_comment.created.pr.talk", "Shall we `/fumehood run` this?", opener),
+	commentPayload("issue_comment.created.pr.contributor", "/fumehood run go test ./...", opener, setAuthor("hubot", 480938, "User", "CONTRIBUTOR")),
+	commentPayload("issue_comment.created.pr.author", "/fumehood approve "+head[:12], opener, setAuthor("octocat", 583231, "User", "FIRST_TIME_CONTRIBUTOR")),
+	commentPayload("issue_comment.created.pr.bot", plan, opener, setAuthor("octo-reviewer[bot]", 90000666, "Bot", "CONTRIBUTOR")),
+	commentPayload("issue_comment.created.pr.self", "/fumehood run go test ./...", opener, setAuthor("github-actions[bot]", 41898282, "Bot", "CONTRIBUTOR")),
+	commentPayload("issue_comment.created.pr.locked", "/fumehood run go test ./...", opener, []edit{{"issue.locked", true}, {"issue.active_lock_reason", "too heated"}}),
+	commentPayload("issue_comment.created.pr.closed", "/fumehood run go test ./...", opener, []edit{{"issue.state", "closed"}, {"issue.closed_at", "2019-05-15T15:20:33Z"}}),
+	{file: "issue_comment.edited.pr", event: "issue_comment", example: 8, edits: concatEdits(onPull, opener, []edit{{"comment.body", "/fumehood run go test ./..."}})},
+	{file: "issue_comment.deleted.pr", event: "issue_comment", example: 6, edits: concatEdits(onPull, opener)},
 }
 
 var (
@@ -107,7 +107,7 @@ var (
 		{"workflow_run.path", ".github/workflows/fumehood.yml"}, {"workflow.path", ".github/workflows/fumehood.yml"},
 		{"workflow_run.head_branch", "changes"},
 	}
-	forkRun = edits(by("octocat", 583231, "User", "workflow_run.head_repository.owner", "workflow_run.actor", "workflow_run.triggering_actor", "sender"), []edit{
+	forkRun = concatEdits(setUser("octocat", 583231, "User", "workflow_run.head_repository.owner", "workflow_run.actor", "workflow_run.triggering_actor", "sender"), []edit{
 		{"workflow_run.head_branch", "evil"}, {"workflow_run.pull_requests", []any{}},
 		{"workflow_run.head_repository.full_name", "octocat/Hello-World"}, {"workflow_run.head_repository.id", 999},
 		{"workflow_run.head_repository.fork", true},
@@ -120,25 +120,25 @@ var (
 	helloMinimal = obj{"id": 186853002, "name": "Hello-World", "url": "https://api.github.com/repos/Codertocat/Hello-World"}
 )
 
-// finished is a finished run of this repository's workflow.
-func finished(file string, more ...[]edit) payload {
-	return payload{file: file, event: "workflow_run", example: 1, replace: hello, edits: edits(ours, edits(more...))}
+// finishedRunPayload is a finished run of this repository's workflow.
+func finishedRunPayload(file string, more ...[]edit) payload {
+	return payload{file: file, event: "workflow_run", example: 1, replace: hello, edits: concatEdits(ours, concatEdits(more...))}
 }
 
-func concluded(conclusion string) []edit { return []edit{{"workflow_run.conclusion", conclusion}} }
+func setConclusion(conclusion string) []edit { return []edit{{"workflow_run.conclusion", conclusion}} }
 
 var runs = []payload{
 	{file: "workflow_run.completed", event: "workflow_run", example: 1},
 	{file: "workflow_run.completed.fork", event: "workflow_run", example: 1, edits: []edit{{"workflow_run.event", "pull_request"}}},
-	finished("workflow_run.completed.pr", linked),
-	finished("workflow_run.completed.pr.failure", linked, concluded("failure")),
-	finished("workflow_run.completed.pr.fork", forkRun),
-	finished("workflow_run.completed.pr.fork.failure", forkRun, concluded("failure")),
-	finished("workflow_run.completed.pr.fork.cancelled", forkRun, concluded("cancelled")),
-	finished("workflow_run.completed.pr.deletedfork", forkRun, []edit{{"workflow_run.head_repository", nil}}),
-	finished("workflow_run.completed.comment", []edit{{"workflow_run.event", "issue_comment"}, {"workflow_run.head_branch", "master"}}),
-	finished("workflow_run.completed.push", []edit{{"workflow_run.event", "push"}, {"workflow_run.head_branch", "master"}}),
-	{file: "workflow_run.requested", event: "workflow_run", example: 4, replace: hello, edits: edits(ours)},
+	finishedRunPayload("workflow_run.completed.pr", linked),
+	finishedRunPayload("workflow_run.completed.pr.failure", linked, setConclusion("failure")),
+	finishedRunPayload("workflow_run.completed.pr.fork", forkRun),
+	finishedRunPayload("workflow_run.completed.pr.fork.failure", forkRun, setConclusion("failure")),
+	finishedRunPayload("workflow_run.completed.pr.fork.cancelled", forkRun, setConclusion("cancelled")),
+	finishedRunPayload("workflow_run.completed.pr.deletedfork", forkRun, []edit{{"workflow_run.head_repository", nil}}),
+	finishedRunPayload("workflow_run.completed.comment", []edit{{"workflow_run.event", "issue_comment"}, {"workflow_run.head_branch", "master"}}),
+	finishedRunPayload("workflow_run.completed.push", []edit{{"workflow_run.event", "push"}, {"workflow_run.head_branch", "master"}}),
+	{file: "workflow_run.requested", event: "workflow_run", example: 4, replace: hello, edits: concatEdits(ours)},
 }
 
 // newer are fields that the schema requires and the older examples lack.
@@ -152,6 +152,6 @@ var others = []payload{
 	{file: "merge_group.checks_requested", event: "merge_group", example: 1, replace: hello},
 	{file: "pull_request_review.submitted", event: "pull_request_review", example: 2, edits: []edit{{"review.body", "/fumehood run go test ./..."}}},
 	{file: "pull_request_review_comment.created", event: "pull_request_review_comment", example: 1, edits: []edit{{"comment.body", "/fumehood run go test ./..."}}},
-	{file: "workflow_dispatch", event: "workflow_dispatch", example: 0, replace: hello, edits: edits(newer, []edit{{"inputs", obj{"pr": "2"}}})},
-	{file: "workflow_dispatch.bare", event: "workflow_dispatch", example: 0, replace: hello, edits: edits(newer, []edit{{"inputs", nil}})},
+	{file: "workflow_dispatch", event: "workflow_dispatch", example: 0, replace: hello, edits: concatEdits(newer, []edit{{"inputs", obj{"pr": "2"}}})},
+	{file: "workflow_dispatch.bare", event: "workflow_dispatch", example: 0, replace: hello, edits: concatEdits(newer, []edit{{"inputs", nil}})},
 }

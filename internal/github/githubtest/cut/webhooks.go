@@ -22,22 +22,22 @@ func cutWebhooks(from, folder, to string) error {
 	definitions := doc["definitions"].(obj)
 	roots := []any{}
 	for _, file := range files {
-		name := definition(filepath.Base(file))
+		name := schemaName(filepath.Base(file))
 		if definitions[name] == nil {
 			return fmt.Errorf("cannot find definition %q for %q", name, file)
 		}
 		roots = append(roots, obj{"$ref": "#/definitions/" + name})
 	}
-	kept := collect(roots, func(ref string) (group, name string, value any) {
+	kept := collectReferenced(roots, func(ref string) (group, name string, value any) {
 		name = strings.TrimPrefix(ref, "#/definitions/")
 		return "definitions", name, definitions[name]
 	})
 	return writeJSON(to, obj{"$schema": doc["$schema"], "definitions": kept["definitions"]})
 }
 
-// definition returns the name of the schema for the payload in a file:
+// schemaName returns the name of the schema for the payload in a file:
 // "issue_comment$created" for issue_comment.created.pr.json.
-func definition(file string) string {
+func schemaName(file string) string {
 	event, rest, _ := strings.Cut(strings.TrimSuffix(file, ".json"), ".")
 	action, _, _ := strings.Cut(rest, ".")
 	if event == "workflow_dispatch" {

@@ -32,7 +32,7 @@ func Print(s *document.Shape, id, title, doc string) []byte {
 	if err := enc.Encode(root); err != nil {
 		panic("schematest: internal error: the schema cannot be written: " + err.Error())
 	}
-	return ascii(b.String())
+	return escapeNonASCII(b.String())
 }
 
 type schema = map[string]any
@@ -55,7 +55,7 @@ func schemaOf(s *document.Shape) schema {
 		out["type"] = "boolean"
 	}
 	if s.Or != nil {
-		out = either(out, s.Or)
+		out = eitherSchema(out, s.Or)
 	}
 	if s.Blank {
 		out = orBlank(out, s.Kind)
@@ -87,8 +87,8 @@ func orBlank(one schema, kind document.Kind) schema {
 	return out
 }
 
-// either returns a schema that accepts one, or a value of the shape or.
-func either(one schema, or *document.Shape) schema {
+// eitherSchema returns a schema that accepts one, or a value of the shape or.
+func eitherSchema(one schema, or *document.Shape) schema {
 	doc := one["description"]
 	delete(one, "description")
 	return schema{"description": doc, "anyOf": []schema{one, schemaOf(or)}}
@@ -150,7 +150,7 @@ func textSchema(out schema, s *document.Shape) {
 	if !s.Empty {
 		out["minLength"] = 1
 	}
-	out["pattern"] = visible(s.Lines)
+	out["pattern"] = visiblePattern(s.Lines)
 	if s.Pattern != nil {
 		out["pattern"] = s.Pattern.String()
 	}
@@ -168,9 +168,9 @@ func numberSchema(out schema, s *document.Shape) {
 	out["maximum"] = s.High
 }
 
-// visible returns the pattern of texts without hidden characters. It contains
+// visiblePattern returns the pattern of texts without hidden characters. It contains
 // them literally, since \u means different things to different regexp engines.
-func visible(lines bool) string {
+func visiblePattern(lines bool) string {
 	var b strings.Builder
 	b.WriteString("^[^")
 	for _, r := range document.Hidden.R16 {
@@ -194,9 +194,9 @@ func writeRange(b *strings.Builder, low, high rune) {
 	}
 }
 
-// ascii escapes non-ASCII characters in a JSON text, so that nothing in the file
+// escapeNonASCII escapes non-ASCII characters in a JSON text, so that nothing in the file
 // is hidden from its reader.
-func ascii(text string) []byte {
+func escapeNonASCII(text string) []byte {
 	var b bytes.Buffer
 	for _, r := range text {
 		switch {

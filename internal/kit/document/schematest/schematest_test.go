@@ -14,7 +14,7 @@ import (
 // The schema's pattern refuses the same characters as the table.
 func TestVisiblePattern(t *testing.T) {
 	lanetest.SkipShort(t)
-	many, one := regexp.MustCompile(visible(true)), regexp.MustCompile(visible(false))
+	many, one := regexp.MustCompile(visiblePattern(true)), regexp.MustCompile(visiblePattern(false))
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if r >= 0xd800 && r <= 0xdfff {
 			continue // no characters

@@ -31,30 +31,30 @@ type Turn struct {
 	Round   int
 }
 
-// Abandons reports whether the process should leave everything as if it was killed now.
+// ShouldAbandon reports whether the process should leave everything as if it was killed now.
 // In each round a quarter of the processes do.
-func (t Turn) Abandons() bool { return (t.Process+t.Round)%4 == 0 }
+func (t Turn) ShouldAbandon() bool { return (t.Process+t.Round)%4 == 0 }
 
-// Together runs act in several processes that begin each round at the same moment: 20
+// RunTogether runs act in several processes that begin each round at the same moment: 20
 // processes and 50 rounds in the nightly lane, 12 and 10 by default, 4 and 3 with -short. The processes are copies of the calling test, so the code before the call
 // runs in each of them. Together returns only in the test's own process.
-func Together(t *testing.T, dir string, act func(Turn) error) {
+func RunTogether(t *testing.T, dir string, act func(Turn) error) {
 	t.Helper()
 	if shared := os.Getenv(dirVariable); shared != "" {
 		process, _ := strconv.Atoi(os.Getenv(processVariable))
-		follow(Turn{Dir: shared, Process: process}, act)
+		takeTurns(Turn{Dir: shared, Process: process}, act)
 	}
 	var all []*follower
 	for i := range sample.Rounds(t, processes, 12, 4) {
-		all = append(all, start(t, dir, i))
+		all = append(all, startFollower(t, dir, i))
 	}
 	failed := 0
 	for round := range sample.Rounds(t, rounds, 10, 3) {
 		for _, f := range all {
-			f.begin(t)
+			f.beginTurn(t)
 		}
 		for i, f := range all {
-			if answer := f.answer(t); answer != "ok" {
+			if answer := f.readAnswer(t); answer != "ok" {
 				failed++
 				t.Errorf("round %d, process %d: %s", round, i, answer)
 			}
@@ -64,12 +64,12 @@ func Together(t *testing.T, dir string, act func(Turn) error) {
 		}
 	}
 	for _, f := range all {
-		f.end(t)
+		f.endProcess(t)
 	}
 }
 
-// follow takes a turn for each line of standard input, and ends the process with it.
-func follow(turn Turn, act func(Turn) error) {
+// takeTurns takes a turn for each line of standard input, and ends the process with it.
+func takeTurns(turn Turn, act func(Turn) error) {
 	lines := bufio.NewScanner(os.Stdin)
 	for ; lines.Scan(); turn.Round++ {
 		answer := "ok"
@@ -88,7 +88,7 @@ type follower struct {
 	out *bufio.Reader
 }
 
-func start(t *testing.T, dir string, process int) *follower {
+func startFollower(t *testing.T, dir string, process int) *follower {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
 	cmd.Env = append(os.Environ(), dirVariable+"="+dir, fmt.Sprintf("%s=%d", processVariable, process))
@@ -107,14 +107,14 @@ func start(t *testing.T, dir string, process int) *follower {
 	return &follower{cmd, in, bufio.NewReader(out)}
 }
 
-func (f *follower) begin(t *testing.T) {
+func (f *follower) beginTurn(t *testing.T) {
 	t.Helper()
 	if _, err := f.in.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (f *follower) answer(t *testing.T) string {
+func (f *follower) readAnswer(t *testing.T) string {
 	t.Helper()
 	line, err := f.out.ReadString('\n')
 	if err != nil {
@@ -123,7 +123,7 @@ func (f *follower) answer(t *testing.T) string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-func (f *follower) end(t *testing.T) {
+func (f *follower) endProcess(t *testing.T) {
 	t.Helper()
 	f.in.Close()
 	if err := f.cmd.Wait(); err != nil {

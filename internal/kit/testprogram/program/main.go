@@ -22,24 +22,24 @@ import (
 )
 
 var commands = map[string]func(args []string) error{
-	"sleep":     sleep,     // sleep DURATION
-	"print":     printText, // print TEXT: prints the line TEXT; print TEXT N: prints it N times, for N = -1 without end
-	"exit":      exit,      // exit CODE
-	"interrupt": interrupt, // prints "up", waits for SIGINT and prints "interrupted"
-	"alloc":     alloc,     // alloc MIB [DURATION]: uses this much memory, prints "allocated" and sleeps
-	"map":       mapFile,   // map FILE: prints the file, which it maps into memory
-	"fill":      fill,      // fill FILE MIB: writes a file of this size
-	"run":       run,       // run PROGRAM ARG…: starts the program, waits for it and has its exit code
-	"script":    script,    // script FILE: runs each line after the first as a program with arguments
-	"fork":      fork,      // fork N DURATION: starts N processes that sleep, prints "forked" and ends
-	"zombie":    zombie,    // zombie: has a child that ended, prints "up" and sleeps
-	"daemon":    daemon,    // daemon PROGRAM ARG…: starts the program in a session of its own with its standard streams, prints "up" and ends
-	"headless":  headless,  // headless FILE: appends to the file without end, while its first thread has ended
-	"running":   running,   // running NAME: prints how many processes of this name have not ended
-	"connect":   connect,   // connect [udp:]HOST:PORT: connects, prints "connected" and what the peer sends until it closes
-	"listen":    listen,    // listen HOST:PORT [TEXT]: prints the address, sends TEXT to each connection and closes it
-	"get":       get,       // get URL: prints the body; exit code 22 and "status N" on standard error for 400 and above
-	"serve":     serve,     // serve HOST:PORT TEXT: prints the address and answers each HTTP request with TEXT
+	"sleep":     sleepFor,       // sleep DURATION
+	"print":     printText,      // print TEXT: prints the line TEXT; print TEXT N: prints it N times, for N = -1 without end
+	"exit":      exitWithCode,   // exit CODE
+	"interrupt": awaitInterrupt, // prints "up", waits for SIGINT and prints "interrupted"
+	"alloc":     allocateMemory, // alloc MIB [DURATION]: uses this much memory, prints "allocated" and sleeps
+	"map":       mapFile,        // map FILE: prints the file, which it maps into memory
+	"fill":      fillFile,       // fill FILE MIB: writes a file of this size
+	"run":       runProgram,     // run PROGRAM ARG…: starts the program, waits for it and has its exit code
+	"script":    runScript,      // script FILE: runs each line after the first as a program with arguments
+	"fork":      forkSleepers,   // fork N DURATION: starts N processes that sleep, prints "forked" and ends
+	"zombie":    keepZombie,     // zombie: has a child that ended, prints "up" and sleeps
+	"daemon":    startDaemon,    // daemon PROGRAM ARG…: starts the program in a session of its own with its standard streams, prints "up" and ends
+	"headless":  endFirstThread, // headless FILE: appends to the file without end, while its first thread has ended
+	"running":   countRunning,   // running NAME: prints how many processes of this name have not ended
+	"connect":   connectTo,      // connect [udp:]HOST:PORT: connects, prints "connected" and what the peer sends until it closes
+	"listen":    listenOn,       // listen HOST:PORT [TEXT]: prints the address, sends TEXT to each connection and closes it
+	"get":       getURL,         // get URL: prints the body; exit code 22 and "status N" on standard error for 400 and above
+	"serve":     serveHTTP,      // serve HOST:PORT TEXT: prints the address and answers each HTTP request with TEXT
 }
 
 func init() { runtime.LockOSThread() } // main runs in the first thread
@@ -55,7 +55,7 @@ func main() {
 	}
 }
 
-func sleep(args []string) error {
+func sleepFor(args []string) error {
 	d, err := time.ParseDuration(args[0])
 	time.Sleep(d)
 	return err
@@ -74,7 +74,7 @@ func printText(args []string) error {
 	return nil
 }
 
-func exit(args []string) error {
+func exitWithCode(args []string) error {
 	code, err := strconv.Atoi(args[0])
 	if err == nil {
 		os.Exit(code)
@@ -82,7 +82,7 @@ func exit(args []string) error {
 	return err
 }
 
-func interrupt([]string) error {
+func awaitInterrupt([]string) error {
 	came := make(chan os.Signal, 1)
 	signal.Notify(came, os.Interrupt)
 	fmt.Println("up")
@@ -91,7 +91,7 @@ func interrupt([]string) error {
 	return nil
 }
 
-func alloc(args []string) error {
+func allocateMemory(args []string) error {
 	mib, err := strconv.Atoi(args[0])
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func alloc(args []string) error {
 	}
 	fmt.Println("allocated")
 	if len(args) > 1 {
-		return sleep(args[1:])
+		return sleepFor(args[1:])
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func mapFile(args []string) error {
 	return err
 }
 
-func fill(args []string) error {
+func fillFile(args []string) error {
 	file, err := os.Create(args[0])
 	if err != nil {
 		return err
@@ -144,15 +144,15 @@ func fill(args []string) error {
 	return file.Close()
 }
 
-// command returns a command with the standard streams of this process.
-func command(argv ...string) *exec.Cmd {
+// newCommand returns a command with the standard streams of this process.
+func newCommand(argv ...string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return cmd
 }
 
-func run(args []string) error {
-	err := command(args...).Run()
+func runProgram(args []string) error {
+	err := newCommand(args...).Run()
 	var ended *exec.ExitError
 	if errors.As(err, &ended) {
 		os.Exit(ended.ExitCode())
@@ -160,23 +160,23 @@ func run(args []string) error {
 	return err
 }
 
-func script(args []string) error {
+func runScript(args []string) error {
 	content, err := os.ReadFile(args[0])
 	if err != nil {
 		return err
 	}
 	for _, line := range strings.Split(strings.TrimSpace(string(content)), "\n")[1:] {
-		if err := run(strings.Fields(line)); err != nil {
+		if err := runProgram(strings.Fields(line)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func fork(args []string) error {
+func forkSleepers(args []string) error {
 	n, err := strconv.Atoi(args[0])
 	for range n {
-		if err := command("/proc/self/exe", "sleep", args[1]).Start(); err != nil {
+		if err := newCommand("/proc/self/exe", "sleep", args[1]).Start(); err != nil {
 			return err
 		}
 	}
@@ -184,7 +184,7 @@ func fork(args []string) error {
 	return err
 }
 
-func zombie([]string) error {
+func keepZombie([]string) error {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return err
@@ -199,11 +199,11 @@ func zombie([]string) error {
 		return err
 	}
 	fmt.Println("up")
-	return sleep([]string{"1000s"})
+	return sleepFor([]string{"1000s"})
 }
 
-func daemon(args []string) error {
-	cmd := command(args...)
+func startDaemon(args []string) error {
+	cmd := newCommand(args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return err
@@ -212,7 +212,7 @@ func daemon(args []string) error {
 	return nil
 }
 
-func headless(args []string) error {
+func endFirstThread(args []string) error {
 	go func() {
 		for ; ; time.Sleep(10 * time.Millisecond) {
 			file, err := os.OpenFile(args[0], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
@@ -228,7 +228,7 @@ func headless(args []string) error {
 	return err
 }
 
-func running(args []string) error {
+func countRunning(args []string) error {
 	count := 0
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {
@@ -245,7 +245,7 @@ func running(args []string) error {
 	return err
 }
 
-func connect(args []string) error {
+func connectTo(args []string) error {
 	network, address := "tcp", args[0]
 	if rest, ok := strings.CutPrefix(address, "udp:"); ok {
 		network, address = "udp", rest
@@ -262,7 +262,7 @@ func connect(args []string) error {
 	return err
 }
 
-func listen(args []string) error {
+func listenOn(args []string) error {
 	listener, err := net.Listen("tcp", args[0])
 	if err != nil {
 		return err
@@ -280,8 +280,8 @@ func listen(args []string) error {
 	}
 }
 
-// get uses the proxy and the certificates that the environment names.
-func get(args []string) error {
+// getURL uses the proxy and the certificates that the environment names.
+func getURL(args []string) error {
 	answer, err := http.Get(args[0])
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func get(args []string) error {
 	return nil
 }
 
-func serve(args []string) error {
+func serveHTTP(args []string) error {
 	listener, err := net.Listen("tcp", args[0])
 	if err != nil {
 		return err

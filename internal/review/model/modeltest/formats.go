@@ -23,7 +23,7 @@ type anthropic struct{}
 func (anthropic) name() string               { return "anthropic" }
 func (anthropic) key(r *http.Request) string { return r.Header.Get("X-Api-Key") }
 
-func (anthropic) read(r *http.Request, data []byte) (a Asked, err error) {
+func (anthropic) read(r *http.Request, data []byte) (a ReceivedRequest, err error) {
 	var q struct {
 		Model     string `json:"model"`
 		MaxTokens int64  `json:"max_tokens"`
@@ -39,20 +39,20 @@ func (anthropic) read(r *http.Request, data []byte) (a Asked, err error) {
 			} `json:"format"`
 		} `json:"output_config"`
 	}
-	if err := strict(data, &q); err != nil {
+	if err := decodeStrictly(data, &q); err != nil {
 		return a, err
 	}
 	if r.Header.Get("Anthropic-Version") != "2023-06-01" || len(q.System) != 1 || q.OutputConfig.Format.Type != "json_schema" {
 		return a, errors.New("no version, system or schema")
 	}
-	a = Asked{Model: q.Model, System: q.System[0].Text, Schema: q.OutputConfig.Format.Schema, MaxOutput: q.MaxTokens}
+	a = ReceivedRequest{Model: q.Model, System: q.System[0].Text, Schema: q.OutputConfig.Format.Schema, MaxOutput: q.MaxTokens}
 	for _, m := range q.Messages {
 		a.Turns = append(a.Turns, model.Turn{Model: m.Role == "assistant", Text: m.Content[0].Text})
 	}
 	return a, nil
 }
 
-func (anthropic) write(a Asked, s Said) any {
+func (anthropic) write(a ReceivedRequest, s ScriptedAnswer) any {
 	stop := map[model.Stop]string{model.Complete: "end_turn", model.Length: "max_tokens", model.Refusal: "refusal", model.Filter: "refusal", model.TooLong: "model_context_window_exceeded"}[s.Stop]
 	body := map[string]any{"id": "msg_1", "type": "message", "role": "assistant", "model": a.Model, "content": []text{{"text", s.Text}}, "stop_reason": stop, "stop_sequence": nil}
 	if s.Input >= 0 {
@@ -73,7 +73,7 @@ func (openai) key(r *http.Request) string {
 	return key
 }
 
-func (openai) read(_ *http.Request, data []byte) (a Asked, err error) {
+func (openai) read(_ *http.Request, data []byte) (a ReceivedRequest, err error) {
 	var q struct {
 		Model    string `json:"model"`
 		Max      int64  `json:"max_completion_tokens"`
@@ -91,20 +91,20 @@ func (openai) read(_ *http.Request, data []byte) (a Asked, err error) {
 			} `json:"json_schema"`
 		} `json:"response_format"`
 	}
-	if err := strict(data, &q); err != nil {
+	if err := decodeStrictly(data, &q); err != nil {
 		return a, err
 	}
 	if q.N != 1 || len(q.Messages) == 0 || q.Messages[0].Role != "system" || q.Format.Type != "json_schema" || !q.Format.JSON.Strict {
 		return a, errors.New("no system or schema")
 	}
-	a = Asked{Model: q.Model, System: q.Messages[0].Content, Schema: q.Format.JSON.Schema, MaxOutput: q.Max}
+	a = ReceivedRequest{Model: q.Model, System: q.Messages[0].Content, Schema: q.Format.JSON.Schema, MaxOutput: q.Max}
 	for _, m := range q.Messages[1:] {
 		a.Turns = append(a.Turns, model.Turn{Model: m.Role == "assistant", Text: m.Content})
 	}
 	return a, nil
 }
 
-func (openai) write(a Asked, s Said) any {
+func (openai) write(a ReceivedRequest, s ScriptedAnswer) any {
 	stop := map[model.Stop]string{model.Complete: "stop", model.Refusal: "stop", model.Length: "length", model.Filter: "content_filter"}[s.Stop]
 	message := map[string]any{"role": "assistant", "content": s.Text, "refusal": nil}
 	if s.Stop == model.Refusal {
@@ -123,7 +123,7 @@ type gemini struct{}
 func (gemini) name() string               { return "gemini" }
 func (gemini) key(r *http.Request) string { return r.Header.Get("X-Goog-Api-Key") }
 
-func (gemini) read(r *http.Request, data []byte) (a Asked, err error) {
+func (gemini) read(r *http.Request, data []byte) (a ReceivedRequest, err error) {
 	type content struct {
 		Role  string `json:"role"`
 		Parts []text `json:"parts"`
@@ -138,21 +138,21 @@ func (gemini) read(r *http.Request, data []byte) (a Asked, err error) {
 			Schema json.RawMessage `json:"responseJsonSchema"`
 		} `json:"generationConfig"`
 	}
-	if err := strict(data, &q); err != nil {
+	if err := decodeStrictly(data, &q); err != nil {
 		return a, err
 	}
 	name, is := strings.CutSuffix(r.PathValue("call"), ":generateContent")
 	if !is || q.Config.N != 1 || q.Config.MIME != "application/json" || len(q.System.Parts) != 1 {
 		return a, errors.New("no call, system or schema")
 	}
-	a = Asked{Model: name, System: q.System.Parts[0].Text, Schema: q.Config.Schema, MaxOutput: q.Config.Max}
+	a = ReceivedRequest{Model: name, System: q.System.Parts[0].Text, Schema: q.Config.Schema, MaxOutput: q.Config.Max}
 	for _, c := range q.Contents {
 		a.Turns = append(a.Turns, model.Turn{Model: c.Role == "model", Text: c.Parts[0].Text})
 	}
 	return a, nil
 }
 
-func (gemini) write(_ Asked, s Said) any {
+func (gemini) write(_ ReceivedRequest, s ScriptedAnswer) any {
 	stop := map[model.Stop]string{model.Complete: "STOP", model.Length: "MAX_TOKENS", model.Refusal: "SAFETY", model.Filter: "PROHIBITED_CONTENT"}[s.Stop]
 	body := map[string]any{"candidates": []any{map[string]any{"content": map[string]any{"role": "model", "parts": []text{{Text: s.Text}}}, "finishReason": stop}}}
 	if s.Input >= 0 {

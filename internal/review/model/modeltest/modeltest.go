@@ -26,8 +26,8 @@ import (
 //go:embed schemas
 var schemas embed.FS
 
-// Schema returns what a provider publishes of its format: an object with request and response.
-func Schema(t testing.TB, provider string) *jsonschema.Schema {
+// ReadSchema returns what a provider publishes of its format: an object with request and response.
+func ReadSchema(t testing.TB, provider string) *jsonschema.Schema {
 	t.Helper()
 	data, err := schemas.ReadFile("schemas/" + provider + ".json")
 	var s jsonschema.Schema
@@ -43,8 +43,8 @@ func Schema(t testing.TB, provider string) *jsonschema.Schema {
 // Key is the key that a server accepts.
 const Key = "sk-test-ThisKeyIsForTheModelOnly-0123456789abcdef"
 
-// Asked is a request as the server has read it.
-type Asked struct {
+// ReceivedRequest is a request as the server has read it.
+type ReceivedRequest struct {
 	Provider, Model, System string
 	Turns                   []model.Turn
 	Schema                  json.RawMessage
@@ -52,11 +52,11 @@ type Asked struct {
 	Raw                     string // the body
 }
 
-// Last is the text of the last turn.
-func (a Asked) Last() string { return a.Turns[len(a.Turns)-1].Text }
+// LastText is the text of the last turn.
+func (a ReceivedRequest) LastText() string { return a.Turns[len(a.Turns)-1].Text }
 
-// Said is what the server answers.
-type Said struct {
+// ScriptedAnswer is what the server answers.
+type ScriptedAnswer struct {
 	Text          string
 	Stop          model.Stop // model.Complete if ""
 	Input, Output int64      // reported tokens; the bytes of the texts, divided by 4, if 0; none if negative
@@ -71,32 +71,32 @@ type Server struct {
 	*httptest.Server
 	Accepts string // the key; Key unless a test that looks for its key in all processes changes it
 	t       testing.TB
-	answer  func(n int, a Asked) Said
+	answer  func(n int, a ReceivedRequest) ScriptedAnswer
 	schemas map[string]*jsonschema.Resolved // of each provider
 
 	mu    sync.Mutex
-	asked []Asked
+	asked []ReceivedRequest
 }
 
 // New starts a server that ends with the test. answer gets the number of the request, from 1.
-func New(t testing.TB, answer func(n int, a Asked) Said) *Server {
+func New(t testing.TB, answer func(n int, a ReceivedRequest) ScriptedAnswer) *Server {
 	s := &Server{Accepts: Key, t: t, answer: answer, schemas: map[string]*jsonschema.Resolved{}}
 	mux := http.NewServeMux()
 	for path, f := range map[string]format{"POST /v1/messages": anthropic{}, "POST /openai/chat/completions": openai{}, "POST /v1beta/models/{call}": gemini{}} {
-		resolved, err := Schema(t, f.name()).Resolve(nil)
+		resolved, err := ReadSchema(t, f.name()).Resolve(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.schemas[f.name()] = resolved
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.serve(f, w, r) })
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.serveFormat(f, w, r) })
 	}
 	s.Server = httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	return s
 }
 
-// Env returns the variables of a provider.
-func (s *Server) Env(provider string) []string {
+// ProviderEnv returns the variables of a provider.
+func (s *Server) ProviderEnv(provider string) []string {
 	base := s.URL
 	if provider == "openai" {
 		base += "/openai"
@@ -108,7 +108,7 @@ func (s *Server) Env(provider string) []string {
 // Getenv looks up Env.
 func (s *Server) Getenv(name string) string {
 	provider, _, _ := strings.Cut(name, "_")
-	for _, v := range s.Env(strings.ToLower(provider)) {
+	for _, v := range s.ProviderEnv(strings.ToLower(provider)) {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
 			return value
 		}
@@ -116,11 +116,11 @@ func (s *Server) Getenv(name string) string {
 	return ""
 }
 
-// Asked returns the requests so far.
-func (s *Server) Asked() []Asked {
+// Requests returns the requests so far.
+func (s *Server) Requests() []ReceivedRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Asked(nil), s.asked...)
+	return append([]ReceivedRequest(nil), s.asked...)
 }
 
 // Restart counts requests from 1 again, and forgets those so far.
@@ -134,15 +134,15 @@ func (s *Server) Restart() {
 type format interface {
 	name() string
 	key(*http.Request) string
-	read(*http.Request, []byte) (Asked, error)
-	write(Asked, Said) any
+	read(*http.Request, []byte) (ReceivedRequest, error)
+	write(ReceivedRequest, ScriptedAnswer) any
 }
 
-func (s *Server) serve(f format, w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveFormat(f format, w http.ResponseWriter, r *http.Request) {
 	data, _ := io.ReadAll(r.Body)
 	a, err := f.read(r, data)
 	if err == nil {
-		err = errors.Join(a.check(), checkHeader(r), s.validate(f, "request", data))
+		err = errors.Join(a.checkRequired(), checkHeader(r), s.validateBody(f, "request", data))
 	}
 	if err != nil || f.key(r) != s.Accepts {
 		s.t.Errorf("%s: a wrong request: %v, key %q", f.name(), err, f.key(r))
@@ -158,14 +158,14 @@ func (s *Server) serve(f format, w http.ResponseWriter, r *http.Request) {
 	for name, value := range said.Header {
 		w.Header().Set(name, value)
 	}
-	said.send(w, s.encode(f, a, said.counted(a)))
+	said.sendTo(w, s.encodeAnswer(f, a, said.withUsage(a)))
 }
 
-// encode encodes an answer, and requires that the provider could send it.
-func (s *Server) encode(f format, a Asked, said Said) []byte {
+// encodeAnswer encodes an answer, and requires that the provider could send it.
+func (s *Server) encodeAnswer(f format, a ReceivedRequest, said ScriptedAnswer) []byte {
 	data, err := json.Marshal(f.write(a, said))
 	if err == nil && said.Input >= 0 { // a service that reports no tokens differs from the provider
-		err = s.validate(f, "response", data)
+		err = s.validateBody(f, "response", data)
 	}
 	if err != nil {
 		s.t.Errorf("%s: a wrong answer: %v", f.name(), err)
@@ -173,8 +173,8 @@ func (s *Server) encode(f format, a Asked, said Said) []byte {
 	return data
 }
 
-// validate compares a body with what the provider publishes.
-func (s *Server) validate(f format, side string, data []byte) error {
+// validateBody compares a body with what the provider publishes.
+func (s *Server) validateBody(f format, side string, data []byte) error {
 	var body any
 	if err := json.Unmarshal(data, &body); err != nil {
 		return err
@@ -192,8 +192,8 @@ func checkHeader(r *http.Request) error {
 	return nil
 }
 
-// check requires what every format has.
-func (a Asked) check() error {
+// checkRequired requires what every format has.
+func (a ReceivedRequest) checkRequired() error {
 	if a.Model == "" || a.System == "" || a.MaxOutput < 1 || !json.Valid(a.Schema) || len(a.Turns)%2 != 1 {
 		return fmt.Errorf("model %q, %d turns, %d tokens, schema %.20s", a.Model, len(a.Turns), a.MaxOutput, a.Schema)
 	}
@@ -205,7 +205,7 @@ func (a Asked) check() error {
 	return nil
 }
 
-func (s Said) counted(a Asked) Said {
+func (s ScriptedAnswer) withUsage(a ReceivedRequest) ScriptedAnswer {
 	if s.Input == 0 {
 		s.Input, s.Output = int64(len(a.Raw)/4), min(int64(len(s.Text)/4), a.MaxOutput)
 	}
@@ -215,7 +215,7 @@ func (s Said) counted(a Asked) Said {
 	return s
 }
 
-func (s Said) send(w http.ResponseWriter, data []byte) {
+func (s ScriptedAnswer) sendTo(w http.ResponseWriter, data []byte) {
 	if s.Body != "" {
 		data = []byte(s.Body)
 	}
@@ -234,8 +234,8 @@ func (s Said) send(w http.ResponseWriter, data []byte) {
 	_, _ = w.Write(data)
 }
 
-// strict decodes data, which must be one value, and of which v must have every field.
-func strict(data []byte, v any) error {
+// decodeStrictly decodes data, which must be one value, and of which v must have every field.
+func decodeStrictly(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {

@@ -71,7 +71,7 @@ func (s *Store) Import(dir, setup string, match Matcher) error {
 		return cannotExchange("use", dir, err)
 	}
 	defer d.Close()
-	files, err := d.List(maxListed)
+	files, err := d.ReadEntries(maxListed)
 	for _, path := range namesOf(dir, files, setup) {
 		copied, failed := s.importFrom(d, filepath.Base(path), match)
 		if copied {

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(asWriter); dir != "" {
 		writer(dir)
 	}
-	roottest.Main(m)
+	roottest.RunTests(m)
 }
 
 // writer makes the layer "shared" in dir again and again, until it is killed, and reads it.

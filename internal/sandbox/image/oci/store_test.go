@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	roottest.Main(m)
+	roottest.RunTests(m)
 }
 
 func opener(t *testing.T, value, dir string) *exec.Cmd {

@@ -60,8 +60,8 @@ type machine struct {
 
 var machines = map[string]*machine{"python": {}, "javascript": {}, "typescript": {}}
 
-// Knows reports whether there is a grammar for language.
-func Knows(language string) bool { return machines[language] != nil }
+// HasGrammar reports whether there is a grammar for language.
+func HasGrammar(language string) bool { return machines[language] != nil }
 
 // Parse reads text. Its error is, or wraps, one of those above.
 func Parse(ctx context.Context, language, text string) (*Tree, error) {
@@ -72,21 +72,21 @@ func Parse(ctx context.Context, language, text string) (*Tree, error) {
 	if len(text) > MaxText {
 		return nil, ErrTooLarge
 	}
-	m.once.Do(func() { m.err = m.compile(language) })
+	m.once.Do(func() { m.err = m.compileModule(language) })
 	if m.err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBroken, m.err)
 	}
 	var tree *Tree
 	var err error
-	cputime.Within(ctx, maxTime, func(ctx context.Context) {
-		if tree, err = m.parse(ctx, text); ctx.Err() != nil {
+	cputime.RunWithin(ctx, maxTime, func(ctx context.Context) {
+		if tree, err = m.parseText(ctx, text); ctx.Err() != nil {
 			tree, err = nil, ErrTooLong
 		}
 	})
 	return tree, err
 }
 
-func (m *machine) compile(language string) error {
+func (m *machine) compileModule(language string) error {
 	ctx := context.Background()
 	ctx = experimental.WithCompilationWorkers(ctx, 2)
 	code, err := modules.ReadFile(language + ".wasm")
@@ -97,20 +97,20 @@ func (m *machine) compile(language string) error {
 	if m.compiled, err = m.runtime.CompileModule(ctx, code); err != nil {
 		return err
 	}
-	instance, err := m.start(ctx)
+	instance, err := m.startInstance(ctx)
 	if err != nil {
 		return err
 	}
 	defer instance.Close(ctx)
-	if m.kinds, err = names(ctx, instance, 0); err != nil {
+	if m.kinds, err = readNames(ctx, instance, 0); err != nil {
 		return err
 	}
-	m.fields, err = names(ctx, instance, 1)
+	m.fields, err = readNames(ctx, instance, 1)
 	return err
 }
 
-func (m *machine) start(ctx context.Context) (api.Module, error) {
-	return m.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(allocate)), m.compiled, wazero.NewModuleConfig().WithName(""))
+func (m *machine) startInstance(ctx context.Context) (api.Module, error) {
+	return m.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(allocateMemory)), m.compiled, wazero.NewModuleConfig().WithName(""))
 }
 
 // A memory is a machine's memory. Its bytes are used again after it is freed, all of them
@@ -122,7 +122,7 @@ var memories = sync.Pool{New: func() any { return &memory{make([]byte, 0, usualM
 // usualMemory is enough for most texts. No larger memory is kept.
 const usualMemory = 4 << 20
 
-func allocate(_, _ uint64) experimental.LinearMemory { return memories.Get().(*memory) }
+func allocateMemory(_, _ uint64) experimental.LinearMemory { return memories.Get().(*memory) }
 
 func (m *memory) Reallocate(size uint64) []byte {
 	if more := int(size) - len(m.bytes); more > 0 {
@@ -140,11 +140,11 @@ func (m *memory) Free() {
 	memories.Put(m)
 }
 
-// names reads the names that the grammar uses; they come from our own module.
-func names(ctx context.Context, instance api.Module, what uint64) ([]string, error) {
+// readNames reads the names that the grammar uses; they come from our own module.
+func readNames(ctx context.Context, instance api.Module, what uint64) ([]string, error) {
 	var list []string
 	for id := uint64(0); id < 1000; id++ {
-		at, err := call(ctx, instance, "name", what, id)
+		at, err := callFunction(ctx, instance, "name", what, id)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +160,7 @@ func names(ctx context.Context, instance api.Module, what uint64) ([]string, err
 	return list, nil
 }
 
-func call(ctx context.Context, instance api.Module, name string, args ...uint64) (uint32, error) {
+func callFunction(ctx context.Context, instance api.Module, name string, args ...uint64) (uint32, error) {
 	results, err := instance.ExportedFunction(name).Call(ctx, args...)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrBroken, err)
@@ -168,14 +168,14 @@ func call(ctx context.Context, instance api.Module, name string, args ...uint64)
 	return uint32(results[0]), nil
 }
 
-// parse runs one text in a fresh instance.
-func (m *machine) parse(ctx context.Context, text string) (*Tree, error) {
-	instance, err := m.start(ctx)
+// parseText runs one text in a fresh instance.
+func (m *machine) parseText(ctx context.Context, text string) (*Tree, error) {
+	instance, err := m.startInstance(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	defer instance.Close(context.Background())
-	at, err := call(ctx, instance, "reserve", uint64(len(text)+1))
+	at, err := callFunction(ctx, instance, "reserve", uint64(len(text)+1))
 	if err != nil {
 		return nil, err
 	}
@@ -183,16 +183,16 @@ func (m *machine) parse(ctx context.Context, text string) (*Tree, error) {
 		return nil, ErrBroken
 	}
 	limit := min(maxNodes, 8*len(text)+64)
-	answer, err := call(ctx, instance, "parse", uint64(at), uint64(len(text)), uint64(limit), steps(text))
+	answer, err := callFunction(ctx, instance, "parse", uint64(at), uint64(len(text)), uint64(limit), stepLimit(text))
 	if err != nil {
 		return nil, err
 	}
-	return m.read(instance.Memory(), answer, text)
+	return m.readTree(instance.Memory(), answer, text)
 }
 
-// steps returns how many steps, of a hundred operations each, a text may take: twice
+// stepLimit returns how many steps, of a hundred operations each, a text may take: twice
 // what plain code of its length needs.
-func steps(text string) uint64 { return uint64(200 + len(text)/4) }
+func stepLimit(text string) uint64 { return uint64(200 + len(text)/4) }
 
 // The module's results, as defined in source/tree.c.
 const (
@@ -201,8 +201,8 @@ const (
 	answerTooLong
 )
 
-// read copies the tree out of the module's memory.
-func (m *machine) read(memory api.Memory, at uint32, text string) (*Tree, error) {
+// readTree copies the tree out of the module's memory.
+func (m *machine) readTree(memory api.Memory, at uint32, text string) (*Tree, error) {
 	answer, ok := memory.Read(at, 16)
 	if !ok {
 		return nil, ErrBroken
@@ -224,5 +224,5 @@ func (m *machine) read(memory api.Memory, at uint32, text string) (*Tree, error)
 	if !ok {
 		return nil, ErrBroken
 	}
-	return decode(nodes, text, m.kinds, m.fields, answer[8] != 0)
+	return decodeTree(nodes, text, m.kinds, m.fields, answer[8] != 0)
 }

@@ -78,7 +78,7 @@ func TestBombs(t *testing.T) {
 		"f-strings": "f'{", "indent": "if a:\n ", "comma": "a,", "minus": "-", "await": "await ", "arrows": "a=>", "templates": "`${", "generics": "a<", "jsx": "<a>",
 		"quotes": "'", "NUL": "\x00", "broken": ")(]", "if-else": "a if b else ", "subscripts": "a[", "regex": "/a", "question": "a?", "types": "type a=", "async": "async ",
 	}
-	for _, name := range sample.Keys(t, units, 12, 26) {
+	for _, name := range sample.EveryNthKey(t, units, 12, 26) {
 		for language := range machines {
 			clock := cputime.Start()
 			tree, err := Parse(t.Context(), language, repeat(units[name]))
@@ -148,7 +148,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, "x")
 	f.Add([]byte{1, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 3, 1, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0}, "xy")
 	f.Fuzz(func(t *testing.T, raw []byte, text string) {
-		tree, err := decode(raw, text, []string{"end", "a", "b"}, []string{"", "f"}, false)
+		tree, err := decodeTree(raw, text, []string{"end", "a", "b"}, []string{"", "f"}, false)
 		if err != nil {
 			return
 		}
@@ -156,7 +156,7 @@ func FuzzDecode(f *testing.F) {
 		var visit func(Node, int)
 		visit = func(n Node, depth int) {
 			seen++
-			_, _, _, _ = n.Kind(), n.Field(), n.Text(), n.Wrong()
+			_, _, _, _ = n.Kind(), n.Field(), n.Text(), n.IsWrong()
 			for child := range n.Children() {
 				if depth < 100 {
 					visit(child, depth+1)
@@ -168,10 +168,10 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%d nodes visited of %d", seen, tree.Len())
 		}
 		for n := range tree.All() {
-			for range n.Within() {
+			for range n.WithDescendants() {
 			}
-			n.In("f")
-			n.First()
+			n.ChildIn("f")
+			n.FirstNamedChild()
 		}
 	})
 }
@@ -210,7 +210,7 @@ func BenchmarkParse(b *testing.B) {
 		b.Run("compile "+language, func(b *testing.B) {
 			for b.Loop() {
 				m := &machine{}
-				if err := m.compile(language); err != nil {
+				if err := m.compileModule(language); err != nil {
 					b.Fatal(err)
 				}
 				m.runtime.Close(b.Context())
@@ -222,7 +222,7 @@ func BenchmarkParse(b *testing.B) {
 // A machine's memory has nothing of the text before.
 func TestMemoryIsZero(t *testing.T) {
 	for _, size := range []uint64{1 << 16, 3 << 20, 8 << 20, 1 << 16} {
-		m := allocate(0, 0)
+		m := allocateMemory(0, 0)
 		bytes := m.Reallocate(1 << 16)
 		bytes[0] = 1
 		if bytes = m.Reallocate(size); len(bytes) != int(size) || bytes[0] != 1 {

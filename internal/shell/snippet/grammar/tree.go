@@ -32,9 +32,9 @@ type flat struct {
 	after        uint32 // index of the next node outside this one
 }
 
-// decode checks the nodes once: each must lie within its parent and within the text,
+// decodeTree checks the nodes once: each must lie within its parent and within the text,
 // and use only names that the grammar knows.
-func decode(raw []byte, text string, kinds, fields []string, broken bool) (*Tree, error) {
+func decodeTree(raw []byte, text string, kinds, fields []string, broken bool) (*Tree, error) {
 	t := &Tree{Text: text, Broken: broken, kinds: kinds, fields: fields, nodes: make([]flat, len(raw)/nodeSize)}
 	if len(t.nodes) == 0 {
 		return nil, ErrBroken
@@ -49,7 +49,7 @@ func decode(raw []byte, text string, kinds, fields []string, broken bool) (*Tree
 		for len(open) > 0 && t.nodes[open[len(open)-1]].after <= at {
 			open = open[:len(open)-1]
 		}
-		if i > 0 && (len(open) == 0 || !t.nodes[open[len(open)-1]].holds(n)) {
+		if i > 0 && (len(open) == 0 || !t.nodes[open[len(open)-1]].containsFlat(n)) {
 			return nil, ErrBroken
 		}
 		t.nodes[i] = n
@@ -58,7 +58,7 @@ func decode(raw []byte, text string, kinds, fields []string, broken bool) (*Tree
 	return t, nil
 }
 
-func (n flat) holds(inner flat) bool {
+func (n flat) containsFlat(inner flat) bool {
 	return inner.after <= n.after && inner.start >= n.start && inner.end <= n.end
 }
 
@@ -94,11 +94,11 @@ func (t *Tree) All() iter.Seq[Node] {
 	}
 }
 
-// None reports whether n is the zero Node.
-func (n Node) None() bool { return n.tree == nil }
+// IsNone reports whether n is the zero Node.
+func (n Node) IsNone() bool { return n.tree == nil }
 
-func (n Node) flat() flat {
-	if n.None() {
+func (n Node) flatNode() flat {
+	if n.IsNone() {
 		return flat{}
 	}
 	return n.tree.nodes[n.at]
@@ -108,37 +108,37 @@ func (n Node) flat() flat {
 // know, and "" for the zero Node.
 func (n Node) Kind() string {
 	switch {
-	case n.None():
+	case n.IsNone():
 		return ""
-	case n.flat().flags&flagError != 0:
+	case n.flatNode().flags&flagError != 0:
 		return "ERROR"
 	}
-	return n.tree.kinds[n.flat().kind]
+	return n.tree.kinds[n.flatNode().kind]
 }
 
 // Field returns the name of n's field in its parent, or "".
 func (n Node) Field() string {
-	if n.None() {
+	if n.IsNone() {
 		return ""
 	}
-	return n.tree.fields[n.flat().field]
+	return n.tree.fields[n.flatNode().field]
 }
 
-// Named reports whether n is more than a keyword or punctuation of the grammar.
-func (n Node) Named() bool { return n.flat().flags&flagNamed != 0 }
+// IsNamed reports whether n is more than a keyword or punctuation of the grammar.
+func (n Node) IsNamed() bool { return n.flatNode().flags&flagNamed != 0 }
 
-// Wrong reports whether n is an error, or something missing from the text.
-func (n Node) Wrong() bool { return n.flat().flags&(flagError|flagMissing) != 0 }
+// IsWrong reports whether n is an error, or something missing from the text.
+func (n Node) IsWrong() bool { return n.flatNode().flags&(flagError|flagMissing) != 0 }
 
 // Span returns the position of n, in bytes.
-func (n Node) Span() (start, end int) { return int(n.flat().start), int(n.flat().end) }
+func (n Node) Span() (start, end int) { return int(n.flatNode().start), int(n.flatNode().end) }
 
 // Text returns n's text.
 func (n Node) Text() string {
-	if n.None() {
+	if n.IsNone() {
 		return ""
 	}
-	return n.tree.Text[n.flat().start:n.flat().end]
+	return n.tree.Text[n.flatNode().start:n.flatNode().end]
 }
 
 // ID identifies n among the nodes of its tree.
@@ -147,7 +147,7 @@ func (n Node) ID() int { return int(n.at) }
 // Children yields n's children.
 func (n Node) Children() iter.Seq[Node] {
 	return func(yield func(Node) bool) {
-		for i := n.at + 1; i < n.flat().after; i = n.tree.nodes[i].after {
+		for i := n.at + 1; i < n.flatNode().after; i = n.tree.nodes[i].after {
 			if !yield(Node{n.tree, i}) {
 				return
 			}
@@ -155,10 +155,10 @@ func (n Node) Children() iter.Seq[Node] {
 	}
 }
 
-// Within yields n and all its descendants.
-func (n Node) Within() iter.Seq[Node] {
+// WithDescendants yields n and all its descendants.
+func (n Node) WithDescendants() iter.Seq[Node] {
 	return func(yield func(Node) bool) {
-		for i := n.at; i < n.flat().after; i++ {
+		for i := n.at; i < n.flatNode().after; i++ {
 			if !yield(Node{n.tree, i}) {
 				return
 			}
@@ -166,8 +166,8 @@ func (n Node) Within() iter.Seq[Node] {
 	}
 }
 
-// In returns the first child in the field, or the zero Node.
-func (n Node) In(field string) Node {
+// ChildIn returns the first child in the field, or the zero Node.
+func (n Node) ChildIn(field string) Node {
 	for child := range n.Children() {
 		if child.Field() == field {
 			return child
@@ -176,10 +176,10 @@ func (n Node) In(field string) Node {
 	return Node{}
 }
 
-// First returns the first named child, or the zero Node.
-func (n Node) First() Node {
+// FirstNamedChild returns the first named child, or the zero Node.
+func (n Node) FirstNamedChild() Node {
 	for child := range n.Children() {
-		if child.Named() {
+		if child.IsNamed() {
 			return child
 		}
 	}

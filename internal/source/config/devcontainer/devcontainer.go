@@ -95,59 +95,59 @@ var steering = pattern.New(`^(?i:LD_.*|DYLD_.*|GLIBC_.*|MALLOC_.*|BASH.*|ENV|SHE
 
 var variable = pattern.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-func stop(hint, format string, args ...any) error {
+func newStopError(hint, format string, args ...any) error {
 	return &proposal.StopError{Code: "rootfs.devcontainer", Message: "invalid devcontainer.json: " + fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // Decode reads a file: JSON with comments and trailing commas. Its error is a
 // *proposal.StopError (rootfs.devcontainer) with the reason.
 func Decode(data []byte) (c Config, err error) {
-	fields, err := object(data)
+	fields, err := parseObject(data)
 	if err != nil {
 		return c, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if why, is := refused[name]; is && !empty(fields[name]) {
-			return c, stop(why, "unsupported field %q", name)
+		if why, is := refused[name]; is && !isEmptyField(fields[name]) {
+			return c, newStopError(why, "unsupported field %q", name)
 		}
 	}
-	if err := text(fields["image"], &c.Image); err != nil || c.Image == "" {
-		return c, stop("set image to REPOSITORY@sha256:…", "image is not a string")
+	if err := decodeText(fields["image"], &c.Image); err != nil || c.Image == "" {
+		return c, newStopError("set image to REPOSITORY@sha256:…", "image is not a string")
 	}
 	if !strings.Contains(c.Image, "@sha256:") {
-		return c, stop("add the digest: image@sha256:…; what a tag names can change", "image %q has no digest", c.Image)
+		return c, newStopError("add the digest: image@sha256:…; what a tag names can change", "image %q has no digest", c.Image)
 	}
 	c.Image = "image:" + c.Image
-	if c.Env, err = environment(fields["containerEnv"]); err != nil {
+	if c.Env, err = decodeEnvironment(fields["containerEnv"]); err != nil {
 		return c, err
 	}
-	c.Commands, err = commands(fields["postCreateCommand"])
+	c.Commands, err = decodeCommands(fields["postCreateCommand"])
 	return c, err
 }
 
-// object returns the fields of the document. A name that occurs twice is refused anywhere.
-func object(data []byte) (map[string]json.RawMessage, error) {
+// parseObject returns the fields of the document. A name that occurs twice is refused anywhere.
+func parseObject(data []byte) (map[string]json.RawMessage, error) {
 	const hint = "see https://containers.dev/implementors/json_reference"
-	if len(data) > MaxBytes || nesting(data) > maxDepth {
-		return nil, stop(hint, "it has more than %d bytes or %d levels", MaxBytes, maxDepth)
+	if len(data) > MaxBytes || measureNesting(data) > maxDepth {
+		return nil, newStopError(hint, "it has more than %d bytes or %d levels", MaxBytes, maxDepth)
 	}
 	value, err := hujson.Parse(data)
 	if err != nil {
-		return nil, stop(hint, "%.200v", err)
+		return nil, newStopError(hint, "%.200v", err)
 	}
-	if name, twice := repeated(value); twice {
-		return nil, stop("remove one of them", "the name %.100q occurs twice", name)
+	if name, twice := findRepeatedName(value); twice {
+		return nil, newStopError("remove one of them", "the name %.100q occurs twice", name)
 	}
 	value.Standardize()
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(value.Pack(), &fields); err != nil || fields == nil {
-		return nil, stop(hint, "it is not an object")
+		return nil, newStopError(hint, "it is not an object")
 	}
 	return fields, nil
 }
 
-// nesting returns at least the depth of a document, before it is parsed.
-func nesting(data []byte) (deepest int) {
+// measureNesting returns at least the depth of a document, before it is parsed.
+func measureNesting(data []byte) (deepest int) {
 	depth := 0
 	for _, b := range data {
 		switch b {
@@ -161,8 +161,8 @@ func nesting(data []byte) (deepest int) {
 	return deepest
 }
 
-// repeated returns a name that an object has twice.
-func repeated(v hujson.Value) (string, bool) {
+// findRepeatedName returns a name that an object has twice.
+func findRepeatedName(v hujson.Value) (string, bool) {
 	switch v := v.Value.(type) {
 	case *hujson.Object:
 		seen := map[string]bool{}
@@ -172,13 +172,13 @@ func repeated(v hujson.Value) (string, bool) {
 				return name, true
 			}
 			seen[name] = true
-			if name, twice := repeated(m.Value); twice {
+			if name, twice := findRepeatedName(m.Value); twice {
 				return name, true
 			}
 		}
 	case *hujson.Array:
 		for _, e := range v.Elements {
-			if name, twice := repeated(e); twice {
+			if name, twice := findRepeatedName(e); twice {
 				return name, true
 			}
 		}
@@ -186,12 +186,12 @@ func repeated(v hujson.Value) (string, bool) {
 	return "", false
 }
 
-// empty reports whether a field is as good as absent.
-func empty(raw json.RawMessage) bool {
+// isEmptyField reports whether a field is as good as absent.
+func isEmptyField(raw json.RawMessage) bool {
 	return slices.Contains([]string{"null", "false", "{}", "[]", `""`}, string(raw))
 }
 
-func text(raw json.RawMessage, into *string) error {
+func decodeText(raw json.RawMessage, into *string) error {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return err
 	}
@@ -201,45 +201,45 @@ func text(raw json.RawMessage, into *string) error {
 	return nil
 }
 
-func environment(raw json.RawMessage) (map[string]string, error) {
+func decodeEnvironment(raw json.RawMessage) (map[string]string, error) {
 	if raw == nil {
 		return nil, nil
 	}
 	var env map[string]string
 	if err := json.Unmarshal(raw, &env); err != nil || len(env) > maxEnv {
-		return nil, stop("use an object of at most 100 strings", "containerEnv is not an object of strings")
+		return nil, newStopError("use an object of at most 100 strings", "containerEnv is not an object of strings")
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		value := env[name]
 		switch {
 		case !variable.MatchString(name) || len(value) > maxText || strings.ContainsRune(value, 0):
-			return nil, stop("use a plain name and a short value", "containerEnv has an invalid variable %.100q", name)
+			return nil, newStopError("use a plain name and a short value", "containerEnv has an invalid variable %.100q", name)
 		case steering.MatchString(name):
-			return nil, stop("remove it: the variable decides which code programs load or which settings they use", "containerEnv sets %q", name)
+			return nil, newStopError("remove it: the variable decides which code programs load or which settings they use", "containerEnv sets %q", name)
 		case strings.Contains(value, "${"):
-			return nil, stop("write the value itself", "containerEnv's %q refers to a variable of the host or the container", name)
+			return nil, newStopError("write the value itself", "containerEnv's %q refers to a variable of the host or the container", name)
 		}
 	}
 	return env, nil
 }
 
-// commands returns those of a string (run by the shell), an array (words), or an object of
+// decodeCommands returns those of a string (run by the shell), an array (words), or an object of
 // either, whose commands run one after the other in the order of their names.
-func commands(raw json.RawMessage) ([]config.Command, error) {
-	if raw == nil || empty(raw) {
+func decodeCommands(raw json.RawMessage) ([]config.Command, error) {
+	if raw == nil || isEmptyField(raw) {
 		return nil, nil
 	}
 	var named map[string]json.RawMessage
 	if json.Unmarshal(raw, &named) != nil {
-		one, err := command(raw)
+		one, err := decodeCommand(raw)
 		return []config.Command{one}, err
 	}
 	if len(named) > maxCommands {
-		return nil, stop("use fewer commands", "postCreateCommand has more than %d commands", maxCommands)
+		return nil, newStopError("use fewer commands", "postCreateCommand has more than %d commands", maxCommands)
 	}
 	var list []config.Command
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		one, err := command(named[name])
+		one, err := decodeCommand(named[name])
 		if err != nil {
 			return nil, err
 		}
@@ -248,13 +248,13 @@ func commands(raw json.RawMessage) ([]config.Command, error) {
 	return list, nil
 }
 
-func command(raw json.RawMessage) (c config.Command, err error) {
-	if text(raw, &c.Run) == nil && strings.TrimSpace(c.Run) != "" {
+func decodeCommand(raw json.RawMessage) (c config.Command, err error) {
+	if decodeText(raw, &c.Run) == nil && strings.TrimSpace(c.Run) != "" {
 		return c, nil
 	}
 	c.Run = ""
 	if err := json.Unmarshal(raw, &c.Argv); err != nil || len(c.Argv) == 0 || len(c.Argv) > maxWords || len(raw) > maxText || slices.ContainsFunc(c.Argv, func(w string) bool { return strings.ContainsRune(w, 0) }) {
-		return c, stop("use a string, an array of strings, or an object of them", "postCreateCommand has an invalid command")
+		return c, newStopError("use a string, an array of strings, or an object of them", "postCreateCommand has an invalid command")
 	}
 	return c, nil
 }

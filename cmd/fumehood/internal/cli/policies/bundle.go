@@ -66,7 +66,7 @@ also be git:REV:DIR, for a bundle of what was committed.`,
 }
 
 func defineSigning(cmd *cobra.Command, s *policysource.Signing) {
-	cli.Group(cmd, "Signing flags", func(f *pflag.FlagSet) {
+	cli.DefineGroup(cmd, "Signing flags", func(f *pflag.FlagSet) {
 		f.StringVar(&s.Key, "signing-key", "", "`FILE` private key, PEM, or hs256:FILE with a shared secret")
 		f.StringVar(&s.KeyID, "key-id", policysource.DefaultKeyID, "`NAME` name of the key in the signature, by which opa looks it up")
 		f.StringVar(&s.Scope, "scope", "", "`SCOPE` scope of the signature, which verification must name, too")
@@ -76,13 +76,13 @@ func defineSigning(cmd *cobra.Command, s *policysource.Signing) {
 
 func buildBundle(c *cli.Invocation, s *bundleFlags, args []string) int {
 	if len(args) != 1 || s.out == "" {
-		return c.Misuse("policy bundle build needs one directory and --out")
+		return c.ReportMisuse("policy bundle build needs one directory and --out")
 	}
 	if !policysource.IsBundleName(s.out) {
-		return c.Misuse("the name after --out must end in .tar.gz: another file is not read as a bundle")
+		return c.ReportMisuse("the name after --out must end in .tar.gz: another file is not read as a bundle")
 	}
 	if err := policysource.CheckMinimum(s.revision); err != nil {
-		return c.Misuse(fmt.Sprintf("invalid revision %q: use an integer or an RFC 3339 time", s.revision))
+		return c.ReportMisuse(fmt.Sprintf("invalid revision %q: use an integer or an RFC 3339 time", s.revision))
 	}
 	data, err := compileBundle(c, s, args[0])
 	if err != nil {
@@ -112,6 +112,6 @@ func writeBundle(c *cli.Invocation, name string, data []byte) int {
 	if err := cli.ReplaceFile(name, data); err != nil {
 		return c.Stop(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", name), Hint: cli.HintUnwritable, Err: err})
 	}
-	fmt.Fprintf(c.Stdout, "%s@%s\n", terminal.Line(name), policysource.Digest(data))
+	fmt.Fprintf(c.Stdout, "%s@%s\n", terminal.EscapeLine(name), policysource.Digest(data))
 	return cli.OK
 }

@@ -26,7 +26,7 @@ func bundleSignCommand(c *cli.Invocation) *cobra.Command {
 replaces an earlier one. It changes the bundle's digest, which is printed.`,
 		Example: `  fumehood policy bundle sign policy.tar.gz --signing-key key.pem
   fumehood policy bundle sign policy.tar.gz --signing-key key.pem --scope read --out signed.tar.gz`,
-		ValidArgsFunction: cli.Once,
+		ValidArgsFunction: cli.CompleteFirstFile,
 		RunE:              c.Run(func(args []string) int { return signBundle(c, args, out, signature) }),
 	}
 	cmd.Flags().StringVar(&out, "out", "", "`FILE` write the signed bundle to this file (default: the bundle itself)")
@@ -36,10 +36,10 @@ replaces an earlier one. It changes the bundle's digest, which is printed.`,
 
 func signBundle(c *cli.Invocation, args []string, out string, signature policysource.Signing) int {
 	if len(args) != 1 || signature.Key == "" {
-		return c.Misuse("policy bundle sign needs one bundle and --signing-key")
+		return c.ReportMisuse("policy bundle sign needs one bundle and --signing-key")
 	}
 	if out != "" && !policysource.IsBundleName(out) {
-		return c.Misuse("the name after --out must end in .tar.gz: another file is not read as a bundle")
+		return c.ReportMisuse("the name after --out must end in .tar.gz: another file is not read as a bundle")
 	}
 	data, err := policysource.ReadFile(args[0])
 	if err == nil {
@@ -69,7 +69,7 @@ Exit codes: 0 the bundle meets all requirements; 1 it does not, with a message t
 3 it cannot be read`,
 		Example: `  fumehood policy bundle verify policy.tar.gz --policy-key key.pub --minimum-revision 14
   fumehood policy bundle verify oci://registry.example/acme/policy@sha256:… --policy-key key.pub --json`,
-		ValidArgsFunction: cli.Once,
+		ValidArgsFunction: cli.CompleteFirstFile,
 		RunE:              c.Run(func(args []string) int { return verifyBundle(c, &s, args) }),
 	}
 	f := cmd.Flags()
@@ -83,7 +83,7 @@ Exit codes: 0 the bundle meets all requirements; 1 it does not, with a message t
 
 func verifyBundle(c *cli.Invocation, s *bundleVerifyFlags, args []string) int {
 	if len(args) != 1 || !policysource.IsBundle(args[0]) {
-		return c.Misuse("policy bundle verify needs one bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…")
+		return c.ReportMisuse("policy bundle verify needs one bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…")
 	}
 	s.from.Organisation = args
 	list, err := s.from.Read(c.Ctx)
@@ -94,7 +94,7 @@ func verifyBundle(c *cli.Invocation, s *bundleVerifyFlags, args []string) int {
 		return reportUnverified(c, err)
 	}
 	origin := list[0].Origin
-	return c.Exit(cli.OK, c.Answer(s.format, func() error { return c.PrintJSON(json.Marshal(origin)) },
+	return c.ExitCode(cli.OK, c.PrintAnswer(s.format, func() error { return c.PrintJSON(json.Marshal(origin)) },
 		func(w io.Writer) error { return policysource.WriteOrigin(w, origin) }))
 }
 
@@ -102,7 +102,7 @@ func verifyBundle(c *cli.Invocation, s *bundleVerifyFlags, args []string) int {
 // for one that could not be read.
 func reportUnverified(c *cli.Invocation, err error) int {
 	code := c.Stop(err)
-	if policysource.Unread(err) {
+	if policysource.IsUnread(err) {
 		return code
 	}
 	return cli.Refused

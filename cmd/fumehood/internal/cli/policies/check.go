@@ -60,9 +60,9 @@ Exit codes: 0 no problems, 1 something is refused or an error, or with --strict 
 
 func checkPolicy(c *cli.Invocation, s *policyCheckFlags, args []string) int {
 	if len(args) > 0 {
-		return c.Misuse("policy check takes no argument: name directories with --policy")
+		return c.ReportMisuse("policy check takes no argument: name directories with --policy")
 	}
-	layers, err := s.policies.Layers(c.Ctx)
+	layers, err := s.policies.ReadLayers(c.Ctx)
 	if err != nil {
 		return c.Stop(err)
 	}
@@ -70,27 +70,27 @@ func checkPolicy(c *cli.Invocation, s *policyCheckFlags, args []string) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	return c.Exit(reviewCode(review, s.strict), printReview(c, review, s.format))
+	return c.ExitCode(reviewCode(review, s.strict), printReview(c, review, s.format))
 }
 
 // printCapabilities prints the built-ins, if words, which counts the flags and arguments, is one.
 func printCapabilities(c *cli.Invocation, words int) int {
 	if words > 1 {
-		return c.Misuse("--capabilities takes no other flag or argument")
+		return c.ReportMisuse("--capabilities takes no other flag or argument")
 	}
 	data, err := module.EditorCapabilities()
-	return c.Exit(cli.OK, c.Print(data, err))
+	return c.ExitCode(cli.OK, c.Print(data, err))
 }
 
 func reviewCode(r policy.Review, strict bool) int {
-	if r.Count(lint.Refused)+r.Count(lint.Wrong) > 0 || strict && len(r.Problems) > 0 {
+	if r.CountProblems(lint.Refused)+r.CountProblems(lint.Wrong) > 0 || strict && len(r.Problems) > 0 {
 		return cli.Refused
 	}
 	return cli.OK
 }
 
 func printReview(c *cli.Invocation, r policy.Review, format cli.Format) error {
-	return c.Answer(format, func() error {
+	return c.PrintAnswer(format, func() error {
 		encoder := json.NewEncoder(c.Stdout)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(r)

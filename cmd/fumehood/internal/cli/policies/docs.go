@@ -49,26 +49,26 @@ rule.`,
 
 func documentPolicy(c *cli.Invocation, s *docsFlags, ids []string) int {
 	if s.format.Is(cli.JSON) && s.out != "" {
-		return c.Misuse("policy docs prints JSON to standard output, without --out")
+		return c.ReportMisuse("policy docs prints JSON to standard output, without --out")
 	}
-	rules, err := s.policies.Rules(c.Ctx)
+	rules, err := s.policies.ReadRules(c.Ctx)
 	if err == nil {
-		rules, err = manual.Select(rules, ids...)
+		rules, err = manual.SelectRules(rules, ids...)
 	}
 	if err != nil {
 		return c.Stop(err)
 	}
 	if s.format.Is(cli.JSON) {
-		return c.Exit(cli.OK, printRules(c, rules))
+		return c.ExitCode(cli.OK, printRules(c, rules))
 	}
-	return c.Exit(cli.OK, writePage(c, rules, s.out))
+	return c.ExitCode(cli.OK, writePage(c, rules, s.out))
 }
 
 // listRuleIDs returns the ids of the rules with their titles, for completion.
 func listRuleIDs(c *cli.Invocation, s *docsFlags) (ids []string) {
-	rules, _ := s.policies.Rules(c.Ctx)
+	rules, _ := s.policies.ReadRules(c.Ctx)
 	for _, r := range rules {
-		ids = append(ids, cobra.CompletionWithDesc(terminal.Line(r.ID), terminal.Line(r.Title)))
+		ids = append(ids, cobra.CompletionWithDesc(terminal.EscapeLine(r.ID), terminal.EscapeLine(r.Title)))
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
@@ -92,11 +92,11 @@ func writePage(c *cli.Invocation, rules []manual.Rule, out string) error {
 		return c.Print(page.Bytes(), nil)
 	}
 	if err := cli.ReplaceFile(out, page.Bytes()); err != nil {
-		return unwritable(out, err)
+		return unwritableError(out, err)
 	}
 	return nil
 }
 
-func unwritable(file string, err error) error {
+func unwritableError(file string, err error) error {
 	return &proposal.StopError{Code: "policy.not-writable", Message: fmt.Sprintf("cannot write %q", file), Hint: cli.HintUnwritable, Err: err}
 }

@@ -54,8 +54,8 @@ Exit codes: 0 allow, or the input was printed, 1 deny or ask, 3 cannot decide`,
 	}
 	cmd.Flags().BoolVar(&s.rules, "rules", false, "list the rules that matched, and look for nothing that would be allowed")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
-	s.subject.define(cmd)
-	s.input.define(cmd)
+	s.subject.defineFlags(cmd)
+	s.input.defineFlags(cmd)
 	s.policies.Define(cmd)
 	cmd.RunE = c.Run(func(args []string) int { return explainSubject(c, &s, cmd, args) })
 	return cmd
@@ -63,17 +63,17 @@ Exit codes: 0 allow, or the input was printed, 1 deny or ask, 3 cannot decide`,
 
 // explainSubject reads the subject of the command line, and decides it or prints its input.
 func explainSubject(c *cli.Invocation, s *explainFlags, cmd *cobra.Command, args []string) int {
-	args, code, ok := s.subject.rest(c, cmd, args)
+	args, code, ok := s.subject.remainingArgs(c, cmd, args)
 	if !ok {
 		return code
 	}
 	if s.input.isAsked() {
 		return printInput(c, s, cmd, args)
 	}
-	if code, ok := s.subject.read(c, args); !ok {
+	if code, ok := s.subject.readSubject(c, args); !ok {
 		return code
 	}
-	engine, err := s.policies.Engine(c.Ctx)
+	engine, err := s.policies.NewEngine(c.Ctx)
 	if err != nil {
 		return c.Stop(err)
 	}
@@ -81,8 +81,8 @@ func explainSubject(c *cli.Invocation, s *explainFlags, cmd *cobra.Command, args
 	if err != nil {
 		return c.Stop(err)
 	}
-	c.Warn(engine.Warnings()...)
-	return c.Exit(explainedCode(all), printExplanations(c, all, s.format, !s.rules))
+	c.PrintWarnings(engine.Warnings()...)
+	return c.ExitCode(explainedCode(all), printExplanations(c, all, s.format, !s.rules))
 }
 
 func explainedCode(all []explain.Explanation) int {
@@ -95,7 +95,7 @@ func explainedCode(all []explain.Explanation) int {
 }
 
 func printExplanations(c *cli.Invocation, all []explain.Explanation, format cli.Format, deep bool) error {
-	return c.Answer(format, func() error {
+	return c.PrintAnswer(format, func() error {
 		for _, x := range all {
 			if err := c.PrintJSON(json.Marshal(x)); err != nil {
 				return err
@@ -103,6 +103,6 @@ func printExplanations(c *cli.Invocation, all []explain.Explanation, format cli.
 		}
 		return nil
 	}, func(w io.Writer) error {
-		return writeExplanations(w, all, explanationStyle{deep: deep, color: format.Is(cli.Text) && terminal.Colors(c.Stdout)})
+		return writeExplanations(w, all, explanationStyle{deep: deep, color: format.Is(cli.Text) && terminal.WantsColors(c.Stdout)})
 	})
 }

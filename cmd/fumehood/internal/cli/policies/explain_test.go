@@ -52,7 +52,7 @@ func TestExplanationSchema(t *testing.T) {
 	}
 	const published = "../../../../../testdata/schema/fumehood.explanation.v1.json"
 	golden.Compare(t, published, append(want, '\n'))
-	resolved := golden.Schema(t, published)
+	resolved := golden.ReadSchema(t, published)
 	for _, text := range []string{"go test ./...", "sudo ls", "nosuch", "git fetch", "eval 'ls'", "ls\u202e"} {
 		code, out, diagnostics := runFumehood(t, "policy", "explain", "--json", "--command", text)
 		if code == cli.Stopped || code == cli.Usage {

@@ -41,23 +41,23 @@ others), two directories deep.`,
 	}
 	cmd.Flags().StringVar(&s.kind, "kind", "", "`KINDS` kinds of the repository, separated by commas, instead of looking at its files: "+strings.Join(starter.PolicyKinds(), ", "))
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
-	cli.Values(cmd, "kind", starter.PolicyKinds()...)
+	cli.CompleteValues(cmd, "kind", starter.PolicyKinds()...)
 	return cmd
 }
 
 func initPolicy(c *cli.Invocation, s *initFlags, args []string) int {
 	if len(args) > 1 {
-		return c.Misuse("policy init takes one repository")
+		return c.ReportMisuse("policy init takes one repository")
 	}
 	kinds, err := starter.ParseKinds(s.kind)
 	if err != nil {
-		return c.Misuse(terminal.Line(err.Error()))
+		return c.ReportMisuse(terminal.EscapeLine(err.Error()))
 	}
 	wrote, err := starter.WritePolicy(append(args, ".")[0], kinds)
 	if err != nil {
 		return c.Stop(err)
 	}
-	return c.Exit(cli.OK, c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(wrote) }, func(w io.Writer) error {
+	return c.ExitCode(cli.OK, c.PrintAnswer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(wrote) }, func(w io.Writer) error {
 		_, err := fmt.Fprint(w, wrote)
 		return err
 	}))

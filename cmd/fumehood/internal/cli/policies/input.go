@@ -32,8 +32,8 @@ type inputFlags struct {
 	from          string
 }
 
-func (s *inputFlags) define(cmd *cobra.Command) {
-	cli.Group(cmd, inputTitle, func(f *pflag.FlagSet) {
+func (s *inputFlags) defineFlags(cmd *cobra.Command) {
+	cli.DefineGroup(cmd, inputTitle, func(f *pflag.FlagSet) {
 		f.BoolVar(&s.input, "input", false, "print the input of rules at each decision point, one document per line")
 		f.StringVar(&s.point, "point", "", "`POINT` print only the input of this decision point")
 		f.StringVar(&s.from, "from", "", "`LOG` print the inputs of exec for the programs that started, or were refused, in an audit log or a report")
@@ -41,7 +41,7 @@ func (s *inputFlags) define(cmd *cobra.Command) {
 		f.StringVar(&s.schema, "schema", "", "`POINT` print the JSON Schema of the input of this decision point")
 	})
 	for _, flag := range []string{"point", "describe", "schema"} {
-		cli.Values(cmd, flag, trial.Points()...)
+		cli.CompleteValues(cmd, flag, trial.Points()...)
 	}
 }
 
@@ -54,27 +54,27 @@ func (s *inputFlags) isAsked() bool {
 func printInput(c *cli.Invocation, s *explainFlags, cmd *cobra.Command, args []string) int {
 	asked := &s.input
 	if name := otherFlag(cmd); name != "" {
-		return c.Misuse("--" + name + " is about decisions: the input is the same for every policy, and JSON")
+		return c.ReportMisuse("--" + name + " is about decisions: the input is the same for every policy, and JSON")
 	}
 	if asked.schema != "" {
 		if len(args) > 0 {
-			return c.Misuse("--schema takes no command: the schema is the same for every input")
+			return c.ReportMisuse("--schema takes no command: the schema is the same for every input")
 		}
 		return printSchema(c, asked.schema)
 	}
 	if asked.describe != "" {
 		if len(args) > 0 {
-			return c.Misuse("--describe takes no command: the fields are the same for every input")
+			return c.ReportMisuse("--describe takes no command: the fields are the same for every input")
 		}
 		return describeInput(c, asked.describe)
 	}
 	if asked.from != "" {
 		if len(args) > 0 || asked.point != "" && asked.point != "exec" {
-			return c.Misuse("--from takes no command, and prints the inputs of exec only")
+			return c.ReportMisuse("--from takes no command, and prints the inputs of exec only")
 		}
 		return printPast(c, asked.from)
 	}
-	if code, ok := s.subject.read(c, args); !ok {
+	if code, ok := s.subject.readSubject(c, args); !ok {
 		return code
 	}
 	engine, err := runs.NewEngine(c.Ctx, policy.Options{})
@@ -83,7 +83,7 @@ func printInput(c *cli.Invocation, s *explainFlags, cmd *cobra.Command, args []s
 	}
 	docs, err := s.subject.Documents(engine, asked.point)
 	if err != nil {
-		return c.Misuse(wrongPoint(err))
+		return c.ReportMisuse(wrongPoint(err))
 	}
 	return printDocuments(c, docs, asked.point != "")
 }
@@ -105,7 +105,7 @@ func printPast(c *cli.Invocation, path string) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	c.Note(past.Notes()...)
+	c.PrintNotes(past.Notes()...)
 	engine, err := runs.NewEngine(c.Ctx, policy.Options{})
 	if err != nil {
 		return c.Stop(err)
@@ -127,7 +127,7 @@ func printPast(c *cli.Invocation, path string) int {
 func printSchema(c *cli.Invocation, point string) int {
 	data, err := policy.InputSchema(point)
 	if err != nil {
-		return c.Misuse(wrongPoint(err))
+		return c.ReportMisuse(wrongPoint(err))
 	}
 	fmt.Fprintf(c.Stdout, "%s\n", data)
 	return cli.OK
@@ -136,9 +136,9 @@ func printSchema(c *cli.Invocation, point string) int {
 func describeInput(c *cli.Invocation, point string) int {
 	fields, err := policy.InputFields(point)
 	if err != nil {
-		return c.Misuse(wrongPoint(err))
+		return c.ReportMisuse(wrongPoint(err))
 	}
-	return c.Exit(cli.OK, policy.WriteFields(c.Stdout, fields))
+	return c.ExitCode(cli.OK, policy.WriteFields(c.Stdout, fields))
 }
 
 // wrongPoint describes an invalid decision point, with the one that was probably meant.
@@ -147,12 +147,12 @@ func wrongPoint(err error) string {
 	if f.Hint != "" {
 		f.Message += ": " + f.Hint
 	}
-	return terminal.Line(f.Message)
+	return terminal.EscapeLine(f.Message)
 }
 
 func printDocuments(c *cli.Invocation, docs []policy.Document, bare bool) int {
 	for _, d := range docs {
-		write := d.Named
+		write := d.NamedJSON
 		if bare {
 			write = d.JSON
 		}

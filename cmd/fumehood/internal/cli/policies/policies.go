@@ -26,8 +26,8 @@ func Command(c *cli.Invocation) *cobra.Command {
 	}
 	cmd.AddCommand(initCommand(c), checkCommand(c), testCommand(c), explainCommand(c),
 		replayCommand(c), suggestCommand(c), docsCommand(c), bundleCommand(c))
-	cli.Suggest(cmd, "eval", "fumehood policy explain --rules")
-	cli.Suggest(cmd, "input", "fumehood policy explain --input")
-	cli.Suggest(cmd, "capabilities", "fumehood policy check --capabilities")
+	cli.SuggestInstead(cmd, "eval", "fumehood policy explain --rules")
+	cli.SuggestInstead(cmd, "input", "fumehood policy explain --input")
+	cli.SuggestInstead(cmd, "capabilities", "fumehood policy check --capabilities")
 	return cmd
 }

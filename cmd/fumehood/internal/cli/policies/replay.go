@@ -44,9 +44,9 @@ be read`,
 	}
 	cmd.Flags().StringVar(&s.failOn, "fail-on", "any", "`KIND` exit with 1 for changes of this kind: any, stricter (or allow->deny), looser (or deny->allow), none")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
-	s.past.define(cmd)
+	s.past.defineFlags(cmd)
 	s.policies.Define(cmd)
-	cli.Values(cmd, "fail-on", "any", "stricter", "looser", "none")
+	cli.CompleteValues(cmd, "fail-on", "any", "stricter", "looser", "none")
 	return cmd
 }
 
@@ -56,22 +56,22 @@ type pastFlags struct {
 	unverified bool
 }
 
-func (s *pastFlags) define(cmd *cobra.Command) {
-	cli.Group(cmd, "Trust flags", func(f *pflag.FlagSet) {
+func (s *pastFlags) defineFlags(cmd *cobra.Command) {
+	cli.DefineGroup(cmd, "Trust flags", func(f *pflag.FlagSet) {
 		f.StringVar(&s.key, "key", "", "`KEY` verifier key that every log must be signed with (default: the log's own)")
 		f.BoolVar(&s.unverified, "unverified", false, "read a log that does not verify up to its first fault")
 	})
 	cli.NoFiles(cmd, "key")
 }
 
-func (s *pastFlags) read(paths []string) (replay.Past, error) {
+func (s *pastFlags) readPast(paths []string) (replay.Past, error) {
 	return replay.Read(paths, replay.Options{Parse: order.Analyze, Key: s.key, Unverified: s.unverified})
 }
 
 func replayPast(c *cli.Invocation, s *replayFlags, paths []string) int {
 	fails := replay.FailOn(s.failOn)
 	if fails == nil {
-		return c.Misuse(fmt.Sprintf("invalid value %q for --fail-on: use any, stricter, looser or none", s.failOn))
+		return c.ReportMisuse(fmt.Sprintf("invalid value %q for --fail-on: use any, stricter, looser or none", s.failOn))
 	}
 	past, outcome, err := decideAgain(c, paths, s)
 	if err != nil {
@@ -91,25 +91,25 @@ func decideAgain(c *cli.Invocation, paths []string, s *replayFlags) (replay.Past
 	// Every decision leaves much garbage and the heap is small. Collecting it each time it
 	// grows by half would take a third of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	engine, err := s.policies.Engine(c.Ctx)
+	engine, err := s.policies.NewEngine(c.Ctx)
 	if err != nil {
 		return replay.Past{}, replay.Outcome{}, err
 	}
-	past, err := s.past.read(paths)
+	past, err := s.past.readPast(paths)
 	if err != nil {
 		return past, replay.Outcome{}, err
 	}
-	outcome, err := replay.Again(c.Ctx, past, engine, runs.NewProgress(c.Stderr).Proposals(past.Proposals()))
-	c.Warn(engine.Warnings()...)
+	outcome, err := replay.Redecide(c.Ctx, past, engine, runs.NewProgress(c.Stderr).ProposalsPrinter(past.CountProposals()))
+	c.PrintWarnings(engine.Warnings()...)
 	return past, outcome, err
 }
 
 func printOutcome(c *cli.Invocation, past replay.Past, o replay.Outcome, format cli.Format) error {
 	if !format.Is(cli.JSON) {
-		c.Note(past.Notes()...)
+		c.PrintNotes(past.Notes()...)
 		if speed := o.Speed(); speed != "" {
-			runs.NewProgress(c.Stderr).Detail(speed)
+			runs.NewProgress(c.Stderr).PrintDetail(speed)
 		}
 	}
-	return c.Answer(format, func() error { return c.Print(o.JSON(past)) }, o.Write)
+	return c.PrintAnswer(format, func() error { return c.Print(o.JSON(past)) }, o.Write)
 }

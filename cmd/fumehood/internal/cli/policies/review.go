@@ -16,9 +16,9 @@ import (
 // error is w's.
 func writeReview(w io.Writer, r policy.Review) error {
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "%s: %s: %s [%s]\n", terminal.Line(p.Place()), p.Severity, terminal.Line(p.Message), p.Code)
+		fmt.Fprintf(w, "%s: %s: %s [%s]\n", terminal.EscapeLine(p.Place()), p.Severity, terminal.EscapeLine(p.Message), p.Code)
 		if p.Hint != "" {
-			fmt.Fprintf(w, "  hint: %s\n", terminal.Line(p.Hint))
+			fmt.Fprintf(w, "  hint: %s\n", terminal.EscapeLine(p.Hint))
 		}
 	}
 	if len(r.Problems) > 0 {
@@ -31,11 +31,11 @@ func writeReview(w io.Writer, r policy.Review) error {
 		_, err := fmt.Fprintln(w, "\nno problems")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d refused, %s, %s\n", r.Count(lint.Refused), count(r.Count(lint.Wrong), "error"), count(r.Count(lint.Doubtful), "warning"))
+	_, err := fmt.Fprintf(w, "\n%d refused, %s, %s\n", r.CountProblems(lint.Refused), countNoun(r.CountProblems(lint.Wrong), "error"), countNoun(r.CountProblems(lint.Doubtful), "warning"))
 	return err
 }
 
-func count(n int, noun string) string {
+func countNoun(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -48,7 +48,7 @@ func writeCounts(out io.Writer, counts []policy.RuleCount) error {
 	fmt.Fprintln(w, "LAYER\tPOINT\tSET\tRULES")
 	for _, n := range counts {
 		if n.Rules > 0 {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", terminal.Line(n.Layer), n.Point, n.Set, n.Rules)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", terminal.EscapeLine(n.Layer), n.Point, n.Set, n.Rules)
 		}
 	}
 	return w.Flush()

@@ -34,11 +34,11 @@ type subject struct {
 	question.Subject
 }
 
-// define adds the subject's flags. A flag after the command belongs to the command, except
+// defineFlags adds the subject's flags. A flag after the command belongs to the command, except
 // if the command is quoted: see rest.
-func (s *subject) define(cmd *cobra.Command) {
+func (s *subject) defineFlags(cmd *cobra.Command) {
 	cli.TextFirst(cmd)
-	cli.Group(cmd, subjectTitle, func(f *pflag.FlagSet) {
+	cli.DefineGroup(cmd, subjectTitle, func(f *pflag.FlagSet) {
 		f.StringVar(&s.Command, "command", "", "`TEXT` shell text, as in the field run of a proposal")
 		f.BoolVar(&s.IsArgv, "argv", false, "take the arguments as a program and its arguments")
 		f.StringVar(&s.Code, "code", "", "`FILE` snippet; - for standard input")
@@ -52,22 +52,22 @@ func (s *subject) define(cmd *cobra.Command) {
 		f.Var((*cli.List)(&s.Network), "network", "`HOST` host that the command asks for; may be repeated")
 		f.Var((*cli.List)(&s.Env), "env", "`NAME=VALUE` variable that the command asks for; may be repeated")
 	})
-	cli.Values(cmd, "language", "python", "javascript", "bash", "sh")
-	cli.Values(cmd, "phase", "setup", "run")
+	cli.CompleteValues(cmd, "language", "python", "javascript", "bash", "sh")
+	cli.CompleteValues(cmd, "phase", "setup", "run")
 	cli.NoFiles(cmd, "command", "id", "over", "network", "env")
-	cli.Directories(cmd, "cwd")
+	cli.CompleteDirectories(cmd, "cwd")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 }
 
-// read reads the subject. If it returns false, the command ends with this exit code.
-func (s *subject) read(c *cli.Invocation, args []string) (int, bool) {
+// readSubject reads the subject. If it returns false, the command ends with this exit code.
+func (s *subject) readSubject(c *cli.Invocation, args []string) (int, bool) {
 	switch {
 	case s.IsArgv:
 		s.Argv = args
 	case len(args) == 1 && s.Command == "":
 		s.Command = args[0]
 	case len(args) > 0:
-		return c.Misuse(fmt.Sprintf("too many arguments, from %q on: quote the command, or write --argv before it", terminal.Line(args[min(1, len(args)-1)]))), false
+		return c.ReportMisuse(fmt.Sprintf("too many arguments, from %q on: quote the command, or write --argv before it", terminal.EscapeLine(args[min(1, len(args)-1)]))), false
 	}
 	err := s.Check()
 	if err == nil && s.Plan != "" {
@@ -83,14 +83,14 @@ func (s *subject) read(c *cli.Invocation, args []string) (int, bool) {
 		})
 	}
 	if err != nil {
-		return c.Misuse(terminal.Line(err.Error())), false
+		return c.ReportMisuse(terminal.EscapeLine(err.Error())), false
 	}
 	return cli.OK, true
 }
 
-// rest returns the arguments without flags. Flags may also follow a quoted command. An
+// remainingArgs returns the arguments without flags. Flags may also follow a quoted command. An
 // unknown flag belongs to the command, whose quotes are missing.
-func (s *subject) rest(c *cli.Invocation, cmd *cobra.Command, args []string) ([]string, int, bool) {
+func (s *subject) remainingArgs(c *cli.Invocation, cmd *cobra.Command, args []string) ([]string, int, bool) {
 	if s.IsArgv || len(args) < 2 || !cli.IsFlag(cmd, args[1]) {
 		return args, cli.OK, true
 	}

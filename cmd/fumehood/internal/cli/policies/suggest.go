@@ -47,9 +47,9 @@ Proposals without a suggestion are listed with the reason.`,
 	f.IntVar(&s.wanted.AtLeast, "at-least", 1, "`N` omit commands that were seen less than N times")
 	f.StringVar(&s.out, "out", "", "`DIR` write the policy to this new directory (default: print it)")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
-	s.past.define(cmd)
+	s.past.defineFlags(cmd)
 	s.policies.Define(cmd)
-	cli.Directories(cmd, "out")
+	cli.CompleteDirectories(cmd, "out")
 	cli.NoFiles(cmd, "at-least")
 	return cmd
 }
@@ -57,7 +57,7 @@ Proposals without a suggestion are listed with the reason.`,
 func suggestPolicy(c *cli.Invocation, s *suggestFlags, paths []string) int {
 	past, made, err := suggestRules(c, paths, s)
 	if f := proposal.FailureOf(err); f != nil && f.Code == "suggest.empty" {
-		c.Note(made.Notes()...)
+		c.PrintNotes(made.Notes()...)
 	}
 	if err == nil && s.out != "" {
 		err = made.Write(s.out)
@@ -65,16 +65,16 @@ func suggestPolicy(c *cli.Invocation, s *suggestFlags, paths []string) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	c.Note(replay.Past{Left: past.Left}.Notes()...)
-	return c.Exit(cli.OK, printSuggestion(c, made, s))
+	c.PrintNotes(replay.Past{Left: past.Left}.Notes()...)
+	return c.ExitCode(cli.OK, printSuggestion(c, made, s))
 }
 
 func suggestRules(c *cli.Invocation, paths []string, of *suggestFlags) (past replay.Past, s replay.Suggestion, err error) {
-	layers, err := of.policies.Layers(c.Ctx)
+	layers, err := of.policies.ReadLayers(c.Ctx)
 	if err != nil {
 		return past, s, err
 	}
-	if past, err = of.past.read(paths); err != nil {
+	if past, err = of.past.readPast(paths); err != nil {
 		return past, s, err
 	}
 	s, err = replay.SuggestUnder(c.Ctx, past, replay.Policy{Layers: layers, New: runs.NewEngine, Parse: order.Analyze}, of.wanted)
@@ -83,15 +83,15 @@ func suggestRules(c *cli.Invocation, paths []string, of *suggestFlags) (past rep
 
 func printSuggestion(c *cli.Invocation, made replay.Suggestion, s *suggestFlags) error {
 	if !s.format.Is(cli.JSON) {
-		c.Note(made.Notes()...)
+		c.PrintNotes(made.Notes()...)
 	}
-	return c.Answer(s.format, func() error { return c.Print(made.JSON()) }, func(w io.Writer) error {
+	return c.PrintAnswer(s.format, func() error { return c.Print(made.JSON()) }, func(w io.Writer) error {
 		if s.out == "" {
 			made.Print(w)
 			return nil
 		}
-		dir := terminal.Line(s.out)
-		_, err := fmt.Fprintf(w, "%s, in %s; %s\n%s\n", made.Made(), dir, made.LeftOut(), made.Next(dir))
+		dir := terminal.EscapeLine(s.out)
+		_, err := fmt.Fprintf(w, "%s, in %s; %s\n%s\n", made.CountMade(), dir, made.LeftOut(), made.Next(dir))
 		return err
 	})
 }

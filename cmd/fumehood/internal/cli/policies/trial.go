@@ -61,7 +61,7 @@ does not compile`,
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 	}
-	o.define(cmd)
+	o.defineFlags(cmd)
 	return cmd
 }
 
@@ -79,7 +79,7 @@ type testFlags struct {
 	verbose   bool
 }
 
-func (o *testFlags) define(cmd *cobra.Command) {
+func (o *testFlags) defineFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.shipped, "default", false, "run the tests of the default policy")
 	f.StringVar(&o.only, "run", "", "`REGEXP` run only tests whose names match")
@@ -114,8 +114,8 @@ func testPolicy(c *cli.Invocation, o *testFlags) int {
 }
 
 func printTrial(c *cli.Invocation, r trial.Report, o *testFlags) error {
-	view := trial.View{Passed: o.verbose, Coverage: o.coverage, Filtered: o.only != "", Color: o.format.Is(cli.Text) && terminal.Colors(c.Stdout)}
-	return c.Answer(o.format, func() error { return c.PrintJSON(json.MarshalIndent(r, "", "  ")) }, func(w io.Writer) error {
+	view := trial.View{Passed: o.verbose, Coverage: o.coverage, Filtered: o.only != "", Color: o.format.Is(cli.Text) && terminal.WantsColors(c.Stdout)}
+	return c.PrintAnswer(o.format, func() error { return c.PrintJSON(json.MarshalIndent(r, "", "  ")) }, func(w io.Writer) error {
 		r.Write(w, view)
 		return nil
 	})
@@ -123,17 +123,17 @@ func printTrial(c *cli.Invocation, r trial.Report, o *testFlags) error {
 
 // readTrial reads the policies. If it returns false, the command ends with this exit code.
 func readTrial(c *cli.Invocation, o *testFlags) (trial.Options, int, bool) {
-	options := trial.Options{Analyse: order.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: runs.NewProgress(c.Stderr).Test}
+	options := trial.Options{Analyse: order.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: runs.NewProgress(c.Stderr).PrintTest}
 	if o.threshold < 0 || o.threshold > 100 || o.deadline <= 0 {
-		return options, c.Misuse("--threshold must be from 0 to 100, and --timeout greater than 0"), false
+		return options, c.ReportMisuse("--threshold must be from 0 to 100, and --timeout greater than 0"), false
 	}
 	if o.shipped && len(o.policies.Granting) > 0 {
-		return options, c.Misuse("--default and --granting exclude each other: only one policy can be the one that allows"), false
+		return options, c.ReportMisuse("--default and --granting exclude each other: only one policy can be the one that allows"), false
 	}
 	if o.only != "" {
 		only, err := regexp.Compile(o.only)
 		if err != nil {
-			return options, c.Misuse(fmt.Sprintf("--run: %v", err)), false
+			return options, c.ReportMisuse(fmt.Sprintf("--run: %v", err)), false
 		}
 		options.Only = only
 	}
@@ -142,7 +142,7 @@ func readTrial(c *cli.Invocation, o *testFlags) (trial.Options, int, bool) {
 		return options, c.Stop(err), false
 	}
 	if len(options.Tried) == 0 {
-		return options, c.Misuse("policy test needs a directory or --default"), false
+		return options, c.ReportMisuse("policy test needs a directory or --default"), false
 	}
 	return options, cli.OK, true
 }
@@ -161,10 +161,10 @@ func reportLacks(c *cli.Invocation, r trial.Report, o *testFlags) int {
 	if r.Failed > 0 {
 		code = cli.Refused
 	}
-	for _, lack := range r.Lacks(o.only, o.threshold) {
+	for _, lack := range r.CheckSufficient(o.only, o.threshold) {
 		code = cli.Refused
-		fmt.Fprintf(c.Stderr, "fumehood: %s: %s\nfumehood: hint: %s\n", lack.Code, terminal.Line(lack.Message), lack.Hint)
+		fmt.Fprintf(c.Stderr, "fumehood: %s: %s\nfumehood: hint: %s\n", lack.Code, terminal.EscapeLine(lack.Message), lack.Hint)
 	}
-	c.Warn(r.Warnings...)
+	c.PrintWarnings(r.Warnings...)
 	return code
 }

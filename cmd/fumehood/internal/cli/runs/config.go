@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 )
 
-// configure applies the configuration file, and the flags that override it, to o.
-func (s *Flags) configure(c *cli.Invocation, o *gate.Options) error {
+// applyConfig applies the configuration file, and the flags that override it, to o.
+func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) error {
 	if !s.configured { // demo
 		return nil
 	}
@@ -35,7 +35,7 @@ func (s *Flags) configure(c *cli.Invocation, o *gate.Options) error {
 		s.Policies.Restricting = append(s.Policies.Restricting, filepath.Join(trusted, dir))
 	}
 	for _, n := range o.Setup.Notes {
-		c.Warn("set-up: " + n.String())
+		c.PrintWarnings("set-up: " + n.String())
 	}
 	return nil
 }

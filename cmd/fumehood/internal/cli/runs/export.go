@@ -22,17 +22,17 @@ type exportFlags struct {
 	exporter  *otlp.Exporter
 }
 
-func (s *exportFlags) define(cmd *cobra.Command) {
+func (s *exportFlags) defineFlags(cmd *cobra.Command) {
 	s.collector.Flag, s.collector.Describe = "otlp", "`URL` send the run to this OpenTelemetry collector; failure is only a warning"
 	s.collector.Define(cmd)
-	cli.Group(cmd, "Report flags", func(f *pflag.FlagSet) {
+	cli.DefineGroup(cmd, "Report flags", func(f *pflag.FlagSet) {
 		f.StringVar(&s.decisions, "decisions", "", "`FILE` also write every decision to this file, one JSON document per line, as fumehood export does")
 	})
 }
 
-// check finds invalid flags before anything runs.
-func (s *exportFlags) check(version string) (err error) {
-	s.exporter, err = s.collector.Exporter(version)
+// checkFlags finds invalid flags before anything runs.
+func (s *exportFlags) checkFlags(version string) (err error) {
+	s.exporter, err = s.collector.NewExporter(version)
 	return err
 }
 

@@ -77,14 +77,14 @@ type Flags struct {
 	BuildCache      string        // a host directory to show at rootfs.GoCacheInside, or ""; for demo
 }
 
-// define adds the flags of run.
-func (s *Flags) define(cmd *cobra.Command) {
+// defineFlags adds the flags of run.
+func (s *Flags) defineFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
 	f.StringVar(&s.base, "base", "", "`REF` branch or commit that the pull request is for: a command that fails is run on its merge base with HEAD, too (default: origin's default branch, if the clone knows it and HEAD is not on it)")
 	f.StringVar(&s.compareBase, "compare-base", "", "`BOOL` whether a command that fails is run on the base of the pull request, too (default: as configured, or true)")
 	cli.NoFiles(cmd, "base")
-	cli.Values(cmd, "compare-base", "true", "false")
+	cli.CompleteValues(cmd, "compare-base", "true", "false")
 	f.BoolVar(&s.observeNetwork, "observe-network", false, "let commands reach every public address, and only record it; never for a fork's code. Private addresses stay refused. The exit code is 4")
 	s.DefineConfigured(cmd)
 	s.DefineCommon(cmd)
@@ -105,12 +105,12 @@ func (s *Flags) DefineConfigured(cmd *cobra.Command) {
 	f.StringVar(&s.resultsDir, "results-dir", "", "`DIR` directory that has the kept results, of mode 0700 (default: results in fumehood's cache)")
 	f.StringVar(&s.layers, "layers", "", "`MODE` read or write: a layer of an earlier run replaces set-up, and whether this run may make one; off: also no private layer for new sandboxes (default: read if layers is configured, else private layers only)")
 	f.StringVar(&s.layersDir, "layers-dir", "", "`DIR` directory with the layers (default: the one on this host)")
-	cli.Directories(cmd, "workspace", "results-dir", "layers-dir")
+	cli.CompleteDirectories(cmd, "workspace", "results-dir", "layers-dir")
 	cli.NoFiles(cmd, "comment")
-	cli.Values(cmd, "results", results.Modes...)
-	cli.Values(cmd, "setup", "auto", "none")
-	cli.Values(cmd, "cache", "true", "false")
-	cli.Values(cmd, "layers", "off", "read", "write")
+	cli.CompleteValues(cmd, "results", results.Modes...)
+	cli.CompleteValues(cmd, "setup", "auto", "none")
+	cli.CompleteValues(cmd, "cache", "true", "false")
+	cli.CompleteValues(cmd, "layers", "off", "read", "write")
 }
 
 // defineInternal adds the flags that fumehood action passes to the run that it starts.
@@ -123,7 +123,7 @@ func (s *Flags) defineInternal(f *pflag.FlagSet) {
 	f.StringVar(&s.layersExchange, "layers-exchange", "", "`DIR` directory that others may write to, from which layers are taken and where they are left, in place of --layers-dir")
 	f.StringVar(&s.resultsExchange, "results-exchange", "", "`DIR` directory that others may write to, from which kept results are taken and where they are left, in place of --results-dir")
 	f.StringVar(&s.proxies, "proxies", "", "`FILE` proxies of the job's environment, JSON")
-	cli.Hide(f, "about", "registries", "proxies", "owner", "layers-exchange", "results-exchange", "mask-stdin", "lifeline")
+	cli.HideFlags(f, "about", "registries", "proxies", "owner", "layers-exchange", "results-exchange", "mask-stdin", "lifeline")
 }
 
 // DefineCommon adds the flags that run and demo share.
@@ -137,13 +137,13 @@ func (s *Flags) DefineCommon(cmd *cobra.Command) {
 // DefineGate adds the flags of the gate and of its reports.
 func (s *Flags) DefineGate(cmd *cobra.Command) {
 	s.Policies.Define(cmd)
-	cli.Group(cmd, "Run flags", s.defineSandbox)
-	cli.Group(cmd, "Report flags", s.defineReport)
-	s.export.define(cmd)
+	cli.DefineGroup(cmd, "Run flags", s.defineSandbox)
+	cli.DefineGroup(cmd, "Report flags", s.defineReport)
+	s.export.defineFlags(cmd)
 	cmd.Flags().Lookup("tools").DefValue = "" // PATH differs from machine to machine
 	cli.NoFiles(cmd, "resolver", "credential", "mask")
-	cli.Directories(cmd, "artifacts", "mount", "tools")
-	cli.Values(cmd, "rootfs", "host", "dir:", "image:", "oci:", "oci-archive:", "devcontainer:")
+	cli.CompleteDirectories(cmd, "artifacts", "mount", "tools")
+	cli.CompleteValues(cmd, "rootfs", "host", "dir:", "image:", "oci:", "oci-archive:", "devcontainer:")
 }
 
 func (s *Flags) defineReport(f *pflag.FlagSet) {
@@ -169,7 +169,7 @@ func (s *Flags) defineSandbox(f *pflag.FlagSet) {
 func ReadPlan(c *cli.Invocation, path string, u *redact.Redactor) (proposal.Plan, int, bool) {
 	data, name, err := plan.ReadFile(path, c.Stdin)
 	if err != nil {
-		return proposal.Plan{}, c.Misuse(fmt.Sprintf("cannot read plan: %v", err)), false
+		return proposal.Plan{}, c.ReportMisuse(fmt.Sprintf("cannot read plan: %v", err)), false
 	}
 	p, problems := plan.Decode(data, name)
 	for _, problem := range problems {
@@ -180,7 +180,7 @@ func ReadPlan(c *cli.Invocation, path string, u *redact.Redactor) (proposal.Plan
 		return p, cli.Usage, false
 	}
 	for _, w := range plan.Warnings(data, name) {
-		c.Warn(plan.Describe(name, w))
+		c.PrintWarnings(plan.Describe(name, w))
 	}
 	return p, cli.OK, true
 }
@@ -195,16 +195,16 @@ func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.options(c, a)
+	o, err := s.gateOptions(c, a)
 	if err != nil {
 		return nil, err
 	}
 	p := NewProgress(c.Stderr)
-	if show := p.Output(); show != nil {
+	if show := p.OutputPrinter(); show != nil {
 		c.Ctx = order.WithOutput(c.Ctx, show)
 	}
-	o.Progress, o.Notice, o.Health, o.Pool, o.Plan = p.Step, p.Notice, s.Health, s.pool, s.planned
-	if err := s.configure(c, &o); err != nil {
+	o.Progress, o.Notice, o.Health, o.Pool, o.Plan = p.PrintStep, p.PrintNotice, s.Health, s.pool, s.planned
+	if err := s.applyConfig(c, &o); err != nil {
 		return nil, err
 	}
 	if o.Base, err = s.findBase(c, a); err != nil {
@@ -217,8 +217,8 @@ func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
 	return NewGate(c.Ctx, o)
 }
 
-// options returns the options that need no file except for a key.
-func (s *Flags) options(c *cli.Invocation, a gate.About) (gate.Options, error) {
+// gateOptions returns the options that need no file except for a key.
+func (s *Flags) gateOptions(c *cli.Invocation, a gate.About) (gate.Options, error) {
 	o, err := s.settings.Options(s.handed, os.Getenv)
 	if s.BuildCache != "" {
 		o.MountsUnsafe = append(o.MountsUnsafe, gate.Mount{Source: s.BuildCache, Target: rootfs.GoCacheInside,
@@ -257,8 +257,8 @@ func (s *Flags) logName(path string) string {
 	return path
 }
 
-// left lists the files that this run has written so far; g may be nil.
-func (s *Flags) left(g *gate.Gate) []string {
+// writtenFiles lists the files that this run has written so far; g may be nil.
+func (s *Flags) writtenFiles(g *gate.Gate) []string {
 	var paths []string
 	for _, path := range []string{s.report, s.markdown, s.export.decisions} {
 		if path != "" {

@@ -16,12 +16,12 @@ import (
 
 // modelFlags are the flags of review that ask a model.
 type modelFlags struct {
-	review.Asking
+	review.ReviewerOptions
 	env cli.List
 }
 
-func (m *modelFlags) define(cmd *cobra.Command) {
-	cli.Group(cmd, "Model flags", func(f *pflag.FlagSet) {
+func (m *modelFlags) defineFlags(cmd *cobra.Command) {
+	cli.DefineGroup(cmd, "Model flags", func(f *pflag.FlagSet) {
 		f.StringVar(&m.Provider, "provider", "", "`NAME` ask a model: anthropic, openai (or any service with its interface), gemini, or command. Key and address are read from ANTHROPIC_, OPENAI_ or GEMINI_API_KEY and _BASE_URL")
 		f.StringVar(&m.Model, "model", "", "`NAME` the model, as the provider names it")
 		f.StringVar(&m.Command, "model-command", "", "`FILE` program of the provider command; it speaks JSON lines")
@@ -36,18 +36,18 @@ func (m *modelFlags) define(cmd *cobra.Command) {
 		f.Int64Var(&m.Day.Tokens, "max-tokens-per-day", -1, "`N` maximum tokens of all reviews of a day (UTC); -1 for no limit")
 		f.StringVar(&m.Prices, "prices", "", "`FILE` table of prices that replaces the shipped one")
 	})
-	cli.Values(cmd, "provider", models.Providers...)
+	cli.CompleteValues(cmd, "provider", models.Providers...)
 	cli.NoFiles(cmd, "model", "model-env", "max-rounds", "max-output-tokens", "max-usd", "max-tokens", "max-usd-per-pr", "max-tokens-per-pr", "max-usd-per-day", "max-tokens-per-day")
 }
 
-// ask has a model review the commits. Its key is redacted from everything.
-func (s *reviewFlags) ask(c *cli.Invocation, local review.Local) (d review.Document, err error) {
+// askModel has a model review the commits. Its key is redacted from everything.
+func (s *reviewFlags) askModel(c *cli.Invocation, local review.Local) (d review.Document, err error) {
 	s.asked.Getenv, s.asked.Env, s.asked.Timeout = os.Getenv, s.asked.env, s.timeout
 	about, err := gate.ReadAbout(s.about)
 	if err != nil {
 		return d, err
 	}
-	s.asked.Subject = local.Subject(about.Repository, about.PR)
+	s.asked.Subject = local.LimitSubject(about.Repository, about.PR)
 	r, masks, err := s.asked.PrepareWith(s.settings, s.handed)
 	if s.handed = masks; err != nil {
 		return d, err
@@ -56,5 +56,5 @@ func (s *reviewFlags) ask(c *cli.Invocation, local review.Local) (d review.Docum
 		r.Dir = review.ModelDir(s.artifacts)
 	}
 	r.Guidance = func(trusted string) (review.Guidance, error) { return review.ReadGuidance(s.config, trusted) }
-	return local.Review(c.Ctx, r)
+	return local.ReviewChange(c.Ctx, r)
 }

@@ -23,7 +23,7 @@ type Collector struct {
 
 // Define adds the flags.
 func (o *Collector) Define(cmd *cobra.Command) {
-	cli.Group(cmd, "OTLP flags", func(f *pflag.FlagSet) {
+	cli.DefineGroup(cmd, "OTLP flags", func(f *pflag.FlagSet) {
 		f.StringVar(&o.Endpoint, o.Flag, "", o.Describe)
 		f.Var(&o.headers, "otlp-header", "`NAME=VARIABLE` send a header to the collector, whose value is that of an environment variable; may be repeated")
 		f.BoolVar(&o.plain, "otlp-plain-unsafe", false, "allow plain HTTP to another machine, including headers")
@@ -31,13 +31,13 @@ func (o *Collector) Define(cmd *cobra.Command) {
 	cli.NoFiles(cmd, o.Flag, "otlp-header")
 }
 
-// Given reports whether one of the flags is used.
-func (o *Collector) Given() bool { return o.Endpoint != "" || len(o.headers) > 0 || o.plain }
+// IsSet reports whether one of the flags is used.
+func (o *Collector) IsSet() bool { return o.Endpoint != "" || len(o.headers) > 0 || o.plain }
 
-// Exporter returns nil if no collector was named.
-func (o *Collector) Exporter(version string) (*otlp.Exporter, error) {
+// NewExporter returns nil if no collector was named.
+func (o *Collector) NewExporter(version string) (*otlp.Exporter, error) {
 	if o.Endpoint == "" {
-		if o.Given() {
+		if o.IsSet() {
 			return nil, &proposal.StopError{Code: "otlp.endpoint", Message: "--otlp-header and --otlp-plain-unsafe need a collector", Hint: "name it with --otlp URL"}
 		}
 		return nil, nil

@@ -23,7 +23,7 @@ type Policies struct{ gate.Sources }
 // Define adds the flags.
 func (p *Policies) Define(cmd *cobra.Command) {
 	p.Base = func() (string, error) { return action.BaseCommit(os.Getenv) }
-	cli.Group(cmd, "Policy flags", func(f *pflag.FlagSet) {
+	cli.DefineGroup(cmd, "Policy flags", func(f *pflag.FlagSet) {
 		f.Var((*cli.List)(&p.Restricting), "policy", "`SOURCE` policy that may deny commands, require approval and lower limits: a directory, git:REV:DIR, base:DIR (the base of the pull request, in CI), or a bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…; may be repeated")
 		f.Var((*cli.List)(&p.Hosts), "hosts", "`SOURCE` policy that may also grant hosts to commands; may be repeated")
 		f.Var((*cli.List)(&p.Organisation), "organization", "`SOURCE` policy that may also grant hosts, and allow commands that the default policy does not know; may be repeated")
@@ -35,24 +35,24 @@ func (p *Policies) Define(cmd *cobra.Command) {
 	cli.NoFiles(cmd, "policy-scope", "minimum-revision")
 }
 
-// Layers reads the policies.
-func (p *Policies) Layers(ctx context.Context) ([]policy.Layer, error) {
+// ReadLayers reads the policies.
+func (p *Policies) ReadLayers(ctx context.Context) ([]policy.Layer, error) {
 	list, err := p.Read(ctx)
 	return gate.Layers(list), err
 }
 
-// Rules returns the rules of the policies, with what their METADATA says.
-func (p *Policies) Rules(ctx context.Context) ([]manual.Rule, error) {
-	layers, err := p.Layers(ctx)
+// ReadRules returns the rules of the policies, with what their METADATA says.
+func (p *Policies) ReadRules(ctx context.Context) ([]manual.Rule, error) {
+	layers, err := p.ReadLayers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return manual.Rules(layers...)
+	return manual.ListRules(layers...)
 }
 
-// Engine returns an engine that decides by the policies.
-func (p *Policies) Engine(ctx context.Context) (*policy.Engine, error) {
-	layers, err := p.Layers(ctx)
+// NewEngine returns an engine that decides by the policies.
+func (p *Policies) NewEngine(ctx context.Context) (*policy.Engine, error) {
+	layers, err := p.ReadLayers(ctx)
 	if err != nil {
 		return nil, err
 	}

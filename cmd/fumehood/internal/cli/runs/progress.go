@@ -38,41 +38,41 @@ type runningStep struct {
 
 // NewProgress returns a Progress to w.
 func NewProgress(w io.Writer) Progress {
-	return Progress{w: w, on: terminal.Is(w), color: terminal.Colors(w), now: time.Now, run: &runningStep{}}
+	return Progress{w: w, on: terminal.Is(w), color: terminal.WantsColors(w), now: time.Now, run: &runningStep{}}
 }
 
-// Notice prints a line about work that takes a minute, in CI as well.
-func (p Progress) Notice(text string) {
-	fmt.Fprintf(p.w, "fumehood: %s\n", terminal.Line(text))
+// PrintNotice prints a line about work that takes a minute, in CI as well.
+func (p Progress) PrintNotice(text string) {
+	fmt.Fprintf(p.w, "fumehood: %s\n", terminal.EscapeLine(text))
 }
 
-// Detail is Notice on a terminal only.
-func (p Progress) Detail(text string) {
+// PrintDetail is Notice on a terminal only.
+func (p Progress) PrintDetail(text string) {
 	if p.on {
-		p.Notice(text)
+		p.PrintNotice(text)
 	}
 }
 
-// Step prints how a step ended, or that it does not begin. On a terminal it also shows the step
+// PrintStep prints how a step ended, or that it does not begin. On a terminal it also shows the step
 // while it runs. After long set-up it mentions layers, which keep what set-up leaves.
-func (p Progress) Step(s order.Step) {
-	name := fmt.Sprintf("[%d/%d] %s", s.Number, s.Of, terminal.Line(s.Proposal))
+func (p Progress) PrintStep(s order.Step) {
+	name := fmt.Sprintf("[%d/%d] %s", s.Number, s.Of, terminal.EscapeLine(s.Proposal))
 	p.mentionLayers(s)
 	begins := s.Result == nil && !s.Refused
 	switch {
 	case p.on && begins:
-		p.begin(name, s.Decision)
+		p.beginStep(name, s.Decision)
 	case p.on:
-		p.end()
-		fmt.Fprintf(p.w, "\x1b[K%s %s: %s\n", p.mark(s), name, ended(s))
+		p.endStep()
+		fmt.Fprintf(p.w, "\x1b[K%s %s: %s\n", p.stepMark(s), name, describeEnd(s))
 	case !begins:
-		p.Notice(name + ": " + ended(s))
+		p.PrintNotice(name + ": " + describeEnd(s))
 	}
 }
 
-// begin shows a step until end is called.
-func (p Progress) begin(name string, d proposal.Decision) {
-	p.end()
+// beginStep shows a step until end is called.
+func (p Progress) beginStep(name string, d proposal.Decision) {
+	p.endStep()
 	r := p.run
 	r.mu.Lock()
 	r.name, r.begun, r.limit, r.line, r.stop = name, p.now(), 0, "", make(chan struct{})
@@ -81,7 +81,7 @@ func (p Progress) begin(name string, d proposal.Decision) {
 	}
 	stop := r.stop
 	r.mu.Unlock()
-	p.show()
+	p.showStep()
 	go func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
@@ -90,14 +90,14 @@ func (p Progress) begin(name string, d proposal.Decision) {
 			case <-stop:
 				return
 			case <-tick.C:
-				p.show()
+				p.showStep()
 			}
 		}
 	}()
 }
 
-// end stops showing the step that runs, if any.
-func (p Progress) end() {
+// endStep stops showing the step that runs, if any.
+func (p Progress) endStep() {
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()
 	if p.run.name != "" {
@@ -108,8 +108,8 @@ func (p Progress) end() {
 
 const maxShown = 76 // characters, which nearly every terminal has in a line
 
-// show prints the step that runs, in a line that the next one replaces.
-func (p Progress) show() {
+// showStep prints the step that runs, in a line that the next one replaces.
+func (p Progress) showStep() {
 	r := p.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,12 +126,12 @@ func (p Progress) show() {
 	if r.line != "" {
 		text += ": " + r.line
 	}
-	fmt.Fprintf(p.w, "%s\x1b[K\r", p.paint("2", terminal.Part(text, maxShown)))
+	fmt.Fprintf(p.w, "%s\x1b[K\r", p.paintText("2", terminal.EscapePart(text, maxShown)))
 }
 
-// Output returns the function that takes what a step prints while it runs, or nil where that
+// OutputPrinter returns the function that takes what a step prints while it runs, or nil where that
 // is not shown.
-func (p Progress) Output() func(proposal.Chunk) {
+func (p Progress) OutputPrinter() func(proposal.Chunk) {
 	if !p.on {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (p Progress) Output() func(proposal.Chunk) {
 		lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(c.Data), "?"), " \t\r\n"), "\n")
 		if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
 			p.run.mu.Lock()
-			p.run.line = terminal.Part(last, maxShown)
+			p.run.line = terminal.EscapePart(last, maxShown)
 			p.run.mu.Unlock()
 		}
 	}
@@ -159,35 +159,35 @@ func (p Progress) mentionLayers(s order.Step) {
 		return
 	}
 	r.layered = true
-	p.Notice(fmt.Sprintf("set-up took %s; with --layers write, or layers: true in .github/fumehood.yml, later runs begin with what it left: see docs/CACHE.md",
+	p.PrintNotice(fmt.Sprintf("set-up took %s; with --layers write, or layers: true in .github/fumehood.yml, later runs begin with what it left: see docs/CACHE.md",
 		r.setup.Round(time.Second)))
 }
 
-// paint colors text, if the terminal's user wants colors.
-func (p Progress) paint(color, text string) string {
+// paintText colors text, if the terminal's user wants colors.
+func (p Progress) paintText(color, text string) string {
 	if !p.color {
 		return text
 	}
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// Test prints which test of a policy runs.
-func (p Progress) Test(number, of int, name string) {
+// PrintTest prints which test of a policy runs.
+func (p Progress) PrintTest(number, of int, name string) {
 	if !p.on {
 		return
 	}
-	if name = terminal.Line(name); len(name) > 60 {
+	if name = terminal.EscapeLine(name); len(name) > 60 {
 		name = name[:60]
 	}
-	fmt.Fprintf(p.w, "\x1b[2K%s\r", p.paint("2", fmt.Sprintf("[%d/%d] %s", number, of, name)))
+	fmt.Fprintf(p.w, "\x1b[2K%s\r", p.paintText("2", fmt.Sprintf("[%d/%d] %s", number, of, name)))
 	if number == of {
 		fmt.Fprint(p.w, "\x1b[2K")
 	}
 }
 
-// Proposals returns a function that prints how many of the proposals are decided. It is
+// ProposalsPrinter returns a function that prints how many of the proposals are decided. It is
 // safe for concurrent use. Without a terminal it is nil.
-func (p Progress) Proposals(of int) func(done int) {
+func (p Progress) ProposalsPrinter(of int) func(done int) {
 	if !p.on {
 		return nil
 	}
@@ -200,28 +200,28 @@ func (p Progress) Proposals(of int) func(done int) {
 			fmt.Fprint(p.w, "\x1b[K")
 		} else if time.Since(last) > 100*time.Millisecond {
 			last = time.Now()
-			fmt.Fprintf(p.w, "%s\x1b[K\r", p.paint("2", fmt.Sprintf("fumehood: %d of %d proposals …", done, of)))
+			fmt.Fprintf(p.w, "%s\x1b[K\r", p.paintText("2", fmt.Sprintf("fumehood: %d of %d proposals …", done, of)))
 		}
 	}
 }
 
-// ended describes how a command ended, and after what time, or why it did not begin.
-func ended(s order.Step) string {
+// describeEnd describes how a command ended, and after what time, or why it did not begin.
+func describeEnd(s order.Step) string {
 	if s.Refused {
 		return refusedBy(s.Decision)
 	}
 	r := s.Result
 	if r.Status == proposal.NotRun || r.FromLayer() {
-		return terminal.Line(r.Outcome())
+		return terminal.EscapeLine(r.Outcome())
 	}
 	if r.Cached != nil {
-		return "succeeded, from cache, run " + terminal.Line(r.Cached.Run)
+		return "succeeded, from cache, run " + terminal.EscapeLine(r.Cached.Run)
 	}
 	outcome := r.Outcome()
 	if r.Succeeded() {
 		outcome = "succeeded"
 	}
-	return fmt.Sprintf("%s in %s%s", outcome, (time.Duration(r.WallMS) * time.Millisecond).Round(time.Millisecond), refusals(r))
+	return fmt.Sprintf("%s in %s%s", outcome, (time.Duration(r.WallMS) * time.Millisecond).Round(time.Millisecond), refusalText(r))
 }
 
 // refusedBy describes a refusal, with its first rule.
@@ -232,17 +232,17 @@ func refusedBy(d proposal.Decision) string {
 	}
 	for _, reason := range d.Reasons {
 		if reason.Effect == d.Effect && !reason.Observed {
-			return text + " by " + terminal.Line(reason.Rule)
+			return text + " by " + terminal.EscapeLine(reason.Rule)
 		}
 	}
 	return text
 }
 
-// refusals returns what a success may hide.
-func refusals(r *proposal.Result) string {
+// refusalText returns what a success may hide.
+func refusalText(r *proposal.Result) string {
 	text := ""
 	if a := r.Retried; a != nil {
-		text = terminal.Line(fmt.Sprintf(" in the second run; in the first, %s crashed with %s", a.Program, a.Crash))
+		text = terminal.EscapeLine(fmt.Sprintf(" in the second run; in the first, %s crashed with %s", a.Program, a.Crash))
 	}
 	if r.Observations == nil {
 		return text
@@ -260,17 +260,17 @@ func refusals(r *proposal.Result) string {
 	return text
 }
 
-// mark returns the mark of a step, two columns wide as terminals show it.
-func (p Progress) mark(s order.Step) string {
+// stepMark returns the mark of a step, two columns wide as terminals show it.
+func (p Progress) stepMark(s order.Step) string {
 	switch {
 	case s.Refused && s.Decision.Effect == proposal.Ask:
-		return p.paint("33", "✋")
+		return p.paintText("33", "✋")
 	case s.Refused:
-		return p.paint("31", "⛔")
+		return p.paintText("31", "⛔")
 	case s.Result.Status == proposal.NotRun:
-		return p.paint("2", "–") + " "
+		return p.paintText("2", "–") + " "
 	case s.Result.Succeeded():
-		return p.paint("32", "✓") + " "
+		return p.paintText("32", "✓") + " "
 	}
-	return p.paint("31", "✗") + " "
+	return p.paintText("31", "✗") + " "
 }

@@ -55,26 +55,26 @@ func TestShownWhileItRuns(t *testing.T) {
 	var out strings.Builder
 	clock := time.Unix(0, 0)
 	p := Progress{w: &out, on: true, now: func() time.Time { return clock }, run: &runningStep{}}
-	p.Step(order.Step{Proposal: "unit", Number: 1, Of: 2, Decision: proposal.Decision{Grant: &proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(2 * time.Minute)}}}})
-	p.end() // the ticker, which reads the clock
+	p.PrintStep(order.Step{Proposal: "unit", Number: 1, Of: 2, Decision: proposal.Decision{Grant: &proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(2 * time.Minute)}}}})
+	p.endStep() // the ticker, which reads the clock
 	p.run.name, p.run.stop = "[1/2] unit", make(chan struct{})
-	p.Output()(proposal.Chunk{Data: []byte("ok a\nok b \x1b[2J\n")})
+	p.OutputPrinter()(proposal.Chunk{Data: []byte("ok a\nok b \x1b[2J\n")})
 	clock = clock.Add(83*time.Second + 200*time.Millisecond)
 	out.Reset()
-	p.show()
+	p.showStep()
 	if want := "…  [1/2] unit 1m23s of 2m0s: ok b \\u001b[2J\x1b[K\r"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
-	p.Output()(proposal.Chunk{Data: []byte(strings.Repeat("x", 500) + "\n\n")})
+	p.OutputPrinter()(proposal.Chunk{Data: []byte(strings.Repeat("x", 500) + "\n\n")})
 	out.Reset()
-	p.show()
+	p.showStep()
 	if got := strings.TrimSuffix(out.String(), "\x1b[K\r"); utf8.RuneCountInString(got) != maxShown+1 || strings.Contains(got, "ok b") {
 		t.Errorf("%q", got)
 	}
-	p.end()
+	p.endStep()
 	out.Reset()
-	p.show()
-	if out.Len() > 0 || (Progress{}).Output() != nil {
+	p.showStep()
+	if out.Len() > 0 || (Progress{}).OutputPrinter() != nil {
 		t.Errorf("shown after it ended: %q", out.String())
 	}
 }
@@ -106,7 +106,7 @@ func printed(p Progress, steps ...order.Step) string {
 	var out strings.Builder
 	p.w, p.run, p.now = &out, &runningStep{}, func() time.Time { return time.Time{} }
 	for _, s := range steps {
-		p.Step(s)
+		p.PrintStep(s)
 	}
 	return out.String()
 }

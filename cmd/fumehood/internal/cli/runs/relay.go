@@ -13,9 +13,9 @@ import (
 	models "github.com/fumehood/fumehood/internal/review/model"
 )
 
-// attach lets a review end with the job that started it, and the verification of findings at
+// attachParent lets a review end with the job that started it, and the verification of findings at
 // --timeout. With --relay that job is also who asks the model. It returns what to do at the end.
-func (s *reviewFlags) attach(c *cli.Invocation) (done func()) {
+func (s *reviewFlags) attachParent(c *cli.Invocation) (done func()) {
 	ends := []context.CancelFunc{}
 	add := func(ctx context.Context, cancel context.CancelFunc) { c.Ctx, ends = ctx, append(ends, cancel) }
 	switch {
@@ -37,12 +37,12 @@ func (s *reviewFlags) attach(c *cli.Invocation) (done func()) {
 	}
 }
 
-// kept returns a function that keeps what a review has shown.
-func (s *reviewFlags) kept(c *cli.Invocation) func(review.Document, error) (review.Document, error) {
+// reviewKeeper returns a function that keeps what a review has shown.
+func (s *reviewFlags) reviewKeeper(c *cli.Invocation) func(review.Document, error) (review.Document, error) {
 	return func(d review.Document, err error) (review.Document, error) {
 		owner, wrong := process.ParseOwner(s.settings.Owner)
 		if d.Schema != "" && wrong == nil {
-			wrong = d.Keep(review.Files{Logs: s.artifacts, Document: s.report, Owner: owner}, s.Early.Text)
+			wrong = d.KeepFiles(review.Files{Logs: s.artifacts, Document: s.report, Owner: owner}, s.Early.Text)
 		}
 		return d, errors.Join(err, wrong)
 	}

@@ -49,30 +49,30 @@ Exit codes: 0 no finding is verified, 1 a finding is verified, 2 the findings ar
   fumehood review --findings findings.yaml --base main --output markdown
   fumehood review --provider anthropic --model claude-sonnet-4-6 --max-usd 1 --base main`,
 		Args: cli.NoArgs,
-		RunE: c.Run(func([]string) int { return s.review(c) }),
+		RunE: c.Run(func([]string) int { return s.runReview(c) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&s.findings, "findings", "", "`FILE` findings to verify, JSON or YAML; - for standard input")
 	f.StringVar(&s.base, "base", "", "`REF` branch or commit that the pull request is for")
 	f.StringVar(&s.head, "head", "HEAD", "`REF` branch or commit with the pull request's code")
 	cli.NoFiles(cmd, "base", "head")
-	s.asked.define(cmd)
+	s.asked.defineFlags(cmd)
 	s.DefineConfigured(cmd)
 	s.DefineCommon(cmd)
 	s.defineInternal(f)
 	f.BoolVar(&s.relay, "relay", false, "ask the model through standard output and input, by a process that has the key")
-	cli.Hide(f, "relay")
+	cli.HideFlags(f, "relay")
 	return cmd
 }
 
-func (s *reviewFlags) review(c *cli.Invocation) int {
+func (s *reviewFlags) runReview(c *cli.Invocation) int {
 	if (s.findings == "") == (s.asked.Provider == "") || s.base == "" {
-		return c.Misuse("review needs --base, and either --findings or --provider")
+		return c.ReportMisuse("review needs --base, and either --findings or --provider")
 	}
 	if err := s.readMasks(c.Stdin); err != nil {
 		return c.Stop(err)
 	}
-	defer s.attach(c)()
+	defer s.attachParent(c)()
 	local := review.Local{Repository: s.Workspace, Base: s.base, Head: s.head, Open: func(dir, trusted string) (*gate.Gate, error) {
 		flags := s.Flags
 		flags.Workspace, flags.Trusted, flags.Repeated = dir, trusted, true
@@ -91,9 +91,9 @@ func (s *reviewFlags) review(c *cli.Invocation) int {
 		return c.Stop(err)
 	}
 	if s.findings == "" {
-		return PrintReview(c, s.Format, func() (review.Document, error) { return s.kept(c)(s.ask(c, local)) })
+		return PrintReview(c, s.Format, func() (review.Document, error) { return s.reviewKeeper(c)(s.askModel(c, local)) })
 	}
-	return PrintReview(c, s.Format, func() (review.Document, error) { return s.kept(c)(local.Verify(c.Ctx, findings)) })
+	return PrintReview(c, s.Format, func() (review.Document, error) { return s.reviewKeeper(c)(local.VerifyFindings(c.Ctx, findings)) })
 }
 
 // PrintReview prints the Document of a review, and returns its exit code.
@@ -110,7 +110,7 @@ func PrintReview(c *cli.Invocation, format cli.Format, do func() (review.Documen
 		return c.Stop(err)
 	case !d.Reviewed:
 		return cli.Stopped
-	case d.Count(review.Verified) > 0:
+	case d.CountVerdict(review.Verified) > 0:
 		return cli.Refused
 	}
 	return cli.OK
@@ -119,7 +119,7 @@ func PrintReview(c *cli.Invocation, format cli.Format, do func() (review.Documen
 func readFindings(c *cli.Invocation, path string) (proposal.ReviewFindings, int, bool) {
 	data, name, err := plan.ReadFile(path, c.Stdin)
 	if err != nil {
-		return proposal.ReviewFindings{}, c.Misuse(fmt.Sprintf("cannot read findings: %v", err)), false
+		return proposal.ReviewFindings{}, c.ReportMisuse(fmt.Sprintf("cannot read findings: %v", err)), false
 	}
 	findings, problems := plan.DecodeFindings(data, name)
 	for _, problem := range problems {
@@ -135,9 +135,9 @@ func readFindings(c *cli.Invocation, path string) (proposal.ReviewFindings, int,
 func printVerified(c *cli.Invocation, format cli.Format, d review.Document) error {
 	switch {
 	case format.Is(cli.JSON):
-		return c.PrintJSON(d.JSON())
+		return c.PrintJSON(d.EncodeJSON())
 	case format.Is(cli.Markdown):
-		return c.Print([]byte(d.Markdown()), nil)
+		return c.Print([]byte(d.RenderMarkdown()), nil)
 	}
-	return c.Print([]byte(d.Text()), nil)
+	return c.Print([]byte(d.RenderText()), nil)
 }

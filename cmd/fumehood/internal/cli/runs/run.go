@@ -41,21 +41,21 @@ fail on the base, too, and nothing was denied or failed otherwise`,
 		Args: cli.NoArgs,
 		RunE: c.Run(func([]string) int { return s.runPlan(c) }),
 	}
-	s.define(cmd)
+	s.defineFlags(cmd)
 	return cmd
 }
 
 func (s *Flags) runPlan(c *cli.Invocation) int {
 	if s.plan == "" {
-		return c.Misuse("run needs --plan")
+		return c.ReportMisuse("run needs --plan")
 	}
 	if (s.parentPipe || s.maskStdin) && s.plan == "-" {
-		return c.Misuse("--lifeline or --mask-stdin and --plan - both need standard input")
+		return c.ReportMisuse("--lifeline or --mask-stdin and --plan - both need standard input")
 	}
 	if InvalidSetup(s.setup) {
-		return c.Misuse("--setup must be auto or none")
+		return c.ReportMisuse("--setup must be auto or none")
 	}
-	if err := s.export.check(c.Version); err != nil {
+	if err := s.export.checkFlags(c.Version); err != nil {
 		return c.MisuseOf(err)
 	}
 	if err := s.readMasks(c.Stdin); err != nil {
@@ -86,7 +86,7 @@ func (s *Flags) Run(c *cli.Invocation, p proposal.Plan) int {
 		return c.Stop(err)
 	}
 	var g *gate.Gate
-	defer func() { _ = owner.Take(s.left(g)...) }() // also if the run stopped early
+	defer func() { _ = owner.TakePaths(s.writtenFiles(g)...) }() // also if the run stopped early
 	s.planned = &p
 	if g, err = s.Open(c); err != nil {
 		err = s.Early.Error(err)
@@ -100,14 +100,14 @@ func (s *Flags) Run(c *cli.Invocation, p proposal.Plan) int {
 		defer cancel()
 	}
 	r, err := g.Run(c.Ctx, p)
-	c.Warn(g.Warnings()...)
+	c.PrintWarnings(g.Warnings()...)
 	if r.Audit == nil {
 		s.reportNotStarted(c, p, err)
 		return c.Stop(err)
 	}
 	log := r.Audit.File
 	r.Audit.File = s.logName(log)
-	if out := errors.Join(s.publish(c, r), s.export.exportTo(c, log, r.Audit), owner.Take(s.left(g)...)); out != nil {
+	if out := errors.Join(s.publishReport(c, r), s.export.exportTo(c, log, r.Audit), owner.TakePaths(s.writtenFiles(g)...)); out != nil {
 		return c.Stop(errors.Join(err, out))
 	}
 	if err != nil {
@@ -130,8 +130,8 @@ func (s *Flags) reportNotStarted(c *cli.Invocation, p proposal.Plan, err error) 
 	_ = report.Files{JSON: s.report}.WriteStopped(r)
 }
 
-// publish writes the report to the files that flags name, and to standard output.
-func (s *Flags) publish(c *cli.Invocation, r proposal.Report) error {
+// publishReport writes the report to the files that flags name, and to standard output.
+func (s *Flags) publishReport(c *cli.Invocation, r proposal.Report) error {
 	if err := (report.Files{JSON: s.report, Markdown: s.markdown}).Write(r, report.Forms{Comment: s.shown}); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (s *Flags) publish(c *cli.Invocation, r proposal.Report) error {
 	case s.Format.Is(cli.Markdown):
 		return c.Print([]byte(report.Comment(r, s.shown)), nil) // no byte more: it may be as long as a comment can be
 	}
-	view := report.View{Color: terminal.Colors(c.Stdout), Width: terminal.Columns(c.Stdout), Listed: terminal.Is(c.Stdout) && terminal.Is(c.Stderr), File: s.report}
+	view := report.View{Color: terminal.WantsColors(c.Stdout), Width: terminal.Columns(c.Stdout), Listed: terminal.Is(c.Stdout) && terminal.Is(c.Stderr), File: s.report}
 	return c.Print([]byte(view.Render(r)), nil)
 }
 

@@ -58,7 +58,7 @@ func (s *Flags) StartMetrics(c *cli.Invocation) (metrics *health.Metrics, end fu
 	metrics = health.New()
 	s.Health = metrics
 	silent := context.AfterFunc(c.Ctx, func() {
-		c.Note(fmt.Sprintf("shutting down: running commands have %v, a second signal kills them", s.Drain))
+		c.PrintNotes(fmt.Sprintf("shutting down: running commands have %v, a second signal kills them", s.Drain))
 	})
 	sent := func() {}
 	if s.export.exporter != nil {

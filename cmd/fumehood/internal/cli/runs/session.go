@@ -15,7 +15,7 @@ import (
 // Check finds invalid flags before anything runs, and reads the values to redact, from stdin if
 // flags say so.
 func (s *Flags) Check(c *cli.Invocation, stdin io.Reader) error {
-	return errors.Join(s.export.check(c.Version), s.readMasks(stdin))
+	return errors.Join(s.export.checkFlags(c.Version), s.readMasks(stdin))
 }
 
 // NamesFiles reports whether a flag names a file or a directory of one run.
@@ -31,7 +31,7 @@ func (s *Flags) ReportSession(c *cli.Invocation, r proposal.Report, err error) {
 	if r.Audit != nil {
 		err = errors.Join(err, report.Files{JSON: s.report, Markdown: s.markdown}.Write(r, report.Forms{Comment: s.shown}), s.export.exportTo(c, r.Audit.File, r.Audit))
 		t := r.Totals
-		c.Note(fmt.Sprintf("session ended: %d proposed, %d denied, %d need approval, %d succeeded, %d failed%s; log %s, key %s",
+		c.PrintNotes(fmt.Sprintf("session ended: %d proposed, %d denied, %d need approval, %d succeeded, %d failed%s; log %s, key %s",
 			t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, t.Others(), r.Audit.File, r.Audit.Key))
 	}
 	if err != nil {

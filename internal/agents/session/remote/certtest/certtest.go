@@ -28,7 +28,7 @@ type Authority struct {
 // NewAuthority makes an Authority, whose certificate signs itself.
 func NewAuthority(t testing.TB) Authority {
 	t.Helper()
-	key, der := Authority{}.sign(t, &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	key, der := Authority{}.signCertificate(t, &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func NewAuthority(t testing.TB) Authority {
 	return a
 }
 
-func (a Authority) sign(t testing.TB, c *x509.Certificate) (*ecdsa.PrivateKey, []byte) {
+func (a Authority) signCertificate(t testing.TB, c *x509.Certificate) (*ecdsa.PrivateKey, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -57,10 +57,10 @@ func (a Authority) sign(t testing.TB, c *x509.Certificate) (*ecdsa.PrivateKey, [
 	return key, der
 }
 
-// Leaf returns the certificate of a server or client with a DNS name.
-func (a Authority) Leaf(t testing.TB, name string) tls.Certificate {
+// NewLeaf returns the certificate of a server or client with a DNS name.
+func (a Authority) NewLeaf(t testing.TB, name string) tls.Certificate {
 	t.Helper()
-	key, der := a.sign(t, &x509.Certificate{DNSNames: []string{name}, KeyUsage: x509.KeyUsageDigitalSignature,
+	key, der := a.signCertificate(t, &x509.Certificate{DNSNames: []string{name}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}})
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
@@ -69,7 +69,7 @@ func (a Authority) Leaf(t testing.TB, name string) tls.Certificate {
 // ca.crt: what a Kubernetes secret of the type kubernetes.io/tls has.
 func (a Authority) Write(t testing.TB, dir, name string, other Authority) {
 	t.Helper()
-	leaf := a.Leaf(t, name)
+	leaf := a.NewLeaf(t, name)
 	key, err := x509.MarshalPKCS8PrivateKey(leaf.PrivateKey)
 	if err != nil {
 		t.Fatal(err)
