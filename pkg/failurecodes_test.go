@@ -7,7 +7,6 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -91,11 +90,7 @@ func (r *codeReader) countSinks() (n int) {
 
 func (r *codeReader) parse(t *testing.T) {
 	t.Helper()
-	out, err := exec.Command("git", "-C", "..", "ls-files", "-z", "*.go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+	for _, name := range trackedFiles(t, "*.go") {
 		if strings.Contains(name, "testdata/") || strings.HasSuffix(name, "_test.go") {
 			continue
 		}

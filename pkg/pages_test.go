@@ -4,7 +4,6 @@ package pkg
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -20,12 +19,8 @@ var (
 // Links of the pages lead to existing files, and the README and CONTRIBUTING lead to the pages that a
 // newcomer needs.
 func TestPages(t *testing.T) {
-	out, err := exec.Command("git", "-C", "..", "ls-files", "-z", "*.md").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	linked := map[string][]string{}
-	for page := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+	for _, page := range trackedFiles(t, "*.md") {
 		if strings.Contains(page, "testdata/") {
 			continue
 		}

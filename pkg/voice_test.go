@@ -25,11 +25,7 @@ var unplain = regexp.MustCompile(`(?i)\b(told|tells? (of|from|the|what|who|wheth
 // policies, documents, workflows and the action.
 func TestPlainLanguage(t *testing.T) {
 	lanetest.SkipShort(t)
-	out, err := exec.Command("git", "-C", "..", "ls-files", "-z", "*.go", "*.rego", "*.md", "*.yml", "policies/*.txt", "Dockerfile").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	files := trackedFiles(t, "*.go", "*.rego", "*.md", "*.yml", "policies/*.txt", "Dockerfile")
 	if len(files) < 500 {
 		t.Fatalf("only %d files", len(files))
 	}
@@ -49,6 +45,16 @@ func TestPlainLanguage(t *testing.T) {
 			report(t, file, i+1, line)
 		}
 	}
+}
+
+// trackedFiles returns the paths of git's files that match one of the patterns, from the repository's root.
+func trackedFiles(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	out, err := exec.Command("git", append([]string{"-C", "..", "ls-files", "-z"}, patterns...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
 // keptNames are names in formats that stay.

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pkg
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/fumehood/fumehood/internal/kit/golden"
+)
+
+// participle matches names of one word that say what something is after it was done, not what a
+// function does: ended, taken.
+var participle = regexp.MustCompile(`(?i)^(\w{2,}ed|begun|bound|broken|built|chosen|done|drawn|found|given|gone|held|hidden|kept|known|left|lost|made|said|seen|sent|shown|spent|split|spoken|taken|told|unknown|written)$`)
+
+// Verbs that look like participles, and Go's own name.
+var plainVerbs = []string{"embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed", "succeed", "split", "Done"}
+
+// Functions are named by a verb and its object. The share of names of one word, which few can search or
+// guess, may only become smaller; testdata/participles.txt has the names that are still participles, and a
+// new one needs another name. -update writes that list.
+func TestFunctionNames(t *testing.T) {
+	const maxOneWord = 0.29
+	var participles []string
+	all, oneWord := 0, 0
+	for _, file := range sourceFiles(t) {
+		for _, decl := range file.Decls {
+			fn, isFunc := decl.(*ast.FuncDecl)
+			if !isFunc {
+				continue
+			}
+			name := fn.Name.Name
+			if all++; strings.IndexFunc(name[1:], unicode.IsUpper) < 0 {
+				oneWord++
+				if participle.MatchString(name) && !slices.Contains(plainVerbs, name) {
+					participles = append(participles, file.dir+" "+name)
+				}
+			}
+			if len(name) > 40 {
+				t.Errorf("%s: the name %s has %d letters", file.dir, name, len(name))
+			}
+		}
+	}
+	share := float64(oneWord) / float64(all)
+	t.Logf("%d functions, %.0f %% have a name of one word", all, 100*share)
+	if all < 5000 || share > maxOneWord {
+		t.Errorf("%d of %d functions have a name of one word, which is more than before: use a verb and its object", oneWord, all)
+	}
+	slices.Sort(participles)
+	golden.Compare(t, "../testdata/participles.txt", []byte(strings.Join(slices.Compact(participles), "\n")+"\n"))
+}
+
+// A namedFile is a file of the product with its directory.
+type namedFile struct {
+	dir string
+	*ast.File
+}
+
+// sourceFiles parses the product's files, without tests.
+func sourceFiles(t *testing.T) (files []namedFile) {
+	t.Helper()
+	for _, path := range trackedFiles(t, "*.go") {
+		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata/") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), "../"+path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, namedFile{path[:strings.LastIndexByte(path, '/')], parsed})
+	}
+	return files
+}
