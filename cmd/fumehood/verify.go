@@ -67,9 +67,9 @@ a key that is not vouched for, or an invalid proof; 3 cannot be read`,
 // defineTrust defines the flags that say what a log must agree with.
 func defineTrust(cmd *cobra.Command, trust *audit.Trust, checkpoint bool) {
 	cli.DefineGroup(cmd, "Trust flags", func(f *pflag.FlagSet) {
-		f.StringVar(&trust.Key, "key", "", "`KEY` verifier key that the log must be signed with, from the report")
+		f.Var((*givenText)(&trust.Key), "key", "`KEY` verifier key that the log must be signed with, from the report")
 		if checkpoint {
-			f.StringVar(&trust.Checkpoint, "checkpoint", "", "`CHECKPOINT` checkpoint that the log must contain, from the report")
+			f.Var((*givenText)(&trust.Checkpoint), "checkpoint", "`CHECKPOINT` checkpoint that the log must contain, from the report")
 			f.Var((*reportFlag)(trust), "report", "`FILE` take the key and the checkpoint from this report")
 		}
 	})
@@ -79,6 +79,21 @@ func defineTrust(cmd *cobra.Command, trust *audit.Trust, checkpoint bool) {
 		cmd.MarkFlagsMutuallyExclusive("report", "key")
 		cmd.MarkFlagsMutuallyExclusive("report", "checkpoint")
 	}
+}
+
+// A givenText is a flag that is not empty, if it is given: a shell's $(cat FILE) is empty if there is no FILE, and
+// a log that must agree with nothing would then be accepted.
+type givenText string
+
+func (t *givenText) String() string { return string(*t) }
+func (t *givenText) Type() string   { return "string" }
+
+func (t *givenText) Set(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("it is empty")
+	}
+	*t = givenText(text)
+	return nil
 }
 
 // A reportFlag is a file that has the key and the checkpoint to trust: a report.

@@ -92,8 +92,11 @@ func (h *sharedSession) sessionInfo() any {
 	return h.info
 }
 
-// Do is Do of the session, with an id.
+// Do is Do of the session, with an id, after the set-up.
 func (h *sharedSession) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
+	if err := h.awaitSetUp(ctx); err != nil {
+		return proposal.Record{}, err
+	}
 	p.ID = h.beginProposal()
 	defer h.endProposal()
 	return h.Session.Do(ctx, p)
@@ -128,6 +131,22 @@ func (h *sharedSession) DoApproved(context.Context, proposal.Proposal, proposal.
 // SetUp ends with the session, not with the client that waits first: the next one needs it too.
 // The first one whose context has not ended gets the records.
 func (h *sharedSession) SetUp(ctx context.Context, each func(proposal.Record)) error {
+	err := h.awaitSetUp(ctx)
+	if ctx.Err() != nil {
+		return err // the next client gets the records
+	}
+	h.mu.Lock()
+	records := h.records
+	h.records = nil
+	h.mu.Unlock()
+	for _, r := range records {
+		each(r)
+	}
+	return err
+}
+
+// awaitSetUp begins the set-up if no other request has, and returns its error when it has ended.
+func (h *sharedSession) awaitSetUp(ctx context.Context) error {
 	h.setup.Do(func() {
 		go func() {
 			defer close(h.ready)
@@ -138,13 +157,6 @@ func (h *sharedSession) SetUp(ctx context.Context, each func(proposal.Record)) e
 	case <-h.ready:
 	case <-ctx.Done():
 		return order.Interruption(ctx)
-	}
-	h.mu.Lock()
-	records := h.records
-	h.records = nil
-	h.mu.Unlock()
-	for _, r := range records {
-		each(r)
 	}
 	return h.err
 }

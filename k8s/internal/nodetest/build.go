@@ -60,7 +60,7 @@ func Build(ctx context.Context, dir string) error {
 
 func compile(ctx context.Context, dir string) error {
 	return goCommand(ctx, nil, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir+"/",
-		module, module+"/internal/nodetest/"+stockShim, module+"/internal/nodetest/"+pauseName, module+"/internal/nodetest/"+fetchName)
+		module+"/cmd/"+fumehoodShim, module+"/internal/nodetest/"+stockShim, module+"/internal/nodetest/"+pauseName, module+"/internal/nodetest/"+fetchName)
 }
 
 // containerd returns the path of containerd, which it builds if the user's cache does

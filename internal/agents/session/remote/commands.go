@@ -226,7 +226,10 @@ func (x *command) commandID() string {
 
 func (x *command) requestEnd(id string) {
 	var answer struct{}
-	_ = x.session.client.callServer(x.ctx, request{method: http.MethodPost, path: "/running/" + id + "/end", token: x.session.token}, &answer)
+	end := request{method: http.MethodPost, path: "/running/" + id + "/end", token: x.session.token}
+	if err := x.session.client.callServer(x.ctx, end, &answer); err != nil {
+		x.cancel() // a lost connection ends the command, too
+	}
 }
 
 // nextEvent returns the next event that is not output. ctx is the caller's.

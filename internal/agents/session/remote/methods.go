@@ -4,6 +4,7 @@ package remote
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -60,8 +61,14 @@ func (s *Session) Asked(ctx context.Context, p proposal.Proposal) (proposal.Clie
 }
 
 var list = method[string, proposal.Changes]{"/list", func(at inSession, pattern string) (proposal.Changes, error) {
+	if len(pattern) > maxName {
+		return proposal.Changes{}, errPattern
+	}
 	return at.session.List(at.ctx, pattern)
 }}
+
+var errPattern = &proposal.StopError{Code: "session.request", Message: "the pattern is too long",
+	Hint: fmt.Sprintf("list with a pattern of at most %d bytes", maxName)}
 
 // List is gate.Session.List.
 func (s *Session) List(ctx context.Context, pattern string) (proposal.Changes, error) {

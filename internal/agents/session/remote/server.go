@@ -20,8 +20,9 @@ import (
 // How many requests of a kind are served at a time.
 const (
 	maxRequests = 64
-	maxUrgent   = 16 // that end something or wait for the end
-	maxFiles    = 4  // with a file in memory
+	maxUrgent   = 16             // that end something
+	maxAttached = maxConnections // that wait for the end
+	maxFiles    = 4              // with a file in memory
 	maxChecks   = 4
 )
 
@@ -36,7 +37,7 @@ type server struct {
 	running  runningRequests
 	files    announcedFiles
 
-	slots, urgent, transfers, checks chan struct{}
+	slots, urgent, attached, transfers, checks chan struct{}
 
 	opening sync.Mutex // held while a session is opened
 	over    bool       // with opening held: no session may be opened any more
@@ -55,7 +56,8 @@ type server struct {
 
 func newServer(ctx context.Context) *server {
 	s := &server{ctx: context.WithoutCancel(ctx), ended: make(chan struct{}), fetched: make(chan struct{})}
-	s.slots, s.urgent, s.transfers, s.checks = make(chan struct{}, maxRequests), make(chan struct{}, maxUrgent), make(chan struct{}, maxFiles), make(chan struct{}, maxChecks)
+	s.slots, s.urgent, s.attached = make(chan struct{}, maxRequests), make(chan struct{}, maxUrgent), make(chan struct{}, maxAttached)
+	s.transfers, s.checks = make(chan struct{}, maxFiles), make(chan struct{}, maxChecks)
 	s.fetch = sync.OnceFunc(func() { close(s.fetched) })
 	return s
 }
@@ -70,7 +72,7 @@ func (s *server) newHandler() http.Handler {
 		mux.HandleFunc("POST /session/cancel", s.limitRequests(s.urgent, s.requireSession(s.handleStop)))
 		mux.HandleFunc("GET /artifact", s.limitRequests(s.transfers, s.requireSession(s.handleArtifact)))
 	}
-	mux.HandleFunc("GET /session/events", s.limitRequests(s.urgent, s.requireSession(s.handleEvents)))
+	mux.HandleFunc("GET /session/events", s.limitRequests(s.attached, s.requireSession(s.handleEvents)))
 	mux.HandleFunc("POST /session/setup", s.limitRequests(s.slots, s.requireSession(s.setUp)))
 	mux.HandleFunc("POST /session/close", s.limitRequests(s.urgent, s.requireSession(s.handleClose)))
 	mux.HandleFunc("POST /proposals", s.limitRequests(s.slots, s.requireSession(s.handlePropose)))
