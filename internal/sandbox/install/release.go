@@ -3,12 +3,13 @@
 package install
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -61,15 +62,12 @@ func (r Release) Build(ctx context.Context) error {
 	if err := build(ctx, r.Root, key, r.Dir, r.Arch, releaseFlags, progress); err != nil {
 		return err
 	}
-	flags, err := r.linkerFlags()
-	if err != nil {
-		return err
-	}
+	flags := ""
 	if r.Version != "" {
-		flags += " -X main.version=" + r.Version
+		flags = " -X main.version=" + r.Version
 	}
 	progress("building " + programName + " for " + platformOf(r.Arch))
-	return goBuild(ctx, r.Root, r.Dir, r.Arch, slices.Concat(releaseFlags, []string{"-ldflags", flags}), "./cmd/"+programName)
+	return r.buildBound(ctx, r.Root, flags, "./cmd/"+programName, programName)
 }
 
 // nodeModule has the programs of a node of Kubernetes, with dependencies of its own.
@@ -81,20 +79,26 @@ var NodePrograms = []string{"containerd-shim-fumehood-v1", "fumehood-node-agent"
 // BuildNode adds the programs of a node of Kubernetes to what Build wrote to r.Dir. They, too, accept no
 // other installation.
 func (r Release) BuildNode(ctx context.Context) error {
-	flags, err := r.linkerFlags()
-	if err != nil {
-		return err
-	}
-	root := filepath.Join(r.Root, nodeModule)
-	return goBuild(ctx, root, r.Dir, r.Arch, slices.Concat(releaseFlags, []string{"-ldflags", flags}), "./cmd/...")
+	return r.buildBound(ctx, filepath.Join(r.Root, nodeModule), "", "./cmd/...", NodePrograms[0])
 }
 
-// linkerFlags bind a program to the installation in r.Dir.
-func (r Release) linkerFlags() (string, error) {
+// buildBound builds what pattern matches into r.Dir. The programs are bound to the installation there: they
+// have the digest of its manifest.
+func (r Release) buildBound(ctx context.Context, root, flags, pattern string, programs ...string) error {
 	manifest, err := os.ReadFile(filepath.Join(r.Dir, manifestName))
 	if err != nil {
-		return "", buildFailure("cannot read the new manifest", err)
+		return buildFailure("cannot read the new manifest", err)
 	}
-	digest := sha256.Sum256(manifest)
-	return "-s -w -X " + modulePath + "/pkg/sandbox/install.releaseDigest=" + hex.EncodeToString(digest[:]), nil
+	digest := fmt.Sprintf("%x", sha256.Sum256(manifest))
+	flags = "-s -w -X " + reflect.TypeFor[Release]().PkgPath() + ".releaseDigest=" + digest + flags
+	if err := goBuild(ctx, root, r.Dir, r.Arch, slices.Concat(releaseFlags, []string{"-ldflags", flags}), pattern); err != nil {
+		return err
+	}
+	for _, name := range programs {
+		// The linker says nothing of a variable that is not there.
+		if program, err := os.ReadFile(filepath.Join(r.Dir, name)); err != nil || !bytes.Contains(program, []byte(digest)) {
+			return buildFailure(name+" does not have the digest of its installation", err)
+		}
+	}
+	return nil
 }
