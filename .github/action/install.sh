@@ -227,7 +227,7 @@ keep() {
 # tools/release writes the same to release.env, as SOURCE.
 source_digest() {
 	local digest
-	digest=$(cd "$action" && LC_ALL=C find go.mod go.sum LICENSE cmd pkg policies testdata ! -type d -print0 |
+	digest=$(cd "$action" && LC_ALL=C find go.mod go.sum LICENSE cmd internal pkg policies testdata tools ! -type d -print0 |
 		LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum) || return
 	printf '%s' "${digest%% *}"
 }

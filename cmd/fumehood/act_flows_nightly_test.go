@@ -63,7 +63,7 @@ func TestNightlyActRestoredBuild(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	root, err := filepath.Abs("../..")
 	s.must(err)
-	for _, name := range []string{"go.mod", "go.sum", "LICENSE", "cmd", "internal", "pkg", "policies", "testdata"} {
+	for _, name := range []string{"go.mod", "go.sum", "LICENSE", "cmd", "internal", "pkg", "policies", "testdata", "tools"} {
 		out, err := exec.CommandContext(t.Context(), "cp", "-r", filepath.Join(root, name), s.action).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)

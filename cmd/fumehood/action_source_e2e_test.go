@@ -24,7 +24,7 @@ func newSourceInstaller(t *testing.T) *installer {
 	t.Helper()
 	i := newInstaller(t, members())
 	i.write(t, "action/release.env", []byte("VERSION=source\n"))
-	for _, name := range []string{"cmd/x", "pkg/a/b", "pkg/a-b", "policies/p q.rego", "testdata/t"} {
+	for _, name := range []string{"cmd/x", "internal/i", "pkg/a/b", "pkg/a-b", "policies/p q.rego", "testdata/t", "tools/t"} {
 		i.must(t, os.MkdirAll(filepath.Dir(i.path("action/"+name)), 0o755))
 		i.write(t, "action/"+name, []byte(name))
 	}
@@ -40,7 +40,7 @@ func (i *installer) source(t *testing.T) string {
 	t.Helper()
 	var all bytes.Buffer
 	// In the order of the bytes of their paths: a hyphen is before a slash.
-	for _, name := range []string{"LICENSE", "cmd/x", "go.mod", "go.sum", "pkg/a-b", "pkg/a/b", "policies/p q.rego", "testdata/t"} {
+	for _, name := range []string{"LICENSE", "cmd/x", "go.mod", "go.sum", "internal/i", "pkg/a-b", "pkg/a/b", "policies/p q.rego", "testdata/t", "tools/t"} {
 		fmt.Fprintf(&all, "%s  %s\n", sum(jobtest.ReadFile(t, i.path("action/"+name))), name)
 	}
 	return sum(all.Bytes())

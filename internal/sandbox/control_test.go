@@ -43,7 +43,7 @@ func TestControlPlaces(t *testing.T) {
 	before, _ := play(t, r, "true"+state)
 	for _, text := range sample.EveryNth(t, controlWrites, 4, 3) {
 		out, result := play(t, r, "("+text+") 2>/tmp/error"+state+"; cat /tmp/error; rm -rf own other")
-		if !strings.HasPrefix(out, strings.TrimSpace(before)) || !strings.Contains(out, "Permission denied") {
+		if !strings.HasPrefix(out, strings.TrimSpace(before)) || !strings.Contains(strings.ToLower(out), "permission denied") {
 			t.Errorf("%s: %s %+v", text, out, result.Status)
 		}
 	}
@@ -62,7 +62,7 @@ func TestControlPlaces(t *testing.T) {
 		}
 	}
 	for _, text := range sample.EveryNth(t, controlWrites, 8, 1) {
-		if out, _ := play(t, r, text, proposal.ExecBuilt); strings.Contains(out, "Permission denied") {
+		if out, _ := play(t, r, text, proposal.ExecBuilt); strings.Contains(strings.ToLower(out), "permission denied") {
 			t.Errorf("with the grant, %s: %s", text, out)
 		}
 	}

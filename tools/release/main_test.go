@@ -157,3 +157,14 @@ func TestCompare(t *testing.T) {
 		t.Errorf("no file: %q", got)
 	}
 }
+
+// install.sh finds an earlier build by a digest of the same files.
+func TestSourcesAreThoseOfTheInstaller(t *testing.T) {
+	script, err := os.ReadFile("../../.github/action/install.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if find := "find " + strings.Join(sources, " ") + " !"; !strings.Contains(string(script), find) {
+		t.Errorf("install.sh does not have %q", find)
+	}
+}

@@ -13,7 +13,7 @@ import (
 )
 
 // sources are the files and directories that a build reads.
-var sources = []string{"go.mod", "go.sum", "LICENSE", "cmd", "internal", "pkg", "policies", "testdata"}
+var sources = []string{"go.mod", "go.sum", "LICENSE", "cmd", "internal", "pkg", "policies", "testdata", "tools"}
 
 // sourceDigest identifies the sources in root. It is the SHA-256 of sha256sum's output for
 // all files, in the order of their paths' bytes: install.sh computes the same, to find out
