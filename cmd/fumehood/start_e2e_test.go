@@ -25,9 +25,9 @@ import (
 // that policy does not allow, an option that it does not know, or both. Neither
 // bash nor dash may be made to start it.
 
-// hidden is the command that no text may start. curl is installed and reads its
-// options, so that a start would be noticed; no policy allows it without a host.
-const hidden = "curl --help"
+// hidden is the command that no text may start. curl is installed, so that a start would be
+// noticed; no policy allows it without a host that was granted.
+const hidden = "curl x.example"
 
 // specials are variables that control shells or libraries.
 var specials = strings.Fields(`BASH_ENV ENV PS0 PS1 PS2 PS4 PROMPT_COMMAND RANDOM SRANDOM SECONDS LINENO OPTIND OPTARG HISTCMD EPOCHSECONDS
@@ -191,7 +191,7 @@ func runTexts(t *testing.T, texts []string) (proposal.Report, []proposal.Event) 
 	if err != nil || len(texts) > plan.MaxProposals {
 		t.Fatal(err, len(texts))
 	}
-	for name, text := range map[string]string{"plan.json": string(data), "ws/f": hidden + "\n", "ws/o": "-x --exec=curl --help -exec=curl -c curl\n", "ws/x/x.go": "package x\n", "ws/go.mod": "module x\n"} {
+	for name, text := range map[string]string{"plan.json": string(data), "ws/f": hidden + "\n", "ws/o": "-x --exec=" + hidden + " -exec=curl -c curl\n", "ws/x/x.go": "package x\n", "ws/go.mod": "module x\n"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
