@@ -289,7 +289,7 @@ func TestGitHubPages(t *testing.T) {
 					t.Errorf("%s: %v\n%s", page, err, snippet)
 				}
 			default:
-				t.Errorf("%s: nobody reads snippets of %s", page, language)
+				t.Errorf("%s: no parser reads snippets of %s", page, language)
 			}
 		}
 		for _, found := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(text, -1) {

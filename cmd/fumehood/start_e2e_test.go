@@ -154,7 +154,7 @@ func checkStarts(t *testing.T, texts []string) (decided, refused int) {
 				t.Errorf("%q started %q as predicted, which it does not show", text, x.Argv)
 			}
 		default:
-			t.Errorf("%q started %q, which nobody judged: %+v", text, x.Argv, e.Decision)
+			t.Errorf("%q started %q, which was not judged: %+v", text, x.Argv, e.Decision)
 		}
 	}
 	return decided, refused

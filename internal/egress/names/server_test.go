@@ -524,7 +524,7 @@ func FuzzQuery(f *testing.F) {
 		}
 		var m dnsmessage.Message
 		if err := m.Unpack(answer); err != nil {
-			t.Fatalf("an answer that nobody can read: %v", err)
+			t.Fatalf("an answer that cannot be read: %v", err)
 		}
 		if len(answer) > maxAnswer || !m.Response || !bytes.Equal(answer[:2], message[:2]) || len(m.Answers) > 1 {
 			t.Fatalf("answer %+v", m)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redactor redacts secrets: everything that leaves a run passes it, and text that
+// Package redact redacts secrets: everything that leaves a run passes it, and text that
 // looks like a secret, or is a value to mask, is removed.
 //
 // It promises that nothing from a sandbox reaches the artifacts, the report or the log

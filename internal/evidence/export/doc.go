@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package record turns a finished run into decision records: one line of JSON for
+// Package export turns a finished run into decision records: one line of JSON for
 // each decision of policy, for systems that collect decisions centrally.
 //
 // # Format

@@ -177,7 +177,7 @@ func TestFail(t *testing.T) {
 	if !slices.ContainsFunc(k.entries, func(e journal.Entry) bool { return e.Kind == "events" }) {
 		t.Error("what was seen is not in the log")
 	}
-	h.Observer.Fail(errors.New("nobody runs"))
+	h.Observer.Fail(errors.New("no command runs"))
 }
 
 // A batch does not wait for the next event.

@@ -227,8 +227,10 @@ func (x *command) commandID() string {
 func (x *command) requestEnd(id string) {
 	var answer struct{}
 	end := request{method: http.MethodPost, path: "/running/" + id + "/end", token: x.session.token}
-	if err := x.session.client.callServer(x.ctx, end, &answer); err != nil {
-		x.cancel() // a lost connection ends the command, too
+	var stopped *proposal.StopError
+	err := x.session.client.callServer(x.ctx, end, &answer)
+	if errors.As(err, &stopped) && stopped.Code == errRequests.Code {
+		x.cancel() // a lost connection ends the command, too. After another error its result may be on its way
 	}
 }
 

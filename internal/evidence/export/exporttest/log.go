@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recordtest writes logs of runs, for tests of packages that read logs.
+// Package exporttest writes logs of runs, for tests of packages that read logs.
 package exporttest
 
 import (

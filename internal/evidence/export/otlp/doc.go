@@ -10,7 +10,7 @@
 // "decide" and, if the command was started, "execute". The ids of the trace and its
 // spans are derived from the run's id, so that sending twice gives the same ids. A
 // TRACEPARENT in the environment makes the run part of that trace. Each log record is
-// one decision of package record, in the span that it belongs to. Table prints the
+// one decision of package export, in the span that it belongs to. Table prints the
 // attributes; their names come from the semantic conventions where those have one.
 //
 // # Promises

@@ -106,7 +106,7 @@ func runStatus(story export.Story) *trace.Status {
 	return &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: text.Inline(story.Error.Code+": "+story.Error.Message, maxUnits)}
 }
 
-// decisionID returns the id that package record gives the decision about s.
+// decisionID returns the id that package export gives the decision about s.
 func decisionID(story export.Story, s export.Step) string {
 	return story.Run.ID + "/" + strconv.FormatInt(s.Entry, 10)
 }
