@@ -183,8 +183,8 @@ func TestE2EActCancelled(t *testing.T) {
 	jobtest.CheckNothingRuns(t, s.installed)
 }
 
-// waitForSleeper waits until the command has started, according to the log of the
-// root process, and returns the process of the action's step.
+// waitForSleeper waits until the command has started, according to the log in the
+// step's directory, and returns the process of the action's step.
 func waitForSleeper(t *testing.T, installed string) int {
 	t.Helper()
 	step := 0
@@ -199,16 +199,31 @@ func waitForSleeper(t *testing.T, installed string) int {
 			}
 			if len(words) == 2 && words[1] == "action" {
 				fmt.Sscanf(path, "/proc/%d/cmdline", &step)
-			}
-			if i := slices.Index(words, "--audit"); i > 0 {
-				log, _ := os.ReadFile(words[i+1])
-				started = bytes.Contains(log, []byte(`"kind":"start"`))
+				environ, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "environ"))
+				started = started || hasStarted(environ)
 			}
 		}
 		return step > 0 && started
 	})
 	time.Sleep(500 * time.Millisecond)
 	return step
+}
+
+// hasStarted reports whether a log in the directory of a step with this environment has a start.
+func hasStarted(environ []byte) bool {
+	for v := range strings.SplitSeq(string(environ), "\x00") {
+		temp, ok := strings.CutPrefix(v, "RUNNER_TEMP=")
+		if !ok {
+			continue
+		}
+		logs, _ := filepath.Glob(filepath.Join(temp, "fumehood-*", "artifact", jobtest.AuditName))
+		for _, path := range logs {
+			if log, _ := os.ReadFile(path); bytes.Contains(log, []byte(`"kind":"start"`)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // wantSealed verifies the log of the run's artifact.

@@ -36,7 +36,7 @@ func (c *invocation) runAction() int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	conclusion, err := job.Do(c.Ctx, job.Options{Getenv: os.Getenv, Stdout: c.Stdout, Program: []string{self, "run"},
+	conclusion, err := job.Do(c.Ctx, job.Options{Getenv: os.Getenv, Stdout: c.Stdout, Program: self,
 		Version: fumehoodVersion(), Compile: runs.NewEngine, Settle: settle})
 	if err != nil {
 		return c.Stop(err)

@@ -113,7 +113,7 @@ func (c *invocation) serveMCP(s *mcpFlags, f *pflag.FlagSet) int {
 	if why := s.findMisuse(f); why != "" {
 		return c.ReportMisuse(why)
 	}
-	if err := s.Check(&c.Invocation, nil); err != nil {
+	if err := s.Check(&c.Invocation); err != nil {
 		return c.MisuseOf(err)
 	}
 	clients := mcpserver.Transport{HTTP: s.http, TokenFile: s.tokens, Tenants: s.backend.isKubernetes(), In: c.Stdin, Out: c.Stdout, Serving: func(addr string) { c.PrintNotes("serving MCP at " + addr) }}

@@ -84,7 +84,7 @@ func (c *invocation) serveE2B(s *serveFlags, f *pflag.FlagSet) int {
 	if why := s.findMisuse(f); why != "" {
 		return c.ReportMisuse(why)
 	}
-	if err := s.Check(&c.Invocation, nil); err != nil {
+	if err := s.Check(&c.Invocation); err != nil {
 		return c.MisuseOf(err)
 	}
 	metrics, end := s.StartMetrics(&c.Invocation)

@@ -94,7 +94,7 @@ func (c *invocation) startSession(s *sessionFlags) int {
 		s.name = "s" + strings.ToLower(rand.Text()[:8])
 		args = append(args, "--name="+s.name)
 	}
-	if err := errors.Join(s.Check(&c.Invocation, nil), session.CheckName(s.name)); err != nil {
+	if err := errors.Join(s.Check(&c.Invocation), session.CheckName(s.name)); err != nil {
 		return c.MisuseOf(err)
 	}
 	if s.background {

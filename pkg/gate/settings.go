@@ -3,10 +3,7 @@
 package gate
 
 import (
-	"context"
-
 	"github.com/fumehood/fumehood/internal/egress/redact"
-	"github.com/fumehood/fumehood/internal/egress/registry"
 	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/pkg/audit"
 )
@@ -19,7 +16,6 @@ type Settings struct {
 	Mounts      []string // as ParseMount reads them
 	AuditKey    string   // file with the key that signs the audit log
 	Owner       string   // UID:GID of a user whose tools are shown like root's
-	Registries  string   // file with the addresses of registries, as registry.ReadFile reads it
 }
 
 // Secrets returns the Options with values that must never be printed: handed, and those of
@@ -67,9 +63,6 @@ func (s Settings) Options(handed []redact.Mask, getenv func(string) string) (Opt
 		}
 		m.Note = "the host directory " + text + " is readable inside (--mount)"
 		o.MountsUnsafe = append(o.MountsUnsafe, m)
-	}
-	if s.Registries != "" {
-		o.Registries = func(context.Context, []string) ([]registry.Registry, error) { return registry.ReadFile(s.Registries) }
 	}
 	owner, err := process.ParseOwner(s.Owner)
 	if owner != nil {

@@ -16,13 +16,13 @@ func TestSettings(t *testing.T) {
 		return map[string]string{"TOKEN": "secret-value", "LINES": "a\nsecret-value"}[name]
 	}
 	handed := []redact.Mask{{Name: "handed", Value: "handed-value"}}
-	good := Settings{Masks: []string{"TOKEN"}, Credentials: []string{"TOKEN@h.example"}, Resolvers: []string{"192.0.2.53"}, Mounts: []string{"/usr/share:/mnt"}, Owner: "1000:1000", Registries: "file"}
+	good := Settings{Masks: []string{"TOKEN"}, Credentials: []string{"TOKEN@h.example"}, Resolvers: []string{"192.0.2.53"}, Mounts: []string{"/usr/share:/mnt"}, Owner: "1000:1000"}
 	o, err := good.Options(handed, getenv)
 	if err != nil || len(o.Masks) != 2 || len(o.Credentials) != 1 || len(o.Resolvers) != 1 || len(o.MountsUnsafe) != 1 || o.MountsUnsafe[0].Note == "" ||
-		len(o.ToolOwners) != 1 || o.ToolOwners[0] != 1000 || o.Registries == nil || o.Signer != nil {
+		len(o.ToolOwners) != 1 || o.ToolOwners[0] != 1000 || o.Signer != nil {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if o, err := (Settings{}).Options(nil, getenv); err != nil || len(o.Masks)+len(o.ToolOwners)+len(o.MountsUnsafe) != 0 || o.Registries != nil {
+	if o, err := (Settings{}).Options(nil, getenv); err != nil || len(o.Masks)+len(o.ToolOwners)+len(o.MountsUnsafe) != 0 {
 		t.Errorf("nothing set: %+v, %v", o, err)
 	}
 	for name, bad := range map[string]Settings{

@@ -3,9 +3,7 @@
 package redact
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/egress/secrets"
@@ -13,20 +11,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// maxMasks bounds the document that ReadMasks reads.
-const maxMasks = 8 << 20
-
 var variableName = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// ReadMasks reads values to mask from the beginning of r, which is a pipe: no other process
-// can see what it carries, unlike a command line or an environment.
-func ReadMasks(r io.Reader) ([]Mask, error) {
-	var masks []Mask
-	if err := json.NewDecoder(io.LimitReader(r, maxMasks)).Decode(&masks); err != nil {
-		return nil, maskError("cannot read the values to mask from standard input")
-	}
-	return masks, nil
-}
 
 // MaskOf returns the mask for the value of a variable. One that is not set is refused: a
 // misspelt name must not look as if its value were masked.

@@ -27,7 +27,7 @@ func ParseOwner(text string) (*Owner, error) {
 	u, err := strconv.ParseUint(uid, 10, 31)
 	g, err2 := strconv.ParseUint(gid, 10, 31)
 	if err != nil || err2 != nil {
-		return nil, &proposal.StopError{Code: "owner.invalid", Message: fmt.Sprintf("invalid owner %q: want UID:GID", text), Hint: `give for example --owner "$(id -u):$(id -g)"`}
+		return nil, &proposal.StopError{Code: "owner.invalid", Message: fmt.Sprintf("invalid owner %q: want UID:GID", text), Hint: "give the numbers of a user and a group"}
 	}
 	return &Owner{int(u), int(g)}, nil
 }

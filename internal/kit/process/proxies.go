@@ -4,69 +4,38 @@ package process
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"os"
-
-	"golang.org/x/net/http/httpproxy"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// maxProxies bounds a file of WriteProxies, in bytes.
-const maxProxies = 64 << 10
+// Proxies are the proxies of an environment, with their passwords: in arguments, every user and the
+// log of sudo would see them. None lists the hosts that are reached without.
+type Proxies struct{ HTTPS, HTTP, None string }
 
-// WriteProxies writes the proxies in an environment to a file that only this user can read, for
-// UseProxies in a process that has another environment: in arguments, every user and the log of
-// sudo would see passwords. It reports whether there are any; otherwise it writes nothing.
-func WriteProxies(path string, getenv func(string) string) (bool, error) {
-	c := httpproxy.Config{
-		HTTPSProxy: cmp.Or(getenv("https_proxy"), getenv("HTTPS_PROXY")),
-		HTTPProxy:  cmp.Or(getenv("http_proxy"), getenv("HTTP_PROXY")),
-		NoProxy:    cmp.Or(getenv("no_proxy"), getenv("NO_PROXY")),
+// FindProxies returns the proxies of an environment, for a process that has another one.
+func FindProxies(getenv func(string) string) Proxies {
+	p := Proxies{
+		HTTPS: cmp.Or(getenv("https_proxy"), getenv("HTTPS_PROXY")),
+		HTTP:  cmp.Or(getenv("http_proxy"), getenv("HTTP_PROXY")),
+		None:  cmp.Or(getenv("no_proxy"), getenv("NO_PROXY")),
 	}
-	if c.HTTPSProxy+c.HTTPProxy == "" {
-		return false, nil
+	if p.HTTPS+p.HTTP == "" {
+		return Proxies{}
 	}
-	data, err := json.Marshal(c)
-	if err != nil {
-		return false, err
-	}
-	return true, os.WriteFile(path, data, 0o600)
+	return p
 }
 
-// UseProxies puts what WriteProxies wrote into this process's environment. Call it before
-// anything connects. Of "" it does nothing. Its error is a *proposal.StopError.
-func UseProxies(path string) error {
-	if path == "" {
+// Use puts p into this process's environment. Call it before anything connects. The zero value
+// changes nothing. Its error is a *proposal.StopError.
+func (p Proxies) Use() error {
+	if p == (Proxies{}) {
 		return nil
 	}
-	c, err := readProxies(path)
-	if err != nil {
-		return &proposal.StopError{Code: "network.proxy", Message: "cannot read the file of proxies", Err: err}
-	}
-	for name, value := range map[string]string{"https_proxy": c.HTTPSProxy, "http_proxy": c.HTTPProxy, "no_proxy": c.NoProxy} {
+	for name, value := range map[string]string{"https_proxy": p.HTTPS, "http_proxy": p.HTTP, "no_proxy": p.None} {
 		if err := os.Setenv(name, value); err != nil {
-			return &proposal.StopError{Code: "network.proxy", Message: "cannot use the file of proxies", Err: err}
+			return &proposal.StopError{Code: "network.proxy", Message: "cannot use the proxies of the job", Err: err}
 		}
 	}
 	return nil
-}
-
-func readProxies(path string) (c httpproxy.Config, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return c, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxProxies+1))
-	if err == nil && len(data) > maxProxies {
-		err = fmt.Errorf("it has more than %d bytes", maxProxies)
-	}
-	if err == nil && json.Unmarshal(data, &c) != nil {
-		err = errors.New("it is not JSON") // the error would quote the file
-	}
-	return c, err
 }

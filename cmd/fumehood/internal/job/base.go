@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/runspec"
 	"github.com/fumehood/fumehood/internal/github"
 	"github.com/fumehood/fumehood/internal/github/action"
 	"github.com/fumehood/fumehood/internal/kit/text"
@@ -214,21 +215,21 @@ func (b *Base) origins(ctx context.Context) ([]policysource.Origin, error) {
 	return origins, err
 }
 
-// flags name the layers' directories for fumehood run; origins say where each came from.
-func (b *Base) flags(ctx context.Context) (args []string, origins map[string]policysource.Origin, err error) {
+// addPolicies names the layers' directories, by role, and says where each came from.
+func (b *Base) addPolicies(ctx context.Context, s *runspec.Spec) error {
 	layers, err := b.policies(ctx)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	origins = map[string]policysource.Origin{}
+	s.Origins = map[string]policysource.Origin{}
 	for _, l := range layers {
-		flag, ok := map[policy.Role]string{policy.Allows: "--organization", policy.Opens: "--hosts", policy.Restricts: "--policy"}[l.policy.Role]
+		list, ok := map[policy.Role]*[]string{policy.Allows: &s.Organization, policy.Opens: &s.Hosts, policy.Restricts: &s.Restricting}[l.policy.Role]
 		if !ok {
-			return nil, nil, fmt.Errorf("no flag for a layer that %s", l.policy.Role)
+			return fmt.Errorf("no place for a layer that %s", l.policy.Role)
 		}
-		args, origins[l.dir] = append(args, flag, l.dir), l.origin
+		*list, s.Origins[l.dir] = append(*list, l.dir), l.origin
 	}
-	return args, origins, nil
+	return nil
 }
 
 // readOrganization reads the bundle that the workflow names, or no layer if the

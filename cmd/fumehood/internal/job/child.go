@@ -14,17 +14,29 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/runspec"
 	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A child is Options.Program as root. It gets nothing of this process's environment except for
-// proxies (see proxyFlags), no descriptor and no other secret, and ends when its standard input
-// does: this process, which holds the token, may not be allowed to signal it.
+// runChild runs command, run or review, as root, in a process without the token, and returns its exit
+// code. serve may be nil.
+func (j *Job) runChild(ctx context.Context, command string, s runspec.Spec, serve func(context.Context, io.Reader, io.Writer)) (int, error) {
+	input, err := s.Line()
+	if err != nil {
+		return 0, err
+	}
+	return child{program: j.options.Program, command: command, input: input, serve: serve, cache: j.options.Getenv("FUMEHOOD_CACHE"),
+		line: func(s string) { j.console.PrintUntrusted(j.plain(s)) }}.run(ctx)
+}
+
+// A child is Options.Program as root. It gets nothing of this process's environment, no descriptor
+// and no secret but what is in its input, and ends when its standard input does: this process, which
+// holds the token, may not be allowed to signal it.
 type child struct {
-	program []string // its first element is checked before sudo runs it
-	args    []string
-	input   []byte // written to its standard input, which stays open
+	program string // checked before sudo runs it
+	command string
+	input   []byte // a document of runspec, written to its standard input, which stays open
 	// serve, if it is set, then answers on its standard input what it writes to its standard
 	// output, until ctx ends.
 	serve func(ctx context.Context, in io.Reader, out io.Writer)
@@ -32,7 +44,7 @@ type child struct {
 	line  func(string) // called with each line of its standard error
 }
 
-// systemPath is the child's own PATH; what it shows inside is --tools. On hosted runners
+// systemPath is the child's own PATH; what it shows inside is Spec.Tools. On hosted runners
 // every user may write to /usr/local/bin.
 const (
 	systemPath = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -61,9 +73,9 @@ func (ch child) run(ctx context.Context) (int, error) {
 	if ch.cache != "" {
 		argv = append(argv, "FUMEHOOD_CACHE="+ch.cache)
 	}
-	argv = append(append(argv, ch.program...), ch.args...)
+	argv = append(argv, ch.program, ch.command, "--job")
 	if !isRoot() {
-		if err := checkRootOwned(ch.program[0]); err != nil {
+		if err := checkRootOwned(ch.program); err != nil {
 			return 0, err
 		}
 		argv = append([]string{sudo, "-n", "--"}, argv...)

@@ -24,9 +24,9 @@ const noConfig = "none"
 
 // A baseConfig is the configuration of the base repository.
 type baseConfig struct {
-	file   string // for fumehood run --config
+	file   string // runspec.Spec.Config
 	config config.Config
-	rootfs string // for fumehood run --rootfs
+	rootfs string // runspec.Spec.Rootfs
 	err    error
 }
 
@@ -115,15 +115,6 @@ func configIn(dir string, tree checkout.Tree) (string, error) {
 		return "", &proposal.StopError{Code: "config.unreadable", Message: config.Path + " of the default branch is not a regular file", Hint: "make it a regular file, or remove it"}
 	}
 	return file, nil
-}
-
-// flags returns the flags of fumehood run and review for the configuration.
-func (c baseConfig) flags(in action.Inputs) []string {
-	flags := []string{"--config", c.file, "--rootfs", c.rootfs}
-	if in.Setup != action.SetupConfigured {
-		flags = append(flags, "--setup", in.Setup)
-	}
-	return flags
 }
 
 // reportedSetup returns the set-up that a report on this configuration may have: what the

@@ -29,11 +29,10 @@ type Options struct {
 	// Stdout is the step's standard output, on which the runner reads workflow commands.
 	// Nothing else may write to it.
 	Stdout io.Writer
-	// Program is the command line of fumehood run, to which flags are added. Its first
-	// element is an absolute path, its last one the command, run, which a review replaces. It is started as root, with PATH, HOME, LANG and this
-	// process's FUMEHOOD_CACHE as its environment; where this process is not root, only
-	// root may be able to change that file and the directories above it.
-	Program []string
+	// Program is the absolute path of fumehood. Its commands run and review are started as root, with
+	// PATH, HOME, LANG and this process's FUMEHOOD_CACHE as their environment; where this process is
+	// not root, only root may be able to change that file and the directories above it.
+	Program string
 	// Version is fumehood's own, for reports.
 	Version string
 	// Compile makes an engine, as policy.New does.
@@ -48,7 +47,7 @@ func (o Options) check() error {
 		return errors.New("cannot read a job without Getenv")
 	case o.Stdout == nil:
 		return errors.New("cannot run a job without Stdout")
-	case len(o.Program) == 0 || !filepath.IsAbs(o.Program[0]):
+	case !filepath.IsAbs(o.Program):
 		return errors.New("cannot run a job without the absolute path of Program")
 	case o.Version == "":
 		return errors.New("cannot run a job without a version")

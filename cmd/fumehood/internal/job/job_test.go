@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/runspec"
 	"github.com/fumehood/fumehood/internal/github/action"
 	"github.com/fumehood/fumehood/internal/policy"
 	policysource "github.com/fumehood/fumehood/internal/policy/source"
@@ -20,14 +21,14 @@ import (
 )
 
 func options(log *bytes.Buffer, env map[string]string) Options {
-	return Options{Getenv: func(name string) string { return env[name] }, Stdout: log, Program: []string{"/bin/false"}, Version: "v0.0.0", Compile: policy.New}
+	return Options{Getenv: func(name string) string { return env[name] }, Stdout: log, Program: "/bin/false", Version: "v0.0.0", Compile: policy.New}
 }
 
 // No option but Settle has a default.
 func TestOptionsAreRequired(t *testing.T) {
 	for name, remove := range map[string]func(*Options){
 		"Getenv": func(o *Options) { o.Getenv = nil }, "Stdout": func(o *Options) { o.Stdout = nil },
-		"Program": func(o *Options) { o.Program = nil }, "a path": func(o *Options) { o.Program = []string{"fumehood"} },
+		"Program": func(o *Options) { o.Program = "" }, "a path": func(o *Options) { o.Program = "fumehood" },
 		"Version": func(o *Options) { o.Version = "" }, "Compile": func(o *Options) { o.Compile = nil },
 	} {
 		o := options(&bytes.Buffer{}, nil)
@@ -141,16 +142,18 @@ func TestPolicyError(t *testing.T) {
 
 // A layer keeps its role on its way to the process that runs, and one that would replace
 // the shipped policy has no way.
-func TestPolicyFlags(t *testing.T) {
+func TestPolicyRoles(t *testing.T) {
 	at := func(dir string, role policy.Role) layer {
 		return layer{dir: dir, policy: policy.Layer{Role: role}, origin: policysource.Origin{Spec: dir}}
 	}
 	b := &Base{layers: []layer{at("/o", policy.Allows), at("/h", policy.Opens), at("/r", policy.Restricts)}}
-	args, origins, err := b.flags(t.Context())
-	if want := []string{"--organization", "/o", "--hosts", "/h", "--policy", "/r"}; err != nil || !slices.Equal(args, want) || origins["/h"].Spec != "/h" {
-		t.Errorf("%q, %v, %v", args, origins, err)
+	var s runspec.Spec
+	err := b.addPolicies(t.Context(), &s)
+	if got := slices.Concat(s.Organization, []string{"hosts"}, s.Hosts, []string{"restricting"}, s.Restricting); err != nil ||
+		!slices.Equal(got, []string{"/o", "hosts", "/h", "restricting", "/r"}) || s.Origins["/h"].Spec != "/h" {
+		t.Errorf("%q, %v, %v", got, s.Origins, err)
 	}
-	if _, _, err := (&Base{layers: []layer{at("/g", policy.Grants)}}).flags(t.Context()); err == nil {
+	if err := (&Base{layers: []layer{at("/g", policy.Grants)}}).addPolicies(t.Context(), &s); err == nil {
 		t.Error("a layer that replaces the shipped policy was passed on")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"context"
 	"io"
 	"slices"
-	"strconv"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/runspec"
 	"github.com/fumehood/fumehood/internal/egress/redact"
 	"github.com/fumehood/fumehood/internal/review"
 	"github.com/fumehood/fumehood/internal/review/model"
@@ -39,10 +39,7 @@ func (j *Job) modelSource() (s reviewSource, err error) {
 		return s, err
 	}
 	s.name = "review by the model " + a.Model
-	s.flags = []string{"--relay", "--provider", a.Provider, "--model", a.Model, "--max-rounds", strconv.Itoa(a.Rounds), "--max-tokens", strconv.FormatInt(a.Review.Tokens, 10)}
-	if a.Review.USD != "" {
-		s.flags = append(s.flags, "--max-usd", a.Review.USD)
-	}
+	s.spec.Model = &runspec.Model{Provider: a.Provider, Name: a.Model, Rounds: a.Rounds, Limit: a.Review}
 	s.serve = func(ctx context.Context, in io.Reader, out io.Writer) {
 		model.Serve(ctx, in, out, provider, a.Model, clean)
 	}

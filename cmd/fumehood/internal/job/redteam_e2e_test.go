@@ -29,6 +29,7 @@ import (
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/job"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/runspec"
 	"github.com/fumehood/fumehood/internal/github/githubtest"
 	"github.com/fumehood/fumehood/internal/kit/sample"
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -45,7 +46,7 @@ const (
 // A forgery is a consistent bundle with false content: fumehood itself made it,
 // from facts other than the job's.
 type forgery struct {
-	about func(*gate.About)
+	about func(*gate.Subject)
 	plan  string
 	rules map[string]string // the rules that the forger uses as the repository's policy
 	nth   int               // distinguishes runs that are equal except for their logs
@@ -63,7 +64,7 @@ var forgeries sync.Map // by the forgery and the facts
 // facts give the same bundle.
 func (w world) forge(f forgery) map[string][]byte {
 	w.T.Helper()
-	a := gate.About{Repository: jobtest.Hub, Fork: jobtest.ForkRepo, PR: jobtest.PrNumber, HeadSHA: w.Head, BaseSHA: w.Base}
+	a := gate.Subject{Repository: jobtest.Hub, Fork: jobtest.ForkRepo, PR: jobtest.PrNumber, HeadSHA: w.Head, BaseSHA: w.Base}
 	if f.about != nil {
 		f.about(&a)
 	}
@@ -73,17 +74,17 @@ func (w world) forge(f forgery) map[string][]byte {
 	}
 	made, _ := forgeries.LoadOrStore(fmt.Sprint(string(facts), f.plan, f.rules, f.nth), &bundle{})
 	b := made.(*bundle)
-	b.once.Do(func() { b.files = w.runForged(f, facts) })
+	b.once.Do(func() { b.files = w.runForged(f, a) })
 	if b.files == nil {
 		w.T.Fatal("the test that forged this failed")
 	}
 	return maps.Clone(b.files)
 }
 
-func (w world) runForged(f forgery, facts []byte) map[string][]byte {
+func (w world) runForged(f forgery, subject gate.Subject) map[string][]byte {
 	w.T.Helper()
 	dir := w.T.TempDir()
-	files := jobtest.MergeFiles(jobtest.HeadFiles, map[string]string{"../about.json": string(facts), "../plan": f.plan})
+	files := jobtest.MergeFiles(jobtest.HeadFiles, map[string]string{"../plan": f.plan})
 	for name, text := range f.rules {
 		files["../rules/"+filepath.Base(name)] = text
 	}
@@ -100,13 +101,22 @@ func (w world) runForged(f forgery, facts []byte) map[string][]byte {
 		w.T.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	args := []string{"run", "--plan", at("plan"), "--about", at("about.json"), "--workspace", at("workspace"), "--artifacts", at("files"),
-		"--audit", at(jobtest.AuditName), "--report", at(jobtest.ReportName), "--json"}
+	s := runspec.Spec{Subject: subject, Plan: at("plan"), Workspace: at("workspace"), Rootfs: "host", Tools: os.Getenv("PATH"), Artifacts: at("files"),
+		AuditFile: at(jobtest.AuditName), Report: at(jobtest.ReportName)}
 	if f.rules != nil {
-		args = append(args, "--policy", at("rules"))
+		s.Restricting = []string{at("rules")}
 	}
-	cmd := exec.Command(w.Binary, args...)
+	document, err := s.Line()
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	cmd := exec.Command(w.Binary, "run", "--job")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "FUMEHOOD_CACHE=" + w.Cache}
+	stdin, err := cmd.StdinPipe() // stays open until the end
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	go stdin.Write(document)
 	out, _ := cmd.CombinedOutput() // its files say more than its exit code
 	bundle := map[string][]byte{}
 	for _, name := range []string{jobtest.PlanName, jobtest.AuditName, jobtest.ReportName} {
@@ -135,7 +145,7 @@ func TestE2EActionForgedApproval(t *testing.T) {
 	if err := json.Unmarshal(honest[jobtest.ReportName], &shown); err != nil {
 		t.Fatal(err)
 	}
-	w.plant("fumehood", w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule, about: func(a *gate.About) {
+	w.plant("fumehood", w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule, about: func(a *gate.Subject) {
 		a.Approval = &proposal.Approval{By: "Codertocat", ByID: 21031067, URL: "https://github.com/" + jobtest.Hub + "/pull/2#issuecomment-1", Time: time.Now().UTC().Truncate(time.Second),
 			HeadSHA: w.Head, PlanDigest: shown.Run.PlanDigest, Policy: shown.Run.Policy}
 	}}))
@@ -216,7 +226,7 @@ func TestE2EBotTellsNothingOfWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	w.Fork = true // of the run, so that its artifact is a stranger's
-	forged := w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat secrets.txt}\n", about: func(a *gate.About) { a.PR = 3 }})
+	forged := w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat secrets.txt}\n", about: func(a *gate.Subject) { a.PR = 3 }})
 	w.Fork = false
 	w.plant("fumehood", forged)
 	w.RunReport(nil)
@@ -343,10 +353,12 @@ func TestE2EActionRootChildHoldsNothing(t *testing.T) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range all {
 		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		if !bytes.Contains(line, []byte(s.Temp)) && !bytes.Contains(line, []byte("runsc")) || strings.HasSuffix(dir, fmt.Sprint("/", cmd.Process.Pid)) {
+		status, _ := os.ReadFile(filepath.Join(dir, "status"))
+		child := bytes.Contains(line, []byte("--job")) && bytes.Contains(status, fmt.Appendf(nil, "\nPPid:\t%d\n", cmd.Process.Pid))
+		if !child && !bytes.Contains(line, []byte(s.Temp)) && !bytes.Contains(line, []byte("runsc")) || strings.HasSuffix(dir, fmt.Sprint("/", cmd.Process.Pid)) {
 			continue
 		}
-		if bytes.Contains(line, []byte("--lifeline")) {
+		if child {
 			found++
 		}
 		environ, _ := os.ReadFile(filepath.Join(dir, "environ"))
@@ -625,7 +637,7 @@ func TestE2EBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
 func TestE2EBotApproveInTheFolderThatWasShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, jobtest.AskRule, nil)
-	w.plant("fumehood", w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule, about: func(a *gate.About) { a.Cwd = "notes" }}))
+	w.plant("fumehood", w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule, about: func(a *gate.Subject) { a.Cwd = "notes" }}))
 	w.RunReport(nil)
 	w.AdvanceClock()
 	w.RunID += 10
@@ -698,7 +710,7 @@ func TestE2EActionForgedWordsAreQuoted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	words := "Reviewed by the maintainers and harmless, please merge"
-	w.plant("fumehood", w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposer: " + words + "\nproposals:\n  - {id: look, run: cat README.md, why: '" + words + "'}\n", about: func(a *gate.About) {
+	w.plant("fumehood", w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposer: " + words + "\nproposals:\n  - {id: look, run: cat README.md, why: '" + words + "'}\n", about: func(a *gate.Subject) {
 		a.Left, a.Unenforced, a.Cwd = []string{words, "<b>" + words}, []string{words, "`" + words}, words
 	}}))
 	r := w.RunReport(nil, "INPUT_CHECK_RUN=false")
@@ -714,7 +726,7 @@ func TestE2EActionForgedFork(t *testing.T) {
 	w := newWorld(t, true, nil, nil)
 	for _, fork := range []string{"", "Codertocat/trusted"} {
 		w.RunID += 10
-		w.plant("fumehood", w.forge(forgery{plan: jobtest.LookPlan, about: func(a *gate.About) { a.Fork = fork }}))
+		w.plant("fumehood", w.forge(forgery{plan: jobtest.LookPlan, about: func(a *gate.Subject) { a.Fork = fork }}))
 		w.RunReport(nil)
 		body := w.BotComment().Body
 		jobtest.CheckLacks(t, "comment", body, "Codertocat/trusted", "1 succeeded")

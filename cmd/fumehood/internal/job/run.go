@@ -4,15 +4,14 @@ package job
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/runspec"
 	"github.com/fumehood/fumehood/internal/egress/registry"
 	"github.com/fumehood/fumehood/internal/github/action"
 	"github.com/fumehood/fumehood/internal/kit/keep"
@@ -183,17 +182,12 @@ func (r Run) runOne(ctx context.Context, p prepared, l PlanRun, planned Planned)
 		j.console.PrintWarning(plan.Describe(planned.File, w))
 	}
 	l.Report = j.stoppedReport(p.request, &proposal.StopError{Code: "run.lost", Message: "the run has no report"})
-	args, err := r.childArgs(ctx, p, l, planned)
+	spec, err := r.specOf(ctx, p, l, planned)
 	if err != nil {
 		return r.stopped(p, l, err)
 	}
-	input, err := json.Marshal(j.masks()) // on a pipe, which no other process reads
-	if err != nil {
-		return l, err
-	}
 	j.console.BeginGroup(fmt.Sprintf("fumehood: running %d proposals%s", len(l.plan.Proposals), ofPlan(planned.Name)))
-	code, err := child{program: j.options.Program, args: args, input: input, cache: j.options.Getenv("FUMEHOOD_CACHE"),
-		line: func(s string) { j.console.PrintUntrusted(j.plain(s)) }}.run(ctx)
+	code, err := j.runChild(ctx, "run", spec, nil)
 	j.console.EndGroup()
 	if err != nil {
 		return r.stopped(p, l, err)
@@ -214,129 +208,110 @@ func ofPlan(name string) string {
 	return " of " + name
 }
 
-// childArgs writes the plan and what it is about to files, and names them.
-func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Planned) ([]string, error) {
-	j := r.Job
+// specOf writes the plan to a file, and returns what the child is to do.
+func (r Run) specOf(ctx context.Context, p prepared, l PlanRun, planned Planned) (runspec.Spec, error) {
+	j, planFile := r.Job, filepath.Join(r.Job.dir, "plan")
 	if err := errors.Join(os.MkdirAll(l.dir, 0o700), os.MkdirAll(filepath.Dir(l.files), 0o700)); err != nil {
-		return nil, err
+		return runspec.Spec{}, err
 	}
-	policies, origins, err := r.Base.flags(ctx)
+	if err := errors.Join(l.keepPlan(j.redactor), os.WriteFile(planFile, l.document, 0o600)); err != nil {
+		return runspec.Spec{}, err
+	}
+	var named []string
+	if j.in.Network == action.NetworkPolicy {
+		named = registriesOf(l.plan)
+	}
+	s, err := r.describe(ctx, p.workspace, named)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	data, err := json.Marshal(gate.About{Repository: j.runner.Repository, PR: p.request.PR, HeadSHA: p.request.Head, BaseSHA: p.request.Base, MergeBase: p.workspace.mergeBase, TreeLeft: p.workspace.treeLeft,
-		Left: p.workspace.left, Unenforced: p.workspace.doubts, Ceiling: j.in.Limits, Approval: planned.Approval, Fork: r.Task.Fork, Cwd: j.cwd(), Policies: origins})
-	if err != nil {
-		return nil, err
+	s.Plan, s.Artifacts, s.Report, s.AuditFile = planFile, l.files, filepath.Join(l.dir, reportName), filepath.Join(l.dir, auditName)
+	s.Subject.Left, s.Subject.Unenforced, s.Subject.Approval = p.workspace.left, p.workspace.doubts, planned.Approval
+	s.MergeBase, s.TreeLeft = p.workspace.mergeBase, p.workspace.treeLeft
+	if !j.in.CompareBase {
+		s.CompareBase = "false"
 	}
-	planFile, aboutFile := filepath.Join(j.dir, "plan"), filepath.Join(j.dir, "about.json")
-	if err := errors.Join(l.keepPlan(j.redactor), os.WriteFile(planFile, l.document, 0o600), os.WriteFile(aboutFile, data, 0o600)); err != nil {
-		return nil, err
+	return s, r.addCaches(ctx, &s)
+}
+
+// describe returns what run and review have in common. named are registries that a plan requests.
+func (r Run) describe(ctx context.Context, w workspace, named []string) (runspec.Spec, error) {
+	j, q := r.Job, r.Task.Request
+	s := runspec.Spec{
+		Workspace: w.dir, Tools: j.options.Getenv("PATH"), Timeout: j.in.Timeout, Observe: j.in.Mode == action.ModeObserve,
+		Owner:   fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
+		Subject: gate.Subject{Repository: j.runner.Repository, Fork: r.Task.Fork, PR: q.PR, HeadSHA: q.Head, BaseSHA: q.Base, Cwd: j.cwd()},
+		Ceiling: j.in.Limits, Masks: j.masks(), Proxies: process.FindProxies(j.options.Getenv),
+	}
+	if j.runner.Environment == "github-hosted" {
+		s.Cache = "false" // the machine is thrown away after the job
+	}
+	if j.in.Setup != action.SetupConfigured {
+		s.Setup = j.in.Setup
+	}
+	if err := r.Base.addPolicies(ctx, &s); err != nil {
+		return s, err
 	}
 	configured, err := r.Base.configuration(ctx)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	found, err := gate.FindSetup(configured.config, p.workspace.dir, j.options.Getenv("PATH"))
+	s.Config, s.Rootfs = configured.file, configured.rootfs
+	found, err := gate.FindSetup(configured.config, w.dir, s.Tools)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	args := slices.Concat([]string{"--plan", planFile, "--about", aboutFile, "--workspace", p.workspace.dir}, configured.flags(j.in), r.flags(l))
-	caches, err := r.cacheFlags(configured.config)
-	if err != nil {
-		return nil, err
-	}
-	args = append(args, caches...)
 	requested := found.Registries()
-	if j.in.Network == action.NetworkPolicy && len(policies) > 0 {
-		requested = append(requested, registriesOf(l.plan)...)
+	if len(s.Origins) > 0 {
+		requested = append(requested, named...)
 	}
-	if len(requested) > 0 {
-		registries, err := r.writeRegistries(ctx, requested)
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, "--registries", registries)
+	if len(requested) > 0 { // the child cannot find them, because its HOME is root's
+		s.Registries, err = registry.Discover(ctx, requested)
 	}
-	proxies, err := j.proxyFlags()
-	return slices.Concat(args, proxies, policies), err
-}
-
-// flags are the flags of fumehood run that come from the inputs, and where it writes.
-func (r Run) flags(l PlanRun) []string {
-	flags := append(r.Job.childFlags(l.files, filepath.Join(l.dir, reportName)), "--audit", filepath.Join(l.dir, auditName))
-	if !r.Job.in.CompareBase {
-		flags = append(flags, "--compare-base", "false")
-	}
-	return flags
-}
-
-// childFlags are the flags of fumehood run and of fumehood review that come from the inputs, and
-// where they write.
-func (j *Job) childFlags(artifacts, report string) []string {
-	flags := []string{
-		"--tools", j.options.Getenv("PATH"), "--artifacts", artifacts, "--report", report,
-		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--json", "--lifeline", "--mask-stdin",
-	}
-	if j.runner.Environment == "github-hosted" {
-		flags = append(flags, "--cache", "false") // the machine is thrown away after the job
-	}
-	if j.in.Timeout > 0 {
-		flags = append(flags, "--timeout", j.in.Timeout.String())
-	}
-	if j.in.Mode == action.ModeObserve {
-		flags = append(flags, "--observe")
-	}
-	return flags
-}
-
-// proxyFlags are the flags for the proxies of this job's environment, which the child's lacks.
-func (j *Job) proxyFlags() ([]string, error) {
-	path := filepath.Join(j.dir, "proxies.json")
-	if any, err := process.WriteProxies(path, j.options.Getenv); !any || err != nil {
-		return nil, err
-	}
-	return []string{"--proxies", path}, nil
+	return s, err
 }
 
 // A cacheInput is an input that names a directory of a cache, relative to Runner.Temp.
 type cacheInput struct {
 	name, dir  string
-	flag       string
 	configured bool
 	setting    string // that must be configured
 }
 
-// cacheFlags returns the flags for layers and results in directories that were restored.
-func (r Run) cacheFlags(c config.Config) ([]string, error) {
+// addCaches adds layers and results in directories that were restored.
+func (r Run) addCaches(ctx context.Context, s *runspec.Spec) error {
 	in := r.Job.in
-	layers, err := r.cacheFlag("input.layers-cache", cacheInput{"layers-cache", in.LayersCache, "--layers", c.Layers, "layers: true"})
+	base, err := r.Base.configuration(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	results, err := r.cacheFlag("input.results-cache", cacheInput{"results-cache", in.ResultsCache, "--results", c.Results == "read", "results: read"})
-	return append(layers, results...), err
+	s.Layers, s.LayersExchange, err = r.openCache("input.layers-cache", cacheInput{"layers-cache", in.LayersCache, base.config.Layers, "layers: true"})
+	if err != nil {
+		return err
+	}
+	s.Results, s.ResultsExchange, err = r.openCache("input.results-cache", cacheInput{"results-cache", in.ResultsCache, base.config.Results == "read", "results: read"})
+	return err
 }
 
-// cacheFlag returns the flags for an input. What is not in the configuration is not used. Only a
-// job that keep.Allowed leaves its own there.
-func (r Run) cacheFlag(code string, i cacheInput) ([]string, error) {
+// openCache returns the mode and the directory of an input. What is not in the configuration is not
+// used. Only a job that keep.Allowed leaves its own there.
+func (r Run) openCache(code string, i cacheInput) (mode, dir string, err error) {
 	j := r.Job
 	switch {
 	case i.dir == "":
-		return nil, nil
+		return "", "", nil
 	case !i.configured:
 		j.console.PrintNotice("input " + i.name + " has no effect: " + config.Path + " of the default branch does not have " + i.setting)
-		return nil, nil
+		return "", "", nil
 	}
-	dir, mode := filepath.Join(j.runner.Temp, i.dir), "read"
-	if keep.IsAllowed(j.options.Getenv, os.ReadFile) {
-		mode = "write"
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, &proposal.StopError{Code: code, Message: "cannot make the directory of input " + i.name, Hint: "name a directory of actions/cache/save in RUNNER_TEMP", Err: err}
-		}
+	dir = filepath.Join(j.runner.Temp, i.dir)
+	if !keep.IsAllowed(j.options.Getenv, os.ReadFile) {
+		return "read", dir, nil
 	}
-	return []string{i.flag, mode, i.flag + "-exchange", dir}, nil
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", "", &proposal.StopError{Code: code, Message: "cannot make the directory of input " + i.name, Hint: "name a directory of actions/cache/save in RUNNER_TEMP", Err: err}
+	}
+	return "write", dir, nil
 }
 
 // registriesOf returns the registries that a plan requests.
@@ -345,21 +320,6 @@ func registriesOf(plan proposal.Plan) (names []string) {
 		names = append(names, registry.GrantedNames(p.Network)...)
 	}
 	return names
-}
-
-// writeRegistries writes the registries from which this job's tools download packages. The
-// child cannot find them, because its HOME is root's.
-func (r Run) writeRegistries(ctx context.Context, requested []string) (string, error) {
-	found, err := registry.Discover(ctx, requested)
-	if err != nil {
-		return "", err
-	}
-	data, err := json.Marshal(found)
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(r.Job.dir, "registries.json")
-	return path, os.WriteFile(path, data, 0o600)
 }
 
 // readBack reads the report and the log that a child left, and verifies the log.

@@ -4,21 +4,19 @@ package job
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/runspec"
 	"github.com/fumehood/fumehood/internal/github"
 	"github.com/fumehood/fumehood/internal/github/action"
 	"github.com/fumehood/fumehood/internal/review"
 	"github.com/fumehood/fumehood/internal/source/checkout"
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -78,19 +76,12 @@ func (v Verify) verify(ctx context.Context, run Run) (d review.Document, err err
 		return d, err
 	}
 	since := v.reviewedBefore(ctx)
-	args, err := v.prepare(ctx, run, s)
-	if err != nil {
-		return d, err
-	}
-	input, err := json.Marshal(j.masks()) // on a pipe, which no other process reads
+	spec, err := v.prepare(ctx, run, s)
 	if err != nil {
 		return d, err
 	}
 	j.console.BeginGroup("fumehood: " + s.name)
-	program := slices.Clone(j.options.Program)
-	program[len(program)-1] = "review"
-	code, err := child{program: program, args: args, input: input, serve: s.serve, cache: j.options.Getenv("FUMEHOOD_CACHE"),
-		line: func(s string) { j.console.PrintUntrusted(j.plain(s)) }}.run(ctx)
+	code, err := j.runChild(ctx, "review", spec, s.serve)
 	j.console.EndGroup()
 	if err != nil {
 		return d, err
@@ -150,8 +141,8 @@ func (v Verify) compare(ctx context.Context, from, to string) (*review.Diff, err
 
 // A reviewSource is where the findings of a review come from.
 type reviewSource struct {
-	name  string   // for people
-	flags []string // of fumehood review
+	name  string         // for people
+	spec  runspec.Review // without the commits
 	serve func(ctx context.Context, in io.Reader, out io.Writer)
 }
 
@@ -170,52 +161,34 @@ func (j *Job) reviewSource() (reviewSource, error) {
 			Hint: "fix the findings at this position, or give the reviewer the schema testdata/schema/fumehood.findings.v1.json for its answer"}
 	}
 	file := filepath.Join(j.dir, "plan")
-	return reviewSource{name: "verifying " + name, flags: []string{"--findings", file}}, os.WriteFile(file, data, 0o600)
+	return reviewSource{name: "verifying " + name, spec: runspec.Review{Findings: file}}, os.WriteFile(file, data, 0o600)
 }
 
-// prepare fetches the commits, writes what the review needs to files, and returns the flags that
-// name them.
-func (v Verify) prepare(ctx context.Context, run Run, s reviewSource) ([]string, error) {
+// prepare fetches the commits, and returns what the child is to do.
+func (v Verify) prepare(ctx context.Context, run Run, source reviewSource) (s runspec.Spec, err error) {
 	j, q := v.Job, v.Task.Request
 	j.console.BeginGroup("fumehood: commit " + q.Head[:12])
 	defer j.console.EndGroup()
 	if err := v.Base.fetchPolicy(ctx, q.Head, q.Base); err != nil {
-		return nil, err
+		return s, err
 	}
-	policies, origins, err := v.Base.flags(ctx)
-	if err != nil {
-		return nil, err
+	if _, err := v.Base.policies(ctx); err != nil {
+		return s, err
 	}
 	w, err := run.writeCommit(ctx)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	about, err := json.Marshal(gate.About{Repository: j.runner.Repository, PR: q.PR, HeadSHA: q.Head, BaseSHA: q.Base, Ceiling: j.in.Limits, Fork: v.Task.Fork, Cwd: j.cwd(), Policies: origins})
-	if err != nil {
-		return nil, err
+	if err := os.MkdirAll(j.artifactDir(), 0o700); err != nil {
+		return s, err
 	}
-	aboutFile := filepath.Join(j.dir, "about.json")
-	if err := errors.Join(os.MkdirAll(j.artifactDir(), 0o700), os.WriteFile(aboutFile, about, 0o600)); err != nil {
-		return nil, err
+	if s, err = run.describe(ctx, w, nil); err != nil {
+		return s, err
 	}
-	configured, err := v.Base.configuration(ctx)
-	if err != nil {
-		return nil, err
-	}
-	args := slices.Concat(s.flags, []string{"--workspace", w.dir, "--base", q.Base, "--head", q.Head, "--about", aboutFile}, configured.flags(j.in), j.childFlags(filepath.Join(j.artifactDir(), logsName), filepath.Join(j.artifactDir(), documentName)))
-	found, err := gate.FindSetup(configured.config, w.dir, j.options.Getenv("PATH"))
-	if err != nil {
-		return nil, err
-	}
-	if requested := found.Registries(); len(requested) > 0 {
-		registries, err := run.writeRegistries(ctx, requested)
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, "--registries", registries)
-	}
-	proxies, err := j.proxyFlags()
-	return slices.Concat(args, proxies, policies), err
+	s.Artifacts, s.Report = filepath.Join(j.artifactDir(), logsName), filepath.Join(j.artifactDir(), documentName)
+	s.Review = source.spec
+	s.Review.Base, s.Review.Head = q.Base, q.Head
+	return s, nil
 }
 
 // readBack reads the document that the child left, which must be about the commit.

@@ -74,7 +74,7 @@ func runFumehood() {
 
 // runAction runs a step and returns the exit code of fumehood action.
 func runAction(ctx context.Context, out io.Writer, program string, getenv func(string) string) int {
-	conclusion, err := job.Do(ctx, job.Options{Getenv: getenv, Stdout: out, Program: []string{program, "run"}, Version: version, Compile: policy.New, Settle: Settle})
+	conclusion, err := job.Do(ctx, job.Options{Getenv: getenv, Stdout: out, Program: program, Version: version, Compile: policy.New, Settle: Settle})
 	switch {
 	case err != nil:
 		fmt.Fprintln(out, err)

@@ -105,10 +105,12 @@ func FindKeyLeaks(dir string) (problems []string) {
 	return problems
 }
 
-// FindRelays returns the processes that start the sandboxes of a world's step.
+// FindRelays returns the processes that start the sandboxes of a world's step, which is a process of
+// its own with dir in its environment.
 func FindRelays(dir string) (list []int) {
-	for pid, line := range FindProcesses(dir) {
-		if strings.Contains(line, " --relay ") {
+	for pid, line := range FindProcesses("--job") {
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", parentOf(pid)))
+		if err == nil && bytes.Contains(environ, []byte(dir)) && strings.HasSuffix(line, " review --job ") {
 			list = append(list, pid)
 		}
 	}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -51,16 +53,25 @@ func CheckNothingRuns(t testing.TB, dir string) {
 }
 
 // FindProcesses returns the command lines of the processes whose arguments contain text, by
-// their ids.
+// their ids. The arguments of a job's child name no file: it is found by its open files, too.
 func FindProcesses(text string) map[int]string {
 	found := map[int]string{}
 	for _, pid := range listProcesses() {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err == nil && bytes.Contains(line, []byte(text)) {
+		if err == nil && (bytes.Contains(line, []byte(text)) || bytes.HasSuffix(line, []byte("\x00--job\x00")) && opens(pid, text)) {
 			found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
 		}
 	}
 	return found
+}
+
+// opens reports whether the path of an open file of a process contains text.
+func opens(pid int, text string) bool {
+	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	return slices.ContainsFunc(links, func(link string) bool {
+		path, _ := os.Readlink(link)
+		return strings.Contains(path, text)
+	})
 }
 
 // listProcesses returns the ids of all processes, of which this one is always one.

@@ -9,16 +9,16 @@ import (
 
 // findBase returns the base on which commands that fail are run, too, or nil: the one that a job
 // names, or else that of --base.
-func (s *Flags) findBase(c *cli.Invocation, a gate.About) (*gate.BaseTree, error) {
+func (s *Flags) findBase(c *cli.Invocation) (*gate.BaseTree, error) {
 	switch {
 	case !s.compares || s.planned == nil:
 		return nil, nil
-	case s.about == "":
+	case !s.fromJob:
 		return gate.FindBase(c.Ctx, s.Workspace, s.base)
 	}
-	tree := gate.NewBaseTree(s.Workspace, a.MergeBase, "")
+	tree := gate.NewBaseTree(s.Workspace, s.MergeBase, "")
 	if tree != nil {
-		tree.Left = a.TreeLeft
+		tree.Left = s.TreeLeft
 	}
 	return tree, nil
 }

@@ -20,18 +20,18 @@ func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) error {
 	trusted := cmp.Or(s.Trusted, s.Workspace)
 	o.Repeated = s.Repeated
 	found, err := o.UseConfig(c.Ctx, gate.ConfigRequest{
-		File: s.config, Trusted: trusted,
-		Overrides: []config.Override{{Field: "setup", Value: s.setup, From: "--setup"}, {Field: "cache", Value: s.cache, From: "--cache"}, {Field: "comment", Value: s.comment, From: "--comment"},
-			{Field: "compare-base", Value: s.compareBase, From: "--compare-base"}},
-		Results: s.results, ResultsDir: s.resultsDir, ResultsExchange: s.resultsExchange,
-		Layers: gate.LayerRequest{Mode: s.layers, Dir: s.layersDir, Exchange: s.layersExchange},
+		File: s.Config, Trusted: trusted,
+		Overrides: []config.Override{{Field: "setup", Value: s.Setup, From: "--setup"}, {Field: "cache", Value: s.Cache, From: "--cache"}, {Field: "comment", Value: s.comment, From: "--comment"},
+			{Field: "compare-base", Value: s.CompareBase, From: "--compare-base"}},
+		Results: s.Results, ResultsDir: s.resultsDir, ResultsExchange: s.ResultsExchange,
+		Layers: gate.LayerRequest{Mode: s.Layers, Dir: s.layersDir, Exchange: s.LayersExchange},
 	}, os.Getenv)
 	if err != nil {
 		return err
 	}
 	s.compares = !found.CompareBase.Off
 	s.configTimeout, s.shown = found.Timeout.Std(), found.Comment
-	if dir := found.Policy; dir != "" && s.about == "" { // a job names its policies itself: the workspace is the pull request's
+	if dir := found.Policy; dir != "" && !s.fromJob { // a job names its policies itself: the workspace is the pull request's
 		s.Policies.Restricting = append(s.Policies.Restricting, filepath.Join(trusted, dir))
 	}
 	for _, n := range o.Setup.Notes {

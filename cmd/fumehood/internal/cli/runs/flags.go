@@ -3,9 +3,10 @@
 package runs
 
 import (
+	"bufio"
 	"cmp"
+	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,10 +15,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/runspec"
 	"github.com/fumehood/fumehood/internal/egress"
 	"github.com/fumehood/fumehood/internal/egress/redact"
+	"github.com/fumehood/fumehood/internal/egress/registry"
 	"github.com/fumehood/fumehood/internal/gate/order"
-	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/internal/sandbox/results"
 	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
 	"github.com/fumehood/fumehood/internal/source/config"
@@ -29,81 +31,62 @@ import (
 // Flags are the flags of run, and those of demo, session, mcp and serve that describe their gates.
 // Its exported fields are set or read by these commands.
 type Flags struct {
-	plan            string
-	Workspace       string // directory with the code
-	Trusted         string // directory with the configuration and its policy, if it is not the workspace
-	Policies        Policies
-	settings        gate.Settings
-	rootfs          string
-	runsc           string
-	artifacts       string
-	auditFile       string
-	report          string
-	markdown        string
-	comment         string
-	shown           config.Comment
-	Format          cli.Format
-	timeout         time.Duration
-	observe         bool
-	observeNetwork  bool
-	tools           string
-	config          string
-	setup           string
-	cache           string
-	base            string
-	compareBase     string
-	compares        bool // the configuration in force compares failures with the base
-	results         string
-	resultsDir      string
-	resultsExchange string
-	layers          string
-	layersDir       string
-	layersExchange  string
-	configTimeout   time.Duration
-	configured      bool // run has a configuration, demo has none
-	about           string
-	proxies         string
-	parentPipe      bool // --lifeline
-	maskStdin       bool
-	handed          []redact.Mask    // from fumehood action
-	Early           *redact.Redactor // before there is a gate, without policy
-	export          exportFlags
-	Health          gate.Health // counts what the gates do; nil except for servers
-	planned         *proposal.Plan
-	Drain           time.Duration // of servers
-	ready           int           // of servers
-	pool            *gate.Pool    // of servers
-	Repeated        bool          // gates run several plans; for review
-	BuildCache      string        // a host directory to show at rootfs.GoCacheInside, or ""; for demo
+	// Spec has what both flags and a job set. Workspace is the directory with the code.
+	runspec.Spec
+	Trusted        string // directory with the configuration and its policy, if it is not the workspace
+	Policies       Policies
+	settings       gate.Settings
+	runsc          string
+	markdown       string
+	comment        string
+	shown          config.Comment
+	Format         cli.Format
+	observeNetwork bool
+	base           string
+	compares       bool // the configuration in force compares failures with the base
+	resultsDir     string
+	layersDir      string
+	configTimeout  time.Duration
+	configured     bool             // run has a configuration, demo has none
+	fromJob        bool             // --job: Spec is on standard input
+	Early          *redact.Redactor // before there is a gate, without policy
+	export         exportFlags
+	Health         gate.Health // counts what the gates do; nil except for servers
+	planned        *proposal.Plan
+	Drain          time.Duration // of servers
+	ready          int           // of servers
+	pool           *gate.Pool    // of servers
+	Repeated       bool          // gates run several plans; for review
+	BuildCache     string        // a host directory to show at rootfs.GoCacheInside, or ""; for demo
 }
 
 // defineFlags adds the flags of run.
 func (s *Flags) defineFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
+	f.StringVar(&s.Plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
 	f.StringVar(&s.base, "base", "", "`REF` branch or commit that the pull request is for: a command that fails is run on its merge base with HEAD, too (default: origin's default branch, if the clone knows it and HEAD is not on it)")
-	f.StringVar(&s.compareBase, "compare-base", "", "`BOOL` whether a command that fails is run on the base of the pull request, too (default: as configured, or true)")
+	f.StringVar(&s.CompareBase, "compare-base", "", "`BOOL` whether a command that fails is run on the base of the pull request, too (default: as configured, or true)")
 	cli.NoFiles(cmd, "base")
 	cli.CompleteValues(cmd, "compare-base", "true", "false")
 	f.BoolVar(&s.observeNetwork, "observe-network", false, "let commands reach every public address, and only record it; never for a fork's code. Private addresses stay refused. The exit code is 4")
 	s.DefineConfigured(cmd)
 	s.DefineCommon(cmd)
-	s.defineInternal(f)
+	s.defineJob(f)
 }
 
 // DefineConfigured adds the flags of what run, mcp and serve read before they make a gate.
 func (s *Flags) DefineConfigured(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.Workspace, "workspace", ".", "`DIR` directory with the code of the pull request; it is never written to")
-	f.BoolVar(&s.observe, "observe", false, "only record what --policy and --granting policies would deny; the default policy still denies")
+	f.BoolVar(&s.Observe, "observe", false, "only record what --policy and --granting policies would deny; the default policy still denies")
 	s.configured = true
-	f.StringVar(&s.config, "config", "", "`FILE` configuration, or none (default: .github/fumehood.yml of the workspace, if it is there)")
+	f.StringVar(&s.Config, "config", "", "`FILE` configuration, or none (default: .github/fumehood.yml of the workspace, if it is there)")
 	f.StringVar(&s.comment, "comment", "", "`SETTINGS` detail and length of the comment, for example detail=quiet,length=20000")
-	f.StringVar(&s.setup, "setup", "", "`MODE` auto or none: whether to install the dependencies first (default: as configured, or auto)")
-	f.StringVar(&s.cache, "cache", "", "`BOOL` whether to keep compiled standard libraries on this host (default: as configured, or true)")
-	f.StringVar(&s.results, "results", "", "`MODE` off, read or write: whether results of commands with cache: true are used and kept (default: as configured, or off)")
+	f.StringVar(&s.Setup, "setup", "", "`MODE` auto or none: whether to install the dependencies first (default: as configured, or auto)")
+	f.StringVar(&s.Cache, "cache", "", "`BOOL` whether to keep compiled standard libraries on this host (default: as configured, or true)")
+	f.StringVar(&s.Results, "results", "", "`MODE` off, read or write: whether results of commands with cache: true are used and kept (default: as configured, or off)")
 	f.StringVar(&s.resultsDir, "results-dir", "", "`DIR` directory that has the kept results, of mode 0700 (default: results in fumehood's cache)")
-	f.StringVar(&s.layers, "layers", "", "`MODE` read or write: a layer of an earlier run replaces set-up, and whether this run may make one; off: also no private layer for new sandboxes (default: read if layers is configured, else private layers only)")
+	f.StringVar(&s.Layers, "layers", "", "`MODE` read or write: a layer of an earlier run replaces set-up, and whether this run may make one; off: also no private layer for new sandboxes (default: read if layers is configured, else private layers only)")
 	f.StringVar(&s.layersDir, "layers-dir", "", "`DIR` directory with the layers (default: the one on this host)")
 	cli.CompleteDirectories(cmd, "workspace", "results-dir", "layers-dir")
 	cli.NoFiles(cmd, "comment")
@@ -113,22 +96,15 @@ func (s *Flags) DefineConfigured(cmd *cobra.Command) {
 	cli.CompleteValues(cmd, "layers", "off", "read", "write")
 }
 
-// defineInternal adds the flags that fumehood action passes to the run that it starts.
-func (s *Flags) defineInternal(f *pflag.FlagSet) {
-	f.StringVar(&s.about, "about", "", "`FILE` description of the pull request, JSON")
-	f.StringVar(&s.settings.Registries, "registries", "", "`FILE` addresses of package registries, JSON, instead of asking the host's tools")
-	f.StringVar(&s.settings.Owner, "owner", "", "`UID:GID` user and group that receive the run's files")
-	f.BoolVar(&s.maskStdin, "mask-stdin", false, "read values to redact from standard input")
-	f.BoolVar(&s.parentPipe, "lifeline", false, "stop when standard input ends")
-	f.StringVar(&s.layersExchange, "layers-exchange", "", "`DIR` directory that others may write to, from which layers are taken and where they are left, in place of --layers-dir")
-	f.StringVar(&s.resultsExchange, "results-exchange", "", "`DIR` directory that others may write to, from which kept results are taken and where they are left, in place of --results-dir")
-	f.StringVar(&s.proxies, "proxies", "", "`FILE` proxies of the job's environment, JSON")
-	cli.HideFlags(f, "about", "registries", "proxies", "owner", "layers-exchange", "results-exchange", "mask-stdin", "lifeline")
+// defineJob adds the flag with which fumehood action starts run and review.
+func (s *Flags) defineJob(f *pflag.FlagSet) {
+	f.BoolVar(&s.fromJob, "job", false, "read from standard input what fumehood action says about this run, and stop when standard input ends")
+	cli.HideFlags(f, "job")
 }
 
 // DefineCommon adds the flags that run and demo share.
 func (s *Flags) DefineCommon(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&s.timeout, "timeout", 0, "`DURATION` stop the run after this time, for example 10m")
+	cmd.Flags().DurationVar(&s.Timeout, "timeout", 0, "`DURATION` stop the run after this time, for example 10m")
 	s.Format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	cli.NoFiles(cmd, "timeout")
 	s.DefineGate(cmd)
@@ -147,17 +123,17 @@ func (s *Flags) DefineGate(cmd *cobra.Command) {
 }
 
 func (s *Flags) defineReport(f *pflag.FlagSet) {
-	f.StringVar(&s.report, "report", "", "`FILE` also write the report to this file, as JSON")
+	f.StringVar(&s.Report, "report", "", "`FILE` also write the report to this file, as JSON")
 	f.StringVar(&s.markdown, "markdown", "", "`FILE` also write the pull request comment to this file, as GitHub's Markdown")
-	f.StringVar(&s.artifacts, "artifacts", "", "`DIR` new directory for exported files and complete outputs (default: one per run in the user's state directory)")
-	f.StringVar(&s.auditFile, "audit", "", "`FILE` new file for the audit log (default: audit.jsonl among the artifacts)")
+	f.StringVar(&s.Artifacts, "artifacts", "", "`DIR` new directory for exported files and complete outputs (default: one per run in the user's state directory)")
+	f.StringVar(&s.AuditFile, "audit", "", "`FILE` new file for the audit log (default: audit.jsonl among the artifacts)")
 	f.StringVar(&s.settings.AuditKey, "audit-key", "", "`FILE` key that signs the audit log (default: a new key per run; the report has its public half)")
 	f.Var((*cli.List)(&s.settings.Masks), "mask", "`VARIABLE` redact the value of this variable from everything that leaves the run; may be repeated. Values of --credential are always redacted")
 }
 
 func (s *Flags) defineSandbox(f *pflag.FlagSet) {
-	f.StringVar(&s.rootfs, "rootfs", "host", "`ROOT` root file system inside: host, dir:PATH, image:REPOSITORY@sha256:…, oci:DIR, oci-archive:FILE, or devcontainer:FILE")
-	f.StringVar(&s.tools, "tools", rootfs.CallerPath(), "`DIR:DIR` host directories with tools to show inside (default: your PATH, also with sudo)")
+	f.StringVar(&s.Rootfs, "rootfs", "host", "`ROOT` root file system inside: host, dir:PATH, image:REPOSITORY@sha256:…, oci:DIR, oci-archive:FILE, or devcontainer:FILE")
+	f.StringVar(&s.Tools, "tools", rootfs.CallerPath(), "`DIR:DIR` host directories with tools to show inside (default: your PATH, also with sudo)")
 	f.Var((*cli.List)(&s.settings.Mounts), "mount", "`SRC[:DST]` host directory to show inside, such as a module cache; writes to it are discarded; may be repeated")
 	f.Var((*cli.List)(&s.settings.Resolvers), "resolver", "`ADDRESS` name server for hosts that policy grants (default: the host's); may be repeated")
 	f.Var((*cli.List)(&s.settings.Credentials), "credential", "`NAME@HOST` send the value of the variable NAME to a host that policy grants: NAME@HOST[/PATH][;header=X-Api-Key|;query=key]; inside, the variable has a placeholder, which is replaced in this header (default Authorization); may be repeated")
@@ -191,11 +167,7 @@ func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
 	if err := gate.Privileged(); err != nil { // before anything that takes time
 		return nil, err
 	}
-	a, err := gate.ReadAbout(s.about)
-	if err != nil {
-		return nil, err
-	}
-	o, err := s.gateOptions(c, a)
+	o, err := s.gateOptions(c)
 	if err != nil {
 		return nil, err
 	}
@@ -207,10 +179,10 @@ func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
 	if err := s.applyConfig(c, &o); err != nil {
 		return nil, err
 	}
-	if o.Base, err = s.findBase(c, a); err != nil {
+	if o.Base, err = s.findBase(c); err != nil {
 		return nil, err
 	}
-	s.Policies.Directory, s.Policies.Origins = cmp.Or(s.Trusted, s.Workspace), a.Policies
+	s.Policies.Directory = cmp.Or(s.Trusted, s.Workspace)
 	if o.Policies, err = s.Policies.Read(c.Ctx); err != nil {
 		return nil, err
 	}
@@ -218,30 +190,45 @@ func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
 }
 
 // gateOptions returns the options that need no file except for a key.
-func (s *Flags) gateOptions(c *cli.Invocation, a gate.About) (gate.Options, error) {
-	o, err := s.settings.Options(s.handed, os.Getenv)
+func (s *Flags) gateOptions(c *cli.Invocation) (gate.Options, error) {
+	o, err := s.settings.Options(s.Masks, os.Getenv)
 	if s.BuildCache != "" {
 		o.MountsUnsafe = append(o.MountsUnsafe, gate.Mount{Source: s.BuildCache, Target: rootfs.GoCacheInside,
 			Note: "Go's build cache " + s.BuildCache + " on the host is readable inside, so that the demo's Go test takes seconds"})
 	}
-	o.Workspace, o.Rootfs, o.Tools, o.Runsc = s.Workspace, s.rootfs, s.tools, s.runsc
-	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.artifacts, s.auditFile, c.Version, []string{"/proc/self/exe", egress.DoorName}
-	o.ObserveUnsafe, o.ObserveNetworkUnsafe, o.Ceiling, o.Subject = s.observe, s.observeNetwork, a.Ceiling, a.Subject()
+	if s.Registries != nil {
+		o.Registries = func(context.Context, []string) ([]registry.Registry, error) { return s.Registries, nil }
+	}
+	o.Workspace, o.Rootfs, o.Tools, o.Runsc = s.Workspace, s.Rootfs, s.Tools, s.runsc
+	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.Artifacts, s.AuditFile, c.Version, []string{"/proc/self/exe", egress.DoorName}
+	o.ObserveUnsafe, o.ObserveNetworkUnsafe, o.Ceiling, o.Subject = s.Observe, s.observeNetwork, s.Ceiling, s.Subject
 	return o, err
+}
+
+// readSpec reads what a job says about this run, if one started it, and then what readMasks does.
+func (s *Flags) readSpec(c *cli.Invocation) error {
+	if s.fromJob {
+		in := bufio.NewReader(c.Stdin)
+		c.Stdin = in
+		if err := s.Spec.Read(in); err != nil {
+			return err
+		}
+		s.settings.Owner = s.Owner
+		s.Policies.Organisation = append(s.Policies.Organisation, s.Organization...)
+		s.Policies.Hosts = append(s.Policies.Hosts, s.Hosts...)
+		s.Policies.Restricting = append(s.Policies.Restricting, s.Restricting...)
+		s.Policies.Origins = s.Origins
+	}
+	return s.readMasks()
 }
 
 // readMasks reads the values to redact, before anything is printed. The passwords of proxies are
 // among them.
-func (s *Flags) readMasks(stdin io.Reader) (err error) {
-	if err := process.UseProxies(s.proxies); err != nil {
+func (s *Flags) readMasks() error {
+	if err := s.Proxies.Use(); err != nil {
 		return err
 	}
-	if s.maskStdin {
-		if s.handed, err = redact.ReadMasks(stdin); err != nil {
-			return err
-		}
-	}
-	o, err := s.settings.Secrets(s.handed, os.Getenv)
+	o, err := s.settings.Secrets(s.Masks, os.Getenv)
 	if err == nil {
 		s.Early, err = gate.NewRedactor(o)
 	}
@@ -251,7 +238,7 @@ func (s *Flags) readMasks(stdin io.Reader) (err error) {
 // logName is the log's name in the report: its path, or in a job of GitHub Actions its name
 // in the artifact.
 func (s *Flags) logName(path string) string {
-	if s.about != "" {
+	if s.fromJob {
 		return filepath.Base(path)
 	}
 	return path
@@ -260,7 +247,7 @@ func (s *Flags) logName(path string) string {
 // writtenFiles lists the files that this run has written so far; g may be nil.
 func (s *Flags) writtenFiles(g *gate.Gate) []string {
 	var paths []string
-	for _, path := range []string{s.report, s.markdown, s.export.decisions} {
+	for _, path := range []string{s.Report, s.markdown, s.export.decisions} {
 		if path != "" {
 			paths = append(paths, path)
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/internal/review"
 	models "github.com/fumehood/fumehood/internal/review/model"
-	"github.com/fumehood/fumehood/pkg/gate"
 )
 
 // modelFlags are the flags of review that ask a model.
@@ -42,19 +41,15 @@ func (m *modelFlags) defineFlags(cmd *cobra.Command) {
 
 // askModel has a model review the commits. Its key is redacted from everything.
 func (s *reviewFlags) askModel(c *cli.Invocation, local review.Local) (d review.Document, err error) {
-	s.asked.Getenv, s.asked.Env, s.asked.Timeout = os.Getenv, s.asked.env, s.timeout
-	about, err := gate.ReadAbout(s.about)
-	if err != nil {
+	s.asked.Getenv, s.asked.Env, s.asked.Timeout = os.Getenv, s.asked.env, s.Timeout
+	s.asked.Subject = local.LimitSubject(s.Subject.Repository, s.Subject.PR)
+	r, masks, err := s.asked.PrepareWith(s.settings, s.Masks)
+	if s.Masks = masks; err != nil {
 		return d, err
 	}
-	s.asked.Subject = local.LimitSubject(about.Repository, about.PR)
-	r, masks, err := s.asked.PrepareWith(s.settings, s.handed)
-	if s.handed = masks; err != nil {
-		return d, err
+	if s.Artifacts != "" {
+		r.Dir = review.ModelDir(s.Artifacts)
 	}
-	if s.artifacts != "" {
-		r.Dir = review.ModelDir(s.artifacts)
-	}
-	r.Guidance = func(trusted string) (review.Guidance, error) { return review.ReadGuidance(s.config, trusted) }
+	r.Guidance = func(trusted string) (review.Guidance, error) { return review.ReadGuidance(s.Config, trusted) }
 	return local.ReviewChange(c.Ctx, r)
 }

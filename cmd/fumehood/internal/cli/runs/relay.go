@@ -14,21 +14,21 @@ import (
 )
 
 // attachParent lets a review end with the job that started it, and the verification of findings at
-// --timeout. With --relay that job is also who asks the model. It returns what to do at the end.
+// --timeout. For a model, that job is also who asks it. It returns what to do at the end.
 func (s *reviewFlags) attachParent(c *cli.Invocation) (done func()) {
 	ends := []context.CancelFunc{}
 	add := func(ctx context.Context, cancel context.CancelFunc) { c.Ctx, ends = ctx, append(ends, cancel) }
 	switch {
-	case s.relay:
+	case s.Review.Model != nil:
 		ctx, cancel := context.WithCancel(c.Ctx)
 		s.asked.Through = models.NewRelay(c.Stdin, c.Stdout, cancel)
 		c.Stdout = io.Discard
 		add(ctx, cancel)
-	case s.parentPipe:
+	case s.fromJob:
 		add(process.UntilEnd(c.Ctx, c.Stdin))
 	}
-	if s.timeout > 0 && s.findings != "" {
-		add(context.WithTimeout(c.Ctx, s.timeout))
+	if s.Timeout > 0 && s.Review.Findings != "" {
+		add(context.WithTimeout(c.Ctx, s.Timeout))
 	}
 	return func() {
 		for _, cancel := range ends {
@@ -42,7 +42,7 @@ func (s *reviewFlags) reviewKeeper(c *cli.Invocation) func(review.Document, erro
 	return func(d review.Document, err error) (review.Document, error) {
 		owner, wrong := process.ParseOwner(s.settings.Owner)
 		if d.Schema != "" && wrong == nil {
-			wrong = d.KeepFiles(review.Files{Logs: s.artifacts, Document: s.report, Owner: owner}, s.Early.Text)
+			wrong = d.KeepFiles(review.Files{Logs: s.Artifacts, Document: s.Report, Owner: owner}, s.Early.Text)
 		}
 		return d, errors.Join(err, wrong)
 	}

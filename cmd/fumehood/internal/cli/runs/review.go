@@ -18,9 +18,7 @@ import (
 // reviewFlags are the flags of review. Its workspace is a clone.
 type reviewFlags struct {
 	Flags
-	base, head, findings string
-	relay                bool
-	asked                modelFlags
+	asked modelFlags
 }
 
 // ReviewCommand returns the command review.
@@ -52,45 +50,50 @@ Exit codes: 0 no finding is verified, 1 a finding is verified, 2 the findings ar
 		RunE: c.Run(func([]string) int { return s.runReview(c) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&s.findings, "findings", "", "`FILE` findings to verify, JSON or YAML; - for standard input")
-	f.StringVar(&s.base, "base", "", "`REF` branch or commit that the pull request is for")
-	f.StringVar(&s.head, "head", "HEAD", "`REF` branch or commit with the pull request's code")
+	f.StringVar(&s.Review.Findings, "findings", "", "`FILE` findings to verify, JSON or YAML; - for standard input")
+	f.StringVar(&s.Review.Base, "base", "", "`REF` branch or commit that the pull request is for")
+	f.StringVar(&s.Review.Head, "head", "HEAD", "`REF` branch or commit with the pull request's code")
 	cli.NoFiles(cmd, "base", "head")
 	s.asked.defineFlags(cmd)
 	s.DefineConfigured(cmd)
 	s.DefineCommon(cmd)
-	s.defineInternal(f)
-	f.BoolVar(&s.relay, "relay", false, "ask the model through standard output and input, by a process that has the key")
-	cli.HideFlags(f, "relay")
+	s.defineJob(f)
 	return cmd
 }
 
 func (s *reviewFlags) runReview(c *cli.Invocation) int {
-	if (s.findings == "") == (s.asked.Provider == "") || s.base == "" {
-		return c.ReportMisuse("review needs --base, and either --findings or --provider")
+	err := s.readSpec(c)
+	if m := s.Review.Model; m != nil && err == nil {
+		s.asked.Provider, s.asked.Model, s.asked.Rounds, s.asked.Review = m.Provider, m.Name, m.Rounds, m.Limit
 	}
-	if err := s.readMasks(c.Stdin); err != nil {
+	asks := s.Review.Findings == ""
+	switch {
+	case err == nil && (asks == (s.asked.Provider == "") || s.Review.Base == ""):
+		return c.ReportMisuse("review needs --base, and either --findings or --provider")
+	case s.fromJob && s.Review.Findings == "-":
+		return c.ReportMisuse("--job and --findings - both need standard input")
+	case err != nil:
 		return c.Stop(err)
 	}
 	defer s.attachParent(c)()
-	local := review.Local{Repository: s.Workspace, Base: s.base, Head: s.head, Open: func(dir, trusted string) (*gate.Gate, error) {
+	local := review.Local{Repository: s.Workspace, Base: s.Review.Base, Head: s.Review.Head, Open: func(dir, trusted string) (*gate.Gate, error) {
 		flags := s.Flags
 		flags.Workspace, flags.Trusted, flags.Repeated = dir, trusted, true
-		flags.artifacts = "" // each run has its own
+		flags.Artifacts = "" // each run has its own
 		return flags.Open(c)
 	}}
 	var findings proposal.ReviewFindings
-	if s.findings != "" {
+	if !asks {
 		var code int
 		var ok bool
-		if findings, code, ok = readFindings(c, s.findings); !ok {
+		if findings, code, ok = readFindings(c, s.Review.Findings); !ok {
 			return code
 		}
 	}
 	if err := gate.Privileged(); err != nil {
 		return c.Stop(err)
 	}
-	if s.findings == "" {
+	if asks {
 		return PrintReview(c, s.Format, func() (review.Document, error) { return s.reviewKeeper(c)(s.askModel(c, local)) })
 	}
 	return PrintReview(c, s.Format, func() (review.Document, error) { return s.reviewKeeper(c)(local.VerifyFindings(c.Ctx, findings)) })

@@ -46,27 +46,28 @@ fail on the base, too, and nothing was denied or failed otherwise`,
 }
 
 func (s *Flags) runPlan(c *cli.Invocation) int {
-	if s.plan == "" {
+	err := s.readSpec(c)
+	if s.Plan == "" && err == nil {
 		return c.ReportMisuse("run needs --plan")
 	}
-	if (s.parentPipe || s.maskStdin) && s.plan == "-" {
-		return c.ReportMisuse("--lifeline or --mask-stdin and --plan - both need standard input")
+	if s.fromJob && s.Plan == "-" {
+		return c.ReportMisuse("--job and --plan - both need standard input")
 	}
-	if InvalidSetup(s.setup) {
+	if InvalidSetup(s.Setup) {
 		return c.ReportMisuse("--setup must be auto or none")
 	}
 	if err := s.export.checkFlags(c.Version); err != nil {
 		return c.MisuseOf(err)
 	}
-	if err := s.readMasks(c.Stdin); err != nil {
+	if err != nil {
 		s.reportNotStarted(c, proposal.Plan{}, err)
 		return c.Stop(err)
 	}
-	p, code, ok := ReadPlan(c, s.plan, s.Early)
+	p, code, ok := ReadPlan(c, s.Plan, s.Early)
 	if !ok {
 		return code
 	}
-	if s.parentPipe {
+	if s.fromJob {
 		var cancel context.CancelFunc
 		c.Ctx, cancel = process.UntilEnd(c.Ctx, c.Stdin)
 		defer cancel()
@@ -76,9 +77,9 @@ func (s *Flags) runPlan(c *cli.Invocation) int {
 
 // Run runs a plan through the gate and writes the files that flags name.
 func (s *Flags) Run(c *cli.Invocation, p proposal.Plan) int {
-	if s.timeout > 0 {
+	if s.Timeout > 0 {
 		var cancel context.CancelFunc
-		c.Ctx, cancel = context.WithTimeout(c.Ctx, s.timeout)
+		c.Ctx, cancel = context.WithTimeout(c.Ctx, s.Timeout)
 		defer cancel()
 	}
 	owner, err := process.ParseOwner(s.settings.Owner)
@@ -94,7 +95,7 @@ func (s *Flags) Run(c *cli.Invocation, p proposal.Plan) int {
 		return c.Stop(err)
 	}
 	defer g.Close()
-	if s.configTimeout > 0 && s.timeout == 0 {
+	if s.configTimeout > 0 && s.Timeout == 0 {
 		var cancel context.CancelFunc
 		c.Ctx, cancel = context.WithTimeout(c.Ctx, s.configTimeout)
 		defer cancel()
@@ -119,20 +120,17 @@ func (s *Flags) Run(c *cli.Invocation, p proposal.Plan) int {
 // reportNotStarted writes the report of a run that stopped before it had a log, if --report
 // names a file.
 func (s *Flags) reportNotStarted(c *cli.Invocation, p proposal.Plan, err error) {
-	o := gate.Options{Version: c.Version, ObserveUnsafe: s.observe, ObserveNetworkUnsafe: s.observeNetwork}
-	if a, err := gate.ReadAbout(s.about); err == nil {
-		o.Subject = a.Subject()
-	}
+	o := gate.Options{Version: c.Version, ObserveUnsafe: s.Observe, ObserveNetworkUnsafe: s.observeNetwork, Subject: s.Subject}
 	r := o.NotStarted(p, err)
 	if s.Early != nil { // demo has no masks
 		r = s.Early.Report(r)
 	}
-	_ = report.Files{JSON: s.report}.WriteStopped(r)
+	_ = report.Files{JSON: s.Report}.WriteStopped(r)
 }
 
 // publishReport writes the report to the files that flags name, and to standard output.
 func (s *Flags) publishReport(c *cli.Invocation, r proposal.Report) error {
-	if err := (report.Files{JSON: s.report, Markdown: s.markdown}).Write(r, report.Forms{Comment: s.shown}); err != nil {
+	if err := (report.Files{JSON: s.Report, Markdown: s.markdown}).Write(r, report.Forms{Comment: s.shown}); err != nil {
 		return err
 	}
 	switch {
@@ -141,7 +139,7 @@ func (s *Flags) publishReport(c *cli.Invocation, r proposal.Report) error {
 	case s.Format.Is(cli.Markdown):
 		return c.Print([]byte(report.Comment(r, s.shown)), nil) // no byte more: it may be as long as a comment can be
 	}
-	view := report.View{Color: terminal.WantsColors(c.Stdout), Width: terminal.Columns(c.Stdout), Listed: terminal.Is(c.Stdout) && terminal.Is(c.Stderr), File: s.report}
+	view := report.View{Color: terminal.WantsColors(c.Stdout), Width: terminal.Columns(c.Stdout), Listed: terminal.Is(c.Stdout) && terminal.Is(c.Stderr), File: s.Report}
 	return c.Print([]byte(view.Render(r)), nil)
 }
 
