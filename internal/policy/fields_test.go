@@ -95,7 +95,7 @@ func golden(t *testing.T, name string, content []byte) {
 		}
 	}
 	if want, err := os.ReadFile(name); err != nil || !bytes.Equal(content, want) {
-		t.Errorf("%s is not what the source says: run go test ./internal/policy -run %s -update twice; %v", name, t.Name(), err)
+		t.Errorf("%s is not what the source says: run .ci/update; %v", name, err)
 	}
 }
 
