@@ -162,6 +162,7 @@ func TestKeyFields(t *testing.T) {
 		Layer: proposal.LayerWritten, Same: []string{"/bin/x"}, Grants: []string{"built"}, Argv: base.Argv, Cwd: base.Cwd, Pid: base.Pid, Parent: base.Parent, ParentPath: base.ParentPath}
 	beyond := base
 	beyond.Argv, beyond.ArgvCut, beyond.ArgvDigest, beyond.Cwd, beyond.ParentPath, beyond.From = []string{"x", "y"}, true, "z", "/z", "/z", "/z"
+	beyond.Chain, beyond.Under = []string{"git"}, "git"
 	beyond.Script, beyond.First, beyond.Named, beyond.Text, beyond.Lineage, beyond.Whole = "/z", true, "z", true, 7, []string{"z"}
 	loaded := base
 	loaded.Loaded = true
@@ -172,6 +173,9 @@ func TestKeyFields(t *testing.T) {
 		}
 		for _, x := range []proposal.Exec{key, loaded} {
 			changed[name] = changed[name] || !cmp.Equal(value, document(x)[name])
+		}
+		if !changed[name] && cmp.Equal(value, document(beyond)[name]) {
+			t.Errorf("%s is always the same: set it in execInput, and vary here what it is made of", name)
 		}
 	}
 	for _, name := range module.KeyFields {

@@ -3,12 +3,14 @@
 package policy_test
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -109,7 +111,20 @@ func TestLinesAreShort(t *testing.T) {
 	}
 }
 
+// Every rule has a title, and an example or a test that names it.
 func TestRulesAreDescribed(t *testing.T) {
+	var tests []byte
+	files, err := filepath.Glob("../../policies/*/*_test.rego")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests = append(tests, text...)
+	}
 	rules := map[string]int{}
 	for _, a := range annotations(t) {
 		rule, _ := a.Custom["rule"].(string)
@@ -125,6 +140,9 @@ func TestRulesAreDescribed(t *testing.T) {
 		not, _ := a.Custom["not_match"].([]any)
 		if !slices.Contains([]string{"command", "proposal"}, point) && (len(match) == 0 || len(not) == 0) {
 			t.Errorf("%s lacks examples", rule)
+		}
+		if len(match)+len(not) == 0 && !bytes.Contains(tests, []byte(strconv.Quote(rule))) && !slices.Contains([]string{"grant.setup", "setup.registries"}, rule) {
+			t.Errorf("%s has no example, and no _test.rego names it", rule)
 		}
 	}
 	for point, least := range map[string]int{"command": 40, "proposal": 5, "trigger": 15, "exec": 11, "egress": 22, "event": 7, "output": 2, "snippet": 4} {

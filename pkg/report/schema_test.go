@@ -4,7 +4,10 @@ package report
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"reflect"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -52,6 +55,31 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "../../testdata/schema/fumehood.report.v1.json", append(data, '\n'))
+}
+
+// unshown are the fields that only programs read.
+var unshown = map[string]bool{"Result.DisplaysOmitted": true, "Result.Exception": true, "Record.Background": true, "Report.Transfers": true}
+
+// Each field of a report, a record and a result is shown by this package, or known to be for programs only.
+func TestFieldsAreShown(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source []byte
+	for _, name := range files {
+		if !strings.HasSuffix(name, "_test.go") {
+			source = append(source, golden.Read(t, name)...)
+		}
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[proposal.Report](), reflect.TypeFor[proposal.Record](), reflect.TypeFor[proposal.Result]()} {
+		for field := range of.Fields() {
+			name := of.Name() + "." + field.Name
+			if shown := regexp.MustCompile(`\.` + field.Name + `\b`).Match(source); shown == unshown[name] {
+				t.Errorf("%s: pkg/report uses it: %v; listed above as unshown: %v", name, shown, unshown[name])
+			}
+		}
+	}
 }
 
 // TestReportsFollowSchema validates every report that this package writes.

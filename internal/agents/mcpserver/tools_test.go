@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -36,8 +37,12 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// The hints are what the tools do: only with granted networks is the world open.
+// The hints are what the tools do: only with granted networks is the world open. The page names every tool.
 func TestAnnotations(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/AGENTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, network := range [][]string{nil, {"api.example"}} {
 		cs := start(t, newWorld(), Options{Network: network}, mcp.ClientOptions{})
 		tools, err := cs.ListTools(t.Context(), nil)
@@ -47,6 +52,9 @@ func TestAnnotations(t *testing.T) {
 		var names []string
 		for _, tool := range tools.Tools {
 			names = append(names, tool.Name)
+			if !regexp.MustCompile("(?m)^\\|[^|]*`" + tool.Name + "`.*\\|$").Match(page) {
+				t.Errorf("docs/AGENTS.md has no row with %s", tool.Name)
+			}
 			a, runs := tool.Annotations, tool.Name == "run" || tool.Name == "run_code"
 			if *a.OpenWorldHint != (runs && network != nil) {
 				t.Errorf("%s: openWorldHint %v with the network %v", tool.Name, *a.OpenWorldHint, network)

@@ -3,6 +3,10 @@
 package monitor
 
 import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -68,6 +72,54 @@ func TestLoad(t *testing.T) {
 	}
 	if x := asked[3]; !x.Loaded || x.From != "/lib/ok" || x.Asked != "/tmp/ld.so" || x.Script != "" {
 		t.Errorf("a loader: %+v", x)
+	}
+}
+
+// askedNothing are the fields of wire.Exec that change no question to policy.
+var askedNothing = map[string]string{
+	"ExecKey": "the key: see TestKeys", "Of": "answered already", "Allowed": "as Of", "Time": "is the event's",
+}
+
+// Each fact that is sent is set in the kernel, whose source this test reads, and changes what policy is asked.
+func TestFactsReachPolicy(t *testing.T) {
+	files, err := filepath.Glob("sentry/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source []byte
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = append(source, text...)
+	}
+	m, c := &Monitor{o: Options{Init: "/init"}}, &Command{ID: "unit"}
+	base := program("/bin/x")
+	base.Lineage = wire.LineageFirst
+	for field := range reflect.TypeFor[wire.Exec]().Fields() {
+		if !field.Anonymous && !regexp.MustCompile(`\b`+field.Name+`(:| =[^=]|, )`).Match(source) {
+			t.Errorf("%s is not set in internal/watch/monitor/sentry", field.Name)
+		}
+		e := base
+		switch v := reflect.ValueOf(&e).Elem().FieldByIndex(field.Index); v.Kind() {
+		case reflect.Bool:
+			v.SetBool(!v.Bool())
+		case reflect.Int32, reflect.Int64:
+			v.SetInt(v.Int() + 1)
+		case reflect.Uint32, reflect.Uint64:
+			v.SetUint(v.Uint() ^ 1)
+		case reflect.String:
+			v.SetString(v.String() + "x")
+		case reflect.Array:
+			v.Index(0).SetUint(1)
+		case reflect.Slice:
+			v.Set(reflect.ValueOf([]string{"PATH=/x"}))
+		}
+		_, nothing := askedNothing[field.Name]
+		if same := reflect.DeepEqual(c.execs(m, &base), c.execs(m, &e)); same != nothing {
+			t.Errorf("%s: a question of internal/watch/monitor/decide.go does not depend on it: %v; listed above: %v", field.Name, same, nothing)
+		}
 	}
 }
 

@@ -30,6 +30,13 @@ func fullEvent() Event {
 
 func TestRoundTrip(t *testing.T) {
 	exec, event := fullExec(), fullEvent()
+	for _, full := range []any{exec, event} {
+		for field, value := range reflect.ValueOf(full).Fields() {
+			if value.IsZero() && field.Name != "Fault" {
+				t.Errorf("%T.%s is zero: set it above, encode and decode it", full, field.Name)
+			}
+		}
+	}
 	mark := Mark{Token: 1, Generation: 2, Alive: 7, Writes: 3, Processes: 4, Bytes: 5, Dropped: 6}
 	verdict := Verdict{Allow: true, Lineage: 1 << 31}
 	order := Order{Token: 9, Act: ActSignal, Generation: 8, First: LineageFirst, Memory: 1 << 31, Disk: 1 << 40, Control: true, Pid: 7, Signal: 2, Until: 6}
