@@ -60,7 +60,8 @@ func TestSchema(t *testing.T) {
 // unshown are the fields that only programs read.
 var unshown = map[string]bool{"Result.DisplaysOmitted": true, "Result.Exception": true, "Record.Background": true, "Report.Transfers": true}
 
-// Each field of a report, a record and a result is shown by this package, or known to be for programs only.
+// Each field of a report, a record and a result is shown by this package, or known to be for programs only. Text of
+// a result is among what hostile texts are tried in.
 func TestFieldsAreShown(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -78,6 +79,20 @@ func TestFieldsAreShown(t *testing.T) {
 			if shown := regexp.MustCompile(`\.` + field.Name + `\b`).Match(source); shown == unshown[name] {
 				t.Errorf("%s: pkg/report uses it: %v; listed above as unshown: %v", name, shown, unshown[name])
 			}
+		}
+	}
+	hostile := map[string]bool{"Killed": true, "CacheKey": true} // whose values Read checks
+	for _, record := range everywhere("x").Records {
+		if record.Result == nil {
+			continue
+		}
+		for field, value := range reflect.ValueOf(*record.Result).Fields() {
+			hostile[field.Name] = hostile[field.Name] || value.Kind() != reflect.String || value.String() != ""
+		}
+	}
+	for name, is := range hostile {
+		if !is {
+			t.Errorf("Result.%s: no text of it in everywhere of cases_test.go", name)
 		}
 	}
 }
