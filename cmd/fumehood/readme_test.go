@@ -82,26 +82,6 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// Every link of the pages leads to a file.
-func TestPagesLinks(t *testing.T) {
-	docs, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(docs) == 0 {
-		t.Fatal(docs, err)
-	}
-	pages := []string{"README.md", "CHANGELOG.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md"}
-	for _, path := range docs {
-		pages = append(pages, "docs/"+filepath.Base(path))
-	}
-	for _, page := range pages {
-		path := filepath.Join("../..", page)
-		for _, found := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(string(jobtest.ReadFile(t, path)), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), found[1])); err != nil {
-				t.Errorf("%s: a link leads nowhere: %v", page, err)
-			}
-		}
-	}
-}
-
 // Every snippet of the README is run, and prints what the page says. A line of three dots matches any lines.
 func TestReadme(t *testing.T) {
 	lanetest.SkipShort(t)
