@@ -22,7 +22,7 @@ import (
 //	go test ./cmd/fumehood-runsc -run '^$' -bench Cold -benchtime 40x
 func BenchmarkCold(b *testing.B) {
 	closeOnExec(b)
-	ours, plain := installtest.Runsc(b), installtest.Plain(b)
+	ours, plain := installtest.Runsc(b), installtest.PlainRunsc(b)
 	if !ours.Prewarmed {
 		b.Log(ours.PrewarmerNote)
 	}

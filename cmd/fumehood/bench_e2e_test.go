@@ -225,7 +225,7 @@ func inside(b *testing.B, workspace, text string, watched bool) proposal.Result 
 	}
 	stages := order.Stages{
 		Checker: order.Checker{Policy: allower{}}, Log: log, Redactor: u, Observer: observer, Sandbox: o, Now: time.Now,
-		Lineage: &lineage.Gate{Exec: engine.Exec, Analyze: order.Analyze, Start: engine.Start, DecideProgram: engine.DecideProgram, Confine: policy.Confine, Path: strings.Split(o.Path, ":")},
+		Lineage: &lineage.ProgramDecider{Exec: engine.Exec, Analyze: order.AnalyzeProposal, Start: engine.Start, DecideProgram: engine.DecideProgram, Confine: policy.Confine, Path: strings.Split(o.Path, ":")},
 		Start: func(o sandbox.Options) (order.Runner, error) {
 			if !watched {
 				o.Exec, o.Event, o.UnwatchedUnsafe = nil, nil, true

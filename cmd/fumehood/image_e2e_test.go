@@ -33,12 +33,12 @@ func aRegistry(t *testing.T) string {
 // a tool of the lower.
 func anImage(t *testing.T, more ...ocitest.File) *ocitest.Image {
 	t.Helper()
-	lower := ocitest.Programs(t, "/usr/bin/bash", "/usr/bin/cat", "/usr/bin/ls", "/usr/bin/id", "/usr/bin/env", "/usr/bin/touch", "/usr/bin/head", "/usr/bin/git")
+	lower := ocitest.ProgramFiles(t, "/usr/bin/bash", "/usr/bin/cat", "/usr/bin/ls", "/usr/bin/id", "/usr/bin/env", "/usr/bin/touch", "/usr/bin/head", "/usr/bin/git")
 	upper := []ocitest.File{{Name: "usr/bin/.wh.head"}, {Name: "opt/tool/bin/hello", Body: "#!/bin/bash\necho hello from the image\n"},
 		{Name: "etc/passwd", Body: "evil:x:0:0::/:/bin/bash\n"}, {Name: "root/secret", Body: "x"}, {Name: "usr/bin/suid", Body: "#!/bin/bash\nid -u\n", Mode: 0o4755}}
 	c := ocitest.Config{User: "root", Entrypoint: []string{"/evil"}, WorkingDir: "/evil",
 		Env: []string{"PATH=/opt/tool/bin:/tmp/evil:relative:/usr/bin", "LD_PRELOAD=/evil.so", "BASH_ENV=/evil", "FROM_IMAGE=1"}}
-	return ocitest.Make(c, ocitest.Gzip(ocitest.Tar(t, lower...)), ocitest.Gzip(ocitest.Tar(t, append(upper, more...)...))).Index()
+	return ocitest.Make(c, ocitest.GzipLayer(ocitest.Tar(t, lower...)), ocitest.GzipLayer(ocitest.Tar(t, append(upper, more...)...))).WrapInIndex()
 }
 
 // THREATS 65, 66: commands run in the image that the digest names, and nothing that it says
@@ -92,18 +92,18 @@ func manifestOf(i *ocitest.Image) string {
 func TestE2EImageTools(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	files := ocitest.Programs(t, "/usr/bin/bash", "/usr/bin/python3", "/usr/bin/git", "/usr/bin/node")
+	files := ocitest.ProgramFiles(t, "/usr/bin/bash", "/usr/bin/python3", "/usr/bin/git", "/usr/bin/node")
 	python, err := filepath.Glob("/usr/lib/python3.*")
 	if err != nil || len(python) == 0 {
 		t.Fatal("this machine has no Python of its distribution")
 	}
-	files = append(files, ocitest.Directory(t, python[0])...)
-	image := ocitest.Make(ocitest.Config{}, ocitest.Gzip(ocitest.Tar(t, files...)))
+	files = append(files, ocitest.DirectoryFiles(t, python[0])...)
+	image := ocitest.Make(ocitest.Config{}, ocitest.GzipLayer(ocitest.Tar(t, files...)))
 	d.write(t, "ws/t.py", "import json, hashlib; print(json.dumps({'python': True}))\n")
 	d.write(t, "ws/t.js", "console.log(JSON.stringify({node: require('crypto').createHash('sha256').update('').digest('hex').length}))\n")
 	runCommand(t, exec.Command("git", "-C", d.path("ws"), "init", "-q"))
 	d.plan(t, "python3 t.py && node t.js && git status --short", "1m")
-	_, report := d.run(t, "tools", "--rootfs", "oci-archive:"+image.Archive(t))
+	_, report := d.run(t, "tools", "--rootfs", "oci-archive:"+image.WriteArchive(t))
 	r := result(t, report)
 	if got, want := string(r.Stdout.Head), "{\"python\": true}\n{\"node\":64}\n?? t.js\n?? t.py\n"; got != want {
 		t.Errorf("%q, want %q; %s", got, want, r.Stderr.Head)
@@ -119,12 +119,12 @@ func TestE2EImageWithoutBash(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.plan(t, "true", "1m")
-	image := ocitest.Make(ocitest.Config{}, ocitest.Gzip(ocitest.Tar(t, ocitest.File{Name: "bin/sh", Body: "#!"})))
+	image := ocitest.Make(ocitest.Config{}, ocitest.GzipLayer(ocitest.Tar(t, ocitest.File{Name: "bin/sh", Body: "#!"})))
 	for value, code := range map[string]string{
-		"oci:" + image.Layout(t):                                  "rootfs.no-bash",
+		"oci:" + image.WriteLayout(t):                             "rootfs.no-bash",
 		"image:127.0.0.1:1/x/y@sha256:" + strings.Repeat("0", 64): "rootfs.pull",
-		"image:debian!":                                           "rootfs.reference",
-		"devcontainer":                                            "rootfs.devcontainer",
+		"image:debian!": "rootfs.reference",
+		"devcontainer":  "rootfs.devcontainer",
 	} {
 		out, err := d.command(t.Context(), d.runArgs("none", "--rootfs", value)...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), code+": ") {
@@ -186,7 +186,7 @@ func TestE2EDevcontainer(t *testing.T) {
 func TestE2EImageCopies(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	curl := ocitest.Programs(t, "/usr/bin/curl", "/usr/bin/cp", "/usr/bin/true")
+	curl := ocitest.ProgramFiles(t, "/usr/bin/curl", "/usr/bin/cp", "/usr/bin/true")
 	image := anImage(t, curl...)
 	d.write(t, "ws/try.sh", `
 cp /usr/bin/curl ./mine; ./mine --version; echo "copy $?"
@@ -194,7 +194,7 @@ cp /usr/bin/true ./ok; ./ok; echo "true $?"
 cp /usr/lib64/ld-linux-x86-64.so.2 ./loader; ./loader /usr/bin/curl --version; echo "loader $?"
 `)
 	d.plan(t, "bash try.sh", "1m")
-	_, report := d.run(t, "copies", "--rootfs", "oci:"+image.Layout(t))
+	_, report := d.run(t, "copies", "--rootfs", "oci:"+image.WriteLayout(t))
 	r := result(t, report)
 	if got, want := string(r.Stdout.Head), "copy 126\ntrue 0\nloader 126\n"; got != want {
 		t.Errorf("%q, want %q; %s", got, want, r.Stderr.Head)

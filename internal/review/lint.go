@@ -88,7 +88,7 @@ func LintsOf(source, head, base string, reports []proposal.Report, diff *Diff) D
 			for _, x := range failure.Diagnostics(rec.Result, o) {
 				d.addLint(rec, x, diff, times)
 			}
-			for _, f := range failure.Fixes(rec.Result, o) {
+			for _, f := range failure.SuggestedFixes(rec.Result, o) {
 				d.addFix(rec, f, diff, times)
 			}
 		}
@@ -108,7 +108,7 @@ func (d *Document) addLint(rec proposal.Record, x proposal.Diagnostic, diff *Dif
 		return
 	}
 	if _, changed, _ := diff.headLine(x.File, x.Line); changed {
-		d.addResult(rec, Lint{Tool: x.Tool, Rule: x.Rule}, proposal.ReviewFinding{File: x.File, Line: x.Line, Claim: failure.Words(x)}, []any{x.Tool, x.Rule, x.Message}, diff, times)
+		d.addResult(rec, Lint{Tool: x.Tool, Rule: x.Rule}, proposal.ReviewFinding{File: x.File, Line: x.Line, Claim: failure.FormatLine(x)}, []any{x.Tool, x.Rule, x.Message}, diff, times)
 	}
 }
 

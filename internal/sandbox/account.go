@@ -4,16 +4,16 @@ package sandbox
 
 import "github.com/fumehood/fumehood/pkg/proposal"
 
-// marked records what gVisor's kernel counted.
-func (c *command) marked(processes, written uint64) {
+// recordKernelCounts records what gVisor's kernel counted.
+func (c *command) recordKernelCounts(processes, written uint64) {
 	c.processes = proposal.Figure{Value: int64(processes), Source: proposal.SourceSandbox}
 	c.written = proposal.Figure{Value: int64(written), Source: proposal.SourceSandbox}
 }
 
-// account fills in the resources that the command used, and who measured them. The
+// recordUsage fills in the resources that the command used, and who measured them. The
 // cgroup's figures include the sandbox's own use while the command ran; of its memory,
 // only what was added to that in use before.
-func (c *command) account(r *proposal.Result, after usage) {
+func (c *command) recordUsage(r *proposal.Result, after usage) {
 	cgroup := func(v int64) proposal.Figure {
 		return proposal.Figure{Value: v, Source: proposal.SourceCgroup}
 	}

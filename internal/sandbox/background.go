@@ -33,28 +33,28 @@ func (r *Runner) Start(ctx context.Context, x proposal.Execution) (proposal.Proc
 	if r.ended != nil {
 		return nil, r.ended
 	}
-	err := acceptable(r.o, x.Grant)
-	if err == nil && (!r.o.watched() || x.Cell != nil || x.Service || len(x.Outputs) > 0 || len(x.Grant.Network) > 0) {
-		err = stop("sandbox.background", "this command cannot run in the background", "run it in the foreground", nil)
+	err := checkGrant(r.o, x.Grant)
+	if err == nil && (!r.o.isWatched() || x.Cell != nil || x.Service || len(x.Outputs) > 0 || len(x.Grant.Network) > 0) {
+		err = newStopError("sandbox.background", "this command cannot run in the background", "run it in the foreground", nil)
 	}
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := r.renew(context.WithoutCancel(ctx), false) // a start that is cancelled would end the run
+	fresh, err := r.ensureRunning(context.WithoutCancel(ctx), false) // a start that is cancelled would end the run
 	if err == nil && len(r.current.backgroundIDs()) >= MaxBackground {
-		return nil, stop("sandbox.background", fmt.Sprintf("%d commands run in the background", MaxBackground), "end one of them", nil)
+		return nil, newStopError("sandbox.background", fmt.Sprintf("%d commands run in the background", MaxBackground), "end one of them", nil)
 	}
 	if err != nil {
 		r.ended = err
 		return nil, err
 	}
 	r.current.used = true
-	p, err := r.current.start(ctx, x, fresh)
+	p, err := r.current.startBackground(ctx, x, fresh)
 	if err != nil && ctx.Err() == nil {
 		r.ended = err
 	}
-	if r.current.dead() {
-		err = errors.Join(err, r.drop())
+	if r.current.isDead() {
+		err = errors.Join(err, r.closeCurrent())
 	}
 	if p == nil {
 		return nil, err
@@ -80,19 +80,19 @@ type backgrounds struct {
 	ending atomic.Bool
 }
 
-// start starts x in the background.
-func (s *instance) start(ctx context.Context, x proposal.Execution, fresh bool) (*process, error) {
+// startBackground starts x in the background.
+func (s *instance) startBackground(ctx context.Context, x proposal.Execution, fresh bool) (*process, error) {
 	c := &command{s: s, x: x, ended: make(chan struct{}), background: true}
 	p := &process{c: c, fresh: fresh, done: make(chan struct{})}
-	if err := c.open(); err != nil {
-		return nil, s.describe(err)
+	if err := c.openStreams(); err != nil {
+		return nil, s.describeStartError(err)
 	}
-	if err := s.gate.begin(c); err != nil {
-		c.stdout.abandon()
-		c.stderr.abandon()
+	if err := s.gate.beginCommand(c); err != nil {
+		c.stdout.closePipes()
+		c.stderr.closePipes()
 		return nil, errors.Join(err, c.conn.Close())
 	}
-	pid, err := c.start()
+	pid, err := c.startProcess()
 	if err != nil {
 		c.background = false // nothing of it runs beside others
 		p.result, p.err = c.notStarted(err)
@@ -101,42 +101,42 @@ func (s *instance) start(ctx context.Context, x proposal.Execution, fresh bool) 
 		close(p.done)
 		return p, errors.Join(p.err, c.conn.Close())
 	}
-	if err := s.gate.detach(c, pid); err != nil {
-		_ = s.end() // its processes cannot be distinguished from others
+	if err := s.gate.detachCommand(c, pid); err != nil {
+		_ = s.killSandbox() // its processes cannot be distinguished from others
 	}
 	s.backgrounds.add(p, pid)
-	go p.attend(pid)
+	go p.waitAndFinish(pid)
 	return p, nil
 }
 
-// attend waits for the end of the command and makes its result.
-func (p *process) attend(pid int32) {
+// waitAndFinish waits for the end of the command and makes its result.
+func (p *process) waitAndFinish(pid int32) {
 	defer p.c.s.backgrounds.all.Done()
 	defer close(p.done)
-	status, err := p.c.wait(context.Background(), pid)
+	status, err := p.c.waitForEnd(context.Background(), pid)
 	p.c.s.backgrounds.remove(p)
-	p.result, p.err = p.c.over(status, err)
+	p.result, p.err = p.c.finishBackground(status, err)
 	p.result.NewSandbox = p.fresh
 	_ = p.c.conn.Close()
 }
 
-// over kills what is left of a command in the background, drains, and makes the result.
-func (c *command) over(status syscall.WaitStatus, waitErr error) (proposal.Result, error) {
+// finishBackground kills what is left of a command in the background, drains, and makes the result.
+func (c *command) finishBackground(status syscall.WaitStatus, waitErr error) (proposal.Result, error) {
 	r := proposal.Result{Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
-	left, mark, err := c.s.gate.monitor.Kill(c.facts, c.s.gate.nudge, killGrace)
-	if err != nil && !c.s.dead() {
-		_ = c.s.end()
+	left, mark, err := c.s.gate.monitor.Kill(c.facts, c.s.gate.nudgeKernel, killGrace)
+	if err != nil && !c.s.isDead() {
+		_ = c.s.killSandbox()
 	}
 	r.WallMS, r.Leftover = time.Since(c.began).Milliseconds(), left
-	after := c.s.cgroup.usage()
+	after := c.s.cgroup.readUsage()
 	r.CPUMS = (after.cpu - c.before.cpu).Milliseconds()
-	r.Stdout, r.Stderr = c.stdout.finish(drainGrace), c.stderr.finish(drainGrace)
-	mark, err = c.s.gate.monitor.Over(c.facts, mark, err)
-	gateErr := c.s.gate.ended(c, &r, mark, err)
-	c.account(&r, after)
-	err = c.judge(&r, status, waitErr, after, nil)
+	r.Stdout, r.Stderr = c.stdout.finishStream(drainGrace), c.stderr.finishStream(drainGrace)
+	mark, err = c.s.gate.monitor.EndWithMark(c.facts, mark, err)
+	gateErr := c.s.gate.recordMark(c, &r, mark, err)
+	c.recordUsage(&r, after)
+	err = c.setEndStatus(&r, status, waitErr, after, nil)
 	if gateErr != nil {
-		_ = c.s.end()
+		_ = c.s.killSandbox()
 		r.Status, r.Detail, err = proposal.SandboxFailed, gateErr.Error(), gateErr
 	}
 	return r, err
@@ -152,7 +152,7 @@ func (p *process) Result() (proposal.Result, error) {
 }
 
 // Kill implements proposal.Process.
-func (p *process) Kill(by string) { p.c.kills(by, proposal.KilledDetail(by)) }
+func (p *process) Kill(by string) { p.c.endKilledBy(by, proposal.KilledDetail(by)) }
 
 // Interrupt implements proposal.Process.
 func (p *process) Interrupt() error {
@@ -161,8 +161,8 @@ func (p *process) Interrupt() error {
 		return nil
 	default:
 	}
-	err := p.c.s.gate.interrupt(p.c)
-	if err != nil && (p.c.s.dead() || p.c.stopped()) {
+	err := p.c.s.gate.interruptCommand(p.c)
+	if err != nil && (p.c.s.isDead() || p.c.wasStopped()) {
 		return nil // it ends anyway
 	}
 	return err
@@ -184,9 +184,9 @@ func (b *backgrounds) remove(p *process) {
 	delete(b.list, p)
 }
 
-// most raises the limits that all processes of a sandbox share to those of the commands in
+// raiseSharedLimits raises the limits that all processes of a sandbox share to those of the commands in
 // the background.
-func (b *backgrounds) most(l proposal.Limits) proposal.Limits {
+func (b *backgrounds) raiseSharedLimits(l proposal.Limits) proposal.Limits {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for p := range b.list {
@@ -207,21 +207,21 @@ func (s *instance) backgroundIDs() []int32 {
 // the sandbox ends.
 func (s *instance) goOn() {
 	ids := s.backgroundIDs()
-	if len(ids) == 0 || s.dead() {
+	if len(ids) == 0 || s.isDead() {
 		return
 	}
 	if err := s.init.goOn(sweepGrace, ids); err != nil {
-		_ = s.end()
+		_ = s.killSandbox()
 	}
 }
 
-// still calls do while no process runs: init requires that no process changes the files that it
+// doWhileStopped calls do while no process runs: init requires that no process changes the files that it
 // reads.
-func (s *instance) still(do func() error) error {
+func (s *instance) doWhileStopped(do func() error) error {
 	if len(s.backgroundIDs()) == 0 {
 		return do()
 	}
-	if _, err := s.sweep(); err != nil {
+	if _, err := s.sweepProcesses(); err != nil {
 		return err
 	}
 	defer s.goOn()
@@ -239,25 +239,27 @@ func (s *instance) endBackground() error {
 	return nil
 }
 
-// hits returns what the kernel has reported about the limits of the command in the
+// reportedLimits returns what the kernel has reported about the limits of the command in the
 // foreground.
-func (s *instance) hits() map[byte]bool {
+func (s *instance) reportedLimits() map[byte]bool {
 	if s.gate == nil {
-		return s.watch.hits()
+		return s.watch.reportedLimits()
 	}
-	return s.gate.hits()
+	return s.gate.reportedLimits()
 }
 
-// detach lets c go on in the background.
-func (g *gate) detach(c *command, pid int32) error { return g.monitor.Detach(c.facts, pid, g.nudge) }
-
-// interrupt sends SIGINT to all processes of c.
-func (g *gate) interrupt(c *command) error {
-	return g.monitor.Signal(c.facts, int32(syscall.SIGINT), g.nudge)
+// detachCommand lets c go on in the background.
+func (g *execGate) detachCommand(c *command, pid int32) error {
+	return g.monitor.Detach(c.facts, pid, g.nudgeKernel)
 }
 
-// kill kills all processes of c, which runs in the background.
-func (g *gate) kill(c *command) error {
-	_, _, err := g.monitor.Kill(c.facts, g.nudge, killGrace)
+// interruptCommand sends SIGINT to all processes of c.
+func (g *execGate) interruptCommand(c *command) error {
+	return g.monitor.Signal(c.facts, int32(syscall.SIGINT), g.nudgeKernel)
+}
+
+// killCommand kills all processes of c, which runs in the background.
+func (g *execGate) killCommand(c *command) error {
+	_, _, err := g.monitor.Kill(c.facts, g.nudgeKernel, killGrace)
 	return err
 }

@@ -28,7 +28,7 @@ import (
 func BenchmarkCold(b *testing.B) {
 	o, rec := gatedOptions(b)
 	rec.reset(allow)
-	plain, bundle := installtest.Plain(b), plainBundle(b, o, nil, "/bin/true")
+	plain, bundle := installtest.PlainRunsc(b), plainBundle(b, o, nil, "/bin/true")
 	x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
 	var ours, theirs []time.Duration
 	for b.Loop() {
@@ -77,7 +77,7 @@ func BenchmarkSuite(b *testing.B) {
 	o.Path, o.Limits.CPUs, o.Limits.Memory, o.Limits.Disk, o.Limits.Pids, o.Limits.Wall = "/usr/local/go/bin:/usr/bin:/bin", 64, 8*proposal.GiB, 4*proposal.GiB, 2000, proposal.Duration(10*time.Minute)
 	o.Env = map[string]string{"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOFLAGS": "-buildvcs=false"}
 	copyModule(b, "golang.org/x/mod", o.Workspace)
-	plain, bundle := installtest.Plain(b), plainBundle(b, o, env, "/bin/bash", "-c", text)
+	plain, bundle := installtest.PlainRunsc(b), plainBundle(b, o, env, "/bin/bash", "-c", text)
 	var native, ours, theirs []time.Duration
 	for b.Loop() {
 		begin := time.Now()
@@ -148,7 +148,7 @@ func plainBundle(b testing.TB, o Options, env []string, argv ...string) string {
 			b.Fatal(err)
 		}
 	}
-	if err := l.skeleton(); err != nil {
+	if err := l.createMountPoints(); err != nil {
 		b.Fatal(err)
 	}
 	for link, target := range o.Links {
@@ -156,7 +156,7 @@ func plainBundle(b testing.TB, o Options, env []string, argv ...string) string {
 			b.Fatal(err)
 		}
 	}
-	spec, err := l.spec()
+	spec, err := l.ociSpec()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -55,8 +55,8 @@ type tree struct {
 // and own what commands wrote, and to kill. Commands get no capabilities.
 var initCapabilities = []string{"CAP_SYS_ADMIN", "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL"}
 
-// spec returns the OCI runtime spec of the sandbox's only container.
-func (l layout) spec() (*specs.Spec, error) {
+// ociSpec returns the OCI runtime spec of the sandbox's only container.
+func (l layout) ociSpec() (*specs.Spec, error) {
 	config, err := json.Marshal(l.guestConfig())
 	if err != nil {
 		return nil, err
@@ -72,13 +72,13 @@ func (l layout) spec() (*specs.Spec, error) {
 			Cwd:             "/",
 			NoNewPrivileges: true,
 			Capabilities:    &specs.LinuxCapabilities{Bounding: caps, Effective: caps, Permitted: caps},
-			Rlimits:         rlimits(l.Limits),
+			Rlimits:         processRlimits(l.Limits),
 		},
-		Mounts:      l.mounts(),
-		Annotations: l.annotations(),
+		Mounts:      l.listMounts(),
+		Annotations: l.overlayAnnotations(),
 		Linux: &specs.Linux{
 			CgroupsPath: l.Cgroup,
-			Resources:   resources(l.Limits),
+			Resources:   cgroupResources(l.Limits),
 			Namespaces: []specs.LinuxNamespace{
 				{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace},
 				{Type: specs.MountNamespace}, {Type: specs.NetworkNamespace, Path: l.Netns},
@@ -87,26 +87,26 @@ func (l layout) spec() (*specs.Spec, error) {
 	}, nil
 }
 
-// service returns the user of the first service. No command has it or one of those after it.
-func (l layout) service() int {
+// firstServiceID returns the user of the first service. No command has it or one of those after it.
+func (l layout) firstServiceID() int {
 	if first, end := serviceID, serviceID+guest.MaxServices; l.UID >= first && l.UID < end || l.GID >= first && l.GID < end {
 		return serviceID + 2*guest.MaxServices
 	}
 	return serviceID
 }
 
-// services returns the lines of /etc/passwd for services: some programs need their user's
+// servicePasswdLines returns the lines of /etc/passwd for services: some programs need their user's
 // name.
-func (l layout) services() string {
+func (l layout) servicePasswdLines() string {
 	var b strings.Builder
 	for i := range guest.MaxServices {
-		fmt.Fprintf(&b, "service%d:x:%d:%d:service:/tmp:/bin/sh\n", i, l.service()+i, l.service()+i)
+		fmt.Fprintf(&b, "service%d:x:%d:%d:service:/tmp:/bin/sh\n", i, l.firstServiceID()+i, l.firstServiceID()+i)
 	}
 	return b.String()
 }
 
 func (l layout) guestConfig() guest.Config {
-	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.service(), Home: l.Home, Lookups: l.Netns == "", Layer: l.Layer != "", Recorded: l.Recorded}
+	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.firstServiceID(), Home: l.Home, Lookups: l.Netns == "", Layer: l.Layer != "", Recorded: l.Recorded}
 	for i, t := range l.Trees {
 		c.Overlays = append(c.Overlays, guest.Overlay{Lower: guest.Lower + "/" + strconv.Itoa(i), Target: t.Target})
 	}
@@ -118,7 +118,7 @@ func (l layout) guestConfig() guest.Config {
 	return c
 }
 
-func (l layout) mounts() []specs.Mount {
+func (l layout) listMounts() []specs.Mount {
 	mounts := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc"},
 		{Destination: "/dev/shm", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=1777", "size=64m"}},
@@ -126,7 +126,7 @@ func (l layout) mounts() []specs.Mount {
 		{Destination: guest.Upper, Type: "bind", Source: l.Upper, Options: []string{"rw", "nosuid", "nodev"}},
 	}
 	for i, t := range l.Trees {
-		mounts = append(mounts, t.mount(guest.Lower+"/"+strconv.Itoa(i)))
+		mounts = append(mounts, t.mountAt(guest.Lower+"/"+strconv.Itoa(i)))
 	}
 	if l.Layer != "" {
 		mounts = append(mounts, imageMount(l.Layer, guest.Layer))
@@ -140,7 +140,7 @@ func (l layout) mounts() []specs.Mount {
 	return mounts
 }
 
-func (t tree) mount(target string) specs.Mount {
+func (t tree) mountAt(target string) specs.Mount {
 	if t.image {
 		return imageMount(t.Source, target)
 	}
@@ -155,10 +155,10 @@ func readOnly(source, target string) specs.Mount {
 	return specs.Mount{Destination: target, Type: "bind", Source: source, Options: []string{"rbind", "ro", "nosuid", "nodev"}}
 }
 
-// annotations make Upper a gVisor tmpfs whose pages are in a file in that host
+// overlayAnnotations make Upper a gVisor tmpfs whose pages are in a file in that host
 // directory: what commands write is bounded by the disk limit and does not count as
 // memory, and no guest file is ever a host file.
-func (l layout) annotations() map[string]string {
+func (l layout) overlayAnnotations() map[string]string {
 	const hint = "dev.gvisor.spec.mount.upper."
 	return map[string]string{
 		hint + "source":  l.Upper,
@@ -168,18 +168,18 @@ func (l layout) annotations() map[string]string {
 	}
 }
 
-// rlimits apply to every command: a fork bomb fails inside the sandbox long before
+// processRlimits apply to every command: a fork bomb fails inside the sandbox long before
 // it reaches the host's own limit. There is no limit on a file's size: the layer
 // that takes the writes has a size limit, and SIGXFSZ would hide that it is full.
-func rlimits(l proposal.Limits) []specs.POSIXRlimit {
+func processRlimits(l proposal.Limits) []specs.POSIXRlimit {
 	return []specs.POSIXRlimit{
-		limit("RLIMIT_NPROC", uint64(l.Pids)),
-		limit("RLIMIT_NOFILE", uint64(l.Files)),
-		limit("RLIMIT_CORE", 0),
+		makeRlimit("RLIMIT_NPROC", uint64(l.Pids)),
+		makeRlimit("RLIMIT_NOFILE", uint64(l.Files)),
+		makeRlimit("RLIMIT_CORE", 0),
 	}
 }
 
-func limit(name string, n uint64) specs.POSIXRlimit {
+func makeRlimit(name string, n uint64) specs.POSIXRlimit {
 	return specs.POSIXRlimit{Type: name, Soft: n, Hard: n}
 }
 
@@ -190,9 +190,9 @@ func hostPids(l proposal.Limits) int64 { return int64(l.Pids)*4 + 1000 }
 
 const cpuPeriod = 100_000 // in µs, the kernel's default
 
-// resources returns the cgroup limits in OCI form. fumehood applies them itself,
+// cgroupResources returns the cgroup limits in OCI form. fumehood applies them itself,
 // before runsc starts, and runsc is configured to leave cgroups alone.
-func resources(l proposal.Limits) *specs.LinuxResources {
+func cgroupResources(l proposal.Limits) *specs.LinuxResources {
 	memory, pids, period := int64(l.Memory), hostPids(l), uint64(cpuPeriod)
 	quota := int64(l.CPUs * cpuPeriod)
 	return &specs.LinuxResources{
@@ -202,9 +202,9 @@ func resources(l proposal.Limits) *specs.LinuxResources {
 	}
 }
 
-// write writes the bundle to dir.
-func (l layout) write(dir string) error {
-	spec, err := l.spec()
+// writeBundle writes the bundle to dir.
+func (l layout) writeBundle(dir string) error {
+	spec, err := l.ociSpec()
 	if err != nil {
 		return err
 	}
@@ -215,9 +215,9 @@ func (l layout) write(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "config.json"), data, 0o600)
 }
 
-// skeleton makes the mount points under root. The sandbox sees everything in it
+// createMountPoints makes the mount points under root. The sandbox sees everything in it
 // read-only.
-func (l layout) skeleton() error {
+func (l layout) createMountPoints() error {
 	dirs := []string{"/proc", "/sys", "/dev", "/tmp", guest.Home, guest.Upper, guest.Layer, guest.Merged, guest.Recorded, "/run", "/var/tmp"}
 	if l.Image != "" {
 		dirs = append(dirs, guest.Image)
@@ -226,13 +226,13 @@ func (l layout) skeleton() error {
 		dirs = append(dirs, guest.Lower+"/"+strconv.Itoa(i), t.Target)
 	}
 	for _, b := range l.Binds {
-		info, err := l.stat(b.Source)
+		info, err := l.statSource(b.Source)
 		if err != nil {
 			return fmt.Errorf("cannot bind %q: %v", b.Source, err)
 		}
 		if info.IsDir() {
 			dirs = append(dirs, b.Target)
-		} else if err := l.touch(b.Target); err != nil {
+		} else if err := l.createMountFile(b.Target); err != nil {
 			return err
 		}
 	}
@@ -244,18 +244,18 @@ func (l layout) skeleton() error {
 	if err := os.Chmod(filepath.Join(l.Root, guest.Private), 0o700); err != nil {
 		return err
 	}
-	return l.touch(guest.Init)
+	return l.createMountFile(guest.Init)
 }
 
-// stat describes the source of a bind.
-func (l layout) stat(source string) (fs.FileInfo, error) {
+// statSource describes the source of a bind.
+func (l layout) statSource(source string) (fs.FileInfo, error) {
 	if l.Image != "" {
 		return l.files.Lstat(source)
 	}
 	return os.Stat(source)
 }
 
-func (l layout) touch(path string) error {
+func (l layout) createMountFile(path string) error {
 	host := filepath.Join(l.Root, path)
 	if err := os.MkdirAll(filepath.Dir(host), 0o755); err != nil {
 		return err

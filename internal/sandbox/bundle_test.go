@@ -36,7 +36,7 @@ func TestSpecGolden(t *testing.T) {
 		Binds: []Bind{{"/usr", "/usr"}}, Trees: []tree{{Bind{"/state/trees/0", "/workspace"}, false}, {Bind{"/proc/self/fd/3", "/cache"}, true}},
 		UID: 1001, GID: 1002, Limits: testLimits(), Cgroup: "/fumehood-0123456789abcdef",
 	}
-	spec, err := l.spec()
+	spec, err := l.ociSpec()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestCgroup2Limits(t *testing.T) {
 	for _, controller := range controllers {
 		c.dirs[controller] = filepath.Join(mount, "s")
 	}
-	if err := c.limit(testLimits()); err != nil {
+	if err := c.setLimits(testLimits()); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{
@@ -116,7 +116,7 @@ func TestCgroup2LimitMissing(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := &cgroup{v2: true, dirs: map[string]string{"memory": mount, "cpu": mount, "cpuacct": mount, "pids": mount}}
-			if err := c.limit(testLimits()); err == nil || !strings.Contains(err.Error(), missing) {
+			if err := c.setLimits(testLimits()); err == nil || !strings.Contains(err.Error(), missing) {
 				t.Errorf("error %v, want one that names %s", err, missing)
 			}
 		})
@@ -151,10 +151,10 @@ func TestCgroup2Delegation(t *testing.T) {
 
 func TestUsageFields(t *testing.T) {
 	const events = "low 0\nhigh 0\nmax 7\noom 2\noom_kill 1\noom_group_kill 0\n"
-	if got := field(events, "oom_kill"); got != 1 {
+	if got := parseNamedCount(events, "oom_kill"); got != 1 {
 		t.Errorf("oom_kill %d, want 1", got)
 	}
-	if got := field(events, "absent"); got != 0 {
+	if got := parseNamedCount(events, "absent"); got != 0 {
 		t.Errorf("absent %d, want 0", got)
 	}
 }
@@ -177,12 +177,12 @@ func TestCovers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := run
 			change(&l)
-			if covers(run, l) == nil {
+			if checkLimitsCovered(run, l) == nil {
 				t.Errorf("limits %+v were accepted", l)
 			}
 		})
 	}
-	if err := covers(run, run); err != nil {
+	if err := checkLimitsCovered(run, run); err != nil {
 		t.Error(err)
 	}
 }
@@ -193,11 +193,11 @@ func TestLowerDisk(t *testing.T) {
 	o := Options{Limits: testLimits(), UnwatchedUnsafe: true}
 	g := proposal.Grant{Limits: o.Limits}
 	g.Limits.Disk--
-	if acceptable(o, g) == nil {
+	if checkGrant(o, g) == nil {
 		t.Error("a limit that is not enforced was accepted")
 	}
 	o.UnwatchedUnsafe = false
-	if err := acceptable(o, g); err != nil {
+	if err := checkGrant(o, g); err != nil {
 		t.Error(err)
 	}
 }
@@ -206,7 +206,7 @@ func TestLowerDisk(t *testing.T) {
 func TestMountsOfImages(t *testing.T) {
 	l := layout{Image: "/images/root", Layer: "/images/layer", Trees: []tree{{Bind{"/images/ws", guest.Workspace}, true}, {Bind{"/cache", "/home/fumehood/cache"}, false}}}
 	got := map[string]string{}
-	for _, m := range l.mounts() {
+	for _, m := range l.listMounts() {
 		got[m.Destination] = m.Type + " " + m.Source
 	}
 	for at, want := range map[string]string{

@@ -37,97 +37,97 @@ func InterpreterFiles() map[string][]byte {
 
 func programPath(p interpreter.Program) string { return path.Join("/.fumehood", p.File) }
 
-// A resident is an interpreter that lives from cell to cell. Between commands it is stopped,
+// A liveInterpreter is an interpreter that lives from cell to cell. Between commands it is stopped,
 // so that what the kernel sees it do belongs to a command.
-type resident struct {
+type liveInterpreter struct {
 	*interpreter.Interpreter
 	s     *instance
 	pid   int32
 	conn  *control.Conn
-	ended chan ending   // holds how it ended
-	gone  chan struct{} // closed when it has ended
-	shell *shellState   // of a shell, which has one context
+	ended chan processEnd // holds how it ended
+	gone  chan struct{}   // closed when it has ended
+	shell *shellState     // of a shell, which has one context
 }
 
-// An ending is how a process ended, or why that is not known.
-type ending struct {
+// A processEnd is how a process ended, or why that is not known.
+type processEnd struct {
 	status syscall.WaitStatus
 	err    error
 }
 
-// cell runs c's code in the interpreter of its language, after starting that if there is none.
+// runCell runs c's code in the interpreter of its language, after starting that if there is none.
 // If it does not stop in time, or ends itself, the interpreter and its state are gone.
-func (c *command) cell(ctx context.Context) (proposal.Result, error) {
-	go c.stdout.run()
-	go c.stderr.run()
-	c.measure()
-	inner, cancel := c.until(ctx)
-	how, err := c.execute(inner)
+func (c *command) runCell(ctx context.Context) (proposal.Result, error) {
+	go c.stdout.readLoop()
+	go c.stderr.readLoop()
+	c.measureBefore()
+	inner, cancel := c.withCommandEnd(ctx)
+	how, err := c.executeCell(inner)
 	cancel()
 	_ = errors.Join(c.stdout.write.Close(), c.stderr.write.Close())
 	if err != nil {
 		return c.notStarted(err)
 	}
-	if c.s.dead() && how.err == nil {
+	if c.s.isDead() && how.err == nil {
 		how.err = errors.New("the sandbox ended") // whatever the interpreter's last words were
 	}
-	result, err := c.finish(ctx, how.status, how.err)
+	result, err := c.finishResult(ctx, how.status, how.err)
 	result.Detail = cmp.Or(result.Detail, c.lost)
 	return result, err
 }
 
-// until returns a context that ends when the command must.
-func (c *command) until(ctx context.Context) (context.Context, context.CancelFunc) {
+// withCommandEnd returns a context that ends when the command must.
+func (c *command) withCommandEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	wall := time.AfterFunc(c.x.Grant.Limits.Wall.Std(), func() { c.end(proposal.TimedOut) })
+	wall := time.AfterFunc(c.x.Grant.Limits.Wall.Std(), func() { c.endFor(proposal.TimedOut) })
 	go func() {
 		defer wall.Stop()
 		defer cancel()
 		select {
 		case <-inner.Done():
 		case <-c.s.gone:
-		case <-c.s.gate.failed():
+		case <-c.s.gate.failedChan():
 		case <-c.ended:
 		case <-ctx.Done():
-			c.end(proposal.NotRun)
+			c.endFor(proposal.NotRun)
 		}
 	}()
 	return inner, cancel
 }
 
-// execute returns the cell's outcome as that of a process. An error means that no interpreter
+// executeCell returns the cell's outcome as that of a process. An error means that no interpreter
 // could be started, or that the code is not accepted.
-func (c *command) execute(ctx context.Context) (ending, error) {
-	r, err := c.resident(ctx)
+func (c *command) executeCell(ctx context.Context) (processEnd, error) {
+	r, err := c.openInterpreter(ctx)
 	if err != nil {
-		return ending{}, err
+		return processEnd{}, err
 	}
 	if r.shell != nil {
 		return c.executeShell(ctx, r), nil
 	}
-	outcome, err := r.Execute(ctx, interpreter.Cell{Context: c.x.Cell.Context, Code: c.x.Cell.Code, Env: c.cellEnv()}, c.show)
+	outcome, err := r.Execute(ctx, interpreter.Cell{Context: c.x.Cell.Context, Code: c.x.Cell.Code, Env: c.cellEnv()}, c.showCellEvent)
 	c.displaysOmitted = outcome.ResultsOmitted
 	var died *interpreter.DiedError
 	var refused *proposal.StopError
 	switch {
 	case errors.As(err, &refused) && refused.Code == "interpreter.cell":
-		return ending{}, err
+		return processEnd{}, err
 	case errors.As(err, &died), refused != nil:
-		return r.end(), nil
+		return r.endInterpreter(), nil
 	case outcome.Error != nil:
 		c.exception = &proposal.Exception{Name: outcome.Error.Name, Value: outcome.Error.Value, Traceback: outcome.Error.Traceback}
-		return ending{status: 1 << 8}, nil
+		return processEnd{status: 1 << 8}, nil
 	case err != nil:
-		return ending{status: 1 << 8}, nil
+		return processEnd{status: 1 << 8}, nil
 	}
-	return ending{}, nil
+	return processEnd{}, nil
 }
 
 // cellEnv returns the variables that the cell has and its interpreter has not. What no grant
 // changes is not among them.
 func (c *command) cellEnv() map[string]string {
 	vars := maps.Clone(c.x.Grant.Env)
-	for _, fixed := range []map[string]string{c.guard(), c.fixedEnv()} {
+	for _, fixed := range []map[string]string{c.guardVars(), c.fixedEnv()} {
 		for name := range fixed {
 			delete(vars, name)
 		}
@@ -135,8 +135,8 @@ func (c *command) cellEnv() map[string]string {
 	return vars
 }
 
-// show takes what a cell shows.
-func (c *command) show(e interpreter.Event) {
+// showCellEvent takes what a cell shows.
+func (c *command) showCellEvent(e interpreter.Event) {
 	chunk := proposal.Chunk{Data: []byte(e.Text)}
 	switch e.Kind {
 	case interpreter.Stdout:
@@ -155,8 +155,8 @@ func (c *command) show(e interpreter.Event) {
 	}
 }
 
-// resident returns the interpreter of the cell's language, with the cell's context.
-func (c *command) resident(ctx context.Context) (*resident, error) {
+// openInterpreter returns the interpreter of the cell's language, with the cell's context.
+func (c *command) openInterpreter(ctx context.Context) (*liveInterpreter, error) {
 	language, name := c.x.Cell.Language, c.x.Cell.Context
 	if l, _ := interpreter.LanguageOf(language); l == interpreter.Bash {
 		return c.shellOf(ctx)
@@ -175,31 +175,31 @@ func (c *command) resident(ctx context.Context) (*resident, error) {
 	return r, r.CreateContext(name)
 }
 
-func (s *instance) keepInterpreter(key string, r *resident) {
+func (s *instance) keepInterpreter(key string, r *liveInterpreter) {
 	if s.interpreters == nil {
-		s.interpreters = map[string]*resident{}
+		s.interpreters = map[string]*liveInterpreter{}
 	}
 	s.interpreters[key] = r
 }
 
 // startInterpreter starts the interpreter as the command's first program, which the exec
 // gate decides.
-func (c *command) startInterpreter(ctx context.Context) (*resident, error) {
+func (c *command) startInterpreter(ctx context.Context) (*liveInterpreter, error) {
 	language, known := interpreter.LanguageOf(c.x.Cell.Language)
 	p, found := interpreter.ProgramOf(language)
 	if !known || !found {
 		return nil, errors.New("there is no interpreter for " + c.x.Cell.Language)
 	}
 	r := newResident(c.s)
-	in, out, err := r.exec(c, p.Argv(programPath(p)))
+	in, out, err := r.startWithPipes(c, p.Argv(programPath(p)))
 	if err != nil {
 		return nil, err
 	}
-	go r.wait()
+	go r.waitForExit()
 	ctx, cancel := context.WithTimeout(ctx, interpreterStart)
 	defer cancel()
 	r.Interpreter, err = interpreter.Start(ctx, in, out, interpreter.Options{Language: language, Grace: cellGrace,
-		Interrupt: func() error { return c.s.init.interrupt(sweepGrace, r.pid) }})
+		Interrupt: func() error { return c.s.init.interruptProcess(sweepGrace, r.pid) }})
 	if err != nil {
 		return nil, err
 	}
@@ -207,21 +207,21 @@ func (c *command) startInterpreter(ctx context.Context) (*resident, error) {
 	return r, nil
 }
 
-func newResident(s *instance) *resident {
-	return &resident{s: s, ended: make(chan ending, 1), gone: make(chan struct{})}
+func newResident(s *instance) *liveInterpreter {
+	return &liveInterpreter{s: s, ended: make(chan processEnd, 1), gone: make(chan struct{})}
 }
 
-// wait waits until the process ends: a connection cannot be closed during a call.
-func (r *resident) wait() {
+// waitForExit waits until the process ends: a connection cannot be closed during a call.
+func (r *liveInterpreter) waitForExit() {
 	status, err := r.conn.Wait(r.s.id, r.pid)
-	r.ended <- ending{status, err}
+	r.ended <- processEnd{status, err}
 	close(r.gone)
 	_ = r.conn.Close()
 }
 
-// exec starts argv with pipes, which it makes first: between the gate's decision and the
+// startWithPipes starts argv with pipes, which it makes first: between the gate's decision and the
 // start, the kernel's events wait.
-func (r *resident) exec(c *command, argv []string) (in, out *os.File, err error) {
+func (r *liveInterpreter) startWithPipes(c *command, argv []string) (in, out *os.File, err error) {
 	files, err := openPipes()
 	if err != nil {
 		return nil, nil, err
@@ -237,22 +237,22 @@ func (r *resident) exec(c *command, argv []string) (in, out *os.File, err error)
 	}()
 	grant := c.x.Grant
 	grant.Env = nil // the cell has it, not the interpreter
-	if err = r.begin(c, grant, argv, control.Process{Stdin: files[0], Stdout: files[1], Stderr: files[2]}); err != nil {
+	if err = r.startProcess(c, grant, argv, control.Process{Stdin: files[0], Stdout: files[1], Stderr: files[2]}); err != nil {
 		return nil, nil, err
 	}
 	return files[3], files[4], nil
 }
 
-// begin starts argv with the streams of p as the command's first program.
-func (r *resident) begin(c *command, grant proposal.Grant, argv []string, p control.Process) (err error) {
-	if r.conn, err = control.Dial(r.s.socket()); err != nil {
+// startProcess starts argv with the streams of p as the command's first program.
+func (r *liveInterpreter) startProcess(c *command, grant proposal.Grant, argv []string, p control.Process) (err error) {
+	if r.conn, err = control.Dial(r.s.controlSocketPath()); err != nil {
 		return err
 	}
 	starter := &command{s: c.s, x: c.x, facts: c.facts}
 	starter.x.Text, starter.x.Argv, starter.x.Launches, starter.x.Grant = "", argv, false, grant
-	program, argv, started, err := r.s.gate.first(starter)
+	program, argv, started, err := r.s.gate.decideFirstProgram(starter)
 	if err == nil {
-		p.Path, p.Argv, p.Env, p.Dir = program, argv, starter.env(), c.dir()
+		p.Path, p.Argv, p.Env, p.Dir = program, argv, starter.environ(), c.workingDir()
 		p.UID, p.GID = uint32(r.s.layout.UID), uint32(r.s.layout.GID)
 		r.pid, err = r.conn.Exec(r.s.id, p)
 		started(int(r.pid))
@@ -278,37 +278,37 @@ func openPipes() (files [5]*os.File, err error) {
 	return files, err
 }
 
-// end forgets an interpreter that ended, or that does not stop, kills what is left of it and of
+// endInterpreter forgets an interpreter that ended, or that does not stop, kills what is left of it and of
 // the command, and returns how it ended.
-func (r *resident) end() ending {
+func (r *liveInterpreter) endInterpreter() processEnd {
 	for language, other := range r.s.interpreters {
 		if other != r {
 			continue
 		}
 		if delete(r.s.interpreters, language); r.shell != nil {
-			put(&r.s.lostShells, language)
+			addToSet(&r.s.lostShells, language)
 		}
 	}
 	_ = r.Close()
-	_, _ = r.s.sweep()
+	_, _ = r.s.sweepProcesses()
 	select {
 	case how := <-r.ended:
 		return how
 	case <-time.After(drainGrace):
-		return ending{err: errors.New("cannot determine how the interpreter ended")}
+		return processEnd{err: errors.New("cannot determine how the interpreter ended")}
 	}
 }
 
-func put(set *map[string]bool, key string) {
+func addToSet(set *map[string]bool, key string) {
 	if *set == nil {
 		*set = map[string]bool{}
 	}
 	(*set)[key] = true
 }
 
-// hold tells init which processes a sweep only stops: interpreters and commands in the
+// holdBackground tells init which processes a sweep only stops: interpreters and commands in the
 // background.
-func (s *instance) hold() error {
+func (s *instance) holdBackground() error {
 	ids, shells := s.backgroundIDs(), []int32{}
 	for _, r := range s.interpreters {
 		if r.shell != nil {
@@ -324,13 +324,13 @@ func (s *instance) hold() error {
 		return nil
 	}
 	s.held = all
-	return s.init.hold(sweepGrace, ids, shells)
+	return s.init.holdProcesses(sweepGrace, ids, shells)
 }
 
-// sweep kills all that is left of a command, and stops what hold names.
-func (s *instance) sweep() (int, error) {
-	if err := s.hold(); err != nil {
+// sweepProcesses kills all that is left of a command, and stops what hold names.
+func (s *instance) sweepProcesses() (int, error) {
+	if err := s.holdBackground(); err != nil {
 		return 0, err
 	}
-	return s.init.sweep(sweepGrace)
+	return s.init.killLeftProcesses(sweepGrace)
 }

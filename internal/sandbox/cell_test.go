@@ -25,7 +25,7 @@ func TestCellCrash(t *testing.T) {
 		t.Fatalf("%v, %+v", err, result)
 	}
 	cgroup := r.current.cgroup
-	once(t, o, "y", "running", func() { cgroup.kill() })
+	once(t, o, "y", "running", func() { cgroup.killProcesses() })
 	result, err := r.Run(t.Context(), cellOf("y", "x=1\n", "echo running; sleep 1000"))
 	var stopped *proposal.StopError
 	if !errors.As(err, &stopped) || stopped.Code != "sandbox.crashed" || result.Status != proposal.SandboxFailed {

@@ -70,7 +70,7 @@ func CheckCgroup() error {
 	if err != nil {
 		return noCgroup(err)
 	}
-	err = c.limit(proposal.Limits{Memory: 64 * proposal.MiB, CPUs: 1, Pids: 64})
+	err = c.setLimits(proposal.Limits{Memory: 64 * proposal.MiB, CPUs: 1, Pids: 64})
 	if err = errors.Join(err, c.remove()); err != nil {
 		return noLimit(err)
 	}
@@ -78,7 +78,7 @@ func CheckCgroup() error {
 }
 
 func noLimit(err error) error {
-	return stop("sandbox.cgroup", "this host cannot enforce a limit", "see fumehood doctor", err)
+	return newStopError("sandbox.cgroup", "this host cannot enforce a limit", "see fumehood doctor", err)
 }
 
 // noCgroup says why no cgroup can be made. Containers have their own reasons: a user
@@ -94,11 +94,11 @@ func noCgroup(err error) error {
 	case errors.Is(err, unix.EBUSY):
 		hint = "start the container in the host's cgroup namespace, with --cgroupns host -v /sys/fs/cgroup:/sys/fs/cgroup; see docs/CONTAINER.md"
 	}
-	return stop("sandbox.cgroup", "cannot make the cgroup that enforces limits", hint, err)
+	return newStopError("sandbox.cgroup", "cannot make the cgroup that enforces limits", hint, err)
 }
 
 func newCgroup2(mount, name string) (*cgroup, error) {
-	if err := delegate(mount); err != nil {
+	if err := enableControllers(mount); err != nil {
 		return nil, err
 	}
 	c := &cgroup{v2: true, dirs: map[string]string{}, top: filepath.Join(mount, name)}
@@ -124,8 +124,8 @@ func newCgroup2(mount, name string) (*cgroup, error) {
 // with it a limit. The kernel refuses that while one of them has given it to a child.
 const leafName = "sandbox"
 
-// delegate enables our controllers for children of a cgroup without processes.
-func delegate(mount string) error {
+// enableControllers enables our controllers for children of a cgroup without processes.
+func enableControllers(mount string) error {
 	path := filepath.Join(mount, "cgroup.subtree_control")
 	have, err := os.ReadFile(path)
 	if err != nil {
@@ -143,7 +143,7 @@ func delegate(mount string) error {
 	return nil
 }
 
-func (c *cgroup) put(controller, file, value string) error {
+func (c *cgroup) writeControl(controller, file, value string) error {
 	path := filepath.Join(c.dirs[controller], file)
 	// No O_CREATE: a control file that the kernel does not offer is an error.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
@@ -157,23 +157,23 @@ func (c *cgroup) put(controller, file, value string) error {
 	return nil
 }
 
-func (c *cgroup) get(controller, file string) string {
+func (c *cgroup) readControl(controller, file string) string {
 	data, _ := os.ReadFile(filepath.Join(c.dirs[controller], file))
 	return strings.TrimSpace(string(data))
 }
 
-// limit sets the limits that the host's kernel enforces. It may be called again while
+// setLimits sets the limits that the host's kernel enforces. It may be called again while
 // the sandbox runs.
-func (c *cgroup) limit(l proposal.Limits) error {
+func (c *cgroup) setLimits(l proposal.Limits) error {
 	if c.v2 {
-		return c.limit2(l)
+		return c.setLimitsV2(l)
 	}
 	memory := strconv.FormatInt(int64(l.Memory), 10)
 	return errors.Join(
 		c.limitMemory1(memory),
-		c.put("cpu", "cpu.cfs_period_us", strconv.Itoa(cpuPeriod)),
-		c.put("cpu", "cpu.cfs_quota_us", strconv.FormatInt(int64(l.CPUs*cpuPeriod), 10)),
-		c.put("pids", "pids.max", strconv.FormatInt(hostPids(l), 10)),
+		c.writeControl("cpu", "cpu.cfs_period_us", strconv.Itoa(cpuPeriod)),
+		c.writeControl("cpu", "cpu.cfs_quota_us", strconv.FormatInt(int64(l.CPUs*cpuPeriod), 10)),
+		c.writeControl("pids", "pids.max", strconv.FormatInt(hostPids(l), 10)),
 	)
 }
 
@@ -183,35 +183,35 @@ func (c *cgroup) limitMemory1(memory string) error {
 	const swap = "memory.memsw.limit_in_bytes"
 	if _, err := os.Stat(filepath.Join(c.dirs["memory"], swap)); err != nil {
 		// The kernel does not account for swap: keep the sandbox out of it.
-		return errors.Join(c.put("memory", "memory.limit_in_bytes", memory), c.put("memory", "memory.swappiness", "0"))
+		return errors.Join(c.writeControl("memory", "memory.limit_in_bytes", memory), c.writeControl("memory", "memory.swappiness", "0"))
 	}
-	if c.put("memory", swap, memory) == nil { // raising
-		return c.put("memory", "memory.limit_in_bytes", memory)
+	if c.writeControl("memory", swap, memory) == nil { // raising
+		return c.writeControl("memory", "memory.limit_in_bytes", memory)
 	}
-	return errors.Join(c.put("memory", "memory.limit_in_bytes", memory), c.put("memory", swap, memory))
+	return errors.Join(c.writeControl("memory", "memory.limit_in_bytes", memory), c.writeControl("memory", swap, memory))
 }
 
-func (c *cgroup) limit2(l proposal.Limits) error {
+func (c *cgroup) setLimitsV2(l proposal.Limits) error {
 	errs := []error{
-		c.put("memory", "memory.max", strconv.FormatInt(int64(l.Memory), 10)),
-		c.put("cpu", "cpu.max", fmt.Sprintf("%d %d", int64(l.CPUs*cpuPeriod), cpuPeriod)),
-		c.put("pids", "pids.max", strconv.FormatInt(hostPids(l), 10)),
+		c.writeControl("memory", "memory.max", strconv.FormatInt(int64(l.Memory), 10)),
+		c.writeControl("cpu", "cpu.max", fmt.Sprintf("%d %d", int64(l.CPUs*cpuPeriod), cpuPeriod)),
+		c.writeControl("pids", "pids.max", strconv.FormatInt(hostPids(l), 10)),
 	}
 	if _, err := os.Stat(filepath.Join(c.dirs["memory"], "memory.swap.max")); err == nil {
-		errs = append(errs, c.put("memory", "memory.swap.max", "0"))
+		errs = append(errs, c.writeControl("memory", "memory.swap.max", "0"))
 	}
 	return errors.Join(errs...)
 }
 
-// enter moves the calling thread into a v1 cgroup, so that the process it starts next
+// enterThread moves the calling thread into a v1 cgroup, so that the process it starts next
 // starts in it. On v2 the process is cloned into the directory instead.
-func (c *cgroup) enter() error {
+func (c *cgroup) enterThread() error {
 	if c.v2 {
 		return nil
 	}
 	tid := strconv.Itoa(unix.Gettid())
 	for _, controller := range controllers {
-		if err := c.put(controller, "tasks", tid); err != nil {
+		if err := c.writeControl(controller, "tasks", tid); err != nil {
 			return err
 		}
 	}
@@ -231,35 +231,35 @@ type usage struct {
 	system   time.Duration
 }
 
-func (c *cgroup) usage() usage {
+func (c *cgroup) readUsage() usage {
 	if c.v2 {
 		return usage{
-			oomKills: field(c.get("memory", "memory.events"), "oom_kill"),
-			pidHits:  field(c.get("pids", "pids.events"), "max"),
-			cpu:      time.Duration(field(c.get("cpu", "cpu.stat"), "usage_usec")) * time.Microsecond,
-			user:     time.Duration(field(c.get("cpu", "cpu.stat"), "user_usec")) * time.Microsecond,
-			system:   time.Duration(field(c.get("cpu", "cpu.stat"), "system_usec")) * time.Microsecond,
+			oomKills: parseNamedCount(c.readControl("memory", "memory.events"), "oom_kill"),
+			pidHits:  parseNamedCount(c.readControl("pids", "pids.events"), "max"),
+			cpu:      time.Duration(parseNamedCount(c.readControl("cpu", "cpu.stat"), "usage_usec")) * time.Microsecond,
+			user:     time.Duration(parseNamedCount(c.readControl("cpu", "cpu.stat"), "user_usec")) * time.Microsecond,
+			system:   time.Duration(parseNamedCount(c.readControl("cpu", "cpu.stat"), "system_usec")) * time.Microsecond,
 		}
 	}
-	stat := c.get("cpuacct", "cpuacct.stat")
+	stat := c.readControl("cpuacct", "cpuacct.stat")
 	return usage{
-		user:   time.Duration(field(stat, "user")) * clockTick,
-		system: time.Duration(field(stat, "system")) * clockTick,
+		user:   time.Duration(parseNamedCount(stat, "user")) * clockTick,
+		system: time.Duration(parseNamedCount(stat, "system")) * clockTick,
 
-		oomKills: field(c.get("memory", "memory.oom_control"), "oom_kill"),
-		pidHits:  field(c.get("pids", "pids.events"), "max"),
-		cpu:      time.Duration(number(c.get("cpuacct", "cpuacct.usage"))),
+		oomKills: parseNamedCount(c.readControl("memory", "memory.oom_control"), "oom_kill"),
+		pidHits:  parseNamedCount(c.readControl("pids", "pids.events"), "max"),
+		cpu:      time.Duration(parseCount(c.readControl("cpuacct", "cpuacct.usage"))),
 	}
 }
 
 // measurePeak starts a measurement of the peak, and returns the memory in use now.
 func (c *cgroup) measurePeak() (held proposal.Bytes) {
 	if !c.v2 {
-		_ = c.put("memory", "memory.max_usage_in_bytes", "0")
-		return proposal.Bytes(number(c.get("memory", "memory.usage_in_bytes")))
+		_ = c.writeControl("memory", "memory.max_usage_in_bytes", "0")
+		return proposal.Bytes(parseCount(c.readControl("memory", "memory.usage_in_bytes")))
 	}
 	c.resetPeak2()
-	return proposal.Bytes(number(c.get("memory", "memory.current")))
+	return proposal.Bytes(parseCount(c.readControl("memory", "memory.current")))
 }
 
 // resetPeak2 opens memory.peak and resets it: since Linux 6.12, each open file has a peak
@@ -285,30 +285,30 @@ func (c *cgroup) closePeak() {
 	}
 }
 
-// peak returns the most memory in use since measurePeak.
-func (c *cgroup) peak() proposal.Bytes {
+// peakMemory returns the most memory in use since measurePeak.
+func (c *cgroup) peakMemory() proposal.Bytes {
 	if !c.v2 {
-		return proposal.Bytes(number(c.get("memory", "memory.max_usage_in_bytes")))
+		return proposal.Bytes(parseCount(c.readControl("memory", "memory.max_usage_in_bytes")))
 	}
 	if c.peakFile == nil {
-		return proposal.Bytes(number(c.get("memory", "memory.peak")))
+		return proposal.Bytes(parseCount(c.readControl("memory", "memory.peak")))
 	}
 	var text [32]byte
 	n, _ := c.peakFile.ReadAt(text[:], 0)
-	return proposal.Bytes(number(strings.TrimSpace(string(text[:n]))))
+	return proposal.Bytes(parseCount(strings.TrimSpace(string(text[:n]))))
 }
 
-// settle waits until the memory of an earlier command is given back, for a short time:
+// waitForReclaim waits until the memory of an earlier command is given back, for a short time:
 // gVisor does that after the command's end.
-func (c *cgroup) settle() {
+func (c *cgroup) waitForReclaim() {
 	file := "memory.usage_in_bytes"
 	if c.v2 {
 		file = "memory.current"
 	}
-	before := number(c.get("memory", file))
+	before := parseCount(c.readControl("memory", file))
 	for range settleRounds {
 		time.Sleep(settleRound)
-		now := number(c.get("memory", file))
+		now := parseCount(c.readControl("memory", file))
 		if now >= before-settled {
 			return
 		}
@@ -325,12 +325,12 @@ const (
 	heavyGrowth = 64 << 20
 )
 
-// kill sends SIGKILL to every process in the cgroup and reports whether it is empty.
-func (c *cgroup) kill() bool {
-	if c.v2 && c.put("memory", "cgroup.kill", "1") == nil {
-		return c.get("pids", "cgroup.procs") == ""
+// killProcesses sends SIGKILL to every process in the cgroup and reports whether it is empty.
+func (c *cgroup) killProcesses() bool {
+	if c.v2 && c.writeControl("memory", "cgroup.kill", "1") == nil {
+		return c.readControl("pids", "cgroup.procs") == ""
 	}
-	pids := strings.Fields(c.get("pids", "cgroup.procs"))
+	pids := strings.Fields(c.readControl("pids", "cgroup.procs"))
 	empty := true
 	for _, text := range pids {
 		pid, err := strconv.Atoi(text)
@@ -369,24 +369,24 @@ func removeDir(dir string) error {
 	}
 }
 
-func number(text string) int64 {
+func parseCount(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
 }
 
-// field returns the number after name in a file of "name number" lines.
-func field(text, name string) int64 {
+// parseNamedCount returns the number after name in a file of "name number" lines.
+func parseNamedCount(text, name string) int64 {
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == name {
-			return number(f[1])
+			return parseCount(f[1])
 		}
 	}
 	return 0
 }
 
-// attach makes a process that is started with attr start in the cgroup: on v2 it is
+// attachProcess makes a process that is started with attr start in the cgroup: on v2 it is
 // cloned into it, on v1 it inherits it from its parent thread, which has entered it.
-func (c *cgroup) attach(attr *syscall.SysProcAttr) (func() error, error) {
+func (c *cgroup) attachProcess(attr *syscall.SysProcAttr) (func() error, error) {
 	if !c.v2 {
 		return func() error { return nil }, nil
 	}

@@ -25,26 +25,26 @@ const (
 // error ends the Runner, as in Run. Without a running sandbox the Diff is empty: the next one
 // begins with the original workspace.
 func (r *Runner) Diff(ctx context.Context, name string, paths []string) (d proposal.Diff, err error) {
-	if r.idle() {
+	if r.isIdle() {
 		return proposal.Diff{Files: []proposal.FileDiff{}}, nil
 	}
-	_, err = r.between(ctx, func(s *instance, _ *proposal.Result) error {
-		d, err = s.diff(name, paths)
+	_, err = r.doBetweenCommands(ctx, func(s *instance, _ *proposal.Result) error {
+		d, err = s.diffPaths(name, paths)
 		return err
 	})
 	return d, err
 }
 
-// idle reports whether r is usable and has no running sandbox.
-func (r *Runner) idle() bool {
+// isIdle reports whether r is usable and has no running sandbox.
+func (r *Runner) isIdle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.ended == nil && (r.current == nil || r.current.dead())
+	return r.ended == nil && (r.current == nil || r.current.isDead())
 }
 
-func (s *instance) diff(name string, paths []string) (proposal.Diff, error) {
+func (s *instance) diffPaths(name string, paths []string) (proposal.Diff, error) {
 	d := proposal.Diff{Files: []proposal.FileDiff{}}
-	total, err := s.init.total()
+	total, err := s.init.listTotalChanges()
 	if err != nil {
 		return d, err
 	}
@@ -52,13 +52,13 @@ func (s *instance) diff(name string, paths []string) (proposal.Diff, error) {
 	left := int64(maxDiffBytes)
 	for _, c := range total.Files {
 		switch {
-		case !selected(c.Path, paths):
+		case !isSelectedPath(c.Path, paths):
 			continue
 		case len(d.Files) >= maxDiffFiles:
 			d.Omitted++
 			continue
 		}
-		f, err := s.compare(name, c.Path, &left)
+		f, err := s.compareFile(name, c.Path, &left)
 		if err != nil {
 			return d, err
 		}
@@ -69,19 +69,19 @@ func (s *instance) diff(name string, paths []string) (proposal.Diff, error) {
 	return d, nil
 }
 
-// selected reports whether name is one of paths or below one.
-func selected(name string, paths []string) bool {
+// isSelectedPath reports whether name is one of paths or below one.
+func isSelectedPath(name string, paths []string) bool {
 	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool {
 		p = path.Clean(p)
 		return p == "." || name == p || strings.HasPrefix(name, p+"/")
 	})
 }
 
-// compare returns a path before and after. Directories are not compared.
-func (s *instance) compare(name, path string, left *int64) (proposal.FileDiff, error) {
+// compareFile returns a path before and after. Directories are not compared.
+func (s *instance) compareFile(name, path string, left *int64) (proposal.FileDiff, error) {
 	f := proposal.FileDiff{Path: path}
-	for _, from := range []side{oldSide, newSide} {
-		state, err := s.state(from, name, path, left)
+	for _, from := range []diffSide{oldSide, newSide} {
+		state, err := s.readFileState(from, name, path, left)
 		if err != nil {
 			return f, err
 		}
@@ -102,9 +102,9 @@ func (s *instance) compare(name, path string, left *int64) (proposal.FileDiff, e
 	return f, nil
 }
 
-// state returns one side of a path with a copy of its content; nil if there is no file.
-func (s *instance) state(from side, name, path string, left *int64) (*proposal.FileState, error) {
-	state, err := s.init.entry(from, path)
+// readFileState returns one side of a path with a copy of its content; nil if there is no file.
+func (s *instance) readFileState(from diffSide, name, path string, left *int64) (*proposal.FileState, error) {
+	state, err := s.init.describePath(from, path)
 	var refused *refusal
 	switch {
 	case errors.As(err, &refused):

@@ -27,10 +27,10 @@ const (
 	readSize = 256 << 10
 )
 
-// A drain reads one stream to its end, however long it is. It counts and hashes all bytes,
+// An outputDrain reads one stream to its end, however long it is. It counts and hashes all bytes,
 // keeps the first and the last, and writes them to a file up to a limit. A command waits
 // for fumehood only as long as this loop takes.
-type drain struct {
+type outputDrain struct {
 	read  *os.File
 	write *os.File // the sandbox's end; our copy is closed once it has been passed on
 	done  chan struct{}
@@ -45,14 +45,14 @@ type drain struct {
 	sum     hash.Hash
 	bytes   int64
 	head    []byte
-	tail    ring
+	tail    tailRing
 	file    *os.File
 	inFile  int64
 	full    bool // a write failed: the file ends here
 	path    string
 }
 
-func newDrain(path string, total *atomic.Int64, maximum int64, over func()) (*drain, error) {
+func newDrain(path string, total *atomic.Int64, maximum int64, over func()) (*outputDrain, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func newDrain(path string, total *atomic.Int64, maximum int64, over func()) (*dr
 	// A larger pipe lets a flood through in fewer reads; without permission it stays at 64
 	// KiB.
 	_, _ = unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, pipeSize)
-	return &drain{
+	return &outputDrain{
 		read: r, write: w, done: make(chan struct{}), total: total, maximum: maximum, over: over,
 		sum: sha256.New(), path: path,
 	}, nil
@@ -68,20 +68,20 @@ func newDrain(path string, total *atomic.Int64, maximum int64, over func()) (*dr
 
 var buffers = sync.Pool{New: func() any { return new([readSize]byte) }}
 
-func (d *drain) run() {
+func (d *outputDrain) readLoop() {
 	defer close(d.done)
 	buf := buffers.Get().(*[readSize]byte)
 	defer buffers.Put(buf)
 	for {
 		n, err := d.read.Read(buf[:])
-		d.take(buf[:n])
+		d.takeOutput(buf[:n])
 		if err != nil {
 			return
 		}
 	}
 }
 
-func (d *drain) take(p []byte) {
+func (d *outputDrain) takeOutput(p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -93,7 +93,7 @@ func (d *drain) take(p []byte) {
 	}
 	d.bytes += int64(len(p))
 	d.sum.Write(p)
-	d.store(p)
+	d.storeOutput(p)
 	if room := keptHead - len(d.head); room > 0 {
 		n := min(room, len(p))
 		d.head = append(d.head, p[:n]...)
@@ -106,20 +106,20 @@ func (d *drain) take(p []byte) {
 	}
 }
 
-// note adds a line of fumehood's own to the stream, after the line that the command has begun.
-func (d *drain) note(line string) {
+// writeNote adds a line of fumehood's own to the stream, after the line that the command has begun.
+func (d *outputDrain) writeNote(line string) {
 	d.mu.Lock()
 	begun := d.midLine
 	d.mu.Unlock()
 	if begun {
 		line = "\n" + line
 	}
-	d.take([]byte(line + "\n"))
+	d.takeOutput([]byte(line + "\n"))
 }
 
-// store writes to the file up to its limit. If the file cannot be written, as on a full
+// storeOutput writes to the file up to its limit. If the file cannot be written, as on a full
 // disk, it ends there; the count in the Result says how much it contains.
-func (d *drain) store(p []byte) {
+func (d *outputDrain) storeOutput(p []byte) {
 	if d.path == "" || d.full || d.inFile >= maxFile {
 		return
 	}
@@ -136,16 +136,16 @@ func (d *drain) store(p []byte) {
 	d.full = err != nil
 }
 
-func (d *drain) close() {
+func (d *outputDrain) close() {
 	if d.file != nil {
 		_ = d.file.Close()
 		d.file = nil
 	}
 }
 
-// finish waits for the stream's end. All writers are dead by now; if the end still does not
+// finishStream waits for the stream's end. All writers are dead by now; if the end still does not
 // come, the result is what was read until then.
-func (d *drain) finish(grace time.Duration) proposal.Stream {
+func (d *outputDrain) finishStream(grace time.Duration) proposal.Stream {
 	_ = d.read.SetReadDeadline(time.Now().Add(grace))
 	<-d.done
 	_ = d.read.Close()
@@ -161,18 +161,18 @@ func (d *drain) finish(grace time.Duration) proposal.Stream {
 	return s
 }
 
-func (d *drain) abandon() {
+func (d *outputDrain) closePipes() {
 	_ = d.read.Close()
 	_ = d.write.Close()
 }
 
-// A ring keeps the last keptTail bytes written to it.
-type ring struct {
+// A tailRing keeps the last keptTail bytes written to it.
+type tailRing struct {
 	buf  []byte
 	next int // the index of the oldest byte once buf is full
 }
 
-func (r *ring) write(p []byte) {
+func (r *tailRing) write(p []byte) {
 	if len(p) >= keptTail {
 		r.buf = append(r.buf[:0], p[len(p)-keptTail:]...)
 		r.next = 0
@@ -190,12 +190,12 @@ func (r *ring) write(p []byte) {
 	}
 }
 
-func (r *ring) bytes() []byte {
+func (r *tailRing) bytes() []byte {
 	return append(append([]byte(nil), r.buf[r.next:]...), r.buf[:r.next]...)
 }
 
-// feed writes a command's stdin. It is not an error if the command does not read it.
-func feed(w *os.File, text string) {
+// writeStdin writes a command's stdin. It is not an error if the command does not read it.
+func writeStdin(w *os.File, text string) {
 	_, _ = io.WriteString(w, text)
 	_ = w.Close()
 }

@@ -25,12 +25,12 @@ func drained(t testing.TB, text []byte, path string, maximum int64, over func())
 	if err != nil {
 		t.Fatal(err)
 	}
-	go d.run()
+	go d.readLoop()
 	if _, err := d.write.Write(text); err != nil {
 		t.Fatal(err)
 	}
 	d.write.Close()
-	return d.finish(time.Minute)
+	return d.finishStream(time.Minute)
 }
 
 // Whatever the length, all bytes are counted and hashed, and Head and Tail are the
@@ -102,7 +102,7 @@ func BenchmarkDrain(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	go d.run()
+	go d.readLoop()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	b.SetBytes(int64(len(chunk)))
@@ -113,6 +113,6 @@ func BenchmarkDrain(b *testing.B) {
 	}
 	runtime.ReadMemStats(&after)
 	d.write.Close()
-	d.finish(time.Minute)
+	d.finishStream(time.Minute)
 	b.ReportMetric((float64(after.HeapSys)-float64(before.HeapSys))/1e6, "MB-grown")
 }

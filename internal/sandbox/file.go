@@ -18,19 +18,19 @@ func outputsOf(name string) string { return name + ".outputs" }
 // The Result has the Changes and one Output, which is refused if the file cannot be
 // written. An error ends the Runner, as in Run.
 func (r *Runner) Put(ctx context.Context, path string, data []byte) (proposal.Result, error) {
-	return r.between(ctx, func(s *instance, result *proposal.Result) (err error) {
+	return r.doBetweenCommands(ctx, func(s *instance, result *proposal.Result) (err error) {
 		out := proposal.Output{Path: path, Bytes: int64(len(data))}
 		switch {
-		case !local(path):
+		case !isLocalPath(path):
 			out.Refused = "not a path inside the workspace"
 		case len(data) > maxOutput:
 			out.Refused = "larger than " + proposal.Bytes(maxOutput).String()
 		default:
-			out.Refused, err = s.init.write(path, data)
+			out.Refused, err = s.init.writeFile(path, data)
 		}
 		result.Outputs = append(result.Outputs, out)
 		if err == nil {
-			result.Changes, err = s.init.changes()
+			result.Changes, err = s.init.listChanges()
 		}
 		return err
 	})
@@ -39,15 +39,15 @@ func (r *Runner) Put(ctx context.Context, path string, data []byte) (proposal.Re
 // Take copies the regular file at path to Artifacts/NAME.outputs. The Result has one
 // Output. name must be used by no command and no other Take.
 func (r *Runner) Take(ctx context.Context, name, path string) (proposal.Result, error) {
-	return r.between(ctx, func(s *instance, result *proposal.Result) error {
-		result.Outputs = append(result.Outputs, s.take(name, path))
+	return r.doBetweenCommands(ctx, func(s *instance, result *proposal.Result) error {
+		result.Outputs = append(result.Outputs, s.copyOutputFile(name, path))
 		return nil
 	})
 }
 
-// take is copyOutputs for one path without wildcards.
-func (s *instance) take(name, path string) proposal.Output {
-	if !local(path) {
+// copyOutputFile is copyOutputs for one path without wildcards.
+func (s *instance) copyOutputFile(name, path string) proposal.Output {
+	if !isLocalPath(path) {
 		return proposal.Output{Path: path, Refused: "not a path inside the workspace"}
 	}
 	return s.copyOutput(newSide, outputsOf(name), proposal.Change{Path: path, Type: "file"})
@@ -56,8 +56,8 @@ func (s *instance) take(name, path string) proposal.Output {
 // List returns as Changes the files of the workspace that match pattern, in the syntax of
 // path.Match: at most 10,000; the rest is counted. An invalid pattern matches nothing.
 func (r *Runner) List(ctx context.Context, pattern string) (proposal.Result, error) {
-	return r.between(ctx, func(s *instance, result *proposal.Result) (err error) {
-		result.Changes, err = s.init.list(pattern, maxList)
+	return r.doBetweenCommands(ctx, func(s *instance, result *proposal.Result) (err error) {
+		result.Changes, err = s.init.listFiles(pattern, maxList)
 		var refused *refusal
 		if errors.As(err, &refused) {
 			return nil
@@ -68,22 +68,22 @@ func (r *Runner) List(ctx context.Context, pattern string) (proposal.Result, err
 
 const maxList = 10_000
 
-// between calls do in the sandbox while no command runs.
-func (r *Runner) between(ctx context.Context, do func(*instance, *proposal.Result) error) (proposal.Result, error) {
+// doBetweenCommands calls do in the sandbox while no command runs.
+func (r *Runner) doBetweenCommands(ctx context.Context, do func(*instance, *proposal.Result) error) (proposal.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	result := proposal.Result{Status: proposal.Exited, Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
 	if r.ended != nil {
-		return failed(r.ended), r.ended
+		return failedResult(r.ended), r.ended
 	}
-	fresh, err := r.renew(ctx, false)
+	fresh, err := r.ensureRunning(ctx, false)
 	if err == nil {
 		result.NewSandbox, r.current.used = fresh, true
-		err = r.current.still(func() error { return do(r.current, &result) })
+		err = r.current.doWhileStopped(func() error { return do(r.current, &result) })
 	}
 	if err != nil {
-		r.ended = stop("sandbox.files", fmt.Sprintf("cannot reach the sandbox's files: %v", err), "run fumehood doctor", err)
-		return failed(r.ended), errors.Join(r.ended, r.drop())
+		r.ended = newStopError("sandbox.files", fmt.Sprintf("cannot reach the sandbox's files: %v", err), "run fumehood doctor", err)
+		return failedResult(r.ended), errors.Join(r.ended, r.closeCurrent())
 	}
 	return result, nil
 }

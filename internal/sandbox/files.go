@@ -51,7 +51,7 @@ func (o *Options) openRoot() error {
 		return nil
 	}
 	var err error
-	if o.rootFile, err = o.RootImage.open(); err != nil {
+	if o.rootFile, err = o.RootImage.openVerified(); err != nil {
 		return err
 	}
 	found, err := imagetree.Open(o.rootFile)

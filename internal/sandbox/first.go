@@ -33,46 +33,46 @@ import (
 
 var errNotFound = errors.New("executable file not found in $PATH")
 
-// program reports whether the command's first process is a program, not a shell or a
+// isPlainProgram reports whether the command's first process is a program, not a shell or a
 // launcher, and is started without init in between.
-func (c *command) program() bool {
-	if c.x.Text != "" || c.x.Launches || c.lowered() {
+func (c *command) isPlainProgram() bool {
+	if c.x.Text != "" || c.x.Launches || c.hasLoweredLimits() {
 		return false
 	}
-	_, _, _, err := c.s.o.root().program(c.argv()[0], c.s.o.Path)
+	_, _, _, err := c.s.o.newReadOnlyRoot().findProgram(c.decidedArgv()[0], c.s.o.Path)
 	return err == nil
 }
 
-// first decides the first program and returns what to start.
+// decideFirstProgram decides the first program and returns what to start.
 //
 // started must be called with the process's id, or 0 if it could not be started.
-func (g *gate) first(c *command) (program string, argv []string, started func(int), err error) {
+func (g *execGate) decideFirstProgram(c *command) (program string, argv []string, started func(int), err error) {
 	started = func(int) {}
-	if c.lowered() {
-		return "", c.through(), started, nil
+	if c.hasLoweredLimits() {
+		return "", c.argvThroughInit(), started, nil
 	}
 	if g == nil {
-		return "", c.argv(), started, nil
+		return "", c.decidedArgv(), started, nil
 	}
-	asked, inside, host, err := c.s.o.root().program(c.argv()[0], c.s.o.Path)
+	asked, inside, host, err := c.s.o.newReadOnlyRoot().findProgram(c.decidedArgv()[0], c.s.o.Path)
 	if errors.Is(err, errNotFound) {
 		return "", nil, nil, err
 	}
 	if err != nil {
-		return "", c.through(), started, nil
+		return "", c.argvThroughInit(), started, nil
 	}
 	x, err := c.firstExec(asked, inside, host)
 	if err != nil {
 		return "", nil, nil, err
 	}
-	d, started, err := g.monitor.First(c.facts, x)
+	d, started, err := g.monitor.DecideFirst(c.facts, x)
 	if err != nil {
 		return "", nil, nil, err
 	}
 	if d.Effect != proposal.Allow {
 		return "", nil, nil, fmt.Errorf("%w %q", errRefused, inside)
 	}
-	return inside, c.argv(), started, nil
+	return inside, c.decidedArgv(), started, nil
 }
 
 // How much of argv an Exec contains, as in package monitor.
@@ -83,7 +83,7 @@ const (
 )
 
 func (c *command) firstExec(asked, inside, host string) (proposal.Exec, error) {
-	f, err := c.s.o.root().files.Open(host)
+	f, err := c.s.o.newReadOnlyRoot().files.Open(host)
 	if err != nil {
 		return proposal.Exec{}, err
 	}
@@ -96,10 +96,10 @@ func (c *command) firstExec(asked, inside, host string) (proposal.Exec, error) {
 	if err != nil {
 		return proposal.Exec{}, err
 	}
-	x := proposal.Exec{Command: c.x.ID, Path: inside, Asked: path.Clean(asked), Argv: []string{}, Env: []string{}, Cwd: c.dir(), Digest: digest, ELF: facts,
+	x := proposal.Exec{Command: c.x.ID, Path: inside, Asked: path.Clean(asked), Argv: []string{}, Env: []string{}, Cwd: c.workingDir(), Digest: digest, ELF: facts,
 		Layer: proposal.LayerRootfs, First: true, Same: []string{}, Grants: append([]string{}, c.x.Grant.Exec...)}
 	hash, room := sha256.New(), maxArgv
-	for i, w := range c.argv() {
+	for i, w := range c.decidedArgv() {
 		io.WriteString(hash, w)
 		hash.Write([]byte{0})
 		if i >= maxWords || room == 0 {
@@ -122,16 +122,16 @@ func elfFacts(f fs.File) (*proposal.ELF, error) {
 	return monitor.ELFOf(elf.Read(r)), nil
 }
 
-// A root is the read-only part of the sandbox's file tree, as the host sees it.
-type root struct {
+// A readOnlyRoot is the read-only part of the sandbox's file tree, as the host sees it.
+type readOnlyRoot struct {
 	files files // of the sources of binds
 	binds []Bind
 	links map[string]string
 	trees []string // directories that are not part of it
 }
 
-func (o Options) root() root {
-	r := root{files: o.files, binds: o.Binds, links: o.Links, trees: []string{"/workspace", "/tmp", "/home", "/proc", "/dev", "/.fumehood"}}
+func (o Options) newReadOnlyRoot() readOnlyRoot {
+	r := readOnlyRoot{files: o.files, binds: o.Binds, links: o.Links, trees: []string{"/workspace", "/tmp", "/home", "/proc", "/dev", "/.fumehood"}}
 	for _, t := range o.Trees {
 		r.trees = append(r.trees, t.Target)
 	}
@@ -141,16 +141,16 @@ func (o Options) root() root {
 	return r
 }
 
-// program finds the binary that the kernel would find for a name with this PATH, and the path
+// findProgram finds the binary that the kernel would find for a name with this PATH, and the path
 // by which it would be asked for. It returns errNotFound if the binary certainly does not exist.
-func (r root) program(name, dirs string) (asked, inside, host string, err error) {
+func (r readOnlyRoot) findProgram(name, dirs string) (asked, inside, host string, err error) {
 	if strings.Contains(name, "/") {
-		inside, host, err = r.binary(name)
+		inside, host, err = r.resolveBinary(name)
 		return name, inside, host, err
 	}
 	for dir := range strings.SplitSeq(dirs, ":") {
 		asked = path.Join(dir, name)
-		inside, host, err = r.binary(asked)
+		inside, host, err = r.resolveBinary(asked)
 		if !errors.Is(err, errNotFound) {
 			return asked, inside, host, err
 		}
@@ -158,12 +158,12 @@ func (r root) program(name, dirs string) (asked, inside, host string, err error)
 	return "", "", "", errNotFound
 }
 
-// binary resolves an absolute path to an executable ELF file of the root.
-func (r root) binary(name string) (inside, host string, err error) {
+// resolveBinary resolves an absolute path to an executable ELF file of the root.
+func (r readOnlyRoot) resolveBinary(name string) (inside, host string, err error) {
 	if !path.IsAbs(name) {
 		return "", "", fmt.Errorf("%q is not absolute", name)
 	}
-	if inside, host, err = r.resolve(name); err != nil {
+	if inside, host, err = r.resolvePath(name); err != nil {
 		return "", "", err
 	}
 	f, err := r.files.Open(host)
@@ -184,39 +184,39 @@ func (r root) binary(name string) (inside, host string, err error) {
 		return "", "", err
 	}
 	if facts != nil && facts.Interpreter != "" {
-		if _, _, err := r.resolve(facts.Interpreter); err != nil { // so that the kernel asks about it
+		if _, _, err := r.resolvePath(facts.Interpreter); err != nil { // so that the kernel asks about it
 			return "", "", fmt.Errorf("the loader of %q is not in the root: %v", inside, err)
 		}
 	}
 	return inside, host, nil
 }
 
-// resolve follows a path through the root as the kernel does.
-func (r root) resolve(name string) (inside, host string, err error) {
+// resolvePath follows a path through the root as the kernel does.
+func (r readOnlyRoot) resolvePath(name string) (inside, host string, err error) {
 	inside, err = pathwalk.Resolve(name, func(step string) (target string, err error) {
-		host, target, err = r.look(step)
+		host, target, err = r.readLink(step)
 		return target, err
 	})
 	return inside, host, err
 }
 
-// look returns the host's path of an inside path whose directory is resolved, and the
+// readLink returns the host's path of an inside path whose directory is resolved, and the
 // target if it is a link.
-func (r root) look(name string) (host, target string, err error) {
+func (r readOnlyRoot) readLink(name string) (host, target string, err error) {
 	if target, ok := r.links[name]; ok {
 		return "", target, nil
 	}
 	for _, tree := range r.trees {
-		if within(name, tree) {
+		if isWithinDir(name, tree) {
 			return "", "", fmt.Errorf("%q is not part of the root", name)
 		}
 	}
 	best := Bind{}
 	for _, b := range r.binds {
-		if within(name, b.Target) && len(b.Target) > len(best.Target) {
+		if isWithinDir(name, b.Target) && len(b.Target) > len(best.Target) {
 			best = b
 		}
-		if name != b.Target && within(b.Target, name) && best.Target == "" {
+		if name != b.Target && isWithinDir(b.Target, name) && best.Target == "" {
 			host = "/" // a directory of the skeleton, on the way to a bind
 		}
 	}
@@ -240,8 +240,8 @@ func (r root) look(name string) (host, target string, err error) {
 	return host, target, err
 }
 
-// within reports whether name is dir or below it.
-func within(name, dir string) bool {
+// isWithinDir reports whether name is dir or below it.
+func isWithinDir(name, dir string) bool {
 	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 

@@ -184,14 +184,14 @@ func bare(t *testing.T, patience time.Duration, answer func(*net.UnixConn, uint6
 	}
 	defer listener.Close()
 	go supervise(listener, answer)
-	cmd := exec.Command(o.Runsc, "--root="+dir, "--network=none", "--pod-init-config="+w.config(dir), "--ignore-cgroups", "run", "--bundle="+bundle, filepath.Base(dir))
+	cmd := exec.Command(o.Runsc, "--root="+dir, "--network=none", "--pod-init-config="+w.configPath(dir), "--ignore-cgroups", "run", "--bundle="+bundle, filepath.Base(dir))
 	cmd.Env = []string{}
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil && stdout.Len() == 0 {
 		t.Fatalf("%v: %s", err, stderr.String())
 	}
-	return stdout.String(), w.hits()
+	return stdout.String(), w.reportedLimits()
 }
 
 func supervise(listener *net.UnixListener, answer func(*net.UnixConn, uint64)) {
@@ -218,18 +218,18 @@ func TestNoGateNoRun(t *testing.T) {
 	t.Parallel()
 	o, _ := gatedOptions(t)
 	r := testRunner(t, o)
-	s := &instance{o: r.o, owner: &owner{}, gone: make(chan struct{}), stderr: &tailBuffer{}, backgrounds: &backgrounds{}}
+	s := &instance{o: r.o, owner: &callbackHolder{}, gone: make(chan struct{}), stderr: &tailBuffer{}, backgrounds: &backgrounds{}}
 	defer s.close()
-	if err := s.prepare(t.Context()); err != nil {
+	if err := s.prepareRunsc(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(s.gate.socket()); err != nil {
+	if err := os.Remove(s.gate.socketPath()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.launch(); err != nil {
+	if err := s.launchRunsc(); err != nil {
 		return
 	}
-	if _, err := s.init.ready(t.Context(), startGrace); err == nil {
+	if _, err := s.init.waitUntilReady(t.Context(), startGrace); err == nil {
 		t.Error("a sandbox starts without its gate")
 	}
 }

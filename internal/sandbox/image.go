@@ -35,20 +35,20 @@ type Image struct {
 	Digest string // "sha256:…" of the file
 }
 
-// open opens and verifies i. What was verified before is not read again unless its inode,
+// openVerified opens and verifies i. What was verified before is not read again unless its inode,
 // size or times differ.
-func (i Image) open() (*os.File, error) {
+func (i Image) openVerified() (*os.File, error) {
 	f, err := os.OpenFile(i.Source, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, badImage(i.Source, err)
 	}
-	if err := i.verify(f); err != nil {
+	if err := i.verifyDigest(f); err != nil {
 		return nil, badImage(i.Source, errors.Join(err, f.Close()))
 	}
 	return f, nil
 }
 
-func (i Image) verify(f *os.File) error {
+func (i Image) verifyDigest(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (i Image) verify(f *os.File) error {
 }
 
 func badImage(path string, err error) error {
-	return stop("sandbox.image", fmt.Sprintf("the image %q cannot be used", path), "delete the image; it is made again", err)
+	return newStopError("sandbox.image", fmt.Sprintf("the image %q cannot be used", path), "delete the image; it is made again", err)
 }
 
 // A snapshot is the image of a run's workspace, shared by the run's sandboxes. It has no
@@ -75,10 +75,10 @@ type snapshot struct {
 	tried bool
 }
 
-// take makes the snapshot if the workspace has at least from files, once. tmp is the path
+// takeSnapshot makes the snapshot if the workspace has at least from files, once. tmp is the path
 // that the image has meanwhile. A workspace that cannot be an image, because it has a
 // socket, changes or is too large for the disk, is shown as it is.
-func (n *snapshot) take(ctx context.Context, dir, tmp string, from int, o image.DirOptions) error {
+func (n *snapshot) takeSnapshot(ctx context.Context, dir, tmp string, from int, o image.DirOptions) error {
 	if n.tried || !hasFiles(dir, from) {
 		n.tried = true
 		return nil
@@ -125,9 +125,9 @@ func hasFiles(dir string, n int) bool {
 }
 
 // swapRoot gives root's files to guestID and guestID's to root, as identityMap does.
-func swapRoot(uid, gid uint32) (uint32, uint32) { return swap(uid), swap(gid) }
+func swapRoot(uid, gid uint32) (uint32, uint32) { return swapGuestID(uid), swapGuestID(gid) }
 
-func swap(id uint32) uint32 {
+func swapGuestID(id uint32) uint32 {
 	switch id {
 	case 0:
 		return guestID

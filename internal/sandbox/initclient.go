@@ -39,12 +39,12 @@ func (c *initClient) close() error {
 	return errors.Join(c.requests.Close(), c.answers.Close())
 }
 
-// ready waits for init's first line and returns the kernel's version.
-func (c *initClient) ready(ctx context.Context, grace time.Duration) (string, error) {
+// waitUntilReady waits for init's first line and returns the kernel's version.
+func (c *initClient) waitUntilReady(ctx context.Context, grace time.Duration) (string, error) {
 	_ = c.answers.SetReadDeadline(time.Now().Add(grace))
 	stop := context.AfterFunc(ctx, func() { _ = c.answers.SetReadDeadline(time.Now()) })
 	defer stop()
-	line, err := c.line()
+	line, err := c.readLine()
 	if err != nil {
 		return "", fmt.Errorf("guest init did not start: %v", err)
 	}
@@ -55,7 +55,7 @@ func (c *initClient) ready(ctx context.Context, grace time.Duration) (string, er
 	return strconv.Unquote(rest)
 }
 
-func (c *initClient) line() (string, error) {
+func (c *initClient) readLine() (string, error) {
 	line, err := c.read.ReadSlice('\n')
 	if err != nil {
 		return "", err
@@ -63,7 +63,7 @@ func (c *initClient) line() (string, error) {
 	return string(line[:len(line)-1]), nil
 }
 
-func (c *initClient) ask(grace time.Duration, request string) error {
+func (c *initClient) sendRequest(grace time.Duration, request string) error {
 	deadline := time.Now().Add(grace)
 	_ = c.requests.SetWriteDeadline(deadline)
 	_ = c.answers.SetReadDeadline(deadline)
@@ -76,15 +76,15 @@ func (c *initClient) ask(grace time.Duration, request string) error {
 	_, err := io.WriteString(c.requests, request+"\n")
 	if err == nil && c.resuming {
 		c.resuming = false
-		_, err = one(c.answer(nil))
+		_, err = parseNumberAnswer(c.readAnswer(nil))
 	}
 	return err
 }
 
-// answer reads lines until "ok N" and passes each line before it to each.
-func (c *initClient) answer(each func(words []string) error) ([]string, error) {
+// readAnswer reads lines until "ok N" and passes each line before it to each.
+func (c *initClient) readAnswer(each func(words []string) error) ([]string, error) {
 	for {
-		line, err := c.line()
+		line, err := c.readLine()
 		if err != nil {
 			return nil, fmt.Errorf("guest init does not answer: %v", err)
 		}
@@ -103,7 +103,7 @@ func (c *initClient) answer(each func(words []string) error) ([]string, error) {
 	}
 }
 
-func one(words []string, err error) (int64, error) {
+func parseNumberAnswer(words []string, err error) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
@@ -117,44 +117,44 @@ func one(words []string, err error) (int64, error) {
 	return n, nil
 }
 
-// sweep kills what a command left behind and returns the number of processes.
-func (c *initClient) sweep(grace time.Duration) (int, error) {
-	if err := c.ask(grace, "sweep"); err != nil {
+// killLeftProcesses kills what a command left behind and returns the number of processes.
+func (c *initClient) killLeftProcesses(grace time.Duration) (int, error) {
+	if err := c.sendRequest(grace, "sweep"); err != nil {
 		return 0, err
 	}
-	n, err := one(c.answer(nil))
+	n, err := parseNumberAnswer(c.readAnswer(nil))
 	return int(n), err
 }
 
 // sweepAndList is sweep for callers whose next request is changes.
 func (c *initClient) sweepAndList(grace time.Duration) (int, error) {
-	if err := c.ask(grace, "sweep\n"+requestChanges); err != nil {
+	if err := c.sendRequest(grace, "sweep\n"+requestChanges); err != nil {
 		return 0, err
 	}
 	c.ahead = requestChanges
-	n, err := one(c.answer(nil))
+	n, err := parseNumberAnswer(c.readAnswer(nil))
 	return int(n), err
 }
 
-// keep makes services of the processes that a service's command left behind. Services are
+// keepServices makes services of the processes that a service's command left behind. Services are
 // stopped while no command runs.
-func (c *initClient) keep(grace time.Duration) error { return c.tell(grace, "keep") }
+func (c *initClient) keepServices(grace time.Duration) error { return c.sendAndWait(grace, "keep") }
 
-// resume lets services go on, and of the shells one with the id shell, at some time before
+// resumeServices lets services go on, and of the shells one with the id shell, at some time before
 // init answers the next request, which returns the error.
-func (c *initClient) resume(grace time.Duration, shell int32) error {
+func (c *initClient) resumeServices(grace time.Duration, shell int32) error {
 	request := "resume"
 	if shell != 0 {
 		request += " " + strconv.Itoa(int(shell))
 	}
-	err := c.ask(grace, request)
+	err := c.sendRequest(grace, request)
 	c.resuming = err == nil
 	return err
 }
 
-// hold makes interpreters of processes, and of no others: they are kept and stopped like
+// holdProcesses makes interpreters of processes, and of no others: they are kept and stopped like
 // services. What shells start is not kept.
-func (c *initClient) hold(grace time.Duration, ids, shells []int32) error {
+func (c *initClient) holdProcesses(grace time.Duration, ids, shells []int32) error {
 	words := []string{"hold"}
 	for _, id := range ids {
 		words = append(words, strconv.Itoa(int(id)))
@@ -165,7 +165,7 @@ func (c *initClient) hold(grace time.Duration, ids, shells []int32) error {
 	for _, id := range shells {
 		words = append(words, strconv.Itoa(int(id)))
 	}
-	return c.tell(grace, strings.Join(words, " "))
+	return c.sendAndWait(grace, strings.Join(words, " "))
 }
 
 // goOn lets processes, and what descends from them, go on after a sweep, and no others.
@@ -174,19 +174,19 @@ func (c *initClient) goOn(grace time.Duration, ids []int32) error {
 	for _, id := range ids {
 		words = append(words, strconv.Itoa(int(id)))
 	}
-	return c.tell(grace, strings.Join(words, " "))
+	return c.sendAndWait(grace, strings.Join(words, " "))
 }
 
-// interrupt sends SIGINT to a process.
-func (c *initClient) interrupt(grace time.Duration, id int32) error {
-	return c.tell(grace, "interrupt "+strconv.Itoa(int(id)))
+// interruptProcess sends SIGINT to a process.
+func (c *initClient) interruptProcess(grace time.Duration, id int32) error {
+	return c.sendAndWait(grace, "interrupt "+strconv.Itoa(int(id)))
 }
 
-func (c *initClient) tell(grace time.Duration, request string) error {
-	if err := c.ask(grace, request); err != nil {
+func (c *initClient) sendAndWait(grace time.Duration, request string) error {
+	if err := c.sendRequest(grace, request); err != nil {
 		return err
 	}
-	_, err := one(c.answer(nil))
+	_, err := parseNumberAnswer(c.readAnswer(nil))
 	return err
 }
 
@@ -203,18 +203,20 @@ var (
 	fileTypes   = map[string]bool{"file": true, "dir": true, "symlink": true, "other": true}
 )
 
-// changes lists what changed in the workspace since the last call.
-func (c *initClient) changes() (proposal.Changes, error) { return c.changesOf("changes", maxTotal) }
+// listChanges lists what changed in the workspace since the last call.
+func (c *initClient) listChanges() (proposal.Changes, error) { return c.changesOf("changes", maxTotal) }
 
-// total lists what changed since the set-up.
-func (c *initClient) total() (proposal.Changes, error) { return c.changesOf("total", maxTotal) }
+// listTotalChanges lists what changed since the set-up.
+func (c *initClient) listTotalChanges() (proposal.Changes, error) {
+	return c.changesOf("total", maxTotal)
+}
 
 func (c *initClient) changesOf(verb string, maximum int) (proposal.Changes, error) {
 	list := proposal.Changes{Files: []proposal.Change{}}
-	if err := c.ask(askGrace, verb+" "+strconv.Itoa(maximum)); err != nil {
+	if err := c.sendRequest(askGrace, verb+" "+strconv.Itoa(maximum)); err != nil {
 		return list, err
 	}
-	omitted, err := one(c.answer(func(w []string) error {
+	omitted, err := parseNumberAnswer(c.readAnswer(func(w []string) error {
 		if len(w) != 5 || w[0] != "change" || !changeKinds[w[1]] || !fileTypes[w[2]] || len(list.Files) >= maximum {
 			return fmt.Errorf("guest init answers %q", w)
 		}
@@ -248,16 +250,16 @@ func refusalOf(line string) error {
 	return &refusal{said}
 }
 
-// write writes data to path. refused is init's reason if it refuses; an error
+// writeFile writes data to path. refused is init's reason if it refuses; an error
 // means that init is lost.
-func (c *initClient) write(path string, data []byte) (refused string, err error) {
-	if err := c.ask(askGrace, fmt.Sprintf("write %d %q", len(data), path)); err != nil {
+func (c *initClient) writeFile(path string, data []byte) (refused string, err error) {
+	if err := c.sendRequest(askGrace, fmt.Sprintf("write %d %q", len(data), path)); err != nil {
 		return "", err
 	}
 	if _, err := c.requests.Write(data); err != nil {
 		return "", err
 	}
-	_, err = one(c.answer(nil))
+	_, err = parseNumberAnswer(c.readAnswer(nil))
 	var said *refusal
 	if errors.As(err, &said) {
 		return said.message, nil
@@ -265,19 +267,19 @@ func (c *initClient) write(path string, data []byte) (refused string, err error)
 	return "", err
 }
 
-// glob lists the files in the workspace that match a declared output.
-func (c *initClient) glob(pattern string, maximum int) ([]proposal.Change, error) {
-	list, err := c.list(pattern, maximum)
+// listOutputs lists the files in the workspace that match a declared output.
+func (c *initClient) listOutputs(pattern string, maximum int) ([]proposal.Change, error) {
+	list, err := c.listFiles(pattern, maximum)
 	return list.Files, err
 }
 
-// list is glob with the number of omitted files.
-func (c *initClient) list(pattern string, maximum int) (proposal.Changes, error) {
+// listFiles is glob with the number of omitted files.
+func (c *initClient) listFiles(pattern string, maximum int) (proposal.Changes, error) {
 	found := []proposal.Change{}
-	if err := c.ask(askGrace, fmt.Sprintf("glob %d %q", maximum, pattern)); err != nil {
+	if err := c.sendRequest(askGrace, fmt.Sprintf("glob %d %q", maximum, pattern)); err != nil {
 		return proposal.Changes{}, err
 	}
-	omitted, err := one(c.answer(func(w []string) error {
+	omitted, err := parseNumberAnswer(c.readAnswer(func(w []string) error {
 		w = strings.SplitN(strings.Join(w, " "), " ", 4)
 		if len(w) != 4 || w[0] != "match" || !fileTypes[w[1]] || len(found) >= maximum {
 			return fmt.Errorf("guest init answers %q", w)
@@ -289,20 +291,20 @@ func (c *initClient) list(pattern string, maximum int) (proposal.Changes, error)
 	return proposal.Changes{Files: found, Omitted: int(omitted)}, err
 }
 
-// A side is one of the two trees that init reads.
-type side string
+// A diffSide is one of the two trees that init reads.
+type diffSide string
 
 const (
-	oldSide side = "old" // below the overlay
-	newSide side = "new" // as commands see it
+	oldSide diffSide = "old" // below the overlay
+	newSide diffSide = "new" // as commands see it
 )
 
-// entry describes a path; nil if there is none.
-func (c *initClient) entry(from side, path string) (*proposal.FileState, error) {
-	if err := c.ask(askGrace, fmt.Sprintf("entry %s %q", from, path)); err != nil {
+// describePath describes a path; nil if there is none.
+func (c *initClient) describePath(from diffSide, path string) (*proposal.FileState, error) {
+	if err := c.sendRequest(askGrace, fmt.Sprintf("entry %s %q", from, path)); err != nil {
 		return nil, err
 	}
-	line, err := c.line()
+	line, err := c.readLine()
 	if err != nil {
 		return nil, err
 	}
@@ -325,11 +327,11 @@ func (c *initClient) entry(from side, path string) (*proposal.FileState, error) 
 }
 
 // copyFile copies one regular file of at most most bytes to w.
-func (c *initClient) copyFile(from side, path string, maximum int64, w io.Writer) (int64, error) {
-	if err := c.ask(askGrace, fmt.Sprintf("read %d %s %q", maximum, from, path)); err != nil {
+func (c *initClient) copyFile(from diffSide, path string, maximum int64, w io.Writer) (int64, error) {
+	if err := c.sendRequest(askGrace, fmt.Sprintf("read %d %s %q", maximum, from, path)); err != nil {
 		return 0, err
 	}
-	line, err := c.line()
+	line, err := c.readLine()
 	if err != nil {
 		return 0, err
 	}
@@ -348,7 +350,7 @@ func (c *initClient) copyFile(from side, path string, maximum int64, w io.Writer
 		_, lost := io.CopyN(io.Discard, c.read, size-n)
 		err = errors.Join(err, lost)
 	}
-	_, ended := one(c.answer(nil))
+	_, ended := parseNumberAnswer(c.readAnswer(nil))
 	return n, errors.Join(err, ended)
 }
 

@@ -46,7 +46,7 @@ func TestHostileAnswers(t *testing.T) {
 		"error":            "error \"no\"\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if list, err := answering(t, text).changes(); err == nil {
+			if list, err := answering(t, text).listChanges(); err == nil {
 				t.Errorf("believed: %+v", list)
 			}
 		})
@@ -65,11 +65,11 @@ func TestRequestsAhead(t *testing.T) {
 		"resume failed":      {"error \"no\"\nok 3\n" + listed, "guest init: no", nil},
 		"no answer to sweep": {"ok 0\n" + listed, "guest init answers", nil},
 		"sweep failed":       {"ok 0\nerror \"left\"\n" + listed, "guest init: left", nil},
-		"another request":    {"ok 0\nok 3\n" + listed, "sent ahead", func(c *initClient) error { return c.resume(askGrace, 0) }},
+		"another request":    {"ok 0\nok 3\n" + listed, "sent ahead", func(c *initClient) error { return c.resumeServices(askGrace, 0) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := answering(t, test.answers)
-			if err := c.resume(sweepGrace, 0); err != nil {
+			if err := c.resumeServices(sweepGrace, 0); err != nil {
 				t.Fatal(err)
 			}
 			left, err := c.sweepAndList(sweepGrace)
@@ -77,7 +77,7 @@ func TestRequestsAhead(t *testing.T) {
 			if err == nil && test.ask != nil {
 				err = test.ask(c)
 			} else if err == nil {
-				list, err = c.changes()
+				list, err = c.listChanges()
 			}
 			if test.err == "" && (err != nil || left != 3 || len(list.Files) != 1) {
 				t.Errorf("%d left, %+v, %v", left, list, err)
@@ -97,7 +97,7 @@ func TestHostileReady(t *testing.T) {
 		"noise":         "panic: runtime error\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if version, err := answering(t, text).ready(t.Context(), startGrace); err == nil {
+			if version, err := answering(t, text).waitUntilReady(t.Context(), startGrace); err == nil {
 				t.Errorf("believed: %q", version)
 			}
 		})
@@ -132,7 +132,7 @@ func TestHostileEntries(t *testing.T) {
 		"not quoted":    "entry symlink 511 1 x\n",
 		"error":         "error \"no\"\n",
 	} {
-		if state, err := answering(t, text).entry(oldSide, "x"); err == nil {
+		if state, err := answering(t, text).describePath(oldSide, "x"); err == nil {
 			t.Errorf("%s: believed: %+v", name, state)
 		}
 	}
@@ -145,12 +145,12 @@ func FuzzAnswers(f *testing.F) {
 	f.Add("entry symlink 511 1 \"x\"\n")
 	f.Add("match file 3 \"a/b\"\nok 0\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if list, err := answering(t, text).changes(); err == nil {
+		if list, err := answering(t, text).listChanges(); err == nil {
 			checkChanges(t, list)
 		}
-		_, _ = answering(t, text).glob("*", 10)
-		_, _ = answering(t, text).sweep(startGrace)
-		if state, err := answering(t, text).entry(newSide, "x"); err == nil && state != nil && (!fileTypes[state.Type] || state.Bytes < 0 || state.Mode > 0o7777) {
+		_, _ = answering(t, text).listOutputs("*", 10)
+		_, _ = answering(t, text).killLeftProcesses(startGrace)
+		if state, err := answering(t, text).describePath(newSide, "x"); err == nil && state != nil && (!fileTypes[state.Type] || state.Bytes < 0 || state.Mode > 0o7777) {
 			t.Errorf("accepted %+v", state)
 		}
 	})
@@ -173,7 +173,7 @@ func TestLocal(t *testing.T) {
 		"a": true, "a/b": true, "a b": true, "": false, "/a": false, "..": false, "../a": false,
 		"a/../../b": false, "a//b": false, "./a": false, "a/": false, "a\x00b": false, "a/../b": false,
 	} {
-		if got := local(name); got != want {
+		if got := isLocalPath(name); got != want {
 			t.Errorf("local(%q) = %t, want %t", name, got, want)
 		}
 	}

@@ -36,14 +36,14 @@ type instance struct {
 	cmd      *exec.Cmd
 	gone     chan struct{} // closed when runsc has ended
 	init     *initClient
-	watch    *watch
-	gate     *gate // nil without gate and monitor
-	owner    *owner
+	watch    *sinkReader
+	gate     *execGate // nil without gate and monitor
+	owner    *callbackHolder
 	limited  proposal.Limits // the cgroup's current limits
 	used     bool            // by a command that is not a service
 	services int             // how many were started, or failed
 	// interpreters are by language, shells by language and context.
-	interpreters map[string]*resident
+	interpreters map[string]*liveInterpreter
 	lostShells   map[string]bool // keys of those that have ended
 	held         []int32         // what the last hold request named
 	backgrounds  *backgrounds
@@ -51,8 +51,8 @@ type instance struct {
 	undo         []func() error // in the order made; run in reverse
 }
 
-// An owner is whom the kernel's questions and events go to.
-type owner struct {
+// A callbackHolder is whom the kernel's questions and events go to.
+type callbackHolder struct {
 	callbacks atomic.Pointer[callbacks] // nil while the sandbox waits in a Pool
 	early     atomic.Bool               // something happened while it waited
 }
@@ -63,8 +63,8 @@ type callbacks struct {
 	event func(proposal.Event)
 }
 
-// exec asks the Runner. Without one, no program may start.
-func (w *owner) exec(x proposal.Exec) proposal.ExecDecision {
+// askRunner asks the Runner. Without one, no program may start.
+func (w *callbackHolder) askRunner(x proposal.Exec) proposal.ExecDecision {
 	if c := w.callbacks.Load(); c != nil {
 		return c.exec(x)
 	}
@@ -72,8 +72,8 @@ func (w *owner) exec(x proposal.Exec) proposal.ExecDecision {
 	return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}}
 }
 
-// event reports e to the Runner.
-func (w *owner) event(e proposal.Event) {
+// reportEvent reports e to the Runner.
+func (w *callbackHolder) reportEvent(e proposal.Event) {
 	if c := w.callbacks.Load(); c != nil {
 		c.event(e)
 		return
@@ -81,8 +81,8 @@ func (w *owner) event(e proposal.Event) {
 	w.early.Store(true)
 }
 
-// start makes a sandbox and waits until its init is ready.
-func start(ctx context.Context, o Options) (*instance, error) {
+// startSandbox makes a sandbox and waits until its init is ready.
+func startSandbox(ctx context.Context, o Options) (*instance, error) {
 	s, err := startWaiting(ctx, o)
 	if err == nil {
 		s.owner.callbacks.Store(&callbacks{o.Exec, o.Event})
@@ -92,26 +92,26 @@ func start(ctx context.Context, o Options) (*instance, error) {
 
 // startWaiting is start for a sandbox without a Runner: no program can start in it yet.
 func startWaiting(ctx context.Context, o Options) (*instance, error) {
-	s := &instance{o: o, owner: &owner{}, backgrounds: &backgrounds{}, gone: make(chan struct{}), stderr: &tailBuffer{}}
-	if err := s.begin(ctx); err != nil {
-		err = s.describe(err)
+	s := &instance{o: o, owner: &callbackHolder{}, backgrounds: &backgrounds{}, gone: make(chan struct{}), stderr: &tailBuffer{}}
+	if err := s.bootSandbox(ctx); err != nil {
+		err = s.describeStartError(err)
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
-func (s *instance) begin(ctx context.Context) error {
-	if err := s.prepare(ctx); err != nil {
+func (s *instance) bootSandbox(ctx context.Context) error {
+	if err := s.prepareRunsc(ctx); err != nil {
 		return err
 	}
-	if err := s.launch(); err != nil {
+	if err := s.launchRunsc(); err != nil {
 		return err
 	}
-	version, err := s.init.ready(ctx, startGrace)
+	version, err := s.init.waitUntilReady(ctx, startGrace)
 	if err != nil {
 		return err
 	}
-	return s.attest(version)
+	return s.checkGVisor(version)
 }
 
 // runscFlags apply to every sandbox; the package comment explains them.
@@ -119,26 +119,26 @@ func (s *instance) runscFlags() []string {
 	return []string{
 		"--root=" + s.root.Path,
 		"--platform=systrap",
-		"--network=" + s.network(),
+		"--network=" + s.networkMode(),
 		"--ignore-cgroups", // fumehood has made and entered them
 		"--overlay2=none",  // guest init mounts the overlays, so that it can report changes
 		"--file-access-mounts=exclusive",
 		"--host-uds=none",
 		"--host-fifo=none",
-		"--pod-init-config=" + s.watch.config(s.dir),
+		"--pod-init-config=" + s.watch.configPath(s.dir),
 		"--log=" + filepath.Join(s.dir, "runsc.log"),
 		"--log-format=json",
 	}
 }
 
-func (s *instance) network() string {
+func (s *instance) networkMode() string {
 	if s.o.Netns != "" {
 		return "sandbox"
 	}
 	return "none"
 }
 
-func (s *instance) launch() error {
+func (s *instance) launchRunsc() error {
 	requests, requestsOurs, err := os.Pipe()
 	if err != nil {
 		return err
@@ -156,36 +156,36 @@ func (s *instance) launch() error {
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = requests, answers, s.stderr
 	s.cmd.ExtraFiles = s.images
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	closeDir, err := s.cgroup.attach(s.cmd.SysProcAttr)
+	closeDir, err := s.cgroup.attachProcess(s.cmd.SysProcAttr)
 	if err != nil {
 		return err
 	}
-	err = s.launcher.launch(s.cmd)
+	err = s.launcher.launchCommand(s.cmd)
 	_ = errors.Join(requests.Close(), answers.Close(), closeDir())
 	if err != nil {
 		close(s.gone)
 		return err
 	}
 	go func() { _ = s.cmd.Wait(); close(s.gone) }()
-	s.gate.serve(s.cmd.Process.Pid)
-	s.onClose(s.end)
+	s.gate.serveMonitor(s.cmd.Process.Pid)
+	s.onClose(s.killSandbox)
 	return nil
 }
 
-// attest checks from inside and outside that this is gVisor, and our build of it.
-func (s *instance) attest(version string) error {
+// checkGVisor checks from inside and outside that this is gVisor, and our build of it.
+func (s *instance) checkGVisor(version string) error {
 	if !strings.Contains(version, "-gvisor ") {
-		return stop("sandbox.not-gvisor", fmt.Sprintf("the sandbox's kernel identifies itself as %q, not as gVisor", version), "do not replace runsc; run fumehood doctor", nil)
+		return newStopError("sandbox.not-gvisor", fmt.Sprintf("the sandbox's kernel identifies itself as %q, not as gVisor", version), "do not replace runsc; run fumehood doctor", nil)
 	}
-	conn, err := control.Dial(s.socket())
+	conn, err := control.Dial(s.controlSocketPath())
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := s.watch.confirm(conn); err != nil {
+	if err := s.watch.confirmActive(conn); err != nil {
 		return err
 	}
-	if err := s.gate.ready(); err != nil {
+	if err := s.gate.waitUntilReady(); err != nil {
 		return err
 	}
 	return s.cgroup.eachProcess(func(pid string) error {
@@ -196,24 +196,24 @@ func (s *instance) attest(version string) error {
 		if err != nil {
 			return err
 		}
-		for _, own := range []string{s.o.Runsc, s.sentry()} {
+		for _, own := range []string{s.o.Runsc, s.sentryPath()} {
 			if info, err := os.Stat(own); err == nil && os.SameFile(exe, info) {
 				return nil
 			}
 		}
-		return stop("sandbox.not-gvisor", "a process in the sandbox's cgroup is not the verified runsc", "run fumehood doctor", nil)
+		return newStopError("sandbox.not-gvisor", "a process in the sandbox's cgroup is not the verified runsc", "run fumehood doctor", nil)
 	})
 }
 
-func (s *instance) sentry() string {
+func (s *instance) sentryPath() string {
 	return filepath.Join(filepath.Dir(s.o.Runsc), "gvisor-bin", "gvisor_sentry")
 }
 
-func (s *instance) socket() string {
+func (s *instance) controlSocketPath() string {
 	return filepath.Join(s.root.Path, "runsc-"+s.id+".sock")
 }
 
-func (s *instance) dead() bool {
+func (s *instance) isDead() bool {
 	select {
 	case <-s.gone:
 		return true
@@ -222,14 +222,14 @@ func (s *instance) dead() bool {
 	}
 }
 
-// end kills whatever is left in the sandbox and waits until runsc is gone.
-func (s *instance) end() error {
-	if !s.dead() {
+// killSandbox kills whatever is left in the sandbox and waits until runsc is gone.
+func (s *instance) killSandbox() error {
+	if !s.isDead() {
 		s.backgrounds.ending.Store(true)
 	}
 	// runsc's death also ends the sandbox, even if the cgroup could not be read.
 	_ = s.cmd.Process.Kill()
-	for !s.cgroup.kill() {
+	for !s.cgroup.killProcesses() {
 		select {
 		case <-s.gone:
 		default:
@@ -254,8 +254,8 @@ func (s *instance) close() error {
 // leastMemory is what gVisor itself needs.
 const leastMemory proposal.Bytes = 64 << 20
 
-// describe combines a failed start and runsc's output into one error.
-func (s *instance) describe(err error) error {
+// describeStartError combines a failed start and runsc's output into one error.
+func (s *instance) describeStartError(err error) error {
 	var known *proposal.StopError
 	if errors.As(err, &known) {
 		return err
@@ -264,13 +264,13 @@ func (s *instance) describe(err error) error {
 	if profile := appArmor(); profile != "" && errors.Is(err, unix.EACCES) {
 		hint = fmt.Sprintf("the AppArmor profile %q forbids it: run fumehood without a profile; for a container see docs/CONTAINER.md", profile)
 	}
-	said := s.said()
+	said := s.runscOutput()
 	// At its limit the kernel kills a process, or has no memory for a new one.
 	refused := s.o.Limits.Memory < leastMemory && strings.Contains(said, unix.ENOMEM.Error())
-	if s.cgroup != nil && (refused || s.cgroup.usage().oomKills > 0) {
+	if s.cgroup != nil && (refused || s.cgroup.readUsage().oomKills > 0) {
 		hint = "the memory limit " + s.o.Limits.Memory.String() + " is too small for gVisor itself: grant at least " + leastMemory.String()
 	}
-	return stop("sandbox.start", "cannot start the sandbox"+said, hint, err)
+	return newStopError("sandbox.start", "cannot start the sandbox"+said, hint, err)
 }
 
 // appArmor returns the AppArmor profile of this process, "" if there is none.
@@ -283,7 +283,7 @@ func appArmor() string {
 	return profile
 }
 
-func (s *instance) said() string {
+func (s *instance) runscOutput() string {
 	text := s.stderr.String()
 	if log, err := os.ReadFile(filepath.Join(s.dir, "runsc.log")); err == nil && text == "" {
 		text = lastLine(string(log))

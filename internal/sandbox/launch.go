@@ -36,17 +36,17 @@ func newLauncher(prepare func() error) *launcher {
 		ready: make(chan error, 1), start: make(chan *exec.Cmd), begun: make(chan error, 1),
 		end: make(chan struct{}), gone: make(chan struct{}),
 	}
-	go l.run(prepare)
+	go l.runThread(prepare)
 	return l
 }
 
-func (l *launcher) run(prepare func() error) {
+func (l *launcher) runThread(prepare func() error) {
 	runtime.LockOSThread()
 	if unix.Gettid() == os.Getpid() {
 		// The main thread cannot end: it would stay in the cgroup. Lock it, so that
 		// the next goroutine gets another thread.
 		done := make(chan struct{})
-		go func() { defer close(done); l.run(prepare) }()
+		go func() { defer close(done); l.runThread(prepare) }()
 		<-done
 		runtime.UnlockOSThread()
 		return
@@ -62,8 +62,8 @@ func (l *launcher) run(prepare func() error) {
 	<-l.end
 }
 
-// launch starts cmd from the prepared thread.
-func (l *launcher) launch(cmd *exec.Cmd) error {
+// launchCommand starts cmd from the prepared thread.
+func (l *launcher) launchCommand(cmd *exec.Cmd) error {
 	if err := <-l.ready; err != nil {
 		return err
 	}
@@ -76,26 +76,26 @@ func (l *launcher) close() {
 	<-l.gone
 }
 
-// A view gives the sandbox the host's trees: as read-only mounts in a mount
+// A treeView gives the sandbox the host's trees: as read-only mounts in a mount
 // namespace that only the launcher's thread and its children see. So not even
 // runsc's own processes have a writable path to the workspace.
-type view struct {
+type treeView struct {
 	trees []Bind // Target is the mount's path on the host
 	dir   string // the mounts are made at dir/0, dir/1 …
 	idmap *idMap // nil if users are not mapped
 }
 
-func (v view) path(i int) string { return filepath.Join(v.dir, strconv.Itoa(i)) }
+func (v treeView) mountPath(i int) string { return filepath.Join(v.dir, strconv.Itoa(i)) }
 
-// enter makes the view in the calling thread.
-func (v view) enter() error {
+// enterNamespace makes the view in the calling thread.
+func (v treeView) enterNamespace() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("cannot make a mount namespace: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("cannot make mounts private: %w", err)
 	}
-	users, err := v.idmap.namespace()
+	users, err := v.idmap.waitForNamespace()
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func mountReadOnly(source, target string, users *os.File) error {
 	}
 	switch err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr); {
 	case err == unix.EINVAL && users != nil: // as overlayfs, on which a container's root is
-		return stop("sandbox.start", fmt.Sprintf("cannot start the sandbox: cannot mount %q: its file system does not support ID-mapped mounts", source),
+		return newStopError("sandbox.start", fmt.Sprintf("cannot start the sandbox: cannot mount %q: its file system does not support ID-mapped mounts", source),
 			"put it on a volume or another disk", nil)
 	case err != nil:
 		return fmt.Errorf("cannot make tree %q read-only: %v", source, err)
@@ -146,8 +146,8 @@ func newIDMap() *idMap {
 	return m
 }
 
-// namespace returns the user namespace when it is made; nil for a nil idMap.
-func (m *idMap) namespace() (*os.File, error) {
+// waitForNamespace returns the user namespace when it is made; nil for a nil idMap.
+func (m *idMap) waitForNamespace() (*os.File, error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -156,7 +156,7 @@ func (m *idMap) namespace() (*os.File, error) {
 }
 
 func (m *idMap) close() error {
-	if users, _ := m.namespace(); users != nil {
+	if users, _ := m.waitForNamespace(); users != nil {
 		return users.Close()
 	}
 	return nil // launch has returned the error

@@ -54,16 +54,16 @@ var ErrNoLayer = errors.New("set-up left what a layer cannot hold")
 // returns that error. A sandbox in which nothing has run is ErrNoLayer. ErrNoLayer and add's error
 // leave the Runner usable, any other ends it.
 func (r *Runner) Export(ctx context.Context, b LayerBounds, add func(f LayerFile, content io.Reader) error) error {
-	if r.idle() {
+	if r.isIdle() {
 		return fmt.Errorf("%w: the sandbox has ended", ErrNoLayer)
 	}
 	var refused error
-	_, err := r.between(ctx, func(s *instance, result *proposal.Result) error {
+	_, err := r.doBetweenCommands(ctx, func(s *instance, result *proposal.Result) error {
 		if result.NewSandbox { // it has just replaced one that ended
 			refused = fmt.Errorf("%w: the sandbox has ended", ErrNoLayer)
 			return nil
 		}
-		err := s.init.layer(b, add)
+		err := s.init.exportLayer(b, add)
 		var why *layerRefusal
 		if errors.As(err, &why) {
 			refused, err = why.error, nil
@@ -97,17 +97,17 @@ const MaxReads = wire.MaxReads
 // before began; if there was none, nothing is. It requires Options.Recorded. ErrReads and ErrNoLayer leave the Runner usable, any
 // other error ends it.
 func (r *Runner) Reads(ctx context.Context, before string) (list []Read, err error) {
-	if !r.o.Recorded || r.idle() {
+	if !r.o.Recorded || r.isIdle() {
 		return nil, fmt.Errorf("%w: nothing was recorded", ErrNoLayer)
 	}
 	var refused error
-	_, err = r.between(ctx, func(s *instance, result *proposal.Result) error {
+	_, err = r.doBetweenCommands(ctx, func(s *instance, result *proposal.Result) error {
 		if result.NewSandbox || s.gate == nil { // it has just replaced one that ended
 			refused = fmt.Errorf("%w: the sandbox has ended", ErrNoLayer)
 			return nil
 		}
 		r.o.Recorded = false // of the next sandboxes
-		reads, err := s.gate.monitor.Reads(before, s.gate.nudge)
+		reads, err := s.gate.monitor.Reads(before, s.gate.nudgeKernel)
 		if reads.Over {
 			refused = ErrReads
 		}
@@ -129,12 +129,12 @@ func (r *Runner) UseLayer(layer *os.File) {
 // A layerRefusal is the reason that there is no layer; init is still in step.
 type layerRefusal struct{ error }
 
-func (c *initClient) layer(b LayerBounds, add func(LayerFile, io.Reader) error) error {
-	if err := c.ask(layerGrace, fmt.Sprintf("layer %d %d", b.MaxFiles, b.MaxBytes)); err != nil {
+func (c *initClient) exportLayer(b LayerBounds, add func(LayerFile, io.Reader) error) error {
+	if err := c.sendRequest(layerGrace, fmt.Sprintf("layer %d %d", b.MaxFiles, b.MaxBytes)); err != nil {
 		return err
 	}
 	l := &layerReader{client: c, left: b, add: add}
-	_, err := one(c.answer(l.node))
+	_, err := parseNumberAnswer(c.readAnswer(l.readNode))
 	var said *refusal
 	switch {
 	case errors.As(err, &said):
@@ -156,8 +156,8 @@ type layerReader struct {
 	err    error // of add
 }
 
-// node reads one entry. After an error of add, it keeps in step with init.
-func (l *layerReader) node(w []string) error {
+// readNode reads one entry. After an error of add, it keeps in step with init.
+func (l *layerReader) readNode(w []string) error {
 	line := strings.Join(w, " ")
 	f, regular, err := parseNode(line)
 	if err != nil {

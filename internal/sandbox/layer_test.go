@@ -134,7 +134,7 @@ func TestLayerOfNothing(t *testing.T) {
 	if got := runText(t, r, "echo x >f"); !got.Succeeded() {
 		t.Fatal(got.Detail)
 	}
-	if err := r.current.end(); err != nil {
+	if err := r.current.killSandbox(); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Export(t.Context(), enough, add); !errors.Is(err, ErrNoLayer) {

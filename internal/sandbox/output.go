@@ -26,7 +26,7 @@ const (
 // artifacts, as regular files with our own modes. Anything that is not a
 // regular file of bounded size is listed as refused.
 func (s *instance) copyOutputs(dir, pattern string) []proposal.Output {
-	found, err := s.init.glob(pattern, maxOutputs)
+	found, err := s.init.listOutputs(pattern, maxOutputs)
 	if err != nil {
 		return []proposal.Output{{Path: pattern, Refused: err.Error()}}
 	}
@@ -40,14 +40,14 @@ func (s *instance) copyOutputs(dir, pattern string) []proposal.Output {
 	return list
 }
 
-func (s *instance) copyOutput(from side, dir string, f proposal.Change) proposal.Output {
+func (s *instance) copyOutput(from diffSide, dir string, f proposal.Change) proposal.Output {
 	out := proposal.Output{Path: f.Path, Bytes: f.Bytes}
 	switch {
 	case f.Type != "file":
 		out.Refused = "not a regular file: " + f.Type
 	case f.Bytes > maxOutput:
 		out.Refused = "larger than " + proposal.Bytes(maxOutput).String()
-	case !local(f.Path):
+	case !isLocalPath(f.Path):
 		out.Refused = "not a path inside the workspace"
 	case s.o.Artifacts == "":
 		out.Refused = "no directory for outputs was given"
@@ -61,14 +61,14 @@ func (s *instance) copyOutput(from side, dir string, f proposal.Change) proposal
 	return out
 }
 
-// local reports whether a name from inside is a plain relative path.
-func local(name string) bool {
+// isLocalPath reports whether a name from inside is a plain relative path.
+func isLocalPath(name string) bool {
 	return filepath.IsLocal(name) && path.Clean(name) == name && !strings.ContainsRune(name, 0)
 }
 
 // copyOut writes below Artifacts/dir. os.Root confines a hostile name,
 // O_EXCL prevents overwriting an existing file.
-func (s *instance) copyOut(from side, dir string, out *proposal.Output) error {
+func (s *instance) copyOut(from diffSide, dir string, out *proposal.Output) error {
 	if err := os.MkdirAll(filepath.Join(s.o.Artifacts, dir), 0o700); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type Pool struct {
 
 	mu     sync.Mutex
 	keep   *Options // what to start, nil until that is known
-	list   []*waiting
+	list   []*waitingSandbox
 	refill *time.Timer
 	closed bool
 	work   sync.WaitGroup // one for each sandbox that starts, ends or is being claimed
@@ -66,16 +66,16 @@ func NewPool(size int) *Pool {
 	return p
 }
 
-// Early starts one sandbox for a Runner with o: it returns a Pool that is never filled again.
-func Early(o Options) *Pool {
+// StartEarly starts one sandbox for a Runner with o: it returns a Pool that is never filled again.
+func StartEarly(o Options) *Pool {
 	p := NewPool(1)
 	p.once = true
 	p.Keep(o)
 	return p
 }
 
-// A waiting is one sandbox of a Pool.
-type waiting struct {
+// A waitingSandbox is one sandbox of a Pool.
+type waitingSandbox struct {
 	o       Options
 	sources []source // what it shows, when it began to start
 	expiry  *time.Timer
@@ -91,7 +91,7 @@ func (p *Pool) Keep(o Options) {
 	if p == nil || !o.canWait() {
 		return
 	}
-	o = o.waits()
+	o = o.waitingOptions()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.keepLocked(o)
@@ -101,30 +101,30 @@ func (p *Pool) Keep(o Options) {
 // canWait reports whether a sandbox with o can start before its Runner is known.
 // What is in images is opened, or made, for a Runner.
 func (o Options) canWait() bool {
-	return o.Netns == "" && o.watched() && o.RootImage.Source == "" && o.Layer == nil && !o.Recorded && len(o.Images) == 0 &&
+	return o.Netns == "" && o.isWatched() && o.RootImage.Source == "" && o.Layer == nil && !o.Recorded && len(o.Images) == 0 &&
 		!hasFiles(o.Workspace, cmp.Or(o.ImageFrom, DefaultImageFrom))
 }
 
-// waits returns o without what a sandbox does not need to start.
-func (o Options) waits() Options {
+// waitingOptions returns o without what a sandbox does not need to start.
+func (o Options) waitingOptions() Options {
 	o.Exec, o.Event, o.Started, o.Ended, o.Pool = nil, nil, nil, nil, nil
 	o.Env, o.Guard, o.Artifacts = nil, nil, ""
 	o.ImageFrom, o.workspace, o.files, o.closeRoot = 0, nil, hostFiles{}, nil
 	o.Limits.Wall, o.Limits.Output = 0, 0
-	o.answerWithin, o.patience = o.answering()
+	o.answerWithin, o.patience = o.answerTimeouts()
 	return o
 }
 
-// same reports whether a sandbox that was started with o is one for other, both from waits.
+// equalsWaiting reports whether a sandbox that was started with o is one for other, both from waits.
 // Any difference that is not known to be without effect counts.
-func (o Options) same(other Options) bool {
+func (o Options) equalsWaiting(other Options) bool {
 	o.Verify, other.Verify = nil, nil // both are called
 	return reflect.DeepEqual(o, other)
 }
 
 // keepLocked makes p keep sandboxes with o, and ends the others.
 func (p *Pool) keepLocked(o Options) {
-	if p.keep != nil && p.keep.same(o) {
+	if p.keep != nil && p.keep.equalsWaiting(o) {
 		return
 	}
 	p.keep = &o
@@ -137,10 +137,10 @@ func (p *Pool) keepLocked(o Options) {
 // fillLocked starts what is missing.
 func (p *Pool) fillLocked() {
 	for !p.closed && p.keep != nil && len(p.list) < p.size {
-		w := &waiting{o: *p.keep, done: make(chan struct{})}
+		w := &waitingSandbox{o: *p.keep, done: make(chan struct{})}
 		p.list = append(p.list, w)
-		p.work.Go(func() { w.start(p.ctx) })
-		w.expiry = time.AfterFunc(MaxWait, func() { p.expire(w) })
+		p.work.Go(func() { w.startWaiting(p.ctx) })
+		w.expiry = time.AfterFunc(MaxWait, func() { p.replaceExpired(w) })
 	}
 }
 
@@ -156,9 +156,9 @@ func (p *Pool) fillLaterLocked() {
 	}
 }
 
-func (w *waiting) start(ctx context.Context) {
+func (w *waitingSandbox) startWaiting(ctx context.Context) {
 	defer close(w.done)
-	if w.sources, w.err = w.o.sources(); w.err != nil {
+	if w.sources, w.err = w.o.identifySources(); w.err != nil {
 		return
 	}
 	if w.err = w.o.Verify(); w.err != nil {
@@ -174,18 +174,18 @@ func (w *waiting) start(ctx context.Context) {
 	}
 }
 
-// claim returns a waiting sandbox for o, or nil if there is none. If one is starting, it
+// claimSandbox returns a waiting sandbox for o, or nil if there is none. If one is starting, it
 // waits for that.
-func (p *Pool) claim(ctx context.Context, o Options) *instance {
+func (p *Pool) claimSandbox(ctx context.Context, o Options) *instance {
 	if p == nil || !o.canWait() {
 		return nil
 	}
 	for {
-		w := p.take(o.waits())
+		w := p.takeWaiting(o.waitingOptions())
 		if w == nil {
 			return nil
 		}
-		s := w.claimed(ctx, o)
+		s := w.claimFor(ctx, o)
 		if s == nil {
 			p.mu.Lock()
 			p.endLocked(w)
@@ -198,9 +198,9 @@ func (p *Pool) claim(ctx context.Context, o Options) *instance {
 	}
 }
 
-// take removes a sandbox with o from the list, one that is ready if possible, or returns nil.
+// takeWaiting removes a sandbox with o from the list, one that is ready if possible, or returns nil.
 // The caller must call work.Done.
-func (p *Pool) take(o Options) *waiting {
+func (p *Pool) takeWaiting(o Options) *waitingSandbox {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || p.size <= 0 {
@@ -211,7 +211,7 @@ func (p *Pool) take(o Options) *waiting {
 	if len(p.list) == 0 {
 		return nil
 	}
-	i := max(0, slices.IndexFunc(p.list, (*waiting).started))
+	i := max(0, slices.IndexFunc(p.list, (*waitingSandbox).isStarted))
 	w := p.list[i]
 	p.list = slices.Delete(p.list, i, i+1)
 	w.expiry.Stop()
@@ -219,7 +219,7 @@ func (p *Pool) take(o Options) *waiting {
 	return w
 }
 
-func (w *waiting) started() bool {
+func (w *waitingSandbox) isStarted() bool {
 	select {
 	case <-w.done:
 		return true
@@ -228,8 +228,8 @@ func (w *waiting) started() bool {
 	}
 }
 
-// claimed returns the sandbox for o, or nil if it cannot be used.
-func (w *waiting) claimed(ctx context.Context, o Options) *instance {
+// claimFor returns the sandbox for o, or nil if it cannot be used.
+func (w *waitingSandbox) claimFor(ctx context.Context, o Options) *instance {
 	select {
 	case <-w.done:
 	case <-ctx.Done():
@@ -238,17 +238,17 @@ func (w *waiting) claimed(ctx context.Context, o Options) *instance {
 	if w.err != nil || w.o.Verify() != nil {
 		return nil
 	}
-	if now, err := o.sources(); err != nil || !slices.Equal(now, w.sources) {
+	if now, err := o.identifySources(); err != nil || !slices.Equal(now, w.sources) {
 		return nil
 	}
-	if err := w.s.assign(o); err != nil {
+	if err := w.s.assignTo(o); err != nil {
 		return nil
 	}
 	return w.s
 }
 
-// expire replaces a sandbox that has waited for too long.
-func (p *Pool) expire(w *waiting) {
+// replaceExpired replaces a sandbox that has waited for too long.
+func (p *Pool) replaceExpired(w *waitingSandbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.list, w); i >= 0 {
@@ -259,7 +259,7 @@ func (p *Pool) expire(w *waiting) {
 }
 
 // endLocked ends w, which is in no list, in the background.
-func (p *Pool) endLocked(w *waiting) {
+func (p *Pool) endLocked(w *waitingSandbox) {
 	w.expiry.Stop()
 	p.work.Go(func() {
 		<-w.done
@@ -310,8 +310,8 @@ type source struct {
 	mtime, ctime syscall.Timespec
 }
 
-// sources identifies what o shows.
-func (o Options) sources() ([]source, error) {
+// identifySources identifies what o shows.
+func (o Options) identifySources() ([]source, error) {
 	var list []source
 	for _, b := range slices.Concat([]Bind{{Source: o.Workspace}}, o.Trees, o.Binds) {
 		info, err := os.Stat(b.Source)
@@ -332,16 +332,16 @@ func (o Options) sources() ([]source, error) {
 func (s *instance) lowerLimits() error {
 	l := s.o.Limits
 	l.CPUs, l.Memory = min(l.CPUs, 1), min(l.Memory, waitingMemory)
-	return s.limit(l)
+	return s.setCgroupLimits(l)
 }
 
-// assign makes a waiting sandbox that of a Runner with o. With an error it must be ended.
-func (s *instance) assign(o Options) error {
-	if err := s.check(); err != nil {
+// assignTo makes a waiting sandbox that of a Runner with o. With an error it must be ended.
+func (s *instance) assignTo(o Options) error {
+	if err := s.checkUnused(); err != nil {
 		return err
 	}
 	s.o = o
-	if err := s.limit(s.starting()); err != nil {
+	if err := s.setCgroupLimits(s.startLimits()); err != nil {
 		return err
 	}
 	s.owner.callbacks.Store(&callbacks{o.Exec, o.Event})
@@ -353,14 +353,14 @@ func (s *instance) assign(o Options) error {
 
 var errEarly = errors.New("something happened in a sandbox that waited")
 
-// check returns an error unless the sandbox's kernel and init answer in time, and nothing else
+// checkUnused returns an error unless the sandbox's kernel and init answer in time, and nothing else
 // is there or has happened.
-func (s *instance) check() error {
-	if s.dead() || s.owner.early.Load() {
+func (s *instance) checkUnused() error {
+	if s.isDead() || s.owner.early.Load() {
 		return errEarly
 	}
 	answered := make(chan error, 1)
-	go func() { answered <- s.answers() }()
+	go func() { answered <- s.checkAnswers() }()
 	select {
 	case err := <-answered:
 		return err
@@ -369,11 +369,11 @@ func (s *instance) check() error {
 	}
 }
 
-func (s *instance) answers() error {
-	if err := errors.Join(s.gate.monitor.Err(), s.gate.nudge()); err != nil {
+func (s *instance) checkAnswers() error {
+	if err := errors.Join(s.gate.monitor.Err(), s.gate.nudgeKernel()); err != nil {
 		return err
 	}
-	left, err := s.init.sweep(claimGrace)
+	left, err := s.init.killLeftProcesses(claimGrace)
 	if err == nil && left > 0 {
 		err = errEarly
 	}

@@ -51,18 +51,18 @@ func checkNoneLeft(t testing.TB, dir string) {
 }
 
 // filled waits until size sandboxes wait, and returns them.
-func filled(t testing.TB, p *Pool, size int) []*waiting {
+func filled(t testing.TB, p *Pool, size int) []*waitingSandbox {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		p.mu.Lock()
-		list := append([]*waiting{}, p.list...)
+		list := append([]*waitingSandbox{}, p.list...)
 		p.mu.Unlock()
 		ready := 0
 		for _, w := range list {
-			if w.started() && w.err != nil {
+			if w.isStarted() && w.err != nil {
 				t.Fatal(w.err)
 			}
-			if w.started() {
+			if w.isStarted() {
 				ready++
 			}
 		}
@@ -135,7 +135,7 @@ func TestPoolManyClaims(t *testing.T) {
 	seen := map[string]bool{}
 	for range 100 {
 		all.Go(func() {
-			s := o.Pool.claim(t.Context(), o)
+			s := o.Pool.claimSandbox(t.Context(), o)
 			if s == nil {
 				return
 			}
@@ -164,45 +164,45 @@ func TestPoolManyClaims(t *testing.T) {
 // A waiting sandbox that died, does not answer, is old, shows something else, or in which
 // something happened, is not used.
 func TestPoolRefuses(t *testing.T) {
-	tests := map[string]func(t *testing.T, o *Options, w *waiting){
-		"killed": func(t *testing.T, _ *Options, w *waiting) {
+	tests := map[string]func(t *testing.T, o *Options, w *waitingSandbox){
+		"killed": func(t *testing.T, _ *Options, w *waitingSandbox) {
 			if err := w.s.cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			<-w.s.gone
 		},
-		"stopped": func(t *testing.T, _ *Options, w *waiting) {
+		"stopped": func(t *testing.T, _ *Options, w *waitingSandbox) {
 			if err := w.s.cgroup.eachProcess(func(pid string) error { return signalText(pid, unix.SIGSTOP) }); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"old": func(t *testing.T, o *Options, w *waiting) { o.Pool.expire(w) },
-		"a program": func(t *testing.T, _ *Options, w *waiting) {
+		"old": func(t *testing.T, o *Options, w *waitingSandbox) { o.Pool.replaceExpired(w) },
+		"a program": func(t *testing.T, _ *Options, w *waitingSandbox) {
 			started(t, w.s, "/usr/bin/sleep", "1000")
 		},
-		"a program that ended": func(t *testing.T, _ *Options, w *waiting) {
+		"a program that ended": func(t *testing.T, _ *Options, w *waitingSandbox) {
 			started(t, w.s, "/bin/bash", "-c", "/usr/bin/true")
 			for end := time.Now().Add(time.Minute); !w.s.owner.early.Load() && time.Now().Before(end); time.Sleep(time.Millisecond) {
 			}
 		},
-		"the kernel's gate": func(t *testing.T, _ *Options, w *waiting) {
+		"the kernel's gate": func(t *testing.T, _ *Options, w *waitingSandbox) {
 			if err := w.s.gate.monitor.Close(); err != nil {
 				t.Log(err)
 			}
 		},
-		"another workspace": func(t *testing.T, o *Options, _ *waiting) { o.Workspace = t.TempDir() },
-		"a workspace that was replaced": func(t *testing.T, o *Options, _ *waiting) {
+		"another workspace": func(t *testing.T, o *Options, _ *waitingSandbox) { o.Workspace = t.TempDir() },
+		"a workspace that was replaced": func(t *testing.T, o *Options, _ *waitingSandbox) {
 			if err := errors.Join(os.Rename(o.Workspace, o.Workspace+".old"), os.Mkdir(o.Workspace, 0o755)); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"a workspace of another user": func(t *testing.T, o *Options, _ *waiting) {
+		"a workspace of another user": func(t *testing.T, o *Options, _ *waitingSandbox) {
 			if err := os.Chown(o.Workspace, 1234, 1234); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"other limits": func(t *testing.T, o *Options, _ *waiting) { o.Limits.Disk += proposal.MiB },
-		"other files":  func(t *testing.T, o *Options, _ *waiting) { o.Files = map[string][]byte{"/etc/x": nil} },
+		"other limits": func(t *testing.T, o *Options, _ *waitingSandbox) { o.Limits.Disk += proposal.MiB },
+		"other files":  func(t *testing.T, o *Options, _ *waitingSandbox) { o.Files = map[string][]byte{"/etc/x": nil} },
 	}
 	for _, name := range sample.EveryNthKey(t, tests, 4, 11) {
 		test := tests[name]
@@ -233,7 +233,7 @@ func signalText(pid string, signal unix.Signal) error {
 // started starts a program in a sandbox that waits, as only a defect could.
 func started(t *testing.T, s *instance, argv ...string) {
 	t.Helper()
-	conn, err := control.Dial(s.socket())
+	conn, err := control.Dial(s.controlSocketPath())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// prepare makes everything that runsc needs, and starts only the launcher's thread.
-func (s *instance) prepare(ctx context.Context) error {
-	if err := s.claim(); err != nil {
+// prepareRunsc makes everything that runsc needs, and starts only the launcher's thread.
+func (s *instance) prepareRunsc(ctx context.Context) error {
+	if err := s.createStateDirs(); err != nil {
 		return err
 	}
 	for _, name := range []string{"bundle", "root", "upper", "trees"} {
@@ -30,45 +30,45 @@ func (s *instance) prepare(ctx context.Context) error {
 		}
 	}
 	reaped := make(chan struct{})
-	go func() { defer close(reaped); reap() }()
+	go func() { defer close(reaped); removeDeadSandboxes() }()
 	s.onClose(func() error { <-reaped; return nil }) // a short run must not leave half of it
 	var err error
 	if s.cgroup, err = newCgroup(cgroupMount, s.o.Cgroup, "fumehood-"+s.id); err != nil {
 		return noCgroup(err)
 	}
 	s.onClose(s.cgroup.remove)
-	if err := s.limit(s.starting()); err != nil {
+	if err := s.setCgroupLimits(s.startLimits()); err != nil {
 		return noLimit(err)
 	}
 	if s.gate, err = newGate(s); err != nil {
 		return err
 	}
-	if s.watch, err = newWatch(s.dir, s.gate.socket(), s.o.patience, s.trees()); err != nil {
+	if s.watch, err = newWatch(s.dir, s.gate.socketPath(), s.o.patience, s.overlayPaths()); err != nil {
 		return err
 	}
 	s.onClose(s.watch.close)
-	v, err := s.view(ctx)
+	v, err := s.chooseUser(ctx)
 	if err != nil {
 		return err
 	}
 	// Entering a v1 cgroup takes 10 ms and more, and the map of users 3 ms; the bundle is made
 	// in parallel.
-	s.launcher = newLauncher(func() error { return errors.Join(s.cgroup.enter(), v.enter()) })
+	s.launcher = newLauncher(func() error { return errors.Join(s.cgroup.enterThread(), v.enterNamespace()) })
 	s.onClose(func() error { s.launcher.close(); return nil })
-	return s.bundle()
+	return s.writeBundle()
 }
 
-// starting returns the limits before the first command. gVisor's own start may use every
+// startLimits returns the limits before the first command. gVisor's own start may use every
 // processor: the first command would otherwise pay for the start.
-func (s *instance) starting() proposal.Limits {
+func (s *instance) startLimits() proposal.Limits {
 	l := s.o.Limits
 	l.CPUs = float64(runtime.NumCPU())
 	return l
 }
 
-// claim makes the sandbox's directories, after it has written a note of them for
+// createStateDirs makes the sandbox's directories, after it has written a note of them for
 // reap.
-func (s *instance) claim() error {
+func (s *instance) createStateDirs() error {
 	var err error
 	if s.id, err = newID(); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *instance) claim() error {
 	if s.dir, err = stateDir(s.o, s.id); err != nil {
 		return noState(err)
 	}
-	if err := (note{s.id, s.dir, s.o.Cgroup}).write(s.root.Path); err != nil {
+	if err := (sandboxNote{s.id, s.dir, s.o.Cgroup}).writeNote(s.root.Path); err != nil {
 		return noState(err)
 	}
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
@@ -100,32 +100,32 @@ func stateDir(o Options, id string) (string, error) {
 }
 
 func noState(err error) error {
-	return stop("sandbox.state", "cannot make a directory for the sandbox's state", "free some space, or set TMPDIR to a writable directory", err)
+	return newStopError("sandbox.state", "cannot make a directory for the sandbox's state", "free some space, or set TMPDIR to a writable directory", err)
 }
 
-// view chooses the user that commands run as: the owner of the workspace, or guestID
+// chooseUser chooses the user that commands run as: the owner of the workspace, or guestID
 // with the owner mapped if that is root.
-func (s *instance) view(ctx context.Context) (view, error) {
+func (s *instance) chooseUser(ctx context.Context) (treeView, error) {
 	info, err := os.Stat(s.o.Workspace)
 	if err != nil || !info.IsDir() {
-		return view{}, stop("sandbox.workspace", fmt.Sprintf("workspace %q is not a directory", s.o.Workspace), "name the directory that contains the pull request's code", err)
+		return treeView{}, newStopError("sandbox.workspace", fmt.Sprintf("workspace %q is not a directory", s.o.Workspace), "name the directory that contains the pull request's code", err)
 	}
 	owner := info.Sys().(*syscall.Stat_t)
 	s.layout = layout{UID: int(owner.Uid), GID: int(owner.Gid)}
 	if owner.Uid == 0 {
 		s.layout.UID, s.layout.GID = guestID, guestID
 	}
-	v := view{dir: filepath.Join(s.dir, "trees")}
-	if err := s.open(ctx, owner.Uid == 0); err != nil {
+	v := treeView{dir: filepath.Join(s.dir, "trees")}
+	if err := s.openTrees(ctx, owner.Uid == 0); err != nil {
 		return v, err
 	}
 	for i, t := range s.layout.Trees {
 		if t.image {
 			continue
 		}
-		v.trees = append(v.trees, Bind{t.Source, v.path(i)})
-		s.layout.Trees[i].Source = v.path(i)
-		if err := os.Mkdir(v.path(i), 0o755); err != nil {
+		v.trees = append(v.trees, Bind{t.Source, v.mountPath(i)})
+		s.layout.Trees[i].Source = v.mountPath(i)
+		if err := os.Mkdir(v.mountPath(i), 0o755); err != nil {
 			return v, err
 		}
 	}
@@ -137,14 +137,14 @@ func (s *instance) view(ctx context.Context) (view, error) {
 	return v, nil
 }
 
-// open makes the list of the overlays' trees, and opens their images.
-func (s *instance) open(ctx context.Context, swap bool) error {
+// openTrees makes the list of the overlays' trees, and opens their images.
+func (s *instance) openTrees(ctx context.Context, swap bool) error {
 	o := image.DirOptions{Private: true, Options: image.Options{MaxBytes: maxSnapshot}}
 	if swap {
 		o.Owner = swapRoot
 	}
 	snapshot := s.o.workspace
-	if err := snapshot.take(ctx, s.o.Workspace, filepath.Join(s.dir, "workspace.erofs"), s.o.ImageFrom, o); err != nil {
+	if err := snapshot.takeSnapshot(ctx, s.o.Workspace, filepath.Join(s.dir, "workspace.erofs"), s.o.ImageFrom, o); err != nil {
 		return err
 	}
 	if snapshot.file != nil {
@@ -156,10 +156,10 @@ func (s *instance) open(ctx context.Context, swap bool) error {
 		s.layout.Trees = append(s.layout.Trees, tree{Bind: t})
 	}
 	if s.o.rootFile != nil {
-		s.layout.Image = s.inherit(s.o.rootFile)
+		s.layout.Image = s.inheritFile(s.o.rootFile)
 	}
 	for _, i := range s.o.Images {
-		file, err := i.open()
+		file, err := i.openVerified()
 		if err != nil {
 			return err
 		}
@@ -167,25 +167,25 @@ func (s *instance) open(ctx context.Context, swap bool) error {
 		s.addImage(file, i.Target)
 	}
 	if s.o.Layer != nil {
-		s.layout.Layer = s.inherit(s.o.Layer)
+		s.layout.Layer = s.inheritFile(s.o.Layer)
 	}
 	return nil
 }
 
 // addImage adds a tree whose image runsc inherits.
 func (s *instance) addImage(file *os.File, target string) {
-	s.layout.Trees = append(s.layout.Trees, tree{Bind{s.inherit(file), target}, true})
+	s.layout.Trees = append(s.layout.Trees, tree{Bind{s.inheritFile(file), target}, true})
 }
 
-// inherit returns the path by which runsc opens the descriptor of an image.
-func (s *instance) inherit(file *os.File) string {
+// inheritFile returns the path by which runsc opens the descriptor of an image.
+func (s *instance) inheritFile(file *os.File) string {
 	const first = 3 // of exec.Cmd.ExtraFiles
 	s.images = append(s.images, file)
 	return fmt.Sprintf("/proc/self/fd/%d", first+len(s.images)-1)
 }
 
-// trees lists the overlays' paths inside.
-func (s *instance) trees() []string {
+// overlayPaths lists the overlays' paths inside.
+func (s *instance) overlayPaths() []string {
 	list := []string{guest.Workspace}
 	for _, t := range s.o.Trees {
 		list = append(list, t.Target)
@@ -196,44 +196,44 @@ func (s *instance) trees() []string {
 	return list
 }
 
-func (s *instance) bundle() error {
+func (s *instance) writeBundle() error {
 	l := &s.layout
 	l.ID, l.Init, l.Binds, l.Limits, l.Netns, l.Home = s.id, s.o.Init, s.o.Binds, s.o.Limits, s.o.Netns, s.o.Home
 	l.Recorded = s.o.Recorded
 	l.Root, l.Upper = filepath.Join(s.dir, "root"), filepath.Join(s.dir, "upper")
 	l.Cgroup, l.files = filepath.Join("/", s.o.Cgroup, "fumehood-"+s.id), s.o.files
-	if err := l.skeleton(); err != nil {
+	if err := l.createMountPoints(); err != nil {
 		return err
 	}
-	if err := s.generate(); err != nil {
+	if err := s.writeRootFiles(); err != nil {
 		return err
 	}
-	return l.write(filepath.Join(s.dir, "bundle"))
+	return l.writeBundle(filepath.Join(s.dir, "bundle"))
 }
 
-// limit sets the cgroup's limits if they differ from the current ones.
-func (s *instance) limit(l proposal.Limits) error {
+// setCgroupLimits sets the cgroup's limits if they differ from the current ones.
+func (s *instance) setCgroupLimits(l proposal.Limits) error {
 	l.Wall, l.Output = 0, 0 // enforced by fumehood
-	l = s.backgrounds.most(l)
+	l = s.backgrounds.raiseSharedLimits(l)
 	if l == s.limited {
 		return nil
 	}
 	s.limited = proposal.Limits{} // unknown if this fails halfway
-	if err := s.cgroup.limit(l); err != nil {
+	if err := s.cgroup.setLimits(l); err != nil {
 		return err
 	}
 	s.limited = l
 	return nil
 }
 
-// generate writes the root's own files and links.
-func (s *instance) generate() error {
+// writeRootFiles writes the root's own files and links.
+func (s *instance) writeRootFiles() error {
 	for path, data := range s.o.Files {
 		host := filepath.Join(s.layout.Root, path)
 		if err := os.MkdirAll(filepath.Dir(host), 0o755); err != nil {
 			return err
 		}
-		text := strings.NewReplacer("{uid}", fmt.Sprint(s.layout.UID), "{gid}", fmt.Sprint(s.layout.GID), "{services}", s.layout.services()).Replace(string(data))
+		text := strings.NewReplacer("{uid}", fmt.Sprint(s.layout.UID), "{gid}", fmt.Sprint(s.layout.GID), "{services}", s.layout.servicePasswdLines()).Replace(string(data))
 		if err := os.WriteFile(host, []byte(text), 0o644); err != nil {
 			return err
 		}

@@ -9,12 +9,14 @@ type Programs struct{ index sameIndex }
 
 // ProgramsOf returns the programs of dir, an absolute path.
 func ProgramsOf(dir string) *Programs {
-	return &Programs{index: sameIndex{roots: root{files: hostFiles{}, binds: []Bind{{Source: dir, Target: "/"}}}}}
+	return &Programs{index: sameIndex{roots: readOnlyRoot{files: hostFiles{}, binds: []Bind{{Source: dir, Target: "/"}}}}}
 }
 
-// Same returns, of those with this content, up to 32 paths inside, sorted.
-func (p *Programs) Same(size uint64, digest string) []string { return p.index.names(size, digest) }
+// SameContent returns, of those with this content, up to 32 paths inside, sorted.
+func (p *Programs) SameContent(size uint64, digest string) []string {
+	return p.index.namesOfContent(size, digest)
+}
 
-// Linked returns the hard links of the program at a path inside if it has so many that it must be
+// HardLinks returns the hard links of the program at a path inside if it has so many that it must be
 // many tools in one.
-func (p *Programs) Linked(path string) []string { return p.index.linked(path) }
+func (p *Programs) HardLinks(path string) []string { return p.index.hardLinks(path) }

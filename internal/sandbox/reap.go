@@ -29,8 +29,8 @@ const (
 // rootParents are where leased directories can be: their paths must be short.
 var rootParents = []string{"/run", "/tmp"}
 
-// A note lists what a sandbox has on the host outside its leased directory.
-type note struct {
+// A sandboxNote lists what a sandbox has on the host outside its leased directory.
+type sandboxNote struct {
 	ID  string `json:"id"`  // of the sandbox and its cgroup
 	Dir string `json:"dir"` // the sandbox's directory
 	// Cgroup is the parent of its cgroup, a path under cgroupMount.
@@ -50,7 +50,7 @@ func leaseRoot() (*lease.Dir, error) {
 	return nil, errors.Join(errs...)
 }
 
-func (n note) write(root string) error {
+func (n sandboxNote) writeNote(root string) error {
 	data, err := json.Marshal(n)
 	if err != nil {
 		return err
@@ -58,9 +58,9 @@ func (n note) write(root string) error {
 	return os.WriteFile(filepath.Join(root, noteFile), data, 0o600)
 }
 
-// reap removes what dead fumehood processes left behind. What cannot be removed is left
+// removeDeadSandboxes removes what dead fumehood processes left behind. What cannot be removed is left
 // to the next run; reap never prevents a run from starting.
-func reap() {
+func removeDeadSandboxes() {
 	for _, parent := range rootParents {
 		lease.Sweep(parent, rootPrefix, reapRoot)
 	}
@@ -70,7 +70,7 @@ func reap() {
 // left, the note is kept for the next run.
 func reapRoot(d *lease.Dir) error {
 	if n, ok := readNote(d); ok {
-		if err := n.remove(); err != nil {
+		if err := n.removeSandbox(); err != nil {
 			return errors.Join(err, d.Close())
 		}
 	}
@@ -79,8 +79,8 @@ func reapRoot(d *lease.Dir) error {
 
 // readNote reads the note in a directory of this user. Without a complete note, nothing
 // else was made.
-func readNote(d *lease.Dir) (note, bool) {
-	var n note
+func readNote(d *lease.Dir) (sandboxNote, bool) {
+	var n sandboxNote
 	data, err := d.ReadFile(noteFile)
 	if err != nil || json.Unmarshal(data, &n) != nil {
 		return n, false
@@ -90,9 +90,9 @@ func readNote(d *lease.Dir) (note, bool) {
 	return n, plain && filepath.Base(n.Dir) == "fumehood-"+n.ID && filepath.IsAbs(n.Dir)
 }
 
-// remove fails while a process is in the cgroup: a killed fumehood's lock is released a
+// removeSandbox fails while a process is in the cgroup: a killed fumehood's lock is released a
 // moment before its sandbox is gone.
-func (n note) remove() error {
+func (n sandboxNote) removeSandbox() error {
 	top := filepath.Join(cgroupMount, n.Cgroup, "fumehood-"+n.ID)
 	dirs := []string{filepath.Join(top, leafName), top}
 	for _, controller := range controllers {

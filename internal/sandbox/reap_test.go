@@ -25,7 +25,7 @@ func claimed(stateDir string) (*instance, error) { return claimedIn(stateDir, ""
 // claimedIn is claimed, with a parent of the sandbox's cgroup.
 func claimedIn(stateDir, parent string) (*instance, error) {
 	s := &instance{o: Options{StateDir: stateDir, Cgroup: parent}}
-	err := s.claim()
+	err := s.createStateDirs()
 	if err == nil {
 		s.cgroup, err = newCgroup(cgroupMount, parent, "fumehood-"+s.id)
 	}
@@ -64,7 +64,7 @@ func reapUntil(t *testing.T, check func() error) {
 	t.Helper()
 	var err error
 	for range 6000 {
-		reap()
+		removeDeadSandboxes()
 		if err = check(); err == nil {
 			return
 		}
@@ -80,7 +80,7 @@ func TestReap(t *testing.T) {
 	r := testRunner(t, testOptions(t))
 	runText(t, r, "true")
 	ours, other := r.current, newClaimed(t)
-	reap()
+	removeDeadSandboxes()
 	if err := other.checkHost(true); err != nil {
 		t.Errorf("what a living process has was removed: %v", err)
 	}
@@ -106,7 +106,7 @@ func TestReapWhileSandboxEnds(t *testing.T) {
 		}
 	}
 	s.root.Close()
-	reap()
+	removeDeadSandboxes()
 	if err := s.checkHost(true); err != nil {
 		t.Errorf("while a process of the sandbox lives: %v", err)
 	}
@@ -141,10 +141,10 @@ func TestReapHalfMade(t *testing.T) {
 		})
 	}
 	s := &instance{o: Options{StateDir: filepath.Join(t.TempDir(), "none")}}
-	if err := s.claim(); proposal.FailureOf(err).Code != "sandbox.state" {
+	if err := s.createStateDirs(); proposal.FailureOf(err).Code != "sandbox.state" {
 		t.Errorf("claimed a directory in none: %v", err)
 	}
-	if n, ok := readNote(s.root); !ok || n != (note{ID: s.id, Dir: s.dir}) {
+	if n, ok := readNote(s.root); !ok || n != (sandboxNote{ID: s.id, Dir: s.dir}) {
 		t.Errorf("the note is %+v, want one of %s, before the directory is made", n, s.dir)
 	}
 	if err := s.close(); err != nil {
@@ -158,7 +158,7 @@ func TestReapHalfMade(t *testing.T) {
 // A note that fumehood did not write causes nothing to be removed.
 func TestNoteOfSomethingElse(t *testing.T) {
 	precious := t.TempDir()
-	for _, n := range []note{
+	for _, n := range []sandboxNote{
 		{"0123456789abcdef", precious, ""}, {"../../../fumehood", precious, ""}, {"", filepath.Join(precious, "fumehood-"), ""},
 		{"0123456789abcdef", "fumehood-0123456789abcdef", ""},
 		{"0123456789abcdef", filepath.Join(precious, "fumehood-0123456789abcdef"), "a/../.."},
@@ -167,7 +167,7 @@ func TestNoteOfSomethingElse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := n.write(d.Path); err != nil {
+		if err := n.writeNote(d.Path); err != nil {
 			t.Fatal(err)
 		}
 		if got, ok := readNote(d); ok {
@@ -188,7 +188,7 @@ func TestReapTogether(t *testing.T) {
 		if err != nil {
 			return errors.Join(err, s.close())
 		}
-		reap()
+		removeDeadSandboxes()
 		if err := s.checkHost(true); err != nil {
 			return err
 		}

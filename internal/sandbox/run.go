@@ -35,8 +35,8 @@ type command struct {
 	s      *instance
 	x      proposal.Execution
 	conn   *control.Conn
-	stdout *drain
-	stderr *drain
+	stdout *outputDrain
+	stderr *outputDrain
 	total  atomic.Int64
 	before usage
 	held   proposal.Bytes // memory in use before the command
@@ -60,41 +60,41 @@ type command struct {
 	cause proposal.Status
 }
 
-func (s *instance) run(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
+func (s *instance) runCommand(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
 	c := &command{s: s, x: x, ended: make(chan struct{})}
-	if err := c.open(); err != nil {
-		return failed(err), s.describe(err)
+	if err := c.openStreams(); err != nil {
+		return failedResult(err), s.describeStartError(err)
 	}
 	defer c.conn.Close()
 	defer c.x.Notes.Show(nil)
-	err := s.gate.begin(c)
+	err := s.gate.beginCommand(c)
 	if err == nil {
-		err = s.resume(x)
+		err = s.resumeServices(x)
 	}
 	defer s.goOn()
 	if err != nil {
-		c.stdout.abandon()
-		c.stderr.abandon()
-		return failed(err), err
+		c.stdout.closePipes()
+		c.stderr.closePipes()
+		return failedResult(err), err
 	}
 	if x.Cell != nil {
-		return c.cell(ctx)
+		return c.runCell(ctx)
 	}
-	pid, err := c.start()
+	pid, err := c.startProcess()
 	if err != nil {
 		return c.notStarted(err)
 	}
-	status, waitErr := c.wait(ctx, pid)
-	return c.finish(ctx, status, waitErr)
+	status, waitErr := c.waitForEnd(ctx, pid)
+	return c.finishResult(ctx, status, waitErr)
 }
 
-// resume lets the services go on, which are stopped while no command runs, so that what the
+// resumeServices lets the services go on, which are stopped while no command runs, so that what the
 // kernel sees them do belongs to a command. A shell goes on only for its own cells. x may be
 // another service.
-func (s *instance) resume(x proposal.Execution) error {
+func (s *instance) resumeServices(x proposal.Execution) error {
 	var err error
 	if s.services+len(s.interpreters) > 0 {
-		err = s.init.resume(sweepGrace, s.shellPID(x))
+		err = s.init.resumeServices(sweepGrace, s.shellPID(x))
 	}
 	if x.Service {
 		s.services++
@@ -103,121 +103,121 @@ func (s *instance) resume(x proposal.Execution) error {
 		err = errors.Join(err, errors.New("too many services"))
 	}
 	if err != nil {
-		return stop("sandbox.services", "cannot resume the services", "run fumehood doctor", errors.Join(err, s.end()))
+		return newStopError("sandbox.services", "cannot resume the services", "run fumehood doctor", errors.Join(err, s.killSandbox()))
 	}
 	return nil
 }
 
-func (c *command) open() error {
+func (c *command) openStreams() error {
 	var err error
-	if c.conn, err = control.Dial(c.s.socket()); err != nil {
+	if c.conn, err = control.Dial(c.s.controlSocketPath()); err != nil {
 		return err
 	}
-	over := func() { c.end(proposal.OutputLimit) }
+	over := func() { c.endFor(proposal.OutputLimit) }
 	maximum := int64(c.x.Grant.Limits.Output)
-	if c.stdout, err = newDrain(c.artifact("stdout"), &c.total, maximum, over); err != nil {
+	if c.stdout, err = newDrain(c.streamPath("stdout"), &c.total, maximum, over); err != nil {
 		return err
 	}
-	if c.stderr, err = newDrain(c.artifact("stderr"), &c.total, maximum, over); err != nil {
-		c.stdout.abandon()
+	if c.stderr, err = newDrain(c.streamPath("stderr"), &c.total, maximum, over); err != nil {
+		c.stdout.closePipes()
 		return err
 	}
 	if c.x.Cell == nil { // show passes on what a cell prints, in order with its displays
-		c.stdout.live, c.stderr.live = c.printed(proposal.ChunkStdout), c.printed(proposal.ChunkStderr)
+		c.stdout.live, c.stderr.live = c.chunkFunc(proposal.ChunkStdout), c.chunkFunc(proposal.ChunkStderr)
 	}
-	c.x.Notes.Show(c.stderr.note)
-	return c.s.limit(c.x.Grant.Limits)
+	c.x.Notes.Show(c.stderr.writeNote)
+	return c.s.setCgroupLimits(c.x.Grant.Limits)
 }
 
-// printed returns a function that passes on what is written to a stream, or nil.
-func (c *command) printed(stream string) func([]byte) {
+// chunkFunc returns a function that passes on what is written to a stream, or nil.
+func (c *command) chunkFunc(stream string) func([]byte) {
 	if c.x.Output == nil {
 		return nil
 	}
 	return func(p []byte) { c.x.Output(proposal.Chunk{Stream: stream, Data: p}) }
 }
 
-// artifact returns the path of a stream's file, or "" without Artifacts. Proposal ids
+// streamPath returns the path of a stream's file, or "" without Artifacts. Proposal ids
 // contain no separator. An existing file is not overwritten: the stream then has no
 // file.
-func (c *command) artifact(stream string) string {
+func (c *command) streamPath(stream string) string {
 	if c.s.o.Artifacts == "" {
 		return ""
 	}
-	return filepath.Join(c.s.o.Artifacts, c.name()+"."+stream)
+	return filepath.Join(c.s.o.Artifacts, c.fileBaseName()+"."+stream)
 }
 
-// name returns the base name of the command's files: the files of a second run must
+// fileBaseName returns the base name of the command's files: the files of a second run must
 // not collide with those of the first. Proposal ids contain no tilde.
-func (c *command) name() string {
+func (c *command) fileBaseName() string {
 	if c.x.Again {
 		return filepath.Base(c.x.ID) + "~2"
 	}
 	return filepath.Base(c.x.ID)
 }
 
-// end stops the command for a reason other than its own exit. Only the first reason
+// endFor stops the command for a reason other than its own exit. Only the first reason
 // is kept.
-func (c *command) end(cause proposal.Status) {
+func (c *command) endFor(cause proposal.Status) {
 	c.once.Do(func() { c.cause = cause; close(c.ended) })
 }
 
-// kills is end for a command that is killed by someone, a Killed constant.
-func (c *command) kills(by, detail string) {
+// endKilledBy is end for a command that is killed by someone, a Killed constant.
+func (c *command) endKilledBy(by, detail string) {
 	c.once.Do(func() { c.cause, c.by, c.detail = proposal.Signaled, by, detail; close(c.ended) })
 }
 
-func (c *command) start() (int32, error) {
-	go c.stdout.run()
-	go c.stderr.run()
+func (c *command) startProcess() (int32, error) {
+	go c.stdout.readLoop()
+	go c.stderr.readLoop()
 	defer func() { _ = errors.Join(c.stdout.write.Close(), c.stderr.write.Close()) }()
-	stdin, err := c.stdin()
+	stdin, err := c.openStdin()
 	if err != nil {
 		return 0, err
 	}
 	defer stdin.Close()
-	program, argv, started, err := c.s.gate.first(c)
+	program, argv, started, err := c.s.gate.decideFirstProgram(c)
 	if err != nil {
 		return 0, err
 	}
-	c.measure()
+	c.measureBefore()
 	pid, err := c.conn.Exec(c.s.id, control.Process{
-		Path: program, Argv: argv, Env: c.env(), Dir: c.dir(),
-		UID: c.user(c.s.layout.UID), GID: c.user(c.s.layout.GID),
+		Path: program, Argv: argv, Env: c.environ(), Dir: c.workingDir(),
+		UID: c.userFor(c.s.layout.UID), GID: c.userFor(c.s.layout.GID),
 		Stdin: stdin, Stdout: c.stdout.write, Stderr: c.stderr.write,
 	})
 	started(int(pid))
 	return pid, err
 }
 
-// measure notes what is in use before the command.
-func (c *command) measure() {
+// measureBefore notes what is in use before the command.
+func (c *command) measureBefore() {
 	if !c.background { // else the peak is that of others, too
 		if c.s.heavy {
-			c.s.cgroup.settle()
+			c.s.cgroup.waitForReclaim()
 		}
 		c.held = c.s.cgroup.measurePeak()
 	}
-	c.before, c.began = c.s.cgroup.usage(), time.Now()
+	c.before, c.began = c.s.cgroup.readUsage(), time.Now()
 }
 
-// dir returns the command's working directory inside.
-func (c *command) dir() string {
+// workingDir returns the command's working directory inside.
+func (c *command) workingDir() string {
 	if c.x.Service {
 		return "/tmp" // its user may be unable to enter the workspace
 	}
 	return path.Join(guest.Workspace, c.x.Cwd)
 }
 
-// user returns the user or group of the command: id, unless it starts a service.
-func (c *command) user(id int) uint32 {
+// userFor returns the user or group of the command: id, unless it starts a service.
+func (c *command) userFor(id int) uint32 {
 	if c.x.Service {
-		return uint32(c.s.layout.service() + c.s.services - 1)
+		return uint32(c.s.layout.firstServiceID() + c.s.services - 1)
 	}
 	return uint32(id)
 }
 
-func (c *command) stdin() (*os.File, error) {
+func (c *command) openStdin() (*os.File, error) {
 	if c.x.Stdin == "" {
 		return os.Open(os.DevNull)
 	}
@@ -225,35 +225,35 @@ func (c *command) stdin() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	go feed(w, c.x.Stdin)
+	go writeStdin(w, c.x.Stdin)
 	return r, nil
 }
 
-// argv returns what was decided.
-func (c *command) argv() []string {
+// decidedArgv returns what was decided.
+func (c *command) decidedArgv() []string {
 	if len(c.x.Argv) > 0 {
 		return c.x.Argv
 	}
 	return append(append([]string{}, shell...), c.x.Text)
 }
 
-// lowered reports whether the grant is below the run's limits. The command then goes
+// hasLoweredLimits reports whether the grant is below the run's limits. The command then goes
 // through init, which lowers its own limits and execs it.
-func (c *command) lowered() bool {
+func (c *command) hasLoweredLimits() bool {
 	run, l := c.s.o.Limits, c.x.Grant.Limits
 	return l.Pids < run.Pids || l.Files < run.Files
 }
 
-// through returns the argv that starts the command through init.
-func (c *command) through() []string {
+// argvThroughInit returns the argv that starts the command through init.
+func (c *command) argvThroughInit() []string {
 	l := c.x.Grant.Limits
-	return append([]string{guest.Init, "limit", fmt.Sprint(l.Pids), fmt.Sprint(l.Files)}, c.argv()...)
+	return append([]string{guest.Init, "limit", fmt.Sprint(l.Pids), fmt.Sprint(l.Files)}, c.decidedArgv()...)
 }
 
-// env returns the whole environment of the command.
-func (c *command) env() []string {
+// environ returns the whole environment of the command.
+func (c *command) environ() []string {
 	vars := map[string]string{}
-	for _, more := range []map[string]string{c.s.o.Env, c.x.Grant.Env, c.guard(), c.fixedEnv()} {
+	for _, more := range []map[string]string{c.s.o.Env, c.x.Grant.Env, c.guardVars(), c.fixedEnv()} {
 		for name, value := range more {
 			vars[name] = value
 		}
@@ -266,10 +266,10 @@ func (c *command) env() []string {
 	return list
 }
 
-// guard returns the guard's variables, if the command has them. The shell of a context has them
+// guardVars returns the guard's variables, if the command has them. The shell of a context has them
 // whatever its first code was granted: it keeps its environment for all later code, and only
 // one that all code has can be compared with what its programs get.
-func (c *command) guard() map[string]string {
+func (c *command) guardVars() map[string]string {
 	if slices.Contains(c.x.Grant.Exec, proposal.ExecBuilt) && !c.inShell() {
 		return nil
 	}
@@ -295,7 +295,7 @@ func (c *command) fixedEnv() map[string]string {
 	if c.x.Service {
 		vars["HOME"], vars["USER"], vars["LOGNAME"] = "/tmp", "service", "service"
 		// The pull request's programs must not run as this user.
-		vars["PATH"] = strings.Join(slices.DeleteFunc(strings.Split(c.s.o.Path, ":"), func(dir string) bool { return within(dir, guest.Workspace) }), ":")
+		vars["PATH"] = strings.Join(slices.DeleteFunc(strings.Split(c.s.o.Path, ":"), func(dir string) bool { return isWithinDir(dir, guest.Workspace) }), ":")
 	}
 	if c.x.Text != "" || c.x.Cell != nil || c.x.Grant.Env["LC_ALL"] == "" {
 		vars["LC_ALL"], vars["LANG"] = "C.UTF-8", "C.UTF-8"
@@ -315,8 +315,8 @@ func steersShell(name string) bool {
 	return slices.Contains([]string{"ENV", "IFS", "PS4", "POSIXLY_CORRECT", "GLOBIGNORE", "CDPATH"}, name)
 }
 
-// wait waits until the command ends, or ends it.
-func (c *command) wait(ctx context.Context, pid int32) (syscall.WaitStatus, error) {
+// waitForEnd waits until the command ends, or ends it.
+func (c *command) waitForEnd(ctx context.Context, pid int32) (syscall.WaitStatus, error) {
 	type exit struct {
 		status syscall.WaitStatus
 		err    error
@@ -326,18 +326,18 @@ func (c *command) wait(ctx context.Context, pid int32) (syscall.WaitStatus, erro
 		status, err := c.conn.Wait(c.s.id, pid)
 		done <- exit{status, err}
 	}()
-	wall := time.AfterFunc(c.x.Grant.Limits.Wall.Std(), func() { c.end(proposal.TimedOut) })
+	wall := time.AfterFunc(c.x.Grant.Limits.Wall.Std(), func() { c.endFor(proposal.TimedOut) })
 	defer wall.Stop()
 	select {
 	case e := <-done:
 		return e.status, e.err
 	case <-c.s.gone:
-	case <-c.s.gate.failed():
+	case <-c.s.gate.failedChan():
 	case <-c.ended:
 	case <-ctx.Done():
-		c.end(proposal.NotRun)
+		c.endFor(proposal.NotRun)
 	}
-	c.kill()
+	c.killProcesses()
 	select {
 	case e := <-done:
 		return e.status, e.err
@@ -346,33 +346,33 @@ func (c *command) wait(ctx context.Context, pid int32) (syscall.WaitStatus, erro
 	}
 }
 
-// kill ends every process of the command. If init cannot do so, it ends the sandbox.
-func (c *command) kill() {
+// killProcesses ends every process of the command. If init cannot do so, it ends the sandbox.
+func (c *command) killProcesses() {
 	var err error
 	if c.background {
-		err = c.s.gate.kill(c)
+		err = c.s.gate.killCommand(c)
 	} else {
-		_, err = c.s.sweep()
+		_, err = c.s.sweepProcesses()
 	}
 	if err == nil {
 		return
 	}
-	_ = c.s.end()
+	_ = c.s.killSandbox()
 }
 
-// sweep kills what the command left behind. A service that started lives.
-func (c *command) sweep(status syscall.WaitStatus, waitErr error) (int, error) {
-	if err := c.s.hold(); err != nil {
+// sweepProcesses kills what the command left behind. A service that started lives.
+func (c *command) sweepProcesses(status syscall.WaitStatus, waitErr error) (int, error) {
+	if err := c.s.holdBackground(); err != nil {
 		return 0, err
 	}
-	if !c.x.Service || waitErr != nil || !status.Exited() || status.ExitStatus() != 0 || c.stopped() {
+	if !c.x.Service || waitErr != nil || !status.Exited() || status.ExitStatus() != 0 || c.wasStopped() {
 		return c.s.init.sweepAndList(sweepGrace)
 	}
-	return 0, c.s.init.keep(sweepGrace)
+	return 0, c.s.init.keepServices(sweepGrace)
 }
 
-// stopped reports whether something other than the command itself ended it.
-func (c *command) stopped() bool {
+// wasStopped reports whether something other than the command itself ended it.
+func (c *command) wasStopped() bool {
 	select {
 	case <-c.ended:
 		return true
@@ -381,33 +381,33 @@ func (c *command) stopped() bool {
 	}
 }
 
-// finish sweeps, drains, and makes the result.
-func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr error) (proposal.Result, error) {
-	left, sweepErr := c.sweep(status, waitErr)
+// finishResult sweeps, drains, and makes the result.
+func (c *command) finishResult(ctx context.Context, status syscall.WaitStatus, waitErr error) (proposal.Result, error) {
+	left, sweepErr := c.sweepProcesses(status, waitErr)
 	if sweepErr != nil {
-		_ = c.s.end()
+		_ = c.s.killSandbox()
 	}
 	r := proposal.Result{WallMS: time.Since(c.began).Milliseconds(), Leftover: left, Outputs: []proposal.Output{}}
-	after, reported := c.s.cgroup.usage(), c.s.hits()
+	after, reported := c.s.cgroup.readUsage(), c.s.reportedLimits()
 	r.CPUMS = (after.cpu - c.before.cpu).Milliseconds()
-	r.PeakMem = c.s.cgroup.peak()
+	r.PeakMem = c.s.cgroup.peakMemory()
 	c.s.heavy = r.PeakMem-c.held > heavyGrowth
 	c.x.Notes.Show(nil)
-	r.Stdout, r.Stderr = c.stdout.finish(drainGrace), c.stderr.finish(drainGrace)
+	r.Stdout, r.Stderr = c.stdout.finishStream(drainGrace), c.stderr.finishStream(drainGrace)
 	r.Displays, r.DisplaysOmitted, r.Exception = c.displays, c.displaysOmitted, c.exception
 	r.Changes = proposal.Changes{Files: []proposal.Change{}}
-	gateErr := c.s.gate.end(c, &r)
-	c.account(&r, after)
-	err := c.judge(&r, status, waitErr, after, reported)
+	gateErr := c.s.gate.endCommand(c, &r)
+	c.recordUsage(&r, after)
+	err := c.setEndStatus(&r, status, waitErr, after, reported)
 	if r.Killed == proposal.KilledInterrupted {
 		r.Killed = proposal.KilledBy(context.Cause(ctx))
 	}
-	if gateErr != nil && !c.s.dead() {
-		_ = c.s.end()
+	if gateErr != nil && !c.s.isDead() {
+		_ = c.s.killSandbox()
 		r.Status, r.Detail, err = proposal.SandboxFailed, gateErr.Error(), gateErr
 	}
-	if !c.s.dead() {
-		err = errors.Join(err, c.collect(&r))
+	if !c.s.isDead() {
+		err = errors.Join(err, c.collectChanges(&r))
 	}
 	if ctx.Err() != nil {
 		return r, ctx.Err()
@@ -415,24 +415,24 @@ func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr
 	return r, err
 }
 
-// judge determines what ended the command. Our own clock and counter come first,
+// setEndStatus determines what ended the command. Our own clock and counter come first,
 // because they kill the command; then the kernels' counters; the exit status last,
 // because only it is ambiguous.
-func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr error, after usage, reported map[byte]bool) error {
+func (c *command) setEndStatus(r *proposal.Result, status syscall.WaitStatus, waitErr error, after usage, reported map[byte]bool) error {
 	l := c.x.Grant.Limits
 	r.ExitCode = -1
 	if waitErr == nil && status.Exited() {
 		r.ExitCode = status.ExitStatus()
 	}
 	cause := proposal.Exited
-	if c.stopped() {
+	if c.wasStopped() {
 		cause = c.cause
 	}
 	switch {
 	case cause == proposal.TimedOut:
 		r.Status, r.Limit = cause, "wall "+l.Wall.String()
 	case cause == proposal.OutputLimit && c.flood.Load():
-		r.Status, r.Limit = cause, fmt.Sprintf("events %d", c.s.gate.budget())
+		r.Status, r.Limit = cause, fmt.Sprintf("events %d", c.s.gate.eventBudget())
 	case cause == proposal.OutputLimit:
 		r.Status, r.Limit = cause, "output "+l.Output.String()
 	case cause == proposal.NotRun:
@@ -448,7 +448,7 @@ func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr e
 	case waitErr != nil && c.background && c.s.backgrounds.ending.Load():
 		r.Status, r.Signal, r.Killed, r.Detail = proposal.Signaled, "SIGKILL", proposal.KilledSandbox, proposal.KilledDetail(proposal.KilledSandbox)
 	case waitErr != nil:
-		return c.crashed(r, waitErr)
+		return c.recordCrash(r, waitErr)
 	case status.Signaled():
 		r.Status, r.Signal = proposal.Signaled, unix.SignalName(status.Signal())
 	default:
@@ -457,8 +457,8 @@ func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr e
 	return nil
 }
 
-func (c *command) crashed(r *proposal.Result, err error) error {
-	err = stop("sandbox.crashed", "the sandbox ended while a command ran"+c.s.said(), "run the command alone, to see whether a bug in gVisor causes it", err)
+func (c *command) recordCrash(r *proposal.Result, err error) error {
+	err = newStopError("sandbox.crashed", "the sandbox ended while a command ran"+c.s.runscOutput(), "run the command alone, to see whether a bug in gVisor causes it", err)
 	r.Status, r.Detail = proposal.SandboxFailed, err.Error()
 	return err
 }
@@ -467,15 +467,15 @@ func (c *command) crashed(r *proposal.Result, err error) error {
 // the command's own failure, as long as the sandbox still answers.
 func (c *command) notStarted(cause error) (proposal.Result, error) {
 	if c.began.IsZero() { // it used nothing
-		c.measure()
+		c.measureBefore()
 	}
 	code := syscall.WaitStatus(127 << 8)
 	if errors.Is(cause, errRefused) {
 		code = 126 << 8
 	}
-	r, err := c.finish(context.Background(), code, nil)
-	if err == nil && c.s.dead() {
-		err = stop("sandbox.crashed", "the sandbox ended"+c.s.said(), "run fumehood doctor", cause)
+	r, err := c.finishResult(context.Background(), code, nil)
+	if err == nil && c.s.isDead() {
+		err = newStopError("sandbox.crashed", "the sandbox ended"+c.s.runscOutput(), "run fumehood doctor", cause)
 	}
 	r.Detail = "cannot start: " + cause.Error()
 	if c.x.Text != "" { // an image may not have the shell
@@ -484,12 +484,12 @@ func (c *command) notStarted(cause error) (proposal.Result, error) {
 	return r, err
 }
 
-// collect asks init for the changes and copies the declared outputs.
-func (c *command) collect(r *proposal.Result) error {
-	all, err := c.s.init.changes()
+// collectChanges asks init for the changes and copies the declared outputs.
+func (c *command) collectChanges(r *proposal.Result) error {
+	all, err := c.s.init.listChanges()
 	if err != nil {
-		_ = c.s.end()
-		return stop("sandbox.changes", "cannot list what the command changed", "run the command with a smaller disk limit", err)
+		_ = c.s.killSandbox()
+		return newStopError("sandbox.changes", "cannot list what the command changed", "run the command with a smaller disk limit", err)
 	}
 	if !r.Succeeded() && r.Killed == "" {
 		r.TestResults = c.s.readTestResults(all)
@@ -499,12 +499,12 @@ func (c *command) collect(r *proposal.Result) error {
 		r.Changes = proposal.Changes{Files: slices.Clone(all.Files[:maxChanges]), Omitted: all.Omitted + more}
 	}
 	if c.x.Setup {
-		if err = c.s.init.tell(askGrace, "mark"); err != nil {
+		if err = c.s.init.sendAndWait(askGrace, "mark"); err != nil {
 			return err
 		}
 	}
 	for _, pattern := range c.x.Outputs {
-		r.Outputs = append(r.Outputs, c.s.copyOutputs(outputsOf(c.name()), pattern)...)
+		r.Outputs = append(r.Outputs, c.s.copyOutputs(outputsOf(c.fileBaseName()), pattern)...)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 // they hold programs and, wherever they are, dynamic loaders and C libraries, which run
 // any program. It reads a program only if its size matches.
 type sameIndex struct {
-	roots root
+	roots readOnlyRoot
 	once  sync.Once
 	sizes map[uint64][]sameFile
 	count int
@@ -52,14 +52,14 @@ var common = []string{"/bin/bash", "/bin/sh", "/usr/bin/env"}
 // skipped are the names of directories that hold no programs and many other files.
 var skipped = map[string]bool{"share": true, "include": true, "src": true, "doc": true, "locale": true}
 
-func (x *sameIndex) names(size uint64, digest string) []string {
-	x.once.Do(x.build)
+func (x *sameIndex) namesOfContent(size uint64, digest string) []string {
+	x.once.Do(x.buildIndex)
 	var names []string
 	same := map[[2]uint64]bool{} // hard links are read once
 	for _, f := range x.sizes[size] {
 		file := [2]uint64{f.device, f.inode}
 		if _, known := same[file]; !known {
-			same[file] = x.digest(f.host) == digest
+			same[file] = x.fileDigest(f.host) == digest
 		}
 		if same[file] && len(names) < sameNames {
 			names = append(names, f.inside)
@@ -73,18 +73,18 @@ func (x *sameIndex) names(size uint64, digest string) []string {
 // tool: perl has two, unzip and git some.
 const maxLinked = 8
 
-// linked returns the hard links of a program of the root if it has more than maxLinked,
+// hardLinks returns the hard links of a program of the root if it has more than maxLinked,
 // as busybox does in some images. When such a program starts itself again through
 // /proc/self/exe, the kernel does not know the name it was started under.
-func (x *sameIndex) linked(inside string) []string {
-	info, err := x.roots.files.Lstat(x.host(inside))
+func (x *sameIndex) hardLinks(inside string) []string {
+	info, err := x.roots.files.Lstat(x.hostPath(inside))
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Nlink <= maxLinked {
 		return nil
 	}
-	x.once.Do(x.build)
+	x.once.Do(x.buildIndex)
 	var names []string
 	own := fileAt("", "", info)
 	for _, f := range x.sizes[uint64(info.Size())] {
@@ -96,8 +96,8 @@ func (x *sameIndex) linked(inside string) []string {
 	return names
 }
 
-// digest returns the digest of a program of the root, or "".
-func (x *sameIndex) digest(host string) string {
+// fileDigest returns the digest of a program of the root, or "".
+func (x *sameIndex) fileDigest(host string) string {
 	f, err := x.roots.files.Open(host)
 	if err != nil {
 		return ""
@@ -110,20 +110,20 @@ func (x *sameIndex) digest(host string) string {
 	return sum
 }
 
-// host returns the host path of a path of the root, or "".
-func (x *sameIndex) host(inside string) string {
+// hostPath returns the host path of a path of the root, or "".
+func (x *sameIndex) hostPath(inside string) string {
 	for _, b := range x.roots.binds {
-		if within(inside, b.Target) {
+		if isWithinDir(inside, b.Target) {
 			return filepath.Join(b.Source, inside[len(b.Target):])
 		}
 	}
 	return ""
 }
 
-func (x *sameIndex) build() {
+func (x *sameIndex) buildIndex() {
 	x.sizes = map[uint64][]sameFile{}
 	for _, b := range x.roots.binds {
-		x.walk(b.Source, b.Target, holders[path.Base(b.Target)], 0)
+		x.walkDir(b.Source, b.Target, holders[path.Base(b.Target)], 0)
 	}
 	for _, name := range common {
 		x.addLoaderOf(name)
@@ -132,7 +132,7 @@ func (x *sameIndex) build() {
 
 // addLoaderOf records the loader that the kernel starts with a program of the root.
 func (x *sameIndex) addLoaderOf(name string) {
-	_, host, err := x.roots.binary(name)
+	_, host, err := x.roots.resolveBinary(name)
 	if err != nil {
 		return
 	}
@@ -145,22 +145,22 @@ func (x *sameIndex) addLoaderOf(name string) {
 	if !ok {
 		return
 	}
-	inside, host, err := x.roots.resolve(elf.Read(program).Interpreter)
+	inside, host, err := x.roots.resolvePath(elf.Read(program).Interpreter)
 	if err != nil {
 		return
 	}
 	if info, err := x.roots.files.Lstat(host); err == nil && info.Mode().IsRegular() && !slices.Contains(x.sizes[uint64(info.Size())], fileAt(inside, host, info)) {
-		x.add(inside, host, info)
+		x.addFile(inside, host, info)
 	}
 }
 
-func (x *sameIndex) add(inside, host string, info os.FileInfo) {
+func (x *sameIndex) addFile(inside, host string, info os.FileInfo) {
 	size := uint64(info.Size())
 	x.sizes[size] = append(x.sizes[size], fileAt(inside, host, info))
 }
 
-// walk records the programs of a directory, if it holds any, and of those below it.
-func (x *sameIndex) walk(host, inside string, holds bool, depth int) {
+// walkDir records the programs of a directory, if it holds any, and of those below it.
+func (x *sameIndex) walkDir(host, inside string, holds bool, depth int) {
 	list, err := x.roots.files.ReadDir(host)
 	if err != nil {
 		return
@@ -169,14 +169,14 @@ func (x *sameIndex) walk(host, inside string, holds bool, depth int) {
 		h, i := filepath.Join(host, d.Name()), path.Join(inside, d.Name())
 		switch {
 		case d.IsDir() && depth < sameDepth && !skipped[d.Name()]:
-			x.walk(h, i, holds || holders[d.Name()], depth+1)
+			x.walkDir(h, i, holds || holders[d.Name()], depth+1)
 		case d.Type().IsRegular() && loaders.MatchString(d.Name()):
 			if info, err := d.Info(); err == nil { // a copy can be made executable
-				x.add(i, h, info)
+				x.addFile(i, h, info)
 			}
 		case holds && d.Type().IsRegular() && x.count < sameFiles:
 			if info, err := d.Info(); err == nil && info.Mode().Perm()&0o111 != 0 {
-				x.add(i, h, info)
+				x.addFile(i, h, info)
 				x.count++
 			}
 		}

@@ -35,14 +35,14 @@ func linkedRoot(t *testing.T) *sameIndex {
 	}
 	link("perl", "perl5.36.0")
 	x := &sameIndex{}
-	x.roots = root{files: hostFiles{}, binds: []Bind{{Source: bin, Target: "/bin"}}}
+	x.roots = readOnlyRoot{files: hostFiles{}, binds: []Bind{{Source: bin, Target: "/bin"}}}
 	return x
 }
 
 func TestHardLinks(t *testing.T) {
 	x := linkedRoot(t)
 	for name, n := range map[string]int{"/bin/tool007": sameNames, "/bin/busybox": sameNames, "/bin/perl": 0, "/bin/none": 0, "/binary": 0, "/etc/passwd": 0, "": 0} {
-		if got := x.linked(name); len(got) != n {
+		if got := x.hardLinks(name); len(got) != n {
 			t.Errorf("%q has %d links, want %d", name, len(got), n)
 		} else if n > 0 && got[0] != "/bin/busybox" {
 			t.Errorf("%q is first of all %q, want busybox", name, got[0])
@@ -52,18 +52,18 @@ func TestHardLinks(t *testing.T) {
 
 func TestCopyOfHardLinks(t *testing.T) {
 	x := linkedRoot(t)
-	for name, want := range map[string][]string{"copy": {"/bin/copy", "/bin/perl", "/bin/perl5.36.0"}, "tool001": x.linked("/bin/busybox")} {
-		path := x.host("/bin/" + name)
-		sum := x.digest(path)
+	for name, want := range map[string][]string{"copy": {"/bin/copy", "/bin/perl", "/bin/perl5.36.0"}, "tool001": x.hardLinks("/bin/busybox")} {
+		path := x.hostPath("/bin/" + name)
+		sum := x.fileDigest(path)
 		info, err := os.Stat(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, x.names(uint64(info.Size()), sum)); diff != "" {
+		if diff := cmp.Diff(want, x.namesOfContent(uint64(info.Size()), sum)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if got := x.names(4, "sha256:00"); len(got) > 0 {
+	if got := x.namesOfContent(4, "sha256:00"); len(got) > 0 {
 		t.Errorf("another content of the same size is %q", got)
 	}
 }
@@ -98,11 +98,11 @@ func TestCopyOfALoader(t *testing.T) {
 		}
 	}
 	x := &sameIndex{}
-	x.roots = root{files: hostFiles{}, binds: []Bind{{Source: usr, Target: "/usr"}}, links: map[string]string{"/bin": "usr/bin"}}
+	x.roots = readOnlyRoot{files: hostFiles{}, binds: []Bind{{Source: usr, Target: "/usr"}}, links: map[string]string{"/bin": "usr/bin"}}
 	for name, known := range map[string]bool{"lib/x86_64-linux-gnu/ld-linux-x86-64.so.2": true, "lib/x86_64-linux-gnu/libc.so.6": true, "lib/ld-2.31.so": true,
 		"lib/musl/libc.so": true, "lib/odd/start": true, "bin/bash": true, "lib/x86_64-linux-gnu/libz.so.1": false} {
 		path := filepath.Join(usr, name)
-		sum := x.digest(path)
+		sum := x.fileDigest(path)
 		info, err := os.Stat(path)
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestCopyOfALoader(t *testing.T) {
 		if known {
 			want = []string{"/usr/" + name}
 		}
-		if diff := cmp.Diff(want, x.names(uint64(info.Size()), sum)); diff != "" {
+		if diff := cmp.Diff(want, x.namesOfContent(uint64(info.Size()), sum)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

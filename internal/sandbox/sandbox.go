@@ -172,23 +172,23 @@ type Runner struct {
 func New(o Options) (*Runner, error) {
 	switch {
 	case o.Verify == nil:
-		return nil, stop("sandbox.options", "runsc is not verified", "set Options.Verify", nil)
+		return nil, newStopError("sandbox.options", "runsc is not verified", "set Options.Verify", nil)
 	case o.UnwatchedUnsafe && (o.Exec != nil || o.Event != nil):
-		return nil, stop("sandbox.options", "UnwatchedUnsafe contradicts Exec and Event", "remove one of them", nil)
+		return nil, newStopError("sandbox.options", "UnwatchedUnsafe contradicts Exec and Event", "remove one of them", nil)
 	case !o.UnwatchedUnsafe && (o.Exec == nil || o.Event == nil):
-		return nil, stop("sandbox.options", "Exec or Event is missing", "set Options.Exec and Options.Event, as package gate does", nil)
+		return nil, newStopError("sandbox.options", "Exec or Event is missing", "set Options.Exec and Options.Event, as package gate does", nil)
 	}
 	o.closeRoot = func() {}
 	if err := o.openRoot(); err != nil {
 		return nil, err
 	}
 	o.workspace, o.ImageFrom = &snapshot{}, cmp.Or(o.ImageFrom, DefaultImageFrom)
-	o.answerWithin, o.patience = o.answering()
+	o.answerWithin, o.patience = o.answerTimeouts()
 	return &Runner{o: o}, nil
 }
 
-// answering returns how long Exec may take, and how long gate and kernel wait for each other.
-func (o Options) answering() (answerWithin, patient time.Duration) {
+// answerTimeouts returns how long Exec may take, and how long gate and kernel wait for each other.
+func (o Options) answerTimeouts() (answerWithin, patient time.Duration) {
 	return cmp.Or(o.answerWithin, AnswerWithin), cmp.Or(o.patience, patience)
 }
 
@@ -202,34 +202,34 @@ func (r *Runner) Run(ctx context.Context, x proposal.Execution) (proposal.Result
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended != nil {
-		return failed(r.ended), r.ended
+		return failedResult(r.ended), r.ended
 	}
-	if err := acceptable(r.o, x.Grant); err != nil {
-		return failed(err), err
+	if err := checkGrant(r.o, x.Grant); err != nil {
+		return failedResult(err), err
 	}
-	fresh, err := r.renew(ctx, x.Grant.Fresh)
+	fresh, err := r.ensureRunning(ctx, x.Grant.Fresh)
 	if err != nil && ctx.Err() != nil {
 		return neverStarted(ctx), ctx.Err() // the next Run starts another sandbox
 	}
 	if err != nil {
 		r.ended = err
-		return failed(err), err
+		return failedResult(err), err
 	}
-	result, err := r.current.run(ctx, x)
+	result, err := r.current.runCommand(ctx, x)
 	r.current.used = r.current.used || !x.Service
 	result.NewSandbox = fresh
 	if err != nil && ctx.Err() == nil {
 		r.ended = err
 	}
-	if r.current.dead() {
-		err = errors.Join(err, r.drop())
+	if r.current.isDead() {
+		err = errors.Join(err, r.closeCurrent())
 	}
 	return result, err
 }
 
 // neverStarted is the Result of a command that was interrupted before its sandbox was ready.
 func neverStarted(ctx context.Context) proposal.Result {
-	r := failed(ctx.Err())
+	r := failedResult(ctx.Err())
 	r.Status, r.Signal, r.Killed = proposal.Signaled, "SIGKILL", proposal.KilledBy(context.Cause(ctx))
 	r.Detail = proposal.KilledDetail(r.Killed)
 	nothing := proposal.Stream{SHA256: fmt.Sprintf("%x", sha256.Sum256(nil))}
@@ -237,16 +237,16 @@ func neverStarted(ctx context.Context) proposal.Result {
 	return r
 }
 
-// renew makes sure that a sandbox is running, and reports whether it is a new one: one in
+// ensureRunning makes sure that a sandbox is running, and reports whether it is a new one: one in
 // which at most services were started.
-func (r *Runner) renew(ctx context.Context, fresh bool) (bool, error) {
-	if r.current != nil && !r.current.dead() && (!fresh || !r.current.used) {
+func (r *Runner) ensureRunning(ctx context.Context, fresh bool) (bool, error) {
+	if r.current != nil && !r.current.isDead() && (!fresh || !r.current.used) {
 		return !r.current.used, nil
 	}
-	if err := r.drop(); err != nil {
+	if err := r.closeCurrent(); err != nil {
 		return false, err
 	}
-	s, err := r.start(ctx)
+	s, err := r.startInstance(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -254,13 +254,13 @@ func (r *Runner) renew(ctx context.Context, fresh bool) (bool, error) {
 	return true, nil
 }
 
-func (r *Runner) start(ctx context.Context) (s *instance, err error) {
+func (r *Runner) startInstance(ctx context.Context) (s *instance, err error) {
 	begin := time.Now()
 	if err = r.o.Verify(); err == nil {
-		s = r.o.Pool.claim(ctx, r.o)
+		s = r.o.Pool.claimSandbox(ctx, r.o)
 	}
 	if err == nil && s == nil {
-		s, err = start(ctx, r.o)
+		s, err = startSandbox(ctx, r.o)
 	}
 	if err != nil {
 		err = errors.Join(err, ctx.Err())
@@ -271,7 +271,7 @@ func (r *Runner) start(ctx context.Context) (s *instance, err error) {
 	return s, err
 }
 
-func (r *Runner) drop() error {
+func (r *Runner) closeCurrent() error {
 	if r.current == nil {
 		return nil
 	}
@@ -290,46 +290,46 @@ func (r *Runner) Close() error {
 	if r.ended == nil {
 		r.ended = errors.New("the runner is closed")
 	}
-	err := errors.Join(r.drop(), r.o.workspace.close())
+	err := errors.Join(r.closeCurrent(), r.o.workspace.close())
 	r.o.closeRoot()
 	r.o.closeRoot = func() {}
 	return err
 }
 
-// acceptable returns an error for what no policy may grant.
-func acceptable(o Options, g proposal.Grant) error {
+// checkGrant returns an error for what no policy may grant.
+func checkGrant(o Options, g proposal.Grant) error {
 	for name := range g.Env {
 		if steersShell(name) || strings.ContainsAny(name, "=\x00") || name == "" {
-			return stop("sandbox.env", fmt.Sprintf("the grant sets the variable %q, which controls the shell or the loader", name), "make policy refuse it", nil)
+			return newStopError("sandbox.env", fmt.Sprintf("the grant sets the variable %q, which controls the shell or the loader", name), "make policy refuse it", nil)
 		}
 	}
-	if g.Limits.Disk < o.Limits.Disk && !o.watched() {
-		return stop("sandbox.limits", "a command's disk limit can be lower than the run's only where the sandbox is watched", "remove Options.UnwatchedUnsafe", nil)
+	if g.Limits.Disk < o.Limits.Disk && !o.isWatched() {
+		return newStopError("sandbox.limits", "a command's disk limit can be lower than the run's only where the sandbox is watched", "remove Options.UnwatchedUnsafe", nil)
 	}
-	return covers(o.Limits, g.Limits)
+	return checkLimitsCovered(o.Limits, g.Limits)
 }
 
-// watched reports whether gVisor's kernel is connected to the supervisor.
-func (o Options) watched() bool { return !o.UnwatchedUnsafe }
+// isWatched reports whether gVisor's kernel is connected to the supervisor.
+func (o Options) isWatched() bool { return !o.UnwatchedUnsafe }
 
-// covers returns an error for a grant that exceeds the sandbox's limits or leaves a limit
+// checkLimitsCovered returns an error for a grant that exceeds the sandbox's limits or leaves a limit
 // open.
-func covers(run, l proposal.Limits) error {
+func checkLimitsCovered(run, l proposal.Limits) error {
 	if l.Open() {
-		return stop("sandbox.limits", fmt.Sprintf("the grant does not set every limit: %+v", l), "set every limit", nil)
+		return newStopError("sandbox.limits", fmt.Sprintf("the grant does not set every limit: %+v", l), "set every limit", nil)
 	}
 	if l.Pids > run.Pids || l.Disk > run.Disk || l.Files > run.Files {
-		return stop("sandbox.limits", "the grant exceeds the run's limits", "start the run with the largest limits that it grants", nil)
+		return newStopError("sandbox.limits", "the grant exceeds the run's limits", "start the run with the largest limits that it grants", nil)
 	}
 	return nil
 }
 
-func failed(err error) proposal.Result {
+func failedResult(err error) proposal.Result {
 	return proposal.Result{Status: proposal.SandboxFailed, ExitCode: -1, Detail: err.Error(),
 		Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
 }
 
-func stop(code, message, hint string, err error) error {
+func newStopError(code, message, hint string, err error) error {
 	return &proposal.StopError{Code: code, Message: message, Hint: hint, Err: err}
 }
 

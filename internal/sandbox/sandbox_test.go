@@ -32,7 +32,7 @@ func testOptions(t testing.TB) Options {
 	}
 	runsc := installtest.Runsc(t)
 	return Options{
-		Verify: runsc.Unchanged, Runsc: runsc.Path, Init: runsc.Init,
+		Verify: runsc.CheckUnchanged, Runsc: runsc.Path, Init: runsc.Init,
 		Binds:     []Bind{{"/usr", "/usr"}, {"/etc/alternatives", "/etc/alternatives"}, {programsDir(t), "/opt/bin"}},
 		Links:     map[string]string{"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64"},
 		Files:     map[string][]byte{"/etc/resolv.conf": []byte("nameserver " + guest.Resolver + "\n")},
@@ -89,7 +89,7 @@ func TestProtocol(t *testing.T) {
 	t.Parallel()
 	r := testRunner(t, testOptions(t))
 	runText(t, r, "true")
-	conn, err := control.Dial(r.current.socket())
+	conn, err := control.Dial(r.current.controlSocketPath())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestCrash(t *testing.T) {
 	r := testRunner(t, o)
 	runText(t, r, "true")
 	cgroup := r.current.cgroup
-	once(t, o, "x", "running", func() { cgroup.kill() })
+	once(t, o, "x", "running", func() { cgroup.killProcesses() })
 	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "echo running; sleep 1000", Grant: proposal.Grant{Limits: testLimits()}})
 	var stopped *proposal.StopError
 	if !errors.As(err, &stopped) || stopped.Code != "sandbox.crashed" || result.Status != proposal.SandboxFailed {
@@ -419,22 +419,22 @@ func TestAttest(t *testing.T) {
 	runText(t, r, "true")
 	other := *r.current
 	other.o.Runsc = "/bin/true"
-	if err := other.attest("Linux version 4.19.0-gvisor #1"); err == nil {
+	if err := other.checkGVisor("Linux version 4.19.0-gvisor #1"); err == nil {
 		t.Error("processes that are not the verified runsc were accepted")
 	}
-	if err := r.current.attest("Linux version 6.18.0-generic #1"); err == nil {
+	if err := r.current.checkGVisor("Linux version 6.18.0-generic #1"); err == nil {
 		t.Error("a kernel that is not gVisor's was accepted")
 	}
 	for name, dir := range map[string]string{"empty": controlFiles(t, "cgroup.procs"), "unreadable": t.TempDir()} {
 		blind := *r.current
 		blind.cgroup = &cgroup{dirs: map[string]string{"pids": dir}}
 		r.current.watch.fifo.Write([]byte{sinkHello})
-		if err := blind.attest("Linux version 4.19.0-gvisor #1"); err == nil {
+		if err := blind.checkGVisor("Linux version 4.19.0-gvisor #1"); err == nil {
 			t.Errorf("a cgroup that is %s was taken for checked", name)
 		}
 	}
 	r.current.watch.fifo.Write([]byte{sinkHello})
-	if err := r.current.attest("Linux version 4.19.0-gvisor #1"); err != nil {
+	if err := r.current.checkGVisor("Linux version 4.19.0-gvisor #1"); err != nil {
 		t.Errorf("the real one was refused: %v", err)
 	}
 }

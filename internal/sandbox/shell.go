@@ -39,7 +39,7 @@ func shellKey(cell *proposal.Cell) string { return cell.Language + " " + cell.Co
 func (r *Runner) Earlier(language, name string) *proposal.Earlier {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.current == nil || r.current.dead() {
+	if r.current == nil || r.current.isDead() {
 		return nil
 	}
 	shell := r.current.interpreters[shellKey(&proposal.Cell{Language: language, Context: name})]
@@ -59,23 +59,23 @@ func (s *instance) shellPID(x proposal.Execution) int32 {
 }
 
 // executeShell runs the cell's code in its shell. A shell that ends, or is interrupted, is gone.
-func (c *command) executeShell(ctx context.Context, r *resident) ending {
-	outcome, err := r.Execute(ctx, interpreter.Cell{Code: c.x.Cell.Code}, c.show)
-	if err == nil && c.stopped() {
+func (c *command) executeShell(ctx context.Context, r *liveInterpreter) processEnd {
+	outcome, err := r.Execute(ctx, interpreter.Cell{Code: c.x.Cell.Code}, c.showCellEvent)
+	if err == nil && c.wasStopped() {
 		err = context.Canceled
 	}
 	if err != nil {
 		c.lost = lostNow
-		return r.end()
+		return r.endInterpreter()
 	}
 	e := &r.shell.earlier
 	e.Cells, e.Text = e.Cells+1, c.x.Text
-	return ending{status: syscall.WaitStatus(outcome.Status << 8)}
+	return processEnd{status: syscall.WaitStatus(outcome.Status << 8)}
 }
 
 // shellOf returns the shell of the cell's context. An error means that it is not in the state for
 // which the cell was decided.
-func (c *command) shellOf(ctx context.Context) (*resident, error) {
+func (c *command) shellOf(ctx context.Context) (*liveInterpreter, error) {
 	key := shellKey(c.x.Cell)
 	r, earlier := c.s.interpreters[key], c.x.Cell.Earlier
 	switch {
@@ -112,14 +112,14 @@ func (s *instance) shellCount() (n int) {
 }
 
 // startShell starts a shell as the command's first program, which the exec gate decides.
-func (c *command) startShell(ctx context.Context) (*resident, error) {
+func (c *command) startShell(ctx context.Context) (*liveInterpreter, error) {
 	r := newResident(c.s)
 	r.shell = &shellState{env: maps.Clone(c.x.Grant.Env)}
 	ours, err := r.execShell(c)
 	if err != nil {
 		return nil, err
 	}
-	go r.wait()
+	go r.waitForExit()
 	ours.Ended = r.gone
 	ctx, cancel := context.WithTimeout(ctx, interpreterStart)
 	defer cancel()
@@ -133,7 +133,7 @@ func (c *command) startShell(ctx context.Context) (*resident, error) {
 }
 
 // execShell starts the shell with its pipes, and returns this end of them.
-func (r *resident) execShell(c *command) (ours interpreter.Shell, err error) {
+func (r *liveInterpreter) execShell(c *command) (ours interpreter.Shell, err error) {
 	stdin, err := os.Open(os.DevNull)
 	if err != nil {
 		return ours, err
@@ -145,7 +145,7 @@ func (r *resident) execShell(c *command) (ours interpreter.Shell, err error) {
 	}
 	err = errors.Join(errs[:]...)
 	if err == nil {
-		err = r.begin(c, c.x.Grant, interpreter.ShellArgv(shell[0]), control.Process{Stdin: stdin, Stdout: write[2], Stderr: write[3],
+		err = r.startProcess(c, c.x.Grant, interpreter.ShellArgv(shell[0]), control.Process{Stdin: stdin, Stdout: write[2], Stderr: write[3],
 			More: map[int]*os.File{interpreter.ScriptFD: read[0], interpreter.DoneFD: write[1]}})
 	}
 	closed := []*os.File{stdin, read[0], write[1], write[2], write[3]} // the process has its own now

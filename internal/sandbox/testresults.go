@@ -25,20 +25,20 @@ func (s *instance) readTestResults(changes proposal.Changes) proposal.Stream {
 	var found failure.Results
 	start, files, left := time.Now(), 0, int64(maxResultBytes)
 	if changes.Omitted > 0 {
-		found.Omit("the command changed too many files")
+		found.NoteOmission("the command changed too many files")
 	}
 	for _, c := range changes.Files {
-		if c.Type != "file" || c.Kind == "removed" || c.Bytes == 0 || !failure.IsResults(c.Path) || !local(c.Path) {
+		if c.Type != "file" || c.Kind == "removed" || c.Bytes == 0 || !failure.IsResults(c.Path) || !isLocalPath(c.Path) {
 			continue
 		}
 		if files++; c.Bytes > maxResultFile || c.Bytes > left || files > maxResultFiles || time.Since(start) > maxResultTime {
-			found.Omit("the files are too many or too large")
+			found.NoteOmission("the files are too many or too large")
 			continue
 		}
 		left -= c.Bytes
 		var content bytes.Buffer
 		if _, err := s.init.copyFile(newSide, c.Path, c.Bytes, &content); err != nil {
-			found.Omit("a file cannot be read")
+			found.NoteOmission("a file cannot be read")
 			continue
 		}
 		found.Add(c.Path, content.Bytes())

@@ -17,10 +17,10 @@ import (
 	"github.com/fumehood/fumehood/internal/watch/monitor"
 )
 
-// A watch is the supervisor's end of the sink in gVisor's kernel. The constants are
+// A sinkReader is the supervisor's end of the sink in gVisor's kernel. The constants are
 // those of package monitor/sentry, which cannot be imported here, because it brings
 // that kernel with it.
-type watch struct{ fifo *os.File }
+type sinkReader struct{ fifo *os.File }
 
 const (
 	sinkName     = "fumehood"
@@ -47,7 +47,7 @@ var commonCalls = []int{
 //
 // gate, if not empty, is the socket of the exec gate and the monitor, for which the
 // kernel waits for patience, and trees are the paths of guest init's overlays.
-func newWatch(dir, gate string, patience time.Duration, trees []string) (*watch, error) {
+func newWatch(dir, gate string, patience time.Duration, trees []string) (*sinkReader, error) {
 	path := filepath.Join(dir, "watch")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		return nil, err
@@ -60,11 +60,11 @@ func newWatch(dir, gate string, patience time.Duration, trees []string) (*watch,
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
-	w := &watch{os.NewFile(uintptr(fd), path)}
-	return w, os.WriteFile(w.config(dir), data, 0o600)
+	w := &sinkReader{os.NewFile(uintptr(fd), path)}
+	return w, os.WriteFile(w.configPath(dir), data, 0o600)
 }
 
-func (*watch) config(dir string) string { return filepath.Join(dir, "trace.json") }
+func (*sinkReader) configPath(dir string) string { return filepath.Join(dir, "trace.json") }
 
 func traceConfig(fifo, gate string, patience time.Duration, trees []string) any {
 	var names []string
@@ -74,28 +74,28 @@ func traceConfig(fifo, gate string, patience time.Duration, trees []string) any 
 	// The FIFO's sink comes first: the other one reports through it why it gave up.
 	sinks := []monitor.Sink{{Name: sinkName, Config: map[string]any{"fifo": fifo}}}
 	if gate != "" {
-		names = append(names, monitor.Points()...)
+		names = append(names, monitor.TracePoints()...)
 		sinks = append(sinks, monitor.Sink{Name: monitor.SinkName, Config: map[string]any{"socket": gate, "patience": patience.Milliseconds(), "trees": trees}})
 	}
 	slices.Sort(names)
 	return monitor.TraceConfig(monitor.PointsOf(slices.Compact(names)...), sinks...)
 }
 
-// confirm checks that the sink is active. If runsc cannot set up a session, it only
+// confirmActive checks that the sink is active. If runsc cannot set up a session, it only
 // logs a warning and runs the sandbox unwatched.
-func (w *watch) confirm(c *control.Conn) error {
+func (w *sinkReader) confirmActive(c *control.Conn) error {
 	sessions, err := c.TraceSessions()
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(sessions, []string{monitor.TraceSession}) || !w.hits()[sinkHello] {
-		return stop("sandbox.watch", "the sink in gVisor's kernel is not active", "use the fumehood-runsc of this version", nil)
+	if !slices.Equal(sessions, []string{monitor.TraceSession}) || !w.reportedLimits()[sinkHello] {
+		return newStopError("sandbox.watch", "the sink in gVisor's kernel is not active", "use the fumehood-runsc of this version", nil)
 	}
 	return nil
 }
 
-// hits returns what the sink has reported since the last call, without waiting.
-func (w *watch) hits() map[byte]bool {
+// reportedLimits returns what the sink has reported since the last call, without waiting.
+func (w *sinkReader) reportedLimits() map[byte]bool {
 	reported := map[byte]bool{}
 	conn, err := w.fifo.SyscallConn()
 	if err != nil {
@@ -116,4 +116,4 @@ func (w *watch) hits() map[byte]bool {
 	return reported
 }
 
-func (w *watch) close() error { return w.fifo.Close() }
+func (w *sinkReader) close() error { return w.fifo.Close() }

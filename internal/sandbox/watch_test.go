@@ -165,4 +165,4 @@ func TestStatusesWatched(t *testing.T) {
 }
 
 // dead reports whether the sandbox is gone.
-func (r *Runner) dead() bool { return r.current == nil || r.current.dead() }
+func (r *Runner) dead() bool { return r.current == nil || r.current.isDead() }

@@ -199,7 +199,7 @@ func ownLike(workspace, parent, top string) error {
 }
 
 // Layers implements order.Base.
-func (b *base) Layers() order.Layers {
+func (b *base) Layers() order.SetupLayers {
 	if b.layers == nil {
 		return nil // not a nil pointer in it
 	}
@@ -221,7 +221,7 @@ func (b *base) Close() error {
 type baseLayers struct{ layering }
 
 // Find implements order.Layers.
-func (l *baseLayers) Find(_ context.Context, records []proposal.Record, o sandbox.Options) (none order.FoundLayer) {
+func (l *baseLayers) Find(_ context.Context, records []proposal.Record, o sandbox.Options) (none order.FoundSetupLayer) {
 	var err error
 	if l.key, err = l.keyOf(records, o); err != nil {
 		return none
@@ -235,7 +235,7 @@ func (l *baseLayers) Find(_ context.Context, records []proposal.Record, o sandbo
 		return none
 	}
 	l.used = found
-	return order.FoundLayer{Layer: layerOf(found.Info), File: found.File}
+	return order.FoundSetupLayer{Layer: layerOf(found.Info), File: found.File}
 }
 
 // Keep implements order.Layers.

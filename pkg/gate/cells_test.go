@@ -234,7 +234,7 @@ func TestShellRecord(t *testing.T) {
 		default:
 			t.Errorf("%q: %+v, %+v", text, e, r.Analysis)
 		}
-		if diff := cmp.Diff(r.Analysis, order.Analyze(r.Proposal)); diff != "" {
+		if diff := cmp.Diff(r.Analysis, order.AnalyzeProposal(r.Proposal)); diff != "" {
 			t.Errorf("the record is not decided again as it was:\n%s", diff)
 		}
 	}

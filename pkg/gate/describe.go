@@ -51,7 +51,7 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 	}
 	for _, u := range g.unmet {
 		if !u.Base { // then it excuses no failure
-			run.Unenforced = append(run.Unenforced, "the versions of your tools: "+diagnose.Describe(u)+". Only the pull request is known to ask for that version, so failures with it count")
+			run.Unenforced = append(run.Unenforced, "the versions of your tools: "+diagnose.DescribeUnmet(u)+". Only the pull request is known to ask for that version, so failures with it count")
 		}
 	}
 	run.Toolchains, run.Unmet, run.GoModules = g.tools, g.unmet, g.modules

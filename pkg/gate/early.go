@@ -20,7 +20,7 @@ func (g *Gate) startEarly(o sandbox.Options) {
 		return
 	}
 	o.Limits, o.ImageFrom = limits, g.o.imageFrom(len(planned))
-	g.early = sandbox.Early(o)
+	g.early = sandbox.StartEarly(o)
 }
 
 // usualLimits returns what the shipped policy most likely grants to the proposals together, and
@@ -40,5 +40,5 @@ func usualLimits(list []proposal.Proposal, ceiling proposal.Limits) (proposal.Li
 		}
 		records = append(records, proposal.Record{Decision: proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{Limits: limits.Under(ceiling)}}})
 	}
-	return order.Largest(records)
+	return order.LargestLimits(records)
 }

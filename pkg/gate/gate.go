@@ -122,7 +122,7 @@ func (g *Gate) prepare(ctx context.Context) (err error) {
 	}
 	g.unmet, g.modules = g.findUnmet(ctx), g.findGoModules()
 	for _, u := range g.unmet {
-		g.o.notice("warning: " + terminal.EscapeLine(diagnose.Describe(u)))
+		g.o.notice("warning: " + terminal.EscapeLine(diagnose.DescribeUnmet(u)))
 	}
 	if text := belowTop(g.o.Workspace); text != "" {
 		g.o.notice("warning: " + text)
@@ -137,7 +137,7 @@ func (g *Gate) findSandbox(ctx context.Context, find func() (install.Runsc, erro
 		return o, err
 	}
 	for _, dir := range g.o.ToolsRequired {
-		if err := g.root.Required(search, dir); err != nil {
+		if err := g.root.CheckVisible(search, dir); err != nil {
 			return o, err
 		}
 	}
@@ -183,7 +183,7 @@ func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record
 
 // checker returns what decides for g.
 func (g *Gate) checker() order.Checker {
-	return order.Checker{Policy: g.engine, Adviser: explain.NewAdviser(g.engine, order.Analyze), Ceiling: g.o.Ceiling}
+	return order.Checker{Policy: g.engine, Adviser: explain.NewAdviser(g.engine, order.AnalyzeProposal), Ceiling: g.o.Ceiling}
 }
 
 // usable returns an error if the Gate is closed.

@@ -64,7 +64,7 @@ func newOpenImage(value string, found oci.Image) (*openImage, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := rootfs.Image(rootfs.ImageFile{Name: found.String(), Path: found.Path, Digest: found.File, Files: files, PATH: pathOf(found.Settings.Env)})
+	root, err := rootfs.ImageRoot(rootfs.ImageFile{Name: found.String(), Path: found.Path, Digest: found.File, Files: files, PATH: pathOf(found.Settings.Env)})
 	if err != nil {
 		files.Close()
 		return nil, err

@@ -44,7 +44,7 @@ func OpenLayers(dir string) (*layers.Store, error) {
 // sweepLayers removes the private layers of killed processes.
 func sweepLayers() {
 	if cache, err := install.CacheDir(); err == nil {
-		layers.Sweep(cache)
+		layers.RemoveAbandoned(cache)
 	}
 }
 
@@ -127,7 +127,7 @@ type layering struct {
 	optional  string // id of the command of set-up from which on all are optional; "" if the last is not
 	inputs    []setup.Input
 	covers    []setup.Input // the inputs without those of optional commands
-	used      *layers.Layer
+	used      *layers.SetupLayer
 }
 
 // A layerKey is everything that decides what set-up leaves, except for the workspace: of that, a
@@ -156,7 +156,7 @@ type layerCommand struct {
 }
 
 // Find implements order.Layers.
-func (l *layering) Find(_ context.Context, records []proposal.Record, o sandbox.Options) (found order.FoundLayer) {
+func (l *layering) Find(_ context.Context, records []proposal.Record, o sandbox.Options) (found order.FoundSetupLayer) {
 	g := l.run.gate
 	key, err := l.keyOf(records, o)
 	if err != nil {
@@ -193,7 +193,7 @@ func optionalFrom(steps []setup.Step, records []proposal.Record) (id string) {
 }
 
 // find returns the layer that look finds for workspace.
-func (l *layering) find(workspace string, look func(key string, match layers.Matcher) (*layers.Layer, error)) (*layers.Layer, error) {
+func (l *layering) find(workspace string, look func(key string, match layers.Matcher) (*layers.SetupLayer, error)) (*layers.SetupLayer, error) {
 	tree, err := setup.OpenTree(workspace)
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (l *layering) find(workspace string, look func(key string, match layers.Mat
 }
 
 // findLayer returns a layer with the key that match accepts, or nil if there is none.
-func (g *Gate) findLayer(key string, match layers.Matcher) (*layers.Layer, error) {
+func (g *Gate) findLayer(key string, match layers.Matcher) (*layers.SetupLayer, error) {
 	if dir := g.o.LayersExchange; dir != "" {
 		own, err := g.layers.open()
 		if err == nil {

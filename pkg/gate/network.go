@@ -109,7 +109,7 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 			d.Intercept = d.Intercept || x.Kind == proposal.EgressConnect && credited(credentials, x)
 			return d, err
 		},
-		Event: n.observer.See, Events: sandbox.DefaultEvents, AnswerWithin: sandbox.AnswerWithin, Fail: n.observer.Fail,
+		Event: n.observer.AddEvent, Events: sandbox.DefaultEvents, AnswerWithin: sandbox.AnswerWithin, Fail: n.observer.Fail,
 		Registries: func(name string, port int, path string) []string { return registry.Match(registries, name, port, path) },
 		Resolvers:  sources.Servers, Hosts: sources.Hosts, Roots: roots, Credentials: credentials, Proxies: proxies, Argv: argv,
 	}), nil

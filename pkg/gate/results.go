@@ -143,11 +143,11 @@ func (k *keptResults) inputs(ctx context.Context, r proposal.Record, o sandbox.O
 	g := k.run.gate
 	k.once.Do(func() {
 		var err error
-		if k.workspace, err = results.Workspace(ctx, g.sandbox.Workspace); err != nil {
+		if k.workspace, err = results.DigestWorkspace(ctx, g.sandbox.Workspace); err != nil {
 			g.warn("results.workspace: no kept result is used: " + err.Error())
 		}
 	})
-	in := results.Of(r)
+	in := results.InputsOf(r)
 	in.Policy, in.Root, in.Toolchain, in.Runsc, in.Arch = g.engine.Digest(), g.root.String(), g.tools, g.runsc.Digest, runtime.GOARCH
 	in.Program, in.Workspace = programDigest(), k.workspace
 	in.Sandbox = results.Digest(shown(o))
@@ -196,7 +196,7 @@ func (k *keptResults) save(a proposal.Audit) error {
 	if len(k.offered) == 0 {
 		return nil
 	}
-	now, err := results.Workspace(context.Background(), k.run.gate.sandbox.Workspace)
+	now, err := results.DigestWorkspace(context.Background(), k.run.gate.sandbox.Workspace)
 	if err != nil {
 		return err
 	}

@@ -144,8 +144,8 @@ func (r *run) connectStages(o sandbox.Options, unread string) error {
 	r.network = &network{o: g.o, engine: g.engine, observer: observer}
 	r.stages = order.Stages{
 		Checker: g.checker(), Log: log, Redactor: r.redactor, Unread: unread, Observer: observer,
-		Lineage: &lineage.Gate{
-			Exec: g.engine.Exec, Analyze: order.Analyze, Start: g.engine.Start, DecideProgram: g.engine.DecideProgram,
+		Lineage: &lineage.ProgramDecider{
+			Exec: g.engine.Exec, Analyze: order.AnalyzeProposal, Start: g.engine.Start, DecideProgram: g.engine.DecideProgram,
 			Confine: policy.Confine, Path: strings.Split(o.Path, ":"),
 		},
 		Sandbox: o, Start: order.StartSandbox, Now: time.Now,

@@ -37,7 +37,7 @@ func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sa
 		return sandbox.Options{}, err
 	}
 	o := sandbox.Options{
-		Verify: runsc.Unchanged,
+		Verify: runsc.CheckUnchanged,
 		Runsc:  runsc.Path, Init: runsc.Init, Links: root.Links, Files: root.Files, Path: root.Path,
 		Workspace: dir, Env: toolEnv(), Guard: gitGuard(),
 	}

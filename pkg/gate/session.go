@@ -147,7 +147,7 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*session, error) {
 func (s *session) watch(ctx context.Context) {
 	select {
 	case <-s.ctx.Done():
-		s.close(order.Interruption(ctx))
+		s.close(order.InterruptionError(ctx))
 	case <-s.idle.C:
 		s.close(errIdle)
 	}
@@ -174,9 +174,9 @@ func (g *Gate) sessionBounds(ctx context.Context, o SessionOptions) (order.Bound
 		return b, err
 	}
 	setup := len(records) - 1
-	b.SetupNetwork = order.Granted(records[:setup])
-	if _, found := order.Largest(records[setup:]); found {
-		most, _ := order.Largest(records)
+	b.SetupNetwork = order.GrantedNetwork(records[:setup])
+	if _, found := order.LargestLimits(records[setup:]); found {
+		most, _ := order.LargestLimits(records)
 		b.Limits = b.Limits.Or(most)
 		return b, nil
 	}

@@ -185,7 +185,7 @@ func onlyAllowed(c config.Config, s setup.Setup) setup.Setup {
 		left[step.ID] = !allowed(c, step.Network) || slices.ContainsFunc(step.Needs, func(id string) bool { return left[id] })
 		if left[step.ID] {
 			file, _, _ := strings.Cut(step.Why, ": ")
-			s.Notes = append(s.Notes, setup.Note{File: file, Text: fmt.Sprintf("left out: the configured registries do not allow %q", order.Analyze(step.Proposal).Canonical)})
+			s.Notes = append(s.Notes, setup.Note{File: file, Text: fmt.Sprintf("left out: the configured registries do not allow %q", order.AnalyzeProposal(step.Proposal).Canonical)})
 		}
 		return left[step.ID]
 	})
@@ -280,7 +280,7 @@ func setupProposal(step setup.Step) proposal.Proposal {
 	p := step.Proposal
 	p.Origin = proposal.OriginSetup
 	if step.Optional {
-		p.Run, p.Argv = order.Analyze(p).Canonical+" || true", nil
+		p.Run, p.Argv = order.AnalyzeProposal(p).Canonical+" || true", nil
 	}
 	return p
 }

@@ -61,7 +61,7 @@ func Annotations(r proposal.Report, files []string) (list []Annotation, more int
 		for _, d := range list {
 			if tree.Has(d.File) {
 				found.addAnnotation(Annotation{Path: d.File, Line: max(1, d.Line), Col: d.Column, Level: d.Level,
-					Title: d.Tool + " · " + rec.Proposal.ID, Message: failure.Words(d)})
+					Title: d.Tool + " · " + rec.Proposal.ID, Message: failure.FormatLine(d)})
 			}
 		}
 	}

@@ -97,7 +97,7 @@ func (p Page) onlyNew(r proposal.Report, rec proposal.Record, found []proposal.D
 // comparableResults returns both records with what can be compared of their results.
 func comparableResults(rec, on proposal.Record) (proposal.Record, proposal.Record) {
 	if rec.Result != nil && on.Result != nil {
-		head, base := baseline.Alike(*rec.Result, *on.Result)
+		head, base := baseline.KeepComparable(*rec.Result, *on.Result)
 		rec.Result, on.Result = &head, &base
 	}
 	return rec, on
@@ -117,7 +117,7 @@ func withoutKnown(found, known []proposal.Diagnostic) []proposal.Diagnostic {
 			if d.Test != "" || k.Test != "" {
 				return k.Suite == d.Suite && k.Test == d.Test
 			}
-			return k.File == d.File && failure.Words(k) == failure.Words(d)
+			return k.File == d.File && failure.FormatLine(k) == failure.FormatLine(d)
 		})
 	})
 }

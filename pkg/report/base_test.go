@@ -108,7 +108,7 @@ func TestLineOfNewFailure(t *testing.T) {
 	r.Records[0] = ran("old", "npm test", proposal.Exited, 1, old+fresh, "")
 	result := *ran("old", "npm test", proposal.Exited, 1, old+"ok 1 - fresh\n1..1\n", "").Result
 	base.Records[0].Result = &result
-	r.Records = baseline.Records(r.Records, r.Base, nil)
+	r.Records = baseline.CompareRecords(r.Records, r.Base, nil)
 	if got := r.Records[0].Base; got.Verdict != proposal.BaseNew || got.Old != 1 {
 		t.Fatalf("%+v", got)
 	}

@@ -74,7 +74,7 @@ func withBase(r proposal.Report, why string, there map[string]string) proposal.R
 			r.Base.Records = append(r.Base.Records, b)
 		}
 	}
-	r.Records = baseline.Records(r.Records, r.Base, nil)
+	r.Records = baseline.CompareRecords(r.Records, r.Base, nil)
 	return finish(r)
 }
 

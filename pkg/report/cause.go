@@ -26,7 +26,7 @@ func (p *reportChecker) checkCauses(records []proposal.Record, unmet []proposal.
 	if !slices.ContainsFunc(records, func(r proposal.Record) bool { return r.Cause != nil }) {
 		return
 	}
-	for i, r := range diagnose.Records(records, unmet) {
+	for i, r := range diagnose.DiagnoseRecords(records, unmet) {
 		given := records[i].Cause
 		p.requireThat(given == nil || r.Cause != nil && r.Cause.Kind == given.Kind, fmt.Sprintf("records[%d].cause", i), "is not what the record gives")
 	}
@@ -54,7 +54,7 @@ func (p *reportChecker) checkBase(r proposal.Report) {
 	if p.first != nil || !slices.ContainsFunc(r.Records, func(rec proposal.Record) bool { return rec.Base != nil }) {
 		return
 	}
-	again := baseline.Records(r.Records, r.Base, r.Run.Unmet)
+	again := baseline.CompareRecords(r.Records, r.Base, r.Run.Unmet)
 	for i, rec := range r.Records {
 		if b := rec.Base; b != nil {
 			path := fmt.Sprintf("records[%d].base", i)
@@ -87,7 +87,7 @@ func trustedCauses(r proposal.Report, foreign bool) []proposal.Record {
 	list := slices.Clone(r.Records)
 	var again []proposal.Record
 	if foreign {
-		again = diagnose.Records(list, r.Run.Unmet)
+		again = diagnose.DiagnoseRecords(list, r.Run.Unmet)
 	}
 	for i := range list {
 		if r.Withheld != nil {
@@ -211,7 +211,7 @@ func causeItems(r proposal.Record, l detailLevel) []string {
 
 // differenceOf returns the hint that a failure may be one of gVisor's, or "".
 func differenceOf(r proposal.Record) string {
-	words := diagnose.Difference(r)
+	words := diagnose.GVisorDifference(r)
 	if words == "" {
 		return ""
 	}

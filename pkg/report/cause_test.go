@@ -36,7 +36,7 @@ func failingCall(id, program, kind, address, errno string) proposal.Event {
 }
 
 func diagnosed(records ...proposal.Record) proposal.Report {
-	return finish(proposal.Report{Records: diagnose.Records(records, nil)})
+	return finish(proposal.Report{Records: diagnose.DiagnoseRecords(records, nil)})
 }
 
 func missingDependencies() proposal.Report {
@@ -55,7 +55,7 @@ func missingTool() proposal.Report {
 // that failed and names a difference of gVisor.
 func missingToolchain() proposal.Report {
 	unmet := []proposal.Unmet{{Tool: "node", Version: "20.20.2", File: "package.json", Wants: ">=22 <25", Least: "22", Base: true}}
-	records := diagnose.Records([]proposal.Record{
+	records := diagnose.DiagnoseRecords([]proposal.Record{
 		unready("test", "npm test", 1, "1 failing\n", "AssertionError [ERR_ASSERTION]: 1 == 2\n", "npm node"),
 		unready("types", "node check.js", 1, "", "SyntaxError: Unexpected token\n", "node"),
 		unready("watch", "go test ./watch", 1, "--- FAIL: TestReplace (0.10s)\n    watch_test.go:31: no IN_ATTRIB for the old file\nFAIL\n", "", "go"),

@@ -69,7 +69,7 @@ func findHidden(r proposal.Record) (h hiddenFailure, found bool) {
 	if h.program.Name == "" {
 		return h, false
 	}
-	list := failure.Of(r.Result, failure.Options{})
+	list := failure.CauseReports(r.Result, failure.Options{})
 	return h, len(list) > 0 && list[0].Level == failure.Error
 }
 

@@ -96,7 +96,7 @@ func isRed(rec proposal.Record) bool {
 
 // failuresOf reads the output of a record whose streams are shown.
 func failuresOf(r proposal.Report, rec proposal.Record, tree *failure.Tree) []proposal.Diagnostic {
-	return failure.Of(shownResult(r, rec), failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules})
+	return failure.CauseReports(shownResult(r, rec), failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules})
 }
 
 // shownFailures shows what failing found.
@@ -106,7 +106,7 @@ func (p Page) shownFailures(it item, l detailLevel) []string {
 	}
 	var lines []string
 	for _, d := range it.found[:min(len(it.found), maxMatters, max(1, l.list/2))] {
-		line := formatCode(failure.Words(d), min(l.long, 300))
+		line := formatCode(failure.FormatLine(d), min(l.long, 300))
 		if d.File != "" {
 			line = p.lineLink(d.File, d.Line, l) + ": " + line
 		}
@@ -129,7 +129,7 @@ func plainFailures(r proposal.Report, rec proposal.Record) []string {
 	}
 	var lines []string
 	for _, d := range list[:min(len(list), maxMatters)] {
-		line := text.Inline(failure.Words(d), 300)
+		line := text.Inline(failure.FormatLine(d), 300)
 		if d.File != "" {
 			line = text.Inline(placeWords(d.File, d.Line), 300) + ": " + line
 		}

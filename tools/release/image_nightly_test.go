@@ -141,7 +141,7 @@ func (b *builder) base() {
 	b.Helper()
 	c := b.buildah("from", "scratch")
 	b.Cleanup(func() { b.buildah("rm", "--all") })
-	b.buildah("add", "-q", c, ocitest.Debian(b.T), "/")
+	b.buildah("add", "-q", c, ocitest.DebianTar(b.T), "/")
 	b.buildah("commit", "-q", c, "localhost/base")
 	b.buildah("copy", "-q", c, goEnv(b.T, "GOROOT"), "/usr/local/go")
 	b.buildah("config", "--env", "PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin", c)

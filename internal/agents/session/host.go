@@ -156,7 +156,7 @@ func (h *sharedSession) awaitSetUp(ctx context.Context) error {
 	select {
 	case <-h.ready:
 	case <-ctx.Done():
-		return order.Interruption(ctx)
+		return order.InterruptionError(ctx)
 	}
 	return h.err
 }

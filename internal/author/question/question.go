@@ -76,7 +76,7 @@ func (s Subject) Explain(ctx context.Context, v *explain.Adviser, deep bool) ([]
 	}
 	var all []explain.Explanation
 	for _, p := range s.Proposals {
-		x, err := ask(ctx, p, order.Analyze(p))
+		x, err := ask(ctx, p, order.AnalyzeProposal(p))
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (s Subject) Explain(ctx context.Context, v *explain.Adviser, deep bool) ([]
 func (s Subject) Documents(e *policy.Engine, point string) ([]policy.Document, error) {
 	var docs []policy.Document
 	for _, p := range s.Proposals {
-		docs = append(docs, e.Inputs(p, order.Analyze(p))...)
+		docs = append(docs, e.Inputs(p, order.AnalyzeProposal(p))...)
 	}
 	for _, in := range s.Inputs {
 		if doc, ok := e.InputOf(in); ok {

@@ -46,7 +46,7 @@ func TestSubject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := s.Explain(t.Context(), explain.NewAdviser(engine, order.Analyze), false)
+	all, err := s.Explain(t.Context(), explain.NewAdviser(engine, order.AnalyzeProposal), false)
 	if err != nil || len(all) != 1 || all[0].Decision.Effect != proposal.Allow {
 		t.Errorf("%+v, %v", all, err)
 	}

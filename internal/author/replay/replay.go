@@ -166,7 +166,7 @@ func (j job) redecideJob(ctx context.Context, judge Judge, parse func(proposal.P
 		o.Moot += len(j.act.Execs) + len(j.act.Flows)
 		return o
 	}
-	gate := &lineage.Gate{Exec: judge.Exec, Analyze: parse, Start: judge.Start, DecideProgram: judge.DecideProgram, Confine: policy.Confine}
+	gate := &lineage.ProgramDecider{Exec: judge.Exec, Analyze: parse, Start: judge.Start, DecideProgram: judge.DecideProgram, Confine: policy.Confine}
 	gate.Begin(j.recordOf(d))
 	for _, x := range j.act.Execs {
 		o.redecideExec(ctx, j, x, *d.Grant, gate)
@@ -194,7 +194,7 @@ func (j job) recordOf(d proposal.Decision) proposal.Record {
 
 // gatedExec returns x as the gate would judge it. A program started by a text's process
 // is compared with the text; the record has neither the inner text nor the full PATH.
-func gatedExec(x proposal.Exec, gate *lineage.Gate) proposal.Exec {
+func gatedExec(x proposal.Exec, gate *lineage.ProgramDecider) proposal.Exec {
 	if !x.Text || x.First {
 		return x
 	}
@@ -206,14 +206,14 @@ func gatedExec(x proposal.Exec, gate *lineage.Gate) proposal.Exec {
 	return x
 }
 
-func (o *Outcome) redecideExec(ctx context.Context, j job, x Exec, g proposal.Grant, gate *lineage.Gate) {
+func (o *Outcome) redecideExec(ctx context.Context, j job, x Exec, g proposal.Grant, gate *lineage.ProgramDecider) {
 	asked := gatedExec(x.Exec, gate)
 	asked.Command, asked.Grants = j.act.Proposal.ID, slices.Concat([]string{}, g.Exec)
 	if asked.Text && (len(asked.Variables) > 0 || asked.ArgvCut) { // values and words that are not recorded may affect the decision
 		o.Omitted++
 		return
 	}
-	d, err := gate.Judge(ctx, asked)
+	d, err := gate.DecideExec(ctx, asked)
 	o.Decisions++
 	if asked.ArgvCut && err == nil && !d.Cacheable { // the missing words may affect the decision
 		o.Omitted++

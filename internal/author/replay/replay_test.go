@@ -73,12 +73,12 @@ func played(t testing.TB, id string, o policy.Options, events map[string][]propo
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.see = observer.See
+	s.see = observer.AddEvent
 	u, err := redact.New(redact.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stages := order.Stages{Checker: order.Checker{Policy: engine}, Log: written, Redactor: u, Lineage: &lineage.Gate{Confine: policy.Confine}, Observer: observer, Network: s, Now: time.Now,
+	stages := order.Stages{Checker: order.Checker{Policy: engine}, Log: written, Redactor: u, Lineage: &lineage.ProgramDecider{Confine: policy.Confine}, Observer: observer, Network: s, Now: time.Now,
 		Start: func(sandbox.Options) (order.Runner, error) { return s, nil }}
 	mode := "enforce"
 	if o.Observe {

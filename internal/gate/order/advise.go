@@ -12,21 +12,21 @@ import (
 // probes is how often one rule may refuse in a plan before that counts as probing.
 const probes = 3
 
-// advise adds alternatives to r's reasons. Nothing else of the decision changes.
-func (c Checker) advise(ctx context.Context, r *proposal.Record) {
+// addAlternatives adds alternatives to r's reasons. Nothing else of the decision changes.
+func (c Checker) addAlternatives(ctx context.Context, r *proposal.Record) {
 	if c.Adviser != nil && r.Decision.Effect != proposal.Allow {
 		r.Decision.Reasons = c.Adviser.AdviseReasons(ctx, r.Proposal, r.Analysis, r.Decision)
 	}
 }
 
-// A probing counts how often each rule that may be retried with a variation was met. An
+// A probeCounter counts how often each rule that may be retried with a variation was met. An
 // author who writes the same thing in many ways is looking for one that passes. It counts a
 // rule once per proposal. Reasons that say only that no rule matches are counted per program;
 // unparsable text and invalid proposals are never counted: they say nothing about intent.
-type probing map[string]int
+type probeCounter map[string]int
 
-// count counts the reasons of r, and sets Retry to never for those that were met often.
-func (m probing) count(r *proposal.Record) {
+// countReasons counts the reasons of r, and sets Retry to never for those that were met often.
+func (m probeCounter) countReasons(r *proposal.Record) {
 	reasons, here := slices.Clone(r.Decision.Reasons), map[string]bool{}
 	for j, reason := range reasons {
 		key := probingKey(*r, reason)
@@ -46,9 +46,9 @@ func (m probing) count(r *proposal.Record) {
 
 // closeProbing calls count for the records of a plan.
 func closeProbing(records []proposal.Record) {
-	m := probing{}
+	m := probeCounter{}
 	for i := range records {
-		m.count(&records[i])
+		m.countReasons(&records[i])
 	}
 }
 

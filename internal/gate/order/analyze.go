@@ -8,9 +8,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Analyze finds the commands in p, and analyzes the code that they contain. Policy
+// AnalyzeProposal finds the commands in p, and analyzes the code that they contain. Policy
 // decides this analysis; parse.Analyze alone omits the code.
-func Analyze(p proposal.Proposal) proposal.Analysis {
+func AnalyzeProposal(p proposal.Proposal) proposal.Analysis {
 	a := parse.Analyze(p)
 	a.Snippets = snippet.ReadSnippets(p, a)
 	return a

@@ -35,8 +35,8 @@ func lowerGrant(g *proposal.Grant, ceiling proposal.Limits) {
 	}
 }
 
-// Interruption returns, as a coded error, why ctx ended; nil if it has not.
-func Interruption(ctx context.Context) error {
+// InterruptionError returns, as a coded error, why ctx ended; nil if it has not.
+func InterruptionError(ctx context.Context) error {
 	switch {
 	case ctx.Err() == nil:
 		return nil

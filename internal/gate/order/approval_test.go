@@ -82,7 +82,7 @@ func TestInterruptionCodes(t *testing.T) {
 	defer stop()
 	<-late.Done()
 	for want, ctx := range map[string]context.Context{"run.cancelled": cancelled, "run.timeout": late} {
-		if f := proposal.FailureOf(Interruption(ctx)); f.Code != want {
+		if f := proposal.FailureOf(InterruptionError(ctx)); f.Code != want {
 			t.Errorf("code %q, want %q", f.Code, want)
 		}
 	}

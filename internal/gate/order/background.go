@@ -37,7 +37,7 @@ func (r *Running) Record() (proposal.Record, error) {
 	<-r.done
 	record := r.record
 	record.Result = r.result
-	record.Cause = diagnose.Of(record, r.unmet)
+	record.Cause = diagnose.CauseOf(record, r.unmet)
 	return record, r.err
 }
 

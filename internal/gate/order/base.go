@@ -25,7 +25,7 @@ type Base interface {
 	// does not end the run. Close is called after it, whatever it returned.
 	Open(ctx context.Context) (workspace string, err error)
 	// Layers is Stages.Layers for the base, or nil.
-	Layers() Layers
+	Layers() SetupLayers
 	Close() error
 }
 
@@ -36,14 +36,14 @@ func (s *Session) compareBase(ctx context.Context) error {
 	if s.stages.Base == nil || s.runner == nil {
 		return nil
 	}
-	known := diagnose.Records(s.finishedRecords(), s.report.Run.Unmet)
+	known := diagnose.DiagnoseRecords(s.finishedRecords(), s.report.Run.Unmet)
 	for i, r := range known {
 		if reachedLimit(r) {
 			s.records[i].Base = &proposal.Comparison{Verdict: proposal.BaseUnknown, Why: "it reached a limit"}
 		}
 	}
 	plan := basePlan(known, s.records)
-	if len(plan.Proposals) == 0 && !slices.ContainsFunc(known, baseline.Incomplete) {
+	if len(plan.Proposals) == 0 && !slices.ContainsFunc(known, baseline.IsIncomplete) {
 		return nil
 	}
 	start := s.stages.Now()
@@ -68,7 +68,7 @@ func (s *Session) compareBase(ctx context.Context) error {
 		}
 	}
 	run.WallMS = s.stages.Now().Sub(start).Milliseconds()
-	for i, r := range baseline.Records(known, run, s.report.Run.Unmet) {
+	for i, r := range baseline.CompareRecords(known, run, s.report.Run.Unmet) {
 		if r.Base != nil {
 			s.records[i].Base = r.Base
 		}
@@ -105,14 +105,14 @@ func (s *Session) runOnBase(ctx context.Context, plan proposal.Plan, run *propos
 	left := s.deadline.Sub(s.stages.Now())
 	if left <= 0 {
 		run.Why = "the run's time is used up"
-		return Interruption(ctx)
+		return InterruptionError(ctx)
 	}
 	base := s.stages.Base
 	defer func() { err = errors.Join(err, base.Close()) }()
 	workspace, err := base.Open(ctx)
 	if err != nil {
 		run.Why = "it cannot be checked out: " + s.redactedMessage(err)
-		return Interruption(ctx)
+		return InterruptionError(ctx)
 	}
 	stages := *s.stages
 	stages.Sandbox.Workspace, stages.Sandbox.Pool = workspace, nil // no sandbox waits for these files
@@ -129,7 +129,7 @@ func (s *Session) runOnBase(ctx context.Context, plan proposal.Plan, run *propos
 		}
 	}
 	if len(other.report.Records) > 0 && other.report.Records[0].Entry >= 0 {
-		run.Records = diagnose.Records(other.finishedRecords(), s.report.Run.Unmet)
+		run.Records = diagnose.DiagnoseRecords(other.finishedRecords(), s.report.Run.Unmet)
 	}
 	if err == nil || ctx.Err() != nil || strings.HasPrefix(proposal.FailureOf(err).Code, "audit.") {
 		return err
@@ -150,7 +150,7 @@ func basePlan(known, records []proposal.Record) (plan proposal.Plan) {
 	wanted := map[int]bool{}
 	needs := map[int][]string{} // what must have succeeded on the base, too
 	for i, r := range known {
-		if baseline.Comparable(r) {
+		if baseline.IsComparable(r) {
 			requireEarlier(known, i, wanted, needs)
 		}
 	}

@@ -28,8 +28,8 @@ func (b *fakeBase) Open(context.Context) (string, error) {
 	b.do("open base")
 	return "base", b.openErr
 }
-func (b *fakeBase) Layers() Layers { return nil }
-func (b *fakeBase) Close() error   { return b.do("close base") }
+func (b *fakeBase) Layers() SetupLayers { return nil }
+func (b *fakeBase) Close() error        { return b.do("close base") }
 
 // start starts the sandbox of the base, or of the pull request's code.
 func (b *fakeBase) start(o sandbox.Options) (Runner, error) {
@@ -92,7 +92,7 @@ func TestBase(t *testing.T) {
 	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
 		t.Errorf("doubts about our own log: %v", doubts)
 	}
-	if doubts, barred, err := h.Redecide(t.Context(), planOf("a", "b", "c"), report); len(doubts) > 0 || barred > 0 || err != nil {
+	if doubts, barred, err := h.RedecidePlan(t.Context(), planOf("a", "b", "c"), report); len(doubts) > 0 || barred > 0 || err != nil {
 		t.Errorf("doubts about our own decisions: %v, %d, %v", doubts, barred, err)
 	}
 }
@@ -130,7 +130,7 @@ func TestBaseIsProved(t *testing.T) {
 	b.Records = append([]proposal.Record(nil), b.Records...)
 	b.Records[0].Proposal.Run = "true"
 	forged.Base = &b
-	if doubts, _, err := h.Redecide(t.Context(), planOf("a"), forged); len(doubts) == 0 || err != nil {
+	if doubts, _, err := h.RedecidePlan(t.Context(), planOf("a"), forged); len(doubts) == 0 || err != nil {
 		t.Errorf("another command on the base is no doubt: %v", err)
 	}
 }

@@ -51,7 +51,7 @@ func BenchmarkObserved(b *testing.B) {
 	}
 	defer log.Close()
 	observer := order.Observing(log)
-	h := fake(observer, log, burst{n: b.N, see: observer.See})
+	h := fake(observer, log, burst{n: b.N, see: observer.AddEvent})
 	b.ResetTimer()
 	b.ReportAllocs()
 	report, err := h.Run(b.Context(), proposal.Plan{Proposals: []proposal.Proposal{{ID: "a", Run: "make"}}}, proposal.Run{})

@@ -34,12 +34,12 @@ type Checker struct {
 func (c Checker) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error) {
 	records := make([]proposal.Record, len(plan.Proposals))
 	if c.Policy == nil {
-		err := incomplete("Policy")
+		err := missingStageError("Policy")
 		denyAll(records, plan, err)
 		return records, err
 	}
 	for i, p := range plan.Proposals {
-		records[i] = proposal.Record{Proposal: p, Analysis: Analyze(p), Entry: -1}
+		records[i] = proposal.Record{Proposal: p, Analysis: AnalyzeProposal(p), Entry: -1}
 		var err error
 		if d, refused := p.Refusal(); refused {
 			records[i].Decision = d
@@ -50,7 +50,7 @@ func (c Checker) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Reco
 			return records, fmt.Errorf("cannot decide proposal %q: %w", p.ID, err)
 		}
 		lowerGrant(records[i].Decision.Grant, c.Ceiling)
-		c.advise(ctx, &records[i])
+		c.addAlternatives(ctx, &records[i])
 	}
 	closeProbing(records)
 	return records, nil

@@ -39,7 +39,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 	defer log.Close()
 	observer := order.Observing(log)
-	if _, err := fake(observer, log, burst{n: 3000, see: observer.See}).Run(t.Context(), proposal.Plan{Proposals: []proposal.Proposal{{ID: "a", Run: "make"}}}, proposal.Run{}); err != nil {
+	if _, err := fake(observer, log, burst{n: 3000, see: observer.AddEvent}).Run(t.Context(), proposal.Plan{Proposals: []proposal.Proposal{{ID: "a", Run: "make"}}}, proposal.Run{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := log.Seal(); err != nil {

@@ -57,8 +57,8 @@ func (s *Session) reasonNotToRun(ctx context.Context, before []proposal.Record, 
 	case ctx.Err() != nil:
 		return "the run was interrupted"
 	case !s.stages.Now().Before(s.deadline):
-		return fmt.Sprintf("the run's time budget of %s is used up", s.stages.budget())
-	case !Runnable(r):
+		return fmt.Sprintf("the run's time budget of %s is used up", s.stages.budgetOrDefault())
+	case !CanStart(r):
 		return "policy allowed it without a grant or a command"
 	}
 	for _, id := range r.Proposal.Needs {
@@ -72,9 +72,9 @@ func (s *Session) reasonNotToRun(ctx context.Context, before []proposal.Record, 
 	return ""
 }
 
-// Runnable is the last check before a start: a proposal without a grant or a command, or with
+// CanStart is the last check before a start: a proposal without a grant or a command, or with
 // anything that could not be analyzed, never runs, whatever a Decider says.
-func Runnable(r proposal.Record) bool {
+func CanStart(r proposal.Record) bool {
 	return r.Decision.Grant != nil && len(r.Analysis.Commands) > 0 && len(r.Analysis.Unknowns) == 0 && r.Analysis.Canonical != ""
 }
 
@@ -110,9 +110,9 @@ func markNotRun(records []proposal.Record, err error) {
 	}
 }
 
-// Largest returns the maximum of each limit over all grants, for which the run's
+// LargestLimits returns the maximum of each limit over all grants, for which the run's
 // one sandbox must be created.
-func Largest(records []proposal.Record) (proposal.Limits, bool) {
+func LargestLimits(records []proposal.Record) (proposal.Limits, bool) {
 	var bounds proposal.Limits
 	found := false
 	for _, r := range records {

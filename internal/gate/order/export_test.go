@@ -40,7 +40,7 @@ func redacting() *redact.Redactor {
 }
 
 // programs returns a Lineage for tests in which no command starts a program.
-func programs() *lineage.Gate { return &lineage.Gate{Confine: policy.Confine} }
+func programs() *lineage.ProgramDecider { return &lineage.ProgramDecider{Confine: policy.Confine} }
 
 // afterRun is a command in the background of a test's Runner: it has run already.
 type afterRun struct {

@@ -41,11 +41,11 @@ func FuzzCompareLog(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := proposal.Record{Proposal: proposal.Proposal{ID: "a"}, Decision: proposal.Decision{Effect: proposal.Allow}, Result: &proposal.Result{Status: proposal.Exited}}
-		reported := observe.Recount([]journal.Events{{Events: []proposal.Event{refusal(4, 3, "/usr/bin/curl", "exec.net")}}})
+		reported := observe.RecountEvents([]journal.Events{{Events: []proposal.Event{refusal(4, 3, "/usr/bin/curl", "exec.net")}}})
 		r.Result.Observations = &reported
 		report := proposal.Report{Records: []proposal.Record{r}}
 		var entries []journal.Entry
-		for _, w := range expected(report) {
+		for _, w := range expectedEntries(report) {
 			if w.record != nil {
 				entries = append(entries, journal.Entry{Kind: "events", Body: data}, journal.Entry{Kind: "events", Body: []byte(`{"id":"a","events":` + string(data) + `}`)})
 			}

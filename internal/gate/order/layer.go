@@ -12,21 +12,21 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Layers keeps what the commands of set-up leave, from run to run. Its methods report what goes
+// SetupLayers keeps what the commands of set-up leave, from run to run. Its methods report what goes
 // wrong to their own caller: without a layer, the commands run.
-type Layers interface {
+type SetupLayers interface {
 	// Find looks for the layer that has the effects of setup, all of a run's commands of set-up as
 	// they were decided, in a sandbox of o, which has no network yet. It is called before the
 	// Runner is created, which begins with the layer's files.
-	Find(ctx context.Context, setup []proposal.Record, o sandbox.Options) FoundLayer
+	Find(ctx context.Context, setup []proposal.Record, o sandbox.Options) FoundSetupLayer
 	// Keep makes a layer of what setup left, and returns it, or nil. It is called when all have
 	// succeeded in runner, and nothing else has run there. The runner's next sandboxes may begin
 	// with it.
 	Keep(ctx context.Context, runner Runner, setup []proposal.Record) *proposal.Layer
 }
 
-// A FoundLayer is what Layers.Find has found. The zero value is nothing: set-up runs, and is not kept.
-type FoundLayer struct {
+// A FoundSetupLayer is what Layers.Find has found. The zero value is nothing: set-up runs, and is not kept.
+type FoundSetupLayer struct {
 	Layer  *proposal.Layer // replaces the commands of set-up; nil if they run
 	File   *os.File        // its files; open until the Runner has ended
 	Record bool            // what set-up reads is recorded, so that Keep can make a layer

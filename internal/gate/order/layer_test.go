@@ -30,9 +30,9 @@ func idsOf(setup []proposal.Record) string {
 	return strings.Join(ids, " ")
 }
 
-func (s shelf) Find(_ context.Context, setup []proposal.Record, _ sandbox.Options) FoundLayer {
+func (s shelf) Find(_ context.Context, setup []proposal.Record, _ sandbox.Options) FoundSetupLayer {
 	_ = s.do("find " + idsOf(setup))
-	return FoundLayer{Layer: s.has}
+	return FoundSetupLayer{Layer: s.has}
 }
 
 func (s shelf) Keep(_ context.Context, _ Runner, setup []proposal.Record) *proposal.Layer {

@@ -68,7 +68,7 @@ func watching(t *testing.T, w *world, recorded *proposal.Observations, events ..
 	w.results = map[string]proposal.Result{"a": {Status: proposal.Exited, Observations: recorded}}
 	w.during = func(context.Context) {
 		for _, e := range events {
-			h.Observer.See(e)
+			h.Observer.AddEvent(e)
 		}
 	}
 	return h, k
@@ -144,7 +144,7 @@ func TestLogFailsWhileWatching(t *testing.T) {
 	k.err = stopped
 	ended := make(chan error, 1)
 	w.during = func(ctx context.Context) {
-		h.Observer.See(started(2, 1, "/bin/true"))
+		h.Observer.AddEvent(started(2, 1, "/bin/true"))
 		<-ctx.Done() // the sandbox kills the command
 		ended <- context.Cause(ctx)
 	}
@@ -166,7 +166,7 @@ func TestFail(t *testing.T) {
 	w := &world{}
 	h, k := watching(t, w, whole())
 	w.during = func(ctx context.Context) {
-		h.Observer.See(started(2, 1, "/bin/true"))
+		h.Observer.AddEvent(started(2, 1, "/bin/true"))
 		h.Observer.Fail(&proposal.StopError{Code: "policy.deadline", Message: "no answer"})
 		<-ctx.Done()
 	}
@@ -186,7 +186,7 @@ func TestBatchAge(t *testing.T) {
 	w := &world{}
 	h, k := watching(t, w, whole())
 	w.during = func(context.Context) {
-		h.Observer.See(started(2, 1, "/bin/sleep"))
+		h.Observer.AddEvent(started(2, 1, "/bin/sleep"))
 		deadline := time.Now().Add(5 * time.Second)
 		for k.last() != "events" && time.Now().Before(deadline) {
 			time.Sleep(5 * time.Millisecond)
@@ -299,13 +299,13 @@ func TestCompareCounted(t *testing.T) {
 	h, k := watching(t, &world{}, whole())
 	k.world.during = func(context.Context) {
 		for range files {
-			h.Observer.See(event(proposal.EventWrite, "/workspace/x"))
+			h.Observer.AddEvent(event(proposal.EventWrite, "/workspace/x"))
 		}
 		for i := range lookups {
-			h.Observer.See(reached(proposal.EventLookup, fmt.Sprintf("n%d.example", i), ""))
+			h.Observer.AddEvent(reached(proposal.EventLookup, fmt.Sprintf("n%d.example", i), ""))
 		}
 		for range refused {
-			h.Observer.See(reached(proposal.EventConnection, "evil.example", "egress.no-rule"))
+			h.Observer.AddEvent(reached(proposal.EventConnection, "evil.example", "egress.no-rule"))
 		}
 	}
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})

@@ -66,7 +66,7 @@ type Stages struct {
 	// searched: see Redactor.Raw.
 	Unread string
 	// Lineage decides the programs that commands start. Required.
-	Lineage *lineage.Gate
+	Lineage *lineage.ProgramDecider
 	// Observer logs what the kernel and the gateway see of commands. Required.
 	Observer *observe.Observer
 	// Sandbox are the options that are known before the run: see completeOptions.
@@ -87,7 +87,7 @@ type Stages struct {
 	// Results, if set, keeps results from run to run.
 	Results Results
 	// Layers, if set, keeps what the commands of set-up leave.
-	Layers Layers
+	Layers SetupLayers
 	// Base, if set, is the base of the pull request. Commands that fail are run there, too: see
 	// package baseline. Only for plans.
 	Base Base
@@ -100,15 +100,15 @@ type Stages struct {
 // checkComplete returns an error if a stage is missing.
 func (st *Stages) checkComplete() error {
 	if st.Policy == nil || st.Now == nil {
-		return incomplete("Policy or Now")
+		return missingStageError("Policy or Now")
 	}
 	if st.Log == nil || st.Redactor == nil || st.Lineage == nil || st.Observer == nil || st.Start == nil {
-		return incomplete("Log, Redactor, Lineage, Observer or Start")
+		return missingStageError("Log, Redactor, Lineage, Observer or Start")
 	}
 	return nil
 }
 
-func incomplete(what string) error {
+func missingStageError(what string) error {
 	return &proposal.StopError{Code: "hood.incomplete", Message: "cannot connect the stages: " + what + " is missing",
 		Hint: "use package gate, which connects all of them"}
 }
@@ -130,7 +130,7 @@ type Step struct {
 // Run takes plan through all stages: a session whose proposals are all decided before
 // the first one runs. The Report contains all that is known, even with an error.
 func (st *Stages) Run(ctx context.Context, plan proposal.Plan, run proposal.Run) (proposal.Report, error) {
-	s, err := st.begin(run, Bounds{})
+	s, err := st.beginSession(run, Bounds{})
 	if s == nil {
 		report := proposal.Report{Schema: proposal.ReportSchema, Run: run, Records: []proposal.Record{}}
 		report.Error = proposal.FailureOf(err)
@@ -187,14 +187,14 @@ func (s *Session) recordDecisions(from int) error {
 // runAll runs the allowed proposals in plan order.
 func (s *Session) runAll(ctx context.Context) error {
 	s.findLayer(ctx, s.records)
-	limits, found := Largest(s.records)
+	limits, found := LargestLimits(s.records)
 	if !found {
 		for i := range s.records {
 			s.reportStep(i)
 		}
 		return nil
 	}
-	if err := s.openSandbox(ctx, limits, Granted(s.records)); err != nil {
+	if err := s.openSandbox(ctx, limits, GrantedNetwork(s.records)); err != nil {
 		markNotRun(s.records, err)
 		return err
 	}
@@ -208,7 +208,7 @@ func (s *Session) runAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return Interruption(ctx)
+	return InterruptionError(ctx)
 }
 
 // endRun ends the sandbox, writes the last log entry, and returns the report.
@@ -223,7 +223,7 @@ func (s *Session) endRun(ctx context.Context, err error) (proposal.Report, error
 	report, wholeErr := s.stages.Redactor.DecideReport(ctx, s.report)
 	err = errors.Join(err, wholeErr)
 	report.Run.WallMS = s.stages.Now().Sub(report.Run.Start).Milliseconds()
-	report.Records = diagnose.Records(report.Records, report.Run.Unmet)
+	report.Records = diagnose.DiagnoseRecords(report.Records, report.Run.Unmet)
 	report.Totals, report.Hosts = proposal.Total(report.Records), proposal.HostsOf(report.Records)
 	report.Error = s.stages.Redactor.Failure(proposal.FailureOf(err))
 	return report, errors.Join(err, s.logEnd(report, err))
@@ -239,7 +239,7 @@ func (s *Session) logEnd(report proposal.Report, err error) error {
 	return logErr
 }
 
-func (st *Stages) budget() time.Duration {
+func (st *Stages) budgetOrDefault() time.Duration {
 	if st.Budget > 0 {
 		return st.Budget
 	}

@@ -31,7 +31,7 @@ func (b *book) Append(kind string, v any) (int64, error) {
 // Everything that is logged and reported has passed the redactor, what runs has not, and
 // log and report agree.
 func TestRedactor(t *testing.T) {
-	log, seen := &book{}, observe.Recount(nil)
+	log, seen := &book{}, observe.RecountEvents(nil)
 	seen.Complete = true
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow}, results: map[string]proposal.Result{
 		"a": {Status: proposal.Exited, Stdout: proposal.Stream{Bytes: 22, Head: []byte("printed " + canary)}, Observations: &seen}}}
@@ -65,7 +65,7 @@ func TestRedactor(t *testing.T) {
 	if f := got.Result.Observations.Findings; len(f) != 1 || f[0].Rule != "output.secret" || !strings.Contains(f[0].Message, "mask:C (1)") {
 		t.Errorf("findings %+v", f)
 	}
-	if doubts, _, err := h.Redecide(t.Context(), p, r); err != nil || len(doubts) != 1 || !strings.Contains(doubts[0], "contained a secret") {
+	if doubts, _, err := h.RedecidePlan(t.Context(), p, r); err != nil || len(doubts) != 1 || !strings.Contains(doubts[0], "contained a secret") {
 		t.Errorf("decided again: %v, %v", doubts, err)
 	}
 }

@@ -28,7 +28,7 @@ type Results interface {
 // not, it returns the key to keep the result under, or "".
 func (s *Session) recallResult(ctx context.Context, i int) (key string, found bool, err error) {
 	r := &s.records[i]
-	if s.stages.Results == nil || len(s.report.Records[i].Redacted) > 0 || results.Requested(*r) != nil || !s.isPristine(i) {
+	if s.stages.Results == nil || len(s.report.Records[i].Redacted) > 0 || results.CheckRequested(*r) != nil || !s.isPristine(i) {
 		return "", false, nil
 	}
 	key, kept := s.stages.Results.Find(ctx, *r, s.options)
@@ -67,26 +67,26 @@ func (s *Session) isPristine(i int) bool {
 func isInert(r proposal.Record) bool {
 	result := *r.Result
 	result.ExitCode = 0
-	return results.Requested(r) == nil && results.Keepable(result)
+	return results.CheckRequested(r) == nil && results.CanKeep(result)
 }
 
 // offerResult offers the result of r, which is an entry of the log.
 func (s *Session) offerResult(r proposal.Record, entry int64) {
-	if s.stages.Results != nil && r.Result.CacheKey != "" && results.Keepable(*r.Result) {
+	if s.stages.Results != nil && r.Result.CacheKey != "" && results.CanKeep(*r.Result) {
 		s.stages.Results.Keep(r, entry)
 	}
 }
 
 // ProofOf checks a proof of an entry of a sealed log that is signed with key, a verifier key.
-func ProofOf(proof, key string) (results.Proved, error) {
+func ProofOf(proof, key string) (results.ProvedEntry, error) {
 	p, err := audit.CheckProof([]byte(proof), audit.Trust{Key: key})
 	if err != nil {
-		return results.Proved{}, err
+		return results.ProvedEntry{}, err
 	}
 	if !p.Sealed {
-		return results.Proved{}, fmt.Errorf("invalid proof: the log %q was not sealed", p.Origin)
+		return results.ProvedEntry{}, fmt.Errorf("invalid proof: the log %q was not sealed", p.Origin)
 	}
-	return results.Proved{Origin: p.Origin, Kind: p.Entry.Kind, N: p.Entry.N, Body: p.Entry.Body}, nil
+	return results.ProvedEntry{Origin: p.Origin, Kind: p.Entry.Kind, N: p.Entry.N, Body: p.Entry.Body}, nil
 }
 
 // VerifyCached returns an error unless the proof in r, a result with Cached, shows that the

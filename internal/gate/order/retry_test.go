@@ -55,7 +55,7 @@ func (s *stage) Run(ctx context.Context, x proposal.Execution) (proposal.Result,
 	now := s.scenes[0]
 	s.scenes = s.scenes[1:]
 	for _, e := range now.events {
-		s.see.See(e)
+		s.see.AddEvent(e)
 	}
 	return now.result, now.err
 }

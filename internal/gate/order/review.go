@@ -19,15 +19,15 @@ import (
 // Both may be untrusted: that they agree proves only that they belong together.
 func CompareLog(report proposal.Report, entries []journal.Entry) []string {
 	var doubts []string
-	entries, apart := separated(report, entries)
+	entries, apart := separateBackground(report, entries)
 	for i, r := range report.Records {
 		if r.Result != nil && r.Result.Cached != nil && VerifyCached(*r.Result) != nil {
 			doubts = append(doubts, fmt.Sprintf("the kept result of command %d is not proved", i+1))
 		}
 	}
-	for _, w := range expected(report) {
+	for _, w := range expectedEntries(report) {
 		if w.record != nil && w.record.Background {
-			if doubt := w.compare(apart[w.record.Proposal.ID]); doubt != "" {
+			if doubt := w.compareEntries(apart[w.record.Proposal.ID]); doubt != "" {
 				doubts = append(doubts, doubt)
 			}
 			delete(apart, w.record.Proposal.ID)
@@ -53,9 +53,9 @@ func CompareLog(report proposal.Report, entries []journal.Entry) []string {
 	return doubts
 }
 
-// separated takes the events and results of commands in the background off the entries, which
+// separateBackground takes the events and results of commands in the background off the entries, which
 // may be between those of others: after the command's start, before the end.
-func separated(report proposal.Report, entries []journal.Entry) (rest []journal.Entry, apart map[string][]journal.Entry) {
+func separateBackground(report proposal.Report, entries []journal.Entry) (rest []journal.Entry, apart map[string][]journal.Entry) {
 	background, started := map[string]bool{}, map[string]bool{}
 	for _, r := range report.Records {
 		background[r.Proposal.ID] = r.Background && report.Run.Session
@@ -77,8 +77,8 @@ func separated(report proposal.Report, entries []journal.Entry) (rest []journal.
 	return rest, apart
 }
 
-// compare returns in what the entries of a command's outcome differ from w, or "".
-func (w expectation) compare(entries []journal.Entry) string {
+// compareEntries returns in what the entries of a command's outcome differ from w, or "".
+func (w expectation) compareEntries(entries []journal.Entry) string {
 	entries, doubt := compareEvents(*w.record, w.seen, w.what, entries)
 	switch {
 	case doubt != "":
@@ -98,8 +98,8 @@ type expectation struct {
 	seen       *proposal.Observations // their reported form
 }
 
-// expected is the log that Run writes beside report: see package journal.
-func expected(report proposal.Report) []expectation {
+// expectedEntries is the log that Run writes beside report: see package journal.
+func expectedEntries(report proposal.Report) []expectation {
 	run := report.Run
 	run.WallMS = 0 // known only at the end
 	list := []expectation{{kind: "run", what: "the run", body: run}}
@@ -201,15 +201,15 @@ func compareEvents(r proposal.Record, reported *proposal.Observations, what stri
 	switch {
 	case reported == nil && next > 0:
 		return entries, fmt.Sprintf("the log has events that are not in %s", what)
-	case reported != nil && !gives(batches, *reported):
+	case reported != nil && !eventsAddUpTo(batches, *reported):
 		return entries, fmt.Sprintf("the log's events differ from %s", what)
 	}
 	return entries, ""
 }
 
-// gives reports whether the events add up to reported, except for fields that no event has.
-func gives(batches []journal.Events, reported proposal.Observations) bool {
-	seen := observe.Recount(batches)
+// eventsAddUpTo reports whether the events add up to reported, except for fields that no event has.
+func eventsAddUpTo(batches []journal.Events, reported proposal.Observations) bool {
+	seen := observe.RecountEvents(batches)
 	seen.Counts.Dropped, seen.Complete, seen.Findings = reported.Counts.Dropped, reported.Complete, reported.Findings
 	encoded, err := json.Marshal(seen)
 	return err == nil && sameJSON(encoded, reported)
@@ -217,10 +217,10 @@ func gives(batches []journal.Events, reported proposal.Observations) bool {
 
 func sameJSON(data []byte, v any) bool {
 	encoded, err := json.Marshal(v)
-	return err == nil && reflect.DeepEqual(decoded(data), decoded(encoded))
+	return err == nil && reflect.DeepEqual(decodeJSON(data), decodeJSON(encoded))
 }
 
-func decoded(data []byte) any {
+func decodeJSON(data []byte) any {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -244,17 +244,17 @@ func (c Checker) redecideBase(ctx context.Context, ours []proposal.Record, repor
 		plan.Proposals = append(plan.Proposals, p)
 	}
 	report.Records, report.Base = report.Base.Records, nil
-	doubts, barred, err = c.Redecide(ctx, plan, report)
+	doubts, barred, err = c.RedecidePlan(ctx, plan, report)
 	for i := range doubts {
 		doubts[i] += " (on the base)"
 	}
 	return doubts, barred, err
 }
 
-// Redecide decides plan again and describes where report differs, without quoting it.
+// RedecidePlan decides plan again and describes where report differs, without quoting it.
 // barred counts the commands that this policy would not have run, and that ran. An error
 // means that policy could not answer.
-func (c Checker) Redecide(ctx context.Context, plan proposal.Plan, report proposal.Report) (doubts []string, barred int, err error) {
+func (c Checker) RedecidePlan(ctx context.Context, plan proposal.Plan, report proposal.Report) (doubts []string, barred int, err error) {
 	records, err := c.Check(ctx, plan)
 	if err != nil {
 		return nil, 0, err
@@ -267,10 +267,10 @@ func (c Checker) Redecide(ctx context.Context, plan proposal.Plan, report propos
 			doubts = append(doubts, fmt.Sprintf("proposal %d contained a secret, which was redacted: it could not be decided again", i+1))
 			continue
 		}
-		if what := differs(records[i], report.Records[i]); what != "" {
+		if what := firstDifference(records[i], report.Records[i]); what != "" {
 			doubts = append(doubts, fmt.Sprintf("%s of proposal %d differs from what this plan and policy give", what, i+1))
 		}
-		if bars(records[i], report.Records[i]) {
+		if isBarred(records[i], report.Records[i]) {
 			barred++
 		}
 	}
@@ -281,15 +281,15 @@ func (c Checker) Redecide(ctx context.Context, plan proposal.Plan, report propos
 	return doubts, barred, nil
 }
 
-// bars reports whether a report's record ran, and ours would not have.
-func bars(ours, theirs proposal.Record) bool {
+// isBarred reports whether a report's record ran, and ours would not have.
+func isBarred(ours, theirs proposal.Record) bool {
 	effect := ours.Decision.Effect
 	return theirs.Runnable() && effect != proposal.Allow && (effect != proposal.Ask || theirs.Approval == nil)
 }
 
-// differs names the first part in which a report's record differs from ours. Grants
+// firstDifference names the first part in which a report's record differs from ours. Grants
 // are ignored: a ceiling may have lowered them.
-func differs(ours, theirs proposal.Record) string {
+func firstDifference(ours, theirs proposal.Record) string {
 	ours.Decision.Grant, theirs.Decision.Grant = nil, nil
 	parts := []struct {
 		name string

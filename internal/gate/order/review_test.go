@@ -99,7 +99,7 @@ func TestReview(t *testing.T) {
 			if got := strings.Join(CompareLog(report, k.entries), "; "); (got == "") != (test.log == "") || !strings.Contains(got, test.log) {
 				t.Errorf("against the log: %q, want %q", got, test.log)
 			}
-			doubts, barred, err := k.world.stages().Redecide(t.Context(), plan, report)
+			doubts, barred, err := k.world.stages().RedecidePlan(t.Context(), plan, report)
 			if err != nil || (barred > 0) != (name == "a deny that ran") {
 				t.Fatal(barred, err)
 			}
@@ -130,7 +130,7 @@ func TestBarred(t *testing.T) {
 	} {
 		w := &world{decide: map[string]proposal.Effect{"a": test.ours}}
 		record := proposal.Record{Decision: proposal.Decision{Effect: test.theirs}, Approval: test.approval}
-		_, barred, err := w.stages().Redecide(t.Context(), planOf("a"), proposal.Report{Records: []proposal.Record{record}})
+		_, barred, err := w.stages().RedecidePlan(t.Context(), planOf("a"), proposal.Report{Records: []proposal.Record{record}})
 		if err != nil || barred != test.want {
 			t.Errorf("%s: %d, %v; want %d", name, barred, err, test.want)
 		}

@@ -91,15 +91,15 @@ func (l *Link) addTo(o *sandbox.Options) {
 		return
 	}
 	o.Netns = l.Netns
-	o.Env, o.Files, o.Home = merged(o.Env, l.Env), merged(o.Files, l.Files), merged(o.Home, l.Home)
+	o.Env, o.Files, o.Home = mergeMaps(o.Env, l.Env), mergeMaps(o.Files, l.Files), mergeMaps(o.Home, l.Home)
 	for _, name := range l.Unset {
 		delete(o.Env, name)
 	}
 	o.Binds = append(o.Binds[:len(o.Binds):len(o.Binds)], l.Binds...)
 }
 
-// merged returns a new map with the entries of all.
-func merged[V any](all ...map[string]V) map[string]V {
+// mergeMaps returns a new map with the entries of all.
+func mergeMaps[V any](all ...map[string]V) map[string]V {
 	one := map[string]V{}
 	for _, m := range all {
 		maps.Copy(one, m)

@@ -21,7 +21,7 @@ func (s *Session) openSandbox(ctx context.Context, limits proposal.Limits, grant
 		s.runner = nil
 		return err
 	}
-	s.deadline = s.stages.Now().Add(s.stages.budget())
+	s.deadline = s.stages.Now().Add(s.stages.budgetOrDefault())
 	return nil
 }
 
@@ -44,11 +44,11 @@ func (s *Session) completeOptions(
 	// and stops the run. A command that is interrupted is killed, not judged differently.
 	judging := context.WithoutCancel(ctx)
 	o.Exec = func(x proposal.Exec) proposal.ExecDecision {
-		return st.Observer.AnswerExec(st.Lineage.Judge(judging, x))
+		return st.Observer.AnswerExec(st.Lineage.DecideExec(judging, x))
 	}
 
 	// What the kernel sees is in the log before the result.
-	o.Event = st.Observer.See
+	o.Event = st.Observer.AddEvent
 
 	// findLayer has looked for what set-up leaves, with the options without a network: the key of a
 	// layer does not depend on what only this run's gateway has.
@@ -95,8 +95,8 @@ func (s *Session) openNetwork(ctx context.Context, granted []string, o sandbox.O
 	return nil
 }
 
-// Granted returns the network entries granted to commands that will run.
-func Granted(records []proposal.Record) (granted []string) {
+// GrantedNetwork returns the network entries granted to commands that will run.
+func GrantedNetwork(records []proposal.Record) (granted []string) {
 	for _, r := range records {
 		if r.Runnable() && r.Decision.Grant != nil {
 			granted = append(granted, r.Decision.Grant.Network...)

@@ -41,7 +41,7 @@ type Session struct {
 	report   proposal.Report   // redacted
 	records  []proposal.Record // as decided
 	known    map[string]bool   // the ids of records that Do added
-	probing  probing           // of records that Do added
+	probing  probeCounter      // of records that Do added
 	runner   Runner            // nil until first needed
 	options  sandbox.Options   // of runner
 	link     *Link             // to the Network; nil before it is opened
@@ -52,7 +52,7 @@ type Session struct {
 
 	background []*Running // whose results are not in records yet
 
-	found FoundLayer      // for the commands of set-up
+	found FoundSetupLayer // for the commands of set-up
 	setup map[string]bool // the ids of the commands whose effects a layer would have
 
 	listed   int // events and files in the report
@@ -62,14 +62,14 @@ type Session struct {
 	omitted int
 }
 
-// begin writes the log's first entry. If it returns no Session, nothing was written.
-func (st *Stages) begin(run proposal.Run, b Bounds) (*Session, error) {
+// beginSession writes the log's first entry. If it returns no Session, nothing was written.
+func (st *Stages) beginSession(run proposal.Run, b Bounds) (*Session, error) {
 	if err := st.checkComplete(); err != nil {
 		return nil, err
 	}
 	run.Start = st.Now()
 	s := &Session{stages: st, run: run, bounds: b, report: proposal.Report{Schema: proposal.ReportSchema, Run: st.Redactor.Run(run), Records: []proposal.Record{}},
-		known: map[string]bool{}, probing: probing{}}
+		known: map[string]bool{}, probing: probeCounter{}}
 	_, err := st.Log.Append("run", s.report.Run)
 	return s, err
 }
@@ -82,7 +82,7 @@ func (st *Stages) Open(run proposal.Run, b Bounds) (*Session, error) {
 		return nil, &proposal.StopError{Code: "session.limits", Message: "the session does not set every limit", Hint: "set every field of Limits"}
 	}
 	run.Session = true
-	s, err := st.begin(run, b)
+	s, err := st.beginSession(run, b)
 	if err != nil && s != nil {
 		_, err = s.endRun(context.Background(), err)
 	}
@@ -142,7 +142,7 @@ func (s *Session) decideAndRun(ctx context.Context, p proposal.Proposal, a *prop
 	s.stopped = err
 	record := s.report.Records[i]
 	record.Result = s.records[i].Result
-	record.Cause = diagnose.Of(record, s.report.Run.Unmet)
+	record.Cause = diagnose.CauseOf(record, s.report.Run.Unmet)
 	if record.Result != nil {
 		s.addChanges(*record.Result)
 	}
@@ -200,7 +200,7 @@ func (s *Session) decideOne(ctx context.Context, p proposal.Proposal, a *proposa
 			records[0].ClientApproval = a
 		}
 	}
-	s.probing.count(&records[0])
+	s.probing.countReasons(&records[0])
 	s.records = append(s.records, records...)
 	s.known[p.ID] = true
 	s.report.Records = append(s.report.Records, s.redactRecords(s.records[i:])...)

@@ -113,7 +113,7 @@ func Main(args []string, in io.Reader, out io.Writer) error {
 	}
 	// Ignoring SIGCHLD makes the kernel reap orphans.
 	ignoreChildren()
-	if err := prepare(c); err != nil {
+	if err := mountTrees(c); err != nil {
 		return err
 	}
 	if c.Lookups {
@@ -134,12 +134,12 @@ func Main(args []string, in io.Reader, out io.Writer) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	return serve(s, in, w)
+	return serveRequests(s, in, w)
 }
 
-// prepare mounts HOME, /tmp and the overlays, all of them on the one size-limited layer. HOME comes
+// mountTrees mounts HOME, /tmp and the overlays, all of them on the one size-limited layer. HOME comes
 // before the overlays, because a cache may be mounted below it.
-func prepare(c Config) error {
+func mountTrees(c Config) error {
 	if err := os.Chmod(Upper, 0o700); err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func mountOverlay(i int, o Overlay, c Config) error {
 			return fmt.Errorf("cannot mount %q: %v", Recorded, err)
 		}
 	}
-	options := "lowerdir=" + c.lowers(TreeOf(i), lower) + ",upperdir=" + upper
+	options := "lowerdir=" + c.lowerDirs(TreeOf(i), lower) + ",upperdir=" + upper
 	if err := syscall.Mount("overlay", o.Target, "overlay", syscall.MS_NOSUID|syscall.MS_NODEV, options); err != nil {
 		return fmt.Errorf("cannot mount overlay on %q: %v", o.Target, err)
 	}

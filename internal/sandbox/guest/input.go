@@ -14,10 +14,10 @@ import (
 	"syscall"
 )
 
-// write reads SIZE bytes and writes them to a regular file, completely or not at all. It
+// receiveFile reads SIZE bytes and writes them to a regular file, completely or not at all. It
 // always reads all of them, because otherwise the next request would start in the middle
 // of them.
-func (s *server) write(args string, r io.Reader, w *bufio.Writer) error {
+func (s *server) receiveFile(args string, r io.Reader, w *bufio.Writer) error {
 	size, rest, err := cutNumber(args)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *server) writeFile(quoted string, size int64, data io.Reader) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return s.replace(root, name, mode, data)
+	return s.replaceFile(root, name, mode, data)
 }
 
 // roomFor returns an error if the data does not fit, before anything is written.
@@ -94,8 +94,8 @@ func (s *server) makeParents(root *os.Root, name string) error {
 	return nil
 }
 
-// replace writes a temporary file next to name and renames it to name.
-func (s *server) replace(root *os.Root, name string, mode fs.FileMode, data io.Reader) error {
+// replaceFile writes a temporary file next to name and renames it to name.
+func (s *server) replaceFile(root *os.Root, name string, mode fs.FileMode, data io.Reader) error {
 	part := path.Join(path.Dir(name), ".fumehood-put")
 	_ = root.Remove(part) // whatever a command made there, except for a directory with files
 	f, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)

@@ -24,9 +24,9 @@ func TreeOf(overlay int) string { return strconv.Itoa(overlay) }
 // Merged is where the workspace is mounted with the layer and without what commands write.
 const Merged = Private + "/merged"
 
-// lowers returns the directories below what commands write to an overlay, the highest first.
+// lowerDirs returns the directories below what commands write to an overlay, the highest first.
 // A layer that has nothing for the tree is left out.
-func (c Config) lowers(tree, lower string) string {
+func (c Config) lowerDirs(tree, lower string) string {
 	layer := Layer + "/" + tree
 	if info, err := os.Lstat(layer); !c.Layer || err != nil || !info.IsDir() {
 		return lower
@@ -41,7 +41,7 @@ func (c Config) lowers(tree, lower string) string {
 // where.
 func mountMerged(c Config) (string, error) {
 	lower := c.Overlays[0].Lower
-	both := c.lowers(TreeOf(0), lower)
+	both := c.lowerDirs(TreeOf(0), lower)
 	if both == lower {
 		return lower, nil
 	}
@@ -53,7 +53,7 @@ func mountMerged(c Config) (string, error) {
 
 // mountHome mounts HOME over the layer's.
 func mountHome(c Config) error {
-	lower := c.lowers(HomeTree, "")
+	lower := c.lowerDirs(HomeTree, "")
 	if lower == "" {
 		return mountScratch("home", Home, 0o700, c)
 	}
@@ -78,9 +78,9 @@ type exporter struct {
 	linked  map[uint64]string // the first name of a file with several, by inode
 }
 
-// layer answers the request for all that commands have written to the overlays and HOME.
+// sendLayer answers the request for all that commands have written to the overlays and HOME.
 // Files that fumehood itself has put into HOME are left out.
-func (s *server) layer(rest string, w *bufio.Writer) error {
+func (s *server) sendLayer(rest string, w *bufio.Writer) error {
 	files, rest, err := cutNumber(rest)
 	if err != nil {
 		return err
@@ -94,20 +94,20 @@ func (s *server) layer(rest string, w *bufio.Writer) error {
 		e.skipped[Upper+"/home/"+name] = true
 	}
 	for i, o := range s.config.Overlays {
-		if err := e.tree(upperOf(i), o.Lower, TreeOf(i)); err != nil {
+		if err := e.sendTree(upperOf(i), o.Lower, TreeOf(i)); err != nil {
 			return err
 		}
 	}
-	if err := e.tree(Upper+"/home", "", HomeTree); err != nil {
+	if err := e.sendTree(Upper+"/home", "", HomeTree); err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "ok 0")
 	return nil
 }
 
-// tree sends what is on one upper directory. That something below was removed is an error: a
+// sendTree sends what is on one upper directory. That something below was removed is an error: a
 // layer could say so only by hiding what another workspace has there.
-func (e *exporter) tree(upper, lower, name string) error {
+func (e *exporter) sendTree(upper, lower, name string) error {
 	return filepath.WalkDir(upper, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || e.skipped[path] {
 			return err
@@ -117,7 +117,7 @@ func (e *exporter) tree(upper, lower, name string) error {
 			return err
 		}
 		rel := strings.TrimPrefix(path, upper)
-		if kind := kindOf(st); kind == 'w' || kind == 'd' && rel != "" && opaque(path) {
+		if kind := kindOf(st); kind == 'w' || kind == 'd' && rel != "" && isOpaque(path) {
 			if _, err := os.Lstat(lower + rel); lower != "" && err == nil {
 				return fmt.Errorf("set-up removed %q of the tree below, which a layer cannot say", name+rel)
 			}
@@ -125,12 +125,12 @@ func (e *exporter) tree(upper, lower, name string) error {
 				return nil // of a file that set-up itself had made
 			}
 		}
-		return e.send(path, name+rel, st)
+		return e.sendEntry(path, name+rel, st)
 	})
 }
 
-// send sends one entry.
-func (e *exporter) send(path, name string, st syscall.Stat_t) error {
+// sendEntry sends one entry.
+func (e *exporter) sendEntry(path, name string, st syscall.Stat_t) error {
 	if e.left--; e.left < 0 {
 		return errors.New("set-up left too many files")
 	}
@@ -158,10 +158,10 @@ func (e *exporter) send(path, name string, st syscall.Stat_t) error {
 		_, err = e.w.WriteString(header)
 		return err
 	}
-	return e.content(path, header, size)
+	return e.sendContent(path, header, size)
 }
 
-func (e *exporter) content(path, header string, size int64) error {
+func (e *exporter) sendContent(path, header string, size int64) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
@@ -170,5 +170,5 @@ func (e *exporter) content(path, header string, size int64) error {
 	if _, err := e.w.WriteString(header); err != nil {
 		return err
 	}
-	return fill(f, size, e.w)
+	return copyPadded(f, size, e.w)
 }

@@ -20,10 +20,10 @@ func Limit(args []string) error {
 	if len(args) < 4 {
 		return errors.New("usage: init limit PIDS FILES PROGRAM [ARG …]")
 	}
-	if err := lower(rlimitNproc, args[1]); err != nil {
+	if err := setRlimit(rlimitNproc, args[1]); err != nil {
 		return err
 	}
-	if err := lower(syscall.RLIMIT_NOFILE, args[2]); err != nil {
+	if err := setRlimit(syscall.RLIMIT_NOFILE, args[2]); err != nil {
 		return err
 	}
 	return Exec(args[2:])
@@ -42,7 +42,7 @@ func Exec(args []string) error {
 	return syscall.Exec(path, args[1:], os.Environ())
 }
 
-func lower(resource int, text string) error {
+func setRlimit(resource int, text string) error {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n == 0 {
 		return fmt.Errorf("invalid limit %q", text)

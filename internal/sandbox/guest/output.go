@@ -14,9 +14,9 @@ import (
 	"syscall"
 )
 
-// glob lists the workspace's paths that match a pattern. os.Root keeps every
+// listMatches lists the workspace's paths that match a pattern. os.Root keeps every
 // lookup inside the workspace, even through symlinks.
-func (s *server) glob(args string, w *bufio.Writer) error {
+func (s *server) listMatches(args string, w *bufio.Writer) error {
 	limit, rest, err := cutNumber(args)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (s *server) glob(args string, w *bufio.Writer) error {
 		return err
 	}
 	defer root.Close()
-	names, err := match(root, pattern)
+	names, err := matchPattern(root, pattern)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (s *server) glob(args string, w *bufio.Writer) error {
 		if int64(i) >= limit {
 			break
 		}
-		info, err := lstat(root, name)
+		info, err := lstatOrLink(root, name)
 		if err != nil {
 			return err
 		}
@@ -48,20 +48,20 @@ func (s *server) glob(args string, w *bufio.Writer) error {
 	return nil
 }
 
-// match is fs.Glob, except that it also finds a symlink whose name has no
+// matchPattern is fs.Glob, except that it also finds a symlink whose name has no
 // wildcards, so that the host can report why it is not copied.
-func match(root *os.Root, pattern string) ([]string, error) {
+func matchPattern(root *os.Root, pattern string) ([]string, error) {
 	if _, err := root.Lstat(pattern); err == nil {
 		return []string{pattern}, nil
 	}
 	return fs.Glob(root.FS(), pattern)
 }
 
-// lstat returns the file info of name, or of the first symlink in its path: a name
+// lstatOrLink returns the file info of name, or of the first symlink in its path: a name
 // below a link is not a file of the workspace, wherever the link leads. os.Root is
 // not enough, because it relies on the kernel for the resolution, and gVisor's
 // openat2 follows an absolute link anyway.
-func lstat(root *os.Root, name string) (fs.FileInfo, error) {
+func lstatOrLink(root *os.Root, name string) (fs.FileInfo, error) {
 	if link, err := linkAbove(root, name); link != nil || err != nil {
 		return link, err
 	}
@@ -85,8 +85,8 @@ func linkAbove(root *os.Root, name string) (fs.FileInfo, error) {
 	return nil, nil
 }
 
-// side opens the tree that the first word of args names, and returns the path in the rest.
-func (s *server) side(args string) (root *os.Root, name string, err error) {
+// openSide opens the tree that the first word of args names, and returns the path in the rest.
+func (s *server) openSide(args string) (root *os.Root, name string, err error) {
 	side, quoted, _ := strings.Cut(args, " ")
 	if name, err = strconv.Unquote(quoted); err != nil {
 		return nil, "", fmt.Errorf("invalid path %s", quoted)
@@ -102,9 +102,9 @@ func (s *server) side(args string) (root *os.Root, name string, err error) {
 	return root, name, err
 }
 
-// entry describes a path of one side. What is below a symlink is not there: see lstat.
-func (s *server) entry(args string, w *bufio.Writer) error {
-	root, name, err := s.side(args)
+// describeEntry describes a path of one side. What is below a symlink is not there: see lstat.
+func (s *server) describeEntry(args string, w *bufio.Writer) error {
+	root, name, err := s.openSide(args)
 	if err != nil {
 		return err
 	}
@@ -133,18 +133,18 @@ func (s *server) entry(args string, w *bufio.Writer) error {
 	return nil
 }
 
-// read sends one regular file of at most MAX bytes.
-func (s *server) read(args string, w *bufio.Writer) error {
+// readFile sends one regular file of at most MAX bytes.
+func (s *server) readFile(args string, w *bufio.Writer) error {
 	limit, rest, err := cutNumber(args)
 	if err != nil {
 		return err
 	}
-	root, name, err := s.side(rest)
+	root, name, err := s.openSide(rest)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	info, err := lstat(root, name)
+	info, err := lstatOrLink(root, name)
 	if err != nil {
 		return err
 	}
@@ -156,22 +156,22 @@ func (s *server) read(args string, w *bufio.Writer) error {
 		return err
 	}
 	defer f.Close()
-	return send(f, info.Size(), w)
+	return sendFile(f, info.Size(), w)
 }
 
-// send sends as many bytes as it announces. A process of the host may shorten a file of the
+// sendFile sends as many bytes as it announces. A process of the host may shorten a file of the
 // tree below: then zeros follow, and the answer ends with an error.
-func send(f *os.File, size int64, w *bufio.Writer) error {
+func sendFile(f *os.File, size int64, w *bufio.Writer) error {
 	fmt.Fprintf(w, "data %d\n", size)
-	if err := fill(f, size, w); err != nil {
+	if err := copyPadded(f, size, w); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "ok %d\n", size)
 	return nil
 }
 
-// fill writes size bytes: those of f, and zeros if it has fewer, with an error.
-func fill(f *os.File, size int64, w *bufio.Writer) error {
+// copyPadded writes size bytes: those of f, and zeros if it has fewer, with an error.
+func copyPadded(f *os.File, size int64, w *bufio.Writer) error {
 	n, err := io.CopyN(w, f, size)
 	for range size - n {
 		_ = w.WriteByte(0) // Flush returns the error

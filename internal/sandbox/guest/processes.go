@@ -23,13 +23,13 @@ type process struct {
 	stopped         bool // no thread runs; if headless, that is not known
 }
 
-// whole reports whether p is alive, with its first thread. A headless process is never
+// isWhole reports whether p is alive, with its first thread. A headless process is never
 // spared: gVisor does not list its threads.
-func (p process) whole() bool { return !p.dead && !p.headless }
+func (p process) isWhole() bool { return !p.dead && !p.headless }
 
-// processes lists the other processes, with their users if asked.
-func processes(users bool) ([]process, error) {
-	names, err := others()
+// listProcesses lists the other processes, with their users if asked.
+func listProcesses(users bool) ([]process, error) {
+	names, err := otherProcessIDs()
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func processes(users bool) ([]process, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := read(id)
+		p := readProcess(id)
 		if users && !p.dead {
 			p.uid = onlyUser(string(procFile(name + "/status")))
 		}
@@ -48,8 +48,8 @@ func processes(users bool) ([]process, error) {
 	return list, nil
 }
 
-// read returns what /proc says about a process. One that cannot be read is gone.
-func read(id int) process {
+// readProcess returns what /proc says about a process. One that cannot be read is gone.
+func readProcess(id int) process {
 	p := process{id: id, uid: -1, dead: true}
 	name := strconv.Itoa(id)
 	fields := fieldsOf(procFile(name + "/stat"))
@@ -60,15 +60,15 @@ func read(id int) process {
 	threads, _ := strconv.Atoi(fields[numThreads])
 	ended := strings.Contains("ZX", fields[0])
 	p.dead, p.headless = ended && threads <= 1, ended && threads > 1
-	p.stopped = fields[0] == "T" && (threads == 1 || stopped(name))
+	p.stopped = fields[0] == "T" && (threads == 1 || isStopped(name))
 	return p
 }
 
 // numThreads is the index of that field of a stat file after the state.
 const numThreads = 17
 
-// stopped reports whether no thread of a process runs.
-func stopped(id string) bool {
+// isStopped reports whether no thread of a process runs.
+func isStopped(id string) bool {
 	proc, err := procDir()
 	if err != nil {
 		return false
@@ -96,8 +96,8 @@ func procFile(name string) []byte {
 	return fileAt(dir, name)
 }
 
-// others lists the ids of the other processes, including zombies.
-func others() ([]string, error) {
+// otherProcessIDs lists the ids of the other processes, including zombies.
+func otherProcessIDs() ([]string, error) {
 	dir, err := procDir()
 	if err != nil {
 		return nil, err

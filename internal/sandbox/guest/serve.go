@@ -16,16 +16,16 @@ import (
 )
 
 type server struct {
-	tree     *tree
+	tree     *upperTree
 	root     string // the workspace as commands see it
 	lower    string // the tree below it
 	uid, gid int    // of the commands
-	services services
+	services serviceSet
 	config   Config
 }
 
 func newServer(c Config) (*server, error) {
-	s := &server{root: Workspace, uid: c.UID, gid: c.GID, services: services{first: c.Service}, config: c}
+	s := &server{root: Workspace, uid: c.UID, gid: c.GID, services: serviceSet{first: c.Service}, config: c}
 	if len(c.Overlays) == 0 {
 		return s, nil
 	}
@@ -37,7 +37,7 @@ func newServer(c Config) (*server, error) {
 
 func ignoreChildren() { signal.Ignore(syscall.SIGCHLD) }
 
-func serve(s *server, in io.Reader, w *bufio.Writer) error {
+func serveRequests(s *server, in io.Reader, w *bufio.Writer) error {
 	r := bufio.NewReaderSize(in, 64<<10) // the longest request
 	for {
 		line, err := r.ReadString('\n')
@@ -47,7 +47,7 @@ func serve(s *server, in io.Reader, w *bufio.Writer) error {
 		if err != nil {
 			return err
 		}
-		if err := s.answer(strings.TrimSuffix(line, "\n"), r, w); err != nil {
+		if err := s.answerRequest(strings.TrimSuffix(line, "\n"), r, w); err != nil {
 			fmt.Fprintf(w, "error %q\n", err.Error())
 		}
 		if err := w.Flush(); err != nil {
@@ -56,57 +56,57 @@ func serve(s *server, in io.Reader, w *bufio.Writer) error {
 	}
 }
 
-func (s *server) answer(request string, r io.Reader, w *bufio.Writer) error {
+func (s *server) answerRequest(request string, r io.Reader, w *bufio.Writer) error {
 	verb, rest, _ := strings.Cut(request, " ")
 	switch verb {
 	case "sweep":
-		left, err := s.services.sweep()
+		left, err := s.services.killAllButServices()
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "ok %d\n", left)
 		return nil
 	case "keep":
-		return done(s.services.keep(), w)
+		return writeDone(s.services.keepServices(), w)
 	case "hold":
-		return done(s.services.hold(rest), w)
+		return writeDone(s.services.setInterpreters(rest), w)
 	case "interrupt":
-		return done(s.services.interrupt(rest), w)
+		return writeDone(s.services.interruptInterpreter(rest), w)
 	case "go":
-		return done(s.services.goOn(rest), w)
+		return writeDone(s.services.goOn(rest), w)
 	case "resume":
-		return done(s.services.resume(rest), w)
+		return writeDone(s.services.resumeServices(rest), w)
 	case "changes":
 		limit, _, err := cutNumber(rest)
 		if err != nil {
 			return err
 		}
-		return s.tree.changes(int(limit), w)
+		return s.tree.writeChanges(int(limit), w)
 	case "mark":
-		return done(s.tree.mark(), w)
+		return writeDone(s.tree.markSetup(), w)
 	case "total":
 		limit, _, err := cutNumber(rest)
 		if err != nil {
 			return err
 		}
-		return s.tree.total(int(limit), w)
+		return s.tree.writeTotalChanges(int(limit), w)
 	case "entry":
-		return s.entry(rest, w)
+		return s.describeEntry(rest, w)
 	case "glob":
-		return s.glob(rest, w)
+		return s.listMatches(rest, w)
 	case "read":
-		return s.read(rest, w)
+		return s.readFile(rest, w)
 	case "write":
-		return s.write(rest, r, w)
+		return s.receiveFile(rest, r, w)
 	case "space":
-		return space(w)
+		return writeFreeSpace(w)
 	case "layer":
-		return s.layer(rest, w)
+		return s.sendLayer(rest, w)
 	}
 	return fmt.Errorf("unknown request %q", verb)
 }
 
-func done(err error, w *bufio.Writer) error {
+func writeDone(err error, w *bufio.Writer) error {
 	if err == nil {
 		fmt.Fprintln(w, "ok 0")
 	}
@@ -122,12 +122,12 @@ func cutNumber(text string) (int64, string, error) {
 	return n, rest, nil
 }
 
-// sweep kills every process except for this one and returns how many it had to kill. It
+// killAll kills every process except for this one and returns how many it had to kill. It
 // returns only when none is left.
 //
 // It makes few system calls before it kills: while a hundred processes spin, each
 // call waits for its turn on the processor.
-func sweep() (int, error) {
+func killAll() (int, error) {
 	left, err := afterGrace()
 	if err != nil {
 		return 0, err
@@ -138,8 +138,8 @@ func sweep() (int, error) {
 		if err := syscall.Kill(-1, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 			return left, err
 		}
-		now, err := others()
-		if err != nil || !slices.ContainsFunc(now, living) {
+		now, err := otherProcessIDs()
+		if err != nil || !slices.ContainsFunc(now, isAlive) {
 			return left, err
 		}
 		time.Sleep(time.Millisecond)
@@ -155,25 +155,25 @@ const sweepGrace = 30 * time.Millisecond
 func afterGrace() (int, error) {
 	end := time.Now().Add(sweepGrace)
 	for {
-		all, err := others()
+		all, err := otherProcessIDs()
 		if err != nil || len(all) == 0 {
 			return 0, err
 		}
-		if all = slices.DeleteFunc(all, zombie); len(all) == 0 || time.Now().After(end) {
+		if all = slices.DeleteFunc(all, isZombie); len(all) == 0 || time.Now().After(end) {
 			return len(all), nil
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-func living(pid string) bool { return !zombie(pid) }
+func isAlive(pid string) bool { return !isZombie(pid) }
 
-func zombie(pid string) bool {
+func isZombie(pid string) bool {
 	fields := fieldsOf(procFile(pid + "/stat"))
 	return len(fields) == 0 || strings.Contains("ZX", fields[0]) // or gone
 }
 
-func space(w *bufio.Writer) error {
+func writeFreeSpace(w *bufio.Writer) error {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(Upper, &st); err != nil {
 		return err

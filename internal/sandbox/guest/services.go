@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// services are the servers that live until the sandbox ends. A process is one of them if
+// serviceSet are the servers that live until the sandbox ends. A process is one of them if
 // keep recorded it, or it descends from a recorded one that still lives; and its user is
 // one of theirs. They are stopped while no command runs. Commands have other users, so an
 // id that is used again can only be another service's.
@@ -22,7 +22,7 @@ import (
 // Interpreters and commands in the background are spared and stopped like services, with all
 // that descends from them, while hold names them. They have the commands' user: what runs in a session may harm its
 // other commands.
-type services struct {
+type serviceSet struct {
 	first int          // of their users
 	roots map[int]bool // recorded ones, by process id
 	held  map[int]bool // interpreters, by process id
@@ -30,21 +30,21 @@ type services struct {
 	shells map[int]bool
 }
 
-// hold makes interpreters of these processes, and of no others. Those after a word "shells"
+// setInterpreters makes interpreters of these processes, and of no others. Those after a word "shells"
 // are shells.
-func (s *services) hold(ids string) (err error) {
+func (s *serviceSet) setInterpreters(ids string) (err error) {
 	all, shells, _ := strings.Cut(ids, "shells")
-	if s.shells, err = numbers(shells); err != nil {
+	if s.shells, err = parseProcessIDs(shells); err != nil {
 		return err
 	}
-	if s.held, err = numbers(all); err == nil {
+	if s.held, err = parseProcessIDs(all); err == nil {
 		maps.Copy(s.held, s.shells)
 	}
 	return err
 }
 
-// numbers reads process ids.
-func numbers(ids string) (map[int]bool, error) {
+// parseProcessIDs reads process ids.
+func parseProcessIDs(ids string) (map[int]bool, error) {
 	set := map[int]bool{}
 	for _, word := range strings.Fields(ids) {
 		id, err := strconv.Atoi(word)
@@ -57,16 +57,16 @@ func numbers(ids string) (map[int]bool, error) {
 }
 
 // goOn lets these processes, and what descends from them, go on after a sweep.
-func (s *services) goOn(ids string) error {
-	roots, err := numbers(ids)
+func (s *serviceSet) goOn(ids string) error {
+	roots, err := parseProcessIDs(ids)
 	if err != nil {
 		return err
 	}
-	list, err := processes(true)
+	list, err := listProcesses(true)
 	if err != nil {
 		return err
 	}
-	for id := range (&services{held: roots}).spared(list) {
+	for id := range (&serviceSet{held: roots}).findServices(list) {
 		if err := syscall.Kill(id, syscall.SIGCONT); err != nil && err != syscall.ESRCH {
 			return err
 		}
@@ -74,8 +74,8 @@ func (s *services) goOn(ids string) error {
 	return nil
 }
 
-// interrupt interrupts an interpreter.
-func (s *services) interrupt(word string) error {
+// interruptInterpreter interrupts an interpreter.
+func (s *serviceSet) interruptInterpreter(word string) error {
 	id, err := strconv.Atoi(word)
 	if err != nil || id <= 1 {
 		return fmt.Errorf("invalid process id %q", word)
@@ -83,18 +83,18 @@ func (s *services) interrupt(word string) error {
 	return syscall.Kill(id, syscall.SIGINT)
 }
 
-// user reports whether a user is one of services.
-func (s *services) user(id int) bool { return id >= s.first && id < s.first+MaxServices }
+// isServiceUser reports whether a user is one of services.
+func (s *serviceSet) isServiceUser(id int) bool { return id >= s.first && id < s.first+MaxServices }
 
-// keep records the processes of services' users that belong to no other process, and kills
+// keepServices records the processes of services' users that belong to no other process, and kills
 // all others.
-func (s *services) keep() error {
-	list, err := processes(true)
+func (s *serviceSet) keepServices() error {
+	list, err := listProcesses(true)
 	if err != nil {
 		return err
 	}
 	for _, p := range list {
-		if p.dead || p.parent != os.Getpid() || !s.user(p.uid) {
+		if p.dead || p.parent != os.Getpid() || !s.isServiceUser(p.uid) {
 			continue
 		}
 		if s.roots == nil {
@@ -102,16 +102,16 @@ func (s *services) keep() error {
 		}
 		s.roots[p.id] = true
 	}
-	_, err = s.sweep()
+	_, err = s.killAllButServices()
 	return err
 }
 
-// sweep kills every process except for this one and the services, and returns how many
+// killAllButServices kills every process except for this one and the services, and returns how many
 // there were at the start. It returns only when none is left, and when every service is
 // stopped, so that nothing happens until resume.
-func (s *services) sweep() (int, error) {
+func (s *serviceSet) killAllButServices() (int, error) {
 	if len(s.roots)+len(s.held) == 0 {
-		return sweep()
+		return killAll()
 	}
 	left := -1
 	for round := range sweepRounds {
@@ -122,7 +122,7 @@ func (s *services) sweep() (int, error) {
 		if err != nil {
 			return max(left, 0), err
 		}
-		found, running, err := s.kill(list)
+		found, running, err := s.killOthers(list)
 		if left < 0 {
 			left = found
 		}
@@ -132,7 +132,7 @@ func (s *services) sweep() (int, error) {
 		if found > 0 || running {
 			continue
 		}
-		if new, err := added(list); !new || err != nil {
+		if new, err := hasNewProcess(list); !new || err != nil {
 			return left, err
 		}
 	}
@@ -151,29 +151,29 @@ func stopAll(users bool) ([]process, error) {
 	if err := signalAll(syscall.SIGSTOP); err != nil {
 		return nil, err
 	}
-	return processes(users)
+	return listProcesses(users)
 }
 
-// added stops all processes again, and reports whether one is not in list, all of which were
+// hasNewProcess stops all processes again, and reports whether one is not in list, all of which were
 // seen stopped: the child of a fork that was in progress.
-func added(list []process) (bool, error) {
+func hasNewProcess(list []process) (bool, error) {
 	if err := signalAll(syscall.SIGSTOP); err != nil {
 		return true, err
 	}
-	now, err := others()
+	now, err := otherProcessIDs()
 	return slices.ContainsFunc(now, func(name string) bool {
 		return !slices.ContainsFunc(list, func(p process) bool { return strconv.Itoa(p.id) == name })
 	}), err
 }
 
-// resume lets the services go on: no other process is there. Of the shells, it lets only
+// resumeServices lets the services go on: no other process is there. Of the shells, it lets only
 // those with these ids go on.
-func (s *services) resume(ids string) error {
-	wanted, err := numbers(ids)
+func (s *serviceSet) resumeServices(ids string) error {
+	wanted, err := parseProcessIDs(ids)
 	if err != nil || len(s.shells) == 0 {
 		return errors.Join(err, signalAll(syscall.SIGCONT))
 	}
-	names, err := others()
+	names, err := otherProcessIDs()
 	for _, name := range names {
 		id, _ := strconv.Atoi(name)
 		if s.shells[id] && !wanted[id] {
@@ -194,10 +194,10 @@ func signalAll(signal syscall.Signal) error {
 	return nil
 }
 
-// kill kills the processes of list that are no services. It returns how many it found alive, and
+// killOthers kills the processes of list that are no services. It returns how many it found alive, and
 // whether a service has a thread that is not stopped.
-func (s *services) kill(list []process) (found int, running bool, err error) {
-	spared := s.spared(list)
+func (s *serviceSet) killOthers(list []process) (found int, running bool, err error) {
+	spared := s.findServices(list)
 	for _, p := range list {
 		switch {
 		case p.dead:
@@ -213,11 +213,11 @@ func (s *services) kill(list []process) (found int, running bool, err error) {
 	return found, running, nil
 }
 
-// spared returns which processes of list are services, and forgets those that have ended.
-func (s *services) spared(list []process) map[int]bool {
+// findServices returns which processes of list are services, and forgets those that have ended.
+func (s *serviceSet) findServices(list []process) map[int]bool {
 	spared := map[int]bool{}
 	for _, p := range list {
-		if p.whole() && (s.user(p.uid) && s.roots[p.id] || s.held[p.id]) {
+		if p.isWhole() && (s.isServiceUser(p.uid) && s.roots[p.id] || s.held[p.id]) {
 			spared[p.id] = true
 		}
 	}
@@ -229,7 +229,7 @@ func (s *services) spared(list []process) map[int]bool {
 	for grown := true; grown; {
 		grown = false
 		for _, p := range list {
-			if !spared[p.id] && spared[p.parent] && !s.shells[p.parent] && (s.user(p.uid) || len(s.held) > 0) && p.whole() {
+			if !spared[p.id] && spared[p.parent] && !s.shells[p.parent] && (s.isServiceUser(p.uid) || len(s.held) > 0) && p.isWhole() {
 				spared[p.id], grown = true, true
 			}
 		}

@@ -13,10 +13,10 @@ import (
 	"syscall"
 )
 
-// A tree reports what changed in an overlay from one look to the next. It reads only
+// An upperTree reports what changed in an overlay from one look to the next. It reads only
 // the upper layer, so the cost depends on what was written and not on the size of the
 // tree.
-type tree struct {
+type upperTree struct {
 	upper, lower string
 	seen         map[string]node // the content of the upper layer at the last look
 	found        []change        // by the last look
@@ -39,15 +39,15 @@ type change struct {
 	size            int64
 }
 
-func newTree(upper, lower string) *tree {
-	return &tree{upper: upper, lower: lower, seen: map[string]node{}}
+func newTree(upper, lower string) *upperTree {
+	return &upperTree{upper: upper, lower: lower, seen: map[string]node{}}
 }
 
-func (t *tree) changes(limit int, w *bufio.Writer) error {
+func (t *upperTree) writeChanges(limit int, w *bufio.Writer) error {
 	if t == nil {
 		return errors.New("no workspace")
 	}
-	found, omitted := t.look()
+	found, omitted := t.scanChanges()
 	for i, c := range found {
 		if i >= limit {
 			omitted += len(found) - limit
@@ -59,8 +59,8 @@ func (t *tree) changes(limit int, w *bufio.Writer) error {
 	return nil
 }
 
-// mark makes total leave out what the last look has found, as it is now.
-func (t *tree) mark() error {
+// markSetup makes total leave out what the last look has found, as it is now.
+func (t *upperTree) markSetup() error {
 	if t == nil {
 		return errors.New("no workspace")
 	}
@@ -77,19 +77,19 @@ func (t *tree) mark() error {
 	return nil
 }
 
-// total is changes since the mark. It does not count as a look.
-func (t *tree) total(limit int, w *bufio.Writer) error {
+// writeTotalChanges is changes since the mark. It does not count as a look.
+func (t *upperTree) writeTotalChanges(limit int, w *bufio.Writer) error {
 	if t == nil {
 		return errors.New("no workspace")
 	}
-	return (&tree{upper: t.upper, lower: t.lower, seen: t.marked, deep: true}).changes(limit, w)
+	return (&upperTree{upper: t.upper, lower: t.lower, seen: t.marked, deep: true}).writeChanges(limit, w)
 }
 
-// look walks the upper layer and compares it with the last walk. It returns the
+// scanChanges walks the upper layer and compares it with the last walk. It returns the
 // differences sorted by path, and the number of places that it could not read: a
 // command can make a path longer than the kernel accepts, and this must not stop the
 // run.
-func (t *tree) look() ([]change, int) {
+func (t *upperTree) scanChanges() ([]change, int) {
 	now, unseen := map[string]node{}, 0
 	_ = filepath.WalkDir(t.upper, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -100,7 +100,7 @@ func (t *tree) look() ([]change, int) {
 			return nil
 		}
 		rel := path[len(t.upper)+1:]
-		n, err := t.stat(path, rel)
+		n, err := t.statNode(path, rel)
 		if err != nil {
 			unseen++
 			return nil
@@ -108,13 +108,13 @@ func (t *tree) look() ([]change, int) {
 		now[rel] = n
 		return nil
 	})
-	found := t.compare(now)
+	found := t.compareNodes(now)
 	t.seen, t.found = now, found
 	sort.Slice(found, func(i, j int) bool { return found[i].path < found[j].path })
 	return found, unseen
 }
 
-func (t *tree) stat(path, rel string) (node, error) {
+func (t *upperTree) statNode(path, rel string) (node, error) {
 	var st syscall.Stat_t
 	if err := syscall.Lstat(path, &st); err != nil {
 		return node{}, err
@@ -122,7 +122,7 @@ func (t *tree) stat(path, rel string) (node, error) {
 	n := node{kind: kindOf(st), size: st.Size, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(), ino: st.Ino}
 	if n.kind == 'd' {
 		n.size = 0
-		if opaque(path) {
+		if isOpaque(path) {
 			n.kind = 'D'
 		}
 	}
@@ -151,20 +151,20 @@ func kindOf(st syscall.Stat_t) byte {
 	return 'o'
 }
 
-func opaque(path string) bool {
+func isOpaque(path string) bool {
 	var value [1]byte
 	n, err := syscall.Getxattr(path, "trusted.overlay.opaque", value[:])
 	return err == nil && n == 1 && value[0] == 'y'
 }
 
-func (t *tree) compare(now map[string]node) []change {
+func (t *upperTree) compareNodes(now map[string]node) []change {
 	var found []change
 	for path, n := range now {
-		if kind := t.differs(path, n); kind != "" {
+		if kind := t.changeKind(path, n); kind != "" {
 			found = append(found, change{kind, typeOf(n, kind), path, n.size})
 		}
 		if n.kind == 'D' && n.copiedUp || t.deep && n.kind != 'd' && n.lowerKind == 'd' {
-			found = append(found, t.hidden(path, now)...)
+			found = append(found, t.listHidden(path, now)...)
 		}
 	}
 	for path, old := range t.seen {
@@ -178,9 +178,9 @@ func (t *tree) compare(now map[string]node) []change {
 	return found
 }
 
-// differs returns how one path of the upper layer has changed since the last look, or
+// changeKind returns how one path of the upper layer has changed since the last look, or
 // "".
-func (t *tree) differs(path string, n node) string {
+func (t *upperTree) changeKind(path string, n node) string {
 	old, known := t.seen[path]
 	was := known && old.kind != 'w' || !known && n.copiedUp
 	switch {
@@ -200,8 +200,8 @@ func (t *tree) differs(path string, n node) string {
 	return ""
 }
 
-// hidden lists what an opaque directory hides of the lower layer.
-func (t *tree) hidden(dir string, now map[string]node) []change {
+// listHidden lists what an opaque directory hides of the lower layer.
+func (t *upperTree) listHidden(dir string, now map[string]node) []change {
 	if k := t.seen[dir].kind; k == 'D' || t.deep && k != 0 && k != 'd' {
 		return nil // reported when it became opaque, or was removed
 	}

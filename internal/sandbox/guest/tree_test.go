@@ -77,7 +77,7 @@ func TestChanges(t *testing.T) {
 		}, []string{"removed file d/b", "removed file d/c"}},
 	} {
 		step.do()
-		found, unseen := tree.look()
+		found, unseen := tree.scanChanges()
 		if unseen != 0 {
 			t.Errorf("%s: %d places unseen", step.name, unseen)
 		}
@@ -112,7 +112,7 @@ func TestChangesTooDeep(t *testing.T) {
 	if err := os.Chdir(here); err != nil {
 		t.Fatal(err)
 	}
-	found, unseen := newTree(upper, lower).look()
+	found, unseen := newTree(upper, lower).scanChanges()
 	if unseen == 0 || len(found) == 0 || found[0].path != "a" {
 		t.Errorf("%d found, %d unseen", len(found), unseen)
 	}
@@ -124,15 +124,15 @@ func TestTotal(t *testing.T) {
 	upper, lower := layers(t)
 	tree := newTree(upper, lower)
 	write(t, upper, "before")
-	tree.look()
+	tree.scanChanges()
 	write(t, upper, "deps/made")
 	write(t, upper, "deps/left")
-	tree.look()
-	if err := tree.mark(); err != nil {
+	tree.scanChanges()
+	if err := tree.markSetup(); err != nil {
 		t.Fatal(err)
 	}
 	write(t, upper, "n")
-	tree.look()
+	tree.scanChanges()
 	whiteout(t, upper, "d")
 	if err := os.WriteFile(filepath.Join(upper, "deps/made"), []byte("changed"), 0o644); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestTotal(t *testing.T) {
 	for range 2 {
 		var out bytes.Buffer
 		w := bufio.NewWriter(&out)
-		if err := errors.Join(tree.total(10, w), w.Flush()); err != nil {
+		if err := errors.Join(tree.writeTotalChanges(10, w), w.Flush()); err != nil {
 			t.Fatal(err)
 		}
 		want := "added file 6 \"before\"\nchange removed dir 0 \"d\"\nchange removed file 0 \"d/b\"\nchange removed file 0 \"d/c\"\nchange changed file 7 \"deps/made\"\nchange added file 1 \"n\"\nok 0\n"
@@ -148,7 +148,7 @@ func TestTotal(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	}
-	if found, _ := tree.look(); len(found) != 2 {
+	if found, _ := tree.scanChanges(); len(found) != 2 {
 		t.Errorf("changes since the last look: %+v", found)
 	}
 }
@@ -159,15 +159,15 @@ func TestTotalHidden(t *testing.T) {
 	upper, lower := layers(t)
 	last := newTree(upper, lower)
 	write(t, upper, "d")
-	found, _ := (&tree{upper: upper, lower: lower, deep: true}).look()
+	found, _ := (&upperTree{upper: upper, lower: lower, deep: true}).scanChanges()
 	if len(found) != 3 || found[1].path != "d/b" {
 		t.Errorf("%+v", found)
 	}
-	last.look()
-	if err := last.mark(); err != nil {
+	last.scanChanges()
+	if err := last.markSetup(); err != nil {
 		t.Fatal(err)
 	}
-	if found, _ = (&tree{upper: upper, lower: lower, seen: last.marked, deep: true}).look(); len(found) != 0 {
+	if found, _ = (&upperTree{upper: upper, lower: lower, seen: last.marked, deep: true}).scanChanges(); len(found) != 0 {
 		t.Errorf("since the mark: %+v", found)
 	}
 }
@@ -207,7 +207,7 @@ func TestEntries(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		w := bufio.NewWriter(&out)
-		if err := serve(s, strings.NewReader(request+"\n"), w); err != nil {
+		if err := serveRequests(s, strings.NewReader(request+"\n"), w); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(out.String(), want) {
@@ -230,7 +230,7 @@ func TestSendShort(t *testing.T) {
 	defer f.Close()
 	var out bytes.Buffer
 	w := bufio.NewWriter(&out)
-	if err := send(f, 5, w); err == nil || w.Flush() != nil || out.String() != "data 5\n12\x00\x00\x00" {
+	if err := sendFile(f, 5, w); err == nil || w.Flush() != nil || out.String() != "data 5\n12\x00\x00\x00" {
 		t.Errorf("%v, %q", err, out.String())
 	}
 }

@@ -29,14 +29,14 @@ const (
 	typeLink    = 7
 )
 
-// finish writes everything that follows the files' contents, and the superblock.
-func (w *Writer) finish() error {
-	nodes := w.number()
-	if err := w.data(w.root, w.root); err != nil {
+// writeMetadata writes everything that follows the files' contents, and the superblock.
+func (w *Writer) writeMetadata() error {
+	nodes := w.numberInodes()
+	if err := w.writeData(w.root, w.root); err != nil {
 		return err
 	}
 	size := int64(len(nodes)+1) * inodeSize
-	meta, err := w.out.block(size)
+	meta, err := w.out.reserveBlock(size)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (w *Writer) finish() error {
 	for _, n := range nodes {
 		table = n.appendInode(table)
 	}
-	if _, err := w.out.write(table); err != nil {
+	if _, err := w.out.writePadded(table); err != nil {
 		return err
 	}
 	if err := w.out.buffer.Flush(); err != nil {
@@ -53,18 +53,18 @@ func (w *Writer) finish() error {
 	if err := w.file.Truncate(w.out.offset); err != nil { // it may end in a hole
 		return err
 	}
-	_, err = w.file.WriteAt(superblock(meta, uint32(w.out.offset/blockSize), len(nodes)), 0)
+	_, err = w.file.WriteAt(encodeSuperblock(meta, uint32(w.out.offset/blockSize), len(nodes)), 0)
 	return err
 }
 
-// number gives every inode its number, parents first and names sorted, and lists them.
-func (w *Writer) number() []*node {
+// numberInodes gives every inode its number, parents first and names sorted, and lists them.
+func (w *Writer) numberInodes() []*node {
 	nodes := make([]*node, 0, w.count)
 	var visit func(n *node)
 	visit = func(n *node) {
 		nodes = append(nodes, n)
 		n.number = uint64(len(nodes))
-		for _, name := range n.names() {
+		for _, name := range n.sortedNames() {
 			if child := n.children[name]; child.number == 0 {
 				visit(child)
 			}
@@ -74,27 +74,27 @@ func (w *Writer) number() []*node {
 	return nodes
 }
 
-func (n *node) names() []string { return slices.Sorted(maps.Keys(n.children)) }
+func (n *node) sortedNames() []string { return slices.Sorted(maps.Keys(n.children)) }
 
-func (n *node) id() uint64 { return n.number * inodeSlots }
+func (n *node) inodeID() uint64 { return n.number * inodeSlots }
 
-// data writes n's directory or target, and everything below it.
-func (w *Writer) data(n, parent *node) (err error) {
+// writeData writes n's directory or target, and everything below it.
+func (w *Writer) writeData(n, parent *node) (err error) {
 	var data []byte
 	switch {
 	case n.isDir():
-		data = n.directory(parent)
+		data = n.directoryBlocks(parent)
 	case n.target != "":
 		data = []byte(n.target)
 	default:
 		return nil
 	}
 	n.size = int64(len(data))
-	if n.block, err = w.out.write(data); err != nil {
+	if n.block, err = w.out.writePadded(data); err != nil {
 		return err
 	}
-	for _, name := range n.names() {
-		if err := w.data(n.children[name], n); err != nil {
+	for _, name := range n.sortedNames() {
+		if err := w.writeData(n.children[name], n); err != nil {
 			return err
 		}
 	}
@@ -107,9 +107,9 @@ type dirent struct {
 	node *node
 }
 
-// directory returns the blocks of a directory. Its names are sorted as bytes, "." and
+// directoryBlocks returns the blocks of a directory. Its names are sorted as bytes, "." and
 // ".." among them; each block has as many as fit.
-func (n *node) directory(parent *node) []byte {
+func (n *node) directoryBlocks(parent *node) []byte {
 	list := []dirent{{".", n}, {"..", parent}}
 	for name, child := range n.children {
 		list = append(list, dirent{name, child})
@@ -118,15 +118,15 @@ func (n *node) directory(parent *node) []byte {
 	var data []byte
 	for len(list) > 0 {
 		data = append(data, make([]byte, int(roundUp(int64(len(data))))-len(data))...)
-		fit := fitting(list)
+		fit := countFitting(list)
 		data = appendDirents(data, list[:fit])
 		list = list[fit:]
 	}
 	return data
 }
 
-// fitting returns how many of list fit into a block.
-func fitting(list []dirent) int {
+// countFitting returns how many of list fit into a block.
+func countFitting(list []dirent) int {
 	used := 0
 	for i, d := range list {
 		if used += direntSize + len(d.name); used > blockSize {
@@ -139,7 +139,7 @@ func fitting(list []dirent) int {
 func appendDirents(data []byte, list []dirent) []byte {
 	offset := len(list) * direntSize
 	for _, d := range list {
-		data = binary.LittleEndian.AppendUint64(data, d.node.id())
+		data = binary.LittleEndian.AppendUint64(data, d.node.inodeID())
 		data = binary.LittleEndian.AppendUint16(data, uint16(offset))
 		data = append(data, d.node.direntType(), 0)
 		offset += len(d.name)
@@ -191,8 +191,8 @@ func (n *node) appendInode(b []byte) []byte {
 	return append(b, make([]byte, 16)...)
 }
 
-// superblock returns block 0. Its checksum covers what follows superOffset.
-func superblock(meta, blocks uint32, inodes int) []byte {
+// encodeSuperblock returns block 0. Its checksum covers what follows superOffset.
+func encodeSuperblock(meta, blocks uint32, inodes int) []byte {
 	b := make([]byte, blockSize)
 	s, le := b[superOffset:], binary.LittleEndian
 	le.PutUint32(s[0:], superMagic)

@@ -37,7 +37,7 @@ type DirOptions struct {
 func FromDir(ctx context.Context, path, dir string, o DirOptions) (digest string, err error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return "", unreadable(dir, err)
+		return "", unreadableError(dir, err)
 	}
 	root := os.NewFile(uintptr(fd), dir)
 	defer root.Close()
@@ -50,7 +50,7 @@ func FromDir(ctx context.Context, path, dir string, o DirOptions) (digest string
 		o.Owner = func(uid, gid uint32) (uint32, uint32) { return uid, gid }
 	}
 	r := reader{ctx: ctx, w: w, owner: o.Owner, names: map[[2]uint64]string{}}
-	if err := r.directory(root, "."); err != nil {
+	if err := r.addDirectory(root, "."); err != nil {
 		return "", err
 	}
 	w.private = o.Private
@@ -66,62 +66,62 @@ type reader struct {
 	names map[[2]uint64]string // of files with several names, by device and inode
 }
 
-func (r *reader) directory(dir *os.File, name string) error {
+func (r *reader) addDirectory(dir *os.File, name string) error {
 	var before, after unix.Stat_t
 	if err := unix.Fstat(int(dir.Fd()), &before); err != nil {
-		return unreadable(name, err)
+		return unreadableError(name, err)
 	}
-	if err := r.w.Add(r.entry(name, before), nil); err != nil {
+	if err := r.w.Add(r.entryFromStat(name, before), nil); err != nil {
 		return err
 	}
 	list, err := dir.ReadDir(r.w.o.MaxFiles)
 	switch {
 	case err != nil && err != io.EOF:
-		return unreadable(name, err)
+		return unreadableError(name, err)
 	case len(list) == r.w.o.MaxFiles:
 		return tooLarge("files", int64(r.w.o.MaxFiles))
 	}
 	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, e := range list {
-		if err := r.child(dir, e, path.Join(name, e.Name())); err != nil {
+		if err := r.addChild(dir, e, path.Join(name, e.Name())); err != nil {
 			return err
 		}
 	}
-	if err := unix.Fstat(int(dir.Fd()), &after); err != nil || !same(before, after) {
-		return changed(name, err)
+	if err := unix.Fstat(int(dir.Fd()), &after); err != nil || !isUnchanged(before, after) {
+		return changedError(name, err)
 	}
 	return nil
 }
 
-func (r *reader) child(dir *os.File, e fs.DirEntry, name string) error {
+func (r *reader) addChild(dir *os.File, e fs.DirEntry, name string) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
 	switch e.Type() {
 	case fs.ModeSymlink:
-		return r.link(int(dir.Fd()), e.Name(), name)
+		return r.addSymlink(int(dir.Fd()), e.Name(), name)
 	case fs.ModeDir:
-		fd, err := open(int(dir.Fd()), e.Name(), unix.O_DIRECTORY)
+		fd, err := openChild(int(dir.Fd()), e.Name(), unix.O_DIRECTORY)
 		if err != nil {
-			return unreadable(name, err)
+			return unreadableError(name, err)
 		}
 		child := os.NewFile(uintptr(fd), name)
 		defer child.Close()
-		return r.directory(child, name)
+		return r.addDirectory(child, name)
 	case 0:
-		fd, err := open(int(dir.Fd()), e.Name(), 0)
+		fd, err := openChild(int(dir.Fd()), e.Name(), 0)
 		if err != nil {
-			return unreadable(name, err)
+			return unreadableError(name, err)
 		}
 		defer unix.Close(fd)
-		return r.regular(fd, name)
+		return r.addRegular(fd, name)
 	}
-	return refuse(name, "it is a "+special(e.Type()))
+	return entryError(name, "it is a "+specialTypeName(e.Type()))
 }
 
-// open opens a child of dir, which must still be what the directory said: no link is
+// openChild opens a child of dir, which must still be what the directory said: no link is
 // followed, a pipe does not block, and nothing that is mounted in the tree gets in.
-func open(dir int, name string, flags uint64) (fd int, err error) {
+func openChild(dir int, name string, flags uint64) (fd int, err error) {
 	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY | flags, Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS}
 	for {
 		fd, err = unix.Openat2(dir, name, &how)
@@ -131,15 +131,15 @@ func open(dir int, name string, flags uint64) (fd int, err error) {
 	}
 }
 
-func (r *reader) regular(fd int, name string) error {
+func (r *reader) addRegular(fd int, name string) error {
 	var before, after unix.Stat_t
 	if err := unix.Fstat(fd, &before); err != nil {
-		return unreadable(name, err)
+		return unreadableError(name, err)
 	}
 	if before.Mode&unix.S_IFMT != unix.S_IFREG {
-		return changed(name, nil)
+		return changedError(name, nil)
 	}
-	e := r.entry(name, before)
+	e := r.entryFromStat(name, before)
 	if before.Nlink > 1 {
 		key := [2]uint64{before.Dev, before.Ino}
 		if first, known := r.names[key]; known {
@@ -151,28 +151,28 @@ func (r *reader) regular(fd int, name string) error {
 	if err := r.w.Add(e, descriptor(fd)); err != nil {
 		return err
 	}
-	if err := unix.Fstat(fd, &after); err != nil || !same(before, after) {
-		return changed(name, err)
+	if err := unix.Fstat(fd, &after); err != nil || !isUnchanged(before, after) {
+		return changedError(name, err)
 	}
 	return nil
 }
 
-func (r *reader) link(dir int, base, name string) error {
+func (r *reader) addSymlink(dir int, base, name string) error {
 	var info unix.Stat_t
 	if err := unix.Fstatat(dir, base, &info, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return unreadable(name, err)
+		return unreadableError(name, err)
 	}
 	target := make([]byte, maxLink+1)
 	n, err := unix.Readlinkat(dir, base, target)
 	if err != nil || info.Mode&unix.S_IFMT != unix.S_IFLNK {
-		return changed(name, err)
+		return changedError(name, err)
 	}
-	e := r.entry(name, info)
+	e := r.entryFromStat(name, info)
 	e.Link = string(target[:n])
 	return r.w.Add(e, nil)
 }
 
-func (r *reader) entry(name string, info unix.Stat_t) Entry {
+func (r *reader) entryFromStat(name string, info unix.Stat_t) Entry {
 	e := Entry{Path: name, Mode: fs.FileMode(info.Mode & 0o777), ModTime: time.Unix(info.Mtim.Unix())}
 	e.UID, e.GID = r.owner(info.Uid, info.Gid)
 	if info.Mode&unix.S_ISVTX != 0 {
@@ -189,8 +189,8 @@ func (r *reader) entry(name string, info unix.Stat_t) Entry {
 	return e
 }
 
-// same reports whether a file was not changed between before and after.
-func same(before, after unix.Stat_t) bool {
+// isUnchanged reports whether a file was not changed between before and after.
+func isUnchanged(before, after unix.Stat_t) bool {
 	return before.Size == after.Size && before.Mtim == after.Mtim && before.Ctim == after.Ctim
 }
 

@@ -50,7 +50,7 @@ const (
 	CodeDigest  = "image.digest"  // not the image that was expected
 )
 
-func refuse(path, reason string) error {
+func entryError(path, reason string) error {
 	return &proposal.StopError{Code: CodeEntry, Message: fmt.Sprintf("cannot add %q to an image: %s", path, reason),
 		Hint: "remove the file, or show the directory without an image"}
 }
@@ -60,12 +60,12 @@ func tooLarge(what string, limit int64) error {
 		Hint: "remove files that the run does not need"}
 }
 
-func unreadable(path string, err error) error {
+func unreadableError(path string, err error) error {
 	return &proposal.StopError{Code: CodeContent, Message: fmt.Sprintf("cannot read %q for an image", path),
 		Hint: "make the file readable, or show the directory without an image", Err: err}
 }
 
-func changed(path string, err error) error {
+func changedError(path string, err error) error {
 	return &proposal.StopError{Code: CodeContent, Message: fmt.Sprintf("cannot read %q: it is not what it was when the image was begun", path),
 		Hint: "let no other program change the directory meanwhile", Err: err}
 }

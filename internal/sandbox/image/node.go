@@ -35,17 +35,17 @@ func newDirectory(name string) *node {
 	return &node{name: name, mode: fs.ModeDir | 0o755, modTime: time.Unix(0, 0), children: map[string]*node{}, implied: true}
 }
 
-func (n *node) become(other *node) { *n = *other }
+func (n *node) replaceWith(other *node) { *n = *other }
 
 func (n *node) isDir() bool { return n.children != nil }
 
-// describe gives n what e says of it, once.
-func (n *node) describe(e Entry) error {
+// setEntry gives n what e says of it, once.
+func (n *node) setEntry(e Entry) error {
 	switch {
 	case !n.implied:
-		return refuse(e.Path, "the path occurs twice")
+		return entryError(e.Path, "the path occurs twice")
 	case n.isDir() && !e.Mode.IsDir():
-		return refuse(e.Path, "it is a directory already")
+		return entryError(e.Path, "it is a directory already")
 	case e.Mode.IsDir() && !n.isDir():
 		n.children = map[string]*node{}
 	}
@@ -65,15 +65,15 @@ func checkEntry(e Entry) error {
 	link := e.Mode&fs.ModeSymlink != 0
 	switch t := e.Mode.Type(); {
 	case t != 0 && t != fs.ModeDir && t != fs.ModeSymlink:
-		return refuse(e.Path, "it is a "+special(t))
+		return entryError(e.Path, "it is a "+specialTypeName(t))
 	case link && (e.Link == "" || len(e.Link) > maxLink || strings.ContainsRune(e.Link, 0)):
-		return refuse(e.Path, "its target is empty, too long or has a null byte")
+		return entryError(e.Path, "its target is empty, too long or has a null byte")
 	case !link && e.Link != "", e.Hard != "" && !e.Mode.IsRegular():
-		return refuse(e.Path, "its type and its target contradict each other")
+		return entryError(e.Path, "its type and its target contradict each other")
 	case e.Size < 0 || e.Size > 0 && (!e.Mode.IsRegular() || e.Hard != ""):
-		return refuse(e.Path, "its type and its size contradict each other")
+		return entryError(e.Path, "its type and its size contradict each other")
 	case e.Path == "." && !e.Mode.IsDir():
-		return refuse(e.Path, "the root must be a directory")
+		return entryError(e.Path, "the root must be a directory")
 	}
 	return nil
 }
@@ -81,19 +81,19 @@ func checkEntry(e Entry) error {
 func checkPath(name string) error {
 	switch {
 	case len(name) == 0 || len(name) > maxPath || strings.ContainsRune(name, 0):
-		return refuse(name, "the path is empty, too long or has a null byte")
+		return entryError(name, "the path is empty, too long or has a null byte")
 	case name == ".." || strings.HasPrefix(name, "../") || path.IsAbs(name) || path.Clean(name) != name:
-		return refuse(name, "the path is not relative and clean")
+		return entryError(name, "the path is not relative and clean")
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if len(part) > maxName {
-			return refuse(name, "a name in it is longer than 255 bytes")
+			return entryError(name, "a name in it is longer than 255 bytes")
 		}
 	}
 	return nil
 }
 
-func special(t fs.FileMode) string {
+func specialTypeName(t fs.FileMode) string {
 	switch t {
 	case fs.ModeNamedPipe:
 		return "named pipe"

@@ -32,8 +32,8 @@ func newOutput(file *os.File, limit int64) output {
 	return output{file: file, buffer: bufio.NewWriterSize(&sparse{file: file, offset: blockSize}, 1<<20), offset: blockSize, limit: limit}
 }
 
-// block returns the block that is written next, and an error unless size more bytes fit.
-func (o *output) block(size int64) (uint32, error) {
+// reserveBlock returns the block that is written next, and an error unless size more bytes fit.
+func (o *output) reserveBlock(size int64) (uint32, error) {
 	block := o.offset / blockSize
 	if size > o.limit || o.offset > o.limit-roundUp(size) || block > math.MaxUint32 {
 		return 0, errFull
@@ -41,10 +41,10 @@ func (o *output) block(size int64) (uint32, error) {
 	return uint32(block), nil
 }
 
-// copy writes exactly size bytes of content, padded, and returns the block where they
+// copyPadded writes exactly size bytes of content, padded, and returns the block where they
 // begin.
-func (o *output) copy(content io.Reader, size int64) (uint32, error) {
-	start, err := o.block(size)
+func (o *output) copyPadded(content io.Reader, size int64) (uint32, error) {
+	start, err := o.reserveBlock(size)
 	if err != nil {
 		return 0, err
 	}
@@ -63,15 +63,15 @@ func (o *output) copy(content io.Reader, size int64) (uint32, error) {
 	if size == 0 {
 		return 0, nil
 	}
-	return start, o.pad()
+	return start, o.padBlock()
 }
 
-// write writes data, padded, and returns the block where it begins.
-func (o *output) write(data []byte) (uint32, error) {
-	return o.copy(bytes.NewReader(data), int64(len(data)))
+// writePadded writes data, padded, and returns the block where it begins.
+func (o *output) writePadded(data []byte) (uint32, error) {
+	return o.copyPadded(bytes.NewReader(data), int64(len(data)))
 }
 
-func (o *output) pad() error {
+func (o *output) padBlock() error {
 	n, err := o.buffer.Write(zeros[:roundUp(o.offset)-o.offset])
 	o.offset += int64(n)
 	return err

@@ -57,36 +57,36 @@ func Create(path string, o Options) (*Writer, error) {
 // are errors, and content that is shorter or longer than Size.
 func (w *Writer) Add(e Entry, content io.Reader) error {
 	if w.err == nil {
-		w.err = w.add(e, content)
+		w.err = w.addEntry(e, content)
 	}
 	return w.err
 }
 
-func (w *Writer) add(e Entry, content io.Reader) error {
+func (w *Writer) addEntry(e Entry, content io.Reader) error {
 	if err := checkEntry(e); err != nil {
 		return err
 	}
 	if e.Path == "." {
-		return w.root.describe(e)
+		return w.root.setEntry(e)
 	}
 	parent, name, err := w.parentOf(e.Path)
 	if err != nil {
 		return err
 	}
 	if e.Hard != "" {
-		return w.link(parent, name, e)
+		return w.addHardLink(parent, name, e)
 	}
 	if old := parent.children[name]; old != nil {
-		return old.describe(e)
+		return old.setEntry(e)
 	}
 	n, err := w.newNode(parent, name, e.Path)
 	if err != nil {
 		return err
 	}
-	if err := n.describe(e); err != nil || !e.Mode.IsRegular() {
+	if err := n.setEntry(e); err != nil || !e.Mode.IsRegular() {
 		return err
 	}
-	return w.copy(n, e, content)
+	return w.copyContent(n, e, content)
 }
 
 // parentOf returns the directory that has path, which it makes if there is none.
@@ -103,10 +103,10 @@ func (w *Writer) parentOf(path string) (*node, string, error) {
 			if next, err = w.newNode(dir, first, path); err != nil {
 				return nil, "", err
 			}
-			next.become(newDirectory(first))
+			next.replaceWith(newDirectory(first))
 		}
 		if !next.isDir() {
-			return nil, "", refuse(path, "a parent of it is not a directory")
+			return nil, "", entryError(path, "a parent of it is not a directory")
 		}
 		dir, path = next, rest
 	}
@@ -121,13 +121,13 @@ func (w *Writer) newNode(parent *node, name, path string) (*node, error) {
 	return n, nil
 }
 
-func (w *Writer) link(parent *node, name string, e Entry) error {
-	target := w.find(e.Hard)
+func (w *Writer) addHardLink(parent *node, name string, e Entry) error {
+	target := w.findNode(e.Hard)
 	if target == nil || !target.mode.IsRegular() || target.implied {
-		return refuse(e.Path, "it is a hard link to what is not an earlier regular file")
+		return entryError(e.Path, "it is a hard link to what is not an earlier regular file")
 	}
 	if parent.children[name] != nil {
-		return refuse(e.Path, "the path occurs twice")
+		return entryError(e.Path, "the path occurs twice")
 	}
 	if w.count++; w.count > w.o.MaxFiles {
 		return tooLarge("files", int64(w.o.MaxFiles))
@@ -137,20 +137,20 @@ func (w *Writer) link(parent *node, name string, e Entry) error {
 	return nil
 }
 
-func (w *Writer) copy(n *node, e Entry, content io.Reader) error {
+func (w *Writer) copyContent(n *node, e Entry, content io.Reader) error {
 	if content == nil {
 		content = strings.NewReader("")
 	}
 	from := &source{content: content}
-	block, err := w.out.copy(from, e.Size)
+	block, err := w.out.copyPadded(from, e.Size)
 	n.size, n.block = e.Size, block
 	switch {
 	case from.err != nil:
-		return unreadable(e.Path, from.err)
+		return unreadableError(e.Path, from.err)
 	case errors.Is(err, errLength):
-		return changed(e.Path, err)
+		return changedError(e.Path, err)
 	}
-	return w.wrap(err)
+	return w.wrapError(err)
 }
 
 // A source remembers an error of its own, to distinguish it from one of the image.
@@ -167,8 +167,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wrap makes an error of the image file a StopError.
-func (w *Writer) wrap(err error) error {
+// wrapError makes an error of the image file a StopError.
+func (w *Writer) wrapError(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -181,14 +181,14 @@ func (w *Writer) wrap(err error) error {
 
 // Has reports whether the image has path so far, and its type and permissions.
 func (w *Writer) Has(path string) (fs.FileMode, bool) {
-	n := w.find(path)
+	n := w.findNode(path)
 	if n == nil {
 		return 0, false
 	}
 	return n.mode, true
 }
 
-func (w *Writer) find(path string) *node {
+func (w *Writer) findNode(path string) *node {
 	n := w.root
 	if path == "." {
 		return n
@@ -218,8 +218,8 @@ func (w *Writer) Close() (digest string, size int64, err error) {
 	if w.err != nil {
 		return "", 0, w.err
 	}
-	if err := w.finish(); err != nil {
-		return "", 0, w.wrap(err)
+	if err := w.writeMetadata(); err != nil {
+		return "", 0, w.wrapError(err)
 	}
 	if size = w.out.offset; !w.private {
 		digest, size, err = digestOf(w.file)

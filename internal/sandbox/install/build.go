@@ -30,11 +30,11 @@ var releaseFlags = []string{"-trimpath"}
 // runsc needs get no debug information, which -s and -w would drop anyway.
 var localFlags = []string{"-gcflags=gvisor.dev/gvisor/pkg/sentry/...=-dwarf=false", "-gcflags=gvisor.dev/gvisor/runsc/...=-dwarf=false"}
 
-// build makes an installation from root's sources in dir, which must be empty, for
+// buildInstallation makes an installation from root's sources in dir, which must be empty, for
 // linux on arch. If arch is another machine's, the result cannot be tested here; the
 // prewarmer, which only saves time, is then left out.
-func build(ctx context.Context, root, key, dir, arch string, flags []string, progress func(string)) error {
-	if err := compile(ctx, root, dir, arch, flags, progress); err != nil {
+func buildInstallation(ctx context.Context, root, key, dir, arch string, flags []string, progress func(string)) error {
+	if err := compileRunsc(ctx, root, dir, arch, flags, progress); err != nil {
 		return err
 	}
 	if err := os.Mkdir(filepath.Join(dir, sidecarDir), 0o755); err != nil {
@@ -58,13 +58,13 @@ func build(ctx context.Context, root, key, dir, arch string, flags []string, pro
 	if m.Prewarmer != "" {
 		progress(m.Prewarmer)
 	}
-	return seal(dir, m)
+	return sealInstallation(dir, m)
 }
 
 func checkVersion(ctx context.Context, dir string) error {
 	version := exec.CommandContext(ctx, filepath.Join(dir, runscName), "--version")
 	if text, err := version.Output(); err != nil || !bytes.Contains(text, []byte("runsc version "+GVisorVersion+"\n")) {
-		return buildFailure(fmt.Sprintf("the new %s reports version %q", runscName, tail(text)), err)
+		return buildFailure(fmt.Sprintf("the new %s reports version %q", runscName, outputTail(text)), err)
 	}
 	return nil
 }
@@ -72,8 +72,8 @@ func checkVersion(ctx context.Context, dir string) error {
 // usualBuild is how long a build with an empty build cache takes on two processors.
 const usualBuild = "40 s to 2 min"
 
-// compile runs the go command, and reports every ten seconds that it is still running.
-func compile(ctx context.Context, root, dir, arch string, flags []string, progress func(string)) error {
+// compileRunsc runs the go command, and reports every ten seconds that it is still running.
+func compileRunsc(ctx context.Context, root, dir, arch string, flags []string, progress func(string)) error {
 	progress("building " + runscName + " from gVisor " + GVisorVersion + ", once; this usually takes " + usualBuild)
 	begun := time.Now()
 	stop := make(chan struct{})
@@ -110,15 +110,15 @@ func goBuild(ctx context.Context, root, dir, arch string, flags []string, comman
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // lets it remove its files
 	cmd.WaitDelay = 5 * time.Second
 	if text, err := cmd.CombinedOutput(); err != nil {
-		return buildFailure("cannot build "+strings.Join(commands, " and ")+": "+tail(text), err)
+		return buildFailure("cannot build "+strings.Join(commands, " and ")+": "+outputTail(text), err)
 	}
 	return nil
 }
 
-// seal makes the files read-only and writes m, with their digests, next to them.
-func seal(dir string, m manifest) error {
+// sealInstallation makes the files read-only and writes m, with their digests, next to them.
+func sealInstallation(dir string, m manifest) error {
 	names := []string{initName, runscName, sentryName}
-	if m.prewarmed() {
+	if m.isPrewarmed() {
 		names = append(names, prewarmerName)
 	}
 	for _, name := range names {
@@ -126,13 +126,13 @@ func seal(dir string, m manifest) error {
 		if err := os.Chmod(path, 0o555); err != nil {
 			return buildFailure("cannot seal the installation", err)
 		}
-		f, err := describe(path, name)
+		f, err := describeFile(path, name)
 		if err != nil {
 			return buildFailure("cannot seal the installation", err)
 		}
 		m.Files = append(m.Files, f)
 	}
-	if err := m.write(dir); err != nil {
+	if err := m.writeManifest(dir); err != nil {
 		return buildFailure("cannot seal the installation", err)
 	}
 	for _, name := range []string{".", sidecarDir} { // whatever the umask is
@@ -143,7 +143,7 @@ func seal(dir string, m manifest) error {
 	return nil
 }
 
-func describe(path, name string) (manifestFile, error) {
+func describeFile(path, name string) (manifestFile, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return manifestFile{}, err
@@ -169,8 +169,8 @@ func buildEnv() []string {
 	})
 }
 
-// tail returns the end of a compiler's output, which contains the error.
-func tail(text []byte) string {
+// outputTail returns the end of a compiler's output, which contains the error.
+func outputTail(text []byte) string {
 	const limit = 2000
 	text = bytes.TrimSpace(text)
 	if len(text) > limit {

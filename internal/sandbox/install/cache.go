@@ -22,18 +22,18 @@ const keptBuilds = 5
 // errSourceChanged means that the build may not correspond to any version of the source.
 var errSourceChanged = errors.New("the source changed while it was built")
 
-// cached returns the installation of our own sources, from the cache if possible.
-func cached(ctx context.Context, o Options) (Runsc, error) {
+// findCached returns the installation of our own sources, from the cache if possible.
+func findCached(ctx context.Context, o Options) (Runsc, error) {
 	root, err := sourceTree()
 	if err != nil {
-		return Runsc{}, missing("no " + runscName + " is next to this program, and " + err.Error())
+		return Runsc{}, missingError("no " + runscName + " is next to this program, and " + err.Error())
 	}
 	builds, err := buildsDir(o.CacheDir)
 	if err != nil {
 		return Runsc{}, err
 	}
 	for tries := 1; ; tries++ {
-		r, err := current(ctx, o, root, builds)
+		r, err := findCurrent(ctx, o, root, builds)
 		again := errors.Is(err, errSourceChanged) || errors.Is(err, errPruned)
 		if !again || tries == 3 {
 			return r, err
@@ -41,32 +41,32 @@ func cached(ctx context.Context, o Options) (Runsc, error) {
 	}
 }
 
-// current returns the verified installation of the sources as they are now.
-func current(ctx context.Context, o Options, root, builds string) (Runsc, error) {
-	dir, err := ensure(ctx, o, root, builds)
+// findCurrent returns the verified installation of the sources as they are now.
+func findCurrent(ctx context.Context, o Options, root, builds string) (Runsc, error) {
+	dir, err := ensureBuild(ctx, o, root, builds)
 	if err != nil {
 		return Runsc{}, err
 	}
-	held, err := hold(ctx, dir, holdTries)
+	held, err := holdDir(ctx, dir, holdTries)
 	if err != nil {
 		return Runsc{}, err
 	}
-	r, err := verify(dir, "", o.Remember)
+	r, err := verifyInstallation(dir, "", o.Remember)
 	r.held = held
 	return r, err
 }
 
 // errPruned means that another process removed an installation that was just found.
-var errPruned = missing("another process removed the installation from the cache")
+var errPruned = missingError("another process removed the installation from the cache")
 
 // holdTries is the number of attempts of hold, a tenth of a second apart.
 const holdTries = 50
 
-// hold protects dir from prune while the file is open. If dir cannot be locked, hold returns
+// holdDir protects dir from prune while the file is open. If dir cannot be locked, hold returns
 // no file and verify reports what is wrong with it. Any user can lock what any user can read,
 // but a lock that is never released does not block callers, because prune cannot take dir
 // either.
-func hold(ctx context.Context, dir string, tries int) (*os.File, error) {
+func holdDir(ctx context.Context, dir string, tries int) (*os.File, error) {
 	for range tries {
 		file, err := lease.Share(dir)
 		switch {
@@ -86,18 +86,18 @@ func hold(ctx context.Context, dir string, tries int) (*os.File, error) {
 	return nil, nil
 }
 
-// ensure returns the directory in builds for the sources as they are now.
-func ensure(ctx context.Context, o Options, root, builds string) (string, error) {
-	key, err := sourceKey(root, platform())
+// ensureBuild returns the directory in builds for the sources as they are now.
+func ensureBuild(ctx context.Context, o Options, root, builds string) (string, error) {
+	key, err := sourceKey(root, hostPlatform())
 	if err != nil {
-		return "", missing("cannot read this program's source: " + err.Error())
+		return "", missingError("cannot read this program's source: " + err.Error())
 	}
 	dir := filepath.Join(builds, key)
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
 		return dir, nil // verify reports any problem
 	}
 	if !o.Build {
-		return "", missing("no " + runscName + " is next to this program or in the cache " + builds)
+		return "", missingError("no " + runscName + " is next to this program or in the cache " + builds)
 	}
 	return dir, buildOnce(ctx, o, root, key, builds)
 }
@@ -128,7 +128,7 @@ func cacheDir(explicit string) (string, error) {
 func buildsDir(explicit string) (string, error) {
 	cache, err := cacheDir(explicit)
 	if err != nil {
-		return "", missing("cannot find the user's cache (set FUMEHOOD_CACHE): " + err.Error())
+		return "", missingError("cannot find the user's cache (set FUMEHOOD_CACHE): " + err.Error())
 	}
 	dir := filepath.Join(cache, "runsc")
 	info, err := os.Lstat(dir)
@@ -136,13 +136,13 @@ func buildsDir(explicit string) (string, error) {
 		return dir, nil
 	}
 	if err != nil {
-		return "", missing(err.Error())
+		return "", missingError(err.Error())
 	}
 	return dir, checkOwner(dir, dir, info)
 }
 
 // makeInstallation builds an installation for the cache; tests replace it with a faster one.
-var makeInstallation = build
+var makeInstallation = buildInstallation
 
 // buildOnce builds into the cache, unless another process has done so before we get the lock.
 // Other processes see either a complete installation or none.
@@ -157,7 +157,7 @@ func buildOnce(ctx context.Context, o Options, root, key, builds string) error {
 	if err := checkReach(builds); err != nil {
 		return err // before a build that could not be started
 	}
-	unlock, err := lock(ctx, filepath.Join(builds, "lock"), progress)
+	unlock, err := lockFile(ctx, filepath.Join(builds, "lock"), progress)
 	if err != nil {
 		return buildFailure("cannot lock the cache", err)
 	}
@@ -174,13 +174,13 @@ func buildOnce(ctx context.Context, o Options, root, key, builds string) error {
 	if err := makeInstallation(ctx, root, key, scratch, runtime.GOARCH, localFlags, progress); err != nil {
 		return err
 	}
-	if now, err := sourceKey(root, platform()); err != nil || now != key {
+	if now, err := sourceKey(root, hostPlatform()); err != nil || now != key {
 		return buildFailure("cannot install the build", errSourceChanged)
 	}
 	if err := os.Rename(scratch, dir); err != nil {
 		return buildFailure("cannot install the build", err)
 	}
-	prune(builds)
+	pruneBuilds(builds)
 	return nil
 }
 
@@ -203,10 +203,10 @@ func makeBuildsDir(builds string) error {
 	return nil
 }
 
-// lock waits for the exclusive lock on path. The kernel releases it when this process dies.
+// lockFile waits for the exclusive lock on path. The kernel releases it when this process dies.
 // If the cache is removed meanwhile, the locked file is no longer the one that other
 // processes lock; lock then starts again.
-func lock(ctx context.Context, path string, progress func(string)) (unlock func(), err error) {
+func lockFile(ctx context.Context, path string, progress func(string)) (unlock func(), err error) {
 	for {
 		file, err := lockOpened(ctx, path, progress)
 		if err != nil {
@@ -249,10 +249,10 @@ func lockOpened(ctx context.Context, path string, progress func(string)) (*os.Fi
 	}
 }
 
-// prune removes the oldest builds and what killed processes left behind, but nothing that a
+// pruneBuilds removes the oldest builds and what killed processes left behind, but nothing that a
 // process is using. Processes of versions that do not lock what they use have a day. The
 // caller holds the cache's lock. Errors are ignored: they only cost disk space.
-func prune(builds string) {
+func pruneBuilds(builds string) {
 	entries, err := os.ReadDir(builds)
 	if err != nil {
 		return

@@ -37,7 +37,7 @@ func BenchmarkFindKnown(b *testing.B) {
 func BenchmarkUnchanged(b *testing.B) {
 	r := installtest.Runsc(b)
 	for b.Loop() {
-		if err := r.Unchanged(); err != nil {
+		if err := r.CheckUnchanged(); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -76,33 +76,33 @@ var releaseDigest string
 // it only once. A damaged installation is an error; it is neither skipped nor repaired.
 func Find(ctx context.Context, o Options) (Runsc, error) {
 	if o.Path != "" {
-		return explicit(o)
+		return findAtPath(o)
 	}
-	if dir := beside(); dir != "" {
-		return verify(dir, releaseDigest, o.Remember)
+	if dir := findBesideProgram(); dir != "" {
+		return verifyInstallation(dir, releaseDigest, o.Remember)
 	}
 	if releaseDigest != "" {
-		return Runsc{}, missing("this release of fumehood came with a fumehood-runsc, which is no longer next to it")
+		return Runsc{}, missingError("this release of fumehood came with a fumehood-runsc, which is no longer next to it")
 	}
-	return cached(ctx, o)
+	return findCached(ctx, o)
 }
 
-func explicit(o Options) (Runsc, error) {
+func findAtPath(o Options) (Runsc, error) {
 	abs, err := filepath.Abs(o.Path)
 	if err != nil {
-		return Runsc{}, missing(fmt.Sprintf("cannot resolve %q: %v", o.Path, err))
+		return Runsc{}, missingError(fmt.Sprintf("cannot resolve %q: %v", o.Path, err))
 	}
 	if filepath.Base(abs) != runscName {
-		return Runsc{}, missing(fmt.Sprintf("%q is not a %s; other builds of runsc are not used", o.Path, runscName))
+		return Runsc{}, missingError(fmt.Sprintf("%q is not a %s; other builds of runsc are not used", o.Path, runscName))
 	}
 	if _, err := os.Lstat(abs); err != nil {
-		return Runsc{}, missing(err.Error())
+		return Runsc{}, missingError(err.Error())
 	}
-	return verify(filepath.Dir(abs), releaseDigest, o.Remember)
+	return verifyInstallation(filepath.Dir(abs), releaseDigest, o.Remember)
 }
 
-// beside returns the running program's directory if it contains a fumehood-runsc.
-func beside() string {
+// findBesideProgram returns the running program's directory if it contains a fumehood-runsc.
+func findBesideProgram() string {
 	program, err := os.Executable()
 	if err != nil {
 		return ""
@@ -117,7 +117,7 @@ func beside() string {
 	return dir
 }
 
-func missing(message string) error {
+func missingError(message string) error {
 	return &proposal.StopError{
 		Code:    CodeMissing,
 		Message: message,

@@ -67,14 +67,14 @@ func readManifest(dir, digest string) (manifest, error) {
 	if err := strictjson.Decode(text, &m); err != nil {
 		return m, badDigest(dir, "invalid manifest: "+err.Error())
 	}
-	return m, m.check(dir)
+	return m, m.checkContents(dir)
 }
 
-func (m manifest) check(dir string) error {
+func (m manifest) checkContents(dir string) error {
 	if m.Schema != manifestSchema {
 		return badDigest(dir, fmt.Sprintf("unsupported manifest %q", m.Schema))
 	}
-	if want := platform(); m.Platform != want {
+	if want := hostPlatform(); m.Platform != want {
 		return badVersion(dir, fmt.Sprintf("it is for %q, this is %s", m.Platform, want))
 	}
 	if m.GVisor != GVisorVersion {
@@ -85,7 +85,7 @@ func (m manifest) check(dir string) error {
 		names = append(names, f.Name)
 	}
 	want := []string{initName, runscName, prewarmerName, sentryName}
-	if !m.prewarmed() {
+	if !m.isPrewarmed() {
 		want = slices.DeleteFunc(want, func(n string) bool { return n == prewarmerName })
 	}
 	slices.Sort(want)
@@ -95,9 +95,9 @@ func (m manifest) check(dir string) error {
 	return nil
 }
 
-func (m manifest) prewarmed() bool { return m.Prewarmer == "" }
+func (m manifest) isPrewarmed() bool { return m.Prewarmer == "" }
 
-func (m manifest) write(dir string) error {
+func (m manifest) writeManifest(dir string) error {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
@@ -105,20 +105,20 @@ func (m manifest) write(dir string) error {
 	return os.WriteFile(filepath.Join(dir, manifestName), append(text, '\n'), 0o644)
 }
 
-func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
+func hostPlatform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
 func platformOf(arch string) string { return "linux/" + arch }
 
 func badDigest(dir, message string) error {
-	return refusal(CodeDigest, dir, message, "remove that directory and run fumehood again")
+	return refusalError(CodeDigest, dir, message, "remove that directory and run fumehood again")
 }
 
 func badVersion(dir, message string) error {
-	return refusal(CodeVersion, dir, message,
+	return refusalError(CodeVersion, dir, message,
 		"fumehood and "+runscName+" must come from the same release or the same source")
 }
 
-func refusal(code, dir, message, hint string) error {
+func refusalError(code, dir, message, hint string) error {
 	return &proposal.StopError{
 		Code:    code,
 		Message: fmt.Sprintf("refused the %s in %q: %s", runscName, dir, message),

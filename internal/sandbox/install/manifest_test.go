@@ -15,7 +15,7 @@ import (
 // Whatever a manifest contains, only the four known files are ever read, and it
 // is either refused with a code or of the pinned version.
 func FuzzManifest(f *testing.F) {
-	whole := `{"schema":"fumehood.runsc/v1","gvisor":"` + GVisorVersion + `","go":"go1","platform":"` + platform() + `",
+	whole := `{"schema":"fumehood.runsc/v1","gvisor":"` + GVisorVersion + `","go":"go1","platform":"` + hostPlatform() + `",
 "source":"x","prewarmer":"none","files":[{"name":"fumehood-init","size":1,"sha256":"0"},
 {"name":"fumehood-runsc","size":1,"sha256":"0"},{"name":"gvisor-bin/gvisor_sentry","size":1,"sha256":"0"}]}`
 	f.Add(whole)

@@ -41,7 +41,7 @@ func checkReach(dir string) error {
 			return badDigest(dir, err.Error())
 		}
 		if mode := info.Mode().Perm(); mode&0o001 == 0 {
-			return refusal(CodePermissions, dir, fmt.Sprintf("the sentry cannot enter %q (mode %04o)", path, mode),
+			return refusalError(CodePermissions, dir, fmt.Sprintf("the sentry cannot enter %q (mode %04o)", path, mode),
 				"move it, or the cache (FUMEHOOD_CACHE), to a directory that every user can enter")
 		}
 		if path == filepath.Dir(path) {
@@ -85,7 +85,7 @@ func checkOwner(dir, path string, info fs.FileInfo) error {
 }
 
 func badPermissions(dir, path, message string) error {
-	return refusal(CodePermissions, dir, fmt.Sprintf("%q %s", path, message),
+	return refusalError(CodePermissions, dir, fmt.Sprintf("%q %s", path, message),
 		"it must be a regular file of root or of the user who runs fumehood, not writable by others: "+
 			"remove that directory and run fumehood again, or fix it with chown and chmod go-w")
 }

@@ -50,11 +50,11 @@ func compilePrewarmer(ctx context.Context, cc, dir string) error {
 		"-ffreestanding", "-fno-stack-protector", "-fno-pie", "-no-pie", "-Wl,--build-id=none")
 	cmd.Stdin, cmd.Env = bytes.NewReader(prewarmerSource), buildEnv()
 	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%v: %s", err, tail(text))
+		return fmt.Errorf("%v: %s", err, outputTail(text))
 	}
 	probe := exec.CommandContext(ctx, out, filepath.Join(dir, runscName), runscName, "--version")
 	if text, err := probe.CombinedOutput(); err != nil || !bytes.Contains(text, []byte(GVisorVersion)) {
-		return fmt.Errorf("it does not start %s: %v: %s", runscName, err, tail(text))
+		return fmt.Errorf("it does not start %s: %v: %s", runscName, err, outputTail(text))
 	}
 	return os.Rename(out, filepath.Join(dir, prewarmerName))
 }

@@ -37,11 +37,11 @@ func oldBuilds(t *testing.T, builds string, n int) []string {
 func TestPruneSparesWhatIsUsed(t *testing.T) {
 	builds := t.TempDir()
 	made := oldBuilds(t, builds, keptBuilds+3)
-	held, err := hold(t.Context(), made[1], holdTries)
+	held, err := holdDir(t.Context(), made[1], holdTries)
 	if err != nil || held == nil {
 		t.Fatal(held, err)
 	}
-	prune(builds)
+	pruneBuilds(builds)
 	for i, dir := range made {
 		_, err := os.Stat(filepath.Join(dir, runscName))
 		if want := i == 1 || i >= 3; (err == nil) != want {
@@ -49,11 +49,11 @@ func TestPruneSparesWhatIsUsed(t *testing.T) {
 		}
 	}
 	held.Close()
-	prune(builds)
+	pruneBuilds(builds)
 	if _, err := os.Stat(made[1]); !os.IsNotExist(err) {
 		t.Errorf("what nobody uses any more is left: %v", err)
 	}
-	if _, err := hold(t.Context(), made[1], holdTries); !errors.Is(err, errPruned) {
+	if _, err := holdDir(t.Context(), made[1], holdTries); !errors.Is(err, errPruned) {
 		t.Errorf("held what is gone: %v", err)
 	}
 }
@@ -67,7 +67,7 @@ func TestFindHolds(t *testing.T) {
 	if _, err := lease.Take(filepath.Dir(r.Path)); !errors.Is(err, lease.ErrHeld) {
 		t.Errorf("what is in use can be taken: %v", err)
 	}
-	if err := r.Unchanged(); err != nil {
+	if err := r.CheckUnchanged(); err != nil {
 		t.Error(err)
 	}
 }
@@ -88,10 +88,10 @@ func TestHoldAgainstAStrangersLock(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := hold(ctx, dir, holdTries); !errors.Is(err, context.Canceled) {
+	if _, err := holdDir(ctx, dir, holdTries); !errors.Is(err, context.Canceled) {
 		t.Errorf("after cancel: %v", err)
 	}
-	if held, err := hold(t.Context(), dir, 3); held != nil || err != nil {
+	if held, err := holdDir(t.Context(), dir, 3); held != nil || err != nil {
 		t.Errorf("hold = %v, %v; want neither", held, err)
 	}
 }
@@ -105,7 +105,7 @@ func TestPruneTogether(t *testing.T) {
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
-		held, err := hold(context.Background(), dir, holdTries)
+		held, err := holdDir(context.Background(), dir, holdTries)
 		if errors.Is(err, errPruned) {
 			return nil // Find then builds again
 		}
@@ -116,7 +116,7 @@ func TestPruneTogether(t *testing.T) {
 		if err := os.Chtimes(dir, then, then); err != nil {
 			return err
 		}
-		prune(turn.Dir)
+		pruneBuilds(turn.Dir)
 		_, err = os.Stat(dir)
 		return err
 	})
@@ -125,13 +125,13 @@ func TestPruneTogether(t *testing.T) {
 // A lock on a removed file excludes no other process, so it is not the cache's lock.
 func TestLockOfARemovedCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	first, err := lock(t.Context(), path, func(string) {})
+	first, err := lockFile(t.Context(), path, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	waiting, locked := make(chan struct{}), make(chan func())
 	go func() {
-		unlock, err := lock(t.Context(), path, func(string) { close(waiting) })
+		unlock, err := lockFile(t.Context(), path, func(string) { close(waiting) })
 		if err != nil {
 			t.Error(err)
 		}
@@ -145,7 +145,7 @@ func TestLockOfARemovedCache(t *testing.T) {
 	second := <-locked
 	defer second()
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := lock(ctx, path, func(string) { cancel() }); !errors.Is(err, context.Canceled) {
+	if _, err := lockFile(ctx, path, func(string) { cancel() }); !errors.Is(err, context.Canceled) {
 		t.Errorf("a third process locked it, too: %v", err)
 	}
 }

@@ -59,7 +59,7 @@ func (r Release) Build(ctx context.Context) error {
 	if err != nil {
 		return buildFailure("cannot read the source", err)
 	}
-	if err := build(ctx, r.Root, key, r.Dir, r.Arch, releaseFlags, progress); err != nil {
+	if err := buildInstallation(ctx, r.Root, key, r.Dir, r.Arch, releaseFlags, progress); err != nil {
 		return err
 	}
 	flags := ""

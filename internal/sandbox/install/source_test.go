@@ -109,8 +109,8 @@ func TestReleaseUsesItsOwnInstallation(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	m := manifest{Schema: manifestSchema, GVisor: GVisorVersion, Platform: platform()}
-	if err := errors.Join(m.write(dir), os.Mkdir(filepath.Join(dir, sidecarDir), 0o755),
+	m := manifest{Schema: manifestSchema, GVisor: GVisorVersion, Platform: hostPlatform()}
+	if err := errors.Join(m.writeManifest(dir), os.Mkdir(filepath.Join(dir, sidecarDir), 0o755),
 		os.WriteFile(filepath.Join(dir, runscName), nil, 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -145,18 +145,18 @@ func exports(t *testing.T, cgo string, flags, packages []string) string {
 
 func TestLockGivesUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	unlock, err := lock(t.Context(), path, func(string) {})
+	unlock, err := lockFile(t.Context(), path, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var reported []string
-	_, err = lock(ctx, path, func(line string) { reported = append(reported, line); cancel() })
+	_, err = lockFile(ctx, path, func(line string) { reported = append(reported, line); cancel() })
 	if !errors.Is(err, context.Canceled) || len(reported) != 1 {
 		t.Errorf("waiting for a held lock: %v after saying %q; want it cancelled after one line", err, reported)
 	}
 	unlock()
-	if unlock, err = lock(t.Context(), path, func(string) {}); err != nil {
+	if unlock, err = lockFile(t.Context(), path, func(string) {}); err != nil {
 		t.Fatalf("a freed lock is not given: %v", err)
 	}
 	unlock()
@@ -199,7 +199,7 @@ func TestKeyOfRelativeRoot(t *testing.T) {
 
 func key(t *testing.T, root string) string {
 	t.Helper()
-	k, err := sourceKey(root, platform())
+	k, err := sourceKey(root, hostPlatform())
 	if err != nil {
 		t.Fatal(err)
 	}

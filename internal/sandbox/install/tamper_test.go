@@ -128,14 +128,14 @@ func TestUnchanged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := r.Unchanged(); err != nil {
+			if err := r.CheckUnchanged(); err != nil {
 				t.Fatalf("before: %v", err)
 			}
 			with(t, dir)
-			wantStop(t, r.Unchanged(), install.CodeDigest, "")
+			wantStop(t, r.CheckUnchanged(), install.CodeDigest, "")
 		})
 	}
-	wantStop(t, install.Runsc{Path: "/usr/bin/runsc"}.Unchanged(), install.CodeDigest, "never verified")
+	wantStop(t, install.Runsc{Path: "/usr/bin/runsc"}.CheckUnchanged(), install.CodeDigest, "never verified")
 }
 
 // A process that has computed a file's digest notices what changes it afterwards.

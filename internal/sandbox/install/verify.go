@@ -60,10 +60,10 @@ func (r Runsc) Files() []string {
 	return names
 }
 
-// Unchanged returns an error if any file of the installation was replaced or
+// CheckUnchanged returns an error if any file of the installation was replaced or
 // written to since Find returned it. It takes some microseconds, while computing
 // all digests again takes milliseconds; call it before every start.
-func (r Runsc) Unchanged() error {
+func (r Runsc) CheckUnchanged() error {
 	if len(r.seen) == 0 {
 		return badDigest(filepath.Dir(r.Path), "it was never verified")
 	}
@@ -72,16 +72,16 @@ func (r Runsc) Unchanged() error {
 		if err != nil {
 			return badDigest(filepath.Dir(r.Path), err.Error())
 		}
-		if identify(info) != s.id {
+		if fileIdentity(info) != s.id {
 			return badDigest(filepath.Dir(r.Path), fmt.Sprintf("%q changed after it was verified", s.path))
 		}
 	}
 	return nil
 }
 
-// verify checks the installation in dir; if digest is not empty, its manifest must
+// verifyInstallation checks the installation in dir; if digest is not empty, its manifest must
 // have it. remember is as in Options.
-func verify(dir, digest, remember string) (Runsc, error) {
+func verifyInstallation(dir, digest, remember string) (Runsc, error) {
 	if err := checkFolders(dir); err != nil {
 		return Runsc{}, err
 	}
@@ -98,7 +98,7 @@ func verify(dir, digest, remember string) (Runsc, error) {
 	r := Runsc{
 		Path: filepath.Join(dir, runscName), Init: filepath.Join(dir, initName),
 		Version: m.GVisor, GoVersion: m.Go,
-		Prewarmed: m.prewarmed(), PrewarmerNote: m.Prewarmer,
+		Prewarmed: m.isPrewarmed(), PrewarmerNote: m.Prewarmer,
 	}
 	if r.seen, err = checkFiles(dir, m.Files, remember); err != nil {
 		return Runsc{}, err
@@ -118,7 +118,7 @@ func checkFiles(dir string, files []manifestFile, remember string) ([]seenFile, 
 	digests := map[identity]string{}
 	for i, f := range files {
 		path := filepath.Join(dir, f.Name)
-		file, id, err := open(dir, path, f)
+		file, id, err := openVerified(dir, path, f)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func checkFiles(dir string, files []manifestFile, remember string) ([]seenFile, 
 	return seen, work.Wait()
 }
 
-func open(dir, path string, f manifestFile) (*os.File, identity, error) {
+func openVerified(dir, path string, f manifestFile) (*os.File, identity, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		if info, lerr := os.Lstat(path); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -161,7 +161,7 @@ func open(dir, path string, f manifestFile) (*os.File, identity, error) {
 		file.Close()
 		return nil, identity{}, err
 	}
-	return file, identify(info), nil
+	return file, fileIdentity(info), nil
 }
 
 // checked has the files whose digests this process has computed: a server makes many gates.
@@ -172,26 +172,26 @@ type checkedFile struct {
 	manifestFile
 }
 
-// marker is the file in the directory remember that says that f was verified.
-func (f checkedFile) marker(remember string) string {
+// markerPath is the file in the directory remember that says that f was verified.
+func (f checkedFile) markerPath(remember string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", f))
 	return filepath.Join(remember, hex.EncodeToString(sum[:]))
 }
 
-// known reports whether f was verified before.
-func (f checkedFile) known(remember string) bool {
+// wasVerified reports whether f was verified before.
+func (f checkedFile) wasVerified(remember string) bool {
 	if _, known := checked.Load(f); known || remember == "" {
 		return known
 	}
-	_, err := os.Lstat(f.marker(remember))
+	_, err := os.Lstat(f.markerPath(remember))
 	return err == nil
 }
 
-// keep remembers that f was verified. Without it, it is verified again.
-func (f checkedFile) keep(remember string) {
+// rememberVerified remembers that f was verified. Without it, it is verified again.
+func (f checkedFile) rememberVerified(remember string) {
 	checked.Store(f, nil)
 	if remember != "" && os.MkdirAll(remember, 0o700) == nil {
-		_ = os.WriteFile(f.marker(remember), nil, 0o600)
+		_ = os.WriteFile(f.markerPath(remember), nil, 0o600)
 	}
 }
 
@@ -200,13 +200,13 @@ const settledAfter = time.Second
 
 // checkOnce is checkDigest for a file that may be known already.
 func checkOnce(dir string, file io.Reader, f checkedFile, remember string) error {
-	if f.known(remember) {
+	if f.wasVerified(remember) {
 		return nil
 	}
 	settled := time.Since(time.Unix(f.id.ctime.Unix())) > settledAfter
 	err := checkDigest(dir, file, f.manifestFile)
 	if err == nil && settled {
-		f.keep(remember)
+		f.rememberVerified(remember)
 	}
 	return err
 }
@@ -254,7 +254,7 @@ func checkModule(dir string, deps []*debug.Module) error {
 	return badVersion(dir, "no gVisor is linked in")
 }
 
-func identify(info fs.FileInfo) identity {
+func fileIdentity(info fs.FileInfo) identity {
 	s := info.Sys().(*syscall.Stat_t)
 	return identity{dev: s.Dev, ino: s.Ino, size: s.Size, ctime: s.Ctim}
 }

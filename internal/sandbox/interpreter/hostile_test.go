@@ -96,7 +96,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := decode(data)
+		m, err := decodeMessage(data)
 		if err != nil {
 			return
 		}
@@ -107,7 +107,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decode(again); err != nil {
+		if _, err := decodeMessage(again); err != nil {
 			t.Errorf("%s: %v", again, err)
 		}
 	})

@@ -81,7 +81,7 @@ type Limits struct {
 	Events      int   // 10,000; after that, output goes to the tail
 }
 
-func (l Limits) defaults() Limits {
+func (l Limits) withDefaults() Limits {
 	orElse := func(n *int64, value int64) {
 		if *n <= 0 {
 			*n = value
@@ -170,19 +170,19 @@ func Start(ctx context.Context, in io.WriteCloser, out io.ReadCloser, o Options)
 		o.Grace = 2 * time.Second
 	}
 	i := newInterpreter(in, out, o)
-	go i.read()
-	return i.started(ctx)
+	go i.readMessages()
+	return i.waitForHello(ctx)
 }
 
 func newInterpreter(in io.WriteCloser, out io.ReadCloser, o Options) *Interpreter {
-	o.Limits = o.Limits.defaults()
-	return &Interpreter{in: in, out: out, options: o, encode: request.encode, messages: make(chan message), closed: make(chan struct{}),
+	o.Limits = o.Limits.withDefaults()
+	return &Interpreter{in: in, out: out, options: o, encode: request.encodeLine, messages: make(chan message), closed: make(chan struct{}),
 		turn: make(chan struct{}, 1), writing: make(chan struct{}, 1), contexts: map[string]bool{"": true}}
 }
 
-// started waits for the hello.
-func (i *Interpreter) started(ctx context.Context) (*Interpreter, error) {
-	if err := i.hello(ctx); err != nil {
+// waitForHello waits for the hello.
+func (i *Interpreter) waitForHello(ctx context.Context) (*Interpreter, error) {
+	if err := i.readHello(ctx); err != nil {
 		i.Close()
 		return nil, err
 	}
@@ -190,14 +190,14 @@ func (i *Interpreter) started(ctx context.Context) (*Interpreter, error) {
 	return i, nil
 }
 
-func (i *Interpreter) hello(ctx context.Context) error {
+func (i *Interpreter) readHello(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case m, open := <-i.messages:
 		switch {
 		case !open:
-			return i.died()
+			return i.markDied()
 		case m.Kind != kindHello || m.Protocol != 1 || m.Language != i.options.Language:
 			return &proposal.StopError{Code: "interpreter.start", Message: "the program did not begin with a hello of " + string(i.options.Language),
 				Hint: "start the program of this version, with nothing else on its stdout"}
@@ -207,9 +207,9 @@ func (i *Interpreter) hello(ctx context.Context) error {
 	}
 }
 
-// read passes on what the program sends. It waits when no cell runs. A line that is no
+// readMessages passes on what the program sends. It waits when no cell runs. A line that is no
 // message has no kind.
-func (i *Interpreter) read() {
+func (i *Interpreter) readMessages() {
 	defer close(i.messages)
 	r := bufio.NewReaderSize(i.out, 64<<10)
 	for {
@@ -217,7 +217,7 @@ func (i *Interpreter) read() {
 		if err != nil {
 			return
 		}
-		m, _ := decode(line)
+		m, _ := decodeMessage(line)
 		select {
 		case i.messages <- m:
 		case <-i.closed:
@@ -235,59 +235,59 @@ func (i *Interpreter) read() {
 // end the process. A *DiedError means that the process ended. The code interpreter.cell
 // means that the cell was not run because it is invalid.
 func (i *Interpreter) Execute(ctx context.Context, c Cell, emit func(Event)) (Outcome, error) {
-	if err := i.check(c); err != nil {
+	if err := i.checkCell(c); err != nil {
 		return Outcome{}, err
 	}
-	return i.do(ctx, request{Op: "execute", Context: c.Context, Code: c.Code, Env: c.Env}, emit)
+	return i.doRequest(ctx, request{Op: "execute", Context: c.Context, Code: c.Code, Env: c.Env}, emit)
 }
 
-func (i *Interpreter) check(c Cell) error {
+func (i *Interpreter) checkCell(c Cell) error {
 	i.mu.Lock()
 	known := i.contexts[c.Context]
 	i.mu.Unlock()
 	switch {
 	case !known:
-		return invalid(fmt.Sprintf("there is no context %q", c.Context), "create the context first")
+		return invalidCellError(fmt.Sprintf("there is no context %q", c.Context), "create the context first")
 	case len(c.Code) > MaxCode:
-		return invalid(fmt.Sprintf("the code has %d bytes, more than %d", len(c.Code), MaxCode), "write the code to a file and run that")
+		return invalidCellError(fmt.Sprintf("the code has %d bytes, more than %d", len(c.Code), MaxCode), "write the code to a file and run that")
 	}
 	for at, r := range c.Code {
 		if _, size := utf8.DecodeRuneInString(c.Code[at:]); r == 0 || (r == utf8.RuneError && size == 1) {
 			line := 1 + strings.Count(c.Code[:at], "\n")
-			return invalid(fmt.Sprintf("line %d of the code has a NUL or a byte that is not UTF-8, at byte %d of the code", line, at), "write it as an escape")
+			return invalidCellError(fmt.Sprintf("line %d of the code has a NUL or a byte that is not UTF-8, at byte %d of the code", line, at), "write it as an escape")
 		}
 	}
 	return nil
 }
 
-func invalid(message, hint string) error {
+func invalidCellError(message, hint string) error {
 	return &proposal.StopError{Code: "interpreter.cell", Message: message, Hint: hint}
 }
 
-// do sends a request and waits for its end.
-func (i *Interpreter) do(ctx context.Context, r request, emit func(Event)) (Outcome, error) {
+// doRequest sends a request and waits for its end.
+func (i *Interpreter) doRequest(ctx context.Context, r request, emit func(Event)) (Outcome, error) {
 	select {
 	case <-i.turn:
 		defer func() { i.turn <- struct{}{} }()
 	case <-ctx.Done():
 		return Outcome{}, ctx.Err()
 	}
-	if err := i.begin(ctx); err != nil {
+	if err := i.markRunning(ctx); err != nil {
 		return Outcome{}, err
 	}
-	defer i.end()
+	defer i.markIdle()
 	var random [16]byte
 	rand.Read(random[:])
 	r.Nonce = hex.EncodeToString(random[:])
 	began := time.Now()
 	c := newCollector(i.options.Limits, emit)
-	err := i.follow(ctx, r, c)
-	outcome := c.finish()
+	err := i.collectMessages(ctx, r, c)
+	outcome := c.finishOutcome()
 	outcome.Took = time.Since(began)
 	return outcome, err
 }
 
-func (i *Interpreter) begin(ctx context.Context) error {
+func (i *Interpreter) markRunning(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.broken != nil {
@@ -306,15 +306,15 @@ func (i *Interpreter) begin(ctx context.Context) error {
 // between its last look for signals and a call that waits.
 const settling = 50 * time.Millisecond
 
-func (i *Interpreter) end() {
+func (i *Interpreter) markIdle() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.running = false
 }
 
-// follow collects the messages of a request until it is done.
-func (i *Interpreter) follow(ctx context.Context, r request, c *collector) error {
-	if err := i.send(ctx, r); err != nil {
+// collectMessages collects the messages of a request until it is done.
+func (i *Interpreter) collectMessages(ctx context.Context, r request, c *collector) error {
+	if err := i.sendRequest(ctx, r); err != nil {
 		return err
 	}
 	stop := ctx.Done()
@@ -324,7 +324,7 @@ func (i *Interpreter) follow(ctx context.Context, r request, c *collector) error
 		case m, open := <-i.messages:
 			switch {
 			case !open:
-				return i.died()
+				return i.markDied()
 			case m.Kind == "" || !m.stream && m.Nonce != r.Nonce:
 				c.outcome.Ignored++
 			case m.Kind == kindBegan:
@@ -334,28 +334,28 @@ func (i *Interpreter) follow(ctx context.Context, r request, c *collector) error
 				i.failed = m.status != 0
 				return ctx.Err()
 			default:
-				c.take(m)
+				c.handleMessage(m)
 			}
 		case <-begun:
-			if i.beginning() && grace != nil {
+			if i.markInterruptible() && grace != nil {
 				grace = time.After(i.options.Grace)
 			}
 		case <-stop:
 			stop, grace = nil, time.After(i.options.Grace)
 			_, _ = i.Interrupt() // the grace period ends, if it failed
 		case <-grace:
-			return i.fail(&proposal.StopError{Code: "interpreter.stuck", Message: "the cell did not stop when it was interrupted",
+			return i.markBroken(&proposal.StopError{Code: "interpreter.stuck", Message: "the cell did not stop when it was interrupted",
 				Hint: "end the interpreter's process and start another", Err: ctx.Err()})
 		}
 	}
 }
 
-// send writes a request in the background: an interpreter that does not read must not
+// sendRequest writes a request in the background: an interpreter that does not read must not
 // block the caller. There is one such write at a time. One that is blocked ends with Close.
-func (i *Interpreter) send(ctx context.Context, r request) error {
+func (i *Interpreter) sendRequest(ctx context.Context, r request) error {
 	line, err := i.encode(r)
 	if err != nil {
-		return invalid("cannot encode the code: "+err.Error(), "")
+		return invalidCellError("cannot encode the code: "+err.Error(), "")
 	}
 	select {
 	case i.writing <- struct{}{}:
@@ -369,19 +369,19 @@ func (i *Interpreter) send(ctx context.Context, r request) error {
 	return nil
 }
 
-func (i *Interpreter) fail(err error) error {
+func (i *Interpreter) markBroken(err error) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.broken = err
 	return err
 }
 
-func (i *Interpreter) died() error {
+func (i *Interpreter) markDied() error {
 	e := &DiedError{}
 	if i.options.Status != nil {
 		e.Status = i.options.Status()
 	}
-	return i.fail(e)
+	return i.markBroken(e)
 }
 
 // Interrupt interrupts the running cell, whose outcome is then an error, and reports
@@ -400,9 +400,9 @@ func (i *Interpreter) Interrupt() (bool, error) {
 	return true, i.options.Interrupt()
 }
 
-// beginning notes that the cell can be interrupted from now on, and sends the interrupt that
+// markInterruptible notes that the cell can be interrupted from now on, and sends the interrupt that
 // waited for it, if there is one.
-func (i *Interpreter) beginning() (interrupted bool) {
+func (i *Interpreter) markInterruptible() (interrupted bool) {
 	i.mu.Lock()
 	interrupted = i.asked && !i.begun
 	i.begun, i.asked = true, false
@@ -421,11 +421,11 @@ func (i *Interpreter) CreateContext(name string) error {
 	defer i.mu.Unlock()
 	switch {
 	case !ValidContext(name):
-		return invalid(fmt.Sprintf("invalid name of a context: %q", name), "use up to 64 letters, digits, '.', '_' and '-'")
+		return invalidCellError(fmt.Sprintf("invalid name of a context: %q", name), "use up to 64 letters, digits, '.', '_' and '-'")
 	case i.contexts[name]:
-		return invalid(fmt.Sprintf("the context %q exists", name), "use another name")
+		return invalidCellError(fmt.Sprintf("the context %q exists", name), "use another name")
 	case len(i.contexts) >= MaxContexts:
-		return invalid(fmt.Sprintf("there are already %d contexts", MaxContexts), "remove one")
+		return invalidCellError(fmt.Sprintf("there are already %d contexts", MaxContexts), "remove one")
 	}
 	i.contexts[name] = true
 	return nil
@@ -442,12 +442,12 @@ func (i *Interpreter) Contexts() []string {
 // errors are those of Execute.
 func (i *Interpreter) RemoveContext(ctx context.Context, name string) error {
 	if name == "" {
-		return invalid("the first context cannot be removed", "start another interpreter")
+		return invalidCellError("the first context cannot be removed", "start another interpreter")
 	}
-	if err := i.check(Cell{Context: name}); err != nil {
+	if err := i.checkCell(Cell{Context: name}); err != nil {
 		return err
 	}
-	if _, err := i.do(ctx, request{Op: "remove", Context: name}, func(Event) {}); err != nil {
+	if _, err := i.doRequest(ctx, request{Op: "remove", Context: name}, func(Event) {}); err != nil {
 		return err
 	}
 	i.mu.Lock()

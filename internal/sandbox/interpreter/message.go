@@ -50,19 +50,19 @@ const (
 
 var kinds = map[Kind]bool{kindHello: true, kindBegan: true, kindDone: true, Stdout: true, Stderr: true, Display: true, Result: true, Exception: true}
 
-// decode reads a line, which is untrusted.
-func decode(line []byte) (message, error) {
+// decodeMessage reads a line, which is untrusted.
+func decodeMessage(line []byte) (message, error) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
 		return message{}, err
 	}
-	if err := m.check(); err != nil {
+	if err := m.checkFields(); err != nil {
 		return message{}, err
 	}
 	return m, nil
 }
 
-func (m *message) check() error {
+func (m *message) checkFields() error {
 	switch {
 	case !kinds[m.Kind]:
 		return errors.New("unknown kind")
@@ -128,7 +128,7 @@ type request struct {
 	Env     map[string]string `json:"env,omitempty"`
 }
 
-func (r request) encode() ([]byte, error) {
+func (r request) encodeLine() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -25,46 +25,46 @@ func newCollector(l Limits, emit func(Event)) *collector {
 	return &collector{limits: l, emit: emit, streams: map[Kind]*stream{Stdout: {}, Stderr: {}}}
 }
 
-// take handles a message of the running cell.
-func (c *collector) take(m message) {
+// handleMessage handles a message of the running cell.
+func (c *collector) handleMessage(m message) {
 	switch m.Kind {
 	case Stdout, Stderr:
-		c.output(m)
+		c.collectOutput(m)
 	case Display, Result:
-		c.result(m)
+		c.collectResult(m)
 	case Exception:
-		c.failure(m)
+		c.collectFailure(m)
 	default:
 		c.outcome.Ignored++
 	}
 }
 
-func (c *collector) pass(e Event) {
+func (c *collector) emitEvent(e Event) {
 	c.events++
 	c.emit(e)
 }
 
-// output passes text on until a limit is reached, and from then on keeps the tail.
-func (c *collector) output(m message) {
+// collectOutput passes text on until a limit is reached, and from then on keeps the tail.
+func (c *collector) collectOutput(m message) {
 	s := c.streams[m.Kind]
 	if c.events < c.limits.Events && len(s.tail) == 0 && s.omitted == 0 && s.passed+int64(len(m.Text)) <= c.limits.Head {
 		s.passed += int64(len(m.Text))
-		c.pass(Event{Kind: m.Kind, Text: m.Text, Late: m.Late, Omitted: m.Omitted})
+		c.emitEvent(Event{Kind: m.Kind, Text: m.Text, Late: m.Late, Omitted: m.Omitted})
 		return
 	}
 	s.omitted += m.Omitted
 	s.tail = append(s.tail, m.Text...)
 	if extra := len(s.tail) - int(c.limits.Tail); extra > int(c.limits.Tail) {
-		s.cut(extra)
+		s.dropTailBytes(extra)
 	}
 }
 
-func (s *stream) cut(extra int) {
+func (s *stream) dropTailBytes(extra int) {
 	s.omitted += int64(extra)
 	s.tail = append([]byte(nil), s.tail[extra:]...)
 }
 
-func (c *collector) result(m message) {
+func (c *collector) collectResult(m message) {
 	size := int64(0)
 	for mime, text := range m.Data {
 		size += int64(len(mime) + len(text))
@@ -75,35 +75,35 @@ func (c *collector) result(m message) {
 	}
 	c.outcome.Results++
 	c.bytes += size
-	c.pass(Event{Kind: m.Kind, Data: m.Data, FormsOmitted: m.FormsOmitted})
+	c.emitEvent(Event{Kind: m.Kind, Data: m.Data, FormsOmitted: m.FormsOmitted})
 }
 
-// failure passes on the first error of a cell, which is its outcome.
-func (c *collector) failure(m message) {
+// collectFailure passes on the first error of a cell, which is its outcome.
+func (c *collector) collectFailure(m message) {
 	if c.outcome.Error != nil {
 		c.outcome.Ignored++
 		return
 	}
-	c.outcome.Error = &Error{Name: m.Name, Value: clip(m.Value), Traceback: clip(m.Traceback)}
-	c.pass(Event{Kind: Exception, Error: c.outcome.Error})
+	c.outcome.Error = &Error{Name: m.Name, Value: clipErrorText(m.Value), Traceback: clipErrorText(m.Traceback)}
+	c.emitEvent(Event{Kind: Exception, Error: c.outcome.Error})
 }
 
-// clip bounds a text of an error, which the programs cut to about half of that.
-func clip(text string) string {
+// clipErrorText bounds a text of an error, which the programs cut to about half of that.
+func clipErrorText(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxError)], "")
 }
 
 const maxError = 256 << 10
 
-// finish passes on the tails.
-func (c *collector) finish() Outcome {
+// finishOutcome passes on the tails.
+func (c *collector) finishOutcome() Outcome {
 	for _, kind := range []Kind{Stdout, Stderr} {
 		s := c.streams[kind]
 		if extra := len(s.tail) - int(c.limits.Tail); extra > 0 {
-			s.cut(extra)
+			s.dropTailBytes(extra)
 		}
 		if len(s.tail) > 0 || s.omitted > 0 {
-			c.pass(Event{Kind: kind, Text: strings.ToValidUTF8(string(s.tail), ""), Omitted: s.omitted})
+			c.emitEvent(Event{Kind: kind, Text: strings.ToValidUTF8(string(s.tail), ""), Omitted: s.omitted})
 		}
 	}
 	return c.outcome

@@ -43,9 +43,9 @@ func StartShell(ctx context.Context, s Shell, o Options) (*Interpreter, error) {
 	i := newInterpreter(s.Script, &shellOutput{s}, o)
 	i.encode = func(r request) ([]byte, error) { return encodeShell(r, i.failed) }
 	p := &shellPump{Shell: s, i: i}
-	p.follow()
+	p.startPumps()
 	go func() { _, _ = io.WriteString(s.Script, greeting) }() // if it fails, the process has ended or ctx ends
-	return i.started(ctx)
+	return i.waitForHello(ctx)
 }
 
 // greeting closes the pipe's first descriptor, of which the shell has made its own copy, and
@@ -65,10 +65,10 @@ func encodeShell(r request, failed bool) ([]byte, error) {
 		before = "! builtin true; " // neither ERR nor errexit applies to it
 	}
 	return fmt.Appendf(nil, before+"builtin eval $'%s' %d>&-; { builtin printf '%s %%d\\n' \"$?\" >&%d || builtin exit; } 2>/dev/null\n",
-		escaped(r.Code), DoneFD, r.Nonce, DoneFD), nil
+		escapeShellBytes(r.Code), DoneFD, r.Nonce, DoneFD), nil
 }
 
-func escaped(code string) string {
+func escapeShellBytes(code string) string {
 	var b strings.Builder
 	for i := range len(code) {
 		if c := code[i]; c < 0x80 && strings.IndexByte(plainBytes, c) >= 0 {
@@ -88,7 +88,7 @@ func decodeShell(line string) (message, error) {
 	word, rest, _ := strings.Cut(line, " ")
 	if word == "hello" {
 		m := message{Kind: kindHello, Protocol: 1, Language: Bash, Version: rest}
-		return m, m.check()
+		return m, m.checkFields()
 	}
 	status, err := strconv.ParseUint(rest, 10, 8)
 	if err != nil || word == "" {
@@ -108,27 +108,27 @@ type shellPump struct {
 // maxDrain is how much of each stream is read at the end of a cell, which a child may fill on.
 const maxDrain = 1 << 20
 
-func (p *shellPump) follow() {
-	go p.output(p.Stdout, Stdout)
-	go p.output(p.Stderr, Stderr)
+func (p *shellPump) startPumps() {
+	go p.passOutput(p.Stdout, Stdout)
+	go p.passOutput(p.Stderr, Stderr)
 	lines := make(chan string)
-	go p.lines(lines)
-	go p.join(lines)
+	go p.readDoneLines(lines)
+	go p.passCellEnds(lines)
 }
 
-// join passes on the ends of cells until the process has ended.
-func (p *shellPump) join(lines <-chan string) {
+// passCellEnds passes on the ends of cells until the process has ended.
+func (p *shellPump) passCellEnds(lines <-chan string) {
 	for {
 		select {
 		case line := <-lines:
 			m, err := decodeShell(line)
-			p.drain()
+			p.drainPipes()
 			if err != nil {
 				m = message{}
 			}
-			p.pass(m)
+			p.passMessage(m)
 		case <-p.Ended:
-			p.drain()
+			p.drainPipes()
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.over = true
@@ -140,8 +140,8 @@ func (p *shellPump) join(lines <-chan string) {
 	}
 }
 
-// lines reads DoneFD. A line that is too long is passed on as an empty one.
-func (p *shellPump) lines(to chan<- string) {
+// readDoneLines reads DoneFD. A line that is too long is passed on as an empty one.
+func (p *shellPump) readDoneLines(to chan<- string) {
 	r := bufio.NewReader(p.Done)
 	for {
 		line, err := readLine(r, 2*maxName)
@@ -158,23 +158,23 @@ func (p *shellPump) lines(to chan<- string) {
 	}
 }
 
-func (p *shellPump) pass(m message) {
+func (p *shellPump) passMessage(m message) {
 	select {
 	case p.i.messages <- m:
 	case <-p.i.closed:
 	}
 }
 
-// output passes on a stream as it comes. It reads only while it holds mu, so that drain knows
+// passOutput passes on a stream as it comes. It reads only while it holds mu, so that drain knows
 // that all that was read has been passed on.
-func (p *shellPump) output(f *os.File, kind Kind) {
+func (p *shellPump) passOutput(f *os.File, kind Kind) {
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return
 	}
 	for open := true; open; {
 		err := conn.Read(func(fd uintptr) bool {
-			n := p.piece(fd, kind)
+			n := p.passPiece(fd, kind)
 			open = n != 0
 			return n >= 0
 		})
@@ -184,9 +184,9 @@ func (p *shellPump) output(f *os.File, kind Kind) {
 	}
 }
 
-// piece reads and passes on a piece of a stream. It returns its size, 0 at the end of the
+// passPiece reads and passes on a piece of a stream. It returns its size, 0 at the end of the
 // stream, and less if there is nothing now.
-func (p *shellPump) piece(fd uintptr, kind Kind) int {
+func (p *shellPump) passPiece(fd uintptr, kind Kind) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -201,13 +201,13 @@ func (p *shellPump) piece(fd uintptr, kind Kind) int {
 		return 0
 	}
 	if n > 0 {
-		p.pass(message{Kind: kind, Text: string(buffer[:n]), stream: true})
+		p.passMessage(message{Kind: kind, Text: string(buffer[:n]), stream: true})
 	}
 	return n
 }
 
-// drain passes on what is in the pipes.
-func (p *shellPump) drain() {
+// drainPipes passes on what is in the pipes.
+func (p *shellPump) drainPipes() {
 	for f, kind := range map[*os.File]Kind{p.Stdout: Stdout, p.Stderr: Stderr} {
 		conn, err := f.SyscallConn()
 		if err != nil {
@@ -215,7 +215,7 @@ func (p *shellPump) drain() {
 		}
 		_ = conn.Control(func(fd uintptr) {
 			for left := maxDrain; left > 0; {
-				n := p.piece(fd, kind)
+				n := p.passPiece(fd, kind)
 				if n <= 0 {
 					return
 				}

@@ -254,7 +254,7 @@ func TestShellRefuses(t *testing.T) {
 func bashReads(t testing.TB, text string) string {
 	c := exec.Command("bash", "--norc", "/dev/stdin")
 	c.Env = []string{"LC_ALL=C.UTF-8"}
-	c.Stdin = strings.NewReader("printf %s $'" + escaped(text) + "'")
+	c.Stdin = strings.NewReader("printf %s $'" + escapeShellBytes(text) + "'")
 	got, err := c.Output()
 	if err != nil {
 		t.Fatal(err)

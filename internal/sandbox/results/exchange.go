@@ -36,14 +36,14 @@ func (x *Exchange) Get(key string) (Entry, error) {
 		return Entry{}, err
 	}
 	defer f.Close()
-	return read(f)
+	return readEntry(f)
 }
 
 const exchanged = ".result"
 
 // Put leaves e in the directory, for its owner.
 func (x *Exchange) Put(e Entry) error {
-	data, err := e.encode()
+	data, err := e.encodeEntry()
 	if err != nil {
 		return err
 	}

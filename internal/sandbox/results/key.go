@@ -36,8 +36,8 @@ type Inputs struct {
 	Layers    []string             `json:"layers"`    // digests of dependencies that set-up did not install, in order
 }
 
-// Of returns the part of Inputs that belongs to the command of r.
-func Of(r proposal.Record) Inputs {
+// InputsOf returns the part of Inputs that belongs to the command of r.
+func InputsOf(r proposal.Record) Inputs {
 	in := Inputs{Canonical: r.Analysis.Canonical, Cwd: r.Proposal.Cwd, Stdin: r.Proposal.Stdin, Rules: r.Decision.Rules, Grant: *r.Decision.Grant}
 	if r.Proposal.Form() == "argv" {
 		in.Argv = r.Analysis.Commands[0].Argv()
@@ -65,9 +65,9 @@ func Digest(values ...any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Requested returns why the result of r cannot be kept or used, whatever its inputs are, or
+// CheckRequested returns why the result of r cannot be kept or used, whatever its inputs are, or
 // nil. Policy's answer is one part of it.
-func Requested(r proposal.Record) error {
+func CheckRequested(r proposal.Record) error {
 	p, d := r.Proposal, r.Decision
 	switch {
 	case d.Grant == nil || !d.Grant.Cache || !p.Cache:

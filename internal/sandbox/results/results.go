@@ -56,10 +56,10 @@ type Entry struct {
 // NewEntry returns the entry of r, whose Result must be Keepable.
 func NewEntry(r proposal.Record, run, logKey string, proof []byte) Entry {
 	return Entry{Schema: Schema, Key: r.Result.CacheKey, Run: run, LogKey: logKey, Proof: string(proof),
-		Stdout: written(r.Result.Stdout), Stderr: written(r.Result.Stderr)}
+		Stdout: keptBytes(r.Result.Stdout), Stderr: keptBytes(r.Result.Stderr)}
 }
 
-func written(s proposal.Stream) []byte { return append(bytes.Clone(s.Head), s.Tail...) }
+func keptBytes(s proposal.Stream) []byte { return append(bytes.Clone(s.Head), s.Tail...) }
 
 // Decode reads an entry of at most MaxEntry bytes.
 func Decode(data []byte) (e Entry, err error) {
@@ -75,8 +75,8 @@ func Decode(data []byte) (e Entry, err error) {
 	return e, nil
 }
 
-// Proved is what a valid proof shows: entry N of the sealed log Origin.
-type Proved struct {
+// ProvedEntry is what a valid proof shows: entry N of the sealed log Origin.
+type ProvedEntry struct {
 	Origin, Kind string
 	N            int64
 	Body         []byte
@@ -84,15 +84,15 @@ type Proved struct {
 
 // Result returns the result that e keeps for key, where p is what e's Proof was found to show.
 // An error means that e must not be used.
-func (e Entry) Result(key string, p Proved) (proposal.Result, error) {
-	r, err := logged(key, p)
+func (e Entry) Result(key string, p ProvedEntry) (proposal.Result, error) {
+	r, err := loggedResult(key, p)
 	if err == nil && e.Key != key {
 		err = errors.New("the entry has another key")
 	}
 	if err == nil && p.Origin != originOf(e.Run) {
 		err = errors.New("the proof is of another run's log")
 	}
-	if err = errors.Join(err, fill(&r.Stdout, e.Stdout), fill(&r.Stderr, e.Stderr)); err != nil {
+	if err = errors.Join(err, fillStream(&r.Stdout, e.Stdout), fillStream(&r.Stderr, e.Stderr)); err != nil {
 		return proposal.Result{}, err
 	}
 	r.Cached = &proposal.Cached{Run: e.Run, Log: p.Origin, Key: e.LogKey, Entry: p.N, Proof: e.Proof}
@@ -102,8 +102,8 @@ func (e Entry) Result(key string, p Proved) (proposal.Result, error) {
 // originOf returns the origin of a run's log.
 func originOf(run string) string { return "fumehood/" + run }
 
-// fill sets the bytes of a stream of which the log has the digest.
-func fill(s *proposal.Stream, data []byte) error {
+// fillStream sets the bytes of a stream of which the log has the digest.
+func fillStream(s *proposal.Stream, data []byte) error {
 	sum := sha256.Sum256(data)
 	if int64(len(data)) != s.Bytes || hex.EncodeToString(sum[:]) != s.SHA256 {
 		return errors.New("the output is not what the log has the digest of")
@@ -117,31 +117,31 @@ func fill(s *proposal.Stream, data []byte) error {
 
 // Verify returns an error unless r, a result with Cached, is the one that p shows, apart from
 // the bytes of its streams.
-func Verify(r proposal.Result, p Proved) error {
+func Verify(r proposal.Result, p ProvedEntry) error {
 	if r.Cached == nil {
 		return errors.New("the result is not from a cache")
 	}
-	want, err := logged(r.CacheKey, p)
+	want, err := loggedResult(r.CacheKey, p)
 	if err != nil {
 		return err
 	}
 	want.Cached = &proposal.Cached{Run: strings.TrimPrefix(p.Origin, originOf("")), Log: p.Origin, Key: r.Cached.Key, Entry: p.N, Proof: r.Cached.Proof}
-	if !same(journal.NewResult(proposal.Record{Result: &r}), journal.NewResult(proposal.Record{Result: &want})) {
+	if !equalJSON(journal.NewResult(proposal.Record{Result: &r}), journal.NewResult(proposal.Record{Result: &want})) {
 		return errors.New("the result differs from the one in the log of its run")
 	}
 	return nil
 }
 
-func same(a, b any) bool {
+func equalJSON(a, b any) bool {
 	x, err1 := json.Marshal(a)
 	y, err2 := json.Marshal(b)
 	var u, v any
 	return err1 == nil && err2 == nil && json.Unmarshal(x, &u) == nil && json.Unmarshal(y, &v) == nil && reflect.DeepEqual(u, v)
 }
 
-// logged returns the result in the entry of a log, as a run that it is kept for shows it:
+// loggedResult returns the result in the entry of a log, as a run that it is kept for shows it:
 // without what was observed, and without files, which are that run's.
-func logged(key string, p Proved) (proposal.Result, error) {
+func loggedResult(key string, p ProvedEntry) (proposal.Result, error) {
 	var body journal.Result
 	if p.Kind != "result" {
 		return proposal.Result{}, errors.New("the proof is not of a result")
@@ -153,7 +153,7 @@ func logged(key string, p Proved) (proposal.Result, error) {
 	if r.CacheKey != key || !KeyGrammar.MatchString(key) {
 		return proposal.Result{}, errors.New("the result in the log has another key")
 	}
-	if !Keepable(r) {
+	if !CanKeep(r) {
 		return proposal.Result{}, errors.New("the result is not one that is kept")
 	}
 	r.Observations, r.Usage, r.NewSandbox = nil, nil, false
@@ -164,22 +164,22 @@ func logged(key string, p Proved) (proposal.Result, error) {
 // maxOutput is the maximum size of a stream that is kept, in bytes.
 const maxOutput = 64 << 10
 
-// Keepable reports whether nothing about r prevents keeping it: the command succeeded, ended by
+// CanKeep reports whether nothing about r prevents keeping it: the command succeeded, ended by
 // itself, changed no file and reached no network, its observations are complete, nothing was
 // refused or found, and its output is whole.
-func Keepable(r proposal.Result) bool {
+func CanKeep(r proposal.Result) bool {
 	ended := r.Succeeded() && r.Signal+r.Limit+r.Detail+r.Killed == "" && r.Leftover == 0 && r.Retried == nil && r.Cached == nil
 	alone := len(r.Outputs)+len(r.Changes.Files)+r.Changes.Omitted+len(r.Displays)+r.DisplaysOmitted == 0 && r.Exception == nil
-	return ended && alone && whole(r.Stdout) && whole(r.Stderr) && unremarkable(r.Observations)
+	return ended && alone && isWholeStream(r.Stdout) && isWholeStream(r.Stderr) && isUneventful(r.Observations)
 }
 
-func whole(s proposal.Stream) bool {
+func isWholeStream(s proposal.Stream) bool {
 	return !s.Truncated && s.Withheld == "" && len(s.Redacted) == 0 && s.Bytes >= 0 && s.Bytes <= maxOutput
 }
 
-// unremarkable reports whether o is complete and has nothing that depends on more than the
+// isUneventful reports whether o is complete and has nothing that depends on more than the
 // sandbox, or that a person should see again.
-func unremarkable(o *proposal.Observations) bool {
+func isUneventful(o *proposal.Observations) bool {
 	if o == nil || !o.Complete || len(o.Findings) > 0 {
 		return false
 	}
@@ -209,10 +209,10 @@ func (c *Cache) Get(key string) (Entry, error) {
 		return Entry{}, err
 	}
 	defer f.Close()
-	return read(f)
+	return readEntry(f)
 }
 
-func read(r io.Reader) (Entry, error) {
+func readEntry(r io.Reader) (Entry, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxEntry+1))
 	if err != nil {
 		return Entry{}, err
@@ -220,8 +220,8 @@ func read(r io.Reader) (Entry, error) {
 	return Decode(data)
 }
 
-// encode returns the bytes that Decode reads, and an error if e has no valid key.
-func (e Entry) encode() ([]byte, error) {
+// encodeEntry returns the bytes that Decode reads, and an error if e has no valid key.
+func (e Entry) encodeEntry() ([]byte, error) {
 	data, err := json.Marshal(e)
 	switch {
 	case err == nil && len(data) > MaxEntry:
@@ -234,7 +234,7 @@ func (e Entry) encode() ([]byte, error) {
 
 // Put keeps e.
 func (c *Cache) Put(e Entry) error {
-	data, err := e.encode()
+	data, err := e.encodeEntry()
 	if err != nil {
 		return err
 	}

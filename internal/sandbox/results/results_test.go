@@ -35,13 +35,13 @@ func record() proposal.Record {
 	return proposal.Record{Proposal: proposal.Proposal{ID: "fmt"}, Result: &r}
 }
 
-func proved(t testing.TB, r proposal.Record) Proved {
+func proved(t testing.TB, r proposal.Record) ProvedEntry {
 	t.Helper()
 	body, err := json.Marshal(journal.NewResult(r))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Proved{Origin: "fumehood/r1", Kind: "result", N: 4, Body: body}
+	return ProvedEntry{Origin: "fumehood/r1", Kind: "result", N: 4, Body: body}
 }
 
 func entry() Entry { return NewEntry(record(), "r1", "k", []byte("proof")) }
@@ -90,15 +90,15 @@ func TestEntry(t *testing.T) {
 // An entry is of one key, one run and one output.
 func TestEntryRefused(t *testing.T) {
 	other := strings.Repeat("cd", 32)
-	for name, change := range map[string]func(*Entry, *Proved, *string){
-		"another key":     func(_ *Entry, _ *Proved, k *string) { *k = other },
-		"a moved entry":   func(e *Entry, _ *Proved, k *string) { *k, e.Key = other, other },
-		"another output":  func(e *Entry, _ *Proved, _ *string) { e.Stdout = []byte("other.g\n") },
-		"a longer output": func(e *Entry, _ *Proved, _ *string) { e.Stderr = []byte("x") },
-		"another run":     func(e *Entry, _ *Proved, _ *string) { e.Run = "r2" },
-		"another kind":    func(_ *Entry, p *Proved, _ *string) { p.Kind = "cached" },
-		"another body":    func(_ *Entry, p *Proved, _ *string) { p.Body = []byte("[]") },
-		"a failure": func(_ *Entry, p *Proved, _ *string) {
+	for name, change := range map[string]func(*Entry, *ProvedEntry, *string){
+		"another key":     func(_ *Entry, _ *ProvedEntry, k *string) { *k = other },
+		"a moved entry":   func(e *Entry, _ *ProvedEntry, k *string) { *k, e.Key = other, other },
+		"another output":  func(e *Entry, _ *ProvedEntry, _ *string) { e.Stdout = []byte("other.g\n") },
+		"a longer output": func(e *Entry, _ *ProvedEntry, _ *string) { e.Stderr = []byte("x") },
+		"another run":     func(e *Entry, _ *ProvedEntry, _ *string) { e.Run = "r2" },
+		"another kind":    func(_ *Entry, p *ProvedEntry, _ *string) { p.Kind = "cached" },
+		"another body":    func(_ *Entry, p *ProvedEntry, _ *string) { p.Body = []byte("[]") },
+		"a failure": func(_ *Entry, p *ProvedEntry, _ *string) {
 			p.Body = bytes.Replace(p.Body, []byte(`"exit_code":0`), []byte(`"exit_code":1`), 1)
 		},
 	} {
@@ -112,7 +112,7 @@ func TestEntryRefused(t *testing.T) {
 
 // Everything that could make a result doubtful keeps it from being kept.
 func TestKeepable(t *testing.T) {
-	if !Keepable(*record().Result) {
+	if !CanKeep(*record().Result) {
 		t.Fatal("an ordinary result is not kept")
 	}
 	for name, change := range map[string]func(*proposal.Result){
@@ -144,7 +144,7 @@ func TestKeepable(t *testing.T) {
 	} {
 		r := *record().Result
 		change(&r)
-		if Keepable(r) {
+		if CanKeep(r) {
 			t.Errorf("a result with another %s is kept", name)
 		}
 	}
@@ -206,8 +206,8 @@ func TestWorkspace(t *testing.T) {
 		if err := change(); err != nil {
 			t.Fatal(err)
 		}
-		digest, err := Workspace(t.Context(), dir)
-		if again, _ := Workspace(t.Context(), dir); err != nil || seen[digest] || again != digest {
+		digest, err := DigestWorkspace(t.Context(), dir)
+		if again, _ := DigestWorkspace(t.Context(), dir); err != nil || seen[digest] || again != digest {
 			t.Errorf("change %d: %q, then %q, %v", i, digest, again, err)
 		}
 		seen[digest] = true
@@ -215,13 +215,13 @@ func TestWorkspace(t *testing.T) {
 	if err := syscall.Mkfifo(at("p"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if digest, err := Workspace(t.Context(), dir); err == nil || digest != "" {
+	if digest, err := DigestWorkspace(t.Context(), dir); err == nil || digest != "" {
 		t.Errorf("a FIFO has the digest %q", digest)
 	}
 	if err := errors.Join(os.Remove(at("p")), os.WriteFile(at("big"), nil, 0o644), os.Truncate(at("big"), MaxBytes+1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Workspace(t.Context(), dir); err == nil {
+	if _, err := DigestWorkspace(t.Context(), dir); err == nil {
 		t.Error("a workspace that is too large has a digest")
 	}
 }
@@ -278,7 +278,7 @@ func FuzzEntry(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p := Proved{Origin: "fumehood/r1", Kind: "result", N: 4, Body: body}
+		p := ProvedEntry{Origin: "fumehood/r1", Kind: "result", N: 4, Body: body}
 		r, err := e.Result(key, p)
 		if err != nil {
 			return
@@ -301,7 +301,7 @@ func BenchmarkWorkspace(b *testing.B) {
 	}
 	b.SetBytes(2000 * 16 << 10)
 	for b.Loop() {
-		if _, err := Workspace(b.Context(), dir); err != nil {
+		if _, err := DigestWorkspace(b.Context(), dir); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -20,20 +20,20 @@ const (
 	MaxBytes = 1 << 30
 )
 
-// Workspace returns a digest of everything in dir: the path, the type, the mode, the owner and
+// DigestWorkspace returns a digest of everything in dir: the path, the type, the mode, the owner and
 // the content of each file, and the target of each symbolic link, including those of .git.
 // Modification times are not part of it.
 //
 // It is an error if there are more than MaxFiles files or MaxBytes bytes, if there is a file
 // that is not a regular file, a directory or a link, or if a file changes while it is read.
-func Workspace(ctx context.Context, dir string) (string, error) {
+func DigestWorkspace(ctx context.Context, dir string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
 	w := walk{ctx: ctx, root: root, sum: sha256.New(), bytes: MaxBytes, files: MaxFiles}
-	if err := fs.WalkDir(root.FS(), ".", w.visit); err != nil {
+	if err := fs.WalkDir(root.FS(), ".", w.visitPath); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(w.sum.Sum(nil)), nil
@@ -47,7 +47,7 @@ type walk struct {
 	files int
 }
 
-func (w *walk) visit(path string, d fs.DirEntry, err error) error {
+func (w *walk) visitPath(path string, d fs.DirEntry, err error) error {
 	if err == nil {
 		err = w.ctx.Err()
 	}
@@ -70,7 +70,7 @@ func (w *walk) visit(path string, d fs.DirEntry, err error) error {
 	case info.IsDir():
 		return nil
 	case info.Mode().IsRegular():
-		return w.content(path, info)
+		return w.addContent(path, info)
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, err := w.root.Readlink(path)
 		fmt.Fprintf(w.sum, "%q\n", target)
@@ -79,8 +79,8 @@ func (w *walk) visit(path string, d fs.DirEntry, err error) error {
 	return fmt.Errorf("file %q is not a regular file", path)
 }
 
-// content adds the digest of the file that info was about.
-func (w *walk) content(path string, info fs.FileInfo) error {
+// addContent adds the digest of the file that info was about.
+func (w *walk) addContent(path string, info fs.FileInfo) error {
 	f, err := w.root.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err

@@ -52,14 +52,14 @@ func (r Root) GoCache(ctx context.Context, s Search, cache string, notice func(s
 			return "", nil
 		}
 		notice("compiling Go's standard library once, for all runs; this usually takes 10 s to 1 min (cache: false in .github/fumehood.yml switches it off)")
-		if err := g.compile(ctx, all, dir); err != nil {
+		if err := g.fillCache(ctx, all, dir); err != nil {
 			return "", err
 		}
 	}
-	if no := s.trusted(dir); no != nil { // a cache that others can write to is not the toolchain's
+	if no := s.checkTrusted(dir); no != nil { // a cache that others can write to is not the toolchain's
 		return "", errors.New(no.reason)
 	}
-	if err := used(dir); err != nil {
+	if err := markUsed(dir); err != nil {
 		return "", err
 	}
 	return dir, nil
@@ -74,12 +74,12 @@ type goToolchain struct {
 }
 
 func (r Root) goToolchain(s Search, program string) (g goToolchain, err error) {
-	if g.program, err = filepath.EvalSymlinks(r.host(program)); err != nil {
+	if g.program, err = filepath.EvalSymlinks(r.hostPath(program)); err != nil {
 		return g, err
 	}
 	root := filepath.Dir(filepath.Dir(g.program))
 	for _, part := range []string{g.program, filepath.Join(root, "src"), filepath.Join(root, "pkg/tool")} {
-		if no := s.trusted(part); no != nil {
+		if no := s.checkTrusted(part); no != nil {
 			return g, errors.New(no.reason)
 		}
 	}
@@ -91,25 +91,25 @@ func (r Root) goToolchain(s Search, program string) (g goToolchain, err error) {
 	g.path, g.uid, g.gid = r.Path, stat.Uid, stat.Gid
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%q\n", readSmall(filepath.Join(root, "VERSION")))
-	for _, path := range []string{g.program, r.host(r.Lookup("gcc"))} {
-		entry(sum, path)
+	for _, path := range []string{g.program, r.hostPath(r.Lookup("gcc"))} {
+		hashEntry(sum, path)
 	}
 	g.key = hex.EncodeToString(sum.Sum(nil)[:16])
 	return g, nil
 }
 
-// compile fills dir, below all.
-func (g goToolchain) compile(ctx context.Context, all, dir string) error {
+// fillCache fills dir, below all.
+func (g goToolchain) fillCache(ctx context.Context, all, dir string) error {
 	if err := os.MkdirAll(all, 0o755); err != nil {
 		return err
 	}
-	prune(all)
+	pruneCaches(all)
 	made, err := os.MkdirTemp(all, unfinished)
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(made)
-	if err := errors.Join(os.Chmod(made, 0o755), os.Chown(made, int(g.uid), int(g.gid)), g.build(ctx, made), settle(made)); err != nil {
+	if err := errors.Join(os.Chmod(made, 0o755), os.Chown(made, int(g.uid), int(g.gid)), g.buildStandardLibrary(ctx, made), setOwnerAndTimes(made)); err != nil {
 		return fmt.Errorf("cannot compile Go's standard library: %w", err)
 	}
 	if err := os.Rename(made, dir); err != nil && !isDir(dir, ".") { // another process may have made it
@@ -118,7 +118,7 @@ func (g goToolchain) compile(ctx context.Context, all, dir string) error {
 	return nil
 }
 
-func (g goToolchain) build(ctx context.Context, cache string) error {
+func (g goToolchain) buildStandardLibrary(ctx context.Context, cache string) error {
 	ctx, cancel := context.WithTimeout(ctx, goCacheTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, g.program, "build", "std")
@@ -137,8 +137,8 @@ func (g goToolchain) build(ctx context.Context, cache string) error {
 	return nil
 }
 
-// settle gives this process's user everything in dir, and sets the times of its files.
-func settle(dir string) error {
+// setOwnerAndTimes gives this process's user everything in dir, and sets the times of its files.
+func setOwnerAndTimes(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -154,9 +154,9 @@ func settle(dir string) error {
 	})
 }
 
-// used marks dir as used and as trimmed not long ago. Otherwise the go command would look
+// markUsed marks dir as used and as trimmed not long ago. Otherwise the go command would look
 // for what to remove, which takes a second in the sandbox.
-func used(dir string) error {
+func markUsed(dir string) error {
 	now := time.Now()
 	info, err := os.Stat(filepath.Join(dir, "trim.txt"))
 	if err == nil && now.Sub(info.ModTime()) < 6*time.Hour && info.ModTime().Before(now) {
@@ -176,9 +176,9 @@ func used(dir string) error {
 	return nil
 }
 
-// prune removes what an earlier process left unfinished, and the caches that were used
+// pruneCaches removes what an earlier process left unfinished, and the caches that were used
 // least recently.
-func prune(all string) {
+func pruneCaches(all string) {
 	entries, _ := os.ReadDir(all)
 	type cache struct {
 		path string

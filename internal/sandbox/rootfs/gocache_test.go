@@ -73,7 +73,7 @@ func TestGoCachePrune(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(all, name, "trim.txt"), nil, 0o644))
 		must(t, os.Chtimes(filepath.Join(all, name, "trim.txt"), at, at))
 	}
-	prune(all)
+	pruneCaches(all)
 	var left []string
 	entries, _ := os.ReadDir(all)
 	for _, e := range entries {

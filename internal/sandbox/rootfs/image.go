@@ -40,11 +40,11 @@ var own = map[string]bool{"proc": true, "sys": true, "dev": true, "tmp": true, "
 // shell is what commands run under.
 const shell = "bin/bash"
 
-// Image makes a root of an image: everything in it except for the places that the sandbox
+// ImageRoot makes a root of an image: everything in it except for the places that the sandbox
 // provides itself. Of the image's PATH only plain directories that are shown are used. An
 // image without bash is refused with a *proposal.StopError (rootfs.no-bash).
-func Image(i ImageFile) (Root, error) {
-	r := Root{Kind: "image", Name: i.Name, Digest: i.Digest, ImagePath: i.Path, Binds: map[string]string{}, Links: map[string]string{}, Files: generated(), files: i.Files}
+func ImageRoot(i ImageFile) (Root, error) {
+	r := Root{Kind: "image", Name: i.Name, Digest: i.Digest, ImagePath: i.Path, Binds: map[string]string{}, Links: map[string]string{}, Files: generatedFiles(), files: i.Files}
 	for _, dir := range []string{".", "etc"} {
 		if err := r.imageEntries(dir); err != nil {
 			return Root{}, err
@@ -86,7 +86,7 @@ func (r Root) imageEntries(dir string) error {
 // hasOurs reports whether a generated file is below the directory at.
 func (r Root) hasOurs(at string) bool {
 	for ours := range r.Files {
-		if within(ours, at) {
+		if isWithinDir(ours, at) {
 			return true
 		}
 	}
@@ -112,13 +112,13 @@ func (r Root) imagePath(theirs string) string {
 			}
 		}
 	}
-	return strings.Join(distinct(dirs), ":")
+	return strings.Join(removeDuplicates(dirs), ":")
 }
 
 // inImage returns the path, without links, of what at leads to, if it is shown inside.
 func (r Root) inImage(at string) (string, bool) {
 	real, err := r.files.Resolve(strings.TrimPrefix(at, "/"))
-	if err != nil || !r.visible("/"+real) {
+	if err != nil || !r.isVisible("/"+real) {
 		return "", false
 	}
 	return "/" + real, true

@@ -23,7 +23,7 @@ func imageOf(t *testing.T, files map[string]string) Files {
 	path := filepath.Join(t.TempDir(), "image")
 	w, err := image.Create(path, image.Options{})
 	must(t, err)
-	for _, name := range sorted(files) {
+	for _, name := range sortedKeys(files) {
 		text := files[name]
 		e := image.Entry{Path: name, Mode: 0o644, Size: int64(len(text))}
 		if strings.HasPrefix(text, program) {
@@ -50,7 +50,7 @@ func TestImage(t *testing.T) {
 		"bin": "-> usr/bin", "opt/x/bin/x": program, "opt/link": "-> /home/user", "home/user/evil": program, "tmp/evil": program, "var/lib/x": "", "root/.ssh/key": "",
 		"etc/passwd": "evil", "etc/ssl/certs/a": "", "etc/mtab": "-> /proc/mounts", "etc/chromium.d/x": "",
 	})
-	r, err := Image(ImageFile{Name: "image:x@sha256:0", Digest: "sha256:1", Files: files,
+	r, err := ImageRoot(ImageFile{Name: "image:x@sha256:0", Digest: "sha256:1", Files: files,
 		PATH: "/opt/x/bin:/tmp:/home/user:/opt/link:relative:/opt/../tmp:/nothing::/usr/bin/:/opt/x\x00:/opt/x/bin"})
 	must(t, err)
 	if got := strings.Join(slices.Sorted(maps.Keys(r.Binds)), " "); got != "/etc/ssl /opt /usr" {
@@ -77,7 +77,7 @@ func TestImageWithoutBash(t *testing.T) {
 		"none": {"bin/sh": program}, "not executable": {"bin/bash": "text"}, "a link to what is not shown": {"bin/bash": "-> /home/bash", "home/bash": program},
 		"a link to nothing": {"bin/bash": "-> /usr/bin/bash"}, "empty": {},
 	} {
-		_, err := Image(ImageFile{Name: "x", Files: imageOf(t, files)})
+		_, err := ImageRoot(ImageFile{Name: "x", Files: imageOf(t, files)})
 		var stop *proposal.StopError
 		if !errors.As(err, &stop) || stop.Code != "rootfs.no-bash" {
 			t.Errorf("%s: %v", name, err)

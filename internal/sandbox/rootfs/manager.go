@@ -12,36 +12,36 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 )
 
-// managed is the content of a version manager's directory of PATH.
-type managed struct {
+// managedTools is the content of a version manager's directory of PATH.
+type managedTools struct {
 	bins     []string // bin directories of the active versions
 	complete bool     // a name that is in none of bins has no active version
 	fix      string   // for names without an active version
 }
 
-// manager returns the active versions if dir is the directory of a version manager, whose
+// managedVersions returns the active versions if dir is the directory of a version manager, whose
 // programs only start those of another directory. The versions are those for all of a
 // user's projects: files of the workspace select none.
-func manager(dir string) (managed, bool) {
+func managedVersions(dir string) (managedTools, bool) {
 	root := filepath.Dir(dir)
 	switch {
 	case filepath.Base(dir) == "shims" && isDir(root, "versions"): // pyenv, rbenv, nodenv
 		return envVersions(root), true
 	case filepath.Base(dir) == "shims" && isDir(root, "installs"): // asdf, mise
-		return installs(root), true
+		return asdfVersions(root), true
 	case isDir(root, "tools/image") && isFile(dir, "volta"):
-		return volta(root), true
+		return voltaVersions(root), true
 	case isFile(dir, "rustup"):
-		return rustup(root), true
+		return rustupToolchain(root), true
 	}
-	return managed{}, false
+	return managedTools{}, false
 }
 
 // A version is one part of a path, and nothing else.
 var version = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._+@-]*$`)
 
-func envVersions(root string) managed {
-	m := managed{complete: true, fix: "select a version that is installed, for example: " + strings.TrimPrefix(filepath.Base(root), ".") + " global VERSION"}
+func envVersions(root string) managedTools {
+	m := managedTools{complete: true, fix: "select a version that is installed, for example: " + strings.TrimPrefix(filepath.Base(root), ".") + " global VERSION"}
 	for _, word := range strings.Fields(readSmall(filepath.Join(root, "version"))) {
 		if word == "system" {
 			continue
@@ -56,10 +56,10 @@ func envVersions(root string) managed {
 	return m
 }
 
-// installs returns what asdf or mise selects for every project, and the version of a tool
+// asdfVersions returns what asdf or mise selects for every project, and the version of a tool
 // that has only one.
-func installs(root string) managed {
-	m := managed{fix: "put the bin directory of the version first in PATH (asdf where TOOL, mise where TOOL)"}
+func asdfVersions(root string) managedTools {
+	m := managedTools{fix: "put the bin directory of the version first in PATH (asdf where TOOL, mise where TOOL)"}
 	selected := toolVersions(root)
 	entries, _ := os.ReadDir(filepath.Join(root, "installs"))
 	for _, e := range entries {
@@ -118,9 +118,9 @@ func toolVersions(root string) map[string]string {
 	return selected
 }
 
-// volta returns the tools of the default platform.
-func volta(root string) managed {
-	m := managed{fix: "volta pin or volta install the tool, or put the bin directory of the version first in PATH"}
+// voltaVersions returns the tools of the default platform.
+func voltaVersions(root string) managedTools {
+	m := managedTools{fix: "volta pin or volta install the tool, or put the bin directory of the version first in PATH"}
 	var platform struct {
 		Node struct{ Runtime, Npm string }
 		Pnpm string
@@ -138,9 +138,9 @@ func volta(root string) managed {
 
 var rustupLine = pattern.New(`(?m)^default_toolchain\s*=\s*"([^"]+)"`)
 
-// rustup returns the default toolchain. root is cargo's home, ~/.cargo.
-func rustup(root string) managed {
-	m := managed{fix: "rustup default TOOLCHAIN, or put the toolchain's bin directory first in PATH"}
+// rustupToolchain returns the default toolchain. root is cargo's home, ~/.cargo.
+func rustupToolchain(root string) managedTools {
+	m := managedTools{fix: "rustup default TOOLCHAIN, or put the toolchain's bin directory first in PATH"}
 	for _, name := range []string{".rustup", "rustup"} {
 		home := filepath.Join(filepath.Dir(root), name)
 		selected := rustupLine.FindStringSubmatch(readSmall(filepath.Join(home, "settings.toml")))

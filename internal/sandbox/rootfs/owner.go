@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// owners returns the users that may own what is shown.
-func (s Search) owners() []int {
+// trustedOwners returns the users that may own what is shown.
+func (s Search) trustedOwners() []int {
 	list := append([]int{0, os.Geteuid()}, s.Owners...)
 	if uid, err := strconv.Atoi(os.Getenv("SUDO_UID")); err == nil && os.Geteuid() == 0 {
 		list = append(list, uid)
@@ -35,7 +35,7 @@ func privateGroup(info fs.FileInfo) bool {
 		return false
 	}
 	uid, gid, owner := strconv.Itoa(int(stat.Uid)), strconv.Itoa(int(stat.Gid)), ""
-	for _, user := range database("/etc/passwd", 7) {
+	for _, user := range readDatabase("/etc/passwd", 7) {
 		if user[3] != gid {
 			continue
 		}
@@ -44,12 +44,12 @@ func privateGroup(info fs.FileInfo) bool {
 		}
 		owner = user[0]
 	}
-	return owner != "" && !slices.ContainsFunc(members(gid), func(name string) bool { return name != owner })
+	return owner != "" && !slices.ContainsFunc(groupMembers(gid), func(name string) bool { return name != owner })
 }
 
-// members returns the users whom /etc/group adds to a group.
-func members(gid string) []string {
-	for _, group := range database("/etc/group", 4) {
+// groupMembers returns the users whom /etc/group adds to a group.
+func groupMembers(gid string) []string {
+	for _, group := range readDatabase("/etc/group", 4) {
 		if group[2] == gid && group[3] != "" {
 			return strings.Split(group[3], ",")
 		}
@@ -57,13 +57,13 @@ func members(gid string) []string {
 	return nil
 }
 
-// homes returns the home directories of people and of this process.
-func homes() []string {
+// homeDirs returns the home directories of people and of this process.
+func homeDirs() []string {
 	list := []string{"/root"}
 	if home := os.Getenv("HOME"); len(home) > 1 {
 		list = append(list, strings.TrimSuffix(home, "/"))
 	}
-	for _, user := range database("/etc/passwd", 7) {
+	for _, user := range readDatabase("/etc/passwd", 7) {
 		if uid, err := strconv.Atoi(user[2]); err == nil && uid >= 1000 && len(user[5]) > 1 {
 			list = append(list, strings.TrimSuffix(user[5], "/"))
 		}
@@ -71,8 +71,8 @@ func homes() []string {
 	return list
 }
 
-// database returns the lines of a file such as /etc/passwd that have n fields.
-func database(path string, n int) (lines [][]string) {
+// readDatabase returns the lines of a file such as /etc/passwd that have n fields.
+func readDatabase(path string, n int) (lines [][]string) {
 	data, _ := os.ReadFile(path)
 	for line := range strings.Lines(string(data)) {
 		if fields := strings.Split(strings.TrimSuffix(line, "\n"), ":"); len(fields) == n {

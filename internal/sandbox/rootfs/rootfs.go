@@ -68,10 +68,10 @@ func Open(value, hostPath string) (Root, error) { return Search{Path: hostPath}.
 // see Image.
 func (s Search) Open(value string) (Root, error) {
 	if value == "" || value == "host" {
-		return host("/", s)
+		return hostRoot("/", s)
 	}
 	if dir, ok := strings.CutPrefix(value, "dir:"); ok {
-		return directory(dir)
+		return directoryRoot(dir)
 	}
 	return Root{}, &proposal.StopError{Code: "rootfs.unsupported",
 		Message: fmt.Sprintf("unsupported rootfs %q", value), Hint: "use host, dir:PATH, image:REPOSITORY@sha256:…, oci:DIR or oci-archive:FILE"}
@@ -92,15 +92,15 @@ var hostFiles = []string{
 // directories elsewhere.
 var rootLinks = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
-func host(base string, s Search) (Root, error) {
-	r := Root{Kind: "host", Binds: map[string]string{}, Links: map[string]string{}, Files: generated()}
+func hostRoot(base string, s Search) (Root, error) {
+	r := Root{Kind: "host", Binds: map[string]string{}, Links: map[string]string{}, Files: generatedFiles()}
 	for _, pattern := range append(append([]string{}, hostFolders...), hostFiles...) {
 		found, err := filepath.Glob(filepath.Join(base, pattern))
 		if err != nil {
 			return Root{}, err
 		}
 		for _, path := range found {
-			r.Binds[inside(base, path)] = path
+			r.Binds[pathInside(base, path)] = path
 		}
 	}
 	for _, path := range rootLinks {
@@ -111,13 +111,13 @@ func host(base string, s Search) (Root, error) {
 	if _, ok := r.Binds["/usr"]; !ok {
 		return Root{}, &proposal.StopError{Code: "rootfs.missing", Message: "this host has no /usr", Hint: "use --rootfs dir:PATH"}
 	}
-	r.find(s)
-	digest, err := inventory(r)
+	r.findTools(s)
+	digest, err := hashInventory(r)
 	r.Digest = digest
 	return r, err
 }
 
-func inside(base, path string) string {
+func pathInside(base, path string) string {
 	return "/" + strings.TrimPrefix(strings.TrimPrefix(path, base), "/")
 }
 
@@ -142,8 +142,8 @@ func (r Root) linkOrBind(base, path string) error {
 // defaultPath follows the caller's PATH inside.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// shows reports whether path is in a bound directory and exists.
-func (r Root) shows(path string) bool {
+// showsPath reports whether path is in a bound directory and exists.
+func (r Root) showsPath(path string) bool {
 	for at, source := range r.Binds {
 		if path == at || strings.HasPrefix(path, at+"/") {
 			_, err := os.Stat(source + strings.TrimPrefix(path, at))
@@ -157,8 +157,8 @@ func (r Root) shows(path string) bool {
 // workspaceGit is git's configuration for the workspace's own repository.
 const workspaceGit = "/etc/fumehood/gitconfig-workspace"
 
-// generated returns the files that programs expect and that must not be the host's.
-func generated() map[string][]byte {
+// generatedFiles returns the files that programs expect and that must not be the host's.
+func generatedFiles() map[string][]byte {
 	return map[string][]byte{
 		"/etc/passwd": []byte("root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n" +
 			"fumehood:x:{uid}:{gid}:fumehood:/home/fumehood:/bin/bash\n{services}nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"),
@@ -177,9 +177,9 @@ func generated() map[string][]byte {
 	}
 }
 
-// directory makes a root of a prepared directory, such as an unpacked image:
+// directoryRoot makes a root of a prepared directory, such as an unpacked image:
 // everything except for the places that the sandbox provides itself.
-func directory(dir string) (Root, error) {
+func directoryRoot(dir string) (Root, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || !filepath.IsAbs(dir) {
 		return Root{}, &proposal.StopError{Code: "rootfs.missing",
@@ -194,16 +194,16 @@ func directory(dir string) (Root, error) {
 			return Root{}, err
 		}
 	}
-	if err := r.etc(dir); err != nil {
+	if err := r.bindEtc(dir); err != nil {
 		return Root{}, err
 	}
-	r.Digest, err = inventory(r)
+	r.Digest, err = hashInventory(r)
 	return r, err
 }
 
-// etc binds the directory's /etc entry by entry, so that our own files can be added.
-func (r Root) etc(dir string) error {
-	for path, data := range generated() {
+// bindEtc binds the directory's /etc entry by entry, so that our own files can be added.
+func (r Root) bindEtc(dir string) error {
+	for path, data := range generatedFiles() {
 		r.Files[path] = data
 	}
 	etc := filepath.Join(dir, "etc")
@@ -226,22 +226,22 @@ func (r Root) etc(dir string) error {
 	return nil
 }
 
-// inventory hashes what the root contains: the package database if there is one, and
+// hashInventory hashes what the root contains: the package database if there is one, and
 // name, kind, size and time of the entries in the directories of PATH and at the top
 // of each bind.
-func inventory(r Root) (string, error) {
+func hashInventory(r Root) (string, error) {
 	sum := sha256.New()
-	for _, at := range sorted(r.Binds) {
+	for _, at := range sortedKeys(r.Binds) {
 		fmt.Fprintf(sum, "bind %q\n", at)
-		list(sum, r.Binds[at])
+		hashDir(sum, r.Binds[at])
 	}
-	for _, at := range sorted(r.Links) {
+	for _, at := range sortedKeys(r.Links) {
 		fmt.Fprintf(sum, "link %q %q\n", at, r.Links[at])
 	}
 	for _, dir := range filepath.SplitList(r.Path) {
 		for at, source := range r.Binds {
 			if strings.HasPrefix(dir, at+"/") {
-				list(sum, source+strings.TrimPrefix(dir, at))
+				hashDir(sum, source+strings.TrimPrefix(dir, at))
 			}
 		}
 	}
@@ -254,18 +254,18 @@ func inventory(r Root) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-func list(sum hash.Hash, path string) {
+func hashDir(sum hash.Hash, path string) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		entry(sum, path)
+		hashEntry(sum, path)
 		return
 	}
 	for _, e := range entries {
-		entry(sum, filepath.Join(path, e.Name()))
+		hashEntry(sum, filepath.Join(path, e.Name()))
 	}
 }
 
-func entry(sum hash.Hash, path string) {
+func hashEntry(sum hash.Hash, path string) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		fmt.Fprintf(sum, "%q gone\n", path)
@@ -274,7 +274,7 @@ func entry(sum hash.Hash, path string) {
 	fmt.Fprintf(sum, "%q %s %d %d\n", path, info.Mode(), info.Size(), info.ModTime().UnixNano())
 }
 
-func sorted[V any](m map[string]V) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

@@ -45,9 +45,9 @@ type Shadow struct {
 	Others []string
 }
 
-// describe describes s in one sentence. version is that of the tool inside; "" if it is
+// describeWith describes s in one sentence. version is that of the tool inside; "" if it is
 // not known.
-func (s Shadow) describe(version string) string {
+func (s Shadow) describeWith(version string) string {
 	also := ""
 	if n := len(s.Others); n > 0 {
 		also = " (also " + strings.Join(s.Others[:min(n, 4)], ", ")
@@ -65,8 +65,8 @@ func (s Shadow) describe(version string) string {
 // known are the tools whose versions are in the report.
 var known = []string{"go", "node", "python3", "ruby", "php", "java", "cargo", "rustc", "deno", "bun", "dotnet", "gcc"}
 
-// A hidden is a directory of PATH that is not shown, or not completely.
-type hidden struct {
+// A hiddenDir is a directory of PATH that is not shown, or not completely.
+type hiddenDir struct {
 	dir    string
 	before []string // directories that come before it in the caller's PATH
 	names  []string // of its tools to look at
@@ -74,15 +74,15 @@ type hidden struct {
 	reason refusal  // the zero refusal: what they are links to is not shown
 }
 
-// find makes the tools of s visible in r, and sets its Path and Shadows.
-func (r *Root) find(s Search) {
+// findTools makes the tools of s visible in r, and sets its Path and Shadows.
+func (r *Root) findTools(s Search) {
 	if s.Workspace != "" {
 		if real, err := filepath.EvalSymlinks(s.Workspace); err == nil {
 			s.Workspace, _ = filepath.Abs(real)
 		}
 	}
 	var dirs, all []string
-	var not []hidden
+	var not []hiddenDir
 	for _, dir := range filepath.SplitList(s.Path) {
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" || slices.Contains(all, filepath.Clean(dir)) {
 			continue
@@ -95,21 +95,21 @@ func (r *Root) find(s Search) {
 		shown, no := r.showDir(s, dir)
 		dirs = append(dirs, shown...)
 		if no != nil {
-			not = append(not, hidden{dir, all[:len(all)-1], programs(dir), shown, *no})
+			not = append(not, hiddenDir{dir, all[:len(all)-1], listPrograms(dir), shown, *no})
 		}
 		for _, at := range shown {
 			r.followLinks(s, at, 2)
-			not = append(not, hidden{at, all[:len(all)-1], known, shown, refusal{}})
+			not = append(not, hiddenDir{at, all[:len(all)-1], known, shown, refusal{}})
 		}
 	}
 	for _, dir := range filepath.SplitList(defaultPath) {
-		if r.shows(dir) {
+		if r.showsPath(dir) {
 			dirs = append(dirs, dir)
 		}
 	}
-	r.Path = strings.Join(distinct(dirs), ":")
+	r.Path = strings.Join(removeDuplicates(dirs), ":")
 	for _, h := range not {
-		if shadow, found := r.shadow(s, h); found {
+		if shadow, found := r.findShadow(s, h); found {
 			r.Shadows = append(r.Shadows, shadow)
 		}
 	}
@@ -118,9 +118,9 @@ func (r *Root) find(s Search) {
 // showDir makes a directory of PATH visible. It returns the directories that replace it,
 // and why some of its tools are not in them.
 func (r Root) showDir(s Search, dir string) (shown []string, no *refusal) {
-	m, is := manager(dir)
+	m, is := managedVersions(dir)
 	for _, bin := range m.bins {
-		at, refused := r.include(s, bin)
+		at, refused := r.includeDir(s, bin)
 		if refused != nil {
 			no, m.complete = refused, false
 			continue
@@ -130,28 +130,28 @@ func (r Root) showDir(s Search, dir string) (shown []string, no *refusal) {
 	switch {
 	case is && m.complete:
 		return shown, nil
-	case r.shows(dir):
+	case r.showsPath(dir):
 		return append(shown, dir), no
 	case is && no == nil:
-		return shown, refuse(m.fix, "its version manager does not run in the sandbox, and selects no version for all projects")
+		return shown, newRefusal(m.fix, "its version manager does not run in the sandbox, and selects no version for all projects")
 	case is:
 		return shown, no
 	}
-	at, no := r.include(s, dir)
+	at, no := r.includeDir(s, dir)
 	if no != nil {
-		return r.linked(s, dir), no
+		return r.includeLinked(s, dir), no
 	}
 	return []string{at}, nil
 }
 
-// Required returns an error if the directory dir of s.Path is not visible in r: a
+// CheckVisible returns an error if the directory dir of s.Path is not visible in r: a
 // *proposal.StopError with the reason.
-func (r Root) Required(s Search, dir string) error {
-	if r.Kind != "host" || r.shows(dir) {
+func (r Root) CheckVisible(s Search, dir string) error {
+	if r.Kind != "host" || r.showsPath(dir) {
 		return nil
 	}
 	stop := &proposal.StopError{Code: "rootfs.tools", Message: fmt.Sprintf("the tools in %q cannot be shown: it is not a directory", dir), Hint: "name the bin directory of a toolchain"}
-	if _, no := r.include(s, dir); isDir(dir, ".") && no != nil {
+	if _, no := r.includeDir(s, dir); isDir(dir, ".") && no != nil {
 		stop.Message, stop.Hint = fmt.Sprintf("the tools in %q cannot be shown: %s", dir, no.reason), no.fix
 	} else if isDir(dir, ".") {
 		return nil // under another path, or replaced by what its version manager selects
@@ -159,8 +159,8 @@ func (r Root) Required(s Search, dir string) error {
 	return stop
 }
 
-// programs returns the names in a directory.
-func programs(dir string) (names []string) {
+// listPrograms returns the names in a directory.
+func listPrograms(dir string) (names []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -168,17 +168,17 @@ func programs(dir string) (names []string) {
 	return names
 }
 
-// shadow returns the tools of h that PATH finds in h.dir natively, and in another file
+// findShadow returns the tools of h that PATH finds in h.dir natively, and in another file
 // inside.
-func (r Root) shadow(by Search, h hidden) (s Shadow, found bool) {
+func (r Root) findShadow(by Search, h hiddenDir) (s Shadow, found bool) {
 	var names []string
 	for _, name := range h.names {
 		native := filepath.Join(h.dir, name)
-		if !executable(native) || slices.ContainsFunc(h.before, func(dir string) bool { return executable(filepath.Join(dir, name)) }) {
+		if !isExecutable(native) || slices.ContainsFunc(h.before, func(dir string) bool { return isExecutable(filepath.Join(dir, name)) }) {
 			continue
 		}
 		inside := r.Lookup(name)
-		if inside == "" || slices.Contains(h.shown, filepath.Dir(inside)) || sameFile(native, r.host(inside)) {
+		if inside == "" || slices.Contains(h.shown, filepath.Dir(inside)) || sameFile(native, r.hostPath(inside)) {
 			continue
 		}
 		names = append(names, name)
@@ -186,27 +186,27 @@ func (r Root) shadow(by Search, h hidden) (s Shadow, found bool) {
 	if len(names) == 0 {
 		return s, false
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(names, func(a, b string) int { return toolRank(a) - toolRank(b) })
 	s = Shadow{Name: names[0], Native: filepath.Join(h.dir, names[0]), Inside: r.Lookup(names[0]), Reason: h.reason.reason, Fix: h.reason.fix, Others: names[1:]}
 	if s.Reason == "" {
 		real, _ := filepath.EvalSymlinks(s.Native)
 		s.Reason, s.Fix = "it is a link to "+real+", which is not shown", ownDir
-		if _, no := r.include(by, filepath.Dir(real)); no != nil {
+		if _, no := r.includeDir(by, filepath.Dir(real)); no != nil {
 			s.Reason, s.Fix = s.Reason+" ("+no.reason+")", no.fix
 		}
 	}
 	return s, true
 }
 
-// rank sorts the known tools first.
-func rank(name string) int {
+// toolRank sorts the known tools first.
+func toolRank(name string) int {
 	if i := slices.Index(known, name); i >= 0 {
 		return i
 	}
 	return len(known)
 }
 
-func executable(path string) bool {
+func isExecutable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
@@ -231,46 +231,46 @@ func (r Root) Lookup(name string) string {
 			}
 			continue
 		}
-		host := r.host(path)
+		host := r.hostPath(path)
 		real, err := filepath.EvalSymlinks(host)
-		if err != nil || !executable(real) {
+		if err != nil || !isExecutable(real) {
 			continue
 		}
-		if r.visible(real) {
+		if r.isVisible(real) {
 			return path
 		}
 	}
 	return ""
 }
 
-// visible reports whether the host's file path, which has no links in it, is in a bind.
-func (r Root) visible(path string) bool {
+// isVisible reports whether the host's file path, which has no links in it, is in a bind.
+func (r Root) isVisible(path string) bool {
 	for _, source := range r.Binds {
-		if within(path, source) {
+		if isWithinDir(path, source) {
 			return true
 		}
 	}
 	return false
 }
 
-// host returns the path on the host of a path inside.
-func (r Root) host(path string) string {
+// hostPath returns the path on the host of a path inside.
+func (r Root) hostPath(path string) string {
 	for at, target := range r.Links {
-		if within(path, at) {
+		if isWithinDir(path, at) {
 			path = filepath.Join("/", target) + strings.TrimPrefix(path, at)
 			break
 		}
 	}
 	best, source := "", path
 	for at, from := range r.Binds {
-		if within(path, at) && len(at) > len(best) {
+		if isWithinDir(path, at) && len(at) > len(best) {
 			best, source = at, from+strings.TrimPrefix(path, at)
 		}
 	}
 	return source
 }
 
-func distinct(list []string) (kept []string) {
+func removeDuplicates(list []string) (kept []string) {
 	for _, s := range list {
 		if !slices.Contains(kept, s) {
 			kept = append(kept, s)

@@ -38,7 +38,7 @@ func joinPath(first, then string) string {
 	if first == "" {
 		return then
 	}
-	return strings.Join(distinct(append(filepath.SplitList(first), filepath.SplitList(then)...)), string(filepath.ListSeparator))
+	return strings.Join(removeDuplicates(append(filepath.SplitList(first), filepath.SplitList(then)...)), string(filepath.ListSeparator))
 }
 
 const (

@@ -14,45 +14,45 @@ import (
 // A refusal is why a directory of PATH is not shown, and what to do about it.
 type refusal struct{ reason, fix string }
 
-func refuse(fix, format string, args ...any) *refusal {
+func newRefusal(fix, format string, args ...any) *refusal {
 	return &refusal{fmt.Sprintf(format, args...), fix}
 }
 
 // ownDir is the advice for directories that are not those of a toolchain.
 const ownDir = "put the bin directory of the tool's own installation first in PATH (--tools)"
 
-// include makes the directory bin of PATH visible, with the toolchain that it belongs to,
+// includeDir makes the directory bin of PATH visible, with the toolchain that it belongs to,
 // and returns its path inside.
-func (r Root) include(s Search, bin string) (string, *refusal) {
+func (r Root) includeDir(s Search, bin string) (string, *refusal) {
 	return r.includeAt(s, bin, 3)
 }
 
 // includeAt follows at most depth links from toolchain to toolchain, such as from a
 // virtual environment to the Python that it was made with.
 func (r Root) includeAt(s Search, bin string, depth int) (string, *refusal) {
-	if r.shows(bin) {
+	if r.showsPath(bin) {
 		return bin, nil
 	}
 	real, err := filepath.EvalSymlinks(bin)
 	if err != nil {
-		return "", refuse("remove it from PATH", "%s cannot be read", bin)
+		return "", newRefusal("remove it from PATH", "%s cannot be read", bin)
 	}
-	if r.shows(real) {
+	if r.showsPath(real) {
 		return real, nil
 	}
 	prefix := prefixOf(real)
 	if prefix == "" {
-		return "", refuse(ownDir, "%s is not the bin directory of a toolchain: there is no lib, include or share next to it", real)
+		return "", newRefusal(ownDir, "%s is not the bin directory of a toolchain: there is no lib, include or share next to it", real)
 	}
-	if no := s.check(prefix, real); no != nil {
+	if no := s.checkToolchain(prefix, real); no != nil {
 		return "", no
 	}
-	r.bind(prefix, prefix)
+	r.bindDir(prefix, prefix)
 	at := real
 	// Scripts and compiled-in paths may name the directory by the path in PATH.
 	if rest, below := strings.CutPrefix(real, prefix); below && strings.HasSuffix(bin, rest) && bin != real {
-		if lexical := strings.TrimSuffix(bin, rest); s.place(lexical) == nil && !r.covers(lexical) && same(lexical, prefix) {
-			r.bind(lexical, prefix)
+		if lexical := strings.TrimSuffix(bin, rest); s.checkPlace(lexical) == nil && !r.isCoveredByMount(lexical) && resolvesTo(lexical, prefix) {
+			r.bindDir(lexical, prefix)
 			at = bin
 		}
 	}
@@ -62,10 +62,10 @@ func (r Root) includeAt(s Search, bin string, depth int) (string, *refusal) {
 	return at, nil
 }
 
-// bind shows the host's directory source at path, and omits binds that this one contains.
-func (r Root) bind(path, source string) {
+// bindDir shows the host's directory source at path, and omits binds that this one contains.
+func (r Root) bindDir(path, source string) {
 	for at, from := range r.Binds {
-		if within(at, path) && within(from, source) {
+		if isWithinDir(at, path) && isWithinDir(from, source) {
 			delete(r.Binds, at)
 		}
 	}
@@ -76,54 +76,54 @@ func (r Root) bind(path, source string) {
 // shown is reported as a shadowed tool later.
 func (r Root) followLinks(s Search, bin string, depth int) {
 	for _, name := range known {
-		if real, err := filepath.EvalSymlinks(filepath.Join(bin, name)); err == nil && !r.shows(real) {
+		if real, err := filepath.EvalSymlinks(filepath.Join(bin, name)); err == nil && !r.showsPath(real) {
 			_, _ = r.includeAt(s, filepath.Dir(real), depth-1)
 		}
 	}
 }
 
-// linked makes visible the toolchains to which links in the directory dir lead, such as
+// includeLinked makes visible the toolchains to which links in the directory dir lead, such as
 // ~/.local/bin/python3.12 of uv, and returns their bin directories.
-func (r Root) linked(s Search, dir string) (bins []string) {
+func (r Root) includeLinked(s Search, dir string) (bins []string) {
 	for _, name := range known {
 		real, err := filepath.EvalSymlinks(filepath.Join(dir, name))
-		if err != nil || filepath.Dir(real) == dir || r.shows(real) {
+		if err != nil || filepath.Dir(real) == dir || r.showsPath(real) {
 			continue
 		}
 		bin := filepath.Dir(real)
 		if again, err := filepath.EvalSymlinks(filepath.Join(bin, name)); err != nil || again != real {
 			continue // by this name it is another program there, or none
 		}
-		if at, no := r.include(s, bin); no == nil && !slices.Contains(bins, at) {
+		if at, no := r.includeDir(s, bin); no == nil && !slices.Contains(bins, at) {
 			bins = append(bins, at)
 		}
 	}
 	return bins
 }
 
-// covers reports whether path is at or below a bind or a link of r, where nothing can be
+// isCoveredByMount reports whether path is at or below a bind or a link of r, where nothing can be
 // mounted.
-func (r Root) covers(path string) bool {
+func (r Root) isCoveredByMount(path string) bool {
 	for at := range r.Binds {
-		if within(path, at) {
+		if isWithinDir(path, at) {
 			return true
 		}
 	}
 	for at := range r.Links {
-		if within(path, at) {
+		if isWithinDir(path, at) {
 			return true
 		}
 	}
 	return false
 }
 
-func same(a, b string) bool {
+func resolvesTo(a, b string) bool {
 	real, err := filepath.EvalSymlinks(a)
 	return err == nil && real == b
 }
 
-// within reports whether path is dir or below it.
-func within(path, dir string) bool {
+// isWithinDir reports whether path is dir or below it.
+func isWithinDir(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
@@ -138,7 +138,7 @@ func prefixOf(bin string) string {
 		return ""
 	case isFile(bin, "go") && (isFile(dir, "VERSION") || isDir(dir, "src/runtime")): // GOROOT
 		return dir
-	case !isDir(dir, ".git") && slices.ContainsFunc([]string{"lib", "lib64", "include", "share", "dist"}, func(name string) bool { return isDir(dir, name) }) && Search{}.place(dir) == nil:
+	case !isDir(dir, ".git") && slices.ContainsFunc([]string{"lib", "lib64", "include", "share", "dist"}, func(name string) bool { return isDir(dir, name) }) && Search{}.checkPlace(dir) == nil:
 		return dir
 	case onlyPrograms(bin):
 		return bin // Deno, Bun, Go's own bin directory: only the programs are shown
@@ -206,81 +206,81 @@ var private = []string{".ssh", ".aws", ".azure", ".config", ".docker", ".gnupg",
 // what is below them is not.
 var shared = []string{".local", ".cache", "share", "Documents"}
 
-// place checks a directory by its path.
-func (s Search) place(dir string) *refusal {
+// checkPlace checks a directory by its path.
+func (s Search) checkPlace(dir string) *refusal {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
-		return refuse(ownDir, "%s is not a plain path", dir)
+		return newRefusal(ownDir, "%s is not a plain path", dir)
 	}
 	for _, own := range notShown {
-		if within(dir, own) || within(own, dir) {
-			return refuse("install the tool elsewhere, for example in /opt", "policy starts no programs from %s", own)
+		if isWithinDir(dir, own) || isWithinDir(own, dir) {
+			return newRefusal("install the tool elsewhere, for example in /opt", "policy starts no programs from %s", own)
 		}
 	}
 	for _, part := range strings.Split(dir, "/") {
 		if slices.Contains(private, part) {
-			return refuse(ownDir, "%s may hold credentials", dir)
+			return newRefusal(ownDir, "%s may hold credentials", dir)
 		}
 	}
 	if slices.Contains(wide, dir) || slices.Contains(shared, filepath.Base(dir)) {
-		return refuse(ownDir, "%s holds more than a toolchain", dir)
+		return newRefusal(ownDir, "%s holds more than a toolchain", dir)
 	}
-	for _, home := range homes() {
-		if within(home, dir) {
-			return refuse(ownDir, "%s is or contains the home directory %s", dir, home)
+	for _, home := range homeDirs() {
+		if isWithinDir(home, dir) {
+			return newRefusal(ownDir, "%s is or contains the home directory %s", dir, home)
 		}
 	}
-	if s.Workspace != "" && within(dir, s.Workspace) {
-		return refuse("create it in set-up, or install the tool outside the workspace", "it is in the workspace, whose content is the pull request's")
+	if s.Workspace != "" && isWithinDir(dir, s.Workspace) {
+		return newRefusal("create it in set-up, or install the tool outside the workspace", "it is in the workspace, whose content is the pull request's")
 	}
-	if s.Workspace != "" && within(s.Workspace, dir) {
-		return refuse("move the workspace", "%s contains the workspace", dir)
+	if s.Workspace != "" && isWithinDir(s.Workspace, dir) {
+		return newRefusal("move the workspace", "%s contains the workspace", dir)
 	}
 	return nil
 }
 
-// check checks whether the toolchain prefix, whose programs are in bin, may be shown. It
+// checkToolchain checks whether the toolchain prefix, whose programs are in bin, may be shown. It
 // has no links in its path.
-func (s Search) check(prefix, bin string) *refusal {
-	if no := s.place(prefix); no != nil {
+func (s Search) checkToolchain(prefix, bin string) *refusal {
+	if no := s.checkPlace(prefix); no != nil {
 		return no
 	}
 	for _, dir := range []string{bin, prefix} {
-		if no := s.trusted(dir); no != nil {
+		if no := s.checkTrusted(dir); no != nil {
 			return no
 		}
 	}
-	if info, err := os.Stat(prefix); err != nil || info.Mode()&0o005 != 0o005 && !s.reads(info) {
-		return refuse("chmod -R o+rX "+prefix, "commands, which run as another user, cannot read %s", prefix)
+	if info, err := os.Stat(prefix); err != nil || info.Mode()&0o005 != 0o005 && !s.isOwnedByUser(info) {
+		return newRefusal("chmod -R o+rX "+prefix, "commands, which run as another user, cannot read %s", prefix)
 	}
-	if file := credentials(prefix); file != "" {
-		return refuse("move "+file+" away", "%s may hold credentials", file)
+	if file := findCredentials(prefix); file != "" {
+		return newRefusal("move "+file+" away", "%s may hold credentials", file)
 	}
 	return nil
 }
 
-// reads reports whether the user that commands run as, the workspace's owner, owns a file.
-func (s Search) reads(info fs.FileInfo) bool {
+// isOwnedByUser reports whether the user that commands run as, the workspace's owner, owns a file.
+func (s Search) isOwnedByUser(info fs.FileInfo) bool {
 	workspace, err := os.Stat(s.Workspace)
 	return err == nil && ownerOf(workspace) != 0 && ownerOf(workspace) == ownerOf(info)
 }
 
-// trusted checks that only the owners can replace path.
-func (s Search) trusted(path string) *refusal {
-	owners := s.owners()
+// checkTrusted checks that only the owners can replace path.
+func (s Search) checkTrusted(path string) *refusal {
+	owners := s.trustedOwners()
 	for at := path; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(at)
 		if err != nil || info.Mode()&fs.ModeSymlink != 0 {
-			return refuse(ownDir, "%s cannot be read", at)
+			return newRefusal(ownDir, "%s cannot be read", at)
 		}
 		mode := info.Mode()
 		switch {
 		case !slices.Contains(owners, ownerOf(info)):
-			return refuse("chown root "+at, "%s belongs to another user", at)
+			return newRefusal("chown root "+at, "%s belongs to another user", at)
 		case at != path && mode&fs.ModeSticky != 0: // others cannot replace what is in it
 		case mode&0o002 != 0:
-			return refuse("chmod o-w "+at, "every user can write to %s", at)
+			return newRefusal("chmod o-w "+at, "every user can write to %s", at)
 		case mode&0o020 != 0 && !privateGroup(info):
-			return refuse("chmod g-w "+at, "a group can write to %s", at)
+			return newRefusal("chmod g-w "+at, "a group can write to %s", at)
 		}
 		if at == "/" {
 			return nil
@@ -304,10 +304,10 @@ var (
 	mavenWords = []string{"<password>", "<passphrase>", "<privatekey>"}
 )
 
-// credentials returns the first file of the toolchain prefix that looks like it holds
+// findCredentials returns the first file of the toolchain prefix that looks like it holds
 // credentials, or "". It reads the names of three levels of directories.
-func credentials(prefix string) string {
-	for _, name := range sorted(settings) {
+func findCredentials(prefix string) string {
+	for _, name := range sortedKeys(settings) {
 		path := filepath.Join(prefix, name)
 		text := strings.ToLower(readSmall(path))
 		if name == "conf/settings.xml" {

@@ -27,7 +27,7 @@ func tree(t *testing.T, files map[string]string) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
 	must(t, os.Chmod(root, 0o755))
-	for _, name := range sorted(files) {
+	for _, name := range sortedKeys(files) {
 		path, text := filepath.Join(root, name), strings.ReplaceAll(files[name], "ROOT", root)
 		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		target, link := strings.CutPrefix(text, "-> ")
@@ -60,7 +60,7 @@ func search(t *testing.T, root, path string) Root {
 
 // added returns the binds below root, relative to it.
 func added(r Root, root string) (list []string) {
-	for _, at := range sorted(r.Binds) {
+	for _, at := range sortedKeys(r.Binds) {
 		if rest, ok := strings.CutPrefix(at, root+"/"); ok {
 			list = append(list, rest)
 		}

@@ -48,7 +48,7 @@ var versionWord = pattern.New(`\d+(\.\d+)+[A-Za-z0-9.+-]*`)
 // tool. Only a tool that root and the owners of s alone can replace is run, as
 // its owner, with an empty environment and for at most two seconds. cache may be "".
 func (r Root) Toolchains(ctx context.Context, s Search, cache string) []proposal.Toolchain {
-	v := &versions{s: s, run: r.Kind == "host", kept: readVersions(cache), read: map[string]kept{}}
+	v := &versionCache{s: s, run: r.Kind == "host", kept: readVersions(cache), read: map[string]keptVersion{}}
 	found := make([]proposal.Toolchain, len(known))
 	var all sync.WaitGroup
 	for i, name := range known {
@@ -58,11 +58,11 @@ func (r Root) Toolchains(ctx context.Context, s Search, cache string) []proposal
 				found[i].Version = r.imageVersion(name, path)
 				continue
 			}
-			all.Go(func() { found[i].Version = v.of(ctx, name, r.host(path)) })
+			all.Go(func() { found[i].Version = v.toolVersion(ctx, name, r.hostPath(path)) })
 		}
 	}
 	all.Wait()
-	v.write(cache)
+	v.writeCache(cache)
 	list := []proposal.Toolchain{}
 	for _, t := range found {
 		if t.Name != "" {
@@ -84,28 +84,28 @@ func (r Root) Warnings(toolchains []proposal.Toolchain) (list []string) {
 func (r Root) Describe(s Shadow, toolchains []proposal.Toolchain) string {
 	for _, t := range toolchains {
 		if t.Path == s.Inside {
-			return s.describe(t.Version)
+			return s.describeWith(t.Version)
 		}
 	}
-	return s.describe("")
+	return s.describeWith("")
 }
 
-// versions are the versions of tools, by path.
-type versions struct {
+// versionCache are the versions of tools, by path.
+type versionCache struct {
 	s    Search
 	run  bool
-	kept map[string]kept
+	kept map[string]keptVersion
 	mu   sync.Mutex
-	read map[string]kept
+	read map[string]keptVersion
 }
 
-// A kept version is valid while the tool's file is the same.
-type kept struct {
+// A keptVersion is a version that is valid while the file of its tool is the same.
+type keptVersion struct {
 	Version string `json:"version"`
 	File    string `json:"file"` // inode, size and times
 }
 
-func (v *versions) of(ctx context.Context, name, path string) string {
+func (v *versionCache) toolVersion(ctx context.Context, name, path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return ""
@@ -125,8 +125,8 @@ func (v *versions) of(ctx context.Context, name, path string) string {
 	key := name + " " + real
 	k := v.kept[key]
 	if k.File != file {
-		if k = (kept{File: file}); v.s.trusted(real) == nil {
-			k.Version = printed(ctx, real, args, stat.Uid, stat.Gid)
+		if k = (keptVersion{File: file}); v.s.checkTrusted(real) == nil {
+			k.Version = printedVersion(ctx, real, args, stat.Uid, stat.Gid)
 		}
 	}
 	v.mu.Lock()
@@ -135,8 +135,8 @@ func (v *versions) of(ctx context.Context, name, path string) string {
 	return k.Version
 }
 
-// printed runs a tool as its owner and returns the first version that it prints, or "".
-func printed(ctx context.Context, path, arg string, uid, gid uint32) string {
+// printedVersion runs a tool as its owner and returns the first version that it prints, or "".
+func printedVersion(ctx context.Context, path, arg string, uid, gid uint32) string {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, arg)
@@ -164,21 +164,21 @@ func (b *firstBytes) Write(p []byte) (int, error) {
 }
 
 // readVersions reads the cache. Only this process's user may be able to write it.
-func readVersions(cache string) map[string]kept {
-	all := map[string]kept{}
+func readVersions(cache string) map[string]keptVersion {
+	all := map[string]keptVersion{}
 	info, err := os.Lstat(cache)
 	if cache == "" || err != nil || !info.Mode().IsRegular() || ownerOf(info) != os.Geteuid() || info.Mode()&0o022 != 0 || info.Size() > 1<<20 {
 		return all
 	}
 	data, _ := os.ReadFile(cache)
 	if json.Unmarshal(data, &all) != nil {
-		return map[string]kept{}
+		return map[string]keptVersion{}
 	}
 	return all
 }
 
-// write replaces the cache if something was read that it lacks. Failure costs only time.
-func (v *versions) write(cache string) {
+// writeCache replaces the cache if something was read that it lacks. Failure costs only time.
+func (v *versionCache) writeCache(cache string) {
 	changed := false
 	for key, k := range v.read {
 		changed = changed || v.kept[key] != k

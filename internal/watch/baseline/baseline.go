@@ -42,13 +42,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Comparable reports whether a run of r on the base can show anything: policy allowed r without
+// IsComparable reports whether a run of r on the base can show anything: policy allowed r without
 // asking, it failed by itself with its complete output, and that is neither expected nor explained.
 // What this machine lacks explains nothing if r succeeds without it on the base.
-func Comparable(r proposal.Record) bool { return isUnexplained(r) && whyIncomplete(*r.Result) == "" }
+func IsComparable(r proposal.Record) bool { return isUnexplained(r) && whyIncomplete(*r.Result) == "" }
 
-// Incomplete reports whether r would be Comparable if everything that it did were known.
-func Incomplete(r proposal.Record) bool { return isUnexplained(r) && whyIncomplete(*r.Result) != "" }
+// IsIncomplete reports whether r would be Comparable if everything that it did were known.
+func IsIncomplete(r proposal.Record) bool { return isUnexplained(r) && whyIncomplete(*r.Result) != "" }
 
 func isUnexplained(r proposal.Record) bool {
 	return r.Proposal.Origin == "" && r.Decision.Effect == proposal.Allow && r.Result != nil && r.Result.EndedByItself() &&
@@ -78,7 +78,7 @@ func Compare(head, base proposal.Record) proposal.Comparison {
 	unknown := func(why string) proposal.Comparison {
 		return proposal.Comparison{Verdict: proposal.BaseUnknown, Why: why}
 	}
-	if !Comparable(head) {
+	if !IsComparable(head) {
 		return unknown("the failure cannot be compared")
 	}
 	if why := whyUnfit(base); why != "" {
@@ -113,9 +113,9 @@ func Compare(head, base proposal.Record) proposal.Comparison {
 	return proposal.Comparison{Verdict: proposal.BaseSame}
 }
 
-// Alike returns both results of a command with what can be compared: without what the files of test
+// KeepComparable returns both results of a command with what can be compared: without what the files of test
 // runners say, unless both have all of it. Runners name a test in another way in a file.
-func Alike(head, base proposal.Result) (h, b proposal.Result) {
+func KeepComparable(head, base proposal.Result) (h, b proposal.Result) {
 	if failure.HasResults(head.TestResults) && failure.HasResults(base.TestResults) {
 		return head, base
 	}
@@ -249,22 +249,22 @@ func splitKnown(names, known []string) (fresh []string, old int) {
 	return fresh, old
 }
 
-// Records returns records with what run shows about each, and without what they had. run may be
+// CompareRecords returns records with what run shows about each, and without what they had. run may be
 // nil; its Records must have their results. Records must have their Causes. unmet is Run.Unmet.
-func Records(records []proposal.Record, run *proposal.BaseRun, unmet []proposal.Unmet) []proposal.Record {
+func CompareRecords(records []proposal.Record, run *proposal.BaseRun, unmet []proposal.Unmet) []proposal.Record {
 	list := slices.Clone(records)
 	var there []proposal.Record
 	if run != nil {
-		there = diagnose.Records(run.Records, unmet)
+		there = diagnose.DiagnoseRecords(run.Records, unmet)
 	}
 	for i := range list {
 		switch {
 		case run == nil:
 			list[i].Base = nil
-		case Comparable(list[i]):
+		case IsComparable(list[i]):
 			c := compareOnBase(list[i], *run, there)
 			list[i].Base = &c
-		case Incomplete(list[i]):
+		case IsIncomplete(list[i]):
 			list[i].Base = &proposal.Comparison{Verdict: proposal.BaseUnknown, Why: whyIncomplete(*list[i].Result)}
 		default:
 			list[i].Base = comparisonOfNeeds(list[:i], list[i])

@@ -316,7 +316,7 @@ func TestRecords(t *testing.T) {
 	setup.Proposal.ID, setup.Proposal.Origin = "setup-1~base", proposal.OriginSetup
 	run := proposal.BaseRun{Records: []proposal.Record{setup, onBase(old, 1, "old\n"), onBase(fresh, 0, "")}}
 	verdicts := func(run *proposal.BaseRun) (list []string) {
-		for _, r := range Records(records, run, nil) {
+		for _, r := range CompareRecords(records, run, nil) {
 			if r.Base == nil {
 				list = append(list, "none")
 				continue

@@ -16,9 +16,9 @@ import (
 // maxLine is how much of a line is searched for what is volatile, in bytes.
 const maxLine = 4 << 10
 
-// A mask is a class of what differs from run to run of the same code, and what takes its place. Only a
+// An outputMask is a class of what differs from run to run of the same code, and what takes its place. Only a
 // line that has its part is searched: a search costs more than the rest of a comparison.
-type mask struct {
+type outputMask struct {
 	part string
 	what *pattern.Pattern
 	to   string
@@ -43,7 +43,7 @@ const (
 
 // masks are what a machine makes up in each run, in the form in which runners, compilers and loggers print
 // it. What is not surely of that form counts: a time, a port or a number is often what a failure is about.
-var masks = []mask{
+var masks = []outputMask{
 	// Names of temporary files and of logs.
 	{"pytest-of-", pattern.New(`\bpytest-of-[\w.-]{1,40}/pytest-\d{1,9}`), "<temporary>"},
 	{"go-build", pattern.New(`\bgo-build\d{3,12}`), "<temporary>"},

@@ -44,21 +44,21 @@ func newCommand(r proposal.Record, unmet []proposal.Unmet) (*command, bool) {
 	c := &command{Record: r, seen: o, unmet: unmet}
 	for _, s := range []proposal.Stream{res.Stdout, res.Stderr} {
 		c.partial = c.partial || s.Truncated || s.Withheld != "" || int64(len(s.Head)+len(s.Tail)) < s.Bytes
-		for _, piece := range pieces(s) {
+		for _, piece := range streamParts(s) {
 			if len(piece) > 2*maxScanned {
 				c.partial = true
-				c.read(piece[:maxScanned])
+				c.collectLines(piece[:maxScanned])
 				piece = piece[len(piece)-maxScanned:]
 			}
-			c.read(piece)
+			c.collectLines(piece)
 		}
 	}
 	c.other = c.failsOtherwise()
 	return c, true
 }
 
-// pieces returns the contiguous parts of a stream.
-func pieces(s proposal.Stream) [][]byte {
+// streamParts returns the contiguous parts of a stream.
+func streamParts(s proposal.Stream) [][]byte {
 	if s.Truncated {
 		return [][]byte{s.Head, s.Tail}
 	}
@@ -67,7 +67,7 @@ func pieces(s proposal.Stream) [][]byte {
 
 var colors = pattern.New(`\x1b\[[0-9;]*[A-Za-z]`)
 
-func (c *command) read(piece []byte) {
+func (c *command) collectLines(piece []byte) {
 	for line := range bytes.FieldsFuncSeq(colors.ReplaceAll(piece, nil), func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if len(line) < shortest || !slices.ContainsFunc(keywords, func(word []byte) bool { return bytes.Contains(line, word) }) {
 			continue
@@ -81,7 +81,7 @@ func (c *command) read(piece []byte) {
 }
 
 // keywords are parts of every line that a pattern of this package matches.
-var keywords = split(`not found;No such file;rror;ERROR;xception;FAIL;fail;Fail;ssert;panic;Segmentation;DATA RACE;.go:;expect(received)
+var keywords = splitWords(`not found;No such file;rror;ERROR;xception;FAIL;fail;Fail;ssert;panic;Segmentation;DATA RACE;.go:;expect(received)
 	requires;toolchain;GOPROXY;not installed;syncing channel;target release;notsup;Cannot;annot;No module named;managed;offline;ould not
 	set up the project;bundle install;composer install;node_modules;seem to have been;cache mode;getaddrinfo;lookup ;esolve;nknown;resolution
 	Name or service;unreachable;ENETUNREACH;efuse;ECONNREFUSED;Can't connect;not ok;✗;✖;✘;downloading;Require stack:;ELIFECYCLE;make
@@ -91,15 +91,15 @@ var keywords = split(`not found;No such file;rror;ERROR;xception;FAIL;fail;Fail;
 // have a space and a name after them.
 const shortest = 4
 
-func split(words string) (list [][]byte) {
+func splitWords(words string) (list [][]byte) {
 	for word := range strings.FieldsFuncSeq(words, func(r rune) bool { return r == ';' || r == '\n' || r == '\t' }) {
 		list = append(list, []byte(word))
 	}
 	return list
 }
 
-// find returns the first line that p matches, and its groups.
-func (c *command) find(p *pattern.Pattern) (line string, groups []string) {
+// findLine returns the first line that p matches, and its groups.
+func (c *command) findLine(p *pattern.Pattern) (line string, groups []string) {
 	for _, line := range c.lines {
 		if m := p.FindStringSubmatch(line); m != nil {
 			return line, m
@@ -108,16 +108,16 @@ func (c *command) find(p *pattern.Pattern) (line string, groups []string) {
 	return "", nil
 }
 
-func (c *command) has(part string) bool {
+func (c *command) hasLineWith(part string) bool {
 	return slices.ContainsFunc(c.lines, func(line string) bool { return strings.Contains(line, part) })
 }
 
-// reliable reports whether all of the output is here, and none of it reports a failure
+// isReliable reports whether all of the output is here, and none of it reports a failure
 // with another reason.
-func (c *command) reliable() bool { return !c.partial && !c.other }
+func (c *command) isReliable() bool { return !c.partial && !c.other }
 
-// bare returns a program's name without directory and version: "python3.11" is "python".
-func bare(name string) string {
+// trimProgramName returns a program's name without directory and version: "python3.11" is "python".
+func trimProgramName(name string) string {
 	name = path.Base(name)
 	if short := strings.TrimRight(name, "0123456789."); short != "" {
 		return short
@@ -125,24 +125,24 @@ func bare(name string) string {
 	return name
 }
 
-// started reports whether the command started one of names from the root file system,
+// hasStarted reports whether the command started one of names from the root file system,
 // which the pull request cannot change.
-func (c *command) started(names ...string) bool {
+func (c *command) hasStarted(names ...string) bool {
 	return slices.ContainsFunc(c.seen.Programs, func(p proposal.Program) bool {
-		return p.Runs > 0 && p.Layer == proposal.LayerRootfs && (slices.Contains(names, bare(p.Name)) || slices.Contains(names, bare(p.Path)))
+		return p.Runs > 0 && p.Layer == proposal.LayerRootfs && (slices.Contains(names, trimProgramName(p.Name)) || slices.Contains(names, trimProgramName(p.Path)))
 	})
 }
 
-// absent reports whether no program with name was started anywhere, as far as the list of
+// isNeverStarted reports whether no program with name was started anywhere, as far as the list of
 // programs is complete.
-func (c *command) absent(name string) bool {
+func (c *command) isNeverStarted(name string) bool {
 	return !slices.ContainsFunc(c.seen.Programs, func(p proposal.Program) bool {
 		return p.Omitted > 0 || p.Name == name || path.Base(p.Path) == name || p.Script != "" && path.Base(p.Script) == name
 	})
 }
 
-// calls reports whether name is a program of the command's own text.
-func (c *command) calls(name string) bool {
+// isInText reports whether name is a program of the command's own text.
+func (c *command) isInText(name string) bool {
 	return slices.ContainsFunc(c.Analysis.Commands, func(k proposal.Command) bool { return k.Program == name })
 }
 
@@ -174,13 +174,13 @@ func (c *command) failsOtherwise() bool {
 			tests[line] = true
 		}
 		if m := counted.FindStringSubmatch(line); m != nil {
-			failed = max(failed, number(strings.Join(m[1:], "")))
+			failed = max(failed, parseNumber(strings.Join(m[1:], "")))
 		}
 	}
 	return max(failed, len(tests)) > explained
 }
 
-func number(digits string) int {
+func parseNumber(digits string) int {
 	n := 0
 	for _, d := range digits {
 		n = min(1<<20, 10*n+int(d-'0'))

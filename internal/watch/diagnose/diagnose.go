@@ -63,9 +63,9 @@ import (
 // MaxEvidence is the maximum size in bytes of a Cause's Evidence, and of its Subject.
 const MaxEvidence = 240
 
-// Records returns records with the Cause of each. Causes that they had are replaced. unmet are the
+// DiagnoseRecords returns records with the Cause of each. Causes that they had are replaced. unmet are the
 // toolchains that do not meet what the repository asks for, as in Run.Unmet.
-func Records(records []proposal.Record, unmet []proposal.Unmet) []proposal.Record {
+func DiagnoseRecords(records []proposal.Record, unmet []proposal.Unmet) []proposal.Record {
 	list := slices.Clone(records)
 	for i := range list {
 		found := causeOf(list[i], unmet)
@@ -74,15 +74,15 @@ func Records(records []proposal.Record, unmet []proposal.Unmet) []proposal.Recor
 		}
 		adviseService(list[:i], list[i].Cause)
 		if list[i].Cause == nil {
-			list[i].Cause = after(list[:i], list[i])
+			list[i].Cause = causeFromNeeds(list[:i], list[i])
 		}
 		adviseManifest(list[i].Cause)
 	}
 	return list
 }
 
-// Of returns why r could not run, or nil. It does not consider other records of the run.
-func Of(r proposal.Record, unmet []proposal.Unmet) *proposal.Cause {
+// CauseOf returns why r could not run, or nil. It does not consider other records of the run.
+func CauseOf(r proposal.Record, unmet []proposal.Unmet) *proposal.Cause {
 	c := causeOf(r, unmet)
 	adviseManifest(c)
 	return c
@@ -102,28 +102,28 @@ func causeOf(r proposal.Record, unmet []proposal.Unmet) *proposal.Cause {
 		if cause == nil || cause.IsOfMachine() && c.Base != nil && c.Base.Verdict == proposal.BasePasses {
 			continue
 		}
-		cause.Subject, cause.Evidence = cut(cause.Subject), cut(cause.Evidence)
+		cause.Subject, cause.Evidence = clipEvidence(cause.Subject), clipEvidence(cause.Evidence)
 		return cause
 	}
 	return nil
 }
 
-func cut(s string) string {
+func clipEvidence(s string) string {
 	if s = strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD"); len(s) > MaxEvidence {
 		s = strings.ToValidUTF8(s[:MaxEvidence-3], "") + "…"
 	}
 	return s
 }
 
-// installed reports whether a set-up command of the run has already installed packages
+// hasInstalledPackages reports whether a set-up command of the run has already installed packages
 // from a registry of config. What is missing then is missing in the pull request.
-func installed(before []proposal.Record, config []string) bool {
+func hasInstalledPackages(before []proposal.Record, config []string) bool {
 	for _, r := range before {
 		if r.Proposal.Phase != proposal.PhaseSetup || r.Result == nil || !r.Result.Succeeded() || r.Decision.Grant == nil {
 			continue
 		}
 		for _, entry := range r.Decision.Grant.Network {
-			if name, ok := strings.CutPrefix(entry, "registry:"); ok && slices.Contains(config, registries(name)) {
+			if name, ok := strings.CutPrefix(entry, "registry:"); ok && slices.Contains(config, registriesConfig(name)) {
 				return true
 			}
 		}
@@ -131,10 +131,10 @@ func installed(before []proposal.Record, config []string) bool {
 	return false
 }
 
-// after returns the Cause of the first proposal that r needs and that could not run or waits for
+// causeFromNeeds returns the Cause of the first proposal that r needs and that could not run or waits for
 // approval, if r was not started. Each other one that it needs must have succeeded, could not run or
 // wait, too.
-func after(before []proposal.Record, r proposal.Record) *proposal.Cause {
+func causeFromNeeds(before []proposal.Record, r proposal.Record) *proposal.Cause {
 	if !r.Runnable() || r.Result == nil || r.Result.Status != proposal.NotRun || !strings.HasPrefix(r.Result.Detail, "it needs ") {
 		return nil
 	}
@@ -193,7 +193,7 @@ func adviseManifest(c *proposal.Cause) {
 	}
 	advice := "Set-up has no registry for them: commit them, or install them before fumehood runs."
 	for name, manifest := range Manifests {
-		if slices.Contains(c.Config, registries(name)) {
+		if slices.Contains(c.Config, registriesConfig(name)) {
 			advice = "Set-up installs what `" + manifest + "` names: name it there. It does not if `.github/fumehood.yml` has `setup: none`, or `registries` without `" + name + "`: remove that."
 		}
 	}
@@ -203,13 +203,13 @@ func adviseManifest(c *proposal.Cause) {
 	}
 }
 
-func registries(name string) string { return "registries: [" + name + "]" }
+func registriesConfig(name string) string { return "registries: [" + name + "]" }
 
-// packages is the Cause that dependencies from a registry are not installed.
-func packages(registry, subject, line string) *proposal.Cause {
+// packagesCause is the Cause that dependencies from a registry are not installed.
+func packagesCause(registry, subject, line string) *proposal.Cause {
 	c := &proposal.Cause{Kind: proposal.CauseDependencies, Reason: noPackages, Subject: subject, Evidence: line, Config: []string{setup}}
 	if registry != "" {
-		c.Config = append(c.Config, registries(registry))
+		c.Config = append(c.Config, registriesConfig(registry))
 	}
 	return c
 }

@@ -386,7 +386,7 @@ func TestRecords(t *testing.T) {
 	forged.Cause = &proposal.Cause{Kind: proposal.CauseTool}
 
 	kinds := func(records ...proposal.Record) (list []string) {
-		for _, r := range Records(records, nil) {
+		for _, r := range DiagnoseRecords(records, nil) {
 			list = append(list, describe(r.Cause))
 			if r.Cause != nil {
 				list[len(list)-1] = r.Cause.Kind + r.Cause.After
@@ -461,7 +461,7 @@ func TestSetup(t *testing.T) {
 		"another host does not answer":          {[]proposal.Record{flaky, test}, []string{fix + " | ", fix + "mocha | "}, ""},
 		"a proposal that calls itself set-up":   {[]proposal.Record{proposed}, []string{""}, ""},
 	} {
-		got := Records(tt.records, nil)
+		got := DiagnoseRecords(tt.records, nil)
 		for i, r := range got {
 			want := tt.want[i]
 			if d := describe(r.Cause); want == "" && r.Cause != nil || !strings.HasPrefix(d, strings.TrimSuffix(want, " | ")) {
@@ -485,7 +485,7 @@ func TestManifestAdvice(t *testing.T) {
 		"python3 -m venv":              failing("pip install x", 1, "", "error: externally-managed-environment\n", "pip python3"),
 		"no registry for them: commit": failing("phpunit", 1, "", "You need to set up the project dependencies using Composer:\n\n    composer install\n", "php"),
 	} {
-		for _, c := range []*proposal.Cause{Of(r, nil), Records([]proposal.Record{r}, nil)[0].Cause} {
+		for _, c := range []*proposal.Cause{CauseOf(r, nil), DiagnoseRecords([]proposal.Record{r}, nil)[0].Cause} {
 			if c == nil || c.Config != nil || !strings.Contains(c.Advice, name) {
 				t.Errorf("%s: %+v", name, c)
 			}
@@ -501,7 +501,7 @@ func TestPartial(t *testing.T) {
 	} {
 		r.Result.Stdout = proposal.Stream{Bytes: 1 << 30, Head: []byte("a\n"), Tail: []byte("b\n"), Truncated: true}
 		got := ""
-		if c := Of(r, nil); c != nil {
+		if c := CauseOf(r, nil); c != nil {
 			got = c.Kind
 		}
 		if got != want {
@@ -514,21 +514,21 @@ func TestPartial(t *testing.T) {
 func TestGateway(t *testing.T) {
 	r := failing("pip download six", 1, "", "ERROR: Could not resolve host: pypi.org\n", "pip")
 	r.Decision.Grant.Network = []string{"registry:npm"}
-	if c := Of(r, nil); c != nil {
+	if c := CauseOf(r, nil); c != nil {
 		t.Errorf("nothing was tried: %s", describe(c))
 	}
 	r.Result.Observations.Network = []proposal.Reach{{Kind: proposal.EventLookup, Name: "pypi.org", Refused: true}}
-	if c := Of(r, nil); c == nil || c.Reason != noHost || c.Subject != "pypi.org" {
+	if c := CauseOf(r, nil); c == nil || c.Reason != noHost || c.Subject != "pypi.org" {
 		t.Errorf("got %s", describe(c))
 	}
 	for code, advice := range map[string]string{"unresolved": "its name was not found", "timeout": "it did not answer", "": ""} {
 		r.Result.Observations.Network[0] = proposal.Reach{Kind: proposal.EventLookup, Name: "pypi.org", Code: code, Refused: code == ""}
-		if c := Of(r, nil); c == nil || !strings.Contains(c.Advice, advice) || strings.Contains(c.Advice, "requirements.txt") != (code == "") {
+		if c := CauseOf(r, nil); c == nil || !strings.Contains(c.Advice, advice) || strings.Contains(c.Advice, "requirements.txt") != (code == "") {
 			t.Errorf("%q: %+v", code, c)
 		}
 	}
 	r.Result.Observations.Network[0].Name = "other.example"
-	if c := Of(r, nil); c != nil {
+	if c := CauseOf(r, nil); c != nil {
 		t.Errorf("another host was refused: %s", describe(c))
 	}
 }
@@ -539,7 +539,7 @@ func TestLongOutput(t *testing.T) {
 		text := strings.Repeat(line, 2<<20/len(line))
 		r := failing("npm test", 1, text, text, "npm node go python3")
 		start := time.Now()
-		if c := Of(r, nil); c != nil {
+		if c := CauseOf(r, nil); c != nil {
 			t.Errorf("%.40q: %s", line, describe(c))
 		}
 		if d := time.Since(start); d > 20*time.Second {
@@ -553,7 +553,7 @@ func TestLongOutput(t *testing.T) {
 func FuzzOf(f *testing.F) {
 	f.Add("npm test", "sh: 1: mocha: not found\n", "npm node", 127)
 	f.Fuzz(func(t *testing.T, run, output, programs string, code int) {
-		c := Of(failing(run, code, output, output, programs, asked(), connect("tcp 127.0.0.1:6379", "ECONNREFUSED")), nil)
+		c := CauseOf(failing(run, code, output, output, programs, asked(), connect("tcp 127.0.0.1:6379", "ECONNREFUSED")), nil)
 		if c == nil {
 			return
 		}
@@ -589,7 +589,7 @@ func TestServiceDidNotStart(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			records := Records([]proposal.Record{test.service, client}, nil)
+			records := DiagnoseRecords([]proposal.Record{test.service, client}, nil)
 			got := ""
 			if c := records[0].Cause; c != nil {
 				got = strings.Join([]string{c.Reason, c.Evidence, c.Advice}, " | ")
@@ -643,18 +643,18 @@ func TestToolchain(t *testing.T) {
 		"not installed":                  {absent, failing("npm test", 127, "", notFound, ""), gone},
 		"not installed, and not missing": {absent, failing("npm test", 1, "", notFound, ""), ""},
 	} {
-		if got := describe(Of(tt.record, []proposal.Unmet{tt.unmet})); got != tt.want {
+		if got := describe(CauseOf(tt.record, []proposal.Unmet{tt.unmet})); got != tt.want {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
 	}
 	const step = "add this step before fumehood: `- {uses: actions/setup-node@v6, with: {node-version: \"22\"}}`."
-	if c := Of(failing("npm test", 1, "", "", "npm node"), []proposal.Unmet{node}); c == nil || !strings.HasSuffix(c.Advice, step) {
+	if c := CauseOf(failing("npm test", 1, "", "", "npm node"), []proposal.Unmet{node}); c == nil || !strings.HasSuffix(c.Advice, step) {
 		t.Errorf("advice %+v", c)
 	}
 	// All commands have one reason, set-up too.
 	install := failing("npm ci", 1, "", "npm error EBADENGINE\n", "npm node")
 	install.Proposal.Phase, install.Proposal.Origin = proposal.PhaseSetup, proposal.OriginSetup
-	for _, r := range Records([]proposal.Record{install, failing("npm test", 127, "", "sh: 1: mocha: not found\n", "npm node")}, []proposal.Unmet{node}) {
+	for _, r := range DiagnoseRecords([]proposal.Record{install, failing("npm test", 127, "", "sh: 1: mocha: not found\n", "npm node")}, []proposal.Unmet{node}) {
 		if got := describe(r.Cause); got != old {
 			t.Errorf("got %q, want %q", got, old)
 		}
@@ -669,14 +669,14 @@ func TestVersionOfChange(t *testing.T) {
 	const hint = "Go 1.26.8 is too old: go.mod wants 1.99. Put such a version first in `PATH`."
 	for _, verdict := range []string{proposal.BasePasses, proposal.BaseDifferent, proposal.BaseUnknown} {
 		r.Base = &proposal.Comparison{Verdict: verdict}
-		if c, words := Of(r, []proposal.Unmet{u}), OldToolchain(r, []proposal.Unmet{u}); c != nil || !strings.HasPrefix(words, hint) || !strings.Contains(words, "actions/setup-go") {
+		if c, words := CauseOf(r, []proposal.Unmet{u}), OldToolchain(r, []proposal.Unmet{u}); c != nil || !strings.HasPrefix(words, hint) || !strings.Contains(words, "actions/setup-go") {
 			t.Errorf("%s: %+v, %q", verdict, c, words)
 		}
 	}
 	onBase, forged := u, u
 	onBase.Base, forged.File = true, "a`b"
 	for _, unmet := range [][]proposal.Unmet{{onBase}, {forged}, nil} {
-		if c, words := Of(r, unmet), OldToolchain(r, unmet); c == nil || words != "" {
+		if c, words := CauseOf(r, unmet), OldToolchain(r, unmet); c == nil || words != "" {
 			t.Errorf("%+v: %+v, %q", unmet, c, words)
 		}
 	}
@@ -697,11 +697,11 @@ func TestDifference(t *testing.T) {
 		"another word":          {failing("./t", 1, "MY_ECHOCTLX /proc/net/tcp\n", "", "own:t"), ""},
 		"not the sandbox's end": {proposal.Record{}, ""},
 	} {
-		got := Difference(tt.record)
+		got := GVisorDifference(tt.record)
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
-		if c := Of(tt.record, nil); c != nil {
+		if c := CauseOf(tt.record, nil); c != nil {
 			t.Errorf("%s: cause %+v", name, c)
 		}
 	}
@@ -710,7 +710,7 @@ func TestDifference(t *testing.T) {
 		"transparent_hugepage /sys/kernel/mm/x", "io_uring IO_URING liburing LIBURING", "userfaultfd fanotify landlock memfd_secret futex_waitv perf_event_open keyctl",
 		"O_TMPFILE", "PUNCH_HOLE FALLOC_FL_PUNCH_HOLE SEEK_HOLE SEEK_DATA", "AF_VSOCK"} {
 		for _, word := range strings.Fields(words) {
-			if got := Difference(failing("./t", 1, "no "+word+" here\n", "", "own:t")); got != differences[i].words {
+			if got := GVisorDifference(failing("./t", 1, "no "+word+" here\n", "", "own:t")); got != differences[i].words {
 				t.Errorf("%s: got %q, want %q", word, got, differences[i].words)
 			}
 		}

@@ -10,14 +10,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A difference is something that programs find in Linux and not in gVisor, as measured.
-type difference struct {
+// A gvisorDifference is something that programs find in Linux and not in gVisor, as measured.
+type gvisorDifference struct {
 	has   []string         // one of them is in every match: output without them need not be matched
 	named *pattern.Pattern // in output
 	words string
 }
 
-var differences = []difference{
+var differences = []gvisorDifference{
 	{[]string{"ECHOCTL"}, pattern.New(`\bECHOCTL\b`), "a terminal echoes control characters as they are, not as ^X (ECHOCTL)"},
 	{[]string{"IN_ATTRIB"}, pattern.New(`\bIN_ATTRIB\b`), "inotify reports no IN_ATTRIB for a file that a rename replaces"},
 	{[]string{"/proc/net/"}, pattern.New(`/proc/net/(?:snmp|netstat|sockstat)\b`), "files of /proc/net such as snmp, netstat and sockstat are shorter or missing"},
@@ -31,15 +31,15 @@ var differences = []difference{
 	{[]string{"AF_VSOCK"}, pattern.New(`\bAF_VSOCK\b`), "there are no sockets of the family AF_VSOCK"},
 }
 
-// Difference returns a known difference of gVisor that the output of a command that failed names,
+// GVisorDifference returns a known difference of gVisor that the output of a command that failed names,
 // or "". It is a hint and no Cause, because the code of a pull request can print anything: the
 // failure stays one.
-func Difference(r proposal.Record) string {
+func GVisorDifference(r proposal.Record) string {
 	if r.Outcome() != proposal.OutcomeFailed || r.Result == nil || r.Result.Status != proposal.Exited {
 		return ""
 	}
 	for _, s := range []proposal.Stream{r.Result.Stdout, r.Result.Stderr} {
-		for _, piece := range pieces(s) {
+		for _, piece := range streamParts(s) {
 			parts := [][]byte{piece}
 			if len(piece) > maxScanned {
 				parts = [][]byte{piece[:maxScanned], piece[len(piece)-maxScanned:]}
@@ -56,7 +56,7 @@ func Difference(r proposal.Record) string {
 	return ""
 }
 
-func (d difference) isNamed(output []byte) bool {
+func (d gvisorDifference) isNamed(output []byte) bool {
 	has := func(word string) bool { return bytes.Contains(output, []byte(word)) }
 	return slices.ContainsFunc(d.has, has) && d.named.Match(output)
 }

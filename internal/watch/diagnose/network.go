@@ -36,16 +36,16 @@ var registryOf = map[string]string{
 
 // missingNetwork finds that a command needs a host that it cannot reach.
 func missingNetwork(c *command) *proposal.Cause {
-	if !c.reliable() {
+	if !c.isReliable() {
 		return nil
 	}
 	for _, p := range unreachable {
-		line, m := c.find(p)
+		line, m := c.findLine(p)
 		if m == nil {
 			continue
 		}
 		name := strings.ToLower(strings.TrimRight(lastOf(m), "."))
-		if local(name) || !c.tried(name) {
+		if isLocalName(name) || !c.hasFailedToReach(name) {
 			return nil
 		}
 		cause := &proposal.Cause{Kind: proposal.CauseNetwork, Reason: noNetwork, Subject: name, Evidence: line}
@@ -59,7 +59,7 @@ func missingNetwork(c *command) *proposal.Cause {
 		case reach.Code != "":
 			cause.Advice = "Policy allows the host, but it did not answer. Check that the machine that runs fumehood can reach it."
 		case known:
-			cause.Config = []string{setup, registries(registry)}
+			cause.Config = []string{setup, registriesConfig(registry)}
 		case strings.Contains(name, "."):
 			cause.Advice = "The proposal can request the host, `network: [" + name + "]`; policy decides."
 		default:
@@ -70,8 +70,8 @@ func missingNetwork(c *command) *proposal.Cause {
 	return nil
 }
 
-// local reports whether name is this machine, which is always reachable.
-func local(name string) bool {
+// isLocalName reports whether name is this machine, which is always reachable.
+func isLocalName(name string) bool {
 	ip := net.ParseIP(name)
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || ip != nil && ip.IsLoopback()
 }
@@ -81,9 +81,9 @@ func isUnanswered(r proposal.Reach) bool {
 	return slices.Contains([]string{"unreachable", "unresolved", "upstream", "timeout"}, r.Code)
 }
 
-// tried reports whether the command tried to reach name, or any host if name is "", and did
+// hasFailedToReach reports whether the command tried to reach name, or any host if name is "", and did
 // not succeed, as the kernel or the gateway recorded it.
-func (c *command) tried(name string) bool {
+func (c *command) hasFailedToReach(name string) bool {
 	for _, r := range c.seen.Network {
 		if (name == "" || r.Name == name || r.Name == "") && (r.Refused || isUnanswered(r)) {
 			return true
@@ -93,7 +93,7 @@ func (c *command) tried(name string) bool {
 		if e.Kind != proposal.EventConnect && e.Kind != proposal.EventSend {
 			return false
 		}
-		ip, port := endpoint(e.Address)
+		ip, port := splitEndpoint(e.Address)
 		return port == "53" || ip != nil && !ip.IsLoopback() && e.Errno != ""
 	})
 }
@@ -109,8 +109,8 @@ func (c *command) findGranted(name string) proposal.Reach {
 	return proposal.Reach{}
 }
 
-// endpoint splits the address of an Event. For a socket that is not IP, ip is nil.
-func endpoint(address string) (ip net.IP, port string) {
+// splitEndpoint splits the address of an Event. For a socket that is not IP, ip is nil.
+func splitEndpoint(address string) (ip net.IP, port string) {
 	_, at, _ := strings.Cut(address, " ")
 	host, port, err := net.SplitHostPort(at)
 	if err != nil {
@@ -149,28 +149,28 @@ var refusedLines = []*pattern.Pattern{
 
 // missingService finds that a command needs a server that does not run here.
 func missingService(c *command) *proposal.Cause {
-	if !c.reliable() {
+	if !c.isReliable() {
 		return nil
 	}
 	for _, p := range refusedLines {
-		line, m := c.find(p)
+		line, m := c.findLine(p)
 		if m == nil {
 			continue
 		}
 		i := slices.IndexFunc(services, func(s service) bool {
-			return (lastOf(m) == "" || lastOf(m) == s.port) && c.refused(s)
+			return (lastOf(m) == "" || lastOf(m) == s.port) && c.hasRefusedConnection(s)
 		})
 		if i >= 0 {
-			return services[i].cause(line)
+			return services[i].causeAt(line)
 		}
 	}
 	for _, p := range unreachable[:3] {
-		line, m := c.find(p)
-		if m == nil || !c.tried(m[1]) {
+		line, m := c.findLine(p)
+		if m == nil || !c.hasFailedToReach(m[1]) {
 			continue
 		}
 		if i := slices.IndexFunc(services, func(s service) bool { return s.name == serviceHosts[m[1]] }); i >= 0 {
-			cause := services[i].cause(line)
+			cause := services[i].causeAt(line)
 			cause.Advice = "The server then listens on `127.0.0.1`, not on the host `" + m[1] + "`."
 			return cause
 		}
@@ -178,7 +178,7 @@ func missingService(c *command) *proposal.Cause {
 	return nil
 }
 
-func (s service) cause(line string) *proposal.Cause {
+func (s service) causeAt(line string) *proposal.Cause {
 	c := &proposal.Cause{Kind: proposal.CauseService, Reason: noService, Subject: s.name, Evidence: line,
 		Advice: "The proposal can start the server itself, on `127.0.0.1`, with its data in `/tmp`."}
 	if s.pack != "" {
@@ -187,12 +187,12 @@ func (s service) cause(line string) *proposal.Cause {
 	return c
 }
 
-// refused reports whether the kernel saw a connection to s fail, and the command did not
+// hasRefusedConnection reports whether the kernel saw a connection to s fail, and the command did not
 // listen there itself.
-func (c *command) refused(s service) bool {
+func (c *command) hasRefusedConnection(s service) bool {
 	failed := false
 	for _, e := range c.seen.Notable {
-		ip, port := endpoint(e.Address)
+		ip, port := splitEndpoint(e.Address)
 		here := ip != nil && port == s.port && (ip.IsLoopback() || ip.IsUnspecified()) ||
 			s.socket != "" && strings.HasPrefix(e.Address, "unix ") && strings.Contains(e.Address, s.socket)
 		if !here {

@@ -10,8 +10,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A signature is a message that packages are not installed.
-type signature struct {
+// An errorSignature is a message that packages are not installed.
+type errorSignature struct {
 	line     *pattern.Pattern // its group, if it has one, is the package
 	also     string           // a part of another line, "" for none
 	programs []string         // that print it
@@ -24,7 +24,7 @@ var (
 	mavenPrograms = []string{"mvn", "java", "mvnw", "gradle", "gradlew"}
 )
 
-var signatures = []signature{
+var signatures = []errorSignature{
 	{pattern.New(`(?:^|\s)([^\s:]+)@v[^\s:]+: .*module lookup disabled by GOPROXY=off`), "", goPrograms, "go"},
 	{pattern.New(`module lookup disabled by GOPROXY=off$`), "", goPrograms, "go"},
 	{pattern.New("^error: no matching package named `([A-Za-z0-9_-]+)` found"), "using offline mode", cargoPrograms, "crates"},
@@ -44,12 +44,12 @@ var goDownload = pattern.New(`^go: downloading (\S+) v`)
 
 // missingPackages finds that dependencies are not installed.
 func missingPackages(c *command) *proposal.Cause {
-	if !c.reliable() {
+	if !c.isReliable() {
 		return nil
 	}
 	for _, s := range signatures {
-		line, m := c.find(s.line)
-		if m == nil || !c.has(s.also) || !c.started(s.programs...) {
+		line, m := c.findLine(s.line)
+		if m == nil || !c.hasLineWith(s.also) || !c.hasStarted(s.programs...) {
 			continue
 		}
 		subject := lastOf(m)
@@ -57,11 +57,11 @@ func missingPackages(c *command) *proposal.Cause {
 			if !c.goOnly() {
 				return nil
 			}
-			if _, m := c.find(goDownload); subject == "" {
+			if _, m := c.findLine(goDownload); subject == "" {
 				subject = lastOf(m)
 			}
 		}
-		return packages(s.registry, subject, line)
+		return packagesCause(s.registry, subject, line)
 	}
 	if cause := missingModule(c); cause != nil {
 		return cause
@@ -79,7 +79,7 @@ func lastOf(m []string) string {
 
 // goOnly reports whether nothing is wrong with the project's go.mod and go.sum.
 func (c *command) goOnly() bool {
-	return !c.has("no required module provides package") && !c.has("missing go.sum entry") && !c.has("is not in std")
+	return !c.hasLineWith("no required module provides package") && !c.hasLineWith("missing go.sum entry") && !c.hasLineWith("is not in std")
 }
 
 var (
@@ -103,12 +103,12 @@ func missingModule(c *command) *proposal.Cause {
 		if name == nil || slices.Contains(ownFolders, name[1]) || strings.HasPrefix(name[1], "~") {
 			return nil
 		}
-		resolved := strings.Contains(line, "' imported from ") || strings.Contains(line, "' from '") || c.has("Require stack:")
+		resolved := strings.Contains(line, "' imported from ") || strings.Contains(line, "' from '") || c.hasLineWith("Require stack:")
 		if first == nil && resolved {
-			first = packages("npm", name[1], line)
+			first = packagesCause("npm", name[1], line)
 		}
 	}
-	if first == nil || !c.started("node", "npm", "npx", "pnpm", "yarn") {
+	if first == nil || !c.hasStarted("node", "npm", "npx", "pnpm", "yarn") {
 		return nil
 	}
 	return first
@@ -123,11 +123,11 @@ var (
 // missingImport finds a Python module that is not installed. A module that is not in
 // wellKnown may be the pull request's.
 func missingImport(c *command) *proposal.Cause {
-	if !c.started("python", "pip", "pytest", "py.test", "tox", "nox") {
+	if !c.hasStarted("python", "pip", "pytest", "py.test", "tox", "nox") {
 		return nil
 	}
-	if line, m := c.find(managed); m != nil {
-		cause := packages("pypi", "", line)
+	if line, m := c.findLine(managed); m != nil {
+		cause := packagesCause("pypi", "", line)
 		cause.Reason, cause.Advice = noEnvironment, "A proposal can make one: `python3 -m venv /tmp/venv`, then `/tmp/venv/bin/pip install …`."
 		return cause
 	}
@@ -139,7 +139,7 @@ func missingImport(c *command) *proposal.Cause {
 		case m == nil || !slices.Contains(wellKnown, m[1]+m[2]):
 			return nil
 		case first == nil:
-			first = packages("pypi", m[1]+m[2], line)
+			first = packagesCause("pypi", m[1]+m[2], line)
 		}
 	}
 	return first

@@ -36,7 +36,7 @@ func (c *command) onlyMake() bool {
 		}
 		found = found || m != nil
 	}
-	return found && c.started("make")
+	return found && c.hasStarted("make")
 }
 
 var (
@@ -48,25 +48,25 @@ var (
 
 // missingProgram finds that a program is not installed.
 func missingProgram(c *command) *proposal.Cause {
-	if line, m := c.find(noSubcommand); m != nil && !c.other && c.started("cargo") && c.absent("cargo-"+m[1]) {
+	if line, m := c.findLine(noSubcommand); m != nil && !c.other && c.hasStarted("cargo") && c.isNeverStarted("cargo-"+m[1]) {
 		return withoutTool("cargo-"+m[1], line)
 	}
 	line, name := c.lastNotFound()
-	if name == "" || c.other || !c.absent(name) {
+	if name == "" || c.other || !c.isNeverStarted(name) {
 		return nil
 	}
-	runner := c.started(nodeRunners...) && !c.calls(name)
-	byPnpm := runner && c.started("pnpm") && c.has("ELIFECYCLE") // its exit code is 1
+	runner := c.hasStarted(nodeRunners...) && !c.isInText(name)
+	byPnpm := runner && c.hasStarted("pnpm") && c.hasLineWith("ELIFECYCLE") // its exit code is 1
 	if c.Result.ExitCode != 127 && !byPnpm && !c.onlyMake() {
 		return nil
 	}
 	switch {
 	case runner:
-		return packages("npm", name, line)
-	case c.started(rubyRunners...) && !c.calls(name):
-		return packages("rubygems", name, line)
+		return packagesCause("npm", name, line)
+	case c.hasStarted(rubyRunners...) && !c.isInText(name):
+		return packagesCause("rubygems", name, line)
 	case slices.Contains(pythonTools, name):
-		return packages("pypi", name, line)
+		return packagesCause("pypi", name, line)
 	}
 	if cause := absentToolchain(c, name, line); cause != nil {
 		return cause
@@ -118,11 +118,11 @@ var versions = []version{
 // missingVersion finds that a toolchain is too old, unless it is known that the base of the pull request
 // does not ask for a newer one: then the change does, and cannot excuse its failures by that.
 func missingVersion(c *command) *proposal.Cause {
-	if !c.reliable() {
+	if !c.isReliable() {
 		return nil
 	}
 	for _, v := range versions {
-		if line, m := c.find(v.line); m != nil && c.started(v.programs...) {
+		if line, m := c.findLine(v.line); m != nil && c.hasStarted(v.programs...) {
 			if v.askedByChange(c.unmet) != nil {
 				return nil
 			}

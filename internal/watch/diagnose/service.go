@@ -16,7 +16,7 @@ func notStarted(r proposal.Record) *proposal.Cause {
 	if !known || !r.Runnable() || r.Result == nil || r.Result.Status != proposal.Exited || r.Result.ExitCode == 0 {
 		return nil
 	}
-	c := &proposal.Cause{Kind: proposal.CauseService, Reason: noStart, Subject: s.name, Evidence: cut(lastLine(*r.Result)),
+	c := &proposal.Cause{Kind: proposal.CauseService, Reason: noStart, Subject: s.name, Evidence: clipEvidence(lastLine(*r.Result)),
 		Advice: "The output of `service-" + s.name + "` is the end of the server's log."}
 	if r.Result.ExitCode == 127 { // no such program
 		c.Advice = "The server is not installed on the host. Install it before fumehood runs: `sudo apt-get install " + s.pack + "`."
@@ -38,7 +38,7 @@ func serviceOf(r proposal.Record) (service, bool) {
 // lastLine returns the last line that a command printed.
 func lastLine(r proposal.Result) string {
 	for _, s := range []proposal.Stream{r.Stdout, r.Stderr} {
-		pieces := pieces(s)
+		pieces := streamParts(s)
 		if text := bytes.TrimSpace(pieces[len(pieces)-1]); len(text) > 0 {
 			return string(text[bytes.LastIndexByte(text, '\n')+1:])
 		}

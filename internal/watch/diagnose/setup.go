@@ -29,14 +29,14 @@ func ofSetup(r proposal.Record, found *proposal.Cause) *proposal.Cause {
 		return found // it says what to install
 	case registryOf[host] != "" || found != nil && found.Kind == proposal.CauseNetwork:
 		if found == nil || found.Kind != proposal.CauseNetwork {
-			found = &proposal.Cause{Evidence: cut(complaint(*r.Result))}
+			found = &proposal.Cause{Evidence: clipEvidence(complaintLine(*r.Result))}
 		}
-		return &proposal.Cause{Kind: proposal.CauseNetwork, Reason: noHost, Subject: cut(cmp.Or(found.Subject, host)), Evidence: found.Evidence,
+		return &proposal.Cause{Kind: proposal.CauseNetwork, Reason: noHost, Subject: clipEvidence(cmp.Or(found.Subject, host)), Evidence: found.Evidence,
 			Advice: "Set-up needs it. Check that the machine that runs fumehood can reach it, and run again."}
 	case BrokenByChange(r):
 		return nil
 	}
-	return &proposal.Cause{Kind: proposal.CauseDependencies, Reason: noSetup, Evidence: cut(complaint(*r.Result)), Advice: setupAdvice}
+	return &proposal.Cause{Kind: proposal.CauseDependencies, Reason: noSetup, Evidence: clipEvidence(complaintLine(*r.Result)), Advice: setupAdvice}
 }
 
 // IsComparableSetup reports whether a run of r on the base can show that the change broke it: r is a
@@ -71,7 +71,7 @@ func afterSetup(before []proposal.Record, c *proposal.Cause) *proposal.Cause {
 	if c == nil || c.Kind == proposal.CauseTool || c.Kind == proposal.CauseToolchain || c.Kind == proposal.CauseService {
 		return c
 	}
-	i := slices.IndexFunc(before, func(r proposal.Record) bool { return r.Cause != nil && r.Result != nil && reads(r, c.Config) })
+	i := slices.IndexFunc(before, func(r proposal.Record) bool { return r.Cause != nil && r.Result != nil && isRegistrySetup(r, c.Config) })
 	switch {
 	case i >= 0:
 		merged := *before[i].Cause
@@ -83,19 +83,19 @@ func afterSetup(before []proposal.Record, c *proposal.Cause) *proposal.Cause {
 			merged.Subject = "" // the registry's host
 		}
 		return &merged
-	case c.Kind == proposal.CauseDependencies && slices.ContainsFunc(before, func(r proposal.Record) bool { return BrokenByChange(r) && reads(r, c.Config) }):
+	case c.Kind == proposal.CauseDependencies && slices.ContainsFunc(before, func(r proposal.Record) bool { return BrokenByChange(r) && isRegistrySetup(r, c.Config) }):
 		return nil
-	case c.Kind == proposal.CauseDependencies && installed(before, c.Config):
+	case c.Kind == proposal.CauseDependencies && hasInstalledPackages(before, c.Config):
 		return nil
 	}
 	return c
 }
 
-// reads reports whether r is a set-up command that requests a registry of config.
-func reads(r proposal.Record, config []string) bool {
+// isRegistrySetup reports whether r is a set-up command that requests a registry of config.
+func isRegistrySetup(r proposal.Record, config []string) bool {
 	return r.Proposal.Phase == proposal.PhaseSetup && slices.ContainsFunc(r.Proposal.Network, func(entry string) bool {
 		name, ok := strings.CutPrefix(entry, "registry:")
-		return ok && slices.Contains(config, registries(name))
+		return ok && slices.Contains(config, registriesConfig(name))
 	})
 }
 
@@ -105,12 +105,12 @@ var (
 	chatter   = pattern.New(`(?i)^\S*\s*warn|npm (?:error|ERR!)(?: (?:code|path|command|A complete log|errno|syscall)\b|$)`)
 )
 
-// complaint returns the line of a failed command's output that most likely says why: the
+// complaintLine returns the line of a failed command's output that most likely says why: the
 // first that names what is missing in a lock file, the first that names an error, or the last one.
-func complaint(res proposal.Result) string {
+func complaintLine(res proposal.Result) string {
 	first, last := "", ""
 	for _, s := range []proposal.Stream{res.Stderr, res.Stdout} {
-		for _, piece := range pieces(s) {
+		for _, piece := range streamParts(s) {
 			for line := range strings.Lines(string(colors.ReplaceAll(piece[max(0, len(piece)-maxScanned):], nil))) {
 				line = strings.TrimSpace(line[:min(len(line), maxLine)])
 				if stale.MatchString(line) {

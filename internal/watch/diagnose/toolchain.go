@@ -14,8 +14,8 @@ import (
 // for: one that the pull request's base asks for, too.
 func oldToolchain(c *command) *proposal.Cause {
 	for _, u := range c.unmet {
-		if u.Base && u.Version != "" && isPlain(u) && c.started(toolchain.Tools[u.Tool].Programs...) {
-			return &proposal.Cause{Kind: proposal.CauseToolchain, Reason: Describe(u), Advice: describeInstall(u)}
+		if u.Base && u.Version != "" && isPlain(u) && c.hasStarted(toolchain.Tools[u.Tool].Programs...) {
+			return &proposal.Cause{Kind: proposal.CauseToolchain, Reason: DescribeUnmet(u), Advice: describeInstall(u)}
 		}
 	}
 	return nil
@@ -41,11 +41,11 @@ func OldToolchain(r proposal.Record, unmet []proposal.Unmet) string {
 		return ""
 	}
 	for _, v := range versions {
-		if _, m := c.find(v.line); m == nil || !c.started(v.programs...) {
+		if _, m := c.findLine(v.line); m == nil || !c.hasStarted(v.programs...) {
 			continue
 		}
 		if u := v.askedByChange(unmet); u != nil {
-			return Describe(*u) + ". " + describeInstall(*u)
+			return DescribeUnmet(*u) + ". " + describeInstall(*u)
 		}
 	}
 	return ""
@@ -55,15 +55,15 @@ func OldToolchain(r proposal.Record, unmet []proposal.Unmet) string {
 // toolchain that the repository asks for, or nil.
 func absentToolchain(c *command, name, line string) *proposal.Cause {
 	for _, u := range c.unmet {
-		if u.Version == "" && isPlain(u) && slices.Contains(toolchain.Tools[u.Tool].Programs, bare(name)) {
-			return &proposal.Cause{Kind: proposal.CauseTool, Reason: Describe(u), Subject: name, Evidence: line, Advice: describeInstall(u)}
+		if u.Version == "" && isPlain(u) && slices.Contains(toolchain.Tools[u.Tool].Programs, trimProgramName(name)) {
+			return &proposal.Cause{Kind: proposal.CauseTool, Reason: DescribeUnmet(u), Subject: name, Evidence: line, Advice: describeInstall(u)}
 		}
 	}
 	return nil
 }
 
-// Describe describes u: "Node 20.20.2 is too old: package.json wants >=22".
-func Describe(u proposal.Unmet) string {
+// DescribeUnmet describes u: "Node 20.20.2 is too old: package.json wants >=22".
+func DescribeUnmet(u proposal.Unmet) string {
 	title := toolchain.Tools[u.Tool].Title
 	if u.Version == "" {
 		return title + " is not installed: " + u.File + " wants " + u.Wants

@@ -77,7 +77,7 @@ func (b *body) readValue(lines []string, t string) int {
 	value, n := m[3], 1
 	if value == "" || value == "|-" || value == "|" || value == ">-" {
 		value = ""
-		for n < len(lines) && n < 20 && strings.TrimSpace(lines[n]) != "" && indent(lines[n]) > indent(lines[0]) {
+		for n < len(lines) && n < 20 && strings.TrimSpace(lines[n]) != "" && indentWidth(lines[n]) > indentWidth(lines[0]) {
 			value += " " + strings.TrimSpace(lines[n])
 			n++
 		}
@@ -88,7 +88,7 @@ func (b *body) readValue(lines []string, t string) int {
 		target = &b.actual
 	}
 	if *target == "" {
-		*target = clip(unquoteYAML(strings.TrimSuffix(value, ",")))
+		*target = clipText(unquoteYAML(strings.TrimSuffix(value, ",")))
 	}
 	return n
 }
@@ -140,7 +140,7 @@ func (b *body) readDiff(lines []string) int {
 
 // joinValues joins the lines of a value, without a comma at the end.
 func joinValues(lines []string) string {
-	return clip(strings.TrimSuffix(strings.Join(lines, " "), ","))
+	return clipText(strings.TrimSuffix(strings.Join(lines, " "), ","))
 }
 
 // inline are the forms of messages that have both values: groups want and have.
@@ -169,21 +169,21 @@ func readInline(message string) (want, have string) {
 			continue
 		}
 		if m := in.form.FindStringSubmatch(message); m != nil {
-			return clip(m[in.form.SubexpIndex("want")]), clip(m[in.form.SubexpIndex("have")])
+			return clipText(m[in.form.SubexpIndex("want")]), clipText(m[in.form.SubexpIndex("have")])
 		}
 	}
 	return "", ""
 }
 
-// message returns the first lines of a message as one: if a line ends in a colon, what it
+// shortMessage returns the first lines of a message as one: if a line ends in a colon, what it
 // announces is on the next.
-func (b body) message() string {
+func (b body) shortMessage() string {
 	if len(b.messages) == 0 {
 		switch {
 		case b.expected != "" && b.actual != "":
-			return clip("expected " + b.expected + ", got " + b.actual)
+			return clipText("expected " + b.expected + ", got " + b.actual)
 		case b.expected != "":
-			return clip("expected " + b.expected)
+			return clipText("expected " + b.expected)
 		}
 		return ""
 	}
@@ -191,14 +191,14 @@ func (b body) message() string {
 	for i := 1; i < len(b.messages) && i < 3 && strings.HasSuffix(m, ":"); i++ {
 		m += " " + b.messages[i]
 	}
-	return clip(m)
+	return clipText(m)
 }
 
 // fillReport sets the message, values and places of a report from the lines about it.
 func (o Options) fillReport(f *proposal.Diagnostic, lines []string) {
 	b := o.readBody(lines)
 	if f.Message == "" {
-		f.Message = b.message()
+		f.Message = b.shortMessage()
 	}
 	if f.Expected == "" && f.Actual == "" {
 		f.Expected, f.Actual = b.expected, b.actual
@@ -224,26 +224,26 @@ func (o Options) placeInMessage(f *proposal.Diagnostic, messages []string) {
 		return
 	}
 	for _, message := range append([]string{f.Message}, messages...) {
-		if m := match(parenPlace, " (", message); m != nil {
-			if frame, ok := o.resolvePlace(place{name: m[2], row: number(m[4]), col: number(m[5])}); ok {
+		if m := matchContaining(parenPlace, " (", message); m != nil {
+			if frame, ok := o.resolvePlace(place{name: m[2], row: parseNumber(m[4]), col: parseNumber(m[5])}); ok {
 				f.File, f.Line, f.Column, f.Message = frame.File, frame.Line, frame.Column, m[1]+m[3]
 				return
 			}
 		}
-		if m := match(leadingPlace, ":", message); m != nil {
-			if frame, ok := o.resolvePlace(place{name: m[2], row: number(m[3]), col: number(m[4])}); ok {
+		if m := matchContaining(leadingPlace, ":", message); m != nil {
+			if frame, ok := o.resolvePlace(place{name: m[2], row: parseNumber(m[3]), col: parseNumber(m[4])}); ok {
 				f.File, f.Line, f.Column = frame.File, frame.Line, frame.Column
 				f.Message = strings.Replace(f.Message, message, m[1]+m[5], 1)
 				return
 			}
 		}
-		if m := match(javaPlace, " at ", message); m != nil {
-			if frame, ok := o.resolvePlace(place{name: m[2], row: number(m[3]), className: "?"}); ok {
+		if m := matchContaining(javaPlace, " at ", message); m != nil {
+			if frame, ok := o.resolvePlace(place{name: m[2], row: parseNumber(m[3]), className: "?"}); ok {
 				f.File, f.Line, f.Message = frame.File, frame.Line, m[1]
 				return
 			}
 		}
-		if m := match(namedFile, "(/", message); m != nil && f.File == "" {
+		if m := matchContaining(namedFile, "(/", message); m != nil && f.File == "" {
 			if frame, ok := o.resolvePlace(place{name: m[1], row: 1}); ok {
 				f.File = frame.File
 			}
@@ -263,8 +263,8 @@ func (o Options) completeValues(f *proposal.Diagnostic) {
 	}
 }
 
-// clip returns a text of at most maxText bytes.
-func clip(s string) string {
+// clipText returns a text of at most maxText bytes.
+func clipText(s string) string {
 	s = strings.TrimSpace(s)
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + "…"

@@ -109,13 +109,13 @@ func TestCorpus(t *testing.T) {
 			wrong = append(wrong, fmt.Sprintf("%s: want %s", short, a))
 		}
 		for _, d := range got {
-			wrong = append(wrong, fmt.Sprintf("%s: extra %s | %s | %s", short, d.Test, Words(d), placeOf(d)))
+			wrong = append(wrong, fmt.Sprintf("%s: extra %s | %s | %s", short, d.Test, FormatLine(d), placeOf(d)))
 		}
 		if strings.Contains(string(stdout), "\r\n") {
 			continue
 		}
 		crlf := readOutput([]byte(strings.ReplaceAll(string(stdout), "\n", "\r\n")), []byte(strings.ReplaceAll(string(stderr), "\n", "\r\n")), o)
-		if len(crlf) > 0 && !slices.EqualFunc(crlf, checked, func(a, b proposal.Diagnostic) bool { return Words(a) == Words(b) && placeOf(a) == placeOf(b) }) {
+		if len(crlf) > 0 && !slices.EqualFunc(crlf, checked, func(a, b proposal.Diagnostic) bool { return FormatLine(a) == FormatLine(b) && placeOf(a) == placeOf(b) }) {
 			t.Errorf("%s: Windows line ends change what is read", short)
 		}
 	}
@@ -147,7 +147,7 @@ func placeOf(d proposal.Diagnostic) string {
 }
 
 func (a answer) matches(d proposal.Diagnostic) bool {
-	text := Words(d) + " " + d.Expected + " " + d.Actual
+	text := FormatLine(d) + " " + d.Expected + " " + d.Actual
 	for _, w := range a.words {
 		if !strings.Contains(text, w) {
 			return false

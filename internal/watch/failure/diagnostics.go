@@ -96,17 +96,17 @@ func readDiagnostics(s *scan) {
 		case file != "" && s.readListedProblem(file, line):
 			continue
 		}
-		if m := match(arrow, ":", line); m != nil {
+		if m := matchContaining(arrow, ":", line); m != nil {
 			if r.text != "" {
 				f := proposal.Diagnostic{Tool: r.tool, Level: r.level, Rule: r.rule, Message: r.text}
-				if s.setPlace(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) {
-					s.add(rankTool, f)
+				if s.setPlace(&f, place{name: m[1], row: parseNumber(m[2]), col: parseNumber(m[3])}) {
+					s.addReport(rankTool, f)
 				}
 			}
 			r = remark{}
 			continue
 		}
-		if m := match(rustSays, ": ", line); m != nil {
+		if m := matchContaining(rustSays, ": ", line); m != nil {
 			r = remark{"rustc", levelOf[m[1]], m[2], m[3]}
 			continue
 		}
@@ -120,22 +120,22 @@ func readDiagnostics(s *scan) {
 			}
 			continue
 		}
-		if m := match(rollupSays, "[!] ", line); m != nil {
+		if m := matchContaining(rollupSays, "[!] ", line); m != nil {
 			f := proposal.Diagnostic{Tool: "rollup", Message: m[1] + m[5]}
-			s.setPlace(&f, place{name: m[2], row: number(m[3]), col: number(m[4])})
+			s.setPlace(&f, place{name: m[2], row: parseNumber(m[3]), col: parseNumber(m[4])})
 			for j := i + 1; j < min(i+6, len(s.lines)) && f.File == ""; j++ {
-				if at := match(rollupAt, " (", s.lines[j]); at != nil {
-					s.setPlace(&f, place{name: at[1], row: number(at[2]), col: number(at[3])})
+				if at := matchContaining(rollupAt, " (", s.lines[j]); at != nil {
+					s.setPlace(&f, place{name: at[1], row: parseNumber(at[2]), col: parseNumber(at[3])})
 				}
 			}
-			s.add(rankTool, f)
+			s.addReport(rankTool, f)
 			continue
 		}
-		if m := match(fortranAt, ":", line); m != nil {
+		if m := matchContaining(fortranAt, ":", line); m != nil {
 			end := s.findLine(i+1, 12, func(t, line string) bool { return fortranSays.MatchString(line) || fortranAt.MatchString(line) })
 			if end < len(s.lines) {
 				if said := fortranSays.FindStringSubmatch(s.lines[end]); said != nil {
-					s.addAt(rankTool, proposal.Diagnostic{Tool: "gfortran", Level: levelOf[said[1]], Message: said[2]}, place{name: m[1], row: number(m[2]), col: number(m[3])})
+					s.addAt(rankTool, proposal.Diagnostic{Tool: "gfortran", Level: levelOf[said[1]], Message: said[2]}, place{name: m[1], row: parseNumber(m[2]), col: parseNumber(m[3])})
 				}
 			}
 			continue
@@ -144,14 +144,14 @@ func readDiagnostics(s *scan) {
 			r = remark{"ruff", Error, m[1], m[1] + " " + m[2]}
 			continue
 		}
-		if m := match(esbuildSays, "] ", line); m != nil {
+		if m := matchContaining(esbuildSays, "] ", line); m != nil {
 			r = remark{"esbuild", levelOf[strings.ToLower(m[1])], "", m[2]}
 			continue
 		}
-		if m := match(esbuildAt, ":", line); m != nil && r.tool == "esbuild" {
+		if m := matchContaining(esbuildAt, ":", line); m != nil && r.tool == "esbuild" {
 			f := proposal.Diagnostic{Tool: r.tool, Level: r.level, Message: r.text}
-			if s.setPlace(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) {
-				s.add(rankTool, f)
+			if s.setPlace(&f, place{name: m[1], row: parseNumber(m[2]), col: parseNumber(m[3])}) {
+				s.addReport(rankTool, f)
 			}
 			r = remark{}
 			continue
@@ -167,30 +167,30 @@ func readDiagnostics(s *scan) {
 			}
 			f := proposal.Diagnostic{Tool: r.tool, Message: r.text, File: s.knownFile(p.name), Line: p.row, Column: p.col}
 			if f.File != "" {
-				s.add(rankTool, f)
+				s.addReport(rankTool, f)
 			}
 			r = remark{}
 			continue
 		}
-		if m := match(ghCommand, "::", line); m != nil {
+		if m := matchContaining(ghCommand, "::", line); m != nil {
 			s.workflowCommand(m)
 			continue
 		}
-		if m := match(shellcheckAt, " line ", line); m != nil {
-			ruled, ruledRow = m[1], number(m[2])
+		if m := matchContaining(shellcheckAt, " line ", line); m != nil {
+			ruled, ruledRow = m[1], parseNumber(m[2])
 			continue
 		}
-		if m := match(shellcheckIs, "SC", line); m != nil && ruled != "" {
+		if m := matchContaining(shellcheckIs, "SC", line); m != nil && ruled != "" {
 			f := proposal.Diagnostic{Tool: "shellcheck", Level: levelOf[m[2]], Rule: m[1], Message: m[3]}
 			if s.setPlace(&f, place{name: ruled, row: ruledRow}) {
-				s.add(rankTool, f)
+				s.addReport(rankTool, f)
 			}
 			continue
 		}
-		if m := match(prettierWarn, "[warn] ", line); m != nil {
+		if m := matchContaining(prettierWarn, "[warn] ", line); m != nil {
 			f := proposal.Diagnostic{Tool: "prettier", Message: "not formatted as Prettier does", File: s.knownFile(m[1])}
 			if f.File != "" {
-				s.add(rankTool, f)
+				s.addReport(rankTool, f)
 			}
 			continue
 		}
@@ -210,11 +210,11 @@ func (s *scan) knownFile(name string) string {
 
 // readListedProblem reads one of the problems below the name of their file.
 func (s *scan) readListedProblem(file, line string) bool {
-	m := match(listedProblem, ":", line)
+	m := matchContaining(listedProblem, ":", line)
 	if m == nil {
 		return false
 	}
-	f := proposal.Diagnostic{Tool: "eslint", Level: Error, Rule: m[5], Message: m[4], File: file, Line: number(m[1]), Column: number(m[2])}
+	f := proposal.Diagnostic{Tool: "eslint", Level: Error, Rule: m[5], Message: m[4], File: file, Line: parseNumber(m[1]), Column: parseNumber(m[2])}
 	if m[3] == "warning" || m[3] == "⚠" {
 		f.Level = Warning
 	}
@@ -225,7 +225,7 @@ func (s *scan) readListedProblem(file, line string) bool {
 		f.Message += " (" + f.Rule + ")"
 	}
 	if f.Line > 0 {
-		s.add(rankTool, f)
+		s.addReport(rankTool, f)
 	}
 	return true
 }
@@ -237,9 +237,9 @@ func (s *scan) readCompleteLine(i int, line string) bool {
 		return false
 	}
 	for _, m := range matchers {
-		groups := match(m.form, m.has, line)
+		groups := matchContaining(m.form, m.has, line)
 		if groups == nil && m.tool == "prettier" {
-			groups = match(m.form, m.has, s.lines[i])
+			groups = matchContaining(m.form, m.has, s.lines[i])
 		}
 		if groups == nil {
 			continue
@@ -268,8 +268,8 @@ func (s *scan) readCompleteLine(i int, line string) bool {
 				return false
 			}
 		}
-		if s.setPlace(&f, place{name: get("path"), row: number(get("line")), col: number(get("col"))}) {
-			s.add(rank, f)
+		if s.setPlace(&f, place{name: get("path"), row: parseNumber(get("line")), col: parseNumber(get("col"))}) {
+			s.addReport(rank, f)
 			return true
 		}
 	}
@@ -308,12 +308,12 @@ func (s *scan) workflowCommand(m []string) {
 		case "file":
 			p.name = value
 		case "line":
-			p.row = number(value)
+			p.row = parseNumber(value)
 		case "col":
-			p.col = number(value)
+			p.col = parseNumber(value)
 		}
 	}
 	if s.setPlace(&f, p) {
-		s.add(rankTool, f)
+		s.addReport(rankTool, f)
 	}
 }

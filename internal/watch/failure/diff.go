@@ -27,7 +27,7 @@ func readDiff(s *scan) {
 	old, name := "", ""
 	for i := 0; i < len(s.lines); i++ {
 		line := s.lines[i]
-		if m := match(diffName, " ", line); m != nil {
+		if m := matchContaining(diffName, " ", line); m != nil {
 			if m[1] == "---" {
 				old, name = m[2], ""
 			} else {
@@ -35,23 +35,23 @@ func readDiff(s *scan) {
 			}
 			continue
 		}
-		if m := match(diffHunk, "@@", line); m != nil && name != "" {
-			i = s.readHunk(i, number(m[3]), old, name)
+		if m := matchContaining(diffHunk, "@@", line); m != nil && name != "" {
+			i = s.readHunk(i, parseNumber(m[3]), old, name)
 			name = "" // the first hunk says it
 			continue
 		}
-		if m := match(rustfmtAt, "Diff in ", line); m != nil {
-			i = s.readHunk(i, number(m[2]), "", m[1])
+		if m := matchContaining(rustfmtAt, "Diff in ", line); m != nil {
+			i = s.readHunk(i, parseNumber(m[2]), "", m[1])
 			continue
 		}
 		if diffNormal.MatchString(line) && i+1 < len(s.lines) && (strings.HasPrefix(s.lines[i+1], "< ") || strings.HasPrefix(s.lines[i+1], "> ")) {
 			i = s.readNormalDiff(i)
 			continue
 		}
-		if m := match(cmpDiffer, " differ: ", line); m != nil {
-			s.addAt(rankLine, proposal.Diagnostic{Tool: diffTool, Message: line}, place{name: m[2], row: number(m[3])})
-		} else if m := match(diffFiles, " differ", line); m != nil {
-			s.add(rankLine, proposal.Diagnostic{Tool: diffTool, Message: line, File: s.knownFile(m[2])})
+		if m := matchContaining(cmpDiffer, " differ: ", line); m != nil {
+			s.addAt(rankLine, proposal.Diagnostic{Tool: diffTool, Message: line}, place{name: m[2], row: parseNumber(m[3])})
+		} else if m := matchContaining(diffFiles, " differ", line); m != nil {
+			s.addReport(rankLine, proposal.Diagnostic{Tool: diffTool, Message: line, File: s.knownFile(m[2])})
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (s *scan) readHunk(i, row int, old, name string) int {
 			row++
 		}
 	}
-	f := proposal.Diagnostic{Tool: diffTool, Expected: clip(strings.Join(minus, " ")), Actual: clip(strings.Join(plus, " "))}
+	f := proposal.Diagnostic{Tool: diffTool, Expected: clipText(strings.Join(minus, " ")), Actual: clipText(strings.Join(plus, " "))}
 	f.Message = diffMessage(minus, plus)
 	s.addAt(rankLine, f, place{name: name, row: max(first, 1)})
 	if f.File == "" && old != "" && len(s.found) > 0 && s.found[len(s.found)-1].File == "" {
@@ -106,7 +106,7 @@ func (s *scan) readNormalDiff(i int) int {
 			break
 		}
 	}
-	s.add(rankLine, proposal.Diagnostic{Tool: diffTool, Message: diffMessage(minus, plus), Expected: clip(strings.Join(minus, " ")), Actual: clip(strings.Join(plus, " "))})
+	s.addReport(rankLine, proposal.Diagnostic{Tool: diffTool, Message: diffMessage(minus, plus), Expected: clipText(strings.Join(minus, " ")), Actual: clipText(strings.Join(plus, " "))})
 	return j - 1
 }
 
@@ -114,10 +114,10 @@ func (s *scan) readNormalDiff(i int) int {
 func diffMessage(minus, plus []string) string {
 	var parts []string
 	if len(minus) > 0 {
-		parts = append(parts, "-"+clip(minus[0]))
+		parts = append(parts, "-"+clipText(minus[0]))
 	}
 	if len(plus) > 0 {
-		parts = append(parts, "+"+clip(plus[0]))
+		parts = append(parts, "+"+clipText(plus[0]))
 	}
 	return strings.Join(parts, " ")
 }

@@ -23,8 +23,8 @@ func readV8(s *scan) {
 	headerAt := -10
 	for i := 0; i < len(s.lines); i++ {
 		line := s.lines[i]
-		if m := match(v8Header, "/", line); m != nil {
-			header, headerAt = place{name: m[1], row: number(m[2])}, i
+		if m := matchContaining(v8Header, "/", line); m != nil {
+			header, headerAt = place{name: m[1], row: parseNumber(m[2])}, i
 			continue
 		}
 		m := v8Error.FindStringSubmatch(line)
@@ -70,7 +70,7 @@ func readV8(s *scan) {
 				f.File, f.Line, f.Column = frame.File, frame.Line, 0
 			}
 		}
-		s.add(rankStack, f)
+		s.addReport(rankStack, f)
 		i = max(i, end-1)
 	}
 	s.keepLast("node")
@@ -93,7 +93,7 @@ func (s *scan) keepLast(tool string) {
 // readShell reads the errors of shells: "x.sh: line 5: …", and without "line" those of dash.
 func readShell(s *scan) {
 	for _, line := range s.lines {
-		m := match(shellLine, ": ", line)
+		m := matchContaining(shellLine, ": ", line)
 		if m == nil || !shellName.MatchString(m[1]) {
 			continue
 		}
@@ -105,20 +105,20 @@ func readShell(s *scan) {
 		if strings.HasPrefix(m[3], "`") && len(s.found) > 0 {
 			continue // the line that bash quotes below its message
 		}
-		s.addAt(rankStack, f, place{name: m[1], row: number(m[2])})
+		s.addAt(rankStack, f, place{name: m[1], row: parseNumber(m[2])})
 	}
 }
 
 // readPlaces reads lines that begin with a place in a file of the workspace.
 func readPlaces(s *scan) {
 	for _, line := range s.lines {
-		m := match(genericPlace, ":", line)
+		m := matchContaining(genericPlace, ":", line)
 		if m == nil {
 			continue
 		}
 		f := proposal.Diagnostic{Tool: "output", Message: strings.TrimPrefix(m[4], "- ")}
-		if s.setPlace(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) {
-			s.add(rankLine, f)
+		if s.setPlace(&f, place{name: m[1], row: parseNumber(m[2]), col: parseNumber(m[3])}) {
+			s.addReport(rankLine, f)
 		}
 	}
 }

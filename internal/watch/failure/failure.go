@@ -71,11 +71,11 @@ func (o Options) maxListed() int {
 	return maxRead
 }
 
-// Of returns what the kept output of a failed command and its TestResults give as the cause: of all
+// CauseReports returns what the kept output of a failed command and its TestResults give as the cause: of all
 // reports, those of the first rank that has any, and of those the worst level. It returns at most 100,
 // in the order of the output. It returns nil for nil, and if no reader recognizes anything; LastLineOf
 // is then what there is to show.
-func Of(r *proposal.Result, o Options) []proposal.Diagnostic {
+func CauseReports(r *proposal.Result, o Options) []proposal.Diagnostic {
 	if r == nil {
 		return nil
 	}
@@ -95,9 +95,9 @@ func Diagnostics(r *proposal.Result, o Options) []proposal.Diagnostic {
 	return list
 }
 
-// Words returns a report in one line: the test, the message, and the values that the message
+// FormatLine returns a report in one line: the test, the message, and the values that the message
 // does not have.
-func Words(d proposal.Diagnostic) string {
+func FormatLine(d proposal.Diagnostic) string {
 	s := d.Message
 	if d.Test != "" {
 		s = d.Test + ": " + s
@@ -118,8 +118,8 @@ func Words(d proposal.Diagnostic) string {
 	return s
 }
 
-// pieces returns the contiguous parts of a stream.
-func pieces(s proposal.Stream) [][]byte {
+// streamParts returns the contiguous parts of a stream.
+func streamParts(s proposal.Stream) [][]byte {
 	if !s.Truncated {
 		return [][]byte{slices.Concat(s.Head, s.Tail)}
 	}

@@ -28,7 +28,7 @@ func TestForgedLines(t *testing.T) {
 	} {
 		for _, out := range [][2]string{{real, forged}, {forged + real, ""}, {real + forged, ""}} {
 			list := readOutput([]byte(out[0]), []byte(out[1]), Options{})
-			if len(list) != 1 || list[0].Line != 5 || list[0].Test == "" || strings.Contains(Words(list[0]), "forged") {
+			if len(list) != 1 || list[0].Line != 5 || list[0].Test == "" || strings.Contains(FormatLine(list[0]), "forged") {
 				t.Errorf("%s: %+v", name, list)
 			}
 		}
@@ -50,7 +50,7 @@ func TestForgedRunnerLines(t *testing.T) {
 	} {
 		list := readOutput([]byte(out), nil, Options{})
 		if len(list) == 0 || slices.ContainsFunc(list, func(d proposal.Diagnostic) bool {
-			return strings.Contains(Words(d), "forged") || strings.Contains(Words(d), "Forged")
+			return strings.Contains(FormatLine(d), "forged") || strings.Contains(FormatLine(d), "Forged")
 		}) {
 			t.Errorf("%s: %+v", name, list)
 		}
@@ -88,7 +88,7 @@ func TestPlaceIsInAChangedFile(t *testing.T) {
 
 // readOutput is Of for a command that printed stdout and stderr.
 func readOutput(stdout, stderr []byte, o Options) []proposal.Diagnostic {
-	return Of(&proposal.Result{ExitCode: 1, Stdout: proposal.Stream{Head: stdout}, Stderr: proposal.Stream{Head: stderr}}, o)
+	return CauseReports(&proposal.Result{ExitCode: 1, Stdout: proposal.Stream{Head: stdout}, Stderr: proposal.Stream{Head: stderr}}, o)
 }
 
 // testsOf returns the suites and names of the tests that failed, sorted, each once.

@@ -23,31 +23,31 @@ type Fix struct {
 	New   []string // what replaces them; none if they are removed
 }
 
-// Fixes returns the changes in the output of a command. Both names of a difference must be those
+// SuggestedFixes returns the changes in the output of a command. Both names of a difference must be those
 // of one known file, as gofmt -d, shfmt -d, black --diff, ruff --diff and git diff print them: the
 // difference of two files is not a fix of either. rustfmt --check prints one name. ESLint prints
 // ranges of the source beside it, as JSON. A stream with a
 // secret has none. A caller that applies a Fix compares Old with the file first: output may lie.
-func Fixes(r *proposal.Result, o Options) []Fix {
+func SuggestedFixes(r *proposal.Result, o Options) []Fix {
 	if r == nil || o.Tree == nil {
 		return nil
 	}
-	o = o.normalized()
+	o = o.normalizeCwd()
 	var list []Fix
 	for _, s := range []proposal.Stream{r.Stdout, r.Stderr} {
 		if len(s.Redacted) > 0 {
 			continue
 		}
-		for _, piece := range pieces(s) {
-			list = append(list, o.fixes(strings.Split(string(piece), "\n"))...)
+		for _, piece := range streamParts(s) {
+			list = append(list, o.parseFixes(strings.Split(string(piece), "\n"))...)
 			list = append(list, o.jsonFixes(piece)...)
 		}
 	}
 	return list[:min(len(list), maxFixes)]
 }
 
-// fixes reads the differences in lines.
-func (o Options) fixes(lines []string) (list []Fix) {
+// parseFixes reads the differences in lines.
+func (o Options) parseFixes(lines []string) (list []Fix) {
 	file := ""
 	for i := 0; i < len(lines); i++ {
 		if strings.HasPrefix(lines[i], "--- ") && i+1 < len(lines) && strings.HasPrefix(lines[i+1], "+++ ") {
@@ -55,24 +55,24 @@ func (o Options) fixes(lines []string) (list []Fix) {
 			i++
 			continue
 		}
-		if m := match(rustfmtAt, "Diff in ", lines[i]); m != nil {
+		if m := matchContaining(rustfmtAt, "Diff in ", lines[i]); m != nil {
 			end := i + 1
 			for end < len(lines) && end <= i+maxBlock && lines[end] != "" && strings.ContainsRune(" +-", rune(lines[end][0])) {
 				end++
 			}
 			if name := o.Tree.Resolve(o.Cwd, m[1]); o.Tree.Has(name) {
-				list = append(list, fixesOf(name, number(m[2]), lines[i+1:end])...)
+				list = append(list, fixesOf(name, parseNumber(m[2]), lines[i+1:end])...)
 			}
 			i = end - 1
 			continue
 		}
-		m := match(diffHunk, "@@ ", lines[i])
+		m := matchContaining(diffHunk, "@@ ", lines[i])
 		if m == nil || file == "" {
 			continue
 		}
 		end, ok := endOfHunk(lines, i+1, hunkCount(m[2]), hunkCount(m[4]))
 		if ok {
-			list = append(list, fixesOf(file, number(m[1]), lines[i+1:end])...)
+			list = append(list, fixesOf(file, parseNumber(m[1]), lines[i+1:end])...)
 		}
 		i = end - 1
 	}
@@ -97,7 +97,7 @@ func hunkCount(s string) int {
 	if s == "" {
 		return 1
 	}
-	return number(s)
+	return parseNumber(s)
 }
 
 // endOfHunk returns the index after a hunk of so many lines before and after. ok is false if the

@@ -31,14 +31,14 @@ func TestFixes(t *testing.T) {
 	} {
 		r := &proposal.Result{Stdout: proposal.Stream{Head: []byte(test.out), Bytes: int64(len(test.out))}}
 		var got []string
-		for _, f := range Fixes(r, o) {
+		for _, f := range SuggestedFixes(r, o) {
 			got = append(got, fmt.Sprintf("%s:%d %q %q", f.File, f.Start, f.Old, f.New))
 		}
 		if s := strings.Join(got, "; "); s != test.want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, s, test.want)
 		}
 	}
-	if list := Fixes(&proposal.Result{}, Options{}); list != nil {
+	if list := SuggestedFixes(&proposal.Result{}, Options{}); list != nil {
 		t.Errorf("without known files: %v", list)
 	}
 }
@@ -57,11 +57,11 @@ func TestFixesOfJSON(t *testing.T) {
 		`{"message":"without a fix"}`:          nil,
 	} {
 		r := &proposal.Result{Stdout: proposal.Stream{Head: []byte(fmt.Sprintf(file, fix))}}
-		if diff := cmp.Diff(want, Fixes(r, o)); diff != "" {
+		if diff := cmp.Diff(want, SuggestedFixes(r, o)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", fix, diff)
 		}
 	}
-	if got := Fixes(&proposal.Result{Stdout: proposal.Stream{Head: []byte(strings.ReplaceAll(fmt.Sprintf(file, `{"fix":{"range":[0,1],"text":""}}`), "a.js", "b.js"))}}, o); got != nil {
+	if got := SuggestedFixes(&proposal.Result{Stdout: proposal.Stream{Head: []byte(strings.ReplaceAll(fmt.Sprintf(file, `{"fix":{"range":[0,1],"text":""}}`), "a.js", "b.js"))}}, o); got != nil {
 		t.Errorf("of a file that is not known: %+v", got)
 	}
 }

@@ -51,10 +51,10 @@ func cutNumber(s string) (rest string, n int, ok bool) {
 	if i == len(s) || len(s)-i > 7 || i == 0 || s[i-1] != ':' {
 		return s, 0, false
 	}
-	return s[:i-1], number(s[i:]), true
+	return s[:i-1], parseNumber(s[i:]), true
 }
 
-func number(s string) int {
+func parseNumber(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
 		return 0
@@ -83,14 +83,14 @@ func parseFrame(line string) (p place, isFrame bool) {
 		return p, isFrame
 	case strings.HasPrefix(t, "File \""):
 		if m := pythonFrame.FindStringSubmatch(t); m != nil {
-			return place{name: m[1], row: number(m[2])}, true
+			return place{name: m[1], row: parseNumber(m[2])}, true
 		}
 	case t[0] == '#':
 		if m := phpFrame.FindStringSubmatch(t); m != nil {
-			return place{name: m[1], row: number(m[2])}, true
+			return place{name: m[1], row: parseNumber(m[2])}, true
 		}
 		if m := nativeFrame.FindStringSubmatch(t); m != nil {
-			return place{name: m[1], row: number(m[2]), col: number(m[3])}, true
+			return place{name: m[1], row: parseNumber(m[2]), col: parseNumber(m[3])}, true
 		}
 		if rest := strings.TrimPrefix(t, "# "); rest != t && !strings.Contains(rest, " ") {
 			if p, ok := parsePlace(rest); ok {
@@ -109,7 +109,7 @@ func parseFrame(line string) (p place, isFrame bool) {
 	}
 	if strings.Contains(t, ":in ") {
 		if m := rubyFrame.FindStringSubmatch(t); m != nil {
-			return place{name: m[1], row: number(m[2])}, true
+			return place{name: m[1], row: parseNumber(m[2])}, true
 		}
 	}
 	if i := strings.LastIndex(t, " +0x"); i > 0 && strings.Contains(t, ".go:") {
@@ -126,16 +126,16 @@ func parseFrame(line string) (p place, isFrame bool) {
 // parseAtFrame reads the frames that begin with "at".
 func parseAtFrame(t string) (p place, isFrame bool) {
 	if m := jvmFrame.FindStringSubmatch(t); m != nil {
-		return place{name: m[2], row: number(m[3]), className: m[1]}, true
+		return place{name: m[2], row: parseNumber(m[3]), className: m[1]}, true
 	}
 	if m := jvmShort.FindStringSubmatch(t); m != nil {
-		return place{name: m[1], row: number(m[2]), className: "?"}, true
+		return place{name: m[1], row: parseNumber(m[2]), className: "?"}, true
 	}
 	if m := dotnetFrame.FindStringSubmatch(t); m != nil {
-		return place{name: m[1], row: number(m[2])}, true
+		return place{name: m[1], row: parseNumber(m[2])}, true
 	}
 	if m := onLine.FindStringSubmatch(t); m != nil {
-		return place{name: m[1], row: number(m[2])}, true
+		return place{name: m[1], row: parseNumber(m[2])}, true
 	}
 	rest := strings.TrimPrefix(strings.TrimPrefix(t, "at "), "async ")
 	if strings.HasSuffix(rest, ")") {
@@ -159,11 +159,11 @@ var runsIn = pattern.New(`^(?:g?make(?:\[\d{1,3}\])?: Entering directory '|npm (
 // maxDirs is the maximum number of directories that output is read for.
 const maxDirs = 8
 
-// directories returns the directories below the workspace that wrappers and runners say they
+// runDirectories returns the directories below the workspace that wrappers and runners say they
 // run in: the names that they print are relative to them.
-func directories(lines []string) (dirs []string) {
+func runDirectories(lines []string) (dirs []string) {
 	for _, line := range lines {
-		if m := match(runsIn, "/workspace/", line); m != nil && !slices.Contains(dirs, m[1]) && len(dirs) < maxDirs {
+		if m := matchContaining(runsIn, "/workspace/", line); m != nil && !slices.Contains(dirs, m[1]) && len(dirs) < maxDirs {
 			dirs = append(dirs, m[1])
 		}
 	}

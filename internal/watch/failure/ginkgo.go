@@ -24,15 +24,15 @@ func readGinkgo(s *scan) {
 	for i := 0; i < len(s.lines); i++ {
 		if strings.HasPrefix(s.lines[i], "FAIL! -- ") {
 			for _, line := range s.lines[i:min(i+4, len(s.lines))] {
-				if m := match(goVerdict, "--- FAIL", line); m != nil {
+				if m := matchContaining(goVerdict, "--- FAIL", line); m != nil {
 					wrappers[m[3]] = true
 				}
 			}
 		}
-		if match(ginkgoHead, "• [", s.lines[i]) == nil || i+2 >= len(s.lines) {
+		if matchContaining(ginkgoHead, "• [", s.lines[i]) == nil || i+2 >= len(s.lines) {
 			continue
 		}
-		end := s.findLine(i+3, maxBlock, func(t, line string) bool { return isRule(t) && indent(line) == 0 })
+		end := s.findLine(i+3, maxBlock, func(t, line string) bool { return isRule(t) && indentWidth(line) == 0 })
 		f := proposal.Diagnostic{Tool: "ginkgo", Test: strings.TrimSpace(ginkgoNode.ReplaceAllString(s.lines[i+1], " "))}
 		if p, ok := parsePlace(strings.TrimSpace(s.lines[i+2])); ok {
 			s.setPlace(&f, p)
@@ -40,10 +40,10 @@ func readGinkgo(s *scan) {
 		var said []string
 		isOpen := false
 		for _, line := range s.lines[i+3 : end] {
-			if m := match(ginkgoSays, "] ", line); m != nil && len(said) == 0 {
+			if m := matchContaining(ginkgoSays, "] ", line); m != nil && len(said) == 0 {
 				said, isOpen = append(said, m[1]), true
-			} else if m := match(ginkgoAt, " at: ", line); m != nil {
-				s.setPlace(&f, place{name: m[1], row: number(m[2])})
+			} else if m := matchContaining(ginkgoAt, " at: ", line); m != nil {
+				s.setPlace(&f, place{name: m[1], row: parseNumber(m[2])})
 				isOpen = said != nil && said[0] == "Test Panicked"
 			} else if t := strings.TrimSpace(line); t == "Full Stack Trace" {
 				break
@@ -52,7 +52,7 @@ func readGinkgo(s *scan) {
 			}
 		}
 		f.Message = strings.Join(said, " ")
-		s.add(rankTest, f)
+		s.addReport(rankTest, f)
 		i = end
 	}
 	if len(s.found) > before && !s.Every {

@@ -25,7 +25,7 @@ type goInner struct {
 // readInner reads a line of gocheck. It changes nothing that other readers of the line see.
 func (g *goScan) readInner(line string) {
 	g.innerEnds = goCheckEnds.MatchString(line) || g.innerEnds && strings.TrimSpace(line) == ""
-	if m := match(goCheckFails, ".go:", line); m != nil && len(g.inner) < maxRead {
+	if m := matchContaining(goCheckFails, ".go:", line); m != nil && len(g.inner) < maxRead {
 		g.inner = append(g.inner, &goInner{found: proposal.Diagnostic{Tool: "gocheck", Test: m[3]}, file: m[1], row: m[2]})
 		g.innerOpen = true
 		return
@@ -34,7 +34,7 @@ func (g *goScan) readInner(line string) {
 		return
 	}
 	last := g.inner[len(g.inner)-1]
-	m := match(goCheckAt, ".go:", line)
+	m := matchContaining(goCheckAt, ".go:", line)
 	value, isValue := strings.CutPrefix(line, "... ")
 	switch {
 	case g.innerEnds || strings.HasPrefix(line, "-----"):
@@ -51,7 +51,7 @@ func (g *goScan) readInner(line string) {
 		case strings.HasPrefix(value, "Panic: ") || last.found.Message == "":
 			last.found.Message, _, _ = strings.Cut(value, " (PC=")
 		}
-	case last.isPlaced && last.found.Message == "" && indent(line) > 0:
+	case last.isPlaced && last.found.Message == "" && indentWidth(line) > 0:
 		last.found.Message = strings.TrimSpace(line) // the assertion
 	}
 }
@@ -62,9 +62,9 @@ func (g *goScan) settleInner(tree *Tree, pkg string) {
 		f := inner.found
 		f.Suite = pkg
 		if f.File = tree.goFile(inner.file, pkg, g.GoModules); f.File != "" {
-			f.Line = number(inner.row)
+			f.Line = parseNumber(inner.row)
 		}
-		g.add(rankTest, f)
+		g.addReport(rankTest, f)
 	}
 }
 
@@ -103,8 +103,8 @@ func appendSome(lines []string, line string) []string {
 	return lines
 }
 
-// describe returns the first line in which the outputs differ.
-func (e *goExample) describe(f *proposal.Diagnostic) {
+// describeDifference returns the first line in which the outputs differ.
+func (e *goExample) describeDifference(f *proposal.Diagnostic) {
 	for i := range max(len(e.got), len(e.want)) {
 		line := func(lines []string) string {
 			if i < len(lines) {

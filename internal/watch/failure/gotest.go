@@ -75,7 +75,7 @@ func readGo(s *scan) {
 		if g.broken[f.Suite] {
 			rank = rankRunner
 		}
-		g.add(rank, f)
+		g.addReport(rank, f)
 	}
 }
 
@@ -115,24 +115,24 @@ func (g *goScan) readLine(line string) {
 	}
 	wraps := g.innerEnds
 	g.readInner(line)
-	if m := match(goLog, ".go:", line); m != nil {
+	if m := matchContaining(goLog, ".go:", line); m != nil {
 		if len(g.logs) < maxLogs {
 			g.open, g.width = &goLine{test: g.test, file: m[2], row: m[3], text: []string{m[4]}}, len(m[1])
 			g.logs = append(g.logs, g.open)
 		}
 		return
 	}
-	if g.open != nil && indent(line) > g.width && len(g.open.text) < 60 {
+	if g.open != nil && indentWidth(line) > g.width && len(g.open.text) < 60 {
 		g.open.text = append(g.open.text, line)
 		return
 	}
 	g.open = nil
-	if m := match(goRuns, "=== ", line); m != nil {
+	if m := matchContaining(goRuns, "=== ", line); m != nil {
 		g.test, g.verbose, g.ran[m[1]] = m[1], true, true
 		g.panics, g.frames = nil, nil // only printed: another test runs
 		return
 	}
-	if m := match(goVerdict, "--- ", line); m != nil {
+	if m := matchContaining(goVerdict, "--- ", line); m != nil {
 		if !g.verbose || g.ran[m[3]] { // or else a test printed it
 			g.noteVerdict(m[2], m[3])
 			if m[2] == "PASS" {
@@ -144,7 +144,7 @@ func (g *goScan) readLine(line string) {
 		}
 		return
 	}
-	if m := match(goPackage, "\t", line); m != nil {
+	if m := matchContaining(goPackage, "\t", line); m != nil {
 		g.reportPackage(m[2], strings.TrimSpace(m[1]+" "+m[3]))
 		return
 	}
@@ -152,9 +152,9 @@ func (g *goScan) readLine(line string) {
 		g.building, _, _ = strings.Cut(name, " ")
 		return
 	}
-	if m := match(goCompile, ".go:", line); m != nil && g.building != "" {
+	if m := matchContaining(goCompile, ".go:", line); m != nil && g.building != "" {
 		f := proposal.Diagnostic{Tool: "go", Message: m[4], Suite: g.building}
-		if g.setPlace(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) && len(g.compile) < maxReports {
+		if g.setPlace(&f, place{name: m[1], row: parseNumber(m[2]), col: parseNumber(m[3])}) && len(g.compile) < maxReports {
 			g.compile = append(g.compile, f)
 		}
 		return
@@ -169,8 +169,8 @@ func (g *goScan) readLine(line string) {
 	g.notePanic(line)
 	if line == "WARNING: DATA RACE" {
 		g.inRace = len(g.race) == 0
-	} else if m := match(goRaceFrame, ".go:", line); m != nil && g.inRace {
-		g.race = g.appendInnermost(g.race, place{name: m[1], row: number(m[2])})
+	} else if m := matchContaining(goRaceFrame, ".go:", line); m != nil && g.inRace {
+		g.race = g.appendInnermost(g.race, place{name: m[1], row: parseNumber(m[2])})
 	} else if strings.HasPrefix(line, "Goroutine ") {
 		g.inRace = false
 	}
@@ -194,7 +194,7 @@ func (g *goScan) noteVerdict(word, test string) {
 
 // notePanic reads a panic and its stack.
 func (g *goScan) notePanic(line string) {
-	if m := match(goPanics, ": ", line); m != nil && g.panics == nil {
+	if m := matchContaining(goPanics, ": ", line); m != nil && g.panics == nil {
 		g.panics = &proposal.Diagnostic{Tool: "go panic", Message: m[1], Test: g.test}
 		return
 	}
@@ -205,10 +205,10 @@ func (g *goScan) notePanic(line string) {
 		g.panics.Test, _, _ = strings.Cut(t, " ") // the one that was running when time was up
 		return
 	}
-	if m := match(goFrame, ".go:", line); m != nil {
-		g.frames = g.appendInnermost(g.frames, place{name: m[1], row: number(m[2])})
+	if m := matchContaining(goFrame, ".go:", line); m != nil {
+		g.frames = g.appendInnermost(g.frames, place{name: m[1], row: parseNumber(m[2])})
 	}
-	if m := match(goTestFn, "(", line); m != nil && (g.panics.Test == "" || !strings.HasPrefix(g.panics.Test, m[1])) && len(g.frames) > 0 && g.panics.Test == "" {
+	if m := matchContaining(goTestFn, "(", line); m != nil && (g.panics.Test == "" || !strings.HasPrefix(g.panics.Test, m[1])) && len(g.frames) > 0 && g.panics.Test == "" {
 		g.panics.Test = m[1]
 	}
 }
@@ -235,7 +235,7 @@ func (g *goScan) reportPackage(pkg, outcome string) {
 			rank = rankTest
 		}
 		reported[g.panics.Test] = g.panics.Test != ""
-		g.add(rank, *g.panics)
+		g.addReport(rank, *g.panics)
 	}
 	tree := g.Tree
 	if tree == nil {
@@ -257,7 +257,7 @@ func (g *goScan) reportPackage(pkg, outcome string) {
 		}
 		f := proposal.Diagnostic{Tool: "go test", Level: level, Test: l.test, Suite: pkg}
 		g.goText(&f, l.text)
-		f.File, f.Line = tree.goFile(l.file, pkg, g.GoModules), number(l.row)
+		f.File, f.Line = tree.goFile(l.file, pkg, g.GoModules), parseNumber(l.row)
 		if l.file == "testing.go" && len(g.race) > 0 {
 			g.choosePlace(&f, g.race)
 		}
@@ -271,7 +271,7 @@ func (g *goScan) reportPackage(pkg, outcome string) {
 			f.Level = Notice // t.Log before t.Error
 		}
 		reported[l.test] = true
-		g.add(rankTest, f)
+		g.addReport(rankTest, f)
 	}
 	g.settleInner(tree, pkg)
 	for _, test := range g.order {
@@ -281,12 +281,12 @@ func (g *goScan) reportPackage(pkg, outcome string) {
 		case reported[test] || hasChild:
 		case g.wrappers[test]:
 			f.Tool = "gocheck"
-			g.add(rankRunner, f)
+			g.addReport(rankRunner, f)
 		default:
 			if e != nil {
-				e.describe(&f)
+				e.describeDifference(&f)
 			}
-			g.add(rankTest, f)
+			g.addReport(rankTest, f)
 		}
 	}
 	if strings.Contains(outcome, "[build failed]") {
@@ -304,12 +304,12 @@ func (g *goScan) reportPackage(pkg, outcome string) {
 			message = "the package cannot be loaded"
 		}
 		f := proposal.Diagnostic{Tool: "go test", Suite: pkg, Message: message}
-		if m := match(goCompile, ".go:", g.said); m != nil { // log.Fatal
+		if m := matchContaining(goCompile, ".go:", g.said); m != nil { // log.Fatal
 			if f.File = tree.inPackage(m[1], pkg); f.File != "" {
-				f.Line = number(m[2])
+				f.Line = parseNumber(m[2])
 			}
 		}
-		g.add(rankRunner, f)
+		g.addReport(rankRunner, f)
 	}
 	g.logs, g.verdicts, g.order, g.test, g.panics, g.frames, g.open = g.logs[:0], map[string]string{}, nil, "", nil, nil, nil
 	g.race, g.inRace = nil, false
@@ -352,7 +352,7 @@ func (g *goScan) goText(f *proposal.Diagnostic, text []string) {
 		}
 	}
 	b := g.readBody(body)
-	f.Message, f.Expected, f.Actual = b.message(), b.expected, b.actual
+	f.Message, f.Expected, f.Actual = b.shortMessage(), b.expected, b.actual
 	if first != "" && f.Expected == "" {
 		f.Message = first
 		if strings.HasPrefix(first, "got ") || strings.HasSuffix(first, ":") || len(text) == 2 {

@@ -37,10 +37,10 @@ func readJest(s *scan) {
 	file, known := "", ""
 	for i := max(0, start); i < len(s.lines); i++ {
 		if m := jestFile.FindStringSubmatch(s.lines[i]); m != nil {
-			file, known = s.name(m[1]), s.knownFile(m[1])
+			file, known = s.workspacePath(m[1]), s.knownFile(m[1])
 			continue
 		}
-		m := match(jestTest, "●", s.lines[i])
+		m := matchContaining(jestTest, "●", s.lines[i])
 		if m == nil || m[1] == "Console" {
 			continue
 		}
@@ -75,8 +75,8 @@ func readVitest(s *scan) {
 			heads = []proposal.Diagnostic{{Tool: "vitest"}}
 			continue
 		}
-		if m := match(vitestTest, " FAIL  ", line); m != nil {
-			f := proposal.Diagnostic{Tool: "vitest", Suite: s.name(m[1]), Test: m[2], File: s.knownFile(m[1])}
+		if m := matchContaining(vitestTest, " FAIL  ", line); m != nil {
+			f := proposal.Diagnostic{Tool: "vitest", Suite: s.workspacePath(m[1]), Test: m[2], File: s.knownFile(m[1])}
 			if i := strings.Index(f.Test, " [ "); i > 0 && strings.HasSuffix(f.Test, " ]") {
 				f.Test = f.Test[:i]
 			}
@@ -120,7 +120,7 @@ func readMocha(s *scan) {
 			names = append(names, strings.TrimSpace(s.lines[i]))
 		}
 		end := s.findLine(i, maxBlock, func(t, line string) bool {
-			return numbered.MatchString(line) && indent(line) == 2 || mochaPassing.MatchString(line)
+			return numbered.MatchString(line) && indentWidth(line) == 2 || mochaPassing.MatchString(line)
 		})
 		f := proposal.Diagnostic{Tool: "mocha", Test: strings.TrimSuffix(strings.Join(names, " > "), ":")}
 		s.addBlock(rankTest, f, s.lines[i:end])
@@ -135,24 +135,24 @@ func readNodeSpec(s *scan) {
 		return
 	}
 	for i := start + 1; i < len(s.lines); i++ {
-		m := match(nodeTest, "✖", strings.TrimSpace(s.lines[i]))
+		m := matchContaining(nodeTest, "✖", strings.TrimSpace(s.lines[i]))
 		if m == nil {
 			continue
 		}
 		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
 			return strings.HasPrefix(line, "test at ") || strings.HasPrefix(line, "✖ ")
 		})
-		if match(nodeTodo, "s) # ", m[0]) != nil && !nodeTook.MatchString(m[0]) {
+		if matchContaining(nodeTodo, "s) # ", m[0]) != nil && !nodeTook.MatchString(m[0]) {
 			i = end - 1
 			continue
 		}
 		f := proposal.Diagnostic{Tool: "node:test", Test: m[1]}
 		rank := rankTest
-		if at := match(nodeTestAt, "test at ", s.lines[i-1]); at != nil {
+		if at := matchContaining(nodeTestAt, "test at ", s.lines[i-1]); at != nil {
 			if p, ok := parsePlace(at[1]); ok {
 				s.setPlace(&f, p)
 			}
-			if name := s.name(m[1]); name != "" && name == f.File {
+			if name := s.workspacePath(m[1]); name != "" && name == f.File {
 				rank = rankLine // the file did not run: what it printed says why
 			}
 		}
@@ -181,14 +181,14 @@ func readAVA(s *scan) {
 	}
 	for i := 0; i < len(s.lines); i++ {
 		line := s.lines[i]
-		if m := match(avaFail, "✘ [fail]", line); m != nil && len(failed) < s.maxListed() {
+		if m := matchContaining(avaFail, "✘ [fail]", line); m != nil && len(failed) < s.maxListed() {
 			failed = append(failed, m[1])
 			continue
 		}
 		title, rank := isTitle(line), rankTest
 		f := proposal.Diagnostic{Tool: "ava", Test: title}
-		if m := match(avaUncaught, "Uncaught", line); m != nil {
-			title, rank, f.Suite = m[1], rankRunner, s.name(m[1])
+		if m := matchContaining(avaUncaught, "Uncaught", line); m != nil {
+			title, rank, f.Suite = m[1], rankRunner, s.workspacePath(m[1])
 		}
 		if title == "" {
 			continue
@@ -219,7 +219,7 @@ func dropAVAValue(lines []string) []string {
 // readJasmine reads "1) name" with a message and a stack.
 func readJasmine(s *scan) {
 	for i := 0; i+1 < len(s.lines); i++ {
-		m := match(numbered, ") ", s.lines[i])
+		m := matchContaining(numbered, ") ", s.lines[i])
 		if m == nil || strings.TrimSpace(s.lines[i+1]) != "Message:" {
 			continue
 		}
@@ -250,11 +250,13 @@ var headedBlocks = []struct {
 func readHeaded(s *scan) {
 	for _, b := range headedBlocks {
 		for i := 0; i < len(s.lines); i++ {
-			m := match(b.head, b.has, s.lines[i])
+			m := matchContaining(b.head, b.has, s.lines[i])
 			if m == nil {
 				continue
 			}
-			end := s.findLine(i+1, maxBlock, func(t, line string) bool { return match(b.head, b.has, line) != nil || b.end.MatchString(line) })
+			end := s.findLine(i+1, maxBlock, func(t, line string) bool {
+				return matchContaining(b.head, b.has, line) != nil || b.end.MatchString(line)
+			})
 			if strings.TrimSpace(strings.Join(s.lines[i+1:end], "")) != "" {
 				name := strings.NewReplacer(" › ", " > ", " ... ", " > ", `  "`, " > ").Replace(m[1])
 				s.addBlock(rankTest, proposal.Diagnostic{Tool: b.tool, Test: name}, s.lines[i+1:end])
@@ -274,7 +276,7 @@ var (
 func readBun(s *scan) {
 	start := 0
 	for i, line := range s.lines {
-		m := match(bunVerdict, ") ", line)
+		m := matchContaining(bunVerdict, ") ", line)
 		if m == nil {
 			continue
 		}
@@ -290,7 +292,7 @@ func readBun(s *scan) {
 				break
 			}
 			for _, line := range body {
-				if d := match(bunDiff, "   ", line); d != nil && d[1] == "-" && f.Expected == "" {
+				if d := matchContaining(bunDiff, "   ", line); d != nil && d[1] == "-" && f.Expected == "" {
 					f.Expected = strings.TrimSuffix(d[2], ",")
 				} else if d != nil && d[1] == "+" && f.Actual == "" {
 					f.Actual = strings.TrimSuffix(d[2], ",")
@@ -312,7 +314,7 @@ func readLab(s *scan) {
 		return
 	}
 	for i := start + 1; i < len(s.lines); i++ {
-		m := match(labFailed, ") ", s.lines[i])
+		m := matchContaining(labFailed, ") ", s.lines[i])
 		if m == nil {
 			continue
 		}

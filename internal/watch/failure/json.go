@@ -175,7 +175,7 @@ func (s *scan) jsonTests(doc value) {
 			s.addJSONTest("jest", strings.Join(names, " > "), said, place{name: textAt(file, "name"), row: integerAt(test, "location", "line")})
 		}
 		if textAt(file, "status") == "failed" && !failed {
-			f := proposal.Diagnostic{Tool: "jest", Suite: s.name(textAt(file, "name"))}
+			f := proposal.Diagnostic{Tool: "jest", Suite: s.workspacePath(textAt(file, "name"))}
 			s.addBlock(rankRunner, f, strings.Split(textAt(file, "message"), "\n"))
 		}
 	}
@@ -261,7 +261,7 @@ func (s *scan) jsonProblems(v value, file string) {
 			f.Level = Warning
 		}
 		if s.setPlace(&f, at) {
-			s.add(rankTool, f)
+			s.addReport(rankTool, f)
 		}
 		return
 	}

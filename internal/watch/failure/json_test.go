@@ -32,7 +32,7 @@ func TestJSON(t *testing.T) {
 	} {
 		var got []string
 		for _, d := range readOutput([]byte(row.out), nil, Options{Tree: NewTree([]string{"a.js"}, true)}) {
-			got = append(got, Words(d)+" "+placeOf(d))
+			got = append(got, FormatLine(d)+" "+placeOf(d))
 		}
 		if strings.Join(got, ", ") != row.want {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)

@@ -134,7 +134,7 @@ func suiteFile(suite xml.StartElement) (name string) {
 // parseJUnitTest reads the rest of an element, a test or its failure, into test. The error is the reader's.
 func parseJUnitTest(decoder *xml.Decoder, start xml.StartElement, test junitTest) (junitTest, bool, error) {
 	test.file = cmp.Or(attributeOf(start, "file"), test.file)
-	test.line = number(cmp.Or(attributeOf(start, "lineno"), attributeOf(start, "line")))
+	test.line = parseNumber(cmp.Or(attributeOf(start, "lineno"), attributeOf(start, "line")))
 	inFailure, failed := false, false
 	var text, output strings.Builder // output is of the test's program
 	begin := func(t xml.StartElement) {
@@ -195,10 +195,10 @@ func (s *scan) addJUnit(test junitTest) {
 		if f.Message == "" {
 			f.Message = test.message
 		}
-		s.add(rankTest, f)
+		s.addReport(rankTest, f)
 		return
 	case batsPlace.MatchString(test.text):
-		s.bats(f, body)
+		s.readBats(f, body)
 		return
 	case first == "Failed": // go test prints no message
 		s.addGoTest(f, body)
@@ -231,7 +231,7 @@ func (s *scan) addJUnit(test junitTest) {
 	if f.File == "" {
 		s.setPythonFile(&f)
 	}
-	s.add(rankTest, f)
+	s.addReport(rankTest, f)
 }
 
 // isPlaceOnly reports whether a text is nothing but a place, as "t.cpp:5".
@@ -251,19 +251,19 @@ func (s *scan) readJUnitFields(f *proposal.Diagnostic, body []string) (rest []st
 	at := place{}
 	for i, line := range body {
 		t := strings.TrimSpace(line)
-		if m := match(junitField, "- ", t); m != nil {
+		if m := matchContaining(junitField, "- ", t); m != nil {
 			switch m[1] {
 			case "file":
 				at.name = m[2]
 			case "line":
-				at.row = number(m[2])
+				at.row = parseNumber(m[2])
 			default:
 				f.Message = m[2]
 			}
-		} else if m := match(junitNamed, "]:", t); m != nil { // minitest
-			at = place{name: m[1], row: number(m[2])}
-		} else if m := match(junitLine, "line ", t); m != nil && f.File != "" { // ESLint, Ruff
-			f.Line, f.Column = number(m[1]), number(m[2])
+		} else if m := matchContaining(junitNamed, "]:", t); m != nil { // minitest
+			at = place{name: m[1], row: parseNumber(m[2])}
+		} else if m := matchContaining(junitLine, "line ", t); m != nil && f.File != "" { // ESLint, Ruff
+			f.Line, f.Column = parseNumber(m[1]), parseNumber(m[2])
 		} else if expansion := i > 0 && strings.TrimSpace(body[i-1]) == "with expansion:"; expansion { // Catch2
 			f.Message = strings.TrimPrefix(f.Message+": "+t, ": ")
 		} else if !isPlaceOnly(t) || i > 0 {
@@ -298,10 +298,10 @@ func (s *scan) addGoTest(f proposal.Diagnostic, lines []string) {
 		if r.Message != Unsaid && r.Level == Error {
 			d := r.Diagnostic
 			d.Tool, d.Suite, d.Test = f.Tool, f.Suite, f.Test
-			s.add(rankTest, d)
+			s.addReport(rankTest, d)
 		}
 	}
 	if len(s.found) == n {
-		s.add(rankTest, f)
+		s.addReport(rankTest, f)
 	}
 }

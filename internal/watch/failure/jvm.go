@@ -32,11 +32,11 @@ func readMaven(s *scan) {
 	seen := map[string]bool{}
 	before := len(s.found)
 	for i := 0; i < len(lines); i++ {
-		if m := match(surefireClass, "<<<", lines[i]); m != nil {
+		if m := matchContaining(surefireClass, "<<<", lines[i]); m != nil {
 			class = m[1]
 			continue
 		}
-		m := match(surefireTest, "<<<", lines[i])
+		m := matchContaining(surefireTest, "<<<", lines[i])
 		if m == nil {
 			continue
 		}
@@ -79,8 +79,8 @@ func readMaven(s *scan) {
 			continue
 		}
 		f := proposal.Diagnostic{Tool: "surefire", Suite: m[1], Test: m[2], Message: m[4]}
-		s.setPlace(&f, place{name: m[1] + ".java", row: number(m[3]), className: "?"})
-		s.add(rankTest, f)
+		s.setPlace(&f, place{name: m[1] + ".java", row: parseNumber(m[3]), className: "?"})
+		s.addReport(rankTest, f)
 	}
 }
 
@@ -95,7 +95,7 @@ func surefireListed(lines []string) (listed map[string]bool, count int) {
 		at--
 	}
 	if m := surefireTotals.FindStringSubmatch(lines[max(at, 0)]); m != nil {
-		count = number(m[1]) + number(m[2])
+		count = parseNumber(m[1]) + parseNumber(m[2])
 	}
 	for at--; at > 0; at-- {
 		t := strings.TrimSpace(lines[at])
@@ -111,7 +111,7 @@ func surefireListed(lines []string) (listed map[string]bool, count int) {
 // readGradle reads "Class > test FAILED" and the exception below it.
 func readGradle(s *scan) {
 	for i := 0; i < len(s.lines); i++ {
-		m := match(gradleTest, " FAILED", s.lines[i])
+		m := matchContaining(gradleTest, " FAILED", s.lines[i])
 		if m == nil {
 			continue
 		}
@@ -124,7 +124,7 @@ func readGradle(s *scan) {
 // readConsole reads the list of failures of JUnit's console launcher.
 func readConsole(s *scan) {
 	for i := 0; i < len(s.lines); i++ {
-		m := match(consoleTest, "JUnit ", s.lines[i])
+		m := matchContaining(consoleTest, "JUnit ", s.lines[i])
 		if m == nil {
 			continue
 		}

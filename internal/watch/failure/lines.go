@@ -98,8 +98,8 @@ func escapeLength(s string) int {
 	return 2
 }
 
-// indent returns the number of blanks that a line begins with.
-func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+// indentWidth returns the number of blanks that a line begins with.
+func indentWidth(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
 // isRule reports whether a trimmed line is drawn of one character, as between blocks.
 func isRule(trimmed string) bool {
@@ -125,7 +125,7 @@ func withoutPrefixes(lines []string) (rest, dirs []string) {
 	var names []string
 	output := map[string][]string{}
 	for _, line := range lines {
-		if m := match(pnpmStarts, "$ ", line); m != nil && len(names) < maxDirs {
+		if m := matchContaining(pnpmStarts, "$ ", line); m != nil && len(names) < maxDirs {
 			name := m[1] + " " + m[2]
 			if output[name] == nil {
 				names, dirs, output[name] = append(names, name), append(dirs, m[1]), []string{""}

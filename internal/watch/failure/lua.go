@@ -20,14 +20,14 @@ var (
 // assertion says at its place.
 func readBusted(s *scan) {
 	for i := 0; i+2 < len(s.lines); i++ {
-		if match(bustedHead, " -> ", s.lines[i]) == nil {
+		if matchContaining(bustedHead, " -> ", s.lines[i]) == nil {
 			continue
 		}
 		end := s.findLine(i+2, maxBlock, func(t, line string) bool { return t == "" || bustedHead.MatchString(line) })
 		f := proposal.Diagnostic{Tool: "busted", Test: strings.TrimSpace(s.lines[i+1])}
 		body := s.lines[i+2 : end]
 		if m := luaPlace.FindStringSubmatch(s.lines[i+2]); m != nil {
-			s.setPlace(&f, place{name: m[1], row: number(m[2])})
+			s.setPlace(&f, place{name: m[1], row: parseNumber(m[2])})
 			f.Message = m[3]
 		}
 		for j, line := range body {
@@ -35,15 +35,15 @@ func readBusted(s *scan) {
 				f.Message = line // the first line has only the number of values
 			}
 			if j+1 < len(body) && line == "Passed in:" {
-				f.Actual = clip(body[j+1])
+				f.Actual = clipText(body[j+1])
 			} else if j+1 < len(body) && line == "Expected:" {
-				f.Expected = clip(body[j+1])
+				f.Expected = clipText(body[j+1])
 			}
 		}
 		if f.Message == "" {
 			f.Message = lastOf(body)
 		}
-		s.add(rankTest, f)
+		s.addReport(rankTest, f)
 		i = end - 1
 	}
 }
@@ -51,22 +51,22 @@ func readBusted(s *scan) {
 // readLua reads an error that ended a program of Lua, and its stack.
 func readLua(s *scan) {
 	for i, line := range s.lines {
-		m := match(luaRaised, ".lua:", line)
+		m := matchContaining(luaRaised, ".lua:", line)
 		if m == nil {
 			continue
 		}
 		f := proposal.Diagnostic{Tool: "lua", Message: m[3]}
 		var frames []proposal.Frame
-		frames = s.appendFrame(frames, place{name: m[1], row: number(m[2])})
+		frames = s.appendFrame(frames, place{name: m[1], row: parseNumber(m[2])})
 		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return t != "stack traceback:" && !strings.HasPrefix(line, "\t") })
 		for _, line := range s.lines[i+1 : end] {
-			if m := match(luaFrame, ": in ", line); m != nil {
-				if p := (place{name: m[1], row: number(m[2])}); len(frames) == 0 || frames[0].Line != p.row {
+			if m := matchContaining(luaFrame, ": in ", line); m != nil {
+				if p := (place{name: m[1], row: parseNumber(m[2])}); len(frames) == 0 || frames[0].Line != p.row {
 					frames = s.appendFrame(frames, p)
 				}
 			}
 		}
 		s.choosePlace(&f, frames)
-		s.add(rankStack, f)
+		s.addReport(rankStack, f)
 	}
 }

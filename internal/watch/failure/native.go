@@ -38,7 +38,7 @@ func readCTest(s *scan) {
 	}
 	bodies := map[string][]string{}
 	for i := 0; i < start; i++ {
-		m := match(ctestHead, " sec", s.lines[i])
+		m := matchContaining(ctestHead, " sec", s.lines[i])
 		if m == nil || !strings.Contains(m[2], "***") {
 			continue
 		}
@@ -48,7 +48,7 @@ func readCTest(s *scan) {
 		bodies[m[1]] = s.lines[i+1 : end]
 	}
 	for _, line := range s.lines[start+1:] {
-		m := match(ctestListed, " - ", line)
+		m := matchContaining(ctestListed, " - ", line)
 		if m == nil {
 			if strings.TrimSpace(line) != "" {
 				break
@@ -66,7 +66,7 @@ func readCTest(s *scan) {
 				f.Message = last
 			}
 		}
-		s.add(rankTest, f)
+		s.addReport(rankTest, f)
 	}
 }
 
@@ -86,7 +86,7 @@ func readGoogleTest(s *scan) {
 	var pending []proposal.Diagnostic
 	for i := 0; i < len(s.lines); i++ {
 		line := s.lines[i]
-		if m := match(gtestRun, "[ RUN ", line); m != nil {
+		if m := matchContaining(gtestRun, "[ RUN ", line); m != nil {
 			test, pending = m[1], nil
 			continue
 		}
@@ -94,23 +94,23 @@ func readGoogleTest(s *scan) {
 			test, pending = "", nil
 			continue
 		}
-		if m := match(gtestFailed, "[  FAILED  ]", line); m != nil && m[1] == test && test != "" {
+		if m := matchContaining(gtestFailed, "[  FAILED  ]", line); m != nil && m[1] == test && test != "" {
 			if len(pending) == 0 {
 				pending = []proposal.Diagnostic{{Tool: "googletest", Test: test, Message: "failed"}}
 			}
 			for _, f := range pending {
-				s.add(rankTest, f)
+				s.addReport(rankTest, f)
 			}
 			test, pending = "", nil
 			continue
 		}
-		m := match(gtestAt, ": Failure", line)
+		m := matchContaining(gtestAt, ": Failure", line)
 		if m == nil || len(pending) >= s.maxListed() {
 			continue
 		}
 		end := s.findLine(i+1, 60, func(t, line string) bool { return t == "" || strings.HasPrefix(line, "[") || gtestAt.MatchString(line) })
 		f := proposal.Diagnostic{Tool: "googletest", Test: test}
-		s.setPlace(&f, place{name: m[1], row: number(m[2])})
+		s.setPlace(&f, place{name: m[1], row: parseNumber(m[2])})
 		body := s.lines[i+1 : end]
 		if len(body) > 0 && strings.HasPrefix(body[0], gtestEquals) {
 			s.readGTestValues(&f, body[1:])
@@ -152,41 +152,41 @@ func gtestValues(lines []string) (first, second, said string) {
 func readNative(s *scan) {
 	undefined := false
 	for i, line := range s.lines {
-		if m := match(cAssert, "Assertion ", line); m != nil {
-			s.addAt(rankStack, proposal.Diagnostic{Tool: "assert", Message: m[3]}, place{name: m[1], row: number(m[2])})
-		} else if m := match(macAssert, "Assertion failed", line); m != nil {
-			s.addAt(rankStack, proposal.Diagnostic{Tool: "assert", Message: m[1]}, place{name: m[2], row: number(m[3])})
-		} else if m := match(sanitizer, "Sanitizer: ", line); m != nil {
+		if m := matchContaining(cAssert, "Assertion ", line); m != nil {
+			s.addAt(rankStack, proposal.Diagnostic{Tool: "assert", Message: m[3]}, place{name: m[1], row: parseNumber(m[2])})
+		} else if m := matchContaining(macAssert, "Assertion failed", line); m != nil {
+			s.addAt(rankStack, proposal.Diagnostic{Tool: "assert", Message: m[1]}, place{name: m[2], row: parseNumber(m[3])})
+		} else if m := matchContaining(sanitizer, "Sanitizer: ", line); m != nil {
 			end := s.findLine(i+1, 60, func(t, line string) bool { return t == "" })
 			f := proposal.Diagnostic{Tool: "sanitizer", Message: m[1]}
 			b := s.readBody(s.lines[i+1 : end])
 			s.choosePlace(&f, b.frames)
-			s.add(rankStack, f)
-		} else if m := match(ubsan, "runtime error: ", line); m != nil {
-			s.addAt(rankStack, proposal.Diagnostic{Tool: "sanitizer", Message: "runtime error: " + m[4]}, place{name: m[1], row: number(m[2]), col: number(m[3])})
-		} else if m := match(linkerAt, "e", line); m != nil && (strings.Contains(line, "undefined reference") || strings.Contains(line, "multiple definition")) {
+			s.addReport(rankStack, f)
+		} else if m := matchContaining(ubsan, "runtime error: ", line); m != nil {
+			s.addAt(rankStack, proposal.Diagnostic{Tool: "sanitizer", Message: "runtime error: " + m[4]}, place{name: m[1], row: parseNumber(m[2]), col: parseNumber(m[3])})
+		} else if m := matchContaining(linkerAt, "e", line); m != nil && (strings.Contains(line, "undefined reference") || strings.Contains(line, "multiple definition")) {
 			undefined = true
 			f := proposal.Diagnostic{Tool: "linker", Message: m[3]}
-			s.setPlace(&f, place{name: m[1], row: max(1, number(m[2]))})
-			f.Line = number(m[2])
-			s.add(rankTool, f)
-		} else if m := match(linkerError, ": ", line); m != nil && !undefined && isLinker(line, m[1]) {
+			s.setPlace(&f, place{name: m[1], row: max(1, parseNumber(m[2]))})
+			f.Line = parseNumber(m[2])
+			s.addReport(rankTool, f)
+		} else if m := matchContaining(linkerError, ": ", line); m != nil && !undefined && isLinker(line, m[1]) {
 			f := proposal.Diagnostic{Tool: "linker", Message: m[1]}
 			if i+1 < len(s.lines) {
 				if at := lldAt.FindStringSubmatch(s.lines[i+1]); at != nil {
-					s.setPlace(&f, place{name: at[1], row: number(at[2])})
+					s.setPlace(&f, place{name: at[1], row: parseNumber(at[2])})
 				}
 			}
-			s.add(rankTool, f)
+			s.addReport(rankTool, f)
 			undefined = true
-		} else if m := match(cmakeError, "CMake Error", line); m != nil {
-			end := s.findLine(i+1, 12, func(t, line string) bool { return t == "" && line == "" || t != "" && indent(line) == 0 })
+		} else if m := matchContaining(cmakeError, "CMake Error", line); m != nil {
+			end := s.findLine(i+1, 12, func(t, line string) bool { return t == "" && line == "" || t != "" && indentWidth(line) == 0 })
 			f := proposal.Diagnostic{Tool: "cmake", Message: joinTrimmed(s.lines[i+1 : min(end, i+4)])}
-			s.addAt(rankTool, f, place{name: m[1], row: number(m[2])})
-		} else if m := match(makeError, ": *** ", line); m != nil {
-			s.addAt(rankTool, proposal.Diagnostic{Tool: "make", Message: m[3]}, place{name: m[1], row: number(m[2])})
-		} else if m := match(makeStopped, ": *** ", line); m != nil {
-			s.add(rankTool, proposal.Diagnostic{Tool: "make", Message: m[1]})
+			s.addAt(rankTool, f, place{name: m[1], row: parseNumber(m[2])})
+		} else if m := matchContaining(makeError, ": *** ", line); m != nil {
+			s.addAt(rankTool, proposal.Diagnostic{Tool: "make", Message: m[3]}, place{name: m[1], row: parseNumber(m[2])})
+		} else if m := matchContaining(makeStopped, ": *** ", line); m != nil {
+			s.addReport(rankTool, proposal.Diagnostic{Tool: "make", Message: m[1]})
 		}
 	}
 }
@@ -205,13 +205,13 @@ func isLinker(line, message string) bool {
 // addAt adds a report with a place.
 func (s *scan) addAt(rank int, f proposal.Diagnostic, p place) {
 	s.setPlace(&f, p)
-	s.add(rank, f)
+	s.addReport(rank, f)
 }
 
 // readBoost reads the lines of Boost.Test.
 func readBoost(s *scan) {
 	for _, line := range s.lines {
-		m := match(boostAt, "error: in ", line)
+		m := matchContaining(boostAt, "error: in ", line)
 		if m == nil {
 			continue
 		}
@@ -220,10 +220,10 @@ func readBoost(s *scan) {
 			suite, test = test[:i], test[i+1:]
 		}
 		f := proposal.Diagnostic{Tool: "boost test", Suite: suite, Test: test, Message: m[4]}
-		if values := match(boostValues, "[", m[4]); values != nil && strings.Contains(m[4], " == ") {
+		if values := matchContaining(boostValues, "[", m[4]); values != nil && strings.Contains(m[4], " == ") {
 			f.Actual, f.Expected = values[1], values[2]
 		}
-		s.addAt(rankTest, f, place{name: m[1], row: number(m[2])})
+		s.addAt(rankTest, f, place{name: m[1], row: parseNumber(m[2])})
 	}
 }
 
@@ -231,12 +231,12 @@ func readBoost(s *scan) {
 func readCatch2(s *scan) {
 	test := ""
 	for i, line := range s.lines {
-		if i > 0 && strings.HasPrefix(s.lines[i-1], "-----") && isRule(s.lines[i-1]) && line != "" && indent(line) == 0 && !isRule(line) {
+		if i > 0 && strings.HasPrefix(s.lines[i-1], "-----") && isRule(s.lines[i-1]) && line != "" && indentWidth(line) == 0 && !isRule(line) {
 			if _, isPlace := parsePlace(line); !isPlace {
 				test = line
 			}
 		}
-		m := match(catchAt, ": FAILED:", line)
+		m := matchContaining(catchAt, ": FAILED:", line)
 		if m == nil || test == "" {
 			continue
 		}
@@ -247,6 +247,6 @@ func readCatch2(s *scan) {
 				said = append(said, t)
 			}
 		}
-		s.addAt(rankTest, proposal.Diagnostic{Tool: "catch2", Test: test, Message: strings.Join(said, ": ")}, place{name: m[1], row: number(m[2])})
+		s.addAt(rankTest, proposal.Diagnostic{Tool: "catch2", Test: test, Message: strings.Join(said, ": ")}, place{name: m[1], row: parseNumber(m[2])})
 	}
 }

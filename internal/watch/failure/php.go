@@ -29,7 +29,7 @@ func readPHPUnit(s *scan) {
 			inList = phpunitList.MatchString(line)
 			continue
 		}
-		m := match(phpunitTest, ") ", line)
+		m := matchContaining(phpunitTest, ") ", line)
 		if m == nil || !inList {
 			continue
 		}
@@ -63,10 +63,10 @@ func readTestdox(s *scan) {
 	class := ""
 	for i := 0; i < len(s.lines); i++ {
 		line := s.lines[i]
-		if line != "" && indent(line) == 0 && !strings.HasPrefix(line, "✘") {
+		if line != "" && indentWidth(line) == 0 && !strings.HasPrefix(line, "✘") {
 			class = strings.TrimSpace(line)
 		}
-		m := match(phpunitTestdox, "✘", line)
+		m := matchContaining(phpunitTestdox, "✘", line)
 		if m == nil {
 			continue
 		}
@@ -90,18 +90,18 @@ func readTestdox(s *scan) {
 // readPHP reads errors that end a program.
 func readPHP(s *scan) {
 	for i := 0; i < len(s.lines); i++ {
-		m := match(phpFatal, " in ", s.lines[i])
+		m := matchContaining(phpFatal, " in ", s.lines[i])
 		if m == nil {
 			continue
 		}
 		f := proposal.Diagnostic{Tool: "php", Message: strings.TrimPrefix(m[1], "Uncaught ")}
 		end := s.findLine(i+1, 30, func(t, line string) bool { return strings.HasPrefix(t, "thrown in ") || t == "" })
 		b := s.readBody(s.lines[i+1 : end])
-		first, ok := s.resolvePlace(place{name: m[2], row: number(m[3])})
+		first, ok := s.resolvePlace(place{name: m[2], row: parseNumber(m[3])})
 		if ok {
 			b.frames = append([]proposal.Frame{first}, b.frames...)
 		}
 		s.choosePlace(&f, b.frames)
-		s.add(rankStack, f)
+		s.addReport(rankStack, f)
 	}
 }

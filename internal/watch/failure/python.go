@@ -42,7 +42,7 @@ func readPytest(s *scan) {
 		s.pytestLines()
 	}
 	for i := 0; i < len(s.lines); i++ {
-		m := match(pytestHead, "___", s.lines[i])
+		m := matchContaining(pytestHead, "___", s.lines[i])
 		if m == nil {
 			continue
 		}
@@ -60,17 +60,17 @@ func readPytest(s *scan) {
 		}
 		rank := rankTest
 		if rest, isFile := strings.CutPrefix(head, "ERROR collecting "); isFile {
-			rank, f.Test, f.Suite, f.File = rankRunner, "", s.name(rest), s.knownFile(rest)
+			rank, f.Test, f.Suite, f.File = rankRunner, "", s.workspacePath(rest), s.knownFile(rest)
 		}
 		s.pytestBlock(&f, s.lines[i+1:end])
 		if f.Message == "" {
 			f.Message = summaryMessage(s.lines, f.Test)
 		}
-		s.add(rank, f)
+		s.addReport(rank, f)
 		read[name], i = true, end-1
 	}
 	for _, line := range s.lines {
-		if m := match(pytestSummary, " ", line); m != nil && slices.Contains(summary, m[2]) && !read[m[2]] {
+		if m := matchContaining(pytestSummary, " ", line); m != nil && slices.Contains(summary, m[2]) && !read[m[2]] {
 			read[m[2]] = true
 			f := proposal.Diagnostic{Tool: "pytest", Test: m[2], Message: m[3]}
 			rank := rankTest
@@ -81,7 +81,7 @@ func readPytest(s *scan) {
 				name, _, _ := strings.Cut(m[2], "::")
 				f.File = s.knownFile(name)
 			}
-			s.add(rank, f)
+			s.addReport(rank, f)
 		}
 	}
 }
@@ -101,33 +101,33 @@ func (s *scan) pytestLines() {
 		}
 		if f.Message != "" && f.File != "" {
 			f.Tool = "pytest"
-			s.add(rankTool, f)
+			s.addReport(rankTool, f)
 		}
 		says, at = nil, proposal.Diagnostic{}
 	}
 	for i, line := range s.lines {
-		if m := match(pytestSays, "E  ", line); m != nil {
+		if m := matchContaining(pytestSays, "E  ", line); m != nil {
 			says = append(says, m[1])
 			continue
 		}
 		if len(says) > 0 && at.File != "" && i > 0 {
 			flush("") // --tb=short: the place is above
 		}
-		if m := match(pytestHead, "___", line); m != nil {
+		if m := matchContaining(pytestHead, "___", line); m != nil {
 			return
 		}
-		if m := match(pytestLine, ".py:", line); m != nil {
+		if m := matchContaining(pytestLine, ".py:", line); m != nil {
 			f := proposal.Diagnostic{Tool: "pytest", Message: m[3]}
-			if s.setPlace(&f, place{name: m[1], row: number(m[2])}) {
-				s.add(rankTool, f)
+			if s.setPlace(&f, place{name: m[1], row: parseNumber(m[2])}) {
+				s.addReport(rankTool, f)
 			}
 			continue
 		}
-		m := match(pytestAt, ".py:", line)
+		m := matchContaining(pytestAt, ".py:", line)
 		if m == nil {
 			continue
 		}
-		known := s.setPlace(&at, place{name: m[1], row: number(m[2])})
+		known := s.setPlace(&at, place{name: m[1], row: parseNumber(m[2])})
 		switch {
 		case strings.HasPrefix(m[3], "in "):
 		case known && m[3] != "":
@@ -142,8 +142,8 @@ func (s *scan) pytestLines() {
 // pytestLineOf returns the place of a message that --tb=line prints.
 func (s *scan) pytestLineOf(message string) place {
 	for _, line := range s.lines {
-		if m := match(pytestLine, ".py:", line); m != nil && message != "" && strings.HasPrefix(m[3], strings.TrimSuffix(message, "...")) {
-			return place{name: m[1], row: number(m[2])}
+		if m := matchContaining(pytestLine, ".py:", line); m != nil && message != "" && strings.HasPrefix(m[3], strings.TrimSuffix(message, "...")) {
+			return place{name: m[1], row: parseNumber(m[2])}
 		}
 	}
 	return place{}
@@ -152,7 +152,7 @@ func (s *scan) pytestLineOf(message string) place {
 // pytestSummary returns the names in the last short summary.
 func (s *scan) pytestSummary() []string {
 	start := s.findLast(func(t string) bool {
-		m := match(pytestSection, "short test summary info", t)
+		m := matchContaining(pytestSection, "short test summary info", t)
 		return m != nil && m[1] == "short test summary info"
 	})
 	if start < 0 {
@@ -169,7 +169,7 @@ func (s *scan) pytestSummary() []string {
 
 func summaryMessage(lines []string, name string) string {
 	for _, line := range lines {
-		if m := match(pytestSummary, name, line); m != nil && m[2] == name {
+		if m := matchContaining(pytestSummary, name, line); m != nil && m[2] == name {
 			return m[3]
 		}
 	}
@@ -200,15 +200,15 @@ func (s *scan) pytestBlock(f *proposal.Diagnostic, lines []string) {
 			says, frames = nil, nil
 			continue
 		}
-		if m := match(pytestSays, "E", line); m != nil {
+		if m := matchContaining(pytestSays, "E", line); m != nil {
 			says = append(says, m[1])
 			if p, ok := parseFrame(m[1]); ok {
 				frames = s.appendFrame(frames, p)
 			}
 			continue
 		}
-		if m := match(pytestAt, ".py:", line); m != nil {
-			frames = s.appendFrame(frames, place{name: m[1], row: number(m[2])})
+		if m := matchContaining(pytestAt, ".py:", line); m != nil {
+			frames = s.appendFrame(frames, place{name: m[1], row: parseNumber(m[2])})
 			continue
 		}
 		if p, ok := parseFrame(line); ok && strings.HasPrefix(t, "File \"") {
@@ -216,16 +216,16 @@ func (s *scan) pytestBlock(f *proposal.Diagnostic, lines []string) {
 		}
 	}
 	if len(says) == 0 { // --tb=native
-		s.traceback(f, lines)
+		s.readTraceback(f, lines)
 		if f.Message == "" { // a doctest
 			b := s.readBody(lines)
 			b.messages = nil
-			f.Message, f.Expected, f.Actual = b.message(), b.expected, b.actual
+			f.Message, f.Expected, f.Actual = b.shortMessage(), b.expected, b.actual
 			s.Options.choosePlace(f, frames)
 		}
 		return
 	}
-	f.Message = clip(pythonMessage(says))
+	f.Message = clipText(pythonMessage(says))
 	b := s.readBody(says[min(1, len(says)):])
 	f.Expected, f.Actual = b.expected, b.actual
 	if have, want := differingItems(says); have != "" {
@@ -256,7 +256,7 @@ func differingItems(says []string) (have, want string) {
 	for i, line := range says {
 		t := strings.TrimSpace(line)
 		if m := pytestIndex.FindStringSubmatch(t); m != nil {
-			return clip(m[1]), clip(m[2])
+			return clipText(m[1]), clipText(m[2])
 		}
 		if t != "Differing items:" {
 			continue
@@ -269,7 +269,7 @@ func differingItems(says []string) (have, want string) {
 			}
 			haves, wants = append(haves, a), append(wants, b)
 		}
-		return clip(strings.Join(haves, ", ")), clip(strings.Join(wants, ", "))
+		return clipText(strings.Join(haves, ", ")), clipText(strings.Join(wants, ", "))
 	}
 	return "", ""
 }
@@ -285,8 +285,8 @@ func (s *scan) appendFrame(frames []proposal.Frame, p place) []proposal.Frame {
 	return append(frames, f)
 }
 
-// traceback reads a Python traceback, with the exceptions before it that it is chained to.
-func (s *scan) traceback(f *proposal.Diagnostic, lines []string) {
+// readTraceback reads a Python traceback, with the exceptions before it that it is chained to.
+func (s *scan) readTraceback(f *proposal.Diagnostic, lines []string) {
 	lines = ofGroup(lines)
 	var frames []proposal.Frame
 	message := -1
@@ -300,13 +300,13 @@ func (s *scan) traceback(f *proposal.Diagnostic, lines []string) {
 			frames = s.appendFrame(frames, p)
 			continue
 		}
-		if indent(line) == 0 && message < 0 && pythonSays.MatchString(line) {
+		if indentWidth(line) == 0 && message < 0 && pythonSays.MatchString(line) {
 			message = i
 		}
 	}
 	slices.Reverse(frames)
 	if message >= 0 {
-		f.Message = clip(strings.TrimSpace(lines[message]))
+		f.Message = clipText(strings.TrimSpace(lines[message]))
 		if b := s.readBody(lines[message+1:]); b.expected+b.actual != "" {
 			f.Expected, f.Actual = b.expected, b.actual
 		}
@@ -340,7 +340,7 @@ func readUnittest(s *scan) {
 	before := len(s.found)
 	defer func() { s.keepCounted(before, unittestCount) }()
 	for i := 1; i < len(s.lines); i++ {
-		m := match(unittestHead, ": ", s.lines[i])
+		m := matchContaining(unittestHead, ": ", s.lines[i])
 		if m == nil || !strings.HasPrefix(s.lines[i-1], "======") {
 			continue
 		}
@@ -353,8 +353,8 @@ func readUnittest(s *scan) {
 		if strings.Contains(m[3], "unittest.loader._FailedTest") {
 			rank, f.Test, f.Suite = rankRunner, "", m[2]
 		}
-		s.traceback(&f, s.lines[i+1:end])
-		s.add(rank, f)
+		s.readTraceback(&f, s.lines[i+1:end])
+		s.addReport(rank, f)
 		i = end - 1
 	}
 }
@@ -370,7 +370,7 @@ func readTracebacks(s *scan) {
 				continue
 			}
 		}
-		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return indent(line) == 0 && t != "" && pythonSays.MatchString(t) })
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return indentWidth(line) == 0 && t != "" && pythonSays.MatchString(t) })
 		if strings.Contains(line, "+ Exception Group") {
 			end = s.findLine(i+1, maxBlock, func(t, line string) bool { return !strings.HasPrefix(t, "|") && !strings.HasPrefix(t, "+-") }) - 1
 		}
@@ -382,13 +382,13 @@ func readTracebacks(s *scan) {
 			if more >= len(s.lines) || !strings.HasPrefix(s.lines[more], "During") && !strings.HasPrefix(s.lines[more], "The above") {
 				break
 			}
-			end = s.findLine(more+3, maxBlock, func(t, line string) bool { return indent(line) == 0 && t != "" && pythonSays.MatchString(t) })
+			end = s.findLine(more+3, maxBlock, func(t, line string) bool { return indentWidth(line) == 0 && t != "" && pythonSays.MatchString(t) })
 			end = min(end+1, len(s.lines))
 		}
 		f := proposal.Diagnostic{Tool: "python"}
-		s.traceback(&f, s.lines[i:end])
+		s.readTraceback(&f, s.lines[i:end])
 		if f.Message != "" {
-			s.add(rankStack, f)
+			s.addReport(rankStack, f)
 		}
 		i = end - 1
 	}
@@ -406,18 +406,18 @@ var (
 func readDoctest(s *scan) {
 	named := map[string]bool{}
 	for _, line := range s.lines {
-		if m := match(doctestCount, " of ", line); m != nil {
+		if m := matchContaining(doctestCount, " of ", line); m != nil {
 			named[m[1]] = true
 		}
 	}
 	for i := 1; i+1 < len(s.lines); i++ {
-		m := match(doctestAt, "File \"", s.lines[i])
+		m := matchContaining(doctestAt, "File \"", s.lines[i])
 		if m == nil || s.lines[i-1] != doctestRule || s.lines[i+1] != "Failed example:" || !named[m[3]] {
 			continue
 		}
 		named[m[3]] = false
 		f := proposal.Diagnostic{Tool: "doctest", Test: m[3]}
-		s.setPlace(&f, place{name: m[1], row: number(m[2])})
+		s.setPlace(&f, place{name: m[1], row: parseNumber(m[2])})
 		end := s.findLine(i+2, maxBlock, func(_, line string) bool { return line == doctestRule })
 		parts, part := map[string][]string{}, ""
 		for _, line := range s.lines[i+1 : end] {
@@ -431,10 +431,10 @@ func readDoctest(s *scan) {
 		if raised := parts["Exception raised:"]; len(raised) > 0 {
 			f.Message += ": " + raised[len(raised)-1]
 		} else {
-			f.Expected, f.Actual = clip(joinTrimmed(parts["Expected:"])), clip(joinTrimmed(parts["Got:"]))
+			f.Expected, f.Actual = clipText(joinTrimmed(parts["Expected:"])), clipText(joinTrimmed(parts["Got:"]))
 		}
-		f.Message = clip(f.Message)
-		s.add(rankTest, f)
+		f.Message = clipText(f.Message)
+		s.addReport(rankTest, f)
 		i = end - 1
 	}
 }

@@ -60,17 +60,17 @@ func (r *Results) Add(name string, data []byte) {
 		r.addTest(test)
 	}
 	if len(tests) == maxReports {
-		r.Omit("a file names too many tests")
+		r.NoteOmission("a file names too many tests")
 	} else if !isWhole {
-		r.Omit("a file cannot be read to its end")
+		r.NoteOmission("a file cannot be read to its end")
 	}
 }
 
-// Omit notes that not everything was read.
-func (r *Results) Omit(why string) {
+// NoteOmission notes that not everything was read.
+func (r *Results) NoteOmission(why string) {
 	if !r.cut {
 		r.cut = true
-		r.write(mark + "incomplete " + why + "\n")
+		r.writeRecord(mark + "incomplete " + why + "\n")
 	}
 }
 
@@ -79,16 +79,18 @@ func (r *Results) addTest(test junitTest) {
 	if r.kept.Len() > maxResults/2 {
 		text = "" // names matter more
 	}
-	oneLine := func(s string) string { return clip(strings.NewReplacer("\n", " ", "\t", " ").Replace(withoutMarks(s))) }
+	oneLine := func(s string) string {
+		return clipText(strings.NewReplacer("\n", " ", "\t", " ").Replace(withoutMarks(s)))
+	}
 	record := mark + "test " + oneLine(test.name) + "\n" + mark + "suite " + oneLine(test.suite) + "\n"
 	if test.file != "" {
 		record += fmt.Sprintf(mark+"file %d %s\n", test.line, oneLine(test.file))
 	}
 	if len(test.name) > maxText || len(test.suite) > maxText {
-		r.Omit("the name of a test is too long")
+		r.NoteOmission("the name of a test is too long")
 	}
 	r.tests++
-	r.write(record + mark + "message\n" + message + "\n" + mark + "text\n" + text + "\n")
+	r.writeRecord(record + mark + "message\n" + message + "\n" + mark + "text\n" + text + "\n")
 }
 
 func (r *Results) addTAP(text string) {
@@ -97,13 +99,13 @@ func (r *Results) addTAP(text string) {
 	}
 	if len(text) > maxResultTAP {
 		text = text[:maxResultTAP]
-		r.Omit("a file is too long")
+		r.NoteOmission("a file is too long")
 	}
 	r.tests++
-	r.write(mark + "tap\n" + strings.ToValidUTF8(text, "") + "\n")
+	r.writeRecord(mark + "tap\n" + strings.ToValidUTF8(text, "") + "\n")
 }
 
-func (r *Results) write(record string) {
+func (r *Results) writeRecord(record string) {
 	if r.sum == nil {
 		r.sum = sha256.New()
 	}
@@ -165,7 +167,7 @@ func readResults(kept proposal.Stream, o Options) []report {
 	if len(data) > maxBytes || len(data) == 0 {
 		return nil
 	}
-	s := &scan{Options: o.normalized()}
+	s := &scan{Options: o.normalizeCwd()}
 	var test junitTest
 	add := func() {
 		if test.name != "" {

@@ -46,7 +46,7 @@ func TestResultFiles(t *testing.T) {
 		stem, _, _ := strings.Cut(name, ".")
 		printed, _ := os.ReadFile("testdata/results/" + stem + ".out")
 		for _, out := range []string{"", string(printed), "Tests failed.\n"} {
-			got := Of(resultOf(out, name, string(content)), o)
+			got := CauseReports(resultOf(out, name, string(content)), o)
 			for _, a := range answers {
 				found := 0
 				for _, d := range got {
@@ -60,7 +60,7 @@ func TestResultFiles(t *testing.T) {
 			}
 			if len(got) != len(answers) {
 				for _, d := range got {
-					t.Logf("%s: %s | %s | %s | %s", name, d.Suite, d.Test, Words(d), placeOf(d))
+					t.Logf("%s: %s | %s | %s | %s", name, d.Suite, d.Test, FormatLine(d), placeOf(d))
 				}
 				t.Errorf("%s with output of %d bytes: %d reports, want %d", name, len(out), len(got), len(answers))
 			}
@@ -108,7 +108,7 @@ func TestHostileResultFiles(t *testing.T) {
 			t.Errorf("%s: keeps %d of %d bytes", name, len(kept.Head), kept.Bytes)
 		}
 		r := &proposal.Result{Status: proposal.Exited, ExitCode: 1, TestResults: kept}
-		list := Of(r, Options{})
+		list := CauseReports(r, Options{})
 		if (len(list) == 0) != (test.tests == 0) || len(list) > max(test.tests, 1) && test.tests < 500 {
 			t.Errorf("%s: %d reports, want %d", name, len(list), test.tests)
 		}
@@ -143,10 +143,10 @@ func TestResultsOfManyFiles(t *testing.T) {
 	if kept := few.Stream(); !HasResults(kept) {
 		t.Errorf("%q is incomplete", kept.Head)
 	}
-	if got := testsOf(Of(&proposal.Result{ExitCode: 1, TestResults: few.Stream()}, Options{})); fmt.Sprint(got) != "[one two]" {
+	if got := testsOf(CauseReports(&proposal.Result{ExitCode: 1, TestResults: few.Stream()}, Options{})); fmt.Sprint(got) != "[one two]" {
 		t.Errorf("%q", got)
 	}
-	few.Omit("the rest")
+	few.NoteOmission("the rest")
 	if kept := few.Stream(); HasResults(kept) {
 		t.Errorf("%q is complete", kept.Head)
 	}
@@ -161,7 +161,7 @@ func TestResultsHideNothing(t *testing.T) {
 	file := `<testsuite><testcase classname="example.org/x/b" name="TestSame"><failure message="Failed">    b_test.go:4: want 3, got 4</failure></testcase></testsuite>`
 	o := Options{Tree: NewTree([]string{"a/a_test.go", "b/b_test.go"}, true)}
 	var places []string
-	for _, d := range Of(resultOf(out, "junit.xml", file), o) {
+	for _, d := range CauseReports(resultOf(out, "junit.xml", file), o) {
 		places = append(places, d.Tool+" "+placeOf(d))
 	}
 	if got := fmt.Sprint(places); got != "[junit b/b_test.go:4 go test a/a_test.go:3]" {
@@ -181,11 +181,11 @@ func TestJUnitForms(t *testing.T) {
 		line, content, _ := strings.Cut(form, "\n")
 		parts := strings.Split(line, " | ")
 		want := answer{parts[0], strings.Split(parts[1], ";;"), parts[2]}
-		for name, got := range map[string][]proposal.Diagnostic{"in a file": Of(resultOf("", "junit.xml", content), o), "printed": readOutput([]byte(content), nil, o)} {
+		for name, got := range map[string][]proposal.Diagnostic{"in a file": CauseReports(resultOf("", "junit.xml", content), o), "printed": readOutput([]byte(content), nil, o)} {
 			if len(got) == 0 || !want.matches(got[0]) || len(got) > 1 && name == "in a file" {
 				t.Errorf("%s, %s:", want, name)
 				for _, d := range got {
-					t.Logf("%s | %s | %s", d.Test, Words(d), placeOf(d))
+					t.Logf("%s | %s | %s", d.Test, FormatLine(d), placeOf(d))
 				}
 			}
 		}

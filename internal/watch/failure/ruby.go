@@ -25,12 +25,12 @@ func readRSpec(s *scan) {
 	for i := max(0, start); i < len(s.lines); i++ {
 		f := proposal.Diagnostic{Tool: "rspec"}
 		rank := rankTest
-		if m := match(rspecTest, ") ", s.lines[i]); m != nil && start >= 0 {
+		if m := matchContaining(rspecTest, ") ", s.lines[i]); m != nil && start >= 0 {
 			f.Test = m[2]
-		} else if m := match(rspecLoad, "An error occurred", s.lines[i]); m != nil {
+		} else if m := matchContaining(rspecLoad, "An error occurred", s.lines[i]); m != nil {
 			rank = rankRunner
 			if m[1] != "" {
-				f.Suite = s.name(m[1])
+				f.Suite = s.workspacePath(m[1])
 			}
 		} else {
 			continue
@@ -74,9 +74,9 @@ func readMinitest(s *scan) {
 		f := proposal.Diagnostic{Tool: "minitest", Test: m[1]}
 		s.fillReport(&f, s.lines[i+2:end])
 		if m[2] != "" {
-			s.setPlace(&f, place{name: m[2], row: number(m[3])})
+			s.setPlace(&f, place{name: m[2], row: parseNumber(m[3])})
 		}
-		s.add(rankTest, f)
+		s.addReport(rankTest, f)
 		i = end - 1
 	}
 }
@@ -88,7 +88,7 @@ func minitestCounts(t string) bool {
 // readTestUnit reads the blocks of test-unit.
 func readTestUnit(s *scan) {
 	for i := 0; i < len(s.lines); i++ {
-		m := match(testUnit, "(", s.lines[i])
+		m := matchContaining(testUnit, "(", s.lines[i])
 		if m == nil || i == 0 || !strings.HasPrefix(s.lines[i-1], "=====") {
 			continue
 		}
@@ -112,12 +112,12 @@ func readTestUnit(s *scan) {
 		f := proposal.Diagnostic{Tool: "test-unit", Test: m[1], Suite: m[2], Message: m[3]}
 		if f.Message == "" {
 			b := s.readBody(kept)
-			f.Message = clip(strings.Join(b.messages[:min(3, len(b.messages))], " "))
+			f.Message = clipText(strings.Join(b.messages[:min(3, len(b.messages))], " "))
 			if !strings.Contains(f.Message, "> expected but was") && len(b.messages) > 0 {
-				f.Message = b.message()
+				f.Message = b.shortMessage()
 			}
 			s.choosePlace(&f, b.frames)
-			s.add(rankTest, f)
+			s.addReport(rankTest, f)
 			continue
 		}
 		s.addBlock(rankTest, f, kept)
@@ -135,16 +135,16 @@ func isRubyCode(t string) bool {
 func readRuby(s *scan) {
 	for i := 0; i < len(s.lines); i++ {
 		line := strings.TrimPrefix(s.lines[i], "bundler: failed to load command: ")
-		if m := match(rubyRaised, ":in ", line); m != nil {
+		if m := matchContaining(rubyRaised, ":in ", line); m != nil {
 			f := proposal.Diagnostic{Tool: "ruby", Message: m[4] + ": " + m[3]}
-			end := s.findLine(i+1, maxBlock, func(t, line string) bool { return !strings.HasPrefix(t, "from ") && t != "" && indent(line) == 0 })
+			end := s.findLine(i+1, maxBlock, func(t, line string) bool { return !strings.HasPrefix(t, "from ") && t != "" && indentWidth(line) == 0 })
 			s.addBlock(rankStack, f, s.lines[i:end])
 			continue
 		}
-		if m := match(rubySyntax, "syntax error", line); m != nil {
+		if m := matchContaining(rubySyntax, "syntax error", line); m != nil {
 			f := proposal.Diagnostic{Tool: "ruby", Message: m[3]}
-			if s.setPlace(&f, place{name: m[1], row: number(m[2])}) {
-				s.add(rankTool, f)
+			if s.setPlace(&f, place{name: m[1], row: parseNumber(m[2])}) {
+				s.addReport(rankTool, f)
 			}
 		}
 	}

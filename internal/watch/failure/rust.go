@@ -43,7 +43,7 @@ func readCargo(s *scan) {
 	}
 	reported, panics := map[string]bool{}, s.panicLines()
 	for i := 0; i < len(s.lines); i++ {
-		m := match(rustTest, " stdout ----", s.lines[i])
+		m := matchContaining(rustTest, " stdout ----", s.lines[i])
 		if m == nil || !isListed(m[1]) {
 			continue
 		}
@@ -58,19 +58,19 @@ func readCargo(s *scan) {
 			f.File, f.Line, f.Column, f.Frames = elsewhere.File, elsewhere.Line, elsewhere.Column, elsewhere.Frames
 		}
 		s.placeDocTest(&f)
-		s.add(rankTest, f)
+		s.addReport(rankTest, f)
 		reported[m[1]] = true
 		i = end - 1
 	}
-	s.uncaptured(listed, reported)
+	s.readUncapturedPanics(listed, reported)
 }
 
-// uncaptured reads the panics of the listed tests that have no block, as with --nocapture: a
+// readUncapturedPanics reads the panics of the listed tests that have no block, as with --nocapture: a
 // test runs in a thread of its name.
-func (s *scan) uncaptured(listed []string, reported map[string]bool) {
+func (s *scan) readUncapturedPanics(listed []string, reported map[string]bool) {
 	at := s.panicLines()
 	for _, line := range s.lines {
-		if m := match(nextestFail, " [", line); m != nil {
+		if m := matchContaining(nextestFail, " [", line); m != nil {
 			reported[m[2]] = true
 		}
 	}
@@ -87,7 +87,7 @@ func (s *scan) uncaptured(listed []string, reported map[string]bool) {
 			s.panicAt(&f, s.lines[i:min(len(s.lines), i+60)])
 		}
 		s.placeDocTest(&f)
-		s.add(rankTest, f)
+		s.addReport(rankTest, f)
 		reported[name] = true
 	}
 }
@@ -96,7 +96,7 @@ func (s *scan) uncaptured(listed []string, reported map[string]bool) {
 func (s *scan) panicLines() map[string]int {
 	at := map[string]int{}
 	for i, line := range s.lines {
-		if m := match(rustPanic, " panicked at ", line); m != nil {
+		if m := matchContaining(rustPanic, " panicked at ", line); m != nil {
 			at[m[1]] = i
 		}
 	}
@@ -106,8 +106,8 @@ func (s *scan) panicLines() map[string]int {
 // placeDocTest sets the place of a test in documentation, which is in its name: its panic is in
 // generated code.
 func (s *scan) placeDocTest(f *proposal.Diagnostic) {
-	if at := match(docTest, " (line ", f.Test); at != nil {
-		s.setPlace(f, place{name: at[1], row: number(at[2])})
+	if at := matchContaining(docTest, " (line ", f.Test); at != nil {
+		s.setPlace(f, place{name: at[1], row: parseNumber(at[2])})
 		f.Frames = nil
 	}
 }
@@ -124,7 +124,7 @@ func (s *scan) rustBlock(f *proposal.Diagnostic, lines []string) {
 	if at < 0 {
 		b := s.readBody(lines)
 		for _, line := range lines {
-			if m := match(rustExpects, ": \"", line); m != nil && m[1] == "panic message" {
+			if m := matchContaining(rustExpects, ": \"", line); m != nil && m[1] == "panic message" {
 				f.Actual = m[2]
 			} else if m != nil {
 				f.Expected = m[2]
@@ -136,7 +136,7 @@ func (s *scan) rustBlock(f *proposal.Diagnostic, lines []string) {
 			}
 		}
 		if f.Message == "" {
-			f.Message = b.message()
+			f.Message = b.shortMessage()
 		}
 		if i := strings.LastIndex(f.Message, " at "); i > 0 && strings.HasPrefix(f.Message, "note: ") {
 			if p, ok := parsePlace(f.Message[i+4:]); ok {
@@ -155,9 +155,9 @@ func (s *scan) panicAt(f *proposal.Diagnostic, lines []string) {
 	rest := lines[1:]
 	if m := rustPanicOld.FindStringSubmatch(lines[0]); m != nil {
 		f.Message = m[2]
-		first, ok = s.resolvePlace(place{name: m[3], row: number(m[4]), col: number(m[5])})
+		first, ok = s.resolvePlace(place{name: m[3], row: parseNumber(m[4]), col: parseNumber(m[5])})
 	} else if m := rustPanic.FindStringSubmatch(lines[0]); m != nil {
-		first, ok = s.resolvePlace(place{name: m[2], row: number(m[3]), col: number(m[4])})
+		first, ok = s.resolvePlace(place{name: m[2], row: parseNumber(m[3]), col: parseNumber(m[4])})
 	}
 	end := len(rest)
 	for i, line := range rest {
@@ -176,7 +176,7 @@ func (s *scan) panicAt(f *proposal.Diagnostic, lines []string) {
 	}
 	b := s.readBody(text)
 	if f.Message == "" {
-		f.Message = b.message()
+		f.Message = b.shortMessage()
 	}
 	f.Expected, f.Actual = b.expected, b.actual
 	frames := s.readBody(stack).frames
@@ -202,7 +202,7 @@ func readRustPanics(s *scan) {
 		if strings.Contains(line, " panicked at ") && (rustPanic.MatchString(line) || rustPanicOld.MatchString(line)) {
 			f := proposal.Diagnostic{Tool: "rust"}
 			s.panicAt(&f, s.lines[i:min(len(s.lines), i+60)])
-			s.add(rankStack, f)
+			s.addReport(rankStack, f)
 		}
 	}
 }
@@ -211,20 +211,20 @@ func readRustPanics(s *scan) {
 func readNextest(s *scan) {
 	seen := map[string]bool{}
 	for i, line := range s.lines {
-		m := match(nextestFail, " [", line)
+		m := matchContaining(nextestFail, " [", line)
 		if m == nil || m[2] == "" || seen[m[2]] {
 			continue
 		}
 		seen[m[2]] = true
 		f := proposal.Diagnostic{Tool: "nextest", Suite: m[1], Test: m[2]}
 		for j := i + 1; j < len(s.lines) && j < i+maxBlock; j++ {
-			if match(nextestFail, " [", s.lines[j]) != nil {
+			if matchContaining(nextestFail, " [", s.lines[j]) != nil {
 				break
 			}
-			if p := match(rustPanic, " panicked at ", s.lines[j]); p != nil && p[1] == m[2] {
+			if p := matchContaining(rustPanic, " panicked at ", s.lines[j]); p != nil && p[1] == m[2] {
 				s.panicAt(&f, s.lines[j:min(len(s.lines), j+60)])
 			}
 		}
-		s.add(rankTest, f)
+		s.addReport(rankTest, f)
 	}
 }

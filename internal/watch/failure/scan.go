@@ -42,21 +42,21 @@ type reader struct {
 	read  func(*scan)
 }
 
-// normalized returns o with Cwd relative to the workspace.
-func (o Options) normalized() Options {
+// normalizeCwd returns o with Cwd relative to the workspace.
+func (o Options) normalizeCwd() Options {
 	o.Cwd = strings.TrimPrefix(strings.TrimPrefix(o.Cwd, strings.TrimSuffix(workspace, "/")), "/")
 	return o
 }
 
 // readResult reads the kept output of a result, and what the files of test runners say.
 func readResult(r *proposal.Result, o Options) []report {
-	return readAll(slices.Concat(pieces(r.Stderr), pieces(r.Stdout)), readResults(r.TestResults, o), o)
+	return readAll(slices.Concat(streamParts(r.Stderr), streamParts(r.Stdout)), readResults(r.TestResults, o), o)
 }
 
 // readAll reads pieces of output, and returns the reports in order of rank, with results, those
 // of files.
 func readAll(pieces [][]byte, results []report, o Options) []report {
-	s := &scan{Options: o.normalized()}
+	s := &scan{Options: o.normalizeCwd()}
 	var prefixes []string
 	for _, piece := range pieces {
 		lines, names := withoutPrefixes(splitLines(piece))
@@ -64,7 +64,7 @@ func readAll(pieces [][]byte, results []report, o Options) []report {
 		prefixes = append(prefixes, names...)
 	}
 	s.work = 100*len(s.lines) + 10000
-	s.dirs = append(directories(s.lines), prefixes...)
+	s.dirs = append(runDirectories(s.lines), prefixes...)
 	whole := strings.Join(s.lines, "\n")
 	for _, r := range readers {
 		if slices.ContainsFunc(r.marks, func(mark string) bool { return strings.Contains(whole, mark) }) {
@@ -166,9 +166,9 @@ const Unsaid = "failed"
 // lastName returns the name of a test without those of the suites around it.
 func lastName(name string) string { return strings.TrimSpace(name[strings.LastIndex(name, "> ")+1:]) }
 
-// add adds a report.
-func (s *scan) add(rank int, f proposal.Diagnostic) {
-	f.Message, f.Test, f.Suite = clip(f.Message), clip(f.Test), clip(f.Suite)
+// addReport adds a report.
+func (s *scan) addReport(rank int, f proposal.Diagnostic) {
+	f.Message, f.Test, f.Suite = clipText(f.Message), clipText(f.Test), clipText(f.Suite)
 	if f.Message == "" && f.Test == "" || len(s.found) >= maxReports {
 		return
 	}
@@ -185,7 +185,7 @@ func (s *scan) add(rank int, f proposal.Diagnostic) {
 // addBlock adds a report whose message, values and places are in some lines.
 func (s *scan) addBlock(rank int, f proposal.Diagnostic, lines []string) {
 	s.fillReport(&f, lines)
-	s.add(rank, f)
+	s.addReport(rank, f)
 }
 
 // setPlace sets the place of a report that has none.
@@ -212,9 +212,9 @@ func (s *scan) findLine(i, max int, stop func(trimmed, line string) bool) int {
 	return end
 }
 
-// match is FindStringSubmatch for an expression whose every match contains has. Most lines
+// matchContaining is FindStringSubmatch for an expression whose every match contains has. Most lines
 // do not, and so are not matched.
-func match(form *pattern.Pattern, has, line string) []string {
+func matchContaining(form *pattern.Pattern, has, line string) []string {
 	if !strings.Contains(line, has) {
 		return nil
 	}
@@ -235,8 +235,8 @@ func (s *scan) findLast(isIt func(trimmed string) bool) int {
 	return -1
 }
 
-// name returns the path in the workspace of a file that a tool names, or the name.
-func (s *scan) name(name string) string {
+// workspacePath returns the path in the workspace of a file that a tool names, or the name.
+func (s *scan) workspacePath(name string) string {
 	if f, ok := s.resolvePlace(place{name: name, row: 1}); ok {
 		return f.File
 	}
@@ -253,7 +253,7 @@ func (s *scan) keepCounted(before int, form *pattern.Pattern) {
 		}
 		count := 0
 		for _, n := range m[1:] {
-			count += number(n)
+			count += parseNumber(n)
 		}
 		if extra := len(s.found) - before - count; extra > 0 && count > 0 {
 			s.found = slices.Delete(s.found, before, before+extra)

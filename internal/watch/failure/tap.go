@@ -44,20 +44,20 @@ func readTAP(s *scan) {
 	comment := "" // the last one: tape names tests so
 	for i, line := range s.lines {
 		if inYAML >= 0 {
-			if strings.TrimSpace(line) == "..." && indent(line) <= inYAML {
+			if strings.TrimSpace(line) == "..." && indentWidth(line) <= inYAML {
 				inYAML = -1
 			}
 			continue
 		}
 		t := strings.TrimSpace(line)
 		if t == "---" {
-			inYAML = indent(line)
+			inYAML = indentWidth(line)
 			continue
 		}
-		if m := match(tapSubtest, "# Subtest: ", line); m != nil {
-			subtests[indent(line)] = m[2]
+		if m := matchContaining(tapSubtest, "# Subtest: ", line); m != nil {
+			subtests[indentWidth(line)] = m[2]
 			for depth := range next {
-				if depth > indent(line) {
+				if depth > indentWidth(line) {
 					delete(next, depth)
 				}
 			}
@@ -66,10 +66,10 @@ func readTAP(s *scan) {
 		if rest, ok := strings.CutPrefix(line, "# "); ok {
 			comment = rest
 		}
-		if m := match(bailOut, "urther testing stopped: ", t); m != nil {
-			s.add(rankRunner, proposal.Diagnostic{Tool: "tap", Message: m[1]})
+		if m := matchContaining(bailOut, "urther testing stopped: ", t); m != nil {
+			s.addReport(rankRunner, proposal.Diagnostic{Tool: "tap", Message: m[1]})
 		} else if rest, ok := strings.CutPrefix(t, "Bail out!"); ok {
-			s.add(rankRunner, proposal.Diagnostic{Tool: "tap", Message: strings.TrimSpace(rest)})
+			s.addReport(rankRunner, proposal.Diagnostic{Tool: "tap", Message: strings.TrimSpace(rest)})
 		}
 		if !strings.HasPrefix(t, "ok") && !strings.HasPrefix(t, "not ok") {
 			continue
@@ -78,7 +78,7 @@ func readTAP(s *scan) {
 		if m == nil || t == "ok" {
 			continue
 		}
-		depth, n := len(m[1]), number(m[3])
+		depth, n := len(m[1]), parseNumber(m[3])
 		isExpected := n == 0 || n == next[depth]+1
 		if isExpected {
 			next[depth]++
@@ -132,12 +132,12 @@ func (s *scan) tapFailure(r tapLine) {
 	}
 	i := r.at + 1
 	if i < len(s.lines) && strings.TrimSpace(s.lines[i]) == "---" {
-		end := s.findLine(i+1, 4*maxBlock, func(t, line string) bool { return t == "..." && indent(line) <= indent(s.lines[i]) })
+		end := s.findLine(i+1, 4*maxBlock, func(t, line string) bool { return t == "..." && indentWidth(line) <= indentWidth(s.lines[i]) })
 		s.tapYAML(f, s.lines[i+1:end], r)
 		return
 	}
-	if i < len(s.lines) && indent(s.lines[i]) > r.depth && strings.TrimSpace(s.lines[i]) != "" && !strings.HasPrefix(strings.TrimSpace(s.lines[i]), "#") { // mocha
-		end := s.findLine(i, maxBlock, func(t, line string) bool { return t != "" && indent(line) <= r.depth })
+	if i < len(s.lines) && indentWidth(s.lines[i]) > r.depth && strings.TrimSpace(s.lines[i]) != "" && !strings.HasPrefix(strings.TrimSpace(s.lines[i]), "#") { // mocha
+		end := s.findLine(i, maxBlock, func(t, line string) bool { return t != "" && indentWidth(line) <= r.depth })
 		s.addBlock(rankTest, f, s.lines[i:end])
 		return
 	}
@@ -149,18 +149,18 @@ func (s *scan) tapFailure(r tapLine) {
 		}
 		comments = append(comments, strings.TrimPrefix(strings.TrimPrefix(t, "#"), " "))
 	}
-	s.bats(f, comments)
+	s.readBats(f, comments)
 }
 
-// bats reads the lines that bats prints about a test, and other comments of a TAP runner.
-func (s *scan) bats(f proposal.Diagnostic, lines []string) {
+// readBats reads the lines that bats prints about a test, and other comments of a TAP runner.
+func (s *scan) readBats(f proposal.Diagnostic, lines []string) {
 	var frames []proposal.Frame
 	var said, rest []string
 	for _, line := range lines {
 		t := strings.TrimSpace(line)
 		places := batsPlace.FindAllStringSubmatch(t, 10)
 		for _, m := range places {
-			if frame, ok := s.resolvePlace(place{name: m[1], row: number(m[2])}); ok && len(frames) < maxFrames {
+			if frame, ok := s.resolvePlace(place{name: m[1], row: parseNumber(m[2])}); ok && len(frames) < maxFrames {
 				frames = append(frames, frame)
 			}
 		}
@@ -176,7 +176,7 @@ func (s *scan) bats(f proposal.Diagnostic, lines []string) {
 		if inner, ok := s.readNested(rest); ok {
 			f.Message, f.File, f.Line, f.Column, f.Frames = inner.Message, inner.File, inner.Line, inner.Column, inner.Frames
 			f.Tool = "bats"
-			s.add(rankTest, f)
+			s.addReport(rankTest, f)
 			return
 		}
 		s.addBlock(rankTest, f, rest)
@@ -185,7 +185,7 @@ func (s *scan) bats(f proposal.Diagnostic, lines []string) {
 	f.Tool = "bats"
 	f.Message = strings.Join(append(said, rest[:min(1, len(rest))]...), ": ")
 	s.choosePlace(&f, frames)
-	s.add(rankTest, f)
+	s.addReport(rankTest, f)
 }
 
 // tapYAML reads the document of a test that failed. Its keys are those of node's runner, tape,
@@ -194,13 +194,13 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 	keys := map[string]string{}
 	blocks := map[string][]string{}
 	for i := 0; i < len(lines); i++ {
-		m := match(tapKey, ":", lines[i])
+		m := matchContaining(tapKey, ":", lines[i])
 		if m == nil {
 			continue
 		}
 		key, value := m[2], strings.TrimSpace(m[3])
 		end := i + 1
-		for end < len(lines) && (strings.TrimSpace(lines[end]) == "" || indent(lines[end]) > len(m[1])) {
+		for end < len(lines) && (strings.TrimSpace(lines[end]) == "" || indentWidth(lines[end]) > len(m[1])) {
 			end++
 		}
 		if _, known := blocks[key]; !known {
@@ -213,7 +213,7 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 	}
 	body := blocks["error"]
 	for _, line := range body[:min(len(body), 4)] { // vitest
-		if m := match(tapKey, ":", line); m != nil && (m[2] == "name" || m[2] == "message") && keys["error"] == "" {
+		if m := matchContaining(tapKey, ":", line); m != nil && (m[2] == "name" || m[2] == "message") && keys["error"] == "" {
 			keys[m[2]] = unquoteTAP(strings.TrimSpace(m[3]))
 		}
 	}
@@ -230,7 +230,7 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 		}
 	}
 	for _, line := range blocks["details"] { // AVA
-		if m := match(tapKey, "message:", line); m != nil && m[2] == "message" && message != "" {
+		if m := matchContaining(tapKey, "message:", line); m != nil && m[2] == "message" && message != "" {
 			message += ": " + strings.TrimSuffix(strings.TrimSpace(m[3]), ",")
 			break
 		}
@@ -250,7 +250,7 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 		b.frames = s.readBody([]string{"at " + at}).frames
 	}
 	if f.Message == "" {
-		f.Message = b.message()
+		f.Message = b.shortMessage()
 	}
 	if name := keys["name"]; name != "" && f.Message != "" && !strings.HasPrefix(f.Message, name) && name != "Error" && name != "AssertionError" {
 		f.Message = name + ": " + f.Message
@@ -261,9 +261,9 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 		to  *string
 	}{{"expected", &f.Expected}, {"actual", &f.Actual}} {
 		if value := keys[v.key]; value != "" && !strings.HasPrefix(value, "|") {
-			*v.to = clip(value)
+			*v.to = clipText(value)
 		} else if *v.to == "" {
-			*v.to = clip(joinTrimmed(blocks[v.key]))
+			*v.to = clipText(joinTrimmed(blocks[v.key]))
 		}
 	}
 	if p, ok := parsePlace(keys["location"]); ok {
@@ -274,7 +274,7 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 		s.choosePlace(&f, b.frames)
 	}
 	rank := rankTest
-	if name := s.name(r.name); keys["exitCode"] != "" && (name == f.File || isFileName(name)) {
+	if name := s.workspacePath(r.name); keys["exitCode"] != "" && (name == f.File || isFileName(name)) {
 		// The file did not run: the comments above say why.
 		rank, f.Test, f.Suite = rankRunner, "", name
 		if inner, ok := s.readNested(s.commentsAbove(r.at)); ok {
@@ -284,7 +284,7 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 			rank = rankLine
 		}
 	}
-	s.add(rank, f)
+	s.addReport(rank, f)
 }
 
 // commentsAbove returns the text of the comments above a line.
@@ -320,16 +320,16 @@ func joinTrimmed(lines []string) string {
 // readBatsPretty reads the form of bats for terminals.
 func readBatsPretty(s *scan) {
 	for i := 0; i < len(s.lines); i++ {
-		m := match(batsPretty, "✗", s.lines[i])
+		m := matchContaining(batsPretty, "✗", s.lines[i])
 		if m == nil {
 			continue
 		}
-		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return indent(line) < 3 || strings.Contains(line, "   ✓ ") })
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return indentWidth(line) < 3 || strings.Contains(line, "   ✓ ") })
 		var body []string
 		for _, line := range s.lines[i+1 : end] {
 			body = append(body, strings.TrimSpace(line))
 		}
-		s.bats(proposal.Diagnostic{Tool: "bats", Test: m[1]}, body)
+		s.readBats(proposal.Diagnostic{Tool: "bats", Test: m[1]}, body)
 		i = end - 1
 	}
 }
@@ -337,13 +337,13 @@ func readBatsPretty(s *scan) {
 // readPerl reads the comments of Perl's Test::More.
 func readPerl(s *scan) {
 	for i := 0; i < len(s.lines); i++ {
-		m := match(perlTest, "Failed", s.lines[i])
+		m := matchContaining(perlTest, "Failed", s.lines[i])
 		if m == nil {
 			continue
 		}
 		f := proposal.Diagnostic{Tool: "perl", Test: m[2]}
 		if m[3] != "" {
-			s.setPlace(&f, place{name: m[3], row: number(m[4])})
+			s.setPlace(&f, place{name: m[3], row: parseNumber(m[4])})
 		}
 		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
 			return !strings.HasPrefix(t, "#") || perlTest.MatchString(line) || strings.HasPrefix(t, "# Looks like")
@@ -351,11 +351,11 @@ func readPerl(s *scan) {
 		var body []string
 		for _, line := range s.lines[i+1 : end] {
 			if m := perlAt.FindStringSubmatch(line); m != nil {
-				s.setPlace(&f, place{name: m[1], row: number(m[2])})
+				s.setPlace(&f, place{name: m[1], row: parseNumber(m[2])})
 				continue
 			}
 			t := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "#"))
-			if v := match(perlValue, " = ", t); v != nil {
+			if v := matchContaining(perlValue, " = ", t); v != nil {
 				if v[1] == "got" {
 					f.Actual = v[2]
 				} else {

@@ -68,7 +68,7 @@ var served = pattern.New(`^(?:webpack://[^/]{0,100}/(?:\./)?|https?://(?:localho
 // Resolve returns the file that a tool run in cwd calls name, or "".
 func (t *Tree) Resolve(cwd, name string) string {
 	name = strings.TrimPrefix(name, "webpack-internal:///")
-	if m := match(served, "://", name); m != nil {
+	if m := matchContaining(served, "://", name); m != nil {
 		name = m[1]
 	}
 	if rest, isURL := strings.CutPrefix(name, "file://"); isURL {

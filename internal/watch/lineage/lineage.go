@@ -87,8 +87,8 @@ const (
 	maxTools     = 4096
 )
 
-// A Gate decides the programs of one run. All fields are required.
-type Gate struct {
+// A ProgramDecider decides the programs of one run. All fields are required.
+type ProgramDecider struct {
 	// Exec is policy's fumehood.exec. It is called for every program.
 	Exec func(context.Context, proposal.Exec) (proposal.ExecDecision, error)
 	// Analyze is the analysis that was used for the plan's proposals.
@@ -109,14 +109,14 @@ type Gate struct {
 	Path []string
 
 	mu    sync.Mutex
-	texts map[string]*running // by the proposal's id
+	texts map[string]*runningCommand // by the proposal's id
 }
 
-// A running is a proposal whose command is running.
-type running struct {
+// A runningCommand is a proposal whose command is running.
+type runningCommand struct {
 	proposal proposal.Proposal
 	asked    map[string]bool // rules that a person approved
-	texts    map[uint32]*text
+	texts    map[uint32]*decidedText
 	bytes    int // of texts, approximately
 	last     uint32
 	tools    map[uint32]tool
@@ -131,8 +131,8 @@ type tool struct {
 	under string   // the one whose list applies, with its subcommand
 }
 
-// A text is what one shell or launcher was allowed to do.
-type text struct {
+// A decidedText is what one shell or launcher was allowed to do.
+type decidedText struct {
 	commands []proposal.Command
 	assigned map[string][]proposal.Word // variables that it assigns, with their values
 }
@@ -140,8 +140,8 @@ type text struct {
 // Begin makes r the record that later programs of its command belong to; it must be called
 // before the command starts. End forgets it. It reports whether the command's first program,
 // if it is not a shell or a launcher, is free.
-func (g *Gate) Begin(r proposal.Record) bool {
-	c := &running{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*text{}, last: proposal.LineageFirst,
+func (g *ProgramDecider) Begin(r proposal.Record) bool {
+	c := &runningCommand{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*decidedText{}, last: proposal.LineageFirst,
 		tools: map[uint32]tool{}, numbers: map[string]uint32{},
 		kept: map[[sha256.Size]byte]proposal.ExecDecision{}, files: map[string]proposal.ExecDecision{}}
 	c.texts[proposal.LineageFirst] = newText(r.Analysis)
@@ -153,14 +153,14 @@ func (g *Gate) Begin(r proposal.Record) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.texts == nil {
-		g.texts = map[string]*running{}
+		g.texts = map[string]*runningCommand{}
 	}
 	g.texts[r.Proposal.ID] = c
 	return g.beginTool(c, r)
 }
 
 // beginTool gives the program of an argv the lineage LineageTool, unless it is free.
-func (g *Gate) beginTool(c *running, r proposal.Record) (free bool) {
+func (g *ProgramDecider) beginTool(c *runningCommand, r proposal.Record) (free bool) {
 	if r.Proposal.RunsShell() || len(r.Analysis.Commands) == 0 {
 		return false
 	}
@@ -177,14 +177,14 @@ func (g *Gate) beginTool(c *running, r proposal.Record) (free bool) {
 
 // End forgets the command of the proposal id, which has ended: its texts' processes are
 // refused from then on.
-func (g *Gate) End(id string) {
+func (g *ProgramDecider) End(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.texts, id)
 }
 
-func newText(a proposal.Analysis) *text {
-	t := &text{commands: a.Commands, assigned: map[string][]proposal.Word{}}
+func newText(a proposal.Analysis) *decidedText {
+	t := &decidedText{commands: a.Commands, assigned: map[string][]proposal.Word{}}
 	for _, c := range a.Commands {
 		for _, as := range c.Assigns {
 			t.assigned[as.Name] = append(t.assigned[as.Name], as.Value)
@@ -193,10 +193,10 @@ func newText(a proposal.Analysis) *text {
 	return t
 }
 
-// Judge decides one exec: by fumehood.exec, and for a text's process also by the text. A
+// DecideExec decides one exec: by fumehood.exec, and for a text's process also by the text. A
 // file that is loaded as code is decided by fumehood.exec alone.
 // An error means that policy could not answer; then the program must not start.
-func (g *Gate) Judge(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
+func (g *ProgramDecider) DecideExec(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	switch {
 	case x.Loaded && x.ELF.IsProgram() && (x.Layer == proposal.LayerRootfs || len(x.Same) > 0):
 		return g.judgeMapped(ctx, x)
@@ -216,18 +216,18 @@ func (g *Gate) Judge(ctx context.Context, x proposal.Exec) (proposal.ExecDecisio
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	d, err := g.file(ctx, x)
+	d, err := g.decideFile(ctx, x)
 	if c := g.texts[x.Command]; err == nil && c != nil && x.Script != "" { // its interpreter, which judge does not see
 		d, err = g.judgeTargetOf(ctx, c, x, d)
 	}
 	if d.Cacheable = false; err != nil || d.Effect != proposal.Allow {
 		return d, err
 	}
-	return g.judge(ctx, x, d)
+	return g.decideTextProcess(ctx, x, d)
 }
 
 // judgeChild decides what a tool's process starts.
-func (g *Gate) judgeChild(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
+func (g *ProgramDecider) judgeChild(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.texts[x.Command]
@@ -252,7 +252,7 @@ func (g *Gate) judgeChild(ctx context.Context, x proposal.Exec) (proposal.ExecDe
 
 // judgeMapped decides a program that a process maps as code: that starts it, with words that are not
 // known.
-func (g *Gate) judgeMapped(ctx context.Context, x proposal.Exec) (d proposal.ExecDecision, err error) {
+func (g *ProgramDecider) judgeMapped(ctx context.Context, x proposal.Exec) (d proposal.ExecDecision, err error) {
 	x.Argv = []string{""}
 	if x.Lineage >= proposal.LineageTool {
 		return g.judgeChild(ctx, x)
@@ -273,7 +273,7 @@ func asStart(x proposal.Exec) proposal.Exec {
 // judgeTarget decides a program of the root file system that starts under another name, as a link or
 // a copy, also by the rules that an organization wrote for the name that it has there. d is
 // fumehood.exec's answer.
-func (g *Gate) judgeTarget(ctx context.Context, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+func (g *ProgramDecider) judgeTarget(ctx context.Context, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
 	if d.Effect != proposal.Allow || len(otherNames(x)) == 0 {
 		return d, nil
 	}
@@ -286,7 +286,7 @@ func (g *Gate) judgeTarget(ctx context.Context, x proposal.Exec, d proposal.Exec
 	return g.judgeTargetOf(ctx, c, x, d)
 }
 
-func (g *Gate) judgeTargetOf(ctx context.Context, c *running, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+func (g *ProgramDecider) judgeTargetOf(ctx context.Context, c *runningCommand, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
 	if d.Effect != proposal.Allow {
 		return d, nil
 	}
@@ -298,31 +298,31 @@ func (g *Gate) judgeTargetOf(ctx context.Context, c *running, x proposal.Exec, d
 	}
 	for _, name := range names {
 		x.Whole = x.Argv
-		p, a := g.proposed(c.proposal, &text{}, name, x)
+		p, a := g.separateProposal(c.proposal, &decidedText{}, name, x)
 		if len(a.Unknowns) > 0 { // then only the program is known
 			x.Whole = nil
-			p, a = g.proposed(c.proposal, &text{}, name, x)
+			p, a = g.separateProposal(c.proposal, &decidedText{}, name, x)
 		}
 		answer, decided, err := g.DecideProgram(ctx, p, a)
 		if err != nil || !decided {
 			return d, err
 		}
 		d.Cacheable = false
-		if against := c.against(answer); against != nil {
-			return refused(d, against.Rule, "it is "+name+": "+against.Message, against.Suggestion), nil
+		if against := c.refusalReason(answer); against != nil {
+			return refuseExec(d, against.Rule, "it is "+name+": "+against.Message, against.Suggestion), nil
 		}
-		d = observed(d, answer)
+		d = recordObserved(d, answer)
 	}
 	return d, nil
 }
 
 func unknownText() proposal.ExecDecision {
-	return refused(proposal.ExecDecision{}, RuleNoText, "no text is running that could start a program", "this is a defect: report it")
+	return refuseExec(proposal.ExecDecision{}, RuleNoText, "no text is running that could start a program", "this is a defect: report it")
 }
 
 // assignTool returns d with the lineage of a program: that of a tool, or LineageProgram if it
 // is free. names are those under which the program is decided.
-func (g *Gate) assignTool(c *running, x proposal.Exec, d proposal.ExecDecision, names []string) proposal.ExecDecision {
+func (g *ProgramDecider) assignTool(c *runningCommand, x proposal.Exec, d proposal.ExecDecision, names []string) proposal.ExecDecision {
 	name, under := g.Confine(x, names)
 	if added := x.Layer != proposal.LayerRootfs && len(x.Same) == 0; x.Under != "" && !added {
 		under = x.Under // it is on the list, and so must be what it starts
@@ -337,7 +337,7 @@ func (g *Gate) assignTool(c *running, x proposal.Exec, d proposal.ExecDecision, 
 	switch {
 	case ok:
 	case len(chain) > maxChain || len(c.numbers) >= maxTools:
-		return refused(d, RuleTooDeep, fmt.Sprintf("more programs start each other below %s than can be followed", chain[0]), "start fewer of them")
+		return refuseExec(d, RuleTooDeep, fmt.Sprintf("more programs start each other below %s than can be followed", chain[0]), "start fewer of them")
 	default:
 		number = proposal.LineageTool + 1 + uint32(len(c.numbers))
 		c.numbers[key], c.tools[number] = number, tool{chain, under}
@@ -346,9 +346,9 @@ func (g *Gate) assignTool(c *running, x proposal.Exec, d proposal.ExecDecision, 
 	return d
 }
 
-// file returns fumehood.exec's answer about x. The kernel keeps no answers for a text's
+// decideFile returns fumehood.exec's answer about x. The kernel keeps no answers for a text's
 // process, so reusable ones are kept here.
-func (g *Gate) file(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
+func (g *ProgramDecider) decideFile(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	text := g.texts[x.Command]
 	if text == nil || len(x.Env) > 0 {
 		return g.Exec(ctx, x)
@@ -364,15 +364,15 @@ func (g *Gate) file(ctx context.Context, x proposal.Exec) (proposal.ExecDecision
 	return d, err
 }
 
-// judge decides a text's process; d is fumehood.exec's answer, an allow.
-func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+// decideTextProcess decides a text's process; d is fumehood.exec's answer, an allow.
+func (g *ProgramDecider) decideTextProcess(ctx context.Context, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
 	c := g.texts[x.Command]
 	if c == nil || c.texts[x.Lineage] == nil {
 		return unknownText(), nil
 	}
 	t := c.texts[x.Lineage]
 	if x.Renamed {
-		x.Whole = t.original(x, g)
+		x.Whole = t.originalArgv(x, g)
 	}
 	if x.First && x.Lineage == proposal.LineageFirst { // the sandbox's own start
 		d.Start = proposal.StartPredicted
@@ -380,9 +380,9 @@ func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecisi
 			d.Lineage = proposal.LineageFirst
 			return d, nil
 		}
-		return g.assignTool(c, x, d, g.names(x)), nil
+		return g.assignTool(c, x, d, g.decidedNames(x)), nil
 	}
-	if at := t.predicts(x); at >= 0 && g.plain(x) && !x.EnvCut && t.assigns(x.Changed) {
+	if at := t.predictedIndex(x); at >= 0 && g.isPlainFile(x) && !x.EnvCut && t.assignsAll(x.Changed) {
 		if d.Start = proposal.StartPredicted; x.Lineage != proposal.LineageFirst {
 			d.Start = proposal.StartDecided // with the launcher whose arguments it was in
 		}
@@ -390,60 +390,60 @@ func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecisi
 			d.Lineage = x.Lineage
 			return d, nil
 		}
-		return g.assignTool(c, x, d, g.names(x)), nil
+		return g.assignTool(c, x, d, g.decidedNames(x)), nil
 	}
 	return g.decideAgain(ctx, c, t, x, d)
 }
 
 // startsText reports whether the command's first process is the text's: a shell, or a launcher.
-func (c *running) startsText() bool {
+func (c *runningCommand) startsText() bool {
 	commands := c.texts[proposal.LineageFirst].commands
 	return c.proposal.RunsShell() || len(commands) > 0 && commands[0].StartsText()
 }
 
 // decideAgain decides the real argv of x.
-func (g *Gate) decideAgain(ctx context.Context, c *running, t *text, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+func (g *ProgramDecider) decideAgain(ctx context.Context, c *runningCommand, t *decidedText, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
 	switch {
 	case x.Partial:
-		return refused(d, RuleTooLong, "has more arguments than can be decided when it starts", "give it fewer at a time, for example with xargs -n 100"), nil
+		return refuseExec(d, RuleTooLong, "has more arguments than can be decided when it starts", "give it fewer at a time, for example with xargs -n 100"), nil
 	case x.EnvCut:
-		return refused(d, RuleTooLarge, "has a larger environment than can be judged when it starts", "export fewer or shorter variables"), nil
+		return refuseExec(d, RuleTooLarge, "has a larger environment than can be judged when it starts", "export fewer or shorter variables"), nil
 	}
 	key := keyOf(x)
 	if known, ok := c.kept[key]; ok {
 		return known, nil
 	}
-	answer, err := g.decide(ctx, c, t, x, d)
+	answer, err := g.askUnderNames(ctx, c, t, x, d)
 	if err == nil && len(c.kept) < maxKept {
 		c.kept[key] = answer
 	}
 	return answer, err
 }
 
-// decide asks policy about x under each of its file's names, until one is not allowed.
-func (g *Gate) decide(ctx context.Context, c *running, t *text, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+// askUnderNames asks policy about x under each of its file's names, until one is not allowed.
+func (g *ProgramDecider) askUnderNames(ctx context.Context, c *runningCommand, t *decidedText, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
 	inner := proposal.LineageProgram
-	for i, name := range g.names(x) {
-		p, a := g.proposed(c.proposal, t, name, x)
+	for i, name := range g.decidedNames(x) {
+		p, a := g.separateProposal(c.proposal, t, name, x)
 		if len(a.Unknowns) > 0 {
-			return t.refused(x, d, RuleUnreadable, a.Unknowns[0].Message, a.Unknowns[0].Hint), nil
+			return t.refuseInText(x, d, RuleUnreadable, a.Unknowns[0].Message, a.Unknowns[0].Hint), nil
 		}
 		if hasOtherBytes(x.Whole) && (len(a.Snippets) > 0 || a.Commands[0].StartsText()) {
-			return t.refused(x, d, RuleUnreadable, "it has code, or starts a program, and an argument with bytes that are not UTF-8",
+			return t.refuseInText(x, d, RuleUnreadable, "it has code, or starts a program, and an argument with bytes that are not UTF-8",
 				"start the program itself, with such bytes only in names of files"), nil
 		}
 		answer, err := g.Start(ctx, p, a)
 		if err != nil {
 			return proposal.ExecDecision{}, err
 		}
-		if against := c.against(answer); against != nil {
+		if against := c.refusalReason(answer); against != nil {
 			return t.refusedFor(x, d, *against), nil
 		}
 		d.Rules = append(d.Rules[:len(d.Rules):len(d.Rules)], answer.Rules...)
-		d = observed(d, answer)
+		d = recordObserved(d, answer)
 		if i == 0 && a.Commands[0].StartsText() {
-			if inner = c.enter(a); inner == proposal.LineageProgram {
-				return t.refused(x, d, RuleTooMany, "more shells and launchers were started than can be followed", "start fewer of them"), nil
+			if inner = c.addInnerText(a); inner == proposal.LineageProgram {
+				return t.refuseInText(x, d, RuleTooMany, "more shells and launchers were started than can be followed", "start fewer of them"), nil
 			}
 		}
 	}
@@ -451,12 +451,12 @@ func (g *Gate) decide(ctx context.Context, c *running, t *text, x proposal.Exec,
 		d.Lineage = inner
 		return d, nil
 	}
-	return g.assignTool(c, x, d, g.names(x)), nil
+	return g.assignTool(c, x, d, g.decidedNames(x)), nil
 }
 
-// enter gives an inner text a lineage, or LineageProgram if there are too many texts.
-func (c *running) enter(a proposal.Analysis) uint32 {
-	if c.bytes += size(a); c.bytes > maxTextBytes {
+// addInnerText gives an inner text a lineage, or LineageProgram if there are too many texts.
+func (c *runningCommand) addInnerText(a proposal.Analysis) uint32 {
+	if c.bytes += memorySize(a); c.bytes > maxTextBytes {
 		return proposal.LineageProgram
 	}
 	c.last++
@@ -464,8 +464,8 @@ func (c *running) enter(a proposal.Analysis) uint32 {
 	return c.last
 }
 
-// size returns approximately how much memory a takes, in bytes.
-func size(a proposal.Analysis) int {
+// memorySize returns approximately how much memory a takes, in bytes.
+func memorySize(a proposal.Analysis) int {
 	n := 1024
 	for _, c := range a.Commands {
 		n += 1024
@@ -476,9 +476,9 @@ func size(a proposal.Analysis) int {
 	return n
 }
 
-// against returns the reason why answer does not let the program start: a denial, or a
+// refusalReason returns the reason why answer does not let the program start: a denial, or a
 // question that no person has approved. It returns nil if the program may start.
-func (c *running) against(answer proposal.Decision) *proposal.Reason {
+func (c *runningCommand) refusalReason(answer proposal.Decision) *proposal.Reason {
 	for i, r := range answer.Reasons {
 		if !r.Observed && (r.Effect == proposal.Deny || r.Effect == proposal.Ask && !c.asked[r.Rule]) {
 			return &answer.Reasons[i]
@@ -490,9 +490,9 @@ func (c *running) against(answer proposal.Decision) *proposal.Reason {
 	return nil
 }
 
-// proposed returns x as a separate proposal with the given name and its command's
+// separateProposal returns x as a separate proposal with the given name and its command's
 // grants, and the analysis of it.
-func (g *Gate) proposed(p proposal.Proposal, t *text, name string, x proposal.Exec) (proposal.Proposal, proposal.Analysis) {
+func (g *ProgramDecider) separateProposal(p proposal.Proposal, t *decidedText, name string, x proposal.Exec) (proposal.Proposal, proposal.Analysis) {
 	p.Run, p.Code, p.Language, p.Stdin, p.Outputs, p.Needs = "", "", "", "", nil, nil
 	p.Argv = []string{name}
 	for _, word := range x.Whole[min(1, len(x.Whole)):] {
@@ -506,7 +506,7 @@ func (g *Gate) proposed(p proposal.Proposal, t *text, name string, x proposal.Ex
 	if len(a.Commands) > 0 {
 		first := &a.Commands[0]
 		first.Assigns = append(first.Assigns[:len(first.Assigns):len(first.Assigns)], g.changedPath(x.Changed)...)
-		first.StdinFrom = t.stdin(x)
+		first.StdinFrom = t.stdinSource(x)
 	}
 	return p, a
 }
@@ -516,14 +516,14 @@ func hasOtherBytes(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return proposal.EscapeBytes(w) != w })
 }
 
-func refused(d proposal.ExecDecision, rule, message, hint string) proposal.ExecDecision {
+func refuseExec(d proposal.ExecDecision, rule, message, hint string) proposal.ExecDecision {
 	return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{rule}, Start: proposal.StartRefused,
 		Reason: &proposal.Reason{Rule: rule, Effect: proposal.Deny, Message: message, Suggestion: hint, Command: -1}}
 }
 
-// observed records in d the first reason of answer that is only observed and not
+// recordObserved records in d the first reason of answer that is only observed and not
 // enforced.
-func observed(d proposal.ExecDecision, answer proposal.Decision) proposal.ExecDecision {
+func recordObserved(d proposal.ExecDecision, answer proposal.Decision) proposal.ExecDecision {
 	for i, r := range answer.Reasons {
 		if r.Observed && !d.Observed {
 			d.Observed, d.Reason = true, &answer.Reasons[i]

@@ -40,9 +40,9 @@ func command(list ...string) proposal.Command {
 
 // gated returns a Gate that is running a text with these commands. Its policy denies
 // every argv with the word "no", and asks about those with the word "ask".
-func gated(t *testing.T, commands ...proposal.Command) *Gate {
+func gated(t *testing.T, commands ...proposal.Command) *ProgramDecider {
 	t.Helper()
-	g := &Gate{
+	g := &ProgramDecider{
 		Path: []string{"/usr/bin", "/usr/local/bin"}, Confine: facts.Confine,
 		Exec: func(_ context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 			if slices.Contains(x.Argv, "refused-by-exec") {
@@ -177,7 +177,7 @@ func TestJudge(t *testing.T) {
 		{name: "no words at all", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Whole = nil }), start: "decided"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, err := g.Judge(t.Context(), tt.exec)
+			d, err := g.DecideExec(t.Context(), tt.exec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +201,7 @@ func TestJudge(t *testing.T) {
 // An inner text that was decided at its start has its own predictions.
 func TestInnerText(t *testing.T) {
 	g := gated(t, command("go", "test"))
-	d, err := g.Judge(t.Context(), started("timeout", "5"))
+	d, err := g.DecideExec(t.Context(), started("timeout", "5"))
 	if err != nil || d.Start != proposal.StartDecided || d.Lineage <= proposal.LineageFirst {
 		t.Fatalf("%+v, %v", d, err)
 	}
@@ -212,14 +212,14 @@ func TestInnerText(t *testing.T) {
 		asked++
 		return start(ctx, p, a)
 	}
-	if d, err := g.Judge(t.Context(), in); err != nil || d.Start != proposal.StartDecided || asked != 0 {
+	if d, err := g.DecideExec(t.Context(), in); err != nil || d.Start != proposal.StartDecided || asked != 0 {
 		t.Errorf("what the inner text names was decided with it: %+v, %v, asked %d times", d, err, asked)
 	}
-	if d, err := g.Judge(t.Context(), started("inner")); err != nil || d.Start != proposal.StartDecided || asked != 1 {
+	if d, err := g.DecideExec(t.Context(), started("inner")); err != nil || d.Start != proposal.StartDecided || asked != 1 {
 		t.Errorf("what the outer one does not name: %+v, %v, asked %d times", d, err, asked)
 	}
 	g.Begin(proposal.Record{Proposal: proposal.Proposal{ID: "p"}})
-	if d, err := g.Judge(t.Context(), in); err != nil || d.Effect == proposal.Allow {
+	if d, err := g.DecideExec(t.Context(), in); err != nil || d.Effect == proposal.Allow {
 		t.Errorf("the lineage of an earlier command: %+v, %v", d, err)
 	}
 }
@@ -229,7 +229,7 @@ func TestInnerTextsAreBounded(t *testing.T) {
 	g := gated(t, command("go", "test"))
 	const long = 1 << 20
 	for i := range maxTextBytes/long + 10 {
-		d, err := g.Judge(t.Context(), started("timeout", strings.Repeat("x", long+i)))
+		d, err := g.DecideExec(t.Context(), started("timeout", strings.Repeat("x", long+i)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +254,7 @@ func TestStdin(t *testing.T) {
 		exec proposal.Exec
 		want string
 	}{{started("python3", "-", "a"), "heredoc"}, {started("python3", "a"), "pipe"}, {started("bash", "-s", "a"), "pipe"}} {
-		if _, err := g.Judge(t.Context(), tt.exec); err != nil || from != tt.want {
+		if _, err := g.DecideExec(t.Context(), tt.exec); err != nil || from != tt.want {
 			t.Errorf("%q reads from %q, want %q: %v", tt.exec.Whole, from, tt.want, err)
 		}
 	}
@@ -265,15 +265,15 @@ func TestApproval(t *testing.T) {
 	g := gated(t)
 	record := proposal.Record{Proposal: proposal.Proposal{ID: "p", Run: "x"}, Approval: &proposal.Approval{}}
 	g.Begin(record)
-	if d, _ := g.Judge(t.Context(), started("go", "ask")); d.Effect == proposal.Allow {
+	if d, _ := g.DecideExec(t.Context(), started("go", "ask")); d.Effect == proposal.Allow {
 		t.Error("an approval of nothing lets a question pass")
 	}
 	record.Decision.Reasons = []proposal.Reason{{Rule: "r.ask", Effect: proposal.Ask}, {Rule: "r.evil", Effect: proposal.Deny}}
 	g.Begin(record)
-	if d, _ := g.Judge(t.Context(), started("go", "ask")); d.Effect != proposal.Allow {
+	if d, _ := g.DecideExec(t.Context(), started("go", "ask")); d.Effect != proposal.Allow {
 		t.Errorf("an approved question is refused: %+v", d)
 	}
-	if d, _ := g.Judge(t.Context(), started("go", "-evil")); d.Effect == proposal.Allow {
+	if d, _ := g.DecideExec(t.Context(), started("go", "-evil")); d.Effect == proposal.Allow {
 		t.Error("an approval lets a denial pass")
 	}
 }
@@ -293,7 +293,7 @@ func TestFirst(t *testing.T) {
 	} {
 		g := gated(t)
 		g.Begin(proposal.Record{Proposal: tt.p, Analysis: proposal.Analysis{Commands: []proposal.Command{tt.c}}})
-		d, err := g.Judge(t.Context(), with(started("anything"), func(x *proposal.Exec) { x.First = true }))
+		d, err := g.DecideExec(t.Context(), with(started("anything"), func(x *proposal.Exec) { x.First = true }))
 		if err != nil || d.Start != proposal.StartPredicted || (d.Lineage == proposal.LineageFirst) != tt.text {
 			t.Errorf("%s: %+v, %v", tt.name, d, err)
 		}
@@ -302,10 +302,10 @@ func TestFirst(t *testing.T) {
 
 func TestBrokenPolicy(t *testing.T) {
 	g := gated(t)
-	if d, err := g.Judge(t.Context(), started("go", "broken")); err == nil || d.Effect == proposal.Allow {
+	if d, err := g.DecideExec(t.Context(), started("go", "broken")); err == nil || d.Effect == proposal.Allow {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if d, err := (&Gate{Exec: g.Exec}).Judge(t.Context(), started("go")); err != nil || d.Effect == proposal.Allow {
+	if d, err := (&ProgramDecider{Exec: g.Exec}).DecideExec(t.Context(), started("go")); err != nil || d.Effect == proposal.Allow {
 		t.Errorf("before any command: %+v, %v", d, err)
 	}
 }
@@ -322,17 +322,17 @@ func TestFilesAreAskedOnce(t *testing.T) {
 		exec proposal.Exec
 		want int
 	}{{started("go", "test"), 1}, {started("go", "test"), 1}, {other, 2}, {steered, 3}, {steered, 4}} {
-		if d, err := g.Judge(t.Context(), tt.exec); err != nil || d.Effect != proposal.Allow || d.Cacheable || asked != tt.want {
+		if d, err := g.DecideExec(t.Context(), tt.exec); err != nil || d.Effect != proposal.Allow || d.Cacheable || asked != tt.want {
 			t.Errorf("%d: asked %d times, want %d: %+v, %v", i, asked, tt.want, d, err)
 		}
 	}
 	g.Begin(proposal.Record{Proposal: proposal.Proposal{ID: "p"}})
-	if _, err := g.Judge(t.Context(), started("go", "test")); err != nil || asked != 5 {
+	if _, err := g.DecideExec(t.Context(), started("go", "test")); err != nil || asked != 5 {
 		t.Errorf("asked %d times in all, want again for the next command: %v", asked, err)
 	}
 	answer.Cacheable = false
 	for range 2 {
-		_, _ = g.Judge(t.Context(), with(started("go"), func(x *proposal.Exec) { x.Path = "/usr/bin/other" }))
+		_, _ = g.DecideExec(t.Context(), with(started("go"), func(x *proposal.Exec) { x.Path = "/usr/bin/other" }))
 	}
 	if asked != 7 {
 		t.Errorf("an answer that may not be used again was")
@@ -348,7 +348,7 @@ func TestOtherBytesAreDistinct(t *testing.T) {
 		return proposal.Analysis{Commands: []proposal.Command{command(p.Argv...)}}
 	}
 	for _, word := range []string{"caf\xe9", "caf\u28e9", "caf\uFFFD", "café"} {
-		if _, err := g.Judge(t.Context(), started("tar", word)); err != nil {
+		if _, err := g.DecideExec(t.Context(), started("tar", word)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -375,7 +375,7 @@ func TestChildren(t *testing.T) {
 	}
 	judge := func(x proposal.Exec) proposal.ExecDecision {
 		t.Helper()
-		d, err := g.Judge(t.Context(), x)
+		d, err := g.DecideExec(t.Context(), x)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -453,7 +453,7 @@ func TestOtherNames(t *testing.T) {
 		loaded = loaded || x.Loaded
 		return inner(ctx, x)
 	}
-	tar, err := g.Judge(t.Context(), started("tar"))
+	tar, err := g.DecideExec(t.Context(), started("tar"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,13 +489,13 @@ func TestOtherNames(t *testing.T) {
 		{"a mapping of an own program", proposal.LineageProgram, func(x *proposal.Exec) { mapped(program)(x); x.Path, x.Layer = "/tmp/curl", proposal.LayerWritten }, false, true},
 	} {
 		programs, loaded = nil, false
-		d, err := g.Judge(t.Context(), with(child(test.lineage, "/usr/bin/curl", "t"), test.change))
+		d, err := g.DecideExec(t.Context(), with(child(test.lineage, "/usr/bin/curl", "t"), test.change))
 		if denied := d.Effect == proposal.Deny; err != nil || denied != test.denied || loaded != test.load || denied && (d.Rules[0] != "r.evil" || d.Cacheable) || len(programs) > 0 != test.denied {
 			t.Errorf("%s: %+v, %v; decided %q, as a load %v", test.name, d, err, programs, loaded)
 		}
 	}
 	g.DecideProgram = none
-	if d, err := g.Judge(t.Context(), with(child(proposal.LineageProgram, "/usr/bin/curl", "t"), link("/workspace/t"))); err != nil || d.Effect != proposal.Allow || !d.Cacheable {
+	if d, err := g.DecideExec(t.Context(), with(child(proposal.LineageProgram, "/usr/bin/curl", "t"), link("/workspace/t"))); err != nil || d.Effect != proposal.Allow || !d.Cacheable {
 		t.Errorf("without an organization's rules: %+v, %v", d, err)
 	}
 }
@@ -506,7 +506,7 @@ func TestNamesOfLinks(t *testing.T) {
 	g := gated(t)
 	for file, want := range map[string]string{"/usr/local/bin/python3": "python3", "/usr/lib/python3": "/usr/lib/python3"} {
 		x := with(started(".venv/bin/python", "-m", "unittest"), func(x *proposal.Exec) { x.Path = file })
-		if got := g.names(x); !slices.Equal(got, []string{".venv/bin/python", want}) {
+		if got := g.decidedNames(x); !slices.Equal(got, []string{".venv/bin/python", want}) {
 			t.Errorf("%s: %q", file, got)
 		}
 	}
@@ -523,7 +523,7 @@ func TestFirstTool(t *testing.T) {
 		if free := g.Begin(r); free != tt.free {
 			t.Errorf("%q: free %v", tt.argv, free)
 		}
-		d, err := g.Judge(t.Context(), child(proposal.LineageTool, "/usr/bin/id", "id"))
+		d, err := g.DecideExec(t.Context(), child(proposal.LineageTool, "/usr/bin/id", "id"))
 		if known := err == nil && d.Effect == proposal.Allow; known == tt.free {
 			t.Errorf("%q: the lineage of its first program is known: %v", tt.argv, known)
 		}
@@ -557,7 +557,7 @@ func TestChangedPath(t *testing.T) {
 	} {
 		x := started("npm", "test")
 		variable("PATH", value)(&x)
-		if _, err := g.Judge(t.Context(), x); err != nil {
+		if _, err := g.DecideExec(t.Context(), x); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(seen, " "); got != want {
@@ -591,7 +591,7 @@ func TestStartOfTwin(t *testing.T) {
 			stdin = a.Commands[0].StdinFrom
 			return start(ctx, p, a)
 		}
-		d, err := g.Judge(t.Context(), started("sqlite3", "a.db"))
+		d, err := g.DecideExec(t.Context(), started("sqlite3", "a.db"))
 		if err != nil || d.Start != c.start || stdin != c.stdin {
 			t.Errorf("%s: %s, standard input %q, want %s, %q; %v", name, d.Start, stdin, c.start, c.stdin, err)
 		}

@@ -12,26 +12,26 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// predicts returns the index of a Command that has exactly the words of x, or -1. It is -1, too, if x may
+// predictedIndex returns the index of a Command that has exactly the words of x, or -1. It is -1, too, if x may
 // be a Command with words that only run time knows: that one was decided without them, and its
 // standard input is another.
-func (t *text) predicts(x proposal.Exec) int {
+func (t *decidedText) predictedIndex(x proposal.Exec) int {
 	if x.Partial || slices.ContainsFunc(t.commands, func(c proposal.Command) bool { return !isStatic(c) && mayStart(c, x) }) {
 		return -1
 	}
 	return slices.IndexFunc(t.commands, func(c proposal.Command) bool {
-		return starts(c) && len(c.Args) == len(x.Whole) && isStatic(c) && slices.Equal(c.Argv(), x.Whole)
+		return startsFile(c) && len(c.Args) == len(x.Whole) && isStatic(c) && slices.Equal(c.Argv(), x.Whole)
 	})
 }
 
 // mayStart reports whether c, whatever its program, may have the words of x.
 func mayStart(c proposal.Command, x proposal.Exec) bool {
-	return !c.Function && len(c.Args) > 0 && fits(c.Args, x.Whole)
+	return !c.Function && len(c.Args) > 0 && canExpandTo(c.Args, x.Whole)
 }
 
-// original returns the argv that a script was called with, as far as it matters: the
+// originalArgv returns the argv that a script was called with, as far as it matters: the
 // first word is the name by which it was found.
-func (t *text) original(x proposal.Exec, g *Gate) []string {
+func (t *decidedText) originalArgv(x proposal.Exec, g *ProgramDecider) []string {
 	name := x.Named
 	written := slices.ContainsFunc(t.commands, func(c proposal.Command) bool { return c.Program == name })
 	if base := path.Base(name); !written && g.looksUp(base, name) {
@@ -40,8 +40,8 @@ func (t *text) original(x proposal.Exec, g *Gate) []string {
 	return append([]string{name}, x.Whole[min(1, len(x.Whole)):]...)
 }
 
-// starts reports whether c, when it runs, execs a file of its name.
-func starts(c proposal.Command) bool {
+// startsFile reports whether c, when it runs, execs a file of its name.
+func startsFile(c proposal.Command) bool {
 	return c.Program != "" && !c.Function && len(c.Args) > 0
 }
 
@@ -49,20 +49,20 @@ func isStatic(c proposal.Command) bool {
 	return !slices.ContainsFunc(c.Args, func(w proposal.Word) bool { return !w.Static })
 }
 
-// expects returns the index of a Command that x could be if dynamic words may have any
+// expectedIndex returns the index of a Command that x could be if dynamic words may have any
 // value, or -1.
-func (t *text) expects(x proposal.Exec) int {
-	return slices.IndexFunc(t.commands, func(c proposal.Command) bool { return starts(c) && fits(c.Args, x.Whole) })
+func (t *decidedText) expectedIndex(x proposal.Exec) int {
+	return slices.IndexFunc(t.commands, func(c proposal.Command) bool { return startsFile(c) && canExpandTo(c.Args, x.Whole) })
 }
 
-// stdin returns the source of x's standard input: that of a matching command in the text,
+// stdinSource returns the source of x's standard input: that of a matching command in the text,
 // or else the worst case, a pipe with a program in it. For a shell it is always the worst
 // case: the input that was analyzed with the text may not be the input that this shell
 // reads.
 //
 // It is also the worst case if several commands match, unless none of them has an input.
-func (t *text) stdin(x proposal.Exec) string {
-	at := t.expects(x)
+func (t *decidedText) stdinSource(x proposal.Exec) string {
+	at := t.expectedIndex(x)
 	if at < 0 || strings.HasSuffix(path.Base(t.commands[at].Program), "sh") {
 		return "pipe"
 	}
@@ -74,8 +74,8 @@ func (t *text) stdin(x proposal.Exec) string {
 	return t.commands[at].StdinFrom
 }
 
-// fits reports whether words may have expanded to argv.
-func fits(words []proposal.Word, argv []string) bool {
+// canExpandTo reports whether words may have expanded to argv.
+func canExpandTo(words []proposal.Word, argv []string) bool {
 	reach := []bool{true} // reach[n]: the words so far may have expanded to n of argv
 	reach = append(reach, make([]bool, len(argv))...)
 	for _, w := range words {
@@ -94,7 +94,7 @@ func fits(words []proposal.Word, argv []string) bool {
 				if next[n+take] {
 					break // already covered from an earlier n
 				}
-				if take == 0 || give(w, argv[n:n+take]) {
+				if take == 0 || canWordExpandTo(w, argv[n:n+take]) {
 					next[n+take] = true
 				} else {
 					break
@@ -106,17 +106,17 @@ func fits(words []proposal.Word, argv []string) bool {
 	return reach[len(argv)]
 }
 
-// give reports whether w may have expanded to values. It checks only the last one; the
+// canWordExpandTo reports whether w may have expanded to values. It checks only the last one; the
 // caller has checked those before it.
-func give(w proposal.Word, values []string) bool {
+func canWordExpandTo(w proposal.Word, values []string) bool {
 	if w.Static {
 		return values[0] == w.Value
 	}
 	return len(values) > 1 || strings.HasPrefix(values[0], w.Value)
 }
 
-// assigns reports whether the text visibly assigns every value in changed.
-func (t *text) assigns(changed []proposal.Assign) bool {
+// assignsAll reports whether the text visibly assigns every value in changed.
+func (t *decidedText) assignsAll(changed []proposal.Assign) bool {
 	for _, c := range changed {
 		if !slices.ContainsFunc(t.assigned[c.Name], func(w proposal.Word) bool { return w.Static && w.Value == c.Value.Value }) {
 			return false
@@ -125,9 +125,9 @@ func (t *text) assigns(changed []proposal.Assign) bool {
 	return true
 }
 
-// plain reports whether the file of x is what its name suggests: found by the sandbox's
+// isPlainFile reports whether the file of x is what its name suggests: found by the sandbox's
 // own PATH, or the repository's own file named by a path.
-func (g *Gate) plain(x proposal.Exec) bool {
+func (g *ProgramDecider) isPlainFile(x proposal.Exec) bool {
 	if len(x.Whole) == 0 {
 		return false
 	}
@@ -142,7 +142,7 @@ func (g *Gate) plain(x proposal.Exec) bool {
 }
 
 // looksUp reports whether a search for name in the sandbox's PATH may have found file.
-func (g *Gate) looksUp(name, file string) bool {
+func (g *ProgramDecider) looksUp(name, file string) bool {
 	return path.Base(file) == name && slices.Contains(g.Path, path.Dir(file))
 }
 
@@ -150,7 +150,7 @@ func (g *Gate) looksUp(name, file string) bool {
 // what is found in its own directories is not what the text chose. A directory in which every
 // command can write stays, wherever the sandbox looks, unless it comes after all others of the
 // sandbox: no installed program is looked for there. Without others, PATH is not changed.
-func (g *Gate) changedPath(changed []proposal.Assign) []proposal.Assign {
+func (g *ProgramDecider) changedPath(changed []proposal.Assign) []proposal.Assign {
 	kept := make([]proposal.Assign, 0, len(changed))
 	for _, c := range changed {
 		if c.Name == "PATH" && c.Value.Static && c.Value.Value != "" {
@@ -166,7 +166,7 @@ func (g *Gate) changedPath(changed []proposal.Assign) []proposal.Assign {
 }
 
 // untilOwn returns dirs without those that come after all of the sandbox's own PATH.
-func (g *Gate) untilOwn(dirs []string) []string {
+func (g *ProgramDecider) untilOwn(dirs []string) []string {
 	missing := slices.DeleteFunc(slices.Clone(g.Path), func(dir string) bool { return !g.isSearched(dir) })
 	if len(missing) == 0 {
 		return dirs
@@ -182,7 +182,7 @@ func (g *Gate) untilOwn(dirs []string) []string {
 
 // isSearched reports whether dir is one of the sandbox's own PATH, and not in a place that any command
 // can write to. A directory of the workspace, where a set-up installs tools, is policy's to judge.
-func (g *Gate) isSearched(dir string) bool {
+func (g *ProgramDecider) isSearched(dir string) bool {
 	return path.IsAbs(dir) && slices.Contains(g.Path, dir) && !slices.ContainsFunc(writablePlaces, func(place string) bool {
 		return dir == place || strings.HasPrefix(dir, place+"/")
 	})
@@ -191,10 +191,10 @@ func (g *Gate) isSearched(dir string) bool {
 // writablePlaces are the directories of the sandbox outside its read-only root file system.
 var writablePlaces = []string{"/workspace", "/tmp", "/var/tmp", "/dev", "/proc", "/run", "/home/fumehood"}
 
-// names returns the names under which x is decided: the one that its process uses, and if
+// decidedNames returns the names under which x is decided: the one that its process uses, and if
 // that is a path, also the tool of the root file system whose file or copy is at that
 // path.
-func (g *Gate) names(x proposal.Exec) []string {
+func (g *ProgramDecider) decidedNames(x proposal.Exec) []string {
 	if len(x.Whole) > 0 && g.looksUp(x.Whole[0], x.Named) {
 		return []string{x.Whole[0]}
 	}
@@ -237,15 +237,15 @@ func keyOf(x proposal.Exec) [sha256.Size]byte {
 	return [sha256.Size]byte(b.Sum(nil))
 }
 
-// refused returns a refusal whose message names the part of the text that x comes from.
-func (t *text) refused(x proposal.Exec, d proposal.ExecDecision, rule, message, hint string) proposal.ExecDecision {
+// refuseInText returns a refusal whose message names the part of the text that x comes from.
+func (t *decidedText) refuseInText(x proposal.Exec, d proposal.ExecDecision, rule, message, hint string) proposal.ExecDecision {
 	return t.refusedFor(x, d, proposal.Reason{Rule: rule, Effect: proposal.Deny, Message: message, Suggestion: hint})
 }
 
-func (t *text) refusedFor(x proposal.Exec, d proposal.ExecDecision, r proposal.Reason) proposal.ExecDecision {
-	out := refused(d, r.Rule, "", r.Suggestion)
+func (t *decidedText) refusedFor(x proposal.Exec, d proposal.ExecDecision, r proposal.Reason) proposal.ExecDecision {
+	out := refuseExec(d, r.Rule, "", r.Suggestion)
 	out.Reason.Layer = r.Layer
-	at := t.expects(x)
+	at := t.expectedIndex(x)
 	if at < 0 {
 		out.Reason.Message = "not in the text: " + r.Message
 		return out

@@ -43,8 +43,8 @@ func newConn(c *net.UnixConn, patience time.Duration) (*conn, error) {
 	return &conn{fd: fd, patience: patience}, nil
 }
 
-// read waits for one message.
-func (c *conn) read(b []byte) (int, error) {
+// readMessage waits for one message.
+func (c *conn) readMessage(b []byte) (int, error) {
 	for {
 		n, err := unix.Read(c.fd, b)
 		if err == unix.EINTR {
@@ -57,8 +57,8 @@ func (c *conn) read(b []byte) (int, error) {
 	}
 }
 
-// write sends one message, within c.patience.
-func (c *conn) write(b []byte) error {
+// writeMessage sends one message, within c.patience.
+func (c *conn) writeMessage(b []byte) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if c.closed {

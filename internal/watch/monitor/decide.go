@@ -19,9 +19,9 @@ import (
 // maxKept bounds the answers that are kept for a command; the kernel keeps no more.
 const maxKept = 4096
 
-// of returns the command of a generation, and whether it has ended. An error means that
+// commandOf returns the command of a generation, and whether it has ended. An error means that
 // it is not known.
-func (m *Monitor) of(generation uint32) (c *Command, ended bool, err error) {
+func (m *Monitor) commandOf(generation uint32) (c *Command, ended bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c := m.living[generation]; c != nil {
@@ -36,9 +36,9 @@ func (m *Monitor) of(generation uint32) (c *Command, ended bool, err error) {
 	return nil, false, errors.New("an event came outside the running commands")
 }
 
-// exec answers an exec, or records one that the kernel has answered itself.
-func (m *Monitor) exec(seq uint64, e *wire.Exec) error {
-	c, ended, err := m.of(e.Generation)
+// answerExec answers an exec, or records one that the kernel has answered itself.
+func (m *Monitor) answerExec(seq uint64, e *wire.Exec) error {
+	c, ended, err := m.commandOf(e.Generation)
 	if err != nil {
 		return err
 	}
@@ -46,18 +46,18 @@ func (m *Monitor) exec(seq uint64, e *wire.Exec) error {
 	case ended:
 		return m.tooLate(seq, c, e)
 	case e.Fault != "":
-		refused := proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}, Reason: &proposal.Reason{Message: "gVisor's kernel " + plain(e.Fault)}}
-		m.tellExec(c, e, c.execs(m, e)[0], refused)
+		refused := proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}, Reason: &proposal.Reason{Message: "gVisor's kernel " + toValidUTF8(e.Fault)}}
+		m.tellExec(c, e, c.policyQuestions(m, e)[0], refused)
 		return nil
 	case e.Of != 0:
-		return m.again(c, e)
+		return m.recordReusedAnswer(c, e)
 	}
-	x, d, keep, ok := m.decide(c, e)
+	x, d, keep, ok := m.decideFiles(c, e)
 	if keep = keep && len(c.kept) < maxKept; keep {
-		c.kept[seq] = remembered{d, string(e.Key(nil))}
+		c.kept[seq] = rememberedAnswer{d, string(e.AppendKey(nil))}
 	}
 	v := wire.Verdict{Allow: d.Effect == proposal.Allow, Keep: keep, Lineage: d.Lineage}
-	if err := m.send(v.Append(nil, seq)); err != nil || !ok {
+	if err := m.sendMessage(v.Append(nil, seq)); err != nil || !ok {
 		return nil // the exec failed, and e has the reason
 	}
 	m.tellExec(c, e, x, d)
@@ -69,20 +69,20 @@ func (m *Monitor) tooLate(seq uint64, c *Command, e *wire.Exec) error {
 	if e.Of != 0 && e.Allowed {
 		return errors.New("a program of a command that has ended was allowed")
 	}
-	m.tellExec(c, e, c.execs(m, e)[0], refusal)
+	m.tellExec(c, e, c.policyQuestions(m, e)[0], refusal)
 	if e.Fault == "" && e.Of == 0 {
-		_ = m.send(wire.Verdict{}.Append(nil, seq)) // if it fails, the exec did too
+		_ = m.sendMessage(wire.Verdict{}.Append(nil, seq)) // if it fails, the exec did too
 	}
 	return nil
 }
 
-// again records an exec that was answered with an earlier answer.
-func (m *Monitor) again(c *Command, e *wire.Exec) error {
+// recordReusedAnswer records an exec that was answered with an earlier answer.
+func (m *Monitor) recordReusedAnswer(c *Command, e *wire.Exec) error {
 	k, ok := c.kept[e.Of]
-	if !ok || (k.decision.Effect == proposal.Allow) != e.Allowed || k.key != string(e.Key(nil)) || !e.Reusable() {
+	if !ok || (k.decision.Effect == proposal.Allow) != e.Allowed || k.key != string(e.AppendKey(nil)) || !e.IsReusable() {
 		return errors.New("an answer was used for another exec")
 	}
-	execs := c.execs(m, e)
+	execs := c.policyQuestions(m, e)
 	m.tellExec(c, e, execs[programOf(e)], k.decision)
 	return nil
 }
@@ -96,14 +96,14 @@ func programOf(e *wire.Exec) int {
 	}
 }
 
-// decide asks about each file, the script first. All must be allowed: the first
+// decideFiles asks about each file, the script first. All must be allowed: the first
 // refusal is the answer. Otherwise the answer is the first that was only observed and
 // would have been a refusal, or else the last.
-func (m *Monitor) decide(c *Command, e *wire.Exec) (x proposal.Exec, d proposal.ExecDecision, keep, ok bool) {
-	keep = e.Reusable()
-	execs := c.execs(m, e)
+func (m *Monitor) decideFiles(c *Command, e *wire.Exec) (x proposal.Exec, d proposal.ExecDecision, keep, ok bool) {
+	keep = e.IsReusable()
+	execs := c.policyQuestions(m, e)
 	for i, x := range execs {
-		one, ok := m.ask(x)
+		one, ok := m.askPolicy(x)
 		if keep = keep && one.Cacheable; !ok || one.Effect != proposal.Allow {
 			return x, one, keep, ok
 		}
@@ -118,14 +118,14 @@ func (m *Monitor) decide(c *Command, e *wire.Exec) (x proposal.Exec, d proposal.
 	return execs[programOf(e)], d, keep, true
 }
 
-// First decides the first program of c, which the kernel does not ask about because the
+// DecideFirst decides the first program of c, which the kernel does not ask about because the
 // supervisor starts it. It must be called between Begin and the start. If it allows the
 // program, no other event is reported until started is called with the process's id, or 0
 // if the program did not start.
-func (m *Monitor) First(c *Command, x proposal.Exec) (d proposal.ExecDecision, started func(pid int), err error) {
+func (m *Monitor) DecideFirst(c *Command, x proposal.Exec) (d proposal.ExecDecision, started func(pid int), err error) {
 	answer := make(chan proposal.ExecDecision, 1)
 	go func() {
-		if d, ok := m.ask(x); ok {
+		if d, ok := m.askPolicy(x); ok {
 			answer <- d
 		}
 	}()
@@ -137,7 +137,7 @@ func (m *Monitor) First(c *Command, x proposal.Exec) (d proposal.ExecDecision, s
 	e := proposal.Event{Kind: proposal.EventExec, Time: time.Now().UTC(), Path: x.Path, Exec: &x, Decision: &d}
 	if d.Effect != proposal.Allow {
 		e.Kind = proposal.EventRefused
-		m.report(c, e)
+		m.reportEvent(c, e)
 		return d, nil, nil
 	}
 	m.telling.Lock()
@@ -149,15 +149,15 @@ func (m *Monitor) First(c *Command, x proposal.Exec) (d proposal.ExecDecision, s
 	}, nil
 }
 
-// ask returns Options.Exec's answer, or a refusal and false if it took too long. In
+// askPolicy returns Options.Exec's answer, or a refusal and false if it took too long. In
 // that case the gate failed at the time limit, and the closed connection informed the
 // kernel at once, even if Exec returns later.
-func (m *Monitor) ask(x proposal.Exec) (proposal.ExecDecision, bool) {
+func (m *Monitor) askPolicy(x proposal.Exec) (proposal.ExecDecision, bool) {
 	if m.o.Exec == nil {
 		return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}, Cacheable: true}, true
 	}
 	timeout := time.AfterFunc(m.o.AnswerWithin, func() {
-		m.fail("gate.slow", "no decision about an exec came within "+m.o.AnswerWithin.String(), nil)
+		m.failMonitor("gate.slow", "no decision about an exec came within "+m.o.AnswerWithin.String(), nil)
 	})
 	d := m.o.Exec(x)
 	if !timeout.Stop() || m.Err() != nil {
@@ -168,27 +168,27 @@ func (m *Monitor) ask(x proposal.Exec) (proposal.ExecDecision, bool) {
 
 var refusal = proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}}
 
-// execs returns the questions to policy: a script without its interpreter first, then
+// policyQuestions returns the questions to policy: a script without its interpreter first, then
 // each interpreter with it, then the loader of the last one.
-func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
+func (c *Command) policyQuestions(m *Monitor, e *wire.Exec) []proposal.Exec {
 	list := make([]proposal.Exec, len(e.Files))
-	argv, cut := shown(e.Argv)
-	cut, named, from := cut || e.ArgvCut, plain(e.Named), plain(e.From)
+	argv, cut := recordedWords(e.Argv)
+	cut, named, from := cut || e.ArgvCut, toValidUTF8(e.Named), toValidUTF8(e.From)
 	for i, f := range e.Files {
 		switch {
 		case f.Loaded && i > 0:
 			argv, from = []string{}, list[i-1].Path
 		case i > 0:
-			argv, named = interpreted(f, named, argv), plain(f.Named)
+			argv, named = interpreterArgv(f, named, argv), toValidUTF8(f.Named)
 		}
-		key := c.key(m, &e.ExecKey, i)
+		key := c.answerKey(m, &e.ExecKey, i)
 		if e.Fault != "" {
 			key.Same = []string{}
 		}
 		list[i] = proposal.Exec{
 			Command: key.Command, Path: key.Path, Asked: key.Asked, Loaded: key.Loaded, Digest: key.Digest, ELF: key.ELF, Layer: key.Layer, Same: key.Same, Grants: key.Grants,
-			Argv: argv, ArgvCut: cut, Text: wire.IsText(e.Lineage), ArgvDigest: digest(e.ArgvDigest), Env: plainAll(e.Env),
-			Cwd: plain(e.Cwd), Pid: int(e.Pid), Parent: int(e.Parent), ParentPath: plain(e.ParentPath), From: from,
+			Argv: argv, ArgvCut: cut, Text: wire.IsText(e.Lineage), ArgvDigest: formatDigest(e.ArgvDigest), Env: plainAll(e.Env),
+			Cwd: toValidUTF8(e.Cwd), Pid: int(e.Pid), Parent: int(e.Parent), ParentPath: toValidUTF8(e.ParentPath), From: from,
 			First: e.Parent == 0 && m.o.Init != "" && e.From == m.o.Init && !f.Loaded,
 		}
 		if e.Lineage >= wire.LineageTool {
@@ -201,24 +201,24 @@ func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 			list[i].Script = list[i-1].Path
 		}
 	}
-	if wire.IsText(e.Lineage) && e.Fault == "" && !e.Loads() {
-		c.text(&list[0], e)
+	if wire.IsText(e.Lineage) && e.Fault == "" && !e.IsLoad() {
+		c.fillTextFacts(&list[0], e)
 		for i := range list {
-			list[i].Named, list[i].Variables = plain(e.Named), namesOf(list[0].Changed)
+			list[i].Named, list[i].Variables = toValidUTF8(e.Named), namesOf(list[0].Changed)
 		}
 	}
 	return list
 }
 
-// key returns what a reusable answer about file i may depend on. It is made from the kernel's
+// answerKey returns what a reusable answer about file i may depend on. It is made from the kernel's
 // key, and from what is fixed for a command: nothing else may become a part of it.
-func (c *Command) key(m *Monitor, of *wire.ExecKey, i int) proposal.ExecKey {
+func (c *Command) answerKey(m *Monitor, of *wire.ExecKey, i int) proposal.ExecKey {
 	f := of.Files[i]
-	k := proposal.ExecKey{Command: c.ID, Path: plain(f.Path), Asked: plain(of.Asked), Loaded: f.Loaded, Digest: digest(f.Digest), ELF: ELFOf(f.ELF),
+	k := proposal.ExecKey{Command: c.ID, Path: toValidUTF8(f.Path), Asked: toValidUTF8(of.Asked), Loaded: f.Loaded, Digest: formatDigest(f.Digest), ELF: ELFOf(f.ELF),
 		Layer: layerNames[f.Layer], Same: []string{}, Grants: slices.Clone(c.Grants)}
 	switch {
 	case i > 0:
-		k.Asked = plain(f.Named)
+		k.Asked = toValidUTF8(f.Named)
 	case f.Loaded: // by an open file
 		k.Asked = k.Path
 	}
@@ -235,14 +235,14 @@ func (c *Command) key(m *Monitor, of *wire.ExecKey, i int) proposal.ExecKey {
 	return k
 }
 
-// text fills in what is decided about a process of a text: how execve was called, byte
+// fillTextFacts fills in what is decided about a process of a text: how execve was called, byte
 // for byte.
-func (c *Command) text(x *proposal.Exec, e *wire.Exec) {
+func (c *Command) fillTextFacts(x *proposal.Exec, e *wire.Exec) {
 	if c.base == nil && x.First {
 		c.base = byName(e.Vars)
 	}
 	x.Lineage, x.Whole, x.Partial, x.EnvCut = e.Lineage, e.Argv, e.ArgvCut, e.VarsCut
-	x.Changed, x.Renamed = c.changed(e.Vars, x.Path), programOf(e) > 0
+	x.Changed, x.Renamed = c.changedVariables(e.Vars, x.Path), programOf(e) > 0
 }
 
 // ELFOf converts the facts of an ELF file to proposal's type.
@@ -250,18 +250,18 @@ func ELFOf(f elf.Facts) *proposal.ELF {
 	if f.Type == elf.None {
 		return nil
 	}
-	return &proposal.ELF{Type: elfTypes[f.Type], Interpreter: plain(f.Interpreter), Soname: plain(f.Soname),
+	return &proposal.ELF{Type: elfTypes[f.Type], Interpreter: toValidUTF8(f.Interpreter), Soname: toValidUTF8(f.Soname),
 		Static: f.Interpreter == "" && !f.Loader, Loader: f.Loader}
 }
 
 var elfTypes = [...]string{elf.Exec: "exec", elf.Dyn: "dyn"}
 
-// interpreted returns the argv of an interpreter: its name, the one argument that the
+// interpreterArgv returns the argv of an interpreter: its name, the one argument that the
 // script gives, the script, and the script's own arguments.
-func interpreted(f wire.File, script string, argv []string) []string {
-	list := []string{plain(f.Named)}
+func interpreterArgv(f wire.File, script string, argv []string) []string {
+	list := []string{toValidUTF8(f.Named)}
 	if f.Arg != "" {
-		list = append(list, plain(f.Arg))
+		list = append(list, toValidUTF8(f.Arg))
 	}
 	return append(append(list, script), argv[min(1, len(argv)):]...)
 }
@@ -280,8 +280,8 @@ func (m *Monitor) tellExec(c *Command, e *wire.Exec, x proposal.Exec, d proposal
 		kind = proposal.EventLoad
 	}
 	x.Chain, x.Under = d.Chain, d.Under
-	m.report(c, proposal.Event{Kind: kind, Time: time.Unix(0, e.Time).UTC(), Pid: int(e.Pid), Parent: int(e.Parent),
-		Program: plain(e.From), Path: x.Path, Exec: &x, Decision: &d, Unverified: e.Unverified})
+	m.reportEvent(c, proposal.Event{Kind: kind, Time: time.Unix(0, e.Time).UTC(), Pid: int(e.Pid), Parent: int(e.Parent),
+		Program: toValidUTF8(e.From), Path: x.Path, Exec: &x, Decision: &d, Unverified: e.Unverified})
 }
 
 var eventNames = [...]string{
@@ -291,19 +291,19 @@ var eventNames = [...]string{
 	wire.EventPrivilege: proposal.EventPrivilege,
 }
 
-func (m *Monitor) event(e *wire.Event) error {
-	c, ended, err := m.of(e.Generation)
+func (m *Monitor) handleEvent(e *wire.Event) error {
+	c, ended, err := m.commandOf(e.Generation)
 	if err != nil {
 		return err
 	}
 	v := proposal.Event{Kind: eventNames[e.Event], Time: time.Unix(0, e.Time).UTC(), Pid: int(e.Pid), Parent: int(e.Parent),
-		Program: plain(e.Program), Path: plain(e.Path), Target: plain(e.Target), Address: plain(e.Address), Call: plain(e.Call),
+		Program: toValidUTF8(e.Program), Path: toValidUTF8(e.Path), Target: toValidUTF8(e.Target), Address: toValidUTF8(e.Address), Call: toValidUTF8(e.Call),
 		Status: int(e.Status), Unverified: e.Unverified}
 	if e.Errno != 0 {
 		v.Errno = unix.ErrnoName(unix.Errno(e.Errno))
 	}
 	v.Text = wire.IsText(e.Lineage)
-	m.report(c, v)
+	m.reportEvent(c, v)
 	if v.Text && v.Kind == proposal.EventConnect && c.Stray != nil && !ended && isNetwork(v.Address) {
 		c.Stray(v)
 	}
@@ -316,9 +316,9 @@ func isNetwork(address string) bool {
 	return strings.HasPrefix(address, "tcp ") || strings.HasPrefix(address, "udp ")
 }
 
-// report reports an event. Events beyond the budget are only counted. What comes after a
+// reportEvent reports an event. Events beyond the budget are only counted. What comes after a
 // command has ended is reported too, because its record is no longer complete.
-func (m *Monitor) report(c *Command, e proposal.Event) {
+func (m *Monitor) reportEvent(c *Command, e proposal.Event) {
 	m.telling.Lock()
 	defer m.telling.Unlock()
 	m.tellLocked(c, e)
@@ -336,15 +336,15 @@ func (m *Monitor) tellLocked(c *Command, e proposal.Event) {
 	}
 }
 
-func digest(d [32]byte) string { return "sha256:" + hex.EncodeToString(d[:]) }
+func formatDigest(d [32]byte) string { return "sha256:" + hex.EncodeToString(d[:]) }
 
-// plain replaces invalid UTF-8 in untrusted bytes, so that JSON can hold the string.
-func plain(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// toValidUTF8 replaces invalid UTF-8 in untrusted bytes, so that JSON can hold the string.
+func toValidUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func plainAll(words []string) []string {
 	list := make([]string, len(words))
 	for i, w := range words {
-		list[i] = plain(w)
+		list[i] = toValidUTF8(w)
 	}
 	return list
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// first returns the lineage of the command's first process.
-func (c *Command) first() uint32 {
+// firstLineage returns the lineage of the command's first process.
+func (c *Command) firstLineage() uint32 {
 	switch {
 	case !c.Program:
 		return wire.LineageFirst
@@ -38,16 +38,16 @@ func byName(env []string) map[string]string {
 // Every shell sets these by itself, and they do not influence programs.
 var shellsOwn = map[string]bool{"PWD": true, "OLDPWD": true, "SHLVL": true, "_": true}
 
-// changed lists the differences from the environment that the command was started
+// changedVariables lists the differences from the environment that the command was started
 // with. A variable that occurs twice is listed with each value, because programs
 // disagree about which one they use. One that is missing is listed as empty if the program, at path,
 // needs it: without PATH, a program may look for others elsewhere, and git reads the configuration
 // that guards it from GIT_CONFIG_COUNT and the like. A program may do without any other variable that
 // the sandbox sets: its home directory is then that of the user.
-func (c *Command) changed(vars []string, program string) []proposal.Assign {
+func (c *Command) changedVariables(vars []string, program string) []proposal.Assign {
 	var list []proposal.Assign
 	differs := func(name, value string) {
-		list = append(list, proposal.Assign{Name: plain(name), Value: proposal.Word{Value: proposal.EscapeBytes(value), Static: true}, Exported: true})
+		list = append(list, proposal.Assign{Name: toValidUTF8(name), Value: proposal.Word{Value: proposal.EscapeBytes(value), Static: true}, Exported: true})
 	}
 	seen := make(map[string]bool, len(vars))
 	for _, v := range vars {
@@ -66,16 +66,16 @@ func (c *Command) changed(vars []string, program string) []proposal.Assign {
 	return list
 }
 
-// shown returns the words of argv that are recorded, and whether any were cut or
+// recordedWords returns the words of argv that are recorded, and whether any were cut or
 // left out.
-func shown(argv []string) (words []string, short bool) {
+func recordedWords(argv []string) (words []string, short bool) {
 	words, room := make([]string, 0, min(len(argv), wire.MaxWords)), wire.MaxArgv
 	for i, w := range argv {
 		if i >= wire.MaxWords || room == 0 {
 			return words, true
 		}
-		kept := wire.Cut(w, min(wire.MaxWord, room))
-		words, room, short = append(words, plain(kept)), room-len(kept), short || len(kept) < len(w)
+		kept := wire.Truncate(w, min(wire.MaxWord, room))
+		words, room, short = append(words, toValidUTF8(kept)), room-len(kept), short || len(kept) < len(w)
 	}
 	return words, short
 }
@@ -83,7 +83,7 @@ func shown(argv []string) (words []string, short bool) {
 func namesOf(changed []proposal.Assign) []string {
 	var names []string
 	for _, c := range changed {
-		names = append(names, wire.Cut(c.Name, wire.MaxName))
+		names = append(names, wire.Truncate(c.Name, wire.MaxName))
 	}
 	return names
 }

@@ -53,7 +53,7 @@ func FuzzHandle(f *testing.F) {
 		return b
 	}
 	f.Add(true, frame(ok.Append(nil, 3), kept.Append(nil, 4), no.Append(nil, 5)))
-	f.Add(true, frame(event.Append(nil, 3), mark.Append(nil, 4), wire.Hello(nil, 5)))
+	f.Add(true, frame(event.Append(nil, 3), mark.Append(nil, 4), wire.AppendHello(nil, 5)))
 	f.Add(false, frame(ok.Append(nil, 9)))
 	f.Fuzz(func(t *testing.T, number bool, data []byte) {
 		a, theirs := pair(t)
@@ -72,7 +72,7 @@ func FuzzHandle(f *testing.F) {
 			}
 			return d
 		}}
-		m.living = map[uint32]*Command{1: {ID: "x", generation: 1, kept: map[uint64]remembered{}}}
+		m.living = map[uint32]*Command{1: {ID: "x", generation: 1, kept: map[uint64]rememberedAnswer{}}}
 		m.ended = []*Command{{ID: "w", generation: 7}}
 		answers := 0
 		for len(data) >= 2 {
@@ -86,7 +86,7 @@ func FuzzHandle(f *testing.F) {
 					message[2+i] = byte(seq >> (8 * i))
 				}
 			}
-			if m.handle(message) != nil {
+			if m.handleMessage(message) != nil {
 				break
 			}
 			answers += allows(t, theirs)

@@ -66,7 +66,7 @@ func TestLoad(t *testing.T) {
 		t.Error(d)
 	}
 	want := proposal.Exec{Command: "unit", Path: "/lib/ok", Asked: "/lib/ok", Loaded: true, Argv: []string{}, Env: []string{}, Pid: 0, From: "/bin/bash", Layer: "written",
-		Digest: digest([32]byte{}), Same: []string{}, Grants: []string{}, Text: true}
+		Digest: formatDigest([32]byte{}), Same: []string{}, Grants: []string{}, Text: true}
 	if d := cmp.Diff(want, asked[0]); d != "" {
 		t.Error(d)
 	}
@@ -117,7 +117,7 @@ func TestFactsReachPolicy(t *testing.T) {
 			v.Set(reflect.ValueOf([]string{"PATH=/x"}))
 		}
 		_, nothing := askedNothing[field.Name]
-		if same := reflect.DeepEqual(c.execs(m, &base), c.execs(m, &e)); same != nothing {
+		if same := reflect.DeepEqual(c.policyQuestions(m, &base), c.policyQuestions(m, &e)); same != nothing {
 			t.Errorf("%s: a question of internal/watch/monitor/decide.go does not depend on it: %v; listed above: %v", field.Name, same, nothing)
 		}
 	}
@@ -136,7 +136,7 @@ func TestKeys(t *testing.T) {
 	other.Vars, other.VarsCut = []string{"A=b"}, true
 	var keys, others []string
 	for i := range e.Files {
-		keys, others = append(keys, c.execs(m, &e)[i].Key().String()), append(others, c.execs(m, &other)[i].Key().String())
+		keys, others = append(keys, c.policyQuestions(m, &e)[i].Key().String()), append(others, c.policyQuestions(m, &other)[i].Key().String())
 	}
 	if d := cmp.Diff(keys, others); d != "" || len(slices.Compact(slices.Sorted(slices.Values(keys)))) != 3 {
 		t.Error(d, keys)

@@ -136,13 +136,13 @@ type Command struct {
 	generation uint32
 	events     int
 	untold     int
-	kept       map[uint64]remembered
+	kept       map[uint64]rememberedAnswer
 
 	killing sync.Mutex // held by Signal, and by Kill, which sets killed
 	killed  *wire.Mark // the kernel's message that none of its processes is left
 }
 
-type remembered struct {
+type rememberedAnswer struct {
 	decision proposal.ExecDecision
 	key      string
 }
@@ -162,8 +162,8 @@ func Listen(path string, o Options) (*Monitor, error) {
 	return &Monitor{o: o, listener: listener, ready: make(chan struct{}), failed: make(chan struct{}), living: map[uint32]*Command{}}, nil
 }
 
-// Points returns the points of the trace session that the sink needs.
-func Points() []string {
+// TracePoints returns the points of the trace session that the sink needs.
+func TracePoints() []string {
 	points := []string{"sentry/execve", "sentry/clone", "sentry/task_exit"}
 	for _, sysno := range slices.Sorted(maps.Keys(calls.Table)) {
 		points = append(points, fmt.Sprintf("syscall/sysno/%d/exit", sysno))
@@ -186,11 +186,11 @@ func (m *Monitor) Err() error {
 
 // Close ends the connection.
 func (m *Monitor) Close() error {
-	m.fail("gate.gone", "the gate was closed", nil)
+	m.failMonitor("gate.gone", "the gate was closed", nil)
 	return m.listener.Close()
 }
 
-func (m *Monitor) fail(code, message string, err error) {
+func (m *Monitor) failMonitor(code, message string, err error) {
 	m.once.Do(func() {
 		m.err = &proposal.StopError{Code: code, Message: message, Hint: hints[code], Err: err}
 		close(m.failed)

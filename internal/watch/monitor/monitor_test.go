@@ -77,7 +77,7 @@ func (k *kernel) next() uint64 { k.seq++; return k.seq }
 func (k *kernel) greet(m *Monitor, c *Command) {
 	k.t.Helper()
 	k.command = c
-	k.send(wire.Hello(nil, k.next()))
+	k.send(wire.AppendHello(nil, k.next()))
 	if err := m.Ready(time.Minute); err != nil {
 		k.t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestHostile(t *testing.T) {
 		{"garbage", func(k *kernel) { k.send([]byte("GET / HTTP/1.1\r\n\r\n")) }, "gate.protocol"},
 		{"empty", func(k *kernel) { k.send([]byte{wire.Version}) }, "gate.protocol"},
 		{"half", func(k *kernel) { k.send(ok.Append(nil, k.next())[:40]) }, "gate.protocol"},
-		{"half and gone", func(k *kernel) { k.send(wire.Hello(nil, k.next())[:5]); k.conn.Close() }, "gate.protocol"},
+		{"half and gone", func(k *kernel) { k.send(wire.AppendHello(nil, k.next())[:5]); k.conn.Close() }, "gate.protocol"},
 		{"gone", func(k *kernel) { k.conn.Close() }, "gate.gone"},
 		{"too much", func(k *kernel) { k.widen(); k.send(make([]byte, wire.MaxMessage+100)) }, "gate.protocol"},
 		{"huge length", func(k *kernel) {
@@ -232,7 +232,7 @@ func TestHostile(t *testing.T) {
 		{"unknown kind", func(k *kernel) { b := ok.Append(nil, k.next()); b[1] = 99; k.send(b) }, "gate.protocol"},
 		{"a verdict", func(k *kernel) { k.send(wire.Verdict{Allow: true, Keep: true}.Append(nil, k.next())) }, "gate.protocol"},
 		{"reads that were not asked for", func(k *kernel) { k.send(wire.Reads{List: []wire.Read{{Path: "a"}}}.Append(nil, k.next())) }, "gate.protocol"},
-		{"second greeting", func(k *kernel) { k.send(wire.Hello(nil, k.next())) }, "gate.protocol"},
+		{"second greeting", func(k *kernel) { k.send(wire.AppendHello(nil, k.next())) }, "gate.protocol"},
 		{"gap", func(k *kernel) { k.next(); k.send(ok.Append(nil, k.next())) }, "gate.protocol"},
 		{"replay", func(k *kernel) { k.send(ok.Append(nil, k.seq)) }, "gate.protocol"},
 		{"number zero", func(k *kernel) { k.send(bad) }, "gate.protocol"},
@@ -376,7 +376,7 @@ func TestOverlap(t *testing.T) {
 	if signal := m.Signal(first, 2, k.obey); err != nil || signal != nil || again != 0 || same != mark || k.order.Act != wire.ActBegin {
 		t.Errorf("%d found, %+v, %v, %v, order %+v", again, same, err, signal, k.order)
 	}
-	if _, err := m.Over(first, mark, err); err != nil {
+	if _, err := m.EndWithMark(first, mark, err); err != nil {
 		t.Error(err)
 	}
 	assign := func(v string) string {
@@ -547,7 +547,7 @@ func TestTextsProcess(t *testing.T) {
 func TestMissingVariables(t *testing.T) {
 	c := &Command{base: map[string]string{"GIT_CONFIG_COUNT": "1", "CARGO_NET_OFFLINE": "true", "PATH": "/bin"}}
 	for program, want := range map[string]int{"/usr/bin/git": 1, "/usr/lib/git-core/git-diff": 1, "/usr/bin/wc": 0, "/usr/bin/git-lfs": 0} {
-		if got := c.changed([]string{"PATH=/bin"}, program); len(got) != want || want > 0 && got[0].Name != "GIT_CONFIG_COUNT" {
+		if got := c.changedVariables([]string{"PATH=/bin"}, program); len(got) != want || want > 0 && got[0].Name != "GIT_CONFIG_COUNT" {
 			t.Errorf("%s: %+v", program, got)
 		}
 	}

@@ -27,32 +27,32 @@ const drainGrace = 10 * time.Second
 // ends; Err returns why it ended. A connection from any other process ends the
 // Monitor, and a second connection is never accepted.
 func (m *Monitor) Serve(pid int, grace time.Duration) {
-	m.serve(func(from unix.Ucred) bool { return int(from.Pid) == pid }, grace)
+	m.serveConn(func(from unix.Ucred) bool { return int(from.Pid) == pid }, grace)
 }
 
 // ServeUser is Serve for any process of this user, of which no other may reach the socket: the
 // process that creates a sandbox connects for it, and may have ended before anything can be
 // found out about it.
 func (m *Monitor) ServeUser(grace time.Duration) {
-	m.serve(func(from unix.Ucred) bool { return int(from.Uid) == os.Geteuid() }, grace)
+	m.serveConn(func(from unix.Ucred) bool { return int(from.Uid) == os.Geteuid() }, grace)
 }
 
-func (m *Monitor) serve(known func(unix.Ucred) bool, grace time.Duration) {
+func (m *Monitor) serveConn(known func(unix.Ucred) bool, grace time.Duration) {
 	_ = m.listener.SetDeadline(time.Now().Add(grace))
 	accepted, err := m.listener.AcceptUnix()
 	_ = m.listener.Close()
 	if err != nil {
-		m.fail("gate.start", "the sandbox's kernel does not connect to its gate", err)
+		m.failMonitor("gate.start", "the sandbox's kernel does not connect to its gate", err)
 		return
 	}
 	if from, err := peer.CredentialsOf(accepted); err != nil || !known(from) {
 		_ = accepted.Close()
-		m.fail("gate.start", fmt.Sprintf("process %d, which is not the sandbox's, connected to the gate", from.Pid), err)
+		m.failMonitor("gate.start", fmt.Sprintf("process %d, which is not the sandbox's, connected to the gate", from.Pid), err)
 		return
 	}
 	c, err := newConn(accepted, m.o.Patience)
 	if err != nil {
-		m.fail("gate.start", "cannot use the gate's connection", err)
+		m.failMonitor("gate.start", "cannot use the gate's connection", err)
 		return
 	}
 	m.mu.Lock()
@@ -63,25 +63,25 @@ func (m *Monitor) serve(known func(unix.Ucred) bool, grace time.Duration) {
 		return
 	}
 	buf := make([]byte, wire.MaxMessage+1)
-	for m.next(buf) {
+	for m.handleNext(buf) {
 	}
 }
 
-// next reads and handles one message.
-func (m *Monitor) next(buf []byte) bool {
-	n, err := m.conn.read(buf)
+// handleNext reads and handles one message.
+func (m *Monitor) handleNext(buf []byte) bool {
+	n, err := m.conn.readMessage(buf)
 	if err != nil {
-		m.fail("gate.gone", "the sandbox's kernel closed its gate", err)
+		m.failMonitor("gate.gone", "the sandbox's kernel closed its gate", err)
 		return false
 	}
-	if err := m.handle(buf[:n]); err != nil {
-		m.fail("gate.protocol", "the sandbox's kernel violates the gate's protocol", err)
+	if err := m.handleMessage(buf[:n]); err != nil {
+		m.failMonitor("gate.protocol", "the sandbox's kernel violates the gate's protocol", err)
 		return false
 	}
 	return m.Err() == nil
 }
 
-func (m *Monitor) handle(message []byte) error {
+func (m *Monitor) handleMessage(message []byte) error {
 	h, body, err := wire.Open(message)
 	if err != nil {
 		return err
@@ -101,25 +101,25 @@ func (m *Monitor) handle(message []byte) error {
 		if err != nil {
 			return err
 		}
-		return m.exec(h.Seq, &e)
+		return m.answerExec(h.Seq, &e)
 	case wire.KindEvent:
 		e, err := wire.DecodeEvent(body)
 		if err != nil {
 			return err
 		}
-		return m.event(&e)
+		return m.handleEvent(&e)
 	case wire.KindMark:
 		mark, err := wire.DecodeMark(body)
 		if err != nil {
 			return err
 		}
-		return m.mark(mark)
+		return m.handleMark(mark)
 	case wire.KindReads:
 		reads, err := wire.DecodeReads(body)
 		if err != nil {
 			return err
 		}
-		return m.reads(reads)
+		return m.collectReads(reads)
 	}
 	return fmt.Errorf("message of kind %d", h.Kind)
 }
@@ -132,7 +132,7 @@ func (m *Monitor) Ready(grace time.Duration) error {
 	case <-m.failed:
 		return m.err
 	case <-time.After(grace):
-		m.fail("gate.start", "the sandbox's kernel did not send its greeting", nil)
+		m.failMonitor("gate.start", "the sandbox's kernel did not send its greeting", nil)
 		return m.err
 	}
 }
@@ -146,29 +146,31 @@ var ErrGivenUp = errors.New("the sandbox's kernel has given up its gate")
 func (m *Monitor) Begin(c *Command, nudge func() error) error {
 	m.mu.Lock()
 	m.generation++
-	c.generation, c.kept = m.generation, map[uint64]remembered{}
+	c.generation, c.kept = m.generation, map[uint64]rememberedAnswer{}
 	if c.Env != nil {
 		c.base = byName(c.Env)
 	}
 	m.living[c.generation] = c
 	m.mu.Unlock()
-	o := c.order(wire.ActBegin)
-	o.First, o.Memory, o.Disk = c.first(), uint64(c.Memory), uint64(c.Disk)
+	o := c.orderFor(wire.ActBegin)
+	o.First, o.Memory, o.Disk = c.firstLineage(), uint64(c.Memory), uint64(c.Disk)
 	o.Control = slices.Contains(c.Grants, proposal.ExecBuilt)
-	_, err := m.order(o, nudge)
+	_, err := m.sendOrder(o, nudge)
 	return err
 }
 
-func (c *Command) order(a wire.Act) wire.Order { return wire.Order{Act: a, Generation: c.generation} }
+func (c *Command) orderFor(a wire.Act) wire.Order {
+	return wire.Order{Act: a, Generation: c.generation}
+}
 
 // Detach lets c, which Begin was called for last, go on in the background: its first
 // process, pid, and all that descends from it. If pid is 0, it is every process that belongs to
 // no other command; one must have made another thread or process before. Another command may begin then. c must be
 // ended by Kill and End.
 func (m *Monitor) Detach(c *Command, pid int32, nudge func() error) error {
-	o := c.order(wire.ActDetach)
+	o := c.orderFor(wire.ActDetach)
 	o.Pid = pid
-	_, err := m.order(o, nudge)
+	_, err := m.sendOrder(o, nudge)
 	return err
 }
 
@@ -180,9 +182,9 @@ func (m *Monitor) Signal(c *Command, signal int32, nudge func() error) error {
 	if c.killed != nil {
 		return nil
 	}
-	o := c.order(wire.ActSignal)
+	o := c.orderFor(wire.ActSignal)
 	o.Signal = signal
-	_, err := m.order(o, nudge)
+	_, err := m.sendOrder(o, nudge)
 	return err
 }
 
@@ -194,7 +196,7 @@ func (m *Monitor) Kill(c *Command, nudge func() error, grace time.Duration) (fou
 	c.killing.Lock()
 	defer c.killing.Unlock()
 	for end := time.Now().Add(grace); c.killed == nil; time.Sleep(time.Millisecond) {
-		if mark, err = m.order(c.order(wire.ActEnd), nudge); err != nil {
+		if mark, err = m.sendOrder(c.orderFor(wire.ActEnd), nudge); err != nil {
 			return found, mark, err
 		}
 		if mark.Alive == 0 {
@@ -210,13 +212,13 @@ func (m *Monitor) Kill(c *Command, nudge func() error, grace time.Duration) (fou
 // End returns the kernel's last message about c, which was not detached. All the command's
 // events have been reported when End returns; none of its processes may be left.
 func (m *Monitor) End(c *Command, nudge func() error) (wire.Mark, error) {
-	mark, err := m.order(c.order(wire.ActCount), nudge)
-	return m.Over(c, mark, err)
+	mark, err := m.sendOrder(c.orderFor(wire.ActCount), nudge)
+	return m.EndWithMark(c, mark, err)
 }
 
-// Over ends c, of which mark and err are the kernel's last message. All the command's events
+// EndWithMark ends c, of which mark and err are the kernel's last message. All the command's events
 // have been reported when it returns.
-func (m *Monitor) Over(c *Command, mark wire.Mark, err error) (wire.Mark, error) {
+func (m *Monitor) EndWithMark(c *Command, mark wire.Mark, err error) (wire.Mark, error) {
 	if err != nil && !errors.Is(err, ErrGivenUp) {
 		// If the sandbox died, what it had already sent is reported before the
 		// reader reaches the end and fails.
@@ -235,8 +237,8 @@ func (m *Monitor) Over(c *Command, mark wire.Mark, err error) (wire.Mark, error)
 	return mark, err
 }
 
-// order sends an Order and returns the Mark that answers it.
-func (m *Monitor) order(o wire.Order, nudge func() error) (wire.Mark, error) {
+// sendOrder sends an Order and returns the Mark that answers it.
+func (m *Monitor) sendOrder(o wire.Order, nudge func() error) (wire.Mark, error) {
 	m.ordering.Lock()
 	defer m.ordering.Unlock()
 	m.mu.Lock()
@@ -244,7 +246,7 @@ func (m *Monitor) order(o wire.Order, nudge func() error) (wire.Mark, error) {
 	waiting := make(chan wire.Mark, 1)
 	o.Token, m.waiting, m.asked = m.token, waiting, o.Generation
 	m.mu.Unlock()
-	if err := m.send(o.Append(nil, o.Token)); err != nil {
+	if err := m.sendMessage(o.Append(nil, o.Token)); err != nil {
 		return wire.Mark{}, err
 	}
 	if err := nudge(); err != nil {
@@ -257,12 +259,12 @@ func (m *Monitor) order(o wire.Order, nudge func() error) (wire.Mark, error) {
 		return mark, nil
 	case <-m.failed:
 	case <-timeout.C:
-		m.fail("gate.slow", "the sandbox's kernel did not answer an order in time", nil)
+		m.failMonitor("gate.slow", "the sandbox's kernel did not answer an order in time", nil)
 	}
 	return wire.Mark{}, m.Err()
 }
 
-func (m *Monitor) mark(mark wire.Mark) error {
+func (m *Monitor) handleMark(mark wire.Mark) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.waiting == nil || mark.Token != m.token || mark.Generation != m.asked {
@@ -286,7 +288,7 @@ func (m *Monitor) Reads(before string, nudge func() error) (wire.Reads, error) {
 		}
 	}
 	m.mu.Unlock()
-	_, err := m.order(o, nudge)
+	_, err := m.sendOrder(o, nudge)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	reads := *m.recorded
@@ -294,8 +296,8 @@ func (m *Monitor) Reads(before string, nudge func() error) (wire.Reads, error) {
 	return reads, err
 }
 
-// reads keeps a part of what Reads returns.
-func (m *Monitor) reads(part wire.Reads) error {
+// collectReads keeps a part of what Reads returns.
+func (m *Monitor) collectReads(part wire.Reads) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.recorded == nil || len(m.recorded.List)+len(part.List) > 2*wire.MaxReads {
@@ -306,10 +308,10 @@ func (m *Monitor) reads(part wire.Reads) error {
 	return nil
 }
 
-func (m *Monitor) send(message []byte) error {
+func (m *Monitor) sendMessage(message []byte) error {
 	if err := m.Err(); err != nil {
 		return err
 	}
 	// If the other end is closed, the reader reaches the end too and reports it.
-	return m.conn.write(message)
+	return m.conn.writeMessage(message)
 }

@@ -42,25 +42,25 @@ func FuzzEvents(f *testing.F) {
 		var j joiner
 		var list []proposal.Event
 		for _, e := range events {
-			if e = trimmed(e); e.Flow != nil {
-				list = append(list, j.joined(e)...)
+			if e = trimEvent(e); e.Flow != nil {
+				list = append(list, j.joinGatewayEvent(e)...)
 				continue
 			}
-			list = append(append(list, e), j.called(e)...)
+			list = append(append(list, e), j.addCall(e)...)
 		}
-		if list = append(list, j.release(len(j.parked))...); len(list) != len(events) {
+		if list = append(list, j.releaseEvents(len(j.parked))...); len(list) != len(events) {
 			t.Fatalf("%d of %d events", len(list), len(events))
 		}
 		for _, e := range list {
 			if classOf(e) == passed || classOf(e) == barred {
 				flows++
 			}
-			if again := trimmed(e); again.Exec != nil && !cmp.Equal(e.Exec.Argv, again.Exec.Argv) {
+			if again := trimEvent(e); again.Exec != nil && !cmp.Equal(e.Exec.Argv, again.Exec.Argv) {
 				t.Errorf("trimming twice changes %q to %q", e.Exec.Argv, again.Exec.Argv)
 			}
-			tl.add(e)
+			tl.addEvent(e)
 		}
-		o := tl.observations()
+		o := tl.makeObservations()
 		text, err := json.Marshal(o)
 		if err != nil || !utf8.Valid(text) || len(text) > 2<<20 {
 			t.Fatalf("%d bytes, %v", len(text), err)

@@ -46,37 +46,37 @@ type caller struct {
 	program     string
 }
 
-// joined takes an event of the gateway that was trimmed, and returns those that are ready.
-func (j *joiner) joined(e proposal.Event) []proposal.Event {
+// joinGatewayEvent takes an event of the gateway that was trimmed, and returns those that are ready.
+func (j *joiner) joinGatewayEvent(e proposal.Event) []proposal.Event {
 	if e.Program != "" || e.Pid != 0 {
 		return []proposal.Event{e}
 	}
-	if near := j.name(&e); near {
+	if near := j.setProcess(&e); near {
 		return []proposal.Event{e}
 	}
 	e.Pid, e.Parent, e.Program = 0, 0, "" // a nearer call may still be reported
 	j.parked = append(j.parked, e)
 	if len(j.parked) > maxParked {
-		return j.release(1)
+		return j.releaseEvents(1)
 	}
 	return nil
 }
 
-// called keeps an event of the kernel, if it is a call to a place, and returns the events
+// addCall keeps an event of the kernel, if it is a call to a place, and returns the events
 // that waited for it.
-func (j *joiner) called(e proposal.Event) []proposal.Event {
+func (j *joiner) addCall(e proposal.Event) []proposal.Event {
 	place := placeOf(e)
 	if place == "" {
 		return nil
 	}
-	j.keep(place, e)
+	j.keepCall(place, e)
 	if strings.HasSuffix(place, anyResolver) {
-		j.keep(anyResolver, e)
+		j.keepCall(anyResolver, e)
 	}
 	var ready, waiting []proposal.Event
 	aged := 0
 	for i, f := range j.parked {
-		if j.name(&f) {
+		if j.setProcess(&f) {
 			ready = append(ready, f)
 			continue
 		}
@@ -90,7 +90,7 @@ func (j *joiner) called(e proposal.Event) []proposal.Event {
 	return ready
 }
 
-func (j *joiner) keep(place string, e proposal.Event) {
+func (j *joiner) keepCall(place string, e proposal.Event) {
 	if j.calls == nil {
 		j.calls = map[string][]caller{}
 	}
@@ -104,26 +104,26 @@ func (j *joiner) keep(place string, e proposal.Event) {
 	j.calls[place] = append(list, caller{e.Time, e.Pid, e.Parent, e.Program})
 }
 
-// tick returns the events that have waited since the tick before the last.
-func (j *joiner) tick() []proposal.Event {
-	ready := j.release(j.aged)
+// releaseExpired returns the events that have waited since the tick before the last.
+func (j *joiner) releaseExpired() []proposal.Event {
+	ready := j.releaseEvents(j.aged)
 	j.aged = len(j.parked)
 	return ready
 }
 
-// release returns the first n events that wait, with the processes that are known by now.
-func (j *joiner) release(n int) []proposal.Event {
+// releaseEvents returns the first n events that wait, with the processes that are known by now.
+func (j *joiner) releaseEvents(n int) []proposal.Event {
 	ready := j.parked[:n:n]
 	j.parked, j.aged = j.parked[n:], max(0, j.aged-n)
 	for i := range ready {
-		j.name(&ready[i])
+		j.setProcess(&ready[i])
 	}
 	return ready
 }
 
-// name sets the process of e where it is known, and reports whether its call was so near
+// setProcess sets the process of e where it is known, and reports whether its call was so near
 // that no nearer one can follow.
-func (j *joiner) name(e *proposal.Event) bool {
+func (j *joiner) setProcess(e *proposal.Event) bool {
 	list := j.calls[placeOf(*e)]
 	if len(list) == 0 {
 		return false
@@ -131,13 +131,13 @@ func (j *joiner) name(e *proposal.Event) bool {
 	at := e.Time.Add(-time.Duration(e.Flow.WallMS) * time.Millisecond)
 	best := list[0]
 	for _, c := range list[1:] {
-		if c.away(at) <= best.away(at) {
+		if c.timeDistance(at) <= best.timeDistance(at) {
 			best = c
 		}
 	}
 	e.Pid, e.Parent, e.Program = best.pid, best.parent, best.program
 	for _, c := range list {
-		if c.pid == best.pid || best.away(at) <= callApart && c.away(at) > best.away(at)+callNear {
+		if c.pid == best.pid || best.timeDistance(at) <= callApart && c.timeDistance(at) > best.timeDistance(at)+callNear {
 			continue
 		}
 		e.Pid, e.Parent = 0, 0
@@ -145,10 +145,10 @@ func (j *joiner) name(e *proposal.Event) bool {
 			e.Program = ""
 		}
 	}
-	return best.away(at) <= callNear
+	return best.timeDistance(at) <= callNear
 }
 
-func (c caller) away(at time.Time) time.Duration { return c.at.Sub(at).Abs() }
+func (c caller) timeDistance(at time.Time) time.Duration { return c.at.Sub(at).Abs() }
 
 // placeOf returns the address and port inside the sandbox that an event is about:
 // "198.18.0.5:443".
@@ -156,24 +156,24 @@ func placeOf(e proposal.Event) string {
 	switch e.Kind {
 	case proposal.EventConnect, proposal.EventSend:
 		_, where, _ := strings.Cut(e.Address, " ")
-		return place(where)
+		return normalizeAddrPort(where)
 	}
 	if e.Flow == nil {
 		return ""
 	}
-	if p := place(e.Flow.Inside); p != "" {
+	if p := normalizeAddrPort(e.Flow.Inside); p != "" {
 		return p
 	}
 	if e.Kind == proposal.EventLookup {
 		return anyResolver
 	}
 	if a, err := netip.ParseAddr(e.Flow.Egress.Address); err == nil && e.Flow.Egress.Name == "" {
-		return place(netip.AddrPortFrom(a, uint16(e.Flow.Egress.Port)).String())
+		return normalizeAddrPort(netip.AddrPortFrom(a, uint16(e.Flow.Egress.Port)).String())
 	}
 	return ""
 }
 
-func place(text string) string {
+func normalizeAddrPort(text string) string {
 	a, err := netip.ParseAddrPort(text)
 	if err != nil {
 		return ""

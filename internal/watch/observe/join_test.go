@@ -91,7 +91,7 @@ func TestParkedFlowIsWritten(t *testing.T) {
 	k := &keeper{}
 	o := newObserver(t, k, noFindings)
 	during(t, o, k, whole(), func() {
-		o.See(flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"))
+		o.AddEvent(flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"))
 		deadline := time.Now().Add(5 * time.Second)
 		for k.empty() && time.Now().Before(deadline) {
 			time.Sleep(5 * time.Millisecond)
@@ -111,9 +111,9 @@ func TestJoinerIsBounded(t *testing.T) {
 	ready := 0
 	for i := range n {
 		address := fmt.Sprintf("tcp 10.%d.%d.1:80", i>>8&255, i&255)
-		j.called(dialled(0, i, "/x", address))
-		j.called(dialled(0, i, "/x", "tcp 192.0.2.1:1"))
-		ready += len(j.joined(flow(0, proposal.EventConnection, "n", "198.18.0.5:443")))
+		j.addCall(dialled(0, i, "/x", address))
+		j.addCall(dialled(0, i, "/x", "tcp 192.0.2.1:1"))
+		ready += len(j.joinGatewayEvent(flow(0, proposal.EventConnection, "n", "198.18.0.5:443")))
 	}
 	if len(j.calls) > maxPlaces || len(j.calls["192.0.2.1:1"]) != maxCallers || len(j.parked) != maxParked || ready+maxParked != n {
 		t.Errorf("%d places, %d callers, %d parked, %d ready", len(j.calls), len(j.calls["192.0.2.1:1"]), len(j.parked), ready)
@@ -131,12 +131,12 @@ func TestSeeFromTwoSides(t *testing.T) {
 		var both sync.WaitGroup
 		both.Go(func() {
 			for i := range n {
-				o.See(dialled(time.Duration(i), 7, "/usr/bin/curl", fmt.Sprintf("tcp 198.18.0.%d:443", i%200)))
+				o.AddEvent(dialled(time.Duration(i), 7, "/usr/bin/curl", fmt.Sprintf("tcp 198.18.0.%d:443", i%200)))
 			}
 		})
 		both.Go(func() {
 			for i := range n {
-				o.See(flow(time.Duration(i), proposal.EventConnection, fmt.Sprintf("h%d.example", i%200), fmt.Sprintf("198.18.0.%d:443", i%200)))
+				o.AddEvent(flow(time.Duration(i), proposal.EventConnection, fmt.Sprintf("h%d.example", i%200), fmt.Sprintf("198.18.0.%d:443", i%200)))
 			}
 		})
 		both.Wait()

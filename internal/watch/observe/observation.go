@@ -34,11 +34,11 @@ var nameCaches = []string{"unix /var/run/nscd/socket", "unix /run/nscd/socket"}
 // netlink is the end of the address of a socket to the kernel itself.
 const netlink = " family 16"
 
-// A class is a kind of event that is listed, with its own bounds.
-type class int
+// An eventClass is a kind of event that is listed, with its own bounds.
+type eventClass int
 
 const (
-	execs class = iota
+	execs eventClass = iota
 	refusals
 	files
 	connections
@@ -48,15 +48,15 @@ const (
 	none
 )
 
-func classOf(e proposal.Event) class {
+func classOf(e proposal.Event) eventClass {
 	switch e.Kind {
 	case proposal.EventExec:
-		if watched(e) {
+		if isObservedOnly(e) {
 			return refusals
 		}
 		return execs
 	case proposal.EventLoad:
-		if watched(e) {
+		if isObservedOnly(e) {
 			return refusals
 		}
 		return none
@@ -78,21 +78,21 @@ func classOf(e proposal.Event) class {
 	return passed
 }
 
-// Recount returns the Observations that the "events" entries of one run of a command give:
+// RecountEvents returns the Observations that the "events" entries of one run of a command give:
 // what Observer.End returned for it, except for Complete, Findings and Counts.Dropped, which
 // are not in the entries. The entries may come from an untrusted log.
-func Recount(entries []journal.Events) proposal.Observations {
+func RecountEvents(entries []journal.Events) proposal.Observations {
 	t := newTally()
 	for _, b := range entries {
 		for _, e := range b.Events {
-			t.add(e)
+			t.addEvent(e)
 		}
 		t.o.Counts.Writes += int(b.More)
 		if b.Flows != nil {
 			b.Flows.AddTo(&t.o.Counts)
 		}
 	}
-	return t.observations()
+	return t.makeObservations()
 }
 
 // A tally turns the events of one command, in order, into Observations. It uses nothing
@@ -117,42 +117,42 @@ func newTally() *tally {
 	}
 }
 
-// add counts and lists an event that was trimmed.
-func (t *tally) add(e proposal.Event) {
+// addEvent counts and lists an event that was trimmed.
+func (t *tally) addEvent(e proposal.Event) {
 	c := &t.o.Counts
 	switch classOf(e) {
 	case execs, refusals:
-		t.exec(e)
+		t.countExec(e)
 		return
 	case files:
 		if e.Errno == "" {
 			c.Writes++
 		}
 		if !isQuiet(e) {
-			t.note(e)
+			t.listEvent(e)
 		}
 	case connections:
 		if !isIdle(e) {
 			c.Connects++
-			t.note(e)
+			t.listEvent(e)
 		}
 	case attempts:
 		if !isIdle(e) {
 			c.Attempts++
-			t.note(e)
+			t.listEvent(e)
 		}
 	case passed, barred:
-		t.reach(e)
+		t.addReach(e)
 	case none:
 		if e.Kind == proposal.EventExit {
 			c.Exits++
-			t.tree.ended(e)
+			t.tree.addExit(e)
 		}
 	}
 }
 
-// start counts how a program that a text's process starts was judged.
-func (t *tally) start(e proposal.Event) {
+// countStart counts how a program that a text's process starts was judged.
+func (t *tally) countStart(e proposal.Event) {
 	if e.Decision == nil {
 		return
 	}
@@ -167,43 +167,43 @@ func (t *tally) start(e proposal.Event) {
 	}
 }
 
-func (t *tally) exec(e proposal.Event) {
+func (t *tally) countExec(e proposal.Event) {
 	switch c := &t.o.Counts; {
 	case e.Kind == proposal.EventRefused:
 		c.Refused++
 	case e.Kind == proposal.EventLoad:
 		c.Watched++
-	case watched(e):
+	case isObservedOnly(e):
 		c.Watched++
 		fallthrough
 	default:
 		c.Execs++
 	}
 	if e.Kind != proposal.EventLoad {
-		t.start(e)
-		t.tree.began(e)
+		t.countStart(e)
+		t.tree.addStart(e)
 	}
-	if t.room(e) {
+	if t.reserveRoom(e) {
 		t.o.Execs = append(t.o.Execs, e)
 	}
 }
 
-// note lists an event, or counts it with the listed one that is like it.
-func (t *tally) note(e proposal.Event) {
+// listEvent lists an event, or counts it with the listed one that is like it.
+func (t *tally) listEvent(e proposal.Event) {
 	key := fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%v", e.Kind, e.Program, e.Path, e.Target, e.Address, e.Call, e.Errno, e.Unverified)
 	if n, known := t.seen[key]; known {
 		t.o.Notable[n].Times++
 		return
 	}
-	if t.room(e) {
+	if t.reserveRoom(e) {
 		e.Times = 1
 		t.seen[key] = len(t.o.Notable)
 		t.o.Notable = append(t.o.Notable, e)
 	}
 }
 
-// room reports whether there is space for e, and reserves it.
-func (t *tally) room(e proposal.Event) bool {
+// reserveRoom reports whether there is space for e, and reserves it.
+func (t *tally) reserveRoom(e proposal.Event) bool {
 	c, limit := classOf(e), maxPerClass
 	switch c {
 	case execs:
@@ -211,7 +211,7 @@ func (t *tally) room(e proposal.Event) bool {
 	case refusals:
 		limit = maxRefused
 	}
-	size := weight(e)
+	size := eventSize(e)
 	if t.count[c] == limit || t.bytes[c]+size > maxListBytes {
 		return false
 	}
@@ -220,10 +220,10 @@ func (t *tally) room(e proposal.Event) bool {
 	return true
 }
 
-// observations returns what was seen so far.
-func (t *tally) observations() proposal.Observations {
+// makeObservations returns what was seen so far.
+func (t *tally) makeObservations() proposal.Observations {
 	o := t.o
-	o.Programs, o.Network = t.tree.list, t.network()
+	o.Programs, o.Network = t.tree.list, t.sortedReaches()
 	dropped := 0
 	o.Notable, dropped = t.withoutFlows(o.Notable)
 	o.Counts.Connects -= dropped

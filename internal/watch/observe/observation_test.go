@@ -17,9 +17,9 @@ import (
 func tallied(events ...proposal.Event) proposal.Observations {
 	t := newTally()
 	for _, e := range events {
-		t.add(trimmed(e))
+		t.addEvent(trimEvent(e))
 	}
-	return t.observations()
+	return t.makeObservations()
 }
 
 // drawn formats the tree as text: one line per node, indented below its parent.
@@ -125,19 +125,19 @@ func TestPrograms(t *testing.T) {
 func TestBounds(t *testing.T) {
 	lanetest.SkipShort(t)
 	tl := newTally()
-	tl.add(trimmed(started(2, 1, "/usr/bin/bash", "bash")))
+	tl.addEvent(trimEvent(started(2, 1, "/usr/bin/bash", "bash")))
 	for i := range 20000 {
 		e := started(10+i, 9+i, fmt.Sprintf("/tmp/%s%d", strings.Repeat("x", 300), i), "x")
-		tl.add(trimmed(e))
+		tl.addEvent(trimEvent(e))
 		c := event(proposal.EventConnect, "")
 		c.Address = fmt.Sprintf("tcp 10.0.0.1:%d", i)
-		tl.add(trimmed(c))
+		tl.addEvent(trimEvent(c))
 	}
-	tl.add(trimmed(refusal(5, 2, "/usr/bin/curl", "exec.net")))
+	tl.addEvent(trimEvent(refusal(5, 2, "/usr/bin/curl", "exec.net")))
 	attempt := event(proposal.EventPrivilege, "")
 	attempt.Call = "mount"
-	tl.add(trimmed(attempt))
-	o := tl.observations()
+	tl.addEvent(trimEvent(attempt))
+	o := tl.makeObservations()
 	data, err := json.Marshal(o)
 	if err != nil {
 		t.Fatal(err)

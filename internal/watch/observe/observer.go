@@ -47,13 +47,13 @@ type Observer struct {
 	judge Judge
 
 	mu      sync.Mutex
-	room    sync.Cond         // the batch was taken, or the command is over
-	watches map[string]*watch // of the running commands, by id
-	strays  int               // events that came when their command did not run
+	room    sync.Cond                // the batch was taken, or the command is over
+	watches map[string]*commandWatch // of the running commands, by id
+	strays  int                      // events that came when their command did not run
 }
 
-// A watch is what an Observer knows of one command.
-type watch struct {
+// A commandWatch is what an Observer knows of one command.
+type commandWatch struct {
 	id       string
 	decision int64
 	clean    func(proposal.Event) proposal.Event
@@ -78,25 +78,25 @@ type watch struct {
 // (observe.incomplete).
 func New(log journal.Log, judge Judge) (*Observer, error) {
 	if log == nil || judge == nil {
-		return nil, incomplete("the log or the judge")
+		return nil, missingPartError("the log or the judge")
 	}
-	o := &Observer{log: log, judge: judge, watches: map[string]*watch{}}
+	o := &Observer{log: log, judge: judge, watches: map[string]*commandWatch{}}
 	o.room.L = &o.mu
 	return o, nil
 }
 
-func incomplete(what string) error {
+func missingPartError(what string) error {
 	return &proposal.StopError{Code: "observe.incomplete", Message: "cannot observe commands: " + what + " is missing", Hint: "use package gate, which connects all stages"}
 }
 
-// See takes one event of a running command, between its Begin and End. Any other event makes
+// AddEvent takes one event of a running command, between its Begin and End. Any other event makes
 // every later record incomplete. Events of the kernel must come in order, all of them before the
 // Runner's Run returns; those of the gateway may come concurrently, all of them before the
 // Network's End returns. See may wait for the log, and keeps nothing of e.
-func (o *Observer) See(e proposal.Event) {
-	w := o.running(e.Command)
+func (o *Observer) AddEvent(e proposal.Event) {
+	w := o.findWatch(e.Command)
 	if w != nil {
-		e = trimmed(w.clean(e))
+		e = trimEvent(w.clean(e))
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -104,7 +104,7 @@ func (o *Observer) See(e proposal.Event) {
 		o.strays++ // so that no record is called complete that may lack it
 		return
 	}
-	for w.full() && !w.dead && o.watches[w.id] == w {
+	for w.isBatchFull() && !w.dead && o.watches[w.id] == w {
 		o.room.Wait()
 	}
 	switch {
@@ -112,38 +112,38 @@ func (o *Observer) See(e proposal.Event) {
 		o.strays++
 	case w.dead:
 	case e.Flow != nil:
-		w.takeAll(w.joiner.joined(e))
+		w.takeAll(w.joiner.joinGatewayEvent(e))
 	default:
-		w.take(e)
-		w.takeAll(w.joiner.called(e))
+		w.takeEvent(e)
+		w.takeAll(w.joiner.addCall(e))
 	}
 }
 
-// running returns the watch of a running command, or nil.
-func (o *Observer) running(id string) *watch {
+// findWatch returns the watch of a running command, or nil.
+func (o *Observer) findWatch(id string) *commandWatch {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.watches[id]
 }
 
-func (w *watch) takeAll(list []proposal.Event) {
+func (w *commandWatch) takeAll(list []proposal.Event) {
 	for _, e := range list {
-		w.take(e)
+		w.takeEvent(e)
 	}
 }
 
-// take adds e to the tally and the batch.
-func (w *watch) take(e proposal.Event) {
+// takeEvent adds e to the tally and the batch.
+func (w *commandWatch) takeEvent(e proposal.Event) {
 	if w.onlyCounted(e) {
 		return
 	}
-	w.tally.add(e)
+	w.tally.addEvent(e)
 	if len(w.batch.Events) == 0 {
 		w.batch.First = w.next
 	}
 	w.next++
 	w.batch.Events = append(w.batch.Events, e)
-	if w.bytes += weight(e); w.full() {
+	if w.bytes += eventSize(e); w.isBatchFull() {
 		select {
 		case w.wake <- struct{}{}:
 		default:
@@ -153,7 +153,7 @@ func (w *watch) take(e proposal.Event) {
 
 // onlyCounted reports whether there were too many events of e's kind to list one more, and
 // then counts it.
-func (w *watch) onlyCounted(e proposal.Event) bool {
+func (w *commandWatch) onlyCounted(e proposal.Event) bool {
 	switch c := classOf(e); c {
 	case files:
 		if w.files++; w.files > maxFiles {
@@ -175,7 +175,9 @@ func (w *watch) onlyCounted(e proposal.Event) bool {
 	return false
 }
 
-func (w *watch) full() bool { return len(w.batch.Events) >= batchEvents || w.bytes >= batchBytes }
+func (w *commandWatch) isBatchFull() bool {
+	return len(w.batch.Events) >= batchEvents || w.bytes >= batchBytes
+}
 
 // Begin observes the command of r until End. Other commands may run meanwhile, with other
 // ids. clean redacts each event before anything is
@@ -183,24 +185,24 @@ func (w *watch) full() bool { return len(w.batch.Events) >= batchEvents || w.byt
 // (observe.incomplete). stop is called when the log fails, to end the command.
 func (o *Observer) Begin(r proposal.Record, clean func(proposal.Event) proposal.Event, stop context.CancelCauseFunc) error {
 	if clean == nil {
-		return incomplete("the redaction of events")
+		return missingPartError("the redaction of events")
 	}
-	w := &watch{id: r.Proposal.ID, decision: r.Entry, clean: clean, stop: stop, tally: newTally(),
+	w := &commandWatch{id: r.Proposal.ID, decision: r.Entry, clean: clean, stop: stop, tally: newTally(),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), wrote: make(chan struct{})}
-	w.batch = w.empty()
+	w.batch = w.emptyBatch()
 	o.mu.Lock()
 	o.watches[w.id] = w
 	o.mu.Unlock()
-	go o.write(w)
+	go o.writeBatches(w)
 	return nil
 }
 
-func (w *watch) empty() journal.Events {
+func (w *commandWatch) emptyBatch() journal.Events {
 	return journal.Events{ID: w.id, Decision: w.decision, First: w.next}
 }
 
-// write writes batches until the command is over and the last one is written.
-func (o *Observer) write(w *watch) {
+// writeBatches writes batches until the command is over and the last one is written.
+func (o *Observer) writeBatches(w *commandWatch) {
 	defer close(w.wrote)
 	tick := time.NewTicker(batchAge)
 	defer tick.Stop()
@@ -209,20 +211,20 @@ func (o *Observer) write(w *watch) {
 		case <-w.wake:
 		case <-tick.C:
 			o.mu.Lock()
-			w.takeAll(w.joiner.tick())
+			w.takeAll(w.joiner.releaseExpired())
 			o.mu.Unlock()
 		case <-w.done:
 			over = true
 		}
-		o.flush(w)
+		o.flushEvents(w)
 	}
 }
 
-// flush writes the events that are not yet written.
-func (o *Observer) flush(w *watch) {
+// flushEvents writes the events that are not yet written.
+func (o *Observer) flushEvents(w *commandWatch) {
 	o.mu.Lock()
 	batch := w.batch
-	w.batch, w.bytes = w.empty(), 0
+	w.batch, w.bytes = w.emptyBatch(), 0
 	o.room.Broadcast()
 	o.mu.Unlock()
 	if batch.IsEmpty() {
@@ -232,7 +234,7 @@ func (o *Observer) flush(w *watch) {
 		o.mu.Lock()
 		w.dead = true
 		o.mu.Unlock()
-		o.fail(w, err)
+		o.keepError(w, err)
 	}
 }
 
@@ -243,7 +245,7 @@ func (o *Observer) Fail(err error) {
 	running := slices.Collect(maps.Values(o.watches))
 	o.mu.Unlock()
 	for _, w := range running {
-		o.fail(w, err)
+		o.keepError(w, err)
 	}
 }
 
@@ -259,8 +261,8 @@ func (o *Observer) AnswerExec(d proposal.ExecDecision, err error) proposal.ExecD
 		Reason: &proposal.Reason{Rule: f.Code, Effect: proposal.Deny, Message: "policy could not decide about the program", Suggestion: f.Hint, Command: -1}}
 }
 
-// fail keeps the first error. Later events still go to the log, unless the log failed.
-func (o *Observer) fail(w *watch, err error) {
+// keepError keeps the first error. Later events still go to the log, unless the log failed.
+func (o *Observer) keepError(w *commandWatch, err error) {
 	o.mu.Lock()
 	if w.err == nil {
 		w.err = err
@@ -281,17 +283,17 @@ func (o *Observer) End(ctx context.Context, id string, recorded *proposal.Observ
 	o.room.Broadcast()
 	if w == nil {
 		o.mu.Unlock()
-		return nil, incomplete("the command's Begin")
+		return nil, missingPartError("the command's Begin")
 	}
 	strays := o.strays
-	w.takeAll(w.joiner.release(len(w.joiner.parked)))
+	w.takeAll(w.joiner.releaseEvents(len(w.joiner.parked)))
 	o.mu.Unlock()
 	close(w.done)
 	<-w.wrote
 	if recorded == nil && w.next == 0 && w.batch.IsEmpty() {
 		return nil, w.err
 	}
-	seen := w.tally.observations()
+	seen := w.tally.makeObservations()
 	if recorded != nil {
 		seen.Counts.Dropped = recorded.Counts.Dropped
 		seen.Complete = recorded.Complete
@@ -301,15 +303,15 @@ func (o *Observer) End(ctx context.Context, id string, recorded *proposal.Observ
 	if w.err != nil {
 		return &seen, w.err
 	}
-	found, err := o.findings(ctx, seen.Execs, w.tally.against(), w.tally.o.Notable)
+	found, err := o.askJudge(ctx, seen.Execs, w.tally.refusedEvents(), w.tally.o.Notable)
 	seen.Findings, seen.Complete = append(seen.Findings, found...), seen.Complete && err == nil
 	return &seen, err
 }
 
-// findings asks the judge about the events of note, refusals first.
-func (o *Observer) findings(ctx context.Context, lists ...[]proposal.Event) (found []proposal.Finding, err error) {
+// askJudge asks the judge about the events of note, refusals first.
+func (o *Observer) askJudge(ctx context.Context, lists ...[]proposal.Event) (found []proposal.Finding, err error) {
 	for _, e := range slices.Concat(lists...) {
-		if e.Kind == proposal.EventExec && !watched(e) {
+		if e.Kind == proposal.EventExec && !isObservedOnly(e) {
 			continue
 		}
 		some, err := o.judge(context.WithoutCancel(ctx), e)

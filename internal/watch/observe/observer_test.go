@@ -127,7 +127,7 @@ func watching(t *testing.T, judge Judge, recorded *proposal.Observations, events
 	o := newObserver(t, k, judge)
 	return during(t, o, k, recorded, func() {
 		for _, e := range events {
-			o.See(e)
+			o.AddEvent(e)
 		}
 	}), k
 }
@@ -158,7 +158,7 @@ func agree(t *testing.T, k *keeper, seen proposal.Observations) {
 		}
 		next += len(e.Events)
 	}
-	again := Recount(k.entries)
+	again := RecountEvents(k.entries)
 	again.Complete, again.Findings, again.Counts.Dropped = seen.Complete, seen.Findings, seen.Counts.Dropped
 	if diff := cmp.Diff(text(t, seen), text(t, again)); diff != "" {
 		t.Errorf("a reader of the log computes otherwise (-seen +read):\n%s", diff)
@@ -222,11 +222,11 @@ func TestComplete(t *testing.T) {
 func TestStrays(t *testing.T) {
 	k := &keeper{}
 	o := newObserver(t, k, noFindings)
-	o.See(started(2, 1, "/bin/true"))
+	o.AddEvent(started(2, 1, "/bin/true"))
 	if seen := during(t, o, k, whole(), func() {}); seen.Complete || seen.Counts.Dropped != 1 {
 		t.Errorf("after an event before Begin: %+v", seen)
 	}
-	o.See(started(2, 1, "/bin/true"))
+	o.AddEvent(started(2, 1, "/bin/true"))
 	if seen := during(t, o, k, whole(), func() {}); seen.Complete || seen.Counts.Dropped != 2 || !k.empty() {
 		t.Errorf("after an event between commands: %+v", seen)
 	}
@@ -253,8 +253,8 @@ func TestIncomplete(t *testing.T) {
 			t.Errorf("without a %s: %v", what, err)
 		}
 	}
-	o.See(started(2, 1, "/bin/true"))
-	if o.running("a") != nil {
+	o.AddEvent(started(2, 1, "/bin/true"))
+	if o.findWatch("a") != nil {
 		t.Error("a command is observed that could not begin")
 	}
 }
@@ -274,7 +274,7 @@ func TestRedacted(t *testing.T) {
 	if err := o.Begin(proposal.Record{Proposal: proposal.Proposal{ID: "a"}, Entry: 7}, clean, func(error) {}); err != nil {
 		t.Fatal(err)
 	}
-	o.See(event(proposal.EventWrite, "/etc/hunter2"))
+	o.AddEvent(event(proposal.EventWrite, "/etc/hunter2"))
 	seen, err := o.End(t.Context(), "a", whole())
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +294,7 @@ func TestSlowLog(t *testing.T) {
 	highest := 0
 	seen := during(t, o, k, whole(), func() {
 		for pid := range 4000 {
-			o.See(started(pid+2, 1, "/bin/true"))
+			o.AddEvent(started(pid+2, 1, "/bin/true"))
 			o.mu.Lock()
 			highest = max(highest, len(o.watches["a"].batch.Events))
 			o.mu.Unlock()
@@ -329,14 +329,14 @@ func TestHugeEvents(t *testing.T) {
 	e.Exec.Env, e.Exec.Script, e.Exec.Cwd, e.Decision.Rules = slices.Repeat([]string{long}, 100), long, long, slices.Repeat([]string{long}, 100)
 	e.Decision.Reason = &proposal.Reason{Message: long, Text: long}
 	e.Target, e.Address, e.Call, e.Errno = long, long, long, long
-	data, err := json.Marshal(trimmed(e))
+	data, err := json.Marshal(trimEvent(e))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(data) > 256<<10 || len(data)*2*batchEvents/100 > 8<<20 {
 		t.Errorf("an event of %d bytes", len(data))
 	}
-	if x := trimmed(e).Exec; !x.ArgvCut || len(x.Argv) != 1 || x.ArgvDigest != "sha256:00" {
+	if x := trimEvent(e).Exec; !x.ArgvCut || len(x.Argv) != 1 || x.ArgvDigest != "sha256:00" {
 		t.Errorf("%d words, cut %v", len(x.Argv), x.ArgvCut)
 	}
 }
@@ -347,7 +347,7 @@ func BenchmarkSee(b *testing.B) {
 	e := started(2, 1, "/usr/bin/true", "true", "--version")
 	b.ReportAllocs()
 	for b.Loop() {
-		o.See(e)
+		o.AddEvent(e)
 	}
 	if _, err := o.End(b.Context(), "a", whole()); err != nil {
 		b.Fatal(err)

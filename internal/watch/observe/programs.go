@@ -41,18 +41,18 @@ func newProcessTree() *processTree {
 	return &processTree{list: []proposal.Program{}, nodes: map[nodeKey]int{}, last: map[string]int{}, procs: map[int]int{}, texts: map[int]int{}}
 }
 
-// began adds a start, or a refused one.
-func (pt *processTree) began(e proposal.Event) {
+// addStart adds a start, or a refused one.
+func (pt *processTree) addStart(e proposal.Event) {
 	x := e.Exec
 	if x == nil {
 		x = &proposal.Exec{Path: e.Path}
 	}
-	parent := pt.parent(e, x)
-	n := pt.node(nodeKey{parent, x.Path, nameOf(*x), x.Script}, x.Layer)
+	parent := pt.parentNode(e, x)
+	n := pt.addNode(nodeKey{parent, x.Path, nameOf(*x), x.Script}, x.Layer)
 	if n < 0 { // no room
 		if parent >= 0 {
 			pt.list[parent].Omitted++
-			pt.follow(e, parent)
+			pt.setProgram(e, parent)
 		}
 		return
 	}
@@ -65,27 +65,27 @@ func (pt *processTree) began(e proposal.Event) {
 		return
 	}
 	p.Runs++
-	if watched(e) {
+	if isObservedOnly(e) {
 		p.Watched++
 		if p.Rule == "" {
 			p.Rule = ruleOf(e)
 		}
 	}
-	pt.follow(e, n)
+	pt.setProgram(e, n)
 	if _, known := pt.texts[e.Pid]; x.Text && !x.First && !known && len(pt.texts) < maxProcesses {
 		pt.texts[e.Pid] = n
 	}
 }
 
-// follow records which program a process runs now.
-func (pt *processTree) follow(e proposal.Event, n int) {
+// setProgram records which program a process runs now.
+func (pt *processTree) setProgram(e proposal.Event, n int) {
 	if _, known := pt.procs[e.Pid]; known || len(pt.procs) < maxProcesses {
 		pt.procs[e.Pid] = n
 	}
 }
 
-// parent returns the node of the program that requested the exec, -1 for the first.
-func (pt *processTree) parent(e proposal.Event, x *proposal.Exec) int {
+// parentNode returns the node of the program that requested the exec, -1 for the first.
+func (pt *processTree) parentNode(e proposal.Event, x *proposal.Exec) int {
 	if len(pt.list) == 0 {
 		return -1
 	}
@@ -102,7 +102,7 @@ func (pt *processTree) parent(e proposal.Event, x *proposal.Exec) int {
 	return 0
 }
 
-func (pt *processTree) node(key nodeKey, layer string) int {
+func (pt *processTree) addNode(key nodeKey, layer string) int {
 	if n, known := pt.nodes[key]; known {
 		return n
 	}
@@ -117,8 +117,8 @@ func (pt *processTree) node(key nodeKey, layer string) int {
 	return n
 }
 
-// ended adds an exit.
-func (pt *processTree) ended(e proposal.Event) {
+// addExit adds an exit.
+func (pt *processTree) addExit(e proposal.Event) {
 	n, known := pt.procs[e.Pid]
 	if !known {
 		return
@@ -134,7 +134,7 @@ func (pt *processTree) ended(e proposal.Event) {
 		}
 	}
 	p := &pt.list[n]
-	if signal := crashed(status); signal != "" {
+	if signal := crashSignal(status); signal != "" {
 		p.Crashed++
 		if p.Signal == "" {
 			p.Signal = signal
@@ -158,8 +158,8 @@ var crashes = map[syscall.Signal]string{
 	syscall.SIGABRT: "SIGABRT", syscall.SIGTRAP: "SIGTRAP", syscall.SIGSYS: "SIGSYS",
 }
 
-// crashed returns the signal of a crash, and "" for any other end.
-func crashed(s syscall.WaitStatus) string {
+// crashSignal returns the signal of a crash, and "" for any other end.
+func crashSignal(s syscall.WaitStatus) string {
 	if !s.Signaled() {
 		return ""
 	}
@@ -183,7 +183,7 @@ func nameOf(x proposal.Exec) string {
 	case len(words) > 0 && words[0] != "":
 		name = strings.TrimPrefix(words[0], "-")
 	}
-	return cut(path.Base(name), maxName)
+	return clipText(path.Base(name), maxName)
 }
 
 func ruleOf(e proposal.Event) string {
@@ -198,8 +198,8 @@ func ruleOf(e proposal.Event) string {
 	return ""
 }
 
-// watched reports whether e is a program that ran, or a file that was loaded as code, and would
+// isObservedOnly reports whether e is a program that ran, or a file that was loaded as code, and would
 // have been refused.
-func watched(e proposal.Event) bool {
+func isObservedOnly(e proposal.Event) bool {
 	return (e.Kind == proposal.EventExec || e.Kind == proposal.EventLoad) && e.Decision != nil && e.Decision.Observed
 }

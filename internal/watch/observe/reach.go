@@ -48,8 +48,8 @@ type reachKey struct {
 	code, rule          string
 }
 
-// reach counts an event of the gateway, and lists it or adds it to the Reach like it.
-func (t *tally) reach(e proposal.Event) {
+// addReach counts an event of the gateway, and lists it or adds it to the Reach like it.
+func (t *tally) addReach(e proposal.Event) {
 	countFlow(e, &t.o.Counts)
 	if p := placeOf(e); p != "" && len(t.inside) < maxInside {
 		t.inside[p] = true
@@ -61,7 +61,7 @@ func (t *tally) reach(e proposal.Event) {
 	}
 	n, known := t.reached[key]
 	if !known {
-		if !t.room(e) {
+		if !t.reserveRoom(e) {
 			return
 		}
 		n = len(t.o.Network)
@@ -77,7 +77,7 @@ func addFlow(r proposal.Reach, f proposal.Flow) proposal.Reach {
 	r.Count++
 	r.Sent = min(maxBytes, r.Sent+f.Sent)
 	r.Received = min(maxBytes, r.Received+f.Received)
-	call := cut(strings.TrimSpace(f.Egress.Method+" "+f.Egress.Path), maxCall)
+	call := clipText(strings.TrimSpace(f.Egress.Method+" "+f.Egress.Path), maxCall)
 	if call != "" && len(r.Calls) < maxCalls && !slices.Contains(r.Calls, call) {
 		r.Calls = append(r.Calls, call)
 	}
@@ -107,14 +107,14 @@ func ReachOf(e proposal.Event) proposal.Reach {
 	return r
 }
 
-// network returns the Reaches, refusals first.
-func (t *tally) network() []proposal.Reach {
+// sortedReaches returns the Reaches, refusals first.
+func (t *tally) sortedReaches() []proposal.Reach {
 	list := slices.Clone(t.o.Network)
-	slices.SortStableFunc(list, func(a, b proposal.Reach) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(list, func(a, b proposal.Reach) int { return cmp.Compare(refusalRank(a), refusalRank(b)) })
 	return list
 }
 
-func rank(r proposal.Reach) int {
+func refusalRank(r proposal.Reach) int {
 	switch {
 	case r.Refused:
 		return 0
@@ -124,8 +124,8 @@ func rank(r proposal.Reach) int {
 	return 2
 }
 
-// against returns the first event of each Reach that was refused or would have been.
-func (t *tally) against() []proposal.Event {
+// refusedEvents returns the first event of each Reach that was refused or would have been.
+func (t *tally) refusedEvents() []proposal.Event {
 	var list []proposal.Event
 	for _, e := range t.firsts {
 		if classOf(e) == barred {
@@ -152,16 +152,16 @@ func (t *tally) withoutFlows(notable []proposal.Event) (kept []proposal.Event, d
 func trimmedFlow(f proposal.Flow) proposal.Flow {
 	g := &f.Egress
 	g.Command, g.Grants = "", nil // the event and the decision's entry say them
-	g.Kind, g.Phase, g.Name, g.Type = cut(g.Kind, maxName), cut(g.Phase, maxName), cut(g.Name, maxName), cut(g.Type, maxName)
-	g.Address, g.Protocol, g.SNI = cut(g.Address, maxName), cut(g.Protocol, maxName), cut(g.SNI, maxName)
-	g.Method, g.Path = cut(g.Method, maxName), cut(g.Path, maxArgv)
+	g.Kind, g.Phase, g.Name, g.Type = clipText(g.Kind, maxName), clipText(g.Phase, maxName), clipText(g.Name, maxName), clipText(g.Type, maxName)
+	g.Address, g.Protocol, g.SNI = clipText(g.Address, maxName), clipText(g.Protocol, maxName), clipText(g.SNI, maxName)
+	g.Method, g.Path = clipText(g.Method, maxName), clipText(g.Path, maxArgv)
 	g.Port, g.Query, g.Size = min(max(0, g.Port), 1<<16-1), max(0, g.Query), min(max(-1, g.Size), maxBytes)
 	g.Registries, _ = cutList(g.Registries, maxName)
 	g.Secrets = slices.Clone(g.Secrets[:min(len(g.Secrets), maxRules)])
 	for i, s := range g.Secrets {
-		g.Secrets[i] = proposal.EgressSecret{Rule: cut(s.Rule, maxName), Where: cut(s.Where, maxName)}
+		g.Secrets[i] = proposal.EgressSecret{Rule: clipText(s.Rule, maxName), Where: clipText(s.Where, maxName)}
 	}
-	f.Code, f.Inside, f.Verdict = cut(f.Code, maxName), cut(f.Inside, maxName), cut(f.Verdict, maxName)
+	f.Code, f.Inside, f.Verdict = clipText(f.Code, maxName), clipText(f.Inside, maxName), clipText(f.Verdict, maxName)
 	f.Sent, f.Received, f.WallMS = min(max(0, f.Sent), maxBytes), min(max(0, f.Received), maxBytes), min(max(0, f.WallMS), 1<<40)
 	f.Status = min(max(0, f.Status), 999)
 	d := trimmedDecision(proposal.ExecDecision{Rules: f.Decision.Rules, Reason: f.Decision.Reason})

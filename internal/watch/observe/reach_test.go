@@ -121,10 +121,10 @@ func TestManyFlows(t *testing.T) {
 	observer := newObserver(t, k, noFindings)
 	o := during(t, observer, k, whole(), func() {
 		for i := range maxFlows + 500 {
-			observer.See(by(flow(0, proposal.EventLookup, fmt.Sprintf("n%d.example", i), ""), "/x"))
+			observer.AddEvent(by(flow(0, proposal.EventLookup, fmt.Sprintf("n%d.example", i), ""), "/x"))
 		}
 		for range maxFlows + 300 {
-			observer.See(by(against(flow(0, proposal.EventConnection, "evil.example", ""), "egress.no-rule"), "/x"))
+			observer.AddEvent(by(against(flow(0, proposal.EventConnection, "evil.example", ""), "egress.no-rule"), "/x"))
 		}
 	})
 	if diff := cmp.Diff(proposal.Counts{Lookups: maxFlows + 500, Connections: maxFlows + 300, NetRefused: maxFlows + 300}, o.Counts); diff != "" {
@@ -158,19 +158,19 @@ func TestHugeFlow(t *testing.T) {
 		Egress: proposal.Egress{Command: long, Phase: long, Kind: long, Name: long, Type: long, Address: long, Port: -1, Protocol: long, SNI: long, Method: long, Path: long, Query: -1, Size: 1 << 62,
 			Secrets: slices.Repeat([]proposal.EgressSecret{{Rule: long, Where: long}}, 1000), Grants: []string{long}, Registries: slices.Repeat([]string{long}, 1000)},
 		Decision: proposal.EgressDecision{Rules: slices.Repeat([]string{long}, 1000), Reason: &proposal.Reason{Rule: long, Message: long, Suggestion: long, Text: long}}}
-	e := trimmed(proposal.Event{Command: "a", Kind: proposal.EventRequest, Time: morning, Flow: f})
+	e := trimEvent(proposal.Event{Command: "a", Kind: proposal.EventRequest, Time: morning, Flow: f})
 	data, err := json.Marshal(e)
 	if err != nil || len(data) > 64<<10 {
 		t.Errorf("an event of %d bytes, %v", len(data), err)
 	}
-	if weight(e) < len(e.Flow.Egress.Path)+len(e.Flow.Decision.Reason.Message) {
-		t.Errorf("it weighs %d", weight(e))
+	if eventSize(e) < len(e.Flow.Egress.Path)+len(e.Flow.Decision.Reason.Message) {
+		t.Errorf("it weighs %d", eventSize(e))
 	}
 	o := tallied(e, e, e)
 	if r := o.Network[0]; r.Sent != maxBytes || r.Received != 0 || r.Port != 0 || len(r.Calls) != 1 || len(r.Calls[0]) > maxCall {
 		t.Errorf("sent %d, received %d, port %d, %d calls", r.Sent, r.Received, r.Port, len(r.Calls))
 	}
-	if e := trimmed(proposal.Event{Kind: proposal.EventWrite, Flow: f}); e.Flow != nil {
+	if e := trimEvent(proposal.Event{Kind: proposal.EventWrite, Flow: f}); e.Flow != nil {
 		t.Error("a write has a flow")
 	}
 	if n := len(tallied(proposal.Event{Kind: proposal.EventLookup, Time: time.Time{}}).Network); n != 0 {

@@ -21,13 +21,13 @@ const (
 	maxRules = 8
 )
 
-// trimmed returns e as it is recorded: texts of limited length, all of them UTF-8, and
+// trimEvent returns e as it is recorded: texts of limited length, all of them UTF-8, and
 // nothing shared with the caller's e. Fields that only the decision needed are removed.
-func trimmed(e proposal.Event) proposal.Event {
-	e.Kind, e.Command = cut(e.Kind, maxName), cut(e.Command, maxName)
+func trimEvent(e proposal.Event) proposal.Event {
+	e.Kind, e.Command = clipText(e.Kind, maxName), clipText(e.Command, maxName)
 	e.Time = e.Time.UTC().Truncate(time.Microsecond)
-	e.Program, e.Path, e.Target = cut(e.Program, maxPath), cut(e.Path, maxPath), cut(e.Target, maxPath)
-	e.Address, e.Call, e.Errno = cut(e.Address, maxName), cut(e.Call, maxName), cut(e.Errno, maxName)
+	e.Program, e.Path, e.Target = clipText(e.Program, maxPath), clipText(e.Path, maxPath), clipText(e.Target, maxPath)
+	e.Address, e.Call, e.Errno = clipText(e.Address, maxName), clipText(e.Call, maxName), clipText(e.Errno, maxName)
 	e.Times = 0
 	if e.Exec != nil {
 		x := trimmedExec(*e.Exec)
@@ -49,16 +49,16 @@ func trimmed(e proposal.Event) proposal.Event {
 func trimmedExec(x proposal.Exec) proposal.Exec {
 	x.Command, x.From, x.Grants = "", "", nil // already in the event and the decision's entry
 	x.Renamed, x.Lineage, x.Whole, x.Partial, x.Changed, x.EnvCut = false, 0, nil, false, nil, false
-	x.Named, x.Asked = cut(x.Named, maxPath), cut(x.Asked, maxPath)
-	x.Layer = cut(x.Layer, maxName)
-	x.Path, x.ParentPath, x.Script, x.Cwd = cut(x.Path, maxPath), cut(x.ParentPath, maxPath), cut(x.Script, maxPath), cut(x.Cwd, maxPath)
-	x.ArgvDigest, x.Digest = cut(x.ArgvDigest, maxName), cut(x.Digest, maxName)
+	x.Named, x.Asked = clipText(x.Named, maxPath), clipText(x.Asked, maxPath)
+	x.Layer = clipText(x.Layer, maxName)
+	x.Path, x.ParentPath, x.Script, x.Cwd = clipText(x.Path, maxPath), clipText(x.ParentPath, maxPath), clipText(x.Script, maxPath), clipText(x.Cwd, maxPath)
+	x.ArgvDigest, x.Digest = clipText(x.ArgvDigest, maxName), clipText(x.Digest, maxName)
 	if x.Asked == x.Path {
 		x.Asked = "" // means the same
 	}
 	if x.ELF != nil {
 		e := *x.ELF
-		e.Interpreter, e.Soname = cut(e.Interpreter, maxName), cut(e.Soname, maxName)
+		e.Interpreter, e.Soname = clipText(e.Interpreter, maxName), clipText(e.Soname, maxName)
 		x.ELF = &e
 	}
 	var short bool
@@ -76,14 +76,14 @@ func trimmedDecision(d proposal.ExecDecision) proposal.ExecDecision {
 	d.Rules, _ = cutList(d.Rules[:min(len(d.Rules), maxRules)], maxPath)
 	if d.Reason != nil {
 		r := *d.Reason
-		r.Rule, r.Message, r.Suggestion, r.Text = cut(r.Rule, maxName), cut(r.Message, maxPath), cut(r.Suggestion, maxPath), cut(r.Text, maxPath)
+		r.Rule, r.Message, r.Suggestion, r.Text = clipText(r.Rule, maxName), clipText(r.Message, maxPath), clipText(r.Suggestion, maxPath), clipText(r.Text, maxPath)
 		d.Reason = &r
 	}
 	return d
 }
 
-// cut returns at most max bytes of s as UTF-8, ending in "…" if s was longer.
-func cut(s string, max int) string {
+// clipText returns at most max bytes of s as UTF-8, ending in "…" if s was longer.
+func clipText(s string, max int) string {
 	if len(s) > max {
 		end := max - len("…")
 		for end > 0 && !utf8.RuneStart(s[end]) {
@@ -102,7 +102,7 @@ func cutList(list []string, max int) ([]string, bool) {
 		if len(kept) == maxWords || max < len("…") {
 			return kept, true
 		}
-		short := cut(s, max)
+		short := clipText(s, max)
 		if kept = append(kept, short); len(s) > max {
 			return kept, true
 		}
@@ -111,8 +111,8 @@ func cutList(list []string, max int) ([]string, bool) {
 	return kept, false
 }
 
-// weight estimates how many bytes e takes.
-func weight(e proposal.Event) int {
+// eventSize estimates how many bytes e takes.
+func eventSize(e proposal.Event) int {
 	n := 200 + len(e.Program) + len(e.Path) + len(e.Target) + len(e.Address)
 	if e.Exec != nil {
 		n += 300 + len(e.Exec.Path) + len(e.Exec.Asked) + len(e.Exec.ParentPath) + len(e.Exec.Script) + len(e.Exec.Cwd)

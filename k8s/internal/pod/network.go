@@ -59,7 +59,7 @@ func (p *Pod) Connect(ctx context.Context, n Network) (path string, ca []byte, e
 	decide := decided(p.policy, (*policy.Engine).Egress)
 	deciding := context.WithoutCancel(ctx)
 	g, err := egress.Start(ctx, egress.Options{Resolvers: n.Resolvers, Argv: n.Argv, AnswerWithin: sandbox.AnswerWithin, Events: math.MaxInt,
-		Event: p.observer.See, Fail: p.Fail, Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
+		Event: p.observer.AddEvent, Fail: p.Fail, Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
 			d, err := decide(deciding, x)
 			return names.Bound(x, d), err
 		}})
@@ -85,7 +85,7 @@ func (p *Pod) decideNetwork(ctx context.Context, n Network) (proposal.Record, er
 		return proposal.Record{}, err
 	}
 	record, err := p.log(records[0])
-	if err == nil && len(order.Granted([]proposal.Record{record})) == 0 {
+	if err == nil && len(order.GrantedNetwork([]proposal.Record{record})) == 0 {
 		err = stop("pod.denied", "policy grants no network to the pod", "change the entries, or the policy that the pod names", nil)
 	}
 	if err == nil {

@@ -166,15 +166,15 @@ func (p *Pod) checker() order.Checker {
 // exec decides a program. The kernel asks only after Confirm, which needs Use.
 func (p *Pod) exec(x proposal.Exec) proposal.ExecDecision { return p.observer.AnswerExec(p.judge(x)) }
 
-func (p *Pod) event(e proposal.Event) { p.observer.See(e) }
+func (p *Pod) event(e proposal.Event) { p.observer.AddEvent(e) }
 
 // same and linked answer for all containers of the pod: a container may have the other's files.
 func (p *Pod) same(size uint64, digest string) []string {
-	return p.ofImages(func(x *sandbox.Programs) []string { return x.Same(size, digest) })
+	return p.ofImages(func(x *sandbox.Programs) []string { return x.SameContent(size, digest) })
 }
 
 func (p *Pod) linked(path string) []string {
-	return p.ofImages(func(x *sandbox.Programs) []string { return x.Linked(path) })
+	return p.ofImages(func(x *sandbox.Programs) []string { return x.HardLinks(path) })
 }
 
 func (p *Pod) ofImages(ask func(*sandbox.Programs) []string) (names []string) {
@@ -193,7 +193,7 @@ func (p *Pod) socket() string { return filepath.Join(p.o.Dir, "gate") }
 // TraceConfig returns what the sandbox must be started with: the content of the file that
 // runsc's flag --pod-init-config names.
 func (p *Pod) TraceConfig() ([]byte, error) {
-	points := append(monitor.PointsOf(monitor.Points()...), monitor.Point{Name: "container/start", Context: []string{"group_id"}})
+	points := append(monitor.PointsOf(monitor.TracePoints()...), monitor.Point{Name: "container/start", Context: []string{"group_id"}})
 	return json.Marshal(monitor.TraceConfig(points, monitor.Sink{Name: monitor.SinkName,
 		Config: map[string]any{"socket": p.socket(), "patience": patience.Milliseconds(), "pod": true}}))
 }
@@ -258,7 +258,7 @@ func (p *Pod) judge(x proposal.Exec) (proposal.ExecDecision, error) {
 	if r == nil {
 		return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{lineage.RuleNoText}}, nil
 	}
-	d, err := r.gate.Judge(context.Background(), x)
+	d, err := r.gate.DecideExec(context.Background(), x)
 	if x.First && (x.ELF != nil || d.Effect != proposal.Allow || err != nil) { // a script's interpreter is decided, too
 		r.begins(d, err)
 		if err == nil && r.pause {

@@ -79,7 +79,7 @@ type running struct {
 	root   string          // of its container
 	pause  bool            // it is the pod's first container
 	record proposal.Record // as decided
-	gate   *lineage.Gate
+	gate   *lineage.ProgramDecider
 	facts  *monitor.Command
 	began  time.Time
 
@@ -155,7 +155,7 @@ func (p *Pod) decide(ctx context.Context, x Process) (proposal.Record, error) {
 	if err != nil {
 		return proposal.Record{}, stop("pod.process", "this process cannot be decided: "+err.Error(), "start it by a command that a plan could have", nil)
 	}
-	record := proposal.Record{Proposal: proposed, Analysis: order.Analyze(proposed), Entry: -1, Background: true}
+	record := proposal.Record{Proposal: proposed, Analysis: order.AnalyzeProposal(proposed), Entry: -1, Background: true}
 	if x.Pause {
 		record.Decision = proposal.Decision{Effect: proposal.Allow, Rules: []string{"pod.pause"}, Grant: &proposal.Grant{Exec: []string{proposal.ExecBuilt}}}
 	} else {
@@ -175,7 +175,7 @@ func (p *Pod) log(r proposal.Record) (proposal.Record, error) {
 	if r.Entry, err = p.o.Log.Append("decision", journal.NewDecision(p.redactor.Record(r))); err != nil {
 		return r, p.fail(err)
 	}
-	allowed := r.Runnable() && order.Runnable(r) && slices.Equal(r.Analysis.Commands[0].Argv(), r.Proposal.Argv)
+	allowed := r.Runnable() && order.CanStart(r) && slices.Equal(r.Analysis.Commands[0].Argv(), r.Proposal.Argv)
 	p.count(r, allowed)
 	if !allowed {
 		return r, denied(r)
@@ -264,7 +264,7 @@ func (p *Pod) proposal(x Process) proposal.Proposal {
 	}, strings.ToLower(x.Container))
 	env := map[string]string{}
 	for _, v := range x.Env {
-		if name, value, ok := strings.Cut(v, "="); ok && wire.Steers(name) {
+		if name, value, ok := strings.Cut(v, "="); ok && wire.IsSteeringVariable(name) {
 			env[name] = value
 		}
 	}
@@ -284,7 +284,7 @@ func (p *Pod) begin(a *admitted) (*running, error) {
 	}
 	e := p.policy
 	r := &running{p: p, record: a.record, root: a.root, pause: a.pause, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
-		gate:  &lineage.Gate{Exec: decided(e, (*policy.Engine).Exec), Analyze: order.Analyze, Start: e.Start, DecideProgram: e.DecideProgram, Confine: confineInImage, Path: strings.Split(a.path, ":")},
+		gate:  &lineage.ProgramDecider{Exec: decided(e, (*policy.Engine).Exec), Analyze: order.AnalyzeProposal, Start: e.Start, DecideProgram: e.DecideProgram, Confine: confineInImage, Path: strings.Split(a.path, ":")},
 		facts: &monitor.Command{ID: a.record.Proposal.ID, Grants: a.record.Decision.Grant.Exec}}
 	r.facts.Stray = func(proposal.Event) { go r.End(Unknown) } // a shell that connects by itself
 	r.gate.Begin(a.record)
@@ -394,7 +394,7 @@ func (r *running) finish(status int) { r.ending.Do(func() { r.end(status) }) }
 func (r *running) end(status int) {
 	p := r.p
 	left, mark, err := p.monitor.Kill(r.facts, p.nudge, patience)
-	mark, err = p.monitor.Over(r.facts, mark, err)
+	mark, err = p.monitor.EndWithMark(r.facts, mark, err)
 	result := proposal.Result{Status: proposal.Exited, ExitCode: status, WallMS: time.Since(r.began).Milliseconds(), Leftover: left,
 		Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
 	if status == Unknown {

@@ -180,12 +180,12 @@ func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
 			return err
 		}
 	}
-	checker := order.Checker{Policy: r.engine, Adviser: explain.NewAdviser(r.engine, order.Analyze)}
+	checker := order.Checker{Policy: r.engine, Adviser: explain.NewAdviser(r.engine, order.AnalyzeProposal)}
 	decided, err := r.decided(ctx, *l)
 	if err != nil {
 		return err
 	}
-	doubts, barred, err := checker.Redecide(ctx, decided, l.Report)
+	doubts, barred, err := checker.RedecidePlan(ctx, decided, l.Report)
 	if err != nil {
 		return err
 	}

@@ -258,7 +258,7 @@ func (x *command) nextEvent(ctx context.Context) (event, error) {
 // streamError returns why the stream ended too early.
 func (x *command) streamError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return errors.Join(order.Interruption(ctx), err)
+		return errors.Join(order.InterruptionError(ctx), err)
 	}
 	return causeOrError(x.session.ctx, err)
 }

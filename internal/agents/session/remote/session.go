@@ -98,7 +98,7 @@ func (s *Session) withSession(ctx context.Context) (context.Context, context.Can
 
 // interruptionOf returns ctx's error with a code for people; nil if ctx has not ended.
 func interruptionOf(ctx context.Context) error {
-	return errors.Join(order.Interruption(ctx), ctx.Err())
+	return errors.Join(order.InterruptionError(ctx), ctx.Err())
 }
 
 // callServer sends a request of the session.

@@ -22,8 +22,8 @@ const CodeExchange = "layers.exchange"
 
 const temporary = "layers-of-run-"
 
-// Sweep removes the stores of OpenTemporary that killed processes left in parent.
-func Sweep(parent string) { lease.Sweep(parent, temporary, (*lease.Dir).Remove) }
+// RemoveAbandoned removes the stores of OpenTemporary that killed processes left in parent.
+func RemoveAbandoned(parent string) { lease.Sweep(parent, temporary, (*lease.Dir).Remove) }
 
 // OpenTemporary makes an empty store in the directory parent, of DefaultMaxSize, which Close
 // removes. It also calls Sweep.
@@ -31,7 +31,7 @@ func OpenTemporary(parent string) (*Store, error) {
 	err := os.MkdirAll(parent, 0o755)
 	var dir *lease.Dir
 	if err == nil {
-		Sweep(parent)
+		RemoveAbandoned(parent)
 		dir, err = lease.Make(parent, temporary)
 	}
 	if err != nil {
@@ -60,7 +60,7 @@ const maxListed = 10_000
 // is followed, only a regular file of the right name, a layer's size and with this key is copied,
 // and Find verifies the copy, which they cannot change.
 func (s *Store) Import(dir, setup string, match Matcher) error {
-	if _, err := digits(setup); err != nil {
+	if _, err := parseKeyDigits(setup); err != nil {
 		return err
 	}
 	d, err := exchange.Open(dir)
@@ -100,7 +100,7 @@ func (s *Store) importFrom(d *exchange.Dir, name string, match Matcher) (copied 
 	}
 	setup, key, _ := parseName(name)
 	if err == nil {
-		err = i.fits(s, setup, key)
+		err = i.checkUsable(s, setup, key)
 	}
 	var inputs []Input
 	if err == nil {
@@ -112,10 +112,10 @@ func (s *Store) importFrom(d *exchange.Dir, name string, match Matcher) (copied 
 	if same, err := match(inputs); err != nil || !same {
 		return false, err
 	}
-	if err := s.shrink(s.max - i.bytes()); err != nil {
+	if err := s.shrinkTo(s.max - i.fileSize()); err != nil {
 		return false, err
 	}
-	return true, s.copyIn(from, i.bytes(), path)
+	return true, s.copyIn(from, i.fileSize(), path)
 }
 
 // copyIn copies the first size bytes of from to path, which appears complete or not at all.
@@ -155,7 +155,7 @@ func (s *Store) Export(i Info, dir string) error {
 	if err != nil {
 		return err
 	}
-	l, err := open(filepath.Join(s.dir, name))
+	l, err := openLayer(filepath.Join(s.dir, name))
 	if l != nil {
 		defer l.File.Close()
 	}
@@ -168,7 +168,7 @@ func (s *Store) Export(i Info, dir string) error {
 	}
 	if err == nil {
 		defer d.Close()
-		err = d.Put(name, func(w io.Writer) error { return copyAll(w, l.File, l.bytes()) })
+		err = d.Put(name, func(w io.Writer) error { return copyAll(w, l.File, l.fileSize()) })
 	}
 	if err != nil {
 		return cannotExchange("leave", dir, err)

@@ -72,7 +72,7 @@ func TestExchange(t *testing.T) {
 	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
-	if err := l.verify(); err != nil {
+	if err := l.verifyImage(); err != nil {
 		t.Errorf("the layer in use: %v", err)
 	}
 }

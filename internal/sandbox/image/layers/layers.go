@@ -125,8 +125,8 @@ func Open(dir string, max int64) (*Store, error) {
 // caller's affair; it has no line feed.
 type Input struct{ Path, State string }
 
-// encode returns inputs as a layer has them.
-func encode(inputs []Input) ([]byte, error) {
+// encodeInputs returns inputs as a layer has them.
+func encodeInputs(inputs []Input) ([]byte, error) {
 	var b []byte
 	for i, in := range inputs {
 		if i > 0 && inputs[i-1].Path >= in.Path || strings.Contains(in.State, "\n") {
@@ -143,8 +143,8 @@ func encode(inputs []Input) ([]byte, error) {
 	return b, nil
 }
 
-// decode is the inverse of encode.
-func decode(data []byte) (inputs []Input, err error) {
+// decodeInputs is the inverse of encode.
+func decodeInputs(data []byte) (inputs []Input, err error) {
 	for line := range strings.SplitSeq(strings.TrimRight(string(data), "\n"), "\n") {
 		quoted, err := strconv.QuotedPrefix(line)
 		if err != nil || len(inputs) == MaxInputs {
@@ -153,7 +153,7 @@ func decode(data []byte) (inputs []Input, err error) {
 		name, _ := strconv.Unquote(quoted)
 		inputs = append(inputs, Input{name, strings.TrimPrefix(line[len(quoted):], " ")})
 	}
-	if again, err := encode(inputs); err != nil || !bytes.Equal(again, data) {
+	if again, err := encodeInputs(inputs); err != nil || !bytes.Equal(again, data) {
 		return nil, errors.New("invalid inputs")
 	}
 	return inputs, nil
@@ -181,11 +181,11 @@ type Info struct {
 	Private bool `json:"private,omitempty"`
 }
 
-// bytes returns the size of the layer's file.
-func (i Info) bytes() int64 { return i.Size + i.Inputs + block }
+// fileSize returns the size of the layer's file.
+func (i Info) fileSize() int64 { return i.Size + i.Inputs + block }
 
-// A Layer is a layer that was verified and is in use until Close.
-type Layer struct {
+// A SetupLayer is a layer that was verified and is in use until Close.
+type SetupLayer struct {
 	Info
 	// File begins with the image. It is what was verified, whatever happens to its name, and
 	// must only be read.
@@ -193,19 +193,19 @@ type Layer struct {
 }
 
 // Close ends the use of a layer. A nil Layer is not in use.
-func (l *Layer) Close() error {
+func (l *SetupLayer) Close() error {
 	if l == nil {
 		return nil
 	}
 	return l.File.Close()
 }
 
-func invalid(key, why string, err error) error {
+func invalidLayerError(key, why string, err error) error {
 	return &proposal.StopError{Code: CodeInvalid, Message: fmt.Sprintf("the layer for %.19s… is not used: %s", key, why), Hint: "it was removed; a run with --layers write makes it again", Err: err}
 }
 
-// digits returns the digits of a key, "sha256:" and 64 digits.
-func digits(key string) (string, error) {
+// parseKeyDigits returns the digits of a key, "sha256:" and 64 digits.
+func parseKeyDigits(key string) (string, error) {
 	d, ok := strings.CutPrefix(key, "sha256:")
 	if b, err := hex.DecodeString(d); !ok || err != nil || len(b) != sha256.Size || d != strings.ToLower(d) {
 		return "", &proposal.StopError{Code: CodeInvalid, Message: fmt.Sprintf("invalid key %q", key), Hint: "use a key of the form sha256:HEX"}
@@ -215,8 +215,8 @@ func digits(key string) (string, error) {
 
 // fileName returns the name of a layer's file.
 func fileName(setup, key string) (string, error) {
-	s, err := digits(setup)
-	k, errKey := digits(key)
+	s, err := parseKeyDigits(setup)
+	k, errKey := parseKeyDigits(key)
 	return s + "-" + k + suffix, cmp.Or(err, errKey)
 }
 
@@ -234,16 +234,16 @@ type Matcher func(inputs []Input) (bool, error)
 // Find returns the layer that was used last of those with the set-up key whose inputs match
 // accepts, or nil if there is none. It reads the whole file. A nil Store has none. A layer that
 // is not valid does not hide another one; an error and a layer may be returned.
-func (s *Store) Find(setup string, match Matcher) (found *Layer, err error) {
+func (s *Store) Find(setup string, match Matcher) (found *SetupLayer, err error) {
 	if s == nil {
 		return nil, nil
 	}
-	if _, err := digits(setup); err != nil {
+	if _, err := parseKeyDigits(setup); err != nil {
 		return nil, err
 	}
-	paths, err := s.of(setup)
+	paths, err := s.listFiles(setup)
 	for _, path := range paths {
-		l, invalid := s.use(path, match)
+		l, invalid := s.useLayer(path, match)
 		err = errors.Join(err, invalid)
 		if l != nil {
 			return l, err
@@ -253,16 +253,16 @@ func (s *Store) Find(setup string, match Matcher) (found *Layer, err error) {
 }
 
 // Get returns the layer with these keys, or nil if there is none.
-func (s *Store) Get(setup, key string) (*Layer, error) {
+func (s *Store) Get(setup, key string) (*SetupLayer, error) {
 	name, err := fileName(setup, key)
 	if err != nil {
 		return nil, err
 	}
-	return s.use(filepath.Join(s.dir, name), func([]Input) (bool, error) { return true, nil })
+	return s.useLayer(filepath.Join(s.dir, name), func([]Input) (bool, error) { return true, nil })
 }
 
-// of returns the files of layers with the set-up key, the last used first, and at most MaxLayers.
-func (s *Store) of(setup string) ([]string, error) {
+// listFiles returns the files of layers with the set-up key, the last used first, and at most MaxLayers.
+func (s *Store) listFiles(setup string) ([]string, error) {
 	files, err := os.ReadDir(s.dir)
 	return namesOf(s.dir, files, setup), err
 }
@@ -282,13 +282,13 @@ func namesOf(dir string, files []fs.DirEntry, setup string) (paths []string) {
 	return paths[:min(len(paths), MaxLayers)]
 }
 
-// use returns the layer at path if match accepts its inputs.
-func (s *Store) use(path string, match Matcher) (*Layer, error) {
-	l, err := open(path)
+// useLayer returns the layer at path if match accepts its inputs.
+func (s *Store) useLayer(path string, match Matcher) (*SetupLayer, error) {
+	l, err := openLayer(path)
 	setup, key, _ := parseName(filepath.Base(path))
 	var inputs []Input
 	if err == nil {
-		inputs, err = l.read(s, setup, key)
+		inputs, err = l.readInputs(s, setup, key)
 	}
 	accepted := false
 	if err == nil {
@@ -296,7 +296,7 @@ func (s *Store) use(path string, match Matcher) (*Layer, error) {
 		if accepted, cannot = match(inputs); cannot != nil || !accepted {
 			return nil, errors.Join(cannot, l.File.Close())
 		}
-		err = l.verify()
+		err = l.verifyImage()
 	}
 	if err != nil && l != nil {
 		_ = l.File.Close()
@@ -305,16 +305,16 @@ func (s *Store) use(path string, match Matcher) (*Layer, error) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.EWOULDBLOCK): // the second is removing it
 		return nil, nil
 	case err != nil:
-		return nil, invalid(key, err.Error(), os.Remove(path))
+		return nil, invalidLayerError(key, err.Error(), os.Remove(path))
 	}
 	now := time.Now()
 	_ = os.Chtimes(path, now, now) // the time of the last use: see Prune
 	return l, nil
 }
 
-// read returns the inputs of a layer that must have these keys.
-func (l *Layer) read(s *Store, setup, key string) ([]Input, error) {
-	if err := l.fits(s, setup, key); err != nil {
+// readInputs returns the inputs of a layer that must have these keys.
+func (l *SetupLayer) readInputs(s *Store, setup, key string) ([]Input, error) {
+	if err := l.checkUsable(s, setup, key); err != nil {
 		return nil, err
 	}
 	return readInputs(l.File, l.Info)
@@ -329,18 +329,18 @@ func readInputs(file *os.File, i Info) ([]Input, error) {
 	if layerKey(i.Setup, data) != i.Key {
 		return nil, errors.New("its inputs were changed")
 	}
-	return decode(data)
+	return decodeInputs(data)
 }
 
-// open opens and locks a layer, and reads what it says of itself.
-func open(path string) (*Layer, error) {
+// openLayer opens and locks a layer, and reads what it says of itself.
+func openLayer(path string) (*SetupLayer, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	l := &Layer{File: file}
+	l := &SetupLayer{File: file}
 	if err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); err == nil {
-		err = own(file)
+		err = checkOwner(file)
 	}
 	if err == nil {
 		l.Info, err = readInfo(file)
@@ -357,8 +357,8 @@ func open(path string) (*Layer, error) {
 
 var runID = pattern.New(`^[A-Za-z0-9._-]{1,128}$`)
 
-// own returns an error if another user can change file.
-func own(file *os.File) error {
+// checkOwner returns an error if another user can change file.
+func checkOwner(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
 		return err
@@ -386,14 +386,14 @@ func readInfo(file *os.File) (i Info, err error) {
 	if err := strictjson.Decode(data, &i); err != nil || i.Schema != Version || !runID.MatchString(i.Run) {
 		return Info{}, errors.New("it was truncated, or is not a layer")
 	}
-	if i.Size < block || i.Size > maxSize || i.Inputs < block || i.Inputs > maxInputBytes || i.bytes() != info.Size() {
+	if i.Size < block || i.Size > maxSize || i.Inputs < block || i.Inputs > maxInputBytes || i.fileSize() != info.Size() {
 		return Info{}, errors.New("its size is not what it says")
 	}
 	return i, nil
 }
 
-// fits returns an error unless a layer for key in s can be the one that i describes.
-func (i Info) fits(s *Store, setup, key string) error {
+// checkUsable returns an error unless a layer for key in s can be the one that i describes.
+func (i Info) checkUsable(s *Store, setup, key string) error {
 	switch {
 	case i.Setup != setup || i.Key != key:
 		return errors.New("it was made for another set-up")
@@ -405,8 +405,8 @@ func (i Info) fits(s *Store, setup, key string) error {
 
 var errPrivate = errors.New("it is private to the run that made it")
 
-// verify checks that the image is what the layer says.
-func (l *Layer) verify() error {
+// verifyImage checks that the image is what the layer says.
+func (l *SetupLayer) verifyImage() error {
 	sum := sha256.New()
 	if _, err := io.CopyBuffer(struct{ io.Writer }{sum}, io.NewSectionReader(l.File, 0, l.Size), make([]byte, 1<<20)); err != nil {
 		return err
@@ -428,15 +428,15 @@ type Maker struct {
 
 // Make begins the layer of a set-up with i's Setup, Run and Private, and these inputs.
 func (s *Store) Make(i Info, inputs []Input) (*Maker, error) {
-	if _, err := digits(i.Setup); err != nil {
+	if _, err := parseKeyDigits(i.Setup); err != nil {
 		return nil, err
 	}
-	data, err := encode(inputs)
+	data, err := encodeInputs(inputs)
 	if err != nil {
 		return nil, cannotWrite(err)
 	}
 	i = Info{Schema: Version, Setup: i.Setup, Key: layerKey(i.Setup, data), Inputs: int64(len(data)), Run: i.Run, Private: i.Private, Made: time.Now().UTC().Truncate(time.Second)}
-	if err := i.fits(s, i.Setup, i.Key); err != nil {
+	if err := i.checkUsable(s, i.Setup, i.Key); err != nil {
 		return nil, cannotWrite(err)
 	}
 	dir, err := lease.Make(s.dir, making)
@@ -444,13 +444,13 @@ func (s *Store) Make(i Info, inputs []Input) (*Maker, error) {
 		return nil, cannotWrite(err)
 	}
 	m := &Maker{store: s, dir: dir, inputs: data, info: i}
-	if m.writer, err = image.Create(m.file(), image.Options{MaxFiles: MaxFiles, MaxBytes: min(maxSize-block-maxInputBytes, s.max)}); err != nil {
+	if m.writer, err = image.Create(m.imagePath(), image.Options{MaxFiles: MaxFiles, MaxBytes: min(maxSize-block-maxInputBytes, s.max)}); err != nil {
 		return nil, errors.Join(err, m.Abort())
 	}
 	return m, nil
 }
 
-func (m *Maker) file() string { return filepath.Join(m.dir.Path, "image") }
+func (m *Maker) imagePath() string { return filepath.Join(m.dir.Path, "image") }
 
 func cannotWrite(err error) error {
 	return &proposal.StopError{Code: CodeWrite, Message: "cannot write a layer", Hint: "free some space, or run fumehood cache --prune", Err: err}
@@ -476,16 +476,16 @@ func (m *Maker) Keep() (i Info, err error) {
 	}
 	name, err := fileName(m.info.Setup, m.info.Key)
 	if err == nil {
-		err = m.seal()
+		err = m.writeTrailer()
 	}
 	if err == nil {
-		err = m.store.crowd(m.info.Setup)
+		err = m.store.makeRoom(m.info.Setup)
 	}
 	if err == nil {
-		err = m.store.shrink(m.store.max - m.info.bytes())
+		err = m.store.shrinkTo(m.store.max - m.info.fileSize())
 	}
 	if err == nil {
-		err = unix.Renameat2(unix.AT_FDCWD, m.file(), unix.AT_FDCWD, filepath.Join(m.store.dir, name), unix.RENAME_NOREPLACE)
+		err = unix.Renameat2(unix.AT_FDCWD, m.imagePath(), unix.AT_FDCWD, filepath.Join(m.store.dir, name), unix.RENAME_NOREPLACE)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return i, cannotWrite(err)
@@ -493,8 +493,8 @@ func (m *Maker) Keep() (i Info, err error) {
 	return m.info, syncDir(m.store.dir)
 }
 
-// crowd removes the layers with a set-up key that leave no place for one more.
-func (s *Store) crowd(setup string) error {
+// makeRoom removes the layers with a set-up key that leave no place for one more.
+func (s *Store) makeRoom(setup string) error {
 	files, err := os.ReadDir(s.dir)
 	if err != nil {
 		return err
@@ -503,7 +503,7 @@ func (s *Store) crowd(setup string) error {
 	for _, f := range files {
 		path := filepath.Join(s.dir, f.Name())
 		if of, _, ok := parseName(f.Name()); ok && of == setup && !slices.Contains(used[:min(len(used), MaxLayers-1)], path) {
-			if _, err := remove(path); err != nil {
+			if _, err := removeUnused(path); err != nil {
 				return err
 			}
 		}
@@ -511,13 +511,13 @@ func (s *Store) crowd(setup string) error {
 	return nil
 }
 
-// seal appends the inputs and what the layer says of itself, and brings the file to disk.
-func (m *Maker) seal() error {
+// writeTrailer appends the inputs and what the layer says of itself, and brings the file to disk.
+func (m *Maker) writeTrailer() error {
 	data, err := json.Marshal(m.info)
 	if err != nil || len(data) > block {
 		return errors.Join(err, errors.New("too much about a layer"))
 	}
-	f, err := os.OpenFile(m.file(), os.O_WRONLY|os.O_APPEND, 0)
+	f, err := os.OpenFile(m.imagePath(), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
 	}
@@ -561,7 +561,7 @@ func (s *Store) List() ([]Entry, error) {
 
 func entryOf(path string, info fs.FileInfo) Entry {
 	e := Entry{Used: info.ModTime().UTC(), path: path}
-	l, err := open(path)
+	l, err := openLayer(path)
 	if l != nil {
 		e.Info = l.Info
 		_ = l.File.Close()
@@ -583,46 +583,46 @@ func entryOf(path string, info fs.FileInfo) Entry {
 // longest as long as all are larger than size bytes, and what cannot be a layer. A layer in use
 // stays. It returns what was removed.
 func (s *Store) Prune(size int64, before time.Time) (removed []Entry, err error) {
-	removed, _, err = s.prune(size, before)
+	removed, _, err = s.pruneLayers(size, before)
 	return removed, err
 }
 
-// prune is Prune, and returns how many bytes are left.
-func (s *Store) prune(size int64, before time.Time) (removed []Entry, left int64, err error) {
+// pruneLayers is Prune, and returns how many bytes are left.
+func (s *Store) pruneLayers(size int64, before time.Time) (removed []Entry, left int64, err error) {
 	list, err := s.List()
 	for _, e := range list {
-		left += e.bytes()
+		left += e.fileSize()
 	}
 	for _, e := range slices.Backward(list) {
 		if left <= size && !e.Used.Before(before) && e.Problem == "" {
 			continue
 		}
-		gone, err := remove(e.path)
+		gone, err := removeUnused(e.path)
 		if err != nil {
 			return removed, left, err
 		}
 		if gone {
 			removed = append(removed, e)
-			left -= e.bytes()
+			left -= e.fileSize()
 		}
 	}
 	return removed, left, err
 }
 
-// shrink removes layers until at most size bytes are left.
-func (s *Store) shrink(size int64) error {
+// shrinkTo removes layers until at most size bytes are left.
+func (s *Store) shrinkTo(size int64) error {
 	if size < 0 {
 		return fmt.Errorf("the layer is larger than the limit of %d bytes", s.max)
 	}
-	_, left, err := s.prune(size, time.Time{})
+	_, left, err := s.pruneLayers(size, time.Time{})
 	if err == nil && left > size {
 		return errors.New("other layers are in use, and there is no room for another")
 	}
 	return err
 }
 
-// remove removes a layer unless a process uses it.
-func remove(path string) (gone bool, err error) {
+// removeUnused removes a layer unless a process uses it.
+func removeUnused(path string) (gone bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err == nil {
 		defer f.Close()

@@ -43,7 +43,7 @@ func writer(dir string) {
 		if err == nil {
 			_, err = keep(s, keyOf("shared"), "shared content")
 		}
-		var l *Layer
+		var l *SetupLayer
 		if err == nil {
 			l, err = get(s, "shared")
 		}
@@ -61,7 +61,7 @@ func writer(dir string) {
 func keyOf(name string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(name))) }
 
 // get returns the layer of a name, whatever its inputs are.
-func get(s *Store, name string) (*Layer, error) {
+func get(s *Store, name string) (*SetupLayer, error) {
 	return s.Find(keyOf(name), anyInputs)
 }
 
@@ -76,7 +76,7 @@ var testInputs = []Input{{".", "dir 755"}, {"a \"\n\xff", "absent"}, {"b", `link
 
 // nameOf returns the name of the file of the layer that keep makes.
 func nameOf(name string) string {
-	data, err := encode(testInputs)
+	data, err := encodeInputs(testInputs)
 	if err != nil {
 		panic(err)
 	}
@@ -124,7 +124,7 @@ func mustKeep(t *testing.T, s *Store, name, content string) Info {
 }
 
 // mustGet returns the layer of a name, or nil, and ends its use.
-func mustGet(t *testing.T, s *Store, name string) *Layer {
+func mustGet(t *testing.T, s *Store, name string) *SetupLayer {
 	t.Helper()
 	l, err := get(s, name)
 	if err != nil {
@@ -407,7 +407,7 @@ func TestLimit(t *testing.T) {
 	if err != nil || len(list) != 4 {
 		t.Fatal(list, err)
 	}
-	s.max = 4 * list[0].bytes()
+	s.max = 4 * list[0].fileSize()
 	held, err := get(s, "b")
 	if err != nil || held == nil {
 		t.Fatal(err)

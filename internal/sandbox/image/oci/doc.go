@@ -80,16 +80,16 @@ const (
 	freeBytes   = 64 << 20
 )
 
-func stop(code, hint, format string, args ...any) *proposal.StopError {
+func newStopError(code, hint, format string, args ...any) *proposal.StopError {
 	return &proposal.StopError{Code: code, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 func badLayer(format string, args ...any) error {
-	return stop(CodeLayer, "use another image; this one is damaged or hostile", "cannot apply a layer: "+format, args...)
+	return newStopError(CodeLayer, "use another image; this one is damaged or hostile", "cannot apply a layer: "+format, args...)
 }
 
 func tooMuch(format string, args ...any) error {
-	return stop(CodeLimit, "use a smaller image", "the image is too large: "+format, args...)
+	return newStopError(CodeLimit, "use a smaller image", "the image is too large: "+format, args...)
 }
 
 // onDisk makes err, of a file of the store, a StopError.

@@ -23,21 +23,21 @@ import (
 // compressions are the media types of layers that are read, with what opens them. Layers that
 // are to be had elsewhere than in the registry ("foreign", "nondistributable") are not read.
 var compressions = map[types.MediaType]func(io.Reader) (io.ReadCloser, error){
-	types.OCIUncompressedLayer:    plain,
-	types.DockerUncompressedLayer: plain,
-	types.OCILayer:                gunzip,
-	types.DockerLayer:             gunzip,
-	types.OCILayerZStd:            unzstd,
+	types.OCIUncompressedLayer:    openPlain,
+	types.DockerUncompressedLayer: openPlain,
+	types.OCILayer:                openGzip,
+	types.DockerLayer:             openGzip,
+	types.OCILayerZStd:            openZstd,
 }
 
-func plain(r io.Reader) (io.ReadCloser, error) { return io.NopCloser(r), nil }
+func openPlain(r io.Reader) (io.ReadCloser, error) { return io.NopCloser(r), nil }
 
-func gunzip(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }
+func openGzip(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }
 
 // maxWindow is the memory that a layer may ask zstd for.
 const maxWindow = 64 << 20
 
-func unzstd(r io.Reader) (io.ReadCloser, error) {
+func openZstd(r io.Reader) (io.ReadCloser, error) {
 	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func unzstd(r io.Reader) (io.ReadCloser, error) {
 	return d.IOReadCloser(), nil
 }
 
-// A bounded is a layer without compression. It ends with an error at the first byte too many.
-type bounded struct {
+// A boundedReader is a layer without compression. It ends with an error at the first byte too many.
+type boundedReader struct {
 	r          io.Reader
 	compressed *counter
 	ratio      int64
@@ -55,7 +55,7 @@ type bounded struct {
 	hash       hash.Hash
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *boundedReader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.read += int64(n)
 	*b.total -= int64(n)
@@ -83,22 +83,22 @@ func (c *counter) Read(p []byte) (int, error) {
 // applyLayer reads and verifies a layer, and applies it to b's tree.
 func (b *builder) applyLayer(ctx context.Context, s source, d v1.Descriptor, diff v1.Hash) error {
 	if d.Digest.Algorithm != "sha256" || d.Size < 0 {
-		return stop(CodeFormat, "use an image with SHA-256 digests", "unsupported layer %q of %d bytes", d.Digest.String(), d.Size)
+		return newStopError(CodeFormat, "use an image with SHA-256 digests", "unsupported layer %q of %d bytes", d.Digest.String(), d.Size)
 	}
 	blob, err := s.open(ctx, blobs, d.Digest)
 	if err != nil {
 		return asPull(d.Digest, err)
 	}
 	defer blob.Close()
-	compressed := &counter{r: verify(blob, d.Digest, d.Size)}
+	compressed := &counter{r: verifyReader(blob, d.Digest, d.Size)}
 	content := bufio.NewReaderSize(compressed, 1<<18)
 	layer, err := compressions[d.MediaType](content)
 	if err != nil {
-		return damaged(d.Digest, err)
+		return layerReadError(d.Digest, err)
 	}
 	defer layer.Close()
-	plain := &bounded{r: layer, compressed: compressed, ratio: b.limits.Ratio, total: &b.bytes, hash: sha256.New()}
-	err = b.entries(ctx, tar.NewReader(plain))
+	plain := &boundedReader{r: layer, compressed: compressed, ratio: b.limits.Ratio, total: &b.bytes, hash: sha256.New()}
+	err = b.applyEntries(ctx, tar.NewReader(plain))
 	if err == nil { // what follows the last entry belongs to the digests too
 		_, err = io.Copy(io.Discard, plain)
 	}
@@ -106,15 +106,15 @@ func (b *builder) applyLayer(ctx context.Context, s source, d v1.Descriptor, dif
 		_, err = io.Copy(io.Discard, content)
 	}
 	if err != nil {
-		return damaged(d.Digest, err)
+		return layerReadError(d.Digest, err)
 	}
 	if got := hex.EncodeToString(plain.hash.Sum(nil)); got != diff.Hex || diff.Algorithm != "sha256" {
-		return stop(CodeDigest, "do not use this image", "layer %s is not the one that the image's configuration names", d.Digest)
+		return newStopError(CodeDigest, "do not use this image", "layer %s is not the one that the image's configuration names", d.Digest)
 	}
 	return nil
 }
 
-func damaged(digest v1.Hash, err error) error {
+func layerReadError(digest v1.Hash, err error) error {
 	var known *proposal.StopError
 	switch {
 	case errors.As(err, &known):
@@ -125,8 +125,8 @@ func damaged(digest v1.Hash, err error) error {
 	return badLayer("%s cannot be read: %.300s", digest, err)
 }
 
-// entries applies the entries of one layer.
-func (b *builder) entries(ctx context.Context, r *tar.Reader) error {
+// applyEntries applies the entries of one layer.
+func (b *builder) applyEntries(ctx context.Context, r *tar.Reader) error {
 	for {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -138,7 +138,7 @@ func (b *builder) entries(ctx context.Context, r *tar.Reader) error {
 		if b.seen++; b.seen > b.limits.Entries {
 			return tooMuch("it has more than %d entries", b.limits.Entries)
 		}
-		if err := errors.Join(ctx.Err(), b.apply(h, r)); err != nil {
+		if err := errors.Join(ctx.Err(), b.applyEntry(h, r)); err != nil {
 			return err
 		}
 	}

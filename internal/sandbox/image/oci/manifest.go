@@ -27,19 +27,19 @@ type Settings struct {
 	Volumes    []string `json:"volumes,omitempty"`
 }
 
-// A found is an image whose manifest and configuration were read and verified.
-type found struct {
+// A resolvedImage is an image whose manifest and configuration were read and verified.
+type resolvedImage struct {
 	manifest v1.Hash
 	layers   []v1.Descriptor
 	diffs    []v1.Hash // of the layers without compression
 	settings Settings
 }
 
-// resolve reads the manifest for this platform that the reference's digest leads to, and its
+// resolveManifest reads the manifest for this platform that the reference's digest leads to, and its
 // configuration.
-func resolve(ctx context.Context, s source, r Reference, l Limits) (f found, err error) {
+func resolveManifest(ctx context.Context, s source, r Reference, l Limits) (f resolvedImage, err error) {
 	if f.manifest, err = v1.NewHash(r.Digest); err != nil || f.manifest.Algorithm != "sha256" {
-		return f, stop(CodeFormat, "use an image with a SHA-256 digest", "unsupported digest %q", r.Digest)
+		return f, newStopError(CodeFormat, "use an image with a SHA-256 digest", "unsupported digest %q", r.Digest)
 	}
 	m, index, err := readManifest(ctx, s, f.manifest, -1)
 	if err != nil {
@@ -55,10 +55,10 @@ func resolve(ctx context.Context, s source, r Reference, l Limits) (f found, err
 			return f, err
 		}
 		if index {
-			return f, stop(CodeFormat, "name the digest of the inner index", "the index has an index for this platform")
+			return f, newStopError(CodeFormat, "name the digest of the inner index", "the index has an index for this platform")
 		}
 	}
-	return f, f.describe(ctx, s, m, l)
+	return f, f.readConfig(ctx, s, m, l)
 }
 
 // A document is a manifest or an index.
@@ -77,16 +77,16 @@ func readManifest(ctx context.Context, s source, digest v1.Hash, size int64) (m 
 		return m, false, err
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
-		return m, false, stop(CodeFormat, "use an OCI image or a Docker image of schema 2", "manifest %s is not valid", digest)
+		return m, false, newStopError(CodeFormat, "use an OCI image or a Docker image of schema 2", "manifest %s is not valid", digest)
 	}
 	index = m.MediaType.IsIndex() || m.MediaType == "" && len(m.Manifests) > 0
 	switch {
 	case m.SchemaVersion != 2:
-		return m, false, stop(CodeFormat, "push the image again with a current tool", "manifest %s has schema version %d; only 2 is supported", digest, m.SchemaVersion)
+		return m, false, newStopError(CodeFormat, "push the image again with a current tool", "manifest %s has schema version %d; only 2 is supported", digest, m.SchemaVersion)
 	case !index && m.MediaType != "" && !m.MediaType.IsImage():
-		return m, false, stop(CodeFormat, "name the digest of an image", "%s is %q, not an image", digest, m.MediaType)
+		return m, false, newStopError(CodeFormat, "name the digest of an image", "%s is %q, not an image", digest, m.MediaType)
 	case index == (len(m.Layers) > 0 || m.Config.Size > 0):
-		return m, false, stop(CodeFormat, "name the digest of an image", "%s is not clearly an image or an index", digest)
+		return m, false, newStopError(CodeFormat, "name the digest of an image", "%s is not clearly an image or an index", digest)
 	}
 	return m, index, nil
 }
@@ -94,7 +94,7 @@ func readManifest(ctx context.Context, s source, digest v1.Hash, size int64) (m 
 // readPart reads and verifies a small part.
 func readPart(ctx context.Context, s source, kind string, digest v1.Hash, size int64) ([]byte, error) {
 	if digest.Algorithm != "sha256" {
-		return nil, stop(CodeFormat, "use an image with SHA-256 digests", "unsupported digest %q", digest.String())
+		return nil, newStopError(CodeFormat, "use an image with SHA-256 digests", "unsupported digest %q", digest.String())
 	}
 	if size > maxManifest {
 		return nil, tooMuch("%s has %d bytes; at most %d are read", digest, size, maxManifest)
@@ -113,7 +113,7 @@ func readPart(ctx context.Context, s source, kind string, digest v1.Hash, size i
 	case size < 0:
 		size = int64(len(data))
 	}
-	_, err = io.Copy(io.Discard, verify(strings.NewReader(string(data)), digest, size))
+	_, err = io.Copy(io.Discard, verifyReader(strings.NewReader(string(data)), digest, size))
 	return data, err
 }
 
@@ -143,11 +143,11 @@ func forPlatform(list []v1.Descriptor) (v1.Descriptor, error) {
 			others = append(others, p.String())
 		}
 	}
-	return v1.Descriptor{}, stop(CodePlatform, "use an image for "+Platform(), "the image is not for %s; it is for %.200q", Platform(), strings.Join(others, ", "))
+	return v1.Descriptor{}, newStopError(CodePlatform, "use an image for "+Platform(), "the image is not for %s; it is for %.200q", Platform(), strings.Join(others, ", "))
 }
 
-// describe reads the configuration of m and checks its layers.
-func (f *found) describe(ctx context.Context, s source, m document, l Limits) error {
+// readConfig reads the configuration of m and checks its layers.
+func (f *resolvedImage) readConfig(ctx context.Context, s source, m document, l Limits) error {
 	if len(m.Layers) > l.Layers {
 		return tooMuch("it has %d layers; at most %d are read", len(m.Layers), l.Layers)
 	}
@@ -157,24 +157,24 @@ func (f *found) describe(ctx context.Context, s source, m document, l Limits) er
 	}
 	var c v1.ConfigFile
 	if err := json.Unmarshal(data, &c); err != nil {
-		return stop(CodeFormat, "name the digest of a container image", "the configuration %s is not valid", m.Config.Digest)
+		return newStopError(CodeFormat, "name the digest of a container image", "the configuration %s is not valid", m.Config.Digest)
 	}
 	if c.OS != "linux" || c.Architecture != runtime.GOARCH {
-		return stop(CodePlatform, "use an image for "+Platform(), "the image is for %.50q", c.OS+"/"+c.Architecture)
+		return newStopError(CodePlatform, "use an image for "+Platform(), "the image is for %.50q", c.OS+"/"+c.Architecture)
 	}
 	if len(c.RootFS.DiffIDs) != len(m.Layers) {
-		return stop(CodeDigest, "do not use this image", "the manifest has %d layers, its configuration %d", len(m.Layers), len(c.RootFS.DiffIDs))
+		return newStopError(CodeDigest, "do not use this image", "the manifest has %d layers, its configuration %d", len(m.Layers), len(c.RootFS.DiffIDs))
 	}
 	for _, d := range m.Layers {
 		if _, known := compressions[d.MediaType]; !known {
-			return stop(CodeFormat, "use an image whose layers are tar files, with gzip, zstd or no compression, in the registry itself", "unsupported layer type %.100q", d.MediaType)
+			return newStopError(CodeFormat, "use an image whose layers are tar files, with gzip, zstd or no compression, in the registry itself", "unsupported layer type %.100q", d.MediaType)
 		}
 	}
-	f.layers, f.diffs, f.settings = m.Layers, c.RootFS.DiffIDs, settings(c.Config)
+	f.layers, f.diffs, f.settings = m.Layers, c.RootFS.DiffIDs, settingsFrom(c.Config)
 	return nil
 }
 
-func settings(c v1.Config) Settings {
+func settingsFrom(c v1.Config) Settings {
 	s := Settings{Env: c.Env, User: c.User, Entrypoint: c.Entrypoint, Cmd: c.Cmd, WorkingDir: c.WorkingDir}
 	for at := range c.Volumes {
 		s.Volumes = append(s.Volumes, at)

@@ -56,7 +56,7 @@ func layers(t testing.TB, list ...[]file) *ocitest.Image {
 	t.Helper()
 	var all []ocitest.Layer
 	for _, files := range list {
-		all = append(all, ocitest.Gzip(ocitest.Tar(t, files...)))
+		all = append(all, ocitest.GzipLayer(ocitest.Tar(t, files...)))
 	}
 	return ocitest.Make(ocitest.Config{}, all...)
 }
@@ -173,7 +173,7 @@ func TestLayers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := options(t)
-			i, err := Open(t.Context(), Layout+layers(t, test.layers...).Layout(t), o)
+			i, err := Open(t.Context(), Layout+layers(t, test.layers...).WriteLayout(t), o)
 			if strings.HasPrefix(test.want, "rootfs.") {
 				wantCode(t, err, test.want)
 				wantEmpty(t, o.Dir)
@@ -210,7 +210,7 @@ func wantEmpty(t testing.TB, dir string) {
 
 func TestDropped(t *testing.T) {
 	i, err := Open(t.Context(), Layout+layers(t, []file{special("a", tar.TypeChar), special("b", tar.TypeFifo), {Name: "c", Mode: 0o4755},
-		{Name: "d", PAX: map[string]string{"SCHILY.xattr.user.x": "y"}}}).Layout(t), options(t))
+		{Name: "d", PAX: map[string]string{"SCHILY.xattr.user.x": "y"}}}).WriteLayout(t), options(t))
 	must(t, err)
 	defer i.Close()
 	if want := (Dropped{Devices: 2, Setuid: 1, Xattrs: 1}); i.Dropped != want {
@@ -221,7 +221,7 @@ func TestDropped(t *testing.T) {
 // What a whiteout hides is not in the image file.
 func TestWhiteoutLeavesNothing(t *testing.T) {
 	secret := "a secret that a lower layer had"
-	i, err := Open(t.Context(), Layout+layers(t, []file{f("usr/key", secret)}, []file{f("usr/.wh.key", "")}).Layout(t), options(t))
+	i, err := Open(t.Context(), Layout+layers(t, []file{f("usr/key", secret)}, []file{f("usr/.wh.key", "")}).WriteLayout(t), options(t))
 	must(t, err)
 	defer i.Close()
 	data, err := os.ReadFile(i.Path)
@@ -234,7 +234,7 @@ func TestWhiteoutLeavesNothing(t *testing.T) {
 // The image file depends on the result alone, not on how it is divided into layers.
 func TestReproducible(t *testing.T) {
 	open := func(list ...[]file) string {
-		i, err := Open(t.Context(), Layout+layers(t, list...).Layout(t), options(t))
+		i, err := Open(t.Context(), Layout+layers(t, list...).WriteLayout(t), options(t))
 		must(t, err)
 		defer i.Close()
 		return i.File
@@ -257,10 +257,10 @@ func zstdLayer(t testing.TB, data []byte, o ...zstd.EOption) ocitest.Layer {
 func TestCompression(t *testing.T) {
 	lanetest.SkipShort(t)
 	for name, layer := range map[string]ocitest.Layer{
-		"gzip": ocitest.Gzip(ocitest.Tar(t, f("a", "1"))), "zstd": zstdLayer(t, ocitest.Tar(t, f("a", "1"))), "none": ocitest.Plain(ocitest.Tar(t, f("a", "1"))),
+		"gzip": ocitest.GzipLayer(ocitest.Tar(t, f("a", "1"))), "zstd": zstdLayer(t, ocitest.Tar(t, f("a", "1"))), "none": ocitest.PlainLayer(ocitest.Tar(t, f("a", "1"))),
 	} {
-		image, indexed := ocitest.Make(ocitest.Config{}, layer), ocitest.Make(ocitest.Config{}, layer).Index()
-		for _, value := range []string{Layout + image.Layout(t), Layout + image.Layout(t) + "@" + image.Digest, Archive + image.Archive(t), Archive + indexed.Archive(t)} {
+		image, indexed := ocitest.Make(ocitest.Config{}, layer), ocitest.Make(ocitest.Config{}, layer).WrapInIndex()
+		for _, value := range []string{Layout + image.WriteLayout(t), Layout + image.WriteLayout(t) + "@" + image.Digest, Archive + image.WriteArchive(t), Archive + indexed.WriteArchive(t)} {
 			i, err := Open(t.Context(), value, options(t))
 			must(t, err)
 			if found := read(t, i.Path); found["a"] != "1" || i.Platform != Platform() {
@@ -324,25 +324,25 @@ func TestBounds(t *testing.T) {
 		image *ocitest.Image
 		code  string
 	}{
-		"sparse":             {ocitest.Make(ocitest.Config{}, ocitest.Gzip(sparse(8<<30-1))), CodeLimit},
-		"gzip bomb":          {ocitest.Make(ocitest.Config{}, ocitest.Gzip(big)), CodeLimit},
+		"sparse":             {ocitest.Make(ocitest.Config{}, ocitest.GzipLayer(sparse(8<<30-1))), CodeLimit},
+		"gzip bomb":          {ocitest.Make(ocitest.Config{}, ocitest.GzipLayer(big)), CodeLimit},
 		"zstd bomb":          {ocitest.Make(ocitest.Config{}, zstdLayer(t, big)), CodeLimit},
 		"zstd window":        {ocitest.Make(ocitest.Config{}, zstdLayer(t, big, zstd.WithWindowSize(128<<20), zstd.WithSingleSegment(false))), CodeLayer},
-		"too many bytes":     {ocitest.Make(ocitest.Config{}, ocitest.Plain(big), ocitest.Plain(big), ocitest.Plain(big)), CodeLimit},
+		"too many bytes":     {ocitest.Make(ocitest.Config{}, ocitest.PlainLayer(big), ocitest.PlainLayer(big), ocitest.PlainLayer(big)), CodeLimit},
 		"too many files":     {layers(t, many(501)), CodeLimit},
 		"too many entries":   {layers(t, slices.Repeat([]file{f("a", "")}, 1001)), CodeLimit},
 		"too many layers":    {layers(t, slices.Repeat([][]file{{f("a", "")}}, 11)...), CodeLimit},
 		"a hundred thousand": {hundredThousand(), CodeLimit},
-		"large headers":      {ocitest.Make(ocitest.Config{}, ocitest.Plain(largeHeader(t))), CodeLayer},
-		"truncated":          {ocitest.Make(ocitest.Config{}, ocitest.Plain(ocitest.Tar(t, f("a", strings.Repeat("x", 2000)))[:1000])), CodeLayer},
-		"not a tar file":     {ocitest.Make(ocitest.Config{}, ocitest.Plain([]byte(strings.Repeat("x", 2000)))), CodeLayer},
+		"large headers":      {ocitest.Make(ocitest.Config{}, ocitest.PlainLayer(largeHeader(t))), CodeLayer},
+		"truncated":          {ocitest.Make(ocitest.Config{}, ocitest.PlainLayer(ocitest.Tar(t, f("a", strings.Repeat("x", 2000)))[:1000])), CodeLayer},
+		"not a tar file":     {ocitest.Make(ocitest.Config{}, ocitest.PlainLayer([]byte(strings.Repeat("x", 2000)))), CodeLayer},
 		"not gzip":           {ocitest.Make(ocitest.Config{}, ocitest.Layer{Type: ocitest.TypeGzip, Data: []byte("xxxxxxxxxxxxxxxxxxxx"), Diff: ocitest.Digest(nil)}), CodeLayer},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := options(t)
 			o.Limits = small
-			_, err := Open(t.Context(), Layout+test.image.Layout(t), o)
+			_, err := Open(t.Context(), Layout+test.image.WriteLayout(t), o)
 			wantCode(t, err, test.code)
 			wantEmpty(t, o.Dir)
 		})
@@ -363,9 +363,9 @@ func largeHeader(t testing.TB) []byte {
 }
 
 func hundredThousand() *ocitest.Image {
-	i := ocitest.Make(ocitest.Config{}, ocitest.Plain(nil))
+	i := ocitest.Make(ocitest.Config{}, ocitest.PlainLayer(nil))
 	i.Manifest.Layers = slices.Repeat(i.Manifest.Layers, 100_000)
-	return i.Seal()
+	return i.UpdateDigest()
 }
 
 // Content that is not what its digest or size says is refused.
@@ -377,43 +377,49 @@ func TestDigests(t *testing.T) {
 	}{
 		"a layer's byte": {func(i *ocitest.Image) { i.Blobs[i.Manifest.Layers[0].Digest][15] ^= 1 }, ""},
 		"a layer swapped": {func(i *ocitest.Image) {
-			i.Blobs[i.Manifest.Layers[0].Digest] = ocitest.Gzip(ocitest.Tar(t, f("a", "evil"))).Data
+			i.Blobs[i.Manifest.Layers[0].Digest] = ocitest.GzipLayer(ocitest.Tar(t, f("a", "evil"))).Data
 		}, CodeDigest},
 		"a layer's end missing": {func(i *ocitest.Image) {
 			at := i.Manifest.Layers[0].Digest
 			i.Blobs[at] = i.Blobs[at][:len(i.Blobs[at])-4]
 		}, ""},
 		"more after a layer": {func(i *ocitest.Image) { at := i.Manifest.Layers[0].Digest; i.Blobs[at] = append(i.Blobs[at], 0) }, ""},
-		"a size":             {func(i *ocitest.Image) { i.Manifest.Layers[0].Size--; i.Seal() }, ""},
-		"a negative size":    {func(i *ocitest.Image) { i.Manifest.Layers[0].Size = -1; i.Seal() }, CodeFormat},
-		"a larger size":      {func(i *ocitest.Image) { i.Manifest.Layers[0].Size++; i.Seal() }, CodeDigest},
+		"a size":             {func(i *ocitest.Image) { i.Manifest.Layers[0].Size--; i.UpdateDigest() }, ""},
+		"a negative size":    {func(i *ocitest.Image) { i.Manifest.Layers[0].Size = -1; i.UpdateDigest() }, CodeFormat},
+		"a larger size":      {func(i *ocitest.Image) { i.Manifest.Layers[0].Size++; i.UpdateDigest() }, CodeDigest},
 		"the manifest":       {func(i *ocitest.Image) { i.Blobs[i.Digest] = append(i.Blobs[i.Digest], ' ') }, CodeDigest},
 		"the configuration":  {func(i *ocitest.Image) { at := i.Manifest.Config.Digest; i.Blobs[at] = append(i.Blobs[at], ' ') }, CodeDigest},
 		"a missing layer":    {func(i *ocitest.Image) { delete(i.Blobs, i.Manifest.Layers[0].Digest) }, CodePull},
 		"another tar file": {func(i *ocitest.Image) {
 			*i = *ocitest.Make(ocitest.Config{}, ocitest.Layer{Type: ocitest.TypeTar, Data: ocitest.Tar(t, f("a", "1")), Diff: ocitest.Digest(nil)})
 		}, CodeDigest},
-		"schema 1": {func(i *ocitest.Image) { i.Manifest.SchemaVersion = 1; i.Seal() }, CodeFormat},
+		"schema 1": {func(i *ocitest.Image) { i.Manifest.SchemaVersion = 1; i.UpdateDigest() }, CodeFormat},
 		"a foreign layer": {func(i *ocitest.Image) {
 			i.Manifest.Layers[0].MediaType = "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"
-			i.Seal()
+			i.UpdateDigest()
 		}, CodeFormat},
 		"nondistributable": {func(i *ocitest.Image) {
 			i.Manifest.Layers[0].MediaType = "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip"
-			i.Seal()
+			i.UpdateDigest()
 		}, CodeFormat},
-		"encrypted":            {func(i *ocitest.Image) { i.Manifest.Layers[0].MediaType += "+encrypted"; i.Seal() }, CodeFormat},
-		"another algorithm":    {func(i *ocitest.Image) { i.Manifest.Layers[0].Digest = "sha512:" + strings.Repeat("0", 128); i.Seal() }, CodeFormat},
-		"layers without ids":   {func(i *ocitest.Image) { i.Manifest.Layers = append(i.Manifest.Layers, i.Manifest.Layers[0]); i.Seal() }, CodeDigest},
-		"a huge manifest":      {func(i *ocitest.Image) { i.Manifest.MediaType += strings.Repeat("x", maxManifest); i.Seal() }, CodeLimit},
-		"a huge configuration": {func(i *ocitest.Image) { i.Manifest.Config.Size = maxManifest + 1; i.Seal() }, CodeLimit},
+		"encrypted": {func(i *ocitest.Image) { i.Manifest.Layers[0].MediaType += "+encrypted"; i.UpdateDigest() }, CodeFormat},
+		"another algorithm": {func(i *ocitest.Image) {
+			i.Manifest.Layers[0].Digest = "sha512:" + strings.Repeat("0", 128)
+			i.UpdateDigest()
+		}, CodeFormat},
+		"layers without ids": {func(i *ocitest.Image) {
+			i.Manifest.Layers = append(i.Manifest.Layers, i.Manifest.Layers[0])
+			i.UpdateDigest()
+		}, CodeDigest},
+		"a huge manifest":      {func(i *ocitest.Image) { i.Manifest.MediaType += strings.Repeat("x", maxManifest); i.UpdateDigest() }, CodeLimit},
+		"a huge configuration": {func(i *ocitest.Image) { i.Manifest.Config.Size = maxManifest + 1; i.UpdateDigest() }, CodeLimit},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			image := layers(t, []file{f("a", "1")})
 			before := image.Digest
 			test.change(image)
-			value := Layout + image.Layout(t)
+			value := Layout + image.WriteLayout(t)
 			if name == "the manifest" {
 				value += "@" + before
 			}
@@ -435,7 +441,7 @@ func TestDigests(t *testing.T) {
 // A registry that answers differently the second time is noticed, and credentials are sent
 // to it alone.
 func TestRegistry(t *testing.T) {
-	image := layers(t, []file{f("a", "1")}).Index()
+	image := layers(t, []file{f("a", "1")}).WrapInIndex()
 	inner := fakeregistry.New(fakeregistry.Logger(log.New(io.Discard, "", 0)))
 	lie := func(http.ResponseWriter, *http.Request) bool { return false }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -599,9 +605,9 @@ func TestErrorsHaveNoCredentials(t *testing.T) {
 
 func TestPlatform(t *testing.T) {
 	image := layers(t, []file{f("a", "1")})
-	index := image.Index()
+	index := image.WrapInIndex()
 	index.Blobs[index.Digest] = bytes.ReplaceAll(index.Blobs[index.Digest], []byte(`"linux"`), []byte(`"plan9"`))
-	dir := index.Layout(t)
+	dir := index.WriteLayout(t)
 	data := index.Blobs[index.Digest]
 	digest := ocitest.Digest(data)
 	must(t, os.WriteFile(filepath.Join(dir, "blobs/sha256", strings.TrimPrefix(digest, "sha256:")), data, 0o644))
@@ -629,7 +635,7 @@ func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	o := options(t)
-	_, err := Open(ctx, Layout+layers(t, []file{f("a", "1")}).Layout(t), o)
+	_, err := Open(ctx, Layout+layers(t, []file{f("a", "1")}).WriteLayout(t), o)
 	wantCode(t, err, CodePull)
 	wantEmpty(t, o.Dir)
 }

@@ -39,12 +39,12 @@ func Parse(value string) (Reference, error) {
 	kind, rest, _ := strings.Cut(value, ":")
 	r := Reference{Kind: kind + ":"}
 	if r.Kind == Registry {
-		return r.repository(rest)
+		return r.parseRepository(rest)
 	}
 	const hint = "give an absolute path: oci:/path/to/layout or oci-archive:/path/to/file.tar, each with @sha256:… if it has several images"
 	path, hex, pinned := strings.Cut(rest, "@sha256:")
 	if r.Kind != Layout && r.Kind != Archive || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
-		return r, stop(CodeReference, hint, "invalid image reference %q", value)
+		return r, newStopError(CodeReference, hint, "invalid image reference %q", value)
 	}
 	r.Target = filepath.Clean(path)
 	if !pinned {
@@ -52,23 +52,23 @@ func Parse(value string) (Reference, error) {
 	}
 	digest, err := v1.NewHash("sha256:" + hex)
 	if err != nil {
-		return r, stop(CodeReference, hint, "invalid digest in the image reference %q", value)
+		return r, newStopError(CodeReference, hint, "invalid digest in the image reference %q", value)
 	}
 	r.Digest = digest.String()
 	return r, nil
 }
 
-func (r Reference) repository(text string) (Reference, error) {
+func (r Reference) parseRepository(text string) (Reference, error) {
 	if pinned, err := name.NewDigest(text); err == nil && strings.HasPrefix(pinned.DigestStr(), "sha256:") && !strings.Contains(text, "://") {
 		r.Target, r.Digest = pinned.Context().Name(), pinned.DigestStr()
 		return r, nil
 	}
 	tag, err := name.NewTag(text)
 	if err != nil || strings.Contains(text, "@") || strings.Contains(text, "://") {
-		return r, stop(CodeReference, "use image:REPOSITORY@sha256:…", "invalid image reference %q", Registry+text)
+		return r, newStopError(CodeReference, "use image:REPOSITORY@sha256:…", "invalid image reference %q", Registry+text)
 	}
 	r.Target, r.tag = tag.Context().Name(), tag.TagStr()
-	return r, stop(CodeUnpinned, "add the image's digest: image:"+text+"@sha256:…", "the image %q has no digest: what a tag names can change at any time", text)
+	return r, newStopError(CodeUnpinned, "add the image's digest: image:"+text+"@sha256:…", "the image %q has no digest: what a tag names can change at any time", text)
 }
 
 // String returns r with its digest. It has no paths of the host.
@@ -84,9 +84,9 @@ func (r Reference) String() string {
 func (r Reference) askDigest(ctx context.Context, keys authn.Keychain) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	s, err := dial(ctx, r, keys)
+	s, err := dialRegistry(ctx, r, keys)
 	if err != nil {
 		return ""
 	}
-	return s.find(ctx, r.tag)
+	return s.findDigest(ctx, r.tag)
 }

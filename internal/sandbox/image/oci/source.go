@@ -49,7 +49,7 @@ func newSource(ctx context.Context, r Reference, keys authn.Keychain) (source, R
 		if err != nil {
 			return nil, r, nil, cannotRead("the layout "+r.Target, err)
 		}
-		r, err = only(r, func() (io.ReadCloser, error) { return openRegular(root, "index.json") })
+		r, err = resolveSingle(r, func() (io.ReadCloser, error) { return openRegular(root, "index.json") })
 		return layout{root}, r, func() { root.Close() }, err
 	case Archive:
 		file, err := os.OpenFile(r.Target, os.O_RDONLY|unix.O_NONBLOCK, 0)
@@ -58,16 +58,16 @@ func newSource(ctx context.Context, r Reference, keys authn.Keychain) (source, R
 		}
 		a, err := readArchive(file)
 		if err == nil {
-			r, err = only(r, func() (io.ReadCloser, error) { return a.find("index.json") })
+			r, err = resolveSingle(r, func() (io.ReadCloser, error) { return a.openPart("index.json") })
 		}
 		return a, r, func() { file.Close() }, err
 	}
-	s, err := dial(ctx, r, keys)
+	s, err := dialRegistry(ctx, r, keys)
 	return s, r, func() {}, err
 }
 
-// only completes r with the digest of the single image that a layout's index names.
-func only(r Reference, index func() (io.ReadCloser, error)) (Reference, error) {
+// resolveSingle completes r with the digest of the single image that a layout's index names.
+func resolveSingle(r Reference, index func() (io.ReadCloser, error)) (Reference, error) {
 	if r.Digest != "" {
 		return r, nil
 	}
@@ -85,7 +85,7 @@ func only(r Reference, index func() (io.ReadCloser, error)) (Reference, error) {
 		return r, cannotRead("index.json of "+r.Target, err)
 	}
 	if len(list.Manifests) != 1 {
-		return r, stop(CodeUnpinned, "add the digest of one of them: @sha256:…", "%q has %d images", r.Target, len(list.Manifests))
+		return r, newStopError(CodeUnpinned, "add the digest of one of them: @sha256:…", "%q has %d images", r.Target, len(list.Manifests))
 	}
 	r.Digest = list.Manifests[0].Digest.String()
 	return r, nil
@@ -142,7 +142,7 @@ func readArchive(file *os.File) (archive, error) {
 	}
 }
 
-func (a archive) find(name string) (io.ReadCloser, error) {
+func (a archive) openPart(name string) (io.ReadCloser, error) {
 	part, found := a.parts[name]
 	if !found {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -151,7 +151,7 @@ func (a archive) find(name string) (io.ReadCloser, error) {
 }
 
 func (a archive) open(_ context.Context, _ string, digest v1.Hash) (io.ReadCloser, error) {
-	return a.find("blobs/" + digest.Algorithm + "/" + digest.Hex)
+	return a.openPart("blobs/" + digest.Algorithm + "/" + digest.Hex)
 }
 
 // A registry is one repository, over HTTPS, or HTTP on this machine and in private networks.
@@ -166,9 +166,9 @@ const (
 	maxRedirects = 5
 )
 
-// dial authenticates to the registry of r, with the credentials of keys for it. They are sent
+// dialRegistry authenticates to the registry of r, with the credentials of keys for it. They are sent
 // to the registry and to the token server that it names, never to where it redirects.
-func dial(ctx context.Context, r Reference, keys authn.Keychain) (s registry, err error) {
+func dialRegistry(ctx context.Context, r Reference, keys authn.Keychain) (s registry, err error) {
 	repo, err := name.NewRepository(r.Target)
 	if err != nil {
 		return s, cannotPull(r.Target, err)
@@ -210,8 +210,8 @@ var accepted = strings.Join([]string{
 	"application/vnd.docker.distribution.manifest.list.v2+json", "application/vnd.docker.distribution.manifest.v2+json",
 }, ",")
 
-// request sends a request about a digest, or about the tag of a manifest.
-func (r registry) request(ctx context.Context, method, kind, reference string) (*http.Response, error) {
+// sendRequest sends a request about a digest, or about the tag of a manifest.
+func (r registry) sendRequest(ctx context.Context, method, kind, reference string) (*http.Response, error) {
 	at := r.base
 	at.Path += kind + "/" + reference
 	req, err := http.NewRequestWithContext(ctx, method, at.String(), nil)
@@ -224,9 +224,9 @@ func (r registry) request(ctx context.Context, method, kind, reference string) (
 	return r.client.Do(req)
 }
 
-// find returns the digest that a tag has now, "" if the registry does not say.
-func (r registry) find(ctx context.Context, tag string) string {
-	resp, err := r.request(ctx, http.MethodHead, manifests, tag)
+// findDigest returns the digest that a tag has now, "" if the registry does not say.
+func (r registry) findDigest(ctx context.Context, tag string) string {
+	resp, err := r.sendRequest(ctx, http.MethodHead, manifests, tag)
 	if err != nil {
 		return ""
 	}
@@ -239,7 +239,7 @@ func (r registry) find(ctx context.Context, tag string) string {
 }
 
 func (r registry) open(ctx context.Context, kind string, digest v1.Hash) (io.ReadCloser, error) {
-	resp, err := r.request(ctx, http.MethodGet, kind, digest.String())
+	resp, err := r.sendRequest(ctx, http.MethodGet, kind, digest.String())
 	if err != nil {
 		return nil, cannotPull(r.base.Host, err)
 	}
@@ -256,47 +256,47 @@ var query = pattern.New(`\?[^\s"]*`)
 
 func cannotPull(what string, err error) error {
 	text := query.ReplaceAllString(err.Error(), "?…")
-	return stop(CodePull, "check the reference, the network, and docker login", "cannot pull the image from %s: %.500s", what, text)
+	return newStopError(CodePull, "check the reference, the network, and docker login", "cannot pull the image from %s: %.500s", what, text)
 }
 
 func cannotRead(what string, err error) error {
-	s := stop(CodePull, "check the path: oci:DIR is an OCI image layout, oci-archive:FILE a tar file of one, without compression", "cannot read %s", what)
+	s := newStopError(CodePull, "check the path: oci:DIR is an OCI image layout, oci-archive:FILE a tar file of one, without compression", "cannot read %s", what)
 	s.Err = err
 	return s
 }
 
-// A verified is the content of a digest. Read returns io.EOF only after exactly size bytes with
+// A verifiedReader is the content of a digest. Read returns io.EOF only after exactly size bytes with
 // this digest, and never more than size bytes.
-type verified struct {
+type verifiedReader struct {
 	r    io.Reader
 	hash hash.Hash
 	left int64
 	want v1.Hash
 }
 
-func verify(r io.Reader, digest v1.Hash, size int64) *verified {
-	return &verified{r: r, hash: sha256.New(), left: size, want: digest}
+func verifyReader(r io.Reader, digest v1.Hash, size int64) *verifiedReader {
+	return &verifiedReader{r: r, hash: sha256.New(), left: size, want: digest}
 }
 
-func (v *verified) Read(p []byte) (int, error) {
+func (v *verifiedReader) Read(p []byte) (int, error) {
 	n, err := v.r.Read(p[:min(int64(len(p)), v.left+1)]) // one more, to see that there is no more
 	v.left -= int64(n)
 	if v.left < 0 {
-		return 0, v.wrong("has more bytes than its descriptor says")
+		return 0, v.digestError("has more bytes than its descriptor says")
 	}
 	v.hash.Write(p[:n])
 	if err != io.EOF {
 		return n, err
 	}
 	if v.left > 0 {
-		return n, v.wrong("has fewer bytes than its descriptor says")
+		return n, v.digestError("has fewer bytes than its descriptor says")
 	}
 	if hex.EncodeToString(v.hash.Sum(nil)) != v.want.Hex {
-		return n, v.wrong("is not what was read")
+		return n, v.digestError("is not what was read")
 	}
 	return n, io.EOF
 }
 
-func (v *verified) wrong(what string) error {
-	return stop(CodeDigest, "do not use this image; what the registry or layout has was changed", "%s %s", v.want, what)
+func (v *verifiedReader) digestError(what string) error {
+	return newStopError(CodeDigest, "do not use this image; what the registry or layout has was changed", "%s %s", v.want, what)
 }

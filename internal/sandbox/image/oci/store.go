@@ -99,7 +99,7 @@ func Open(ctx context.Context, value string, o Options) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	return s.get(ctx, r)
+	return s.getEntry(ctx, r)
 }
 
 // A store is the directory of image files.
@@ -117,7 +117,7 @@ func openStore(o Options) (store, error) {
 	return store{o}, nil
 }
 
-func key(r Reference) string {
+func entryKey(r Reference) string {
 	sum := sha256.Sum256([]byte("fumehood image " + version + "\n" + r.Digest + "\n" + Platform() + "\n"))
 	return hex.EncodeToString(sum[:])
 }
@@ -129,42 +129,42 @@ const (
 	maxNote     = 8 << 20
 )
 
-// get returns the entry of r. Only one process makes an entry; others wait for it.
-func (s store) get(ctx context.Context, r Reference) (Image, error) {
-	if i, err := s.find(r); err == nil {
+// getEntry returns the entry of r. Only one process makes an entry; others wait for it.
+func (s store) getEntry(ctx context.Context, r Reference) (Image, error) {
+	if i, err := s.findVerified(r); err == nil {
 		return i, nil
 	}
-	lock, err := s.lock(ctx)
+	lock, err := s.lockStore(ctx)
 	if err != nil {
 		return Image{}, err
 	}
 	defer lock.Close()
-	i, err := s.find(r) // another process may have made it
+	i, err := s.findVerified(r) // another process may have made it
 	if err == nil {
 		return i, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		s.notice(fmt.Sprintf("warning: making the image %s again: %v", r, err))
+		s.sendNotice(fmt.Sprintf("warning: making the image %s again: %v", r, err))
 	}
-	s.clean(key(r))
-	if err := s.make(ctx, r); err != nil {
+	s.removeUnused(entryKey(r))
+	if err := s.makeEntry(ctx, r); err != nil {
 		return Image{}, onDisk(err)
 	}
-	if i, err = s.find(r); err != nil {
+	if i, err = s.findVerified(r); err != nil {
 		return i, onDisk(err)
 	}
-	s.clean("") // not i, which is held
+	s.removeUnused("") // not i, which is held
 	return i, nil
 }
 
-func (s store) notice(text string) {
+func (s store) sendNotice(text string) {
 	if s.o.Notice != nil {
 		s.o.Notice(text)
 	}
 }
 
-// lock waits for the store's lock, which the kernel releases when a process dies.
-func (s store) lock(ctx context.Context) (*os.File, error) {
+// lockStore waits for the store's lock, which the kernel releases when a process dies.
+func (s store) lockStore(ctx context.Context) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(s.o.Dir, "lock"), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, onDisk(err)
@@ -178,7 +178,7 @@ func (s store) lock(ctx context.Context) (*os.File, error) {
 			return nil, errors.Join(onDisk(err), f.Close())
 		}
 		if !waiting {
-			s.notice("waiting for another process that makes an image")
+			s.sendNotice("waiting for another process that makes an image")
 		}
 		select {
 		case <-ctx.Done():
@@ -188,9 +188,9 @@ func (s store) lock(ctx context.Context) (*os.File, error) {
 	}
 }
 
-// find returns a verified entry. While Image.held is open, clean does not remove it.
-func (s store) find(r Reference) (i Image, err error) {
-	at := filepath.Join(s.o.Dir, key(r))
+// findVerified returns a verified entry. While Image.held is open, clean does not remove it.
+func (s store) findVerified(r Reference) (i Image, err error) {
+	at := filepath.Join(s.o.Dir, entryKey(r))
 	held, err := os.OpenFile(at+imageSuffix, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return i, err
@@ -212,7 +212,7 @@ func (s store) find(r Reference) (i Image, err error) {
 	if err != nil {
 		return i, err
 	}
-	if err := json.Unmarshal(data, &i); err != nil || i.Key != key(r) || i.Platform != Platform() {
+	if err := json.Unmarshal(data, &i); err != nil || i.Key != entryKey(r) || i.Platform != Platform() {
 		return i, errors.New("its description is of another image")
 	}
 	i.Path, i.Reference, i.held = at+imageSuffix, r, held
@@ -223,9 +223,9 @@ func (s store) find(r Reference) (i Image, err error) {
 	return i, os.Chtimes(i.Path, now, now) // the last use
 }
 
-// clean removes the entry with the key unwanted, what killed processes left, and the entries
+// removeUnused removes the entry with the key unwanted, what killed processes left, and the entries
 // that were used least recently, as far as the store is too large. The caller has the lock.
-func (s store) clean(unwanted string) {
+func (s store) removeUnused(unwanted string) {
 	list, _ := os.ReadDir(s.o.Dir)
 	type entry struct {
 		name string
@@ -247,13 +247,13 @@ func (s store) clean(unwanted string) {
 	total := int64(0)
 	for _, e := range entries {
 		if total += e.size; total > s.o.Limits.Kept {
-			s.remove(e.name)
+			s.removeEntry(e.name)
 		}
 	}
 }
 
-// remove removes an entry that no process uses.
-func (s store) remove(name string) {
+// removeEntry removes an entry that no process uses.
+func (s store) removeEntry(name string) {
 	at := filepath.Join(s.o.Dir, name)
 	f, err := os.OpenFile(at+imageSuffix, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -265,11 +265,11 @@ func (s store) remove(name string) {
 	}
 }
 
-// make pulls r and makes its entry: the description first, so that an image file always has
+// makeEntry pulls r and makes its entry: the description first, so that an image file always has
 // one.
-func (s store) make(ctx context.Context, r Reference) error {
-	s.notice("making the image " + r.String() + "; it is kept for later runs")
-	i, err := s.build(ctx, r)
+func (s store) makeEntry(ctx context.Context, r Reference) error {
+	s.sendNotice("making the image " + r.String() + "; it is kept for later runs")
+	i, err := s.buildImage(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -297,8 +297,8 @@ func writeSynced(path string, data []byte) error {
 	return err
 }
 
-// build pulls r into a new image file.
-func (s store) build(ctx context.Context, r Reference) (i Image, err error) {
+// buildImage pulls r into a new image file.
+func (s store) buildImage(ctx context.Context, r Reference) (i Image, err error) {
 	from, r, done, err := newSource(ctx, r, s.o.Keys)
 	if done != nil {
 		defer done()
@@ -306,11 +306,11 @@ func (s store) build(ctx context.Context, r Reference) (i Image, err error) {
 	if err != nil {
 		return i, err
 	}
-	f, err := resolve(ctx, from, r, s.o.Limits)
+	f, err := resolveManifest(ctx, from, r, s.o.Limits)
 	if err != nil {
 		return i, err
 	}
-	spool, err := unnamed(s.o.Dir)
+	spool, err := createUnnamed(s.o.Dir)
 	if err != nil {
 		return i, err
 	}
@@ -322,13 +322,13 @@ func (s store) build(ctx context.Context, r Reference) (i Image, err error) {
 			return i, err
 		}
 	}
-	i = Image{Key: key(r), Manifest: f.manifest.String(), Platform: Platform(), Settings: f.settings, Dropped: b.dropped}
+	i = Image{Key: entryKey(r), Manifest: f.manifest.String(), Platform: Platform(), Settings: f.settings, Dropped: b.dropped}
 	i.Path = filepath.Join(s.o.Dir, newPrefix+i.Key+imageSuffix)
 	w, err := image.Create(i.Path, image.Options{MaxFiles: s.o.Limits.Files + 1, MaxBytes: s.o.Limits.Bytes})
 	if err != nil {
 		return i, err
 	}
-	if err := b.write(w); err != nil {
+	if err := b.writeTree(w); err != nil {
 		w.Abort()
 		return i, err
 	}
@@ -336,8 +336,8 @@ func (s store) build(ctx context.Context, r Reference) (i Image, err error) {
 	return i, err
 }
 
-// unnamed makes a file that is gone when this process is.
-func unnamed(dir string) (*os.File, error) {
+// createUnnamed makes a file that is gone when this process is.
+func createUnnamed(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, newPrefix)
 	if err != nil {
 		return nil, err

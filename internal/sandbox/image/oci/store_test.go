@@ -62,7 +62,7 @@ func TestStoreVerifies(t *testing.T) {
 	o := options(t)
 	var notices []string
 	o.Notice = func(text string) { notices = append(notices, text) }
-	a, b := Layout+layers(t, []file{f("a", "1")}).Layout(t), Layout+layers(t, []file{f("b", "2")}).Layout(t)
+	a, b := Layout+layers(t, []file{f("a", "1")}).WriteLayout(t), Layout+layers(t, []file{f("b", "2")}).WriteLayout(t)
 	open := func(value string) Image {
 		t.Helper()
 		i, err := Open(t.Context(), value, o)
@@ -126,7 +126,7 @@ func TestStoreIsBounded(t *testing.T) {
 	o.Limits.Kept = 3 << 20
 	body := strings.Repeat("x", 1<<20)
 	open := func(n int) Image {
-		i, err := Open(t.Context(), Layout+layers(t, []file{f("a", fmt.Sprint(n)+body)}).Layout(t), o)
+		i, err := Open(t.Context(), Layout+layers(t, []file{f("a", fmt.Sprint(n)+body)}).WriteLayout(t), o)
 		must(t, err)
 		return i
 	}
@@ -147,7 +147,7 @@ func TestStoreIsBounded(t *testing.T) {
 func TestStoreTogether(t *testing.T) {
 	lanetest.SkipShort(t)
 	o := options(t)
-	value := Layout + layers(t, []file{f("a", strings.Repeat("x", 4<<20))}).Layout(t)
+	value := Layout + layers(t, []file{f("a", strings.Repeat("x", 4<<20))}).WriteLayout(t)
 	var all sync.WaitGroup
 	outputs := make([]string, 6)
 	for n := range outputs {
@@ -178,7 +178,7 @@ func TestStoreKilled(t *testing.T) {
 	lanetest.SkipShort(t)
 	o := options(t)
 	image := layers(t, []file{f("a", strings.Repeat("x", 24<<20))})
-	value := Layout + image.Layout(t)
+	value := Layout + image.WriteLayout(t)
 	for n := range 8 {
 		cmd := opener(t, value, o.Dir)
 		must(t, cmd.Start())
@@ -202,7 +202,7 @@ func TestStoreDiskFull(t *testing.T) {
 	must(t, syscall.Mount("tmpfs", o.Dir, "tmpfs", 0, "size=8m,mode=0700"))
 	t.Cleanup(func() { _ = syscall.Unmount(o.Dir, syscall.MNT_DETACH) })
 	for _, size := range []int{20 << 20, 5 << 20} { // while the layer is read, and while the image is written
-		_, err := Open(t.Context(), Layout+layers(t, []file{f("a", strings.Repeat("xy", size/2))}).Layout(t), o)
+		_, err := Open(t.Context(), Layout+layers(t, []file{f("a", strings.Repeat("xy", size/2))}).WriteLayout(t), o)
 		if size == 20<<20 {
 			wantCode(t, err, CodeDisk)
 		}
@@ -217,7 +217,7 @@ func TestStoreDiskFull(t *testing.T) {
 func TestStoreOfOthers(t *testing.T) {
 	o := options(t)
 	must(t, os.Mkdir(o.Dir, 0o755))
-	_, err := Open(t.Context(), Layout+layers(t, []file{f("a", "1")}).Layout(t), o)
+	_, err := Open(t.Context(), Layout+layers(t, []file{f("a", "1")}).WriteLayout(t), o)
 	wantCode(t, err, CodeStore)
 }
 
@@ -232,12 +232,12 @@ func FuzzLayer(fz *testing.F) {
 		fz.Add(ocitest.Tar(fz, files...))
 	}
 	fz.Add(sparse(1 << 20))
-	lower := ocitest.Plain(ocitest.Tar(fz, f("x", "1"), f("usr/bin/y", "2"), link("l", "usr"), hard("h", "x")))
+	lower := ocitest.PlainLayer(ocitest.Tar(fz, f("x", "1"), f("usr/bin/y", "2"), link("l", "usr"), hard("h", "x")))
 	root := fz.TempDir()
 	fz.Fuzz(func(t *testing.T, data []byte) {
-		image := ocitest.Make(ocitest.Config{}, lower, ocitest.Plain(data))
+		image := ocitest.Make(ocitest.Config{}, lower, ocitest.PlainLayer(data))
 		o := Options{Dir: filepath.Join(root, "images"), Limits: Limits{Bytes: 16 << 20, File: 4 << 20, Entries: 5000, Files: 5000, Kept: 1 << 20}}
-		layout := image.Layout(t)
+		layout := image.WriteLayout(t)
 		i, err := Open(t.Context(), Layout+layout, o)
 		if err != nil {
 			var stop *proposal.StopError

@@ -60,9 +60,9 @@ const (
 	metadata = ".wh..wh." // of AUFS, without meaning
 )
 
-// apply applies one entry; r is its content.
-func (b *builder) apply(h *tar.Header, r io.Reader) error {
-	path, err := split(h.Name)
+// applyEntry applies one entry; r is its content.
+func (b *builder) applyEntry(h *tar.Header, r io.Reader) error {
+	path, err := splitPath(h.Name)
 	if err != nil {
 		return err
 	}
@@ -83,13 +83,13 @@ func (b *builder) apply(h *tar.Header, r io.Reader) error {
 		}
 	}
 	if strings.HasPrefix(name, whiteout) {
-		return b.remove(dir, name)
+		return b.applyWhiteout(dir, name)
 	}
-	return b.put(dir, name, h, r)
+	return b.putFile(dir, name, h, r)
 }
 
-// split returns the parts of a path relative to the root.
-func split(name string) (parts []string, err error) {
+// splitPath returns the parts of a path relative to the root.
+func splitPath(name string) (parts []string, err error) {
 	if len(name) > maxPath || strings.ContainsRune(name, 0) {
 		return nil, badLayer("a path has %d bytes or a NUL", len(name))
 	}
@@ -107,34 +107,34 @@ func split(name string) (parts []string, err error) {
 	return parts, nil
 }
 
-// remove applies a whiteout, which hides only what lower layers have.
-func (b *builder) remove(dir []string, name string) error {
+// applyWhiteout applies a whiteout, which hides only what lower layers have.
+func (b *builder) applyWhiteout(dir []string, name string) error {
 	hidden := strings.TrimPrefix(name, whiteout)
 	if hidden == "" || hidden == "." || hidden == ".." {
 		return badLayer("a whiteout names %q", hidden)
 	}
-	parent, err := b.directory(dir, false)
+	parent, err := b.findDirectory(dir, false)
 	switch {
 	case err != nil || parent == nil:
 		return err
 	case name == opaque:
-		b.prune(parent)
+		b.pruneLower(parent)
 		return nil
 	case strings.HasPrefix(name, metadata):
 		return nil
 	}
-	if n := parent.children[hidden]; n != nil && b.prune(n) {
+	if n := parent.children[hidden]; n != nil && b.pruneLower(n) {
 		delete(parent.children, hidden)
 		b.nodes--
 	}
 	return nil
 }
 
-// prune removes from below n what lower layers have, and reports whether n itself is theirs
+// pruneLower removes from below n what lower layers have, and reports whether n itself is theirs
 // and has nothing left.
-func (b *builder) prune(n *node) bool {
+func (b *builder) pruneLower(n *node) bool {
 	for name, child := range n.children {
-		if b.prune(child) {
+		if b.pruneLower(child) {
 			delete(n.children, name)
 			b.nodes--
 		}
@@ -142,9 +142,9 @@ func (b *builder) prune(n *node) bool {
 	return n.layer < b.layer && len(n.children) == 0
 }
 
-// directory returns the directory at path, following symbolic links inside the tree, as
+// findDirectory returns the directory at path, following symbolic links inside the tree, as
 // programs in the image do. With make it is made where there is nothing; else nil is returned.
-func (b *builder) directory(path []string, make bool) (*node, error) {
+func (b *builder) findDirectory(path []string, make bool) (*node, error) {
 	at := []*node{b.root}
 	for links := 0; len(path) > 0; {
 		name := path[0]
@@ -172,7 +172,7 @@ func (b *builder) directory(path []string, make bool) (*node, error) {
 			return nil, badLayer("%.100q is a file and a directory", name)
 		default:
 			next = &node{mode: fs.ModeDir | 0o755, layer: b.layer, children: map[string]*node{}}
-			if err := b.set(parent, name, next); err != nil {
+			if err := b.setChild(parent, name, next); err != nil {
 				return nil, err
 			}
 		}
@@ -190,9 +190,9 @@ func targetOf(link string) (parts []string) {
 	return parts
 }
 
-// set puts n at name in parent, where it replaces everything.
-func (b *builder) set(parent *node, name string, n *node) error {
-	b.forget(parent.children[name])
+// setChild puts n at name in parent, where it replaces everything.
+func (b *builder) setChild(parent *node, name string, n *node) error {
+	b.forgetTree(parent.children[name])
 	if b.nodes++; b.nodes > b.limits.Files {
 		return tooMuch("it has more than %d files", b.limits.Files)
 	}
@@ -200,36 +200,36 @@ func (b *builder) set(parent *node, name string, n *node) error {
 	return nil
 }
 
-func (b *builder) forget(n *node) {
+func (b *builder) forgetTree(n *node) {
 	if n == nil {
 		return
 	}
 	b.nodes--
 	for _, child := range n.children {
-		b.forget(child)
+		b.forgetTree(child)
 	}
 }
 
-// put applies an entry that is a file.
-func (b *builder) put(dir []string, name string, h *tar.Header, r io.Reader) error {
-	parent, err := b.directory(dir, true)
+// putFile applies an entry that is a file.
+func (b *builder) putFile(dir []string, name string, h *tar.Header, r io.Reader) error {
+	parent, err := b.findDirectory(dir, true)
 	if err != nil {
 		return err
 	}
 	old := parent.children[name]
 	if h.Typeflag == tar.TypeDir && old != nil && old.isDir() {
-		old.mode, old.time, old.layer = fs.ModeDir|b.permissions(h), h.ModTime, b.layer
+		old.mode, old.time, old.layer = fs.ModeDir|b.filterPermissions(h), h.ModTime, b.layer
 		return nil
 	}
-	n, err := b.node(h, r)
+	n, err := b.makeNode(h, r)
 	if err != nil {
 		return err
 	}
-	return b.set(parent, name, n)
+	return b.setChild(parent, name, n)
 }
 
-// permissions returns those of an entry, and counts what is left out.
-func (b *builder) permissions(h *tar.Header) fs.FileMode {
+// filterPermissions returns those of an entry, and counts what is left out.
+func (b *builder) filterPermissions(h *tar.Header) fs.FileMode {
 	mode := fs.FileMode(h.Mode & 0o777)
 	if h.Typeflag == tar.TypeDir && h.Mode&0o1000 != 0 {
 		mode |= fs.ModeSticky
@@ -246,13 +246,13 @@ func (b *builder) permissions(h *tar.Header) fs.FileMode {
 	return mode
 }
 
-// node makes the file that an entry describes.
-func (b *builder) node(h *tar.Header, r io.Reader) (*node, error) {
-	n := &node{mode: b.permissions(h), time: h.ModTime, layer: b.layer}
+// makeNode makes the file that an entry describes.
+func (b *builder) makeNode(h *tar.Header, r io.Reader) (*node, error) {
+	n := &node{mode: b.filterPermissions(h), time: h.ModTime, layer: b.layer}
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeGNUSparse:
 		var err error
-		n.file, err = b.keep(h.Size, r)
+		n.file, err = b.spoolContent(h.Size, r)
 		return n, err
 	case tar.TypeDir:
 		n.mode |= fs.ModeDir
@@ -276,13 +276,13 @@ func (b *builder) node(h *tar.Header, r io.Reader) (*node, error) {
 // hardLink returns another node with the content of an earlier file, of this layer or a
 // lower one.
 func (b *builder) hardLink(h *tar.Header) (*node, error) {
-	path, err := split(h.Linkname)
+	path, err := splitPath(h.Linkname)
 	if err != nil {
 		return nil, err
 	}
 	var target *node
 	if len(path) > 0 {
-		dir, err := b.directory(path[:len(path)-1], false)
+		dir, err := b.findDirectory(path[:len(path)-1], false)
 		if err != nil {
 			return nil, err
 		}
@@ -298,8 +298,8 @@ func (b *builder) hardLink(h *tar.Header) (*node, error) {
 	return &n, nil
 }
 
-// keep copies the content of a file to the spool.
-func (b *builder) keep(size int64, r io.Reader) (*content, error) {
+// spoolContent copies the content of a file to the spool.
+func (b *builder) spoolContent(size int64, r io.Reader) (*content, error) {
 	if size > b.limits.File || size < 0 {
 		return nil, tooMuch("a file has %d bytes", size)
 	}

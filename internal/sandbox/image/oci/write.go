@@ -16,16 +16,16 @@ import (
 // in the image file.
 var omitted = []string{".fumehood", "dev", "home", "proc", "root", "run", "sys", "tmp", "var", "workspace"}
 
-// write adds the tree to w, in the order of paths.
-func (b *builder) write(w *image.Writer) error {
+// writeTree adds the tree to w, in the order of paths.
+func (b *builder) writeTree(w *image.Writer) error {
 	for _, name := range omitted {
 		delete(b.root.children, name)
 	}
-	return b.add(w, ".", b.root)
+	return b.addNode(w, ".", b.root)
 }
 
-func (b *builder) add(w *image.Writer, path string, n *node) error {
-	e := image.Entry{Path: path, Mode: n.mode, ModTime: bounds(n.time), Link: n.link}
+func (b *builder) addNode(w *image.Writer, path string, n *node) error {
+	e := image.Entry{Path: path, Mode: n.mode, ModTime: clampTime(n.time), Link: n.link}
 	var err error
 	switch {
 	case n.mode&fs.ModeDevice != 0:
@@ -47,15 +47,15 @@ func (b *builder) add(w *image.Writer, path string, n *node) error {
 		if path == "." {
 			below = name
 		}
-		if err := b.add(w, below, n.children[name]); err != nil {
+		if err := b.addNode(w, below, n.children[name]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// bounds returns t, or the next time that an image can have.
-func bounds(t time.Time) time.Time {
+// clampTime returns t, or the next time that an image can have.
+func clampTime(t time.Time) time.Time {
 	if first := time.Unix(0, 0); t.Before(first) {
 		return first
 	}

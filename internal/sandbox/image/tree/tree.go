@@ -58,12 +58,12 @@ const (
 
 // Resolve returns the path of the file that name leads to, without links in it.
 func (f *FS) Resolve(name string) (string, error) {
-	at, _, err := f.walk("resolve", name, true)
+	at, _, err := f.findInode("resolve", name, true)
 	return at, err
 }
 
-// walk finds the inode of name; with follow, the last part may be a link, too.
-func (f *FS) walk(op, name string, follow bool) (at string, inode erofs.Inode, err error) {
+// findInode finds the inode of name; with follow, the last part may be a link, too.
+func (f *FS) findInode(op, name string, follow bool) (at string, inode erofs.Inode, err error) {
 	fail := func(err error) (string, erofs.Inode, error) {
 		return "", erofs.Inode{}, &fs.PathError{Op: op, Path: name, Err: err}
 	}
@@ -86,7 +86,7 @@ func (f *FS) walk(op, name string, follow bool) (at string, inode erofs.Inode, e
 			names, inodes = names[:max(0, len(names)-1)], inodes[:max(1, len(inodes)-1)]
 			continue
 		}
-		next, err := f.child(&inodes[len(inodes)-1], part)
+		next, err := f.lookupChild(&inodes[len(inodes)-1], part)
 		if err != nil {
 			return fail(err)
 		}
@@ -105,7 +105,7 @@ func (f *FS) walk(op, name string, follow bool) (at string, inode erofs.Inode, e
 	return path.Join(append([]string{"."}, names...)...), inodes[len(inodes)-1], nil
 }
 
-func (f *FS) child(dir *erofs.Inode, name string) (erofs.Inode, error) {
+func (f *FS) lookupChild(dir *erofs.Inode, name string) (erofs.Inode, error) {
 	if !dir.IsDir() {
 		return erofs.Inode{}, fs.ErrNotExist
 	}
@@ -118,24 +118,24 @@ func (f *FS) child(dir *erofs.Inode, name string) (erofs.Inode, error) {
 
 // Open implements fs.FS. A regular file is also an io.ReaderAt.
 func (f *FS) Open(name string) (fs.File, error) {
-	_, inode, err := f.walk("open", name, true)
+	_, inode, err := f.findInode("open", name, true)
 	if err != nil {
 		return nil, err
 	}
-	found := f.describe(path.Base(name), &inode)
+	found := f.fileInfo(path.Base(name), &inode)
 	if inode.IsDir() {
-		list, err := f.list(&inode)
+		list, err := f.listDir(&inode)
 		return &directory{info: found, list: list}, err
 	}
-	data, err := content(&inode)
+	data, err := regularContent(&inode)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return &file{bytes.NewReader(data), found}, nil
 }
 
-// content returns that of a regular file, without a copy.
-func content(inode *erofs.Inode) ([]byte, error) {
+// regularContent returns that of a regular file, without a copy.
+func regularContent(inode *erofs.Inode) ([]byte, error) {
 	if !inode.IsRegular() {
 		return nil, fs.ErrInvalid
 	}
@@ -144,22 +144,22 @@ func content(inode *erofs.Inode) ([]byte, error) {
 }
 
 // Stat implements fs.StatFS.
-func (f *FS) Stat(name string) (fs.FileInfo, error) { return f.stat("stat", name, true) }
+func (f *FS) Stat(name string) (fs.FileInfo, error) { return f.statPath("stat", name, true) }
 
 // Lstat implements fs.ReadLinkFS.
-func (f *FS) Lstat(name string) (fs.FileInfo, error) { return f.stat("lstat", name, false) }
+func (f *FS) Lstat(name string) (fs.FileInfo, error) { return f.statPath("lstat", name, false) }
 
-func (f *FS) stat(op, name string, follow bool) (fs.FileInfo, error) {
-	_, inode, err := f.walk(op, name, follow)
+func (f *FS) statPath(op, name string, follow bool) (fs.FileInfo, error) {
+	_, inode, err := f.findInode(op, name, follow)
 	if err != nil {
 		return nil, err
 	}
-	return f.describe(path.Base(name), &inode), nil
+	return f.fileInfo(path.Base(name), &inode), nil
 }
 
 // ReadLink implements fs.ReadLinkFS.
 func (f *FS) ReadLink(name string) (string, error) {
-	_, inode, err := f.walk("readlink", name, false)
+	_, inode, err := f.findInode("readlink", name, false)
 	if err != nil {
 		return "", err
 	}
@@ -172,11 +172,11 @@ func (f *FS) ReadLink(name string) (string, error) {
 
 // ReadFile implements fs.ReadFileFS. Files of more than 64 MiB are an error.
 func (f *FS) ReadFile(name string) ([]byte, error) {
-	_, inode, err := f.walk("read", name, true)
+	_, inode, err := f.findInode("read", name, true)
 	if err != nil {
 		return nil, err
 	}
-	data, err := content(&inode)
+	data, err := regularContent(&inode)
 	if err == nil && len(data) > maxFile {
 		err = syscall.EFBIG
 	}
@@ -188,21 +188,21 @@ func (f *FS) ReadFile(name string) ([]byte, error) {
 
 // ReadDir implements fs.ReadDirFS.
 func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
-	_, inode, err := f.walk("readdir", name, true)
+	_, inode, err := f.findInode("readdir", name, true)
 	if err != nil {
 		return nil, err
 	}
-	return f.list(&inode)
+	return f.listDir(&inode)
 }
 
-func (f *FS) list(dir *erofs.Inode) (list []fs.DirEntry, err error) {
+func (f *FS) listDir(dir *erofs.Inode) (list []fs.DirEntry, err error) {
 	err = dir.IterDirents(func(name string, _ uint8, nid uint64) error {
 		if name == "." || name == ".." {
 			return nil
 		}
 		inode, err := f.image.Inode(nid)
 		if err == nil {
-			list = append(list, fs.FileInfoToDirEntry(f.describe(name, &inode)))
+			list = append(list, fs.FileInfoToDirEntry(f.fileInfo(name, &inode)))
 		}
 		return err
 	})
@@ -220,7 +220,7 @@ type info struct {
 	stat syscall.Stat_t
 }
 
-func (f *FS) describe(name string, inode *erofs.Inode) info {
+func (f *FS) fileInfo(name string, inode *erofs.Inode) info {
 	i := info{name: name, mode: fs.FileMode(inode.Mode() & 0o777), size: int64(inode.Size()), time: time.Unix(int64(inode.Mtime()), int64(inode.MtimeNsec()))}
 	switch {
 	case inode.IsDir():

@@ -22,7 +22,7 @@ func Runsc(t testing.TB) install.Runsc {
 	t.Helper()
 	mu.Lock()
 	defer mu.Unlock()
-	if found.Path != "" && found.Unchanged() == nil {
+	if found.Path != "" && found.CheckUnchanged() == nil {
 		return found
 	}
 	r, err := install.Find(t.Context(), install.Options{

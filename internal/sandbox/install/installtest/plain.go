@@ -11,10 +11,10 @@ import (
 	"github.com/fumehood/fumehood/internal/sandbox/install"
 )
 
-// Plain returns upstream's runsc, made by a plain "go build" of the pinned
+// PlainRunsc returns upstream's runsc, made by a plain "go build" of the pinned
 // version, as a baseline for benchmarks. It is built once, next to the cache's
 // builds.
-func Plain(t testing.TB) string {
+func PlainRunsc(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(Runsc(t).Path), "..", "..", "plain", install.GVisorVersion, "runsc")
 	if _, err := os.Stat(path); err == nil {

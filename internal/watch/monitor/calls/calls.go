@@ -45,51 +45,51 @@ type Call struct {
 	Dir, Path, ToDir, To, Flags int
 }
 
-func at(class Class, name string, dir, path int) Call {
+func pathCall(class Class, name string, dir, path int) Call {
 	return Call{Name: name, Class: class, Dir: dir, Path: path, ToDir: None, To: None, Flags: None}
 }
 
-func two(class Class, name string, dir, path, toDir, to int) Call {
+func twoPathCall(class Class, name string, dir, path, toDir, to int) Call {
 	return Call{Name: name, Class: class, Dir: dir, Path: path, ToDir: toDir, To: to, Flags: None}
 }
 
-func open(name string, dir, path, flags int) Call {
+func openCall(name string, dir, path, flags int) Call {
 	return Call{Name: name, Class: Open, Dir: dir, Path: path, ToDir: None, To: None, Flags: flags}
 }
 
-func plain(class Class, name string) Call { return at(class, name, None, None) }
+func plainCall(class Class, name string) Call { return pathCall(class, name, None, None) }
 
 // Table has every listed call of this architecture, by number.
-var Table = table()
+var Table = buildTable()
 
-func table() map[uint64]Call {
+func buildTable() map[uint64]Call {
 	t := map[uint64]Call{
-		unix.SYS_OPENAT:  open("openat", 0, 1, 2),
-		unix.SYS_OPENAT2: open("openat2", 0, 1, None),
+		unix.SYS_OPENAT:  openCall("openat", 0, 1, 2),
+		unix.SYS_OPENAT2: openCall("openat2", 0, 1, None),
 
-		unix.SYS_MKDIRAT:   at(Make, "mkdirat", 0, 1),
-		unix.SYS_MKNODAT:   at(Make, "mknodat", 0, 1),
-		unix.SYS_UNLINKAT:  at(Remove, "unlinkat", 0, 1),
-		unix.SYS_RENAMEAT2: two(Rename, "renameat2", 0, 1, 2, 3),
-		unix.SYS_LINKAT:    two(Link, "linkat", 0, 1, 2, 3),
-		unix.SYS_SYMLINKAT: two(Symlink, "symlinkat", 1, 2, None, 0),
-		unix.SYS_FCHMODAT:  at(Mode, "fchmodat", 0, 1),
-		unix.SYS_FCHMOD:    at(Mode, "fchmod", 0, None),
-		unix.SYS_FCHOWNAT:  at(Mode, "fchownat", 0, 1),
-		unix.SYS_FCHOWN:    at(Mode, "fchown", 0, None),
+		unix.SYS_MKDIRAT:   pathCall(Make, "mkdirat", 0, 1),
+		unix.SYS_MKNODAT:   pathCall(Make, "mknodat", 0, 1),
+		unix.SYS_UNLINKAT:  pathCall(Remove, "unlinkat", 0, 1),
+		unix.SYS_RENAMEAT2: twoPathCall(Rename, "renameat2", 0, 1, 2, 3),
+		unix.SYS_LINKAT:    twoPathCall(Link, "linkat", 0, 1, 2, 3),
+		unix.SYS_SYMLINKAT: twoPathCall(Symlink, "symlinkat", 1, 2, None, 0),
+		unix.SYS_FCHMODAT:  pathCall(Mode, "fchmodat", 0, 1),
+		unix.SYS_FCHMOD:    pathCall(Mode, "fchmod", 0, None),
+		unix.SYS_FCHOWNAT:  pathCall(Mode, "fchownat", 0, 1),
+		unix.SYS_FCHOWN:    pathCall(Mode, "fchown", 0, None),
 
-		unix.SYS_CONNECT:  plain(Connect, "connect"),
-		unix.SYS_BIND:     plain(Bind, "bind"),
-		unix.SYS_LISTEN:   plain(Listen, "listen"),
-		unix.SYS_SENDTO:   plain(SendTo, "sendto"),
-		unix.SYS_SENDMSG:  plain(SendMsg, "sendmsg"),
-		unix.SYS_SENDMMSG: plain(SendMMsg, "sendmmsg"),
+		unix.SYS_CONNECT:  plainCall(Connect, "connect"),
+		unix.SYS_BIND:     plainCall(Bind, "bind"),
+		unix.SYS_LISTEN:   plainCall(Listen, "listen"),
+		unix.SYS_SENDTO:   plainCall(SendTo, "sendto"),
+		unix.SYS_SENDMSG:  plainCall(SendMsg, "sendmsg"),
+		unix.SYS_SENDMMSG: plainCall(SendMMsg, "sendmmsg"),
 	}
 	for sysno, name := range writes {
-		t[sysno] = plain(Write, name)
+		t[sysno] = plainCall(Write, name)
 	}
 	for sysno, name := range privileges {
-		t[sysno] = plain(Privilege, name)
+		t[sysno] = plainCall(Privilege, name)
 	}
 	for sysno, call := range archTable {
 		t[sysno] = call

@@ -3,5 +3,5 @@
 package calls
 
 var archTable = map[uint64]Call{
-	38: two(Rename, "renameat", 0, 1, 2, 3),
+	38: twoPathCall(Rename, "renameat", 0, 1, 2, 3),
 }

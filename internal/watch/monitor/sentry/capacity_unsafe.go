@@ -29,9 +29,9 @@ type capacity struct {
 	limit  uint64                        // the layer's original size, in pages
 }
 
-// set makes memory bytes appear as the machine's memory, and allows disk bytes to be
+// setLimits makes memory bytes appear as the machine's memory, and allows disk bytes to be
 // written in addition to earlier writes. 0 leaves either unchanged.
-func (r *capacity) set(memory, disk uint64) error {
+func (r *capacity) setLimits(memory, disk uint64) error {
 	if memory > 0 {
 		atomic.StoreUint64(&usage.MinimumTotalMemoryBytes, memory)
 		atomic.StoreUint64(&usage.MaximumTotalMemoryBytes, memory)
@@ -57,11 +57,11 @@ func (r *capacity) set(memory, disk uint64) error {
 	if err != nil {
 		return err
 	}
-	return r.resize(vd.Mount().Filesystem(), st.Blocks-st.BlocksFree, disk)
+	return r.resizeTmpfs(vd.Mount().Filesystem(), st.Blocks-st.BlocksFree, disk)
 }
 
-// resize makes room for disk bytes in addition to the used pages.
-func (r *capacity) resize(fs *vfs.Filesystem, used, disk uint64) error {
+// resizeTmpfs makes room for disk bytes in addition to the used pages.
+func (r *capacity) resizeTmpfs(fs *vfs.Filesystem, used, disk uint64) error {
 	limit, err := sizeOf(fs)
 	if err != nil {
 		return err

@@ -60,8 +60,8 @@ func changingCalls() map[string]change {
 }
 
 // makeCall makes the call, unless it would change a control place that t must not change.
-func (c change) makeCall(g *gate, t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
-	if g.pod != nil || g.lineages.counting(t.ThreadGroup()).control || c.Class == calls.Open && !c.writes(t, args) {
+func (c change) makeCall(g *execGate, t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
+	if g.pod != nil || g.lineages.generationOf(t.ThreadGroup()).control || c.Class == calls.Open && !c.mayWrite(t, args) {
 		result, _, err := own()
 		return result, err
 	}
@@ -84,12 +84,12 @@ func (c change) makeCall(g *gate, t *kernel.Task, args arch.SyscallArguments, ow
 		}
 		follows := c.Class == calls.Open || c.Class == calls.Mode || c.Class == calls.Link && i == 0
 		place, err := g.findControlPlace(t, &n, follows, c.Class == calls.Mode)
-		n.release(t)
+		n.releaseRefs(t)
 		if err != nil {
 			return 0, err
 		}
 		if place != "" && place != named {
-			return 0, c.refuse(g, t, place)
+			return 0, c.refuseChange(g, t, place)
 		}
 	}
 	result, _, err := own()
@@ -106,12 +106,12 @@ func (c change) makeCall(g *gate, t *kernel.Task, args arch.SyscallArguments, ow
 	if err != nil {
 		return 0, err
 	}
-	return 0, c.refuse(g, t, place)
+	return 0, c.refuseChange(g, t, place)
 }
 
 // bindSocket gives a socket its address, as gVisor's own bind does: that of a Unix socket is a name of a file,
 // which is made.
-func (g *gate) bindSocket(t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
+func (g *execGate) bindSocket(t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
 	file := t.GetFile(args[0].Int())
 	if file == nil {
 		return 0, linuxerr.EBADF
@@ -122,7 +122,7 @@ func (g *gate) bindSocket(t *kernel.Task, args arch.SyscallArguments, own call) 
 		return 0, linuxerr.ENOTSOCK
 	}
 	family, _, _ := s.Type()
-	if family != linux.AF_UNIX || g.pod != nil || g.lineages.counting(t.ThreadGroup()).control {
+	if family != linux.AF_UNIX || g.pod != nil || g.lineages.generationOf(t.ThreadGroup()).control {
 		result, _, err := own()
 		return result, err
 	}
@@ -140,12 +140,12 @@ func (g *gate) bindSocket(t *kernel.Task, args arch.SyscallArguments, own call) 
 			n.start = t.FSContext().RootDirectory()
 		}
 		place, err := g.findControlPlace(t, &n, false, false)
-		n.release(t)
+		n.releaseRefs(t)
 		if err != nil {
 			return 0, err
 		}
 		if place != "" {
-			return 0, made.refuse(g, t, place)
+			return 0, made.refuseChange(g, t, place)
 		}
 	}
 	return 0, s.Bind(t, address).ToError()
@@ -161,34 +161,34 @@ func socketPath(address []byte) string {
 	return name
 }
 
-// refuse reports the attempt to change place, once for each command, and returns the call's error.
-func (c change) refuse(g *gate, t *kernel.Task, place string) error {
+// refuseChange reports the attempt to change place, once for each command, and returns the call's error.
+func (c change) refuseChange(g *execGate, t *kernel.Task, place string) error {
 	kinds := map[calls.Class]uint8{calls.Remove: wire.EventRemove, calls.Rename: wire.EventRename, calls.Link: wire.EventLink, calls.Symlink: wire.EventLink, calls.Mode: wire.EventMode}
 	kind, ok := kinds[c.Class]
 	if !ok || c.Name == "truncate" {
 		kind = wire.EventWrite
 	}
-	if g.once(g.lineages.counting(t.ThreadGroup()).hash("control", string(kind), place)) {
-		e := g.event(t, kind)
+	if g.isFirstReport(g.lineages.generationOf(t.ThreadGroup()).hashParts("control", string(kind), place)) {
+		e := g.newEvent(t, kind)
 		e.Path, e.Errno = place, uint16(unix.EACCES)
-		g.report(e)
+		g.reportEvent(e)
 	}
 	return linuxerr.EACCES
 }
 
 // isGit reports whether t runs git of the read-only root.
-func (g *gate) isGit(t *kernel.Task) bool {
-	file := running(t)
+func (g *execGate) isGit(t *kernel.Task) bool {
+	file := programFile(t)
 	if file == nil {
 		return false
 	}
 	defer file.DecRef(t)
 	name := file.MappedName(t)
-	return g.fixed(t, file.Mount()) && wire.IsGit(name)
+	return g.isReadOnlyMount(t, file.Mount()) && wire.IsGit(name)
 }
 
-// writes reports whether an open may change a file.
-func (c change) writes(t *kernel.Task, args arch.SyscallArguments) bool {
+// mayWrite reports whether an open may change a file.
+func (c change) mayWrite(t *kernel.Task, args arch.SyscallArguments) bool {
 	var flags uint64
 	switch {
 	case c.Flags != calls.None:
@@ -254,7 +254,7 @@ func (c change) nameOf(t *kernel.Task, args arch.SyscallArguments, dir, at int) 
 	return n, nil
 }
 
-func (n *callName) release(t *kernel.Task) {
+func (n *callName) releaseRefs(t *kernel.Task) {
 	n.root.DecRef(t)
 	n.start.DecRef(t)
 }
@@ -286,7 +286,7 @@ const maxLinks = 40
 // findControlPlace returns the path of what n names if that is a control place, also if it does not
 // exist. follows says that the call follows a link at the end, and both that it may change the link
 // as well. An error is one of the path, and so of the call.
-func (g *gate) findControlPlace(t *kernel.Task, n *callName, follows, both bool) (place string, err error) {
+func (g *execGate) findControlPlace(t *kernel.Task, n *callName, follows, both bool) (place string, err error) {
 	if n.path == "" {
 		return g.controlPlace(t, n.start, "")
 	}
@@ -329,7 +329,7 @@ func splitLast(name string) (dir, last string) {
 }
 
 // openedControlPlace returns the path of an open file if it is in a control place.
-func (g *gate) openedControlPlace(t *kernel.Task, number int32) (string, error) {
+func (g *execGate) openedControlPlace(t *kernel.Task, number int32) (string, error) {
 	file := t.GetFile(number)
 	if file == nil { // closed meanwhile by another thread
 		return "", linuxerr.EBADF
@@ -340,7 +340,7 @@ func (g *gate) openedControlPlace(t *kernel.Task, number int32) (string, error) 
 
 // controlPlace returns the path, as init sees it, of last in the directory dir, or of dir itself if
 // last is "", if that is a control place or in one. An error means that it is not known.
-func (g *gate) controlPlace(t *kernel.Task, dir vfs.VirtualDentry, last string) (string, error) {
+func (g *execGate) controlPlace(t *kernel.Task, dir vfs.VirtualDentry, last string) (string, error) {
 	first := t.Kernel().GlobalInit().Leader()
 	if first == nil || first.FSContext() == nil {
 		return "", linuxerr.EACCES

@@ -19,57 +19,57 @@ import (
 
 // Execve implements seccheck.Sink. gVisor calls it after the new program is loaded
 // and before anything of the old one is released; an error is the execve's result.
-func (g *gate) Execve(ctx context.Context, _ seccheck.FieldSet, info *pb.ExecveInfo) error {
+func (g *execGate) Execve(ctx context.Context, _ seccheck.FieldSet, info *pb.ExecveInfo) error {
 	t, ok := ctx.(*kernel.Task)
-	if !ok || !g.ask(t, g.exec(t, info)) {
+	if !ok || !g.askSupervisor(t, g.newExecQuestion(t, info)) {
 		return linuxerr.EACCES
 	}
 	return nil
 }
 
-func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
+func (g *execGate) newExecQuestion(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
 	e := g.newQuestion(t)
-	e.Argv, e.ArgvCut, e.ArgvDigest = words(info.Argv, e.Lineage)
-	e.Env, e.Named = steering(info.Env), wire.Cut(info.Execfn, wire.MaxPath)
+	e.Argv, e.ArgvCut, e.ArgvDigest = recordedWords(info.Argv, e.Lineage)
+	e.Env, e.Named = steeringVariables(info.Env), wire.Truncate(info.Execfn, wire.MaxPath)
 	e.Asked = askedPath(t, e.Named)
 	if wire.IsText(e.Lineage) {
-		e.Vars, e.VarsCut = variables(info.Env)
+		e.Vars, e.VarsCut = recordedVariables(info.Env)
 	}
-	f, err := executable(t)
+	f, err := openedExecutable(t)
 	if err == nil {
-		e.Files, err = g.chain(t, f, e.Unverified)
+		e.Files, err = g.interpreterChain(t, f, e.Unverified)
 	}
 	g.noteFault(t, e, err, info.BinaryPath)
 	return e
 }
 
 // newQuestion returns what is known of the process of t, whatever it asks for.
-func (g *gate) newQuestion(t *kernel.Task) *wire.Exec {
-	e := &wire.Exec{Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), From: program(t, t), Cwd: wire.Cut(cwd(t), wire.MaxPath)}
+func (g *execGate) newQuestion(t *kernel.Task) *wire.Exec {
+	e := &wire.Exec{Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: processID(t), From: programPath(t, t), Cwd: wire.Truncate(workingDir(t), wire.MaxPath)}
 	var p *kernel.Task
-	if e.Parent, p = parent(t); p != nil {
-		e.ParentPath = program(t, p)
+	if e.Parent, p = parentProcess(t); p != nil {
+		e.ParentPath = programPath(t, p)
 	}
-	m := g.lineages.of(t.ThreadGroup())
-	e.Generation, e.Lineage, e.Unverified = m.number, m.lineage, g.outside(t)
+	m := g.lineages.memberOf(t.ThreadGroup())
+	e.Generation, e.Lineage, e.Unverified = m.number, m.lineage, g.hasOwnFileTree(t)
 	return e
 }
 
 // noteFault records in e why it is refused without a question: err, or the end of its command.
-func (g *gate) noteFault(t *kernel.Task, e *wire.Exec, err error, path string) {
-	if err == nil && g.lineages.ended(t.ThreadGroup()) {
+func (g *execGate) noteFault(t *kernel.Task, e *wire.Exec, err error, path string) {
+	if err == nil && g.lineages.hasEnded(t.ThreadGroup()) {
 		err = errEnded
 	}
 	if err != nil {
-		e.Fault = wire.Cut("cannot read the program: "+err.Error(), wire.MaxFault)
-		e.Files = []wire.File{{Loaded: e.Loads(), Path: wire.Cut(path, wire.MaxPath)}}
+		e.Fault = wire.Truncate("cannot read the program: "+err.Error(), wire.MaxFault)
+		e.Files = []wire.File{{Loaded: e.IsLoad(), Path: wire.Truncate(path, wire.MaxPath)}}
 	}
 }
 
-// words returns as many of argv's first words as are sent for a process of this
+// recordedWords returns as many of argv's first words as are sent for a process of this
 // lineage, whether anything is missing, and the digest of all words.
-func words(argv []string, lineage uint32) (first []string, short bool, sum [32]byte) {
-	limit, longest, room := wire.Bounds(lineage)
+func recordedWords(argv []string, lineage uint32) (first []string, short bool, sum [32]byte) {
+	limit, longest, room := wire.ArgvBounds(lineage)
 	hash := sha256.New()
 	for i, w := range argv {
 		io.WriteString(hash, w)
@@ -78,14 +78,14 @@ func words(argv []string, lineage uint32) (first []string, short bool, sum [32]b
 			short = true
 			continue
 		}
-		kept := wire.Cut(w, min(longest, room))
+		kept := wire.Truncate(w, min(longest, room))
 		first, room, short = append(first, kept), room-len(kept), short || len(kept) < len(w)
 	}
 	return first, short, [32]byte(hash.Sum(nil))
 }
 
-// variables returns the environment, and whether anything is missing.
-func variables(env []string) (vars []string, short bool) {
+// recordedVariables returns the environment, and whether anything is missing.
+func recordedVariables(env []string) (vars []string, short bool) {
 	room := wire.MaxEnv
 	for _, v := range env {
 		if len(vars) == wire.MaxVars || len(v) > min(wire.MaxVar, room) {
@@ -96,41 +96,41 @@ func variables(env []string) (vars []string, short bool) {
 	return vars, false
 }
 
-// steering returns the names of variables that can make a loader or an interpreter
+// steeringVariables returns the names of variables that can make a loader or an interpreter
 // run something that its arguments do not name.
-func steering(env []string) []string {
+func steeringVariables(env []string) []string {
 	var names []string
 	for _, v := range env {
 		name, _, _ := strings.Cut(v, "=")
-		if !wire.Steers(name) || slices.Contains(names, wire.Cut(name, wire.MaxName)) {
+		if !wire.IsSteeringVariable(name) || slices.Contains(names, wire.Truncate(name, wire.MaxName)) {
 			continue
 		}
 		if len(names) == wire.MaxNames {
 			break
 		}
-		names = append(names, wire.Cut(name, wire.MaxName))
+		names = append(names, wire.Truncate(name, wire.MaxName))
 	}
 	return names
 }
 
 // TaskExit implements seccheck.Sink. It is called for each thread; a process has
 // ended with its first thread's status, which is the group's.
-func (g *gate) TaskExit(ctx context.Context, _ seccheck.FieldSet, info *pb.TaskExit) error {
+func (g *execGate) TaskExit(ctx context.Context, _ seccheck.FieldSet, info *pb.TaskExit) error {
 	t, ok := ctx.(*kernel.Task)
 	if !ok || t.ThreadGroup().Leader() != t || g.init(t) {
 		return nil
 	}
-	g.lineages.counting(t.ThreadGroup()).processes.Add(1)
-	e := g.event(t, wire.EventExit)
+	g.lineages.generationOf(t.ThreadGroup()).processes.Add(1)
+	e := g.newEvent(t, wire.EventExit)
 	e.Status = info.ExitStatus
-	g.report(e)
+	g.reportEvent(e)
 	return nil
 }
 
-func (g *gate) event(t *kernel.Task, kind uint8) *wire.Event {
-	e := &wire.Event{Event: kind, Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), Program: program(t, t), Unverified: g.outside(t)}
-	m := g.lineages.of(t.ThreadGroup())
+func (g *execGate) newEvent(t *kernel.Task, kind uint8) *wire.Event {
+	e := &wire.Event{Event: kind, Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: processID(t), Program: programPath(t, t), Unverified: g.hasOwnFileTree(t)}
+	m := g.lineages.memberOf(t.ThreadGroup())
 	e.Generation, e.Lineage = m.number, m.lineage
-	e.Parent, _ = parent(t)
+	e.Parent, _ = parentProcess(t)
 	return e
 }

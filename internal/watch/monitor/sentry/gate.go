@@ -75,9 +75,9 @@ func newGate(config map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 	if err := errors.Join(checkLayout(), checkCalls(), checkMappings()); err != nil {
 		return nil, err
 	}
-	g := &gate{socket: endpoint, kept: map[string]kept{}, contents: map[fileKey]read{}, shared: map[inode]bool{}, seen: map[uint64]struct{}{}, programs: map[*vfs.Dentry]bool{}, lineages: newLineages()}
+	g := &execGate{socket: endpoint, kept: map[string]kept{}, contents: map[fileKey]read{}, shared: map[inode]bool{}, seen: map[uint64]struct{}{}, programs: map[*vfs.Dentry]bool{}, lineages: newLineages()}
 	if pod, _ := config["pod"].(bool); pod {
-		g.pod = &pods{homes: map[string]home{}}
+		g.pod = &containerHomes{homes: map[string]containerHome{}}
 	}
 	trees, _ := config["trees"].([]any)
 	for _, t := range trees {
@@ -88,20 +88,20 @@ func newGate(config map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.seq++
-	if err := g.write(wire.Hello(nil, g.seq)); err != nil {
+	if err := g.writeMessage(wire.AppendHello(nil, g.seq)); err != nil {
 		return nil, err
 	}
 	active.Store(g)
 	return g, nil
 }
 
-// A gate asks the supervisor about every exec and reports what processes do, over one
+// An execGate asks the supervisor about every exec and reports what processes do, over one
 // socket, one message after the other. A message that cannot be sent breaks it: then
 // every exec is refused, and events are counted as dropped.
-type gate struct {
+type execGate struct {
 	seccheck.SinkDefaults
 	trees []string
-	pod   *pods // nil for a sandbox that init made
+	pod   *containerHomes // nil for a sandbox that init made
 
 	changes sync.Mutex // for a change of names in a command that must not change control places
 
@@ -118,7 +118,7 @@ type gate struct {
 	lineages *lineages
 	capacity capacity
 	dropped  atomic.Uint64
-	record   record // of what was read of the workspace
+	record   readRecord // of what was read of the workspace
 
 	files    sync.Mutex // for what is known about files
 	contents map[fileKey]read
@@ -141,11 +141,11 @@ const (
 )
 
 // Name implements seccheck.Sink.
-func (*gate) Name() string { return GateName }
+func (*execGate) Name() string { return GateName }
 
 // Stop implements seccheck.Sink. Deleting a session also ends its gate; the closed
 // socket notifies the supervisor.
-func (g *gate) Stop() {
+func (g *execGate) Stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.broken = true
@@ -155,70 +155,70 @@ func (g *gate) Stop() {
 // Status implements seccheck.Sink. The supervisor requests it over the control socket
 // after it has sent an Order. So an Order is obeyed at a known time, even by a kernel
 // that runs no command, and the Mark is the last message about a command.
-func (g *gate) Status() seccheck.SinkStatus {
+func (g *execGate) Status() seccheck.SinkStatus {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.broken && g.readable() {
-		g.obey()
+	if !g.broken && g.isReadable() {
+		g.readOrder()
 	}
 	return seccheck.SinkStatus{DroppedCount: g.dropped.Load()}
 }
 
-func (g *gate) obey() {
-	h, body, err := g.read()
+func (g *execGate) readOrder() {
+	h, body, err := g.readMessage()
 	if err != nil {
 		return
 	}
 	if order, ok := g.orderOf(h, body); ok {
-		g.answer(order)
+		g.answerOrder(order)
 	}
 }
 
 // orderOf decodes an Order. If it is none, the gate breaks.
-func (g *gate) orderOf(h frame.Header[wire.Kind], body []byte) (wire.Order, bool) {
+func (g *execGate) orderOf(h frame.Header[wire.Kind], body []byte) (wire.Order, bool) {
 	order, err := wire.DecodeOrder(body)
 	if err != nil || h.Kind != wire.KindOrder {
-		g.breaks(Protocol)
+		g.breakGate(Protocol)
 		return wire.Order{}, false
 	}
 	return order, true
 }
 
-// answer carries out an Order and sends the Mark.
-func (g *gate) answer(order wire.Order) {
+// answerOrder carries out an Order and sends the Mark.
+func (g *execGate) answerOrder(order wire.Order) {
 	of, alive, err := g.carryOut(order)
 	if err != nil {
-		g.breaks(Protocol)
+		g.breakGate(Protocol)
 		return
 	}
 	mark := wire.Mark{Token: order.Token, Generation: of.number, Alive: alive, Writes: of.writes.Load(),
 		Processes: of.processes.Load(), Bytes: of.bytes.Load(), Dropped: g.dropped.Load()}
 	if order.Act == wire.ActReads {
-		for _, part := range g.record.take(order.Until) {
+		for _, part := range g.record.takeReads(order.Until) {
 			g.seq++
-			_ = g.write(part.Append(g.buf[:0], g.seq))
+			_ = g.writeMessage(part.Append(g.buf[:0], g.seq))
 		}
 	}
 	g.seq++
-	_ = g.write(mark.Append(g.buf[:0], g.seq))
+	_ = g.writeMessage(mark.Append(g.buf[:0], g.seq))
 }
 
 // carryOut does what an Order asks for.
-func (g *gate) carryOut(o wire.Order) (of *generation, alive uint32, err error) {
+func (g *execGate) carryOut(o wire.Order) (of *generation, alive uint32, err error) {
 	k := g.capacity.kernel.Load()
 	switch o.Act {
 	case wire.ActBegin:
 		clear(g.kept)
 		clear(g.seen)
-		if of, err = g.lineages.begin(o); err == nil {
-			err = g.capacity.set(o.Memory, o.Disk)
+		if of, err = g.lineages.beginGeneration(o); err == nil {
+			err = g.capacity.setLimits(o.Memory, o.Disk)
 		}
 	case wire.ActDetach:
-		of, err = g.lineages.detach(k, o)
+		of, err = g.lineages.detachGeneration(k, o)
 	case wire.ActSignal, wire.ActEnd:
-		return g.lineages.signal(k, o)
+		return g.lineages.signalGeneration(k, o)
 	default:
-		of, err = g.lineages.counted(o)
+		of, err = g.lineages.findGeneration(o)
 	}
 	return of, 0, err
 }

@@ -70,11 +70,11 @@ const (
 )
 
 func init() {
-	seccheck.RegisterSink(seccheck.SinkDesc{Name: Name, Setup: setup, New: newSink})
+	seccheck.RegisterSink(seccheck.SinkDesc{Name: Name, Setup: openFIFO, New: newSink})
 }
 
-// setup runs on the host, in the process that creates the sandbox.
-func setup(config map[string]any) (*os.File, error) {
+// openFIFO runs on the host, in the process that creates the sandbox.
+func openFIFO(config map[string]any) (*os.File, error) {
 	path, ok := config["fifo"].(string)
 	if !ok {
 		return nil, errors.New("sink fumehood: no fifo in the configuration")
@@ -89,7 +89,7 @@ func newSink(_ map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 	}
 	s := &sink{fifo: endpoint}
 	latch.Store(s)
-	s.report(Hello)
+	s.reportLimit(Hello)
 	return s, nil
 }
 
@@ -113,14 +113,14 @@ func (s *sink) RawSyscall(_ context.Context, _ seccheck.FieldSet, info *pb.Sysca
 	switch unix.Errno(info.Exit.Errorno) {
 	case unix.EAGAIN:
 		if forks(info.Sysno) {
-			s.report(ProcessLimit)
+			s.reportLimit(ProcessLimit)
 		}
 	case unix.ENOSPC, unix.EDQUOT:
-		s.report(DiskLimit)
+		s.reportLimit(DiskLimit)
 	}
 	return nil
 }
 
-func (s *sink) report(what byte) {
+func (s *sink) reportLimit(what byte) {
 	_, _ = unix.Write(s.fifo.FD(), []byte{what})
 }

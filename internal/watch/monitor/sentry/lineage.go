@@ -64,14 +64,14 @@ func newLineages() *lineages {
 	return l
 }
 
-// of returns what is known of a process.
-func (l *lineages) of(p *kernel.ThreadGroup) member {
+// memberOf returns what is known of a process.
+func (l *lineages) memberOf(p *kernel.ThreadGroup) member {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.locked(p)
+	return l.memberLocked(p)
 }
 
-func (l *lineages) locked(p *kernel.ThreadGroup) member {
+func (l *lineages) memberLocked(p *kernel.ThreadGroup) member {
 	if m, ok := l.by[p]; ok {
 		return m
 	}
@@ -79,20 +79,20 @@ func (l *lineages) locked(p *kernel.ThreadGroup) member {
 	return member{now, now.first}
 }
 
-// counting returns the generation of a process, without a lock where there is only one.
-func (l *lineages) counting(p *kernel.ThreadGroup) *generation {
+// generationOf returns the generation of a process, without a lock where there is only one.
+func (l *lineages) generationOf(p *kernel.ThreadGroup) *generation {
 	if l.detached.Load() == 0 {
 		return l.now.Load()
 	}
-	return l.of(p).generation
+	return l.memberOf(p).generation
 }
 
-// forked gives a new process the generation and the lineage of its parent. An error means
+// recordFork gives a new process the generation and the lineage of its parent. An error means
 // that the parent's command has ended, so that the new process must not run.
-func (l *lineages) forked(k *kernel.Kernel, parent, child *kernel.ThreadGroup) error {
+func (l *lineages) recordFork(k *kernel.Kernel, parent, child *kernel.ThreadGroup) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m := l.locked(parent)
+	m := l.memberLocked(parent)
 	if child != parent { // otherwise a thread
 		l.by[child] = m
 		l.forgetDead(k)
@@ -120,23 +120,23 @@ func (l *lineages) forgetDead(k *kernel.Kernel) {
 	l.forgets = 2*len(l.by) + maxKept
 }
 
-// became sets the lineage of a process after an allowed exec.
-func (l *lineages) became(p *kernel.ThreadGroup, lineage uint32) {
+// setLineage sets the lineage of a process after an allowed exec.
+func (l *lineages) setLineage(p *kernel.ThreadGroup, lineage uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.by[p] = member{l.locked(p).generation, lineage}
+	l.by[p] = member{l.memberLocked(p).generation, lineage}
 }
 
-// ended reports whether a process's command has ended.
-func (l *lineages) ended(p *kernel.ThreadGroup) bool {
+// hasEnded reports whether a process's command has ended.
+func (l *lineages) hasEnded(p *kernel.ThreadGroup) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.locked(p).ended
+	return l.memberLocked(p).ended
 }
 
-// begin makes a new generation the current one, and forgets all processes except for those
+// beginGeneration makes a new generation the current one, and forgets all processes except for those
 // in the background.
-func (l *lineages) begin(o wire.Order) (*generation, error) {
+func (l *lineages) beginGeneration(o wire.Order) (*generation, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if o.Generation <= l.last {
@@ -159,16 +159,16 @@ func (l *lineages) begin(o wire.Order) (*generation, error) {
 	return g, nil
 }
 
-// detach lets the current generation live in the background. Until the next one begins, what
+// detachGeneration lets the current generation live in the background. Until the next one begins, what
 // belongs to none in the background has wire.None, and can neither fork nor exec.
-func (l *lineages) detach(k *kernel.Kernel, o wire.Order) (*generation, error) {
+func (l *lineages) detachGeneration(k *kernel.Kernel, o wire.Order) (*generation, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.now.Load()
 	if k == nil || o.Generation != g.number || len(l.living) >= wire.MaxGenerations {
 		return nil, errGeneration
 	}
-	for _, p := range started(k, o.Pid) {
+	for _, p := range findProcesses(k, o.Pid) {
 		if _, known := l.by[p]; !known {
 			l.by[p] = member{g, g.first}
 		}
@@ -179,9 +179,9 @@ func (l *lineages) detach(k *kernel.Kernel, o wire.Order) (*generation, error) {
 	return g, nil
 }
 
-// started returns the process with an id, or all if it is 0: who starts the first process of
+// findProcesses returns the process with an id, or all if it is 0: who starts the first process of
 // a container does not learn its id, and all others have entries.
-func started(k *kernel.Kernel, id int32) []*kernel.ThreadGroup {
+func findProcesses(k *kernel.Kernel, id int32) []*kernel.ThreadGroup {
 	if id == 0 {
 		return k.RootPIDNamespace().ThreadGroups()
 	}
@@ -191,8 +191,8 @@ func started(k *kernel.Kernel, id int32) []*kernel.ThreadGroup {
 	return nil
 }
 
-// counted returns a generation that is current or lives in the background.
-func (l *lineages) counted(o wire.Order) (*generation, error) {
+// findGeneration returns a generation that is current or lives in the background.
+func (l *lineages) findGeneration(o wire.Order) (*generation, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if g := l.now.Load(); g.number == o.Generation {
@@ -204,9 +204,9 @@ func (l *lineages) counted(o wire.Order) (*generation, error) {
 	return nil, errGeneration
 }
 
-// signal sends a signal to every process of a generation in the background, and returns how
+// signalGeneration sends a signal to every process of a generation in the background, and returns how
 // many of them are alive. To end it, the signal is SIGKILL.
-func (l *lineages) signal(k *kernel.Kernel, o wire.Order) (*generation, uint32, error) {
+func (l *lineages) signalGeneration(k *kernel.Kernel, o wire.Order) (*generation, uint32, error) {
 	l.mu.Lock()
 	g := l.living[o.Generation]
 	if end := o.Act == wire.ActEnd; g != nil && end {
@@ -218,7 +218,7 @@ func (l *lineages) signal(k *kernel.Kernel, o wire.Order) (*generation, uint32, 
 	}
 	alive := uint32(0)
 	for _, p := range k.RootPIDNamespace().ThreadGroups() {
-		if l.of(p).generation == g && living(p) {
+		if l.memberOf(p).generation == g && hasLivingThread(p) {
 			alive++
 			_ = p.SendSignal(kernel.SignalInfoPriv(linux.Signal(o.Signal))) // it may have just ended
 		}
@@ -229,8 +229,8 @@ func (l *lineages) signal(k *kernel.Kernel, o wire.Order) (*generation, uint32, 
 	return g, alive, nil
 }
 
-// living reports whether a thread of p has not ended.
-func living(p *kernel.ThreadGroup) (alive bool) {
+// hasLivingThread reports whether a thread of p has not ended.
+func hasLivingThread(p *kernel.ThreadGroup) (alive bool) {
 	p.ForEachTask(func(t *kernel.Task) bool {
 		alive = t.ExitState() < kernel.TaskExitZombie
 		return !alive

@@ -40,15 +40,15 @@ import (
 // compares the calls of its tables that map memory with those that are known here.
 
 // gated are the calls of a system call table that are replaced, by name.
-var gated = map[string]func(*gate, *kernel.Task, arch.SyscallArguments, call) (uintptr, error){
-	"mmap": (*gate).mmap, "mprotect": (*gate).mprotect, "shmat": (*gate).shmat, "bind": (*gate).bindSocket,
+var gated = map[string]func(*execGate, *kernel.Task, arch.SyscallArguments, call) (uintptr, error){
+	"mmap": (*execGate).mmap, "mprotect": (*execGate).mprotect, "shmat": (*execGate).shmat, "bind": (*execGate).bindSocket,
 }
 
 // A call is gVisor's own implementation of a system call, with its arguments.
 type call func() (uintptr, *kernel.SyscallControl, error)
 
 // active is the gate of the sandbox. Without one, nothing is decided.
-var active atomic.Pointer[gate]
+var active atomic.Pointer[execGate]
 
 func init() {
 	for _, table := range []*kernel.SyscallTable{syscalls.AMD64, syscalls.ARM64} {
@@ -93,7 +93,7 @@ func checkCalls() error {
 	return nil
 }
 
-func (g *gate) mmap(t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
+func (g *execGate) mmap(t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
 	flags := args[3].Int()
 	private, shared := flags&linux.MAP_PRIVATE != 0, flags&linux.MAP_SHARED != 0
 	if flags&linux.MAP_ANONYMOUS != 0 || private == shared { // which is invalid
@@ -162,10 +162,10 @@ func accessOf(prot int32) hostarch.AccessType {
 }
 
 // admitMapping decides about a mapping of file that is executable, and lets no other become so.
-func (g *gate) admitMapping(t *kernel.Task, opts *memmap.MMapOpts, file *vfs.FileDescription) error {
+func (g *execGate) admitMapping(t *kernel.Task, opts *memmap.MMapOpts, file *vfs.FileDescription) error {
 	switch {
 	case opts.Mappable == nil, opts.MappingIdentity != file && isZero(t, file): // memory without a file
-	case g.fixed(t, file.Mount()) && !g.isOtherProgram(t, file):
+	case g.isReadOnlyMount(t, file.Mount()) && !g.isOtherProgram(t, file):
 	case opts.Perms.Execute:
 		if !g.mayLoad(t, file) {
 			return linuxerr.EACCES
@@ -181,7 +181,7 @@ func (g *gate) admitMapping(t *kernel.Task, opts *memmap.MMapOpts, file *vfs.Fil
 }
 
 // isOtherProgram reports whether file, of the read-only root, is a program, and not the one that t runs.
-func (g *gate) isOtherProgram(t *kernel.Task, file *vfs.FileDescription) bool {
+func (g *execGate) isOtherProgram(t *kernel.Task, file *vfs.FileDescription) bool {
 	g.files.Lock()
 	program, known := g.programs[file.Dentry()]
 	g.files.Unlock()
@@ -197,7 +197,7 @@ func (g *gate) isOtherProgram(t *kernel.Task, file *vfs.FileDescription) bool {
 	if !program {
 		return false
 	}
-	own := running(t)
+	own := programFile(t)
 	if own == nil {
 		return true
 	}
@@ -214,7 +214,7 @@ func isZero(t *kernel.Task, file *vfs.FileDescription) bool {
 const zeroMinor = 5 // of /dev/zero
 
 // shmat attaches a segment, as gVisor's own shmat does.
-func (g *gate) shmat(t *kernel.Task, args arch.SyscallArguments, _ call) (uintptr, error) {
+func (g *execGate) shmat(t *kernel.Task, args arch.SyscallArguments, _ call) (uintptr, error) {
 	segment := t.IPCNamespace().ShmRegistry().FindByID(ipc.ID(args[0].Int()))
 	if segment == nil {
 		return 0, linuxerr.EINVAL
@@ -235,7 +235,7 @@ func (g *gate) shmat(t *kernel.Task, args arch.SyscallArguments, _ call) (uintpt
 	return uintptr(address), err
 }
 
-func (g *gate) mprotect(t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
+func (g *execGate) mprotect(t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
 	result, _, err := own()
 	if args[2].Int()&linux.PROT_EXEC == 0 || !linuxerr.Equals(linuxerr.EACCES, err) {
 		return result, err
@@ -266,28 +266,28 @@ func (g *gate) mprotect(t *kernel.Task, args arch.SyscallArguments, own call) (u
 }
 
 // mayLoad decides whether t may map file as code.
-func (g *gate) mayLoad(t *kernel.Task, file memmap.MappingIdentity) bool {
+func (g *execGate) mayLoad(t *kernel.Task, file memmap.MappingIdentity) bool {
 	e := &wire.Exec{}
-	e.Generation, e.Unverified = g.lineages.of(t.ThreadGroup()).number, g.outside(t)
+	e.Generation, e.Unverified = g.lineages.memberOf(t.ThreadGroup()).number, g.hasOwnFileTree(t)
 	loaded, err := g.describeMapped(t, file, e.Unverified)
 	loaded.Loaded = true
-	if e.Files = []wire.File{loaded}; err == nil && g.isAllowed(e) && !g.lineages.ended(t.ThreadGroup()) {
+	if e.Files = []wire.File{loaded}; err == nil && g.isAllowed(e) && !g.lineages.hasEnded(t.ThreadGroup()) {
 		return true
 	}
 	e = g.newQuestion(t)
 	e.Files = []wire.File{loaded}
 	g.noteFault(t, e, err, loaded.Path)
-	return g.ask(t, e)
+	return g.askSupervisor(t, e)
 }
 
 // describeMapped returns what is known of the file of a mapping.
-func (g *gate) describeMapped(t *kernel.Task, file memmap.MappingIdentity, away bool) (wire.File, error) {
+func (g *execGate) describeMapped(t *kernel.Task, file memmap.MappingIdentity, away bool) (wire.File, error) {
 	f, ok := file.(*vfs.FileDescription)
 	if !ok { // a segment of shared memory has no file, and no content that could be read here
-		return wire.File{Path: wire.Cut(file.MappedName(t), wire.MaxPath), Layer: wire.LayerMemory}, nil
+		return wire.File{Path: wire.Truncate(file.MappedName(t), wire.MaxPath), Layer: wire.LayerMemory}, nil
 	}
 	if f.Mount().MountFlags()&linux.ST_NOEXEC != 0 {
-		return wire.File{Path: wire.Cut(f.MappedName(t), wire.MaxPath)}, errors.New("its file system has no programs")
+		return wire.File{Path: wire.Truncate(f.MappedName(t), wire.MaxPath)}, errors.New("its file system has no programs")
 	}
-	return g.file(t, f, away)
+	return g.describeFile(t, f, away)
 }

@@ -15,34 +15,34 @@ import (
 	"github.com/fumehood/fumehood/internal/watch/monitor/wire"
 )
 
-// pid returns the id of a task's process as the sandbox's init and the supervisor see
+// processID returns the id of a task's process as the sandbox's init and the supervisor see
 // it.
-func pid(t *kernel.Task) int32 {
+func processID(t *kernel.Task) int32 {
 	return int32(t.Kernel().RootPIDNamespace().IDOfThreadGroup(t.ThreadGroup()))
 }
 
-// parent returns the process that started t's process, or that it was reparented to.
-func parent(t *kernel.Task) (int32, *kernel.Task) {
+// parentProcess returns the process that started t's process, or that it was reparented to.
+func parentProcess(t *kernel.Task) (int32, *kernel.Task) {
 	p := t.Parent()
 	if p == nil {
 		return 0, nil
 	}
-	return pid(p), p
+	return processID(p), p
 }
 
-// program returns the path, as seen by ctx, of the file that t's process last
+// programPath returns the path, as seen by ctx, of the file that t's process last
 // executed.
-func program(ctx *kernel.Task, t *kernel.Task) string {
-	f := running(t)
+func programPath(ctx *kernel.Task, t *kernel.Task) string {
+	f := programFile(t)
 	if f == nil {
 		return ""
 	}
 	defer f.DecRef(ctx)
-	return wire.Cut(f.MappedName(ctx), wire.MaxPath)
+	return wire.Truncate(f.MappedName(ctx), wire.MaxPath)
 }
 
-// running returns the file that t's process last executed, with a reference, or nil if t is ending.
-func running(t *kernel.Task) (f *vfs.FileDescription) {
+// programFile returns the file that t's process last executed, with a reference, or nil if t is ending.
+func programFile(t *kernel.Task) (f *vfs.FileDescription) {
 	t.WithMuLocked(func(t *kernel.Task) {
 		if m := t.MemoryManager(); m != nil {
 			f = m.Executable()
@@ -51,11 +51,11 @@ func running(t *kernel.Task) (f *vfs.FileDescription) {
 	return f
 }
 
-// outside reports whether t has its own mounts or root, so that its names may mean
+// hasOwnFileTree reports whether t has its own mounts or root, so that its names may mean
 // other files.
-func (g *gate) outside(t *kernel.Task) bool {
+func (g *execGate) hasOwnFileTree(t *kernel.Task) bool {
 	if g.pod != nil {
-		return g.pod.outside(t)
+		return g.pod.hasOwnFileTree(t)
 	}
 	first := t.Kernel().GlobalInit().Leader()
 	if first == nil || t.MountNamespace() != first.MountNamespace() {
@@ -72,8 +72,8 @@ func (g *gate) outside(t *kernel.Task) bool {
 	return got != want
 }
 
-// cwd returns t's working directory, of any length.
-func cwd(t *kernel.Task) string {
+// workingDir returns t's working directory, of any length.
+func workingDir(t *kernel.Task) string {
 	root := t.FSContext().RootDirectory()
 	defer root.DecRef(t)
 	wd := t.FSContext().WorkingDirectory()
@@ -82,9 +82,9 @@ func cwd(t *kernel.Task) string {
 	return name
 }
 
-// named returns the path in the call's argument at, resolved relative to the
+// resolveArgument returns the path in the call's argument at, resolved relative to the
 // directory descriptor dir; "" if the path cannot be read.
-func named(t *kernel.Task, dir int32, at uint64) string {
+func resolveArgument(t *kernel.Task, dir int32, at uint64) string {
 	name, err := t.CopyInString(hostarch.Addr(at), wire.MaxPath)
 	if err != nil {
 		return ""
@@ -92,7 +92,7 @@ func named(t *kernel.Task, dir int32, at uint64) string {
 	if path.IsAbs(name) {
 		return path.Clean(name)
 	}
-	return path.Join(folder(t, dir), name)
+	return path.Join(dirPath(t, dir), name)
 }
 
 // askedPath returns the path name that was passed to execve, absolute and without "." and "..".
@@ -101,24 +101,24 @@ func askedPath(t *kernel.Task, name string) string {
 	if rest, ok := strings.CutPrefix(name, "/dev/fd/"); ok {
 		number, below, _ := strings.Cut(rest, "/")
 		if n, err := strconv.ParseInt(number, 10, 32); err == nil {
-			name = path.Join(opened(t, int32(n)), below)
+			name = path.Join(openFilePath(t, int32(n)), below)
 		}
 	}
 	if !path.IsAbs(name) {
-		name = path.Join(cwd(t), name)
+		name = path.Join(workingDir(t), name)
 	}
-	return wire.Cut(path.Clean(name), wire.MaxPath)
+	return wire.Truncate(path.Clean(name), wire.MaxPath)
 }
 
-func folder(t *kernel.Task, dir int32) string {
+func dirPath(t *kernel.Task, dir int32) string {
 	if dir == linux.AT_FDCWD {
-		return cwd(t)
+		return workingDir(t)
 	}
-	return opened(t, dir)
+	return openFilePath(t, dir)
 }
 
-// opened returns the path of an open file.
-func opened(t *kernel.Task, number int32) string {
+// openFilePath returns the path of an open file.
+func openFilePath(t *kernel.Task, number int32) string {
 	f := t.GetFile(number)
 	if f == nil {
 		return ""

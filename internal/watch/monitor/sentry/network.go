@@ -25,62 +25,62 @@ const (
 	maxMessage  = 64  // the number of them that are read in one call
 )
 
-// network reports connections, listening sockets and datagrams with an address.
-func (g *gate) network(s seen) {
+// reportNetwork reports connections, listening sockets and datagrams with an address.
+func (g *execGate) reportNetwork(s observedCall) {
 	number := int32(s.args[0])
 	switch s.call.Class {
 	case calls.Connect:
 		addr := ""
 		if s.errno == 0 {
-			addr = peer(s.t, number) // the kernel's own record; the caller's memory may have changed
+			addr = peerAddress(s.t, number) // the kernel's own record; the caller's memory may have changed
 		}
 		if addr == "" {
-			addr = address(kindOf(s.t, number), copied(s.t, s.args[1], s.args[2]))
+			addr = formatAddress(kindOf(s.t, number), copyInAddress(s.t, s.args[1], s.args[2]))
 		}
 		g.tellAddress(s, wire.EventConnect, addr)
 	case calls.Bind:
-		g.tellAddress(s, wire.EventListen, address(kindOf(s.t, number), copied(s.t, s.args[1], s.args[2])))
+		g.tellAddress(s, wire.EventListen, formatAddress(kindOf(s.t, number), copyInAddress(s.t, s.args[1], s.args[2])))
 	case calls.Listen:
-		g.tellAddress(s, wire.EventListen, local(s.t, number))
+		g.tellAddress(s, wire.EventListen, localAddress(s.t, number))
 	case calls.SendTo:
 		if s.args[4] != 0 {
-			g.tellOnce(s, address(kindOf(s.t, number), copied(s.t, s.args[4], s.args[5])))
+			g.tellOnce(s, formatAddress(kindOf(s.t, number), copyInAddress(s.t, s.args[4], s.args[5])))
 		}
 	case calls.SendMsg:
-		g.message(s, s.args[1])
+		g.reportMessageAddress(s, s.args[1])
 	case calls.SendMMsg:
 		for i := range max(1, min(s.result, maxMessage)) {
-			g.message(s, s.args[1]+uint64(i)*messageSize)
+			g.reportMessageAddress(s, s.args[1]+uint64(i)*messageSize)
 		}
 	}
 }
 
-// message reports the address in the msghdr at an address in the caller's
+// reportMessageAddress reports the address in the msghdr at an address in the caller's
 // memory.
-func (g *gate) message(s seen, at uint64) {
+func (g *execGate) reportMessageAddress(s observedCall, at uint64) {
 	var b [12]byte
 	if n, err := s.t.CopyInBytes(hostarch.Addr(at), b[:]); err != nil || n != len(b) {
 		return
 	}
 	if name := binary.LittleEndian.Uint64(b[:]); name != 0 {
-		addr := copied(s.t, name, uint64(binary.LittleEndian.Uint32(b[8:])))
-		g.tellOnce(s, address(kindOf(s.t, int32(s.args[0])), addr))
+		addr := copyInAddress(s.t, name, uint64(binary.LittleEndian.Uint32(b[8:])))
+		g.tellOnce(s, formatAddress(kindOf(s.t, int32(s.args[0])), addr))
 	}
 }
 
-func (g *gate) tellOnce(s seen, addr string) {
-	if g.once(g.lineages.counting(s.t.ThreadGroup()).hash(s.call.Name, addr, strconv.Itoa(int(pid(s.t))), strconv.Itoa(int(s.errno)))) {
+func (g *execGate) tellOnce(s observedCall, addr string) {
+	if g.isFirstReport(g.lineages.generationOf(s.t.ThreadGroup()).hashParts(s.call.Name, addr, strconv.Itoa(int(processID(s.t))), strconv.Itoa(int(s.errno)))) {
 		g.tellAddress(s, wire.EventSend, addr)
 	}
 }
 
-func (g *gate) tellAddress(s seen, kind uint8, addr string) {
+func (g *execGate) tellAddress(s observedCall, kind uint8, addr string) {
 	if addr == "" {
 		addr = "unknown"
 	}
-	e := g.event(s.t, kind)
+	e := g.newEvent(s.t, kind)
 	e.Address, e.Call, e.Errno = addr, s.call.Name, s.errno
-	g.report(e)
+	g.reportEvent(e)
 }
 
 func socketOf(t *kernel.Task, number int32, use func(socket.Socket)) {
@@ -113,30 +113,30 @@ func kindOf(t *kernel.Task, number int32) (kind string) {
 	return kind
 }
 
-func peer(t *kernel.Task, number int32) (text string) {
+func peerAddress(t *kernel.Task, number int32) (text string) {
 	socketOf(t, number, func(s socket.Socket) {
 		if a, size, err := s.GetPeerName(t); err == nil {
-			text = address(kindOf(t, number), flat(a, size))
+			text = formatAddress(kindOf(t, number), marshalAddress(a, size))
 		}
 	})
 	return text
 }
 
-func local(t *kernel.Task, number int32) (text string) {
+func localAddress(t *kernel.Task, number int32) (text string) {
 	socketOf(t, number, func(s socket.Socket) {
 		if a, size, err := s.GetSockName(t); err == nil {
-			text = address(kindOf(t, number), flat(a, size))
+			text = formatAddress(kindOf(t, number), marshalAddress(a, size))
 		}
 	})
 	return text
 }
 
-func flat(a linux.SockAddr, size uint32) []byte {
+func marshalAddress(a linux.SockAddr, size uint32) []byte {
 	b := marshal.Marshal(a)
 	return b[:min(int(size), len(b))]
 }
 
-func copied(t *kernel.Task, at, size uint64) []byte {
+func copyInAddress(t *kernel.Task, at, size uint64) []byte {
 	if at == 0 || size < 2 || size > maxAddress {
 		return nil
 	}
@@ -147,8 +147,8 @@ func copied(t *kernel.Task, at, size uint64) []byte {
 	return b
 }
 
-// address formats a sockaddr: "tcp 192.0.2.1:443", "unix /run/x".
-func address(kind string, b []byte) string {
+// formatAddress formats a sockaddr: "tcp 192.0.2.1:443", "unix /run/x".
+func formatAddress(kind string, b []byte) string {
 	if len(b) < 2 {
 		return ""
 	}

@@ -25,7 +25,7 @@ import (
 const workspace = "/workspace/"
 
 // RawSyscall implements seccheck.Sink. The session requests exits only.
-func (g *gate) RawSyscall(ctx context.Context, _ seccheck.FieldSet, info *pb.Syscall) error {
+func (g *execGate) RawSyscall(ctx context.Context, _ seccheck.FieldSet, info *pb.Syscall) error {
 	call, ok := calls.Table[info.Sysno]
 	t, isTask := ctx.(*kernel.Task)
 	if !ok || !isTask || info.Exit == nil {
@@ -33,30 +33,30 @@ func (g *gate) RawSyscall(ctx context.Context, _ seccheck.FieldSet, info *pb.Sys
 	}
 	if call.Class == calls.Write {
 		if info.Exit.Errorno == 0 && info.Exit.Result > 0 {
-			g.lineages.counting(t.ThreadGroup()).bytes.Add(uint64(info.Exit.Result))
+			g.lineages.generationOf(t.ThreadGroup()).bytes.Add(uint64(info.Exit.Result))
 		}
 		return nil
 	}
 	if g.init(t) {
 		return nil
 	}
-	s := seen{t: t, call: call, args: [6]uint64{info.Arg1, info.Arg2, info.Arg3, info.Arg4, info.Arg5, info.Arg6},
+	s := observedCall{t: t, call: call, args: [6]uint64{info.Arg1, info.Arg2, info.Arg3, info.Arg4, info.Arg5, info.Arg6},
 		result: info.Exit.Result, errno: uint16(info.Exit.Errorno)}
 	switch call.Class {
 	case calls.Connect, calls.Bind, calls.Listen, calls.SendTo, calls.SendMsg, calls.SendMMsg:
-		g.network(s)
+		g.reportNetwork(s)
 	case calls.Privilege:
-		g.privilege(s)
+		g.reportPrivilege(s)
 	default:
 		if s.errno == 0 {
-			g.change(s)
+			g.reportChange(s)
 		}
 	}
 	return nil
 }
 
-// A seen is a system call that has ended.
-type seen struct {
+// An observedCall is a system call that has ended.
+type observedCall struct {
 	t      *kernel.Task
 	call   calls.Call
 	args   [6]uint64
@@ -64,57 +64,57 @@ type seen struct {
 	errno  uint16
 }
 
-// path returns the path in the call's arguments dir and at.
-func (s seen) path(dir, at int) string {
+// argumentPath returns the path in the call's arguments dir and at.
+func (s observedCall) argumentPath(dir, at int) string {
 	from := int32(linux.AT_FDCWD)
 	if dir != calls.None {
 		from = int32(s.args[dir])
 	}
 	if at == calls.None {
-		return opened(s.t, from)
+		return openFilePath(s.t, from)
 	}
-	return named(s.t, from, s.args[at])
+	return resolveArgument(s.t, from, s.args[at])
 }
 
-// change reports a change of files outside the workspace.
-func (g *gate) change(s seen) {
+// reportChange reports a change of files outside the workspace.
+func (g *execGate) reportChange(s observedCall) {
 	var path, target string
 	kind := uint8(wire.EventWrite)
 	switch s.call.Class {
 	case calls.Open:
-		if path = s.written(); path == "" {
+		if path = s.writtenPath(); path == "" {
 			return
 		}
 	case calls.Make:
-		path = s.path(s.call.Dir, s.call.Path)
+		path = s.argumentPath(s.call.Dir, s.call.Path)
 	case calls.Remove:
-		kind, path = wire.EventRemove, s.path(s.call.Dir, s.call.Path)
+		kind, path = wire.EventRemove, s.argumentPath(s.call.Dir, s.call.Path)
 	case calls.Rename:
-		kind, path, target = wire.EventRename, s.path(s.call.Dir, s.call.Path), s.path(s.call.ToDir, s.call.To)
+		kind, path, target = wire.EventRename, s.argumentPath(s.call.Dir, s.call.Path), s.argumentPath(s.call.ToDir, s.call.To)
 	case calls.Link:
-		kind, path, target = wire.EventLink, s.path(s.call.Dir, s.call.Path), s.path(s.call.ToDir, s.call.To)
+		kind, path, target = wire.EventLink, s.argumentPath(s.call.Dir, s.call.Path), s.argumentPath(s.call.ToDir, s.call.To)
 	case calls.Symlink:
-		kind, path = wire.EventLink, s.path(s.call.Dir, s.call.Path)
+		kind, path = wire.EventLink, s.argumentPath(s.call.Dir, s.call.Path)
 		target, _ = s.t.CopyInString(hostarch.Addr(s.args[s.call.To]), wire.MaxPath)
 	case calls.Mode:
-		kind, path = wire.EventMode, s.path(s.call.Dir, s.call.Path)
+		kind, path = wire.EventMode, s.argumentPath(s.call.Dir, s.call.Path)
 	}
 	inside := g.pod == nil && strings.HasPrefix(path, workspace) && (kind != wire.EventRename && kind != wire.EventLink || s.call.Class == calls.Symlink || strings.HasPrefix(target, workspace))
-	of := g.lineages.counting(s.t.ThreadGroup())
-	if (inside || kind == wire.EventWrite && !g.once(of.hash(path))) && !g.outside(s.t) {
+	of := g.lineages.generationOf(s.t.ThreadGroup())
+	if (inside || kind == wire.EventWrite && !g.isFirstReport(of.hashParts(path))) && !g.hasOwnFileTree(s.t) {
 		if kind == wire.EventWrite {
 			of.writes.Add(1)
 		}
 		return
 	}
-	e := g.event(s.t, kind)
+	e := g.newEvent(s.t, kind)
 	e.Path, e.Target = path, target
-	g.report(e)
+	g.reportEvent(e)
 }
 
-// written returns the path of the opened file, if it was opened for writing or may
+// writtenPath returns the path of the opened file, if it was opened for writing or may
 // have just been created. The name is the kernel's, not the caller's.
-func (s seen) written() string {
+func (s observedCall) writtenPath() string {
 	f := s.t.GetFile(int32(s.result))
 	if f == nil {
 		return ""
@@ -136,8 +136,8 @@ func (s seen) written() string {
 
 var seed = maphash.MakeSeed()
 
-// hash returns a hash of a generation's parts.
-func (g *generation) hash(parts ...string) uint64 {
+// hashParts returns a hash of a generation's parts.
+func (g *generation) hashParts(parts ...string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	var number [4]byte
@@ -150,29 +150,29 @@ func (g *generation) hash(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// privilege reports an attempt, once for each process, call and outcome.
-func (g *gate) privilege(s seen) {
+// reportPrivilege reports an attempt, once for each process, call and outcome.
+func (g *execGate) reportPrivilege(s observedCall) {
 	var key [10]byte
-	binary.LittleEndian.PutUint32(key[:], uint32(pid(s.t)))
+	binary.LittleEndian.PutUint32(key[:], uint32(processID(s.t)))
 	binary.LittleEndian.PutUint16(key[4:], s.errno)
-	if !g.once(g.lineages.counting(s.t.ThreadGroup()).hash(s.call.Name, string(key[:]))) {
+	if !g.isFirstReport(g.lineages.generationOf(s.t.ThreadGroup()).hashParts(s.call.Name, string(key[:]))) {
 		return
 	}
-	e := g.event(s.t, wire.EventPrivilege)
+	e := g.newEvent(s.t, wire.EventPrivilege)
 	e.Call, e.Errno = s.call.Name, s.errno
 	if s.call.Name == "chroot" {
-		e.Path = named(s.t, linux.AT_FDCWD, s.args[0])
+		e.Path = resolveArgument(s.t, linux.AT_FDCWD, s.args[0])
 	}
 	if s.call.Name == "mount" {
-		e.Path, e.Target = named(s.t, linux.AT_FDCWD, s.args[0]), named(s.t, linux.AT_FDCWD, s.args[1])
+		e.Path, e.Target = resolveArgument(s.t, linux.AT_FDCWD, s.args[0]), resolveArgument(s.t, linux.AT_FDCWD, s.args[1])
 	}
-	g.report(e)
+	g.reportEvent(e)
 }
 
 // addFirst makes known what the sandbox's first process needs: in a pod, its container.
-func (g *gate) addFirst(k *kernel.Kernel) error {
+func (g *execGate) addFirst(k *kernel.Kernel) error {
 	if g.pod != nil {
-		return g.pod.add(k, k.GlobalInit().Leader())
+		return g.pod.addContainer(k, k.GlobalInit().Leader())
 	}
 	return g.registerRecorded(k)
 }
@@ -180,7 +180,7 @@ func (g *gate) addFirst(k *kernel.Kernel) error {
 // Clone implements seccheck.Sink. It is called before the new task runs; an error is the
 // call's result. A task of which nothing could be known, or whose command has ended, does
 // not run.
-func (g *gate) Clone(ctx context.Context, _ seccheck.FieldSet, info *pb.CloneInfo) error {
+func (g *execGate) Clone(ctx context.Context, _ seccheck.FieldSet, info *pb.CloneInfo) error {
 	t, ok := ctx.(*kernel.Task)
 	if !ok {
 		return linuxerr.EACCES
@@ -195,13 +195,13 @@ func (g *gate) Clone(ctx context.Context, _ seccheck.FieldSet, info *pb.CloneInf
 	if g.init(t) {
 		return nil
 	}
-	if child == nil || g.lineages.forked(k, t.ThreadGroup(), child) != nil {
+	if child == nil || g.lineages.recordFork(k, t.ThreadGroup(), child) != nil {
 		return linuxerr.EACCES
 	}
 	const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 	if info.Flags&spaces == 0 {
 		return nil
 	}
-	g.privilege(seen{t: t, call: calls.Call{Name: "clone"}})
+	g.reportPrivilege(observedCall{t: t, call: calls.Call{Name: "clone"}})
 	return nil
 }

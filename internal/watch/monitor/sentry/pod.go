@@ -13,7 +13,7 @@ import (
 	"gvisor.dev/gvisor/pkg/sentry/vfs"
 )
 
-// pods are the containers of a sandbox that has several, each with its own mounts and root
+// containerHomes are the containers of a sandbox that has several, each with its own mounts and root
 // file system. What differs from a sandbox that init made:
 //
 //   - The root is an overlay over the image unless the container has a read-only root. Then
@@ -22,26 +22,26 @@ import (
 //     read-only root they are wire.LayerRootfs. Volumes are wire.LayerWritten, also where they
 //     are read-only.
 //   - The first process of the sandbox is one like all others: it belongs to a generation.
-type pods struct {
+type containerHomes struct {
 	mu    sync.Mutex
-	homes map[string]home // by the container's id
+	homes map[string]containerHome // by the container's id
 }
 
-// A home is what a container's first process began with, before it ran. The references are
+// A containerHome is what a container's first process began with, before it ran. The references are
 // kept, so that no other object gets the same address.
-type home struct {
+type containerHome struct {
 	mounts *vfs.MountNamespace
 	root   vfs.VirtualDentry
 }
 
 // init reports whether t is of the sandbox's own first process, which belongs to no command.
-func (g *gate) init(t *kernel.Task) bool {
+func (g *execGate) init(t *kernel.Task) bool {
 	return g.pod == nil && t.ThreadGroup() == t.Kernel().GlobalInit()
 }
 
 // ContainerStart implements seccheck.Sink. It is called before a container's first process
 // runs.
-func (g *gate) ContainerStart(_ context.Context, _ seccheck.FieldSet, info *pb.Start) error {
+func (g *execGate) ContainerStart(_ context.Context, _ seccheck.FieldSet, info *pb.Start) error {
 	k := g.capacity.kernel.Load()
 	if g.pod == nil || k == nil || info.ContextData == nil {
 		return nil // the first container is known at its first Clone
@@ -50,14 +50,14 @@ func (g *gate) ContainerStart(_ context.Context, _ seccheck.FieldSet, info *pb.S
 	if first == nil || first.Leader() == nil {
 		return errors.New("the container has no process")
 	}
-	return g.pod.add(k, first.Leader())
+	return g.pod.addContainer(k, first.Leader())
 }
 
-// add keeps the home of t's container, and forgets those of containers that have ended.
-func (p *pods) add(k *kernel.Kernel, t *kernel.Task) error {
-	h := home{t.MountNamespace(), t.FSContext().RootDirectory()} // which takes a reference
+// addContainer keeps the home of t's container, and forgets those of containers that have ended.
+func (p *containerHomes) addContainer(k *kernel.Kernel, t *kernel.Task) error {
+	h := containerHome{t.MountNamespace(), t.FSContext().RootDirectory()} // which takes a reference
 	h.mounts.IncRef()
-	left, err := p.put(k, t.ContainerID(), h)
+	left, err := p.putHome(k, t.ContainerID(), h)
 	for _, h := range left {
 		h.root.DecRef(k.SupervisorContext())
 		h.mounts.DecRef(k.SupervisorContext())
@@ -65,13 +65,13 @@ func (p *pods) add(k *kernel.Kernel, t *kernel.Task) error {
 	return err
 }
 
-// put returns the homes that are no longer kept.
-func (p *pods) put(k *kernel.Kernel, id string, h home) (left []home, err error) {
+// putHome returns the homes that are no longer kept.
+func (p *containerHomes) putHome(k *kernel.Kernel, id string, h containerHome) (left []containerHome, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	running := containers(k) // with the lock: what was put before has its processes
+	running := listContainers(k) // with the lock: what was put before has its processes
 	if _, known := p.homes[id]; known {
-		return []home{h}, errors.New("the container has started before")
+		return []containerHome{h}, errors.New("the container has started before")
 	}
 	for old := range p.homes {
 		if !running[old] {
@@ -83,8 +83,8 @@ func (p *pods) put(k *kernel.Kernel, id string, h home) (left []home, err error)
 	return left, nil
 }
 
-// containers returns those that have processes.
-func containers(k *kernel.Kernel) map[string]bool {
+// listContainers returns those that have processes.
+func listContainers(k *kernel.Kernel) map[string]bool {
 	ids := map[string]bool{}
 	for _, tg := range k.RootPIDNamespace().ThreadGroups() {
 		if leader := tg.Leader(); leader != nil {
@@ -94,17 +94,17 @@ func containers(k *kernel.Kernel) map[string]bool {
 	return ids
 }
 
-// of returns the home of t's container. Without one, everything is outside: a container that
+// homeOf returns the home of t's container. Without one, everything is outside: a container that
 // was not seen to start runs no program.
-func (p *pods) of(t *kernel.Task) (home, bool) {
+func (p *containerHomes) homeOf(t *kernel.Task) (containerHome, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h, ok := p.homes[t.ContainerID()]
 	return h, ok
 }
 
-func (p *pods) outside(t *kernel.Task) bool {
-	h, ok := p.of(t)
+func (p *containerHomes) hasOwnFileTree(t *kernel.Task) bool {
+	h, ok := p.homeOf(t)
 	if !ok || t.MountNamespace() != h.mounts {
 		return true
 	}
@@ -114,14 +114,14 @@ func (p *pods) outside(t *kernel.Task) bool {
 }
 
 // isRoot reports whether m is the root of t's container.
-func (p *pods) isRoot(t *kernel.Task, m *vfs.Mount) bool {
-	h, ok := p.of(t)
+func (p *containerHomes) isRoot(t *kernel.Task, m *vfs.Mount) bool {
+	h, ok := p.homeOf(t)
 	return ok && h.root.Mount() == m
 }
 
-// root returns the root file system of t's container.
-func (p *pods) root(t *kernel.Task) *vfs.Filesystem {
-	if h, ok := p.of(t); ok {
+// rootFS returns the root file system of t's container.
+func (p *containerHomes) rootFS(t *kernel.Task) *vfs.Filesystem {
+	if h, ok := p.homeOf(t); ok {
 		return h.root.Mount().Filesystem()
 	}
 	return nil

@@ -54,7 +54,7 @@ func inodeOf(f *vfs.FileDescription, st *linux.Statx) inode {
 
 // noteSharedWrite records that file can be written through a mapping from now on, so that its content
 // must be read whenever it matters.
-func (g *gate) noteSharedWrite(t *kernel.Task, file *vfs.FileDescription) error {
+func (g *execGate) noteSharedWrite(t *kernel.Task, file *vfs.FileDescription) error {
 	st, err := file.Stat(t, vfs.StatOptions{Mask: linux.STATX_BASIC_STATS})
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (g *gate) noteSharedWrite(t *kernel.Task, file *vfs.FileDescription) error 
 
 // isKeyed reports whether the content of a file on layer is what key says. Without a place in
 // g.shared for it, none is that can be written to.
-func (g *gate) isKeyed(layer wire.Layer, key fileKey) bool {
+func (g *execGate) isKeyed(layer wire.FileLayer, key fileKey) bool {
 	switch layer {
 	case wire.LayerRootfs, wire.LayerWorkspace:
 		return true
@@ -79,29 +79,29 @@ func (g *gate) isKeyed(layer wire.Layer, key fileKey) bool {
 	return false
 }
 
-// chain returns the files that an execve of f starts: f itself, and if it is a script
+// interpreterChain returns the files that an execve of f starts: f itself, and if it is a script
 // its interpreter, and so on. If the loader of the last one is not on the read-only root,
 // it follows.
-func (g *gate) chain(t *kernel.Task, f *vfs.FileDescription, away bool) ([]wire.File, error) {
-	file, err := g.file(t, f, away)
+func (g *execGate) interpreterChain(t *kernel.Task, f *vfs.FileDescription, away bool) ([]wire.File, error) {
+	file, err := g.describeFile(t, f, away)
 	if err != nil {
 		return nil, err
 	}
 	files := []wire.File{file}
-	line, err := first(t, f)
+	line, err := parseScriptLine(t, f)
 	for err == nil && line.name != "" {
 		if len(files) == wire.MaxScripts {
 			return nil, errors.New("too many scripts")
 		}
-		if file, line, err = g.interpreter(t, line, away); err == nil {
+		if file, line, err = g.openInterpreter(t, line, away); err == nil {
 			files = append(files, file)
 		}
 	}
-	if loader := file.ELF.Interpreter; err == nil && loader != "" && (away || !g.settled(t, loader)) {
+	if loader := file.ELF.Interpreter; err == nil && loader != "" && (away || !g.isStablePath(t, loader)) {
 		if len(loader) == elf.MaxText {
 			return files, errors.New("the path of its loader is too long")
 		}
-		if file, _, err = g.interpreter(t, loaderLine(loader), away); err == nil {
+		if file, _, err = g.openInterpreter(t, loaderLine(loader), away); err == nil {
 			file.Loaded = true
 			files = append(files, file)
 		}
@@ -109,16 +109,16 @@ func (g *gate) chain(t *kernel.Task, f *vfs.FileDescription, away bool) ([]wire.
 	return files, err
 }
 
-// A line is the first line of a script. The zero line means that the file is not a
+// A scriptLine is the first line of a script. The zero line means that the file is not a
 // script.
-type line struct{ name, arg string }
+type scriptLine struct{ name, arg string }
 
 // loaderLine returns the line of a script whose interpreter is loader.
-func loaderLine(loader string) line { return line{name: loader} }
+func loaderLine(loader string) scriptLine { return scriptLine{name: loader} }
 
-// interpreter opens the interpreter of a script as the kernel did, and returns it and
+// openInterpreter opens the interpreter of a script as the kernel did, and returns it and
 // its own first line.
-func (g *gate) interpreter(t *kernel.Task, by line, away bool) (wire.File, line, error) {
+func (g *execGate) openInterpreter(t *kernel.Task, by scriptLine, away bool) (wire.File, scriptLine, error) {
 	root := t.FSContext().RootDirectory()
 	defer root.DecRef(t)
 	wd := t.FSContext().WorkingDirectory()
@@ -129,31 +129,31 @@ func (g *gate) interpreter(t *kernel.Task, by line, away bool) (wire.File, line,
 	}
 	f, err := t.Kernel().VFS().OpenAt(t, t.Credentials(), &at, &vfs.OpenOptions{Flags: linux.O_RDONLY, FileExec: true})
 	if err != nil {
-		return wire.File{}, line{}, err
+		return wire.File{}, scriptLine{}, err
 	}
 	defer f.DecRef(t)
-	file, err := g.file(t, f, away)
+	file, err := g.describeFile(t, f, away)
 	if err != nil {
-		return file, line{}, err
+		return file, scriptLine{}, err
 	}
-	if file.Layer == wire.LayerRootfs && !g.settled(t, by.name) {
+	if file.Layer == wire.LayerRootfs && !g.isStablePath(t, by.name) {
 		file.Layer = wire.LayerWritten
 	}
 	file.Named, file.Arg = by.name, by.arg
-	next, err := first(t, f)
+	next, err := parseScriptLine(t, f)
 	return file, next, err
 }
 
-// first returns the text after "#!" in f, parsed as gVisor's loader parses it.
-func first(t *kernel.Task, f *vfs.FileDescription) (line, error) {
+// parseScriptLine returns the text after "#!" in f, parsed as gVisor's loader parses it.
+func parseScriptLine(t *kernel.Task, f *vfs.FileDescription) (scriptLine, error) {
 	var b [127]byte
 	n, err := f.ReadFull(t, usermem.BytesIOSequence(b[:]), 0)
 	if err != nil && err != io.ErrUnexpectedEOF {
-		return line{}, err
+		return scriptLine{}, err
 	}
 	rest, script := bytes.CutPrefix(b[:n], []byte("#!"))
 	if !script {
-		return line{}, nil
+		return scriptLine{}, nil
 	}
 	rest, _, _ = bytes.Cut(rest, []byte("\n"))
 	rest = bytes.TrimLeft(rest, " \t")
@@ -162,18 +162,18 @@ func first(t *kernel.Task, f *vfs.FileDescription) (line, error) {
 		name, arg = rest[:i], bytes.TrimLeft(rest[i:], " \t")
 	}
 	if len(name) == 0 {
-		return line{}, errors.New("script without interpreter")
+		return scriptLine{}, errors.New("script without interpreter")
 	}
-	return line{string(name), string(arg)}, nil
+	return scriptLine{string(name), string(arg)}, nil
 }
 
-func (g *gate) file(t *kernel.Task, f *vfs.FileDescription, away bool) (wire.File, error) {
+func (g *execGate) describeFile(t *kernel.Task, f *vfs.FileDescription, away bool) (wire.File, error) {
 	st, err := f.Stat(t, vfs.StatOptions{Mask: linux.STATX_BASIC_STATS})
 	if err != nil {
 		return wire.File{}, err
 	}
-	file := wire.File{Path: wire.Cut(f.MappedName(t), wire.MaxPath), Size: st.Size}
-	file.Layer = g.layer(t, f, &st, file.Path, away)
+	file := wire.File{Path: wire.Truncate(f.MappedName(t), wire.MaxPath), Size: st.Size}
+	file.Layer = g.layerOf(t, f, &st, file.Path, away)
 	key := fileKey{inodeOf(f, &st), st.Size, st.Ctime, st.Mtime}
 	g.files.Lock()
 	known, ok := g.contents[key]
@@ -183,10 +183,10 @@ func (g *gate) file(t *kernel.Task, f *vfs.FileDescription, away bool) (wire.Fil
 		file.Digest, file.ELF = known.digest, known.elf
 		return file, nil
 	}
-	if file.Digest, file.ELF, err = content(t, f); err != nil {
+	if file.Digest, file.ELF, err = readContent(t, f); err != nil {
 		return file, err
 	}
-	if again := g.layer(t, f, &st, file.Path, away); again != file.Layer {
+	if again := g.layerOf(t, f, &st, file.Path, away); again != file.Layer {
 		file.Layer = again // it was changed while it was read
 		return file, nil
 	}
@@ -208,11 +208,11 @@ type read struct {
 	elf    elf.Facts
 }
 
-// content reads f. If another process changes the file meanwhile, the facts and the
+// readContent reads f. If another process changes the file meanwhile, the facts and the
 // digest may be from different versions; such a file can only be run where policy
 // allows files that processes can write.
-func content(t *kernel.Task, f *vfs.FileDescription) (sum [32]byte, facts elf.Facts, err error) {
-	if sum, err = digest(t, f); err != nil {
+func readContent(t *kernel.Task, f *vfs.FileDescription) (sum [32]byte, facts elf.Facts, err error) {
+	if sum, err = digestFile(t, f); err != nil {
 		return sum, facts, err
 	}
 	return sum, elf.Read(readerAt{t, f}), nil
@@ -239,7 +239,7 @@ func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
 	}
 }
 
-func digest(t *kernel.Task, f *vfs.FileDescription) (sum [32]byte, err error) {
+func digestFile(t *kernel.Task, f *vfs.FileDescription) (sum [32]byte, err error) {
 	hash, buf := sha256.New(), make([]byte, 256<<10)
 	for at := int64(0); ; {
 		n, err := f.PRead(t, usermem.BytesIOSequence(buf), at, vfs.ReadOptions{})
@@ -256,19 +256,19 @@ func digest(t *kernel.Task, f *vfs.FileDescription) (sum [32]byte, err error) {
 	}
 }
 
-// layer returns the layer that f is on. away means that the task has its own mounts.
-func (g *gate) layer(t *kernel.Task, f *vfs.FileDescription, st *linux.Statx, name string, away bool) wire.Layer {
+// layerOf returns the layer that f is on. away means that the task has its own mounts.
+func (g *execGate) layerOf(t *kernel.Task, f *vfs.FileDescription, st *linux.Statx, name string, away bool) wire.FileLayer {
 	fs := f.Mount().Filesystem()
 	switch {
 	case tmpfs.IsMemfd(f) || st.Nlink == 0:
 		return wire.LayerMemory
 	case away || strings.HasPrefix(name, private):
 		return wire.LayerOther
-	case g.fixed(t, f.Mount()):
+	case g.isReadOnlyMount(t, f.Mount()):
 		return wire.LayerRootfs
 	case fs.FilesystemType().Name() == tmpfs.Name || g.pod != nil && fs.FilesystemType().Name() == gofer.Name:
 		return wire.LayerWritten
-	case fs.FilesystemType().Name() != overlay.Name || !g.ours(t, fs):
+	case fs.FilesystemType().Name() != overlay.Name || !g.isInitOverlay(t, fs):
 		return wire.LayerOther
 	case overlay.IsCopiedUp(f.Dentry()):
 		return wire.LayerWritten
@@ -278,10 +278,10 @@ func (g *gate) layer(t *kernel.Task, f *vfs.FileDescription, st *linux.Statx, na
 	return wire.LayerOther
 }
 
-// fixed reports whether nothing on m can change: it is a read-only view of the host's
+// isReadOnlyMount reports whether nothing on m can change: it is a read-only view of the host's
 // files. The sandbox's configuration ensures that the gofer serves them read-only too. In a pod
 // that is only so for the root: what one container sees read-only another may write to.
-func (g *gate) fixed(t *kernel.Task, m *vfs.Mount) bool {
+func (g *execGate) isReadOnlyMount(t *kernel.Task, m *vfs.Mount) bool {
 	if g.pod != nil && !g.pod.isRoot(t, m) {
 		return false
 	}
@@ -294,11 +294,11 @@ func (g *gate) fixed(t *kernel.Task, m *vfs.Mount) bool {
 	return false
 }
 
-// ours reports whether fs is one of the overlays made by the sandbox's init, and not
+// isInitOverlay reports whether fs is one of the overlays made by the sandbox's init, and not
 // by a command from its own files.
-func (g *gate) ours(t *kernel.Task, fs *vfs.Filesystem) bool {
+func (g *execGate) isInitOverlay(t *kernel.Task, fs *vfs.Filesystem) bool {
 	if g.pod != nil {
-		return g.pod.root(t) == fs
+		return g.pod.rootFS(t) == fs
 	}
 	first := t.Kernel().GlobalInit().Leader()
 	root := first.FSContext().RootDirectory()
@@ -318,10 +318,10 @@ func (g *gate) ours(t *kernel.Task, fs *vfs.Filesystem) bool {
 	return false
 }
 
-// settled reports whether every component of the path name is where nothing can
+// isStablePath reports whether every component of the path name is where nothing can
 // change, so that the name always means the same file. It must be called only for
 // tasks with the sandbox's own mounts and root.
-func (g *gate) settled(t *kernel.Task, name string) bool {
+func (g *execGate) isStablePath(t *kernel.Task, name string) bool {
 	key := name
 	if g.pod != nil {
 		key = t.ContainerID() + "\x00" + name // each has its own files
@@ -332,7 +332,7 @@ func (g *gate) settled(t *kernel.Task, name string) bool {
 	if ok {
 		return known
 	}
-	found := g.walk(t, name)
+	found := g.walkStablePath(t, name)
 	g.files.Lock()
 	defer g.files.Unlock()
 	if g.stable == nil || len(g.stable) >= maxDigests {
@@ -344,19 +344,19 @@ func (g *gate) settled(t *kernel.Task, name string) bool {
 	return found
 }
 
-func (g *gate) walk(t *kernel.Task, name string) bool {
+func (g *execGate) walkStablePath(t *kernel.Task, name string) bool {
 	if !path.IsAbs(name) {
 		return false
 	}
 	root := t.FSContext().RootDirectory()
 	defer root.DecRef(t)
-	_, err := pathwalk.Resolve(name, func(step string) (string, error) { return g.look(t, root, step) })
+	_, err := pathwalk.Resolve(name, func(step string) (string, error) { return g.readStableLink(t, root, step) })
 	return err == nil
 }
 
-// look returns the target if name is a symbolic link. It fails if name is where something can
+// readStableLink returns the target if name is a symbolic link. It fails if name is where something can
 // change.
-func (g *gate) look(t *kernel.Task, root vfs.VirtualDentry, name string) (string, error) {
+func (g *execGate) readStableLink(t *kernel.Task, root vfs.VirtualDentry, name string) (string, error) {
 	fsys, creds := t.Kernel().VFS(), t.Credentials()
 	at := func() *vfs.PathOperation {
 		return &vfs.PathOperation{Root: root, Start: root, Path: fspath.Parse(name)}
@@ -366,7 +366,7 @@ func (g *gate) look(t *kernel.Task, root vfs.VirtualDentry, name string) (string
 		return "", err
 	}
 	defer vd.DecRef(t)
-	if !g.fixed(t, vd.Mount()) {
+	if !g.isReadOnlyMount(t, vd.Mount()) {
 		return "", errChanging
 	}
 	st, err := fsys.StatAt(t, creds, at(), &vfs.StatOptions{Mask: linux.STATX_TYPE})

@@ -33,9 +33,9 @@ import (
 // access control lists are not shown, because they are not recorded.
 const RecordedName = "fumehood-recorded"
 
-// A record is what was read of the directories of recorded file systems. The zero record is
+// A readRecord is what was read of the directories of recorded file systems. The zero record is
 // ready to use.
-type record struct {
+type readRecord struct {
 	mu     sync.Mutex
 	lookup map[string]uint32 // the first generation, by path
 	read   map[string]uint32 // the same, for contents
@@ -44,8 +44,8 @@ type record struct {
 	sent   bool              // nothing is recorded any more
 }
 
-// add records that the generation looked up the file at name, and read its content.
-func (r *record) add(generation uint32, name string, content bool) {
+// addAccess records that the generation looked up the file at name, and read its content.
+func (r *readRecord) addAccess(generation uint32, name string, content bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over || r.sent {
@@ -56,7 +56,7 @@ func (r *record) add(generation uint32, name string, content bool) {
 	}
 	if _, known := r.lookup[name]; !known {
 		if len(r.lookup) >= wire.MaxReads || len(name) > wire.MaxPath {
-			r.exceed()
+			r.markOverLimit()
 			return
 		}
 		r.lookup[name] = generation
@@ -66,27 +66,27 @@ func (r *record) add(generation uint32, name string, content bool) {
 	}
 }
 
-func (r *record) exceed() {
+func (r *readRecord) markOverLimit() {
 	r.over, r.lookup, r.read = true, nil, nil
 }
 
-// fail records an access of which the path is not known.
-func (r *record) fail() {
+// markUnknownPath records an access of which the path is not known.
+func (r *readRecord) markUnknownPath() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.exceed()
+	r.markOverLimit()
 }
 
-// show notes that a file system that records is there.
-func (r *record) show() {
+// markRecording notes that a file system that records is there.
+func (r *readRecord) markRecording() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.shown = true
 }
 
-// take returns what was read until the end of the generation until, and what more after it, and
+// takeReads returns what was read until the end of the generation until, and what more after it, and
 // ends the record. What was not recorded is more than can be said.
-func (r *record) take(until uint32) []wire.Reads {
+func (r *readRecord) takeReads(until uint32) []wire.Reads {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list := []wire.Reads{{Over: r.over || r.sent || !r.shown}}
@@ -105,11 +105,11 @@ func (r *record) take(until uint32) []wire.Reads {
 }
 
 // registerRecorded makes RecordedName available.
-func (g *gate) registerRecorded(k *kernel.Kernel) error {
+func (g *execGate) registerRecorded(k *kernel.Kernel) error {
 	return k.VFS().RegisterFilesystemType(RecordedName, recordedType{g}, &vfs.RegisterFilesystemTypeOptions{AllowUserMount: true})
 }
 
-type recordedType struct{ g *gate }
+type recordedType struct{ g *execGate }
 
 // Name implements vfs.FilesystemType.
 func (recordedType) Name() string { return RecordedName }
@@ -132,7 +132,7 @@ func (rt recordedType) GetFilesystem(ctx context.Context, v *vfs.VirtualFilesyst
 	if err != nil {
 		return nil, nil, err
 	}
-	rt.g.record.show()
+	rt.g.record.markRecording()
 	f := &recordedFS{g: rt.g}
 	f.vfsfs.Init(v, rt, f)
 	return &f.vfsfs, &newRecordedNode(below, ".").vfsd, nil
@@ -189,23 +189,23 @@ func (n *recordedNode) OnZeroWatches(context.Context) {}
 // A recordedFS passes every operation on, to the mount below.
 type recordedFS struct {
 	vfsfs vfs.Filesystem
-	g     *gate
+	g     *execGate
 }
 
-// below records an operation on the file that rp names, and returns its path, and what names it
+// recordOperation records an operation on the file that rp names, and returns its path, and what names it
 // in the mount below. A path of more than one name, which no overlay asks for, is refused.
-func (f *recordedFS) below(rp *vfs.ResolvingPath, content bool) (*vfs.PathOperation, string, error) {
+func (f *recordedFS) recordOperation(rp *vfs.ResolvingPath, content bool) (*vfs.PathOperation, string, error) {
 	start := rp.Start().Impl().(*recordedNode)
 	op, name := &vfs.PathOperation{Root: start.below, Start: start.below}, start.path
 	if !rp.Done() {
 		last := rp.Component()
 		if !rp.Final() || last == "." || last == ".." {
-			f.g.record.fail()
+			f.g.record.markUnknownPath()
 			return nil, "", linuxerr.EXDEV
 		}
 		op.Path, name = fspath.Parse(last), path.Join(name, last)
 	}
-	f.g.record.add(f.g.lineages.now.Load().number, name, content)
+	f.g.record.addAccess(f.g.lineages.now.Load().number, name, content)
 	return op, name, nil
 }
 
@@ -220,7 +220,7 @@ func (f *recordedFS) MountOptions() string { return "" }
 
 // AccessAt implements vfs.FilesystemImpl.
 func (f *recordedFS) AccessAt(ctx context.Context, rp *vfs.ResolvingPath, creds *auth.Credentials, ats vfs.AccessTypes) error {
-	op, _, err := f.below(rp, false)
+	op, _, err := f.recordOperation(rp, false)
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (f *recordedFS) AccessAt(ctx context.Context, rp *vfs.ResolvingPath, creds 
 
 // GetDentryAt implements vfs.FilesystemImpl.
 func (f *recordedFS) GetDentryAt(ctx context.Context, rp *vfs.ResolvingPath, opts vfs.GetDentryOptions) (*vfs.Dentry, error) {
-	op, name, err := f.below(rp, false)
+	op, name, err := f.recordOperation(rp, false)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func (f *recordedFS) GetParentDentryAt(context.Context, *vfs.ResolvingPath) (*vf
 // OpenAt implements vfs.FilesystemImpl. The opened file is that of the mount below, which is
 // read-only.
 func (f *recordedFS) OpenAt(ctx context.Context, rp *vfs.ResolvingPath, opts vfs.OpenOptions) (*vfs.FileDescription, error) {
-	op, _, err := f.below(rp, true)
+	op, _, err := f.recordOperation(rp, true)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func (f *recordedFS) OpenAt(ctx context.Context, rp *vfs.ResolvingPath, opts vfs
 
 // ReadlinkAt implements vfs.FilesystemImpl.
 func (f *recordedFS) ReadlinkAt(ctx context.Context, rp *vfs.ResolvingPath) (string, error) {
-	op, _, err := f.below(rp, true)
+	op, _, err := f.recordOperation(rp, true)
 	if err != nil {
 		return "", err
 	}
@@ -271,7 +271,7 @@ func (f *recordedFS) ReadlinkAt(ctx context.Context, rp *vfs.ResolvingPath) (str
 
 // StatAt implements vfs.FilesystemImpl.
 func (f *recordedFS) StatAt(ctx context.Context, rp *vfs.ResolvingPath, opts vfs.StatOptions) (linux.Statx, error) {
-	op, _, err := f.below(rp, false)
+	op, _, err := f.recordOperation(rp, false)
 	if err != nil {
 		return linux.Statx{}, err
 	}
@@ -280,7 +280,7 @@ func (f *recordedFS) StatAt(ctx context.Context, rp *vfs.ResolvingPath, opts vfs
 
 // StatFSAt implements vfs.FilesystemImpl.
 func (f *recordedFS) StatFSAt(ctx context.Context, rp *vfs.ResolvingPath) (linux.Statfs, error) {
-	op, _, err := f.below(rp, false)
+	op, _, err := f.recordOperation(rp, false)
 	if err != nil {
 		return linux.Statfs{}, err
 	}

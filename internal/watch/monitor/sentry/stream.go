@@ -19,20 +19,20 @@ var errBroken = errors.New("gate is broken")
 // does not.
 var latch atomic.Pointer[sink]
 
-// breaks ends the gate permanently and reports why.
-func (g *gate) breaks(why byte) {
+// breakGate ends the gate permanently and reports why.
+func (g *execGate) breakGate(why byte) {
 	if g.broken {
 		return
 	}
 	g.broken = true
 	if s := latch.Load(); s != nil {
-		s.report(why)
+		s.reportLimit(why)
 	}
 }
 
-// write sends one message, and waits while the supervisor is slow. The caller holds
+// writeMessage sends one message, and waits while the supervisor is slow. The caller holds
 // g.mu.
-func (g *gate) write(message []byte) error {
+func (g *execGate) writeMessage(message []byte) error {
 	g.buf = message[:0]
 	if g.broken {
 		g.dropped.Add(1)
@@ -48,18 +48,18 @@ func (g *gate) write(message []byte) error {
 		case unix.EINTR:
 			continue
 		case unix.EAGAIN:
-			g.breaks(Slow)
+			g.breakGate(Slow)
 		default:
-			g.breaks(Gone)
+			g.breakGate(Gone)
 		}
 		g.dropped.Add(1)
 		return errBroken
 	}
 }
 
-// read receives one message, and waits while the supervisor decides. The caller
+// readMessage receives one message, and waits while the supervisor decides. The caller
 // holds g.mu.
-func (g *gate) read() (frame.Header[wire.Kind], []byte, error) {
+func (g *execGate) readMessage() (frame.Header[wire.Kind], []byte, error) {
 	var b [64]byte // larger than any message of the supervisor
 	for {
 		n, err := unix.Read(g.socket.FD(), b[:])
@@ -67,13 +67,13 @@ func (g *gate) read() (frame.Header[wire.Kind], []byte, error) {
 		case err == unix.EINTR:
 			continue
 		case err == unix.EAGAIN:
-			g.breaks(Slow)
+			g.breakGate(Slow)
 		case err != nil || n == 0:
-			g.breaks(Gone)
+			g.breakGate(Gone)
 		default:
 			h, body, err := wire.Open(b[:n])
 			if err != nil || n == len(b) {
-				g.breaks(Protocol)
+				g.breakGate(Protocol)
 				return frame.Header[wire.Kind]{}, nil, errBroken
 			}
 			return h, body, nil
@@ -82,35 +82,35 @@ func (g *gate) read() (frame.Header[wire.Kind], []byte, error) {
 	}
 }
 
-func (g *gate) readable() bool {
+func (g *execGate) isReadable() bool {
 	fds := []unix.PollFd{{Fd: int32(g.socket.FD()), Events: unix.POLLIN}}
 	n, err := unix.Ppoll(fds, &unix.Timespec{}, nil)
 	return err == nil && n == 1 && fds[0].Revents&unix.POLLIN != 0
 }
 
-// ask sends what t is about to do and returns whether it may. On any failure it may not.
-func (g *gate) ask(t *kernel.Task, e *wire.Exec) bool {
+// askSupervisor sends what t is about to do and returns whether it may. On any failure it may not.
+func (g *execGate) askSupervisor(t *kernel.Task, e *wire.Exec) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.key = e.Key(g.key[:0])
-	if k, ok := g.kept[string(g.key)]; ok && e.Reusable() {
+	g.key = e.AppendKey(g.key[:0])
+	if k, ok := g.kept[string(g.key)]; ok && e.IsReusable() {
 		e.Of, e.Allowed = k.of, k.allow
 		g.seq++
-		return g.write(e.Append(g.buf[:0], g.seq)) == nil && k.allow
+		return g.writeMessage(e.Append(g.buf[:0], g.seq)) == nil && k.allow
 	}
 	g.seq++
-	if g.write(e.Append(g.buf[:0], g.seq)) != nil || e.Fault != "" {
+	if g.writeMessage(e.Append(g.buf[:0], g.seq)) != nil || e.Fault != "" {
 		return false
 	}
-	v, ok := g.verdict()
+	v, ok := g.readVerdict()
 	if !ok {
 		return false
 	}
 	defer g.catchUp()
-	if v.Allow && !e.Loads() {
-		g.lineages.became(t.ThreadGroup(), v.Lineage)
+	if v.Allow && !e.IsLoad() {
+		g.lineages.setLineage(t.ThreadGroup(), v.Lineage)
 	}
-	if v.Keep && e.Reusable() {
+	if v.Keep && e.IsReusable() {
 		if len(g.kept) >= maxKept {
 			clear(g.kept)
 		}
@@ -120,54 +120,54 @@ func (g *gate) ask(t *kernel.Task, e *wire.Exec) bool {
 }
 
 // isAllowed reports whether a kept Verdict allows e, which then need not be reported again.
-func (g *gate) isAllowed(e *wire.Exec) bool {
+func (g *execGate) isAllowed(e *wire.Exec) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.key = e.Key(g.key[:0])
-	return !g.broken && e.Reusable() && g.kept[string(g.key)].allow
+	g.key = e.AppendKey(g.key[:0])
+	return !g.broken && e.IsReusable() && g.kept[string(g.key)].allow
 }
 
 // catchUp carries out an Order that came while a verdict was awaited.
-func (g *gate) catchUp() {
+func (g *execGate) catchUp() {
 	if o := g.order; o != nil {
 		g.order = nil
-		g.answer(*o)
+		g.answerOrder(*o)
 	}
 }
 
-// verdict waits for the answer to the last message sent. An Order that comes before it waits.
-func (g *gate) verdict() (wire.Verdict, bool) {
-	h, body, err := g.read()
+// readVerdict waits for the answer to the last message sent. An Order that comes before it waits.
+func (g *execGate) readVerdict() (wire.Verdict, bool) {
+	h, body, err := g.readMessage()
 	if err == nil && h.Kind == wire.KindOrder && g.order == nil {
 		order, ok := g.orderOf(h, body)
 		if !ok {
 			return wire.Verdict{}, false
 		}
 		g.order = &order
-		h, body, err = g.read()
+		h, body, err = g.readMessage()
 	}
 	if err != nil {
 		return wire.Verdict{}, false
 	}
 	v, err := wire.DecodeVerdict(body)
 	if err != nil || h.Kind != wire.KindVerdict || h.Seq != g.seq {
-		g.breaks(Protocol)
+		g.breakGate(Protocol)
 		return wire.Verdict{}, false
 	}
 	return v, true
 }
 
-// report sends e.
-func (g *gate) report(e *wire.Event) {
+// reportEvent sends e.
+func (g *execGate) reportEvent(e *wire.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	e.Path, e.Target = wire.Cut(e.Path, wire.MaxPath), wire.Cut(e.Target, wire.MaxPath)
+	e.Path, e.Target = wire.Truncate(e.Path, wire.MaxPath), wire.Truncate(e.Target, wire.MaxPath)
 	g.seq++
-	_ = g.write(e.Append(g.buf[:0], g.seq))
+	_ = g.writeMessage(e.Append(g.buf[:0], g.seq))
 }
 
-// once reports whether nothing with this hash was reported since a generation began.
-func (g *gate) once(hash uint64) bool {
+// isFirstReport reports whether nothing with this hash was reported since a generation began.
+func (g *execGate) isFirstReport(hash uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, ok := g.seen[hash]; ok {

@@ -39,11 +39,11 @@ func checkLayout() error {
 	return nil
 }
 
-// executable returns the file that the execve in progress opened first. It does not
+// openedExecutable returns the file that the execve in progress opened first. It does not
 // take a reference: the file lives at least as long as the call of the sink.
 //
 // Precondition: the caller is the task's goroutine, in Sink.Execve.
-func executable(t *kernel.Task) (*vfs.FileDescription, error) {
+func openedExecutable(t *kernel.Task) (*vfs.FileDescription, error) {
 	state := reflect.ValueOf(t).Elem().FieldByName(stateField)
 	if !state.IsValid() || state.Kind() != reflect.Interface || state.IsNil() {
 		return nil, errLayout

@@ -12,46 +12,46 @@ import (
 // DecodeExec reads the body of an Exec.
 func DecodeExec(body []byte) (Exec, error) {
 	r := reader{rest: body}
-	e := Exec{ExecKey: r.key()}
-	e.Of, e.Allowed, e.Fault = r.u64(), r.boolean(), r.text(MaxFault)
-	e.Time, e.Pid, e.Parent = int64(r.u64()), int32(r.u32()), int32(r.u32())
-	e.From, e.ParentPath, e.Cwd = r.text(MaxPath), r.text(MaxPath), r.text(MaxPath)
-	e.Lineage, e.Named = r.u32(), r.text(MaxPath)
-	e.ArgvDigest, e.ArgvCut = r.digest(), r.boolean()
-	words, word, _ := Bounds(e.Lineage)
-	e.Argv, e.Env = r.list(words, word), r.list(MaxNames, MaxName)
-	e.Vars, e.VarsCut = r.list(MaxVars, MaxVar), r.boolean()
-	if len(e.Files) == 0 || e.Loads() && len(e.Files) > 1 {
+	e := Exec{ExecKey: r.readExecKey()}
+	e.Of, e.Allowed, e.Fault = r.readUint64(), r.readBool(), r.readText(MaxFault)
+	e.Time, e.Pid, e.Parent = int64(r.readUint64()), int32(r.readUint32()), int32(r.readUint32())
+	e.From, e.ParentPath, e.Cwd = r.readText(MaxPath), r.readText(MaxPath), r.readText(MaxPath)
+	e.Lineage, e.Named = r.readUint32(), r.readText(MaxPath)
+	e.ArgvDigest, e.ArgvCut = r.readDigest(), r.readBool()
+	words, word, _ := ArgvBounds(e.Lineage)
+	e.Argv, e.Env = r.readList(words, word), r.readList(MaxNames, MaxName)
+	e.Vars, e.VarsCut = r.readList(MaxVars, MaxVar), r.readBool()
+	if len(e.Files) == 0 || e.IsLoad() && len(e.Files) > 1 {
 		r.bad = true
 	}
-	return e, r.end()
+	return e, r.checkEnd()
 }
 
 // DecodeEvent reads the body of an Event.
 func DecodeEvent(body []byte) (Event, error) {
 	r := reader{rest: body}
-	e := Event{Generation: r.u32(), Event: r.u8(), Time: int64(r.u64()), Pid: int32(r.u32()), Parent: int32(r.u32())}
-	e.Program, e.Path, e.Target = r.text(MaxPath), r.text(MaxPath), r.text(MaxPath)
-	e.Address, e.Call = r.text(MaxPath), r.text(MaxPath)
-	e.Status, e.Errno, e.Unverified, e.Lineage = int32(r.u32()), r.u16(), r.boolean(), r.u32()
+	e := Event{Generation: r.readUint32(), Event: r.readUint8(), Time: int64(r.readUint64()), Pid: int32(r.readUint32()), Parent: int32(r.readUint32())}
+	e.Program, e.Path, e.Target = r.readText(MaxPath), r.readText(MaxPath), r.readText(MaxPath)
+	e.Address, e.Call = r.readText(MaxPath), r.readText(MaxPath)
+	e.Status, e.Errno, e.Unverified, e.Lineage = int32(r.readUint32()), r.readUint16(), r.readBool(), r.readUint32()
 	if e.Event == 0 || e.Event >= events {
 		r.bad = true
 	}
-	return e, r.end()
+	return e, r.checkEnd()
 }
 
 // DecodeMark reads the body of a Mark.
 func DecodeMark(body []byte) (Mark, error) {
 	r := reader{rest: body}
-	m := Mark{Token: r.u64(), Generation: r.u32(), Alive: r.u32(), Writes: r.u64(), Processes: r.u64(), Bytes: r.u64(), Dropped: r.u64()}
-	return m, r.end()
+	m := Mark{Token: r.readUint64(), Generation: r.readUint32(), Alive: r.readUint32(), Writes: r.readUint64(), Processes: r.readUint64(), Bytes: r.readUint64(), Dropped: r.readUint64()}
+	return m, r.checkEnd()
 }
 
 // DecodeVerdict reads the body of a Verdict. Unless err is nil it allows nothing.
 func DecodeVerdict(body []byte) (Verdict, error) {
 	r := reader{rest: body}
-	v := Verdict{Allow: r.boolean(), Keep: r.boolean(), Lineage: r.u32()}
-	if err := r.end(); err != nil {
+	v := Verdict{Allow: r.readBool(), Keep: r.readBool(), Lineage: r.readUint32()}
+	if err := r.checkEnd(); err != nil {
 		return Verdict{}, err
 	}
 	return v, nil
@@ -60,28 +60,28 @@ func DecodeVerdict(body []byte) (Verdict, error) {
 // DecodeOrder reads the body of an Order.
 func DecodeOrder(body []byte) (Order, error) {
 	r := reader{rest: body}
-	o := Order{Token: r.u64(), Act: Act(r.u8()), Generation: r.u32(), First: r.u32(), Memory: r.u64(), Disk: r.u64(), Control: r.boolean(),
-		Pid: int32(r.u32()), Signal: int32(r.u32()), Until: r.u32()}
+	o := Order{Token: r.readUint64(), Act: Act(r.readUint8()), Generation: r.readUint32(), First: r.readUint32(), Memory: r.readUint64(), Disk: r.readUint64(), Control: r.readBool(),
+		Pid: int32(r.readUint32()), Signal: int32(r.readUint32()), Until: r.readUint32()}
 	if o.Act == 0 || o.Act >= acts || o.Generation == 0 {
 		r.bad = true
 	}
-	return o, r.end()
+	return o, r.checkEnd()
 }
 
 // DecodeReads reads the body of Reads.
 func DecodeReads(body []byte) (Reads, error) {
 	r := reader{rest: body}
-	reads := Reads{Over: r.boolean()}
-	for range r.count(maxPart) {
-		reads.List = append(reads.List, Read{Path: r.text(MaxPath), Content: r.boolean(), Optional: r.boolean()})
+	reads := Reads{Over: r.readBool()}
+	for range r.readCount(maxPart) {
+		reads.List = append(reads.List, Read{Path: r.readText(MaxPath), Content: r.readBool(), Optional: r.readBool()})
 		if r.bad {
-			return Reads{}, r.end()
+			return Reads{}, r.checkEnd()
 		}
 	}
 	if reads.Over && len(reads.List) > 0 {
 		r.bad = true
 	}
-	return reads, r.end()
+	return reads, r.checkEnd()
 }
 
 // A reader takes fields off a body. After the first one that does not fit it is bad
@@ -91,7 +91,7 @@ type reader struct {
 	bad  bool
 }
 
-func (r *reader) take(n int) []byte {
+func (r *reader) takeBytes(n int) []byte {
 	if r.bad || n > len(r.rest) {
 		r.bad = true
 		return nil
@@ -101,59 +101,59 @@ func (r *reader) take(n int) []byte {
 	return b
 }
 
-func (r *reader) end() error {
+func (r *reader) checkEnd() error {
 	if r.bad || len(r.rest) > 0 {
 		return frame.ErrMalformed
 	}
 	return nil
 }
 
-func (r *reader) u8() uint8 {
-	if b := r.take(1); b != nil {
+func (r *reader) readUint8() uint8 {
+	if b := r.takeBytes(1); b != nil {
 		return b[0]
 	}
 	return 0
 }
 
-func (r *reader) u16() uint16 {
-	if b := r.take(2); b != nil {
+func (r *reader) readUint16() uint16 {
+	if b := r.takeBytes(2); b != nil {
 		return binary.LittleEndian.Uint16(b)
 	}
 	return 0
 }
 
-func (r *reader) u32() uint32 {
-	if b := r.take(4); b != nil {
+func (r *reader) readUint32() uint32 {
+	if b := r.takeBytes(4); b != nil {
 		return binary.LittleEndian.Uint32(b)
 	}
 	return 0
 }
 
-func (r *reader) u64() uint64 {
-	if b := r.take(8); b != nil {
+func (r *reader) readUint64() uint64 {
+	if b := r.takeBytes(8); b != nil {
 		return binary.LittleEndian.Uint64(b)
 	}
 	return 0
 }
 
-func (r *reader) boolean() bool {
-	v := r.u8()
+func (r *reader) readBool() bool {
+	v := r.readUint8()
 	if v > 1 {
 		r.bad = true
 	}
 	return v == 1
 }
 
-func (r *reader) text(limit int) string {
-	n := int(r.u16())
+func (r *reader) readText(limit int) string {
+	n := int(r.readUint16())
 	if n > limit {
 		r.bad = true
 	}
-	return string(r.take(n))
+	return string(r.takeBytes(n))
 }
 
-func (r *reader) count(limit int) int {
-	n := int(r.u16())
+func (r *reader) readCount(limit int) int {
+	n := int(r.readUint16())
 	if n > limit {
 		r.bad = true
 	}
@@ -163,10 +163,10 @@ func (r *reader) count(limit int) int {
 	return n
 }
 
-func (r *reader) list(limit, longest int) []string {
+func (r *reader) readList(limit, longest int) []string {
 	var words []string
-	for range r.count(limit) {
-		words = append(words, r.text(longest))
+	for range r.readCount(limit) {
+		words = append(words, r.readText(longest))
 		if r.bad {
 			return nil
 		}
@@ -174,22 +174,22 @@ func (r *reader) list(limit, longest int) []string {
 	return words
 }
 
-func (r *reader) digest() (d [32]byte) {
-	copy(d[:], r.take(32))
+func (r *reader) readDigest() (d [32]byte) {
+	copy(d[:], r.takeBytes(32))
 	return d
 }
 
-func (r *reader) key() ExecKey {
-	k := ExecKey{Generation: r.u32(), Unverified: r.boolean(), Asked: r.text(MaxPath)}
-	for range r.count(MaxFiles) {
-		k.Files = append(k.Files, r.file())
+func (r *reader) readExecKey() ExecKey {
+	k := ExecKey{Generation: r.readUint32(), Unverified: r.readBool(), Asked: r.readText(MaxPath)}
+	for range r.readCount(MaxFiles) {
+		k.Files = append(k.Files, r.readFile())
 	}
 	return k
 }
 
-func (r *reader) file() File {
-	f := File{Loaded: r.boolean(), Named: r.text(MaxLine), Arg: r.text(MaxLine), Path: r.text(MaxPath), Layer: Layer(r.u8()), Size: r.u64(), Digest: r.digest()}
-	f.ELF = elf.Facts{Type: elf.Type(r.u8()), Interpreter: r.text(elf.MaxText), Soname: r.text(elf.MaxText), Loader: r.boolean()}
+func (r *reader) readFile() File {
+	f := File{Loaded: r.readBool(), Named: r.readText(MaxLine), Arg: r.readText(MaxLine), Path: r.readText(MaxPath), Layer: FileLayer(r.readUint8()), Size: r.readUint64(), Digest: r.readDigest()}
+	f.ELF = elf.Facts{Type: elf.Type(r.readUint8()), Interpreter: r.readText(elf.MaxText), Soname: r.readText(elf.MaxText), Loader: r.readBool()}
 	if f.Layer >= layers || f.ELF.Type >= elf.Types {
 		r.bad = true
 	}

@@ -4,54 +4,54 @@ package wire
 
 import "encoding/binary"
 
-// Hello appends a Hello.
-func Hello(b []byte, seq uint64) []byte { return format.Append(b, KindHello, seq) }
+// AppendHello appends a Hello.
+func AppendHello(b []byte, seq uint64) []byte { return format.Append(b, KindHello, seq) }
 
 // Append appends e as a message. Everything in e must keep to the bounds.
 func (e *Exec) Append(b []byte, seq uint64) []byte {
-	b = e.Key(format.Append(b, KindExec, seq))
-	b = u64(b, e.Of)
-	b = boolean(b, e.Allowed)
-	b = text(b, e.Fault)
-	b = u64(b, uint64(e.Time))
-	b = u32(b, uint32(e.Pid))
-	b = u32(b, uint32(e.Parent))
+	b = e.AppendKey(format.Append(b, KindExec, seq))
+	b = appendUint64(b, e.Of)
+	b = appendBool(b, e.Allowed)
+	b = appendText(b, e.Fault)
+	b = appendUint64(b, uint64(e.Time))
+	b = appendUint32(b, uint32(e.Pid))
+	b = appendUint32(b, uint32(e.Parent))
 	for _, s := range []string{e.From, e.ParentPath, e.Cwd} {
-		b = text(b, s)
+		b = appendText(b, s)
 	}
-	b = u32(b, e.Lineage)
-	b = text(b, e.Named)
+	b = appendUint32(b, e.Lineage)
+	b = appendText(b, e.Named)
 	b = append(b, e.ArgvDigest[:]...)
-	b = boolean(b, e.ArgvCut)
-	b = list(b, e.Argv)
-	b = list(b, e.Env)
-	b = list(b, e.Vars)
-	return boolean(b, e.VarsCut)
+	b = appendBool(b, e.ArgvCut)
+	b = appendList(b, e.Argv)
+	b = appendList(b, e.Env)
+	b = appendList(b, e.Vars)
+	return appendBool(b, e.VarsCut)
 }
 
-func (f *File) append(b []byte) []byte {
-	b = boolean(b, f.Loaded)
-	b = text(b, f.Named)
-	b = text(b, f.Arg)
-	b = text(b, f.Path)
+func (f *File) appendTo(b []byte) []byte {
+	b = appendBool(b, f.Loaded)
+	b = appendText(b, f.Named)
+	b = appendText(b, f.Arg)
+	b = appendText(b, f.Path)
 	b = append(b, byte(f.Layer))
-	b = u64(b, f.Size)
+	b = appendUint64(b, f.Size)
 	b = append(b, f.Digest[:]...)
 	b = append(b, byte(f.ELF.Type))
-	b = text(b, f.ELF.Interpreter)
-	b = text(b, f.ELF.Soname)
-	return boolean(b, f.ELF.Loader)
+	b = appendText(b, f.ELF.Interpreter)
+	b = appendText(b, f.ELF.Soname)
+	return appendBool(b, f.ELF.Loader)
 }
 
-// Key appends k as it is part of a message. What a Verdict that is kept is found by is this
+// AppendKey appends k as it is part of a message. What a Verdict that is kept is found by is this
 // encoding and no other.
-func (k *ExecKey) Key(b []byte) []byte {
-	b = u32(b, k.Generation)
-	b = boolean(b, k.Unverified)
-	b = text(b, k.Asked)
-	b = u16(b, len(k.Files))
+func (k *ExecKey) AppendKey(b []byte) []byte {
+	b = appendUint32(b, k.Generation)
+	b = appendBool(b, k.Unverified)
+	b = appendText(b, k.Asked)
+	b = appendUint16(b, len(k.Files))
 	for i := range k.Files {
-		b = k.Files[i].append(b)
+		b = k.Files[i].appendTo(b)
 	}
 	return b
 }
@@ -59,88 +59,88 @@ func (k *ExecKey) Key(b []byte) []byte {
 // Append appends e as a message.
 func (e *Event) Append(b []byte, seq uint64) []byte {
 	b = format.Append(b, KindEvent, seq)
-	b = u32(b, e.Generation)
+	b = appendUint32(b, e.Generation)
 	b = append(b, e.Event)
-	b = u64(b, uint64(e.Time))
-	b = u32(b, uint32(e.Pid))
-	b = u32(b, uint32(e.Parent))
+	b = appendUint64(b, uint64(e.Time))
+	b = appendUint32(b, uint32(e.Pid))
+	b = appendUint32(b, uint32(e.Parent))
 	for _, s := range []string{e.Program, e.Path, e.Target, e.Address, e.Call} {
-		b = text(b, s)
+		b = appendText(b, s)
 	}
-	b = u32(b, uint32(e.Status))
-	b = u16(b, int(e.Errno))
-	return u32(boolean(b, e.Unverified), e.Lineage)
+	b = appendUint32(b, uint32(e.Status))
+	b = appendUint16(b, int(e.Errno))
+	return appendUint32(appendBool(b, e.Unverified), e.Lineage)
 }
 
 // Append appends m as a message.
 func (m *Mark) Append(b []byte, seq uint64) []byte {
 	b = format.Append(b, KindMark, seq)
-	b = u64(b, m.Token)
-	b = u32(b, m.Generation)
-	b = u32(b, m.Alive)
-	b = u64(b, m.Writes)
-	b = u64(b, m.Processes)
-	b = u64(b, m.Bytes)
-	return u64(b, m.Dropped)
+	b = appendUint64(b, m.Token)
+	b = appendUint32(b, m.Generation)
+	b = appendUint32(b, m.Alive)
+	b = appendUint64(b, m.Writes)
+	b = appendUint64(b, m.Processes)
+	b = appendUint64(b, m.Bytes)
+	return appendUint64(b, m.Dropped)
 }
 
 // Append appends v as a message that answers the Exec seq.
 func (v Verdict) Append(b []byte, seq uint64) []byte {
-	return u32(boolean(boolean(format.Append(b, KindVerdict, seq), v.Allow), v.Keep), v.Lineage)
+	return appendUint32(appendBool(appendBool(format.Append(b, KindVerdict, seq), v.Allow), v.Keep), v.Lineage)
 }
 
 // Append appends o as a message.
 func (o Order) Append(b []byte, seq uint64) []byte {
-	b = append(u64(format.Append(b, KindOrder, seq), o.Token), byte(o.Act))
-	b = u64(u64(u32(u32(b, o.Generation), o.First), o.Memory), o.Disk)
-	return u32(u32(u32(boolean(b, o.Control), uint32(o.Pid)), uint32(o.Signal)), o.Until)
+	b = append(appendUint64(format.Append(b, KindOrder, seq), o.Token), byte(o.Act))
+	b = appendUint64(appendUint64(appendUint32(appendUint32(b, o.Generation), o.First), o.Memory), o.Disk)
+	return appendUint32(appendUint32(appendUint32(appendBool(b, o.Control), uint32(o.Pid)), uint32(o.Signal)), o.Until)
 }
 
 // Append appends r as a message.
 func (r Reads) Append(b []byte, seq uint64) []byte {
-	b = boolean(format.Append(b, KindReads, seq), r.Over)
-	b = u16(b, len(r.List))
+	b = appendBool(format.Append(b, KindReads, seq), r.Over)
+	b = appendUint16(b, len(r.List))
 	for _, read := range r.List {
-		b = boolean(boolean(text(b, read.Path), read.Content), read.Optional)
+		b = appendBool(appendBool(appendText(b, read.Path), read.Content), read.Optional)
 	}
 	return b
 }
 
-// Bounds returns how many words of argv a message about a process of this lineage
+// ArgvBounds returns how many words of argv a message about a process of this lineage
 // holds at most, how many bytes of one, and how many of all together.
-func Bounds(lineage uint32) (words, word, argv int) {
+func ArgvBounds(lineage uint32) (words, word, argv int) {
 	if IsText(lineage) {
 		return TextWords, TextWord, TextArgv
 	}
 	return MaxWords, MaxWord, MaxArgv
 }
 
-// Cut returns the first limit bytes of s.
-func Cut(s string, limit int) string {
+// Truncate returns the first limit bytes of s.
+func Truncate(s string, limit int) string {
 	if len(s) > limit {
 		return s[:limit]
 	}
 	return s
 }
 
-func u16(b []byte, v int) []byte    { return binary.LittleEndian.AppendUint16(b, uint16(v)) }
-func u32(b []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(b, v) }
-func u64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
+func appendUint16(b []byte, v int) []byte    { return binary.LittleEndian.AppendUint16(b, uint16(v)) }
+func appendUint32(b []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(b, v) }
+func appendUint64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
 
-func text(b []byte, s string) []byte {
-	s = Cut(s, 0xffff)
-	return append(u16(b, len(s)), s...)
+func appendText(b []byte, s string) []byte {
+	s = Truncate(s, 0xffff)
+	return append(appendUint16(b, len(s)), s...)
 }
 
-func list(b []byte, words []string) []byte {
-	b = u16(b, len(words))
+func appendList(b []byte, words []string) []byte {
+	b = appendUint16(b, len(words))
 	for _, w := range words {
-		b = text(b, w)
+		b = appendText(b, w)
 	}
 	return b
 }
 
-func boolean(b []byte, v bool) []byte {
+func appendBool(b []byte, v bool) []byte {
 	if v {
 		return append(b, 1)
 	}

@@ -13,8 +13,8 @@ var steeringNames = map[string]bool{
 	"GIT_EXEC_PATH": true, "GIT_SSH": true, "GIT_SSH_COMMAND": true, "GIT_EXTERNAL_DIFF": true, "GIT_PROXY_COMMAND": true, "GIT_ASKPASS": true,
 }
 
-// Steers reports whether a variable of this name can make a loader or an interpreter run something
+// IsSteeringVariable reports whether a variable of this name can make a loader or an interpreter run something
 // that its arguments do not name.
-func Steers(name string) bool {
+func IsSteeringVariable(name string) bool {
 	return steeringNames[name] || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "BASH_FUNC_")
 }

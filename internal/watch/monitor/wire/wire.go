@@ -76,12 +76,12 @@ const (
 	kinds       Kind = 8
 )
 
-// A Layer says where a file is; see proposal's Layer constants.
-type Layer uint8
+// A FileLayer says where a file is; see proposal's Layer constants.
+type FileLayer uint8
 
 // The layers. The zero Layer is the least trusted.
 const (
-	LayerOther Layer = iota
+	LayerOther FileLayer = iota
 	LayerRootfs
 	LayerWorkspace
 	LayerWritten
@@ -99,7 +99,7 @@ type File struct {
 	Named  string
 	Arg    string
 	Path   string
-	Layer  Layer
+	Layer  FileLayer
 	Size   uint64
 	Digest [32]byte // SHA-256 of the content
 	ELF    elf.Facts
@@ -171,13 +171,13 @@ type Exec struct {
 	VarsCut bool
 }
 
-// Loads reports whether e is about a file that is mapped as code, and starts nothing.
-func (e *Exec) Loads() bool { return len(e.Files) > 0 && e.Files[0].Loaded }
+// IsLoad reports whether e is about a file that is mapped as code, and starts nothing.
+func (e *Exec) IsLoad() bool { return len(e.Files) > 0 && e.Files[0].Loaded }
 
-// Reusable reports whether the Verdict about e may be used for another Exec with the same
+// IsReusable reports whether the Verdict about e may be used for another Exec with the same
 // ExecKey, and whether one may be used for e.
-func (e *Exec) Reusable() bool {
-	return e.Fault == "" && len(e.Env) == 0 && (e.Lineage == LineageProgram || e.Loads())
+func (e *Exec) IsReusable() bool {
+	return e.Fault == "" && len(e.Env) == 0 && (e.Lineage == LineageProgram || e.IsLoad())
 }
 
 // The kinds of Events; see proposal's Event constants.

@@ -149,7 +149,7 @@ func TestLargest(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	exec, event := fullExec(), fullEvent()
-	for _, seed := range [][]byte{exec.Append(nil, 1), event.Append(nil, 2), (&Mark{Token: 1}).Append(nil, 3), Verdict{Keep: true}.Append(nil, 4), Order{Act: ActBegin, Generation: 9}.Append(nil, 5), Hello(nil, 1)} {
+	for _, seed := range [][]byte{exec.Append(nil, 1), event.Append(nil, 2), (&Mark{Token: 1}).Append(nil, 3), Verdict{Keep: true}.Append(nil, 4), Order{Act: ActBegin, Generation: 9}.Append(nil, 5), AppendHello(nil, 1)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, message []byte) {
@@ -207,7 +207,7 @@ func TestExecKey(t *testing.T) {
 	}
 	seen := map[string]string{}
 	distinct := func(name string, e Exec) {
-		key := string(e.Key(nil))
+		key := string(e.AppendKey(nil))
 		if other, known := seen[key]; known {
 			t.Errorf("%s and %s have the same key", name, other)
 		}

@@ -77,7 +77,7 @@ func explainSubject(c *cli.Invocation, s *explainFlags, cmd *cobra.Command, args
 	if err != nil {
 		return c.Stop(err)
 	}
-	all, err := s.subject.Explain(c.Ctx, explain.NewAdviser(engine, order.Analyze), !s.rules)
+	all, err := s.subject.Explain(c.Ctx, explain.NewAdviser(engine, order.AnalyzeProposal), !s.rules)
 	if err != nil {
 		return c.Stop(err)
 	}

@@ -101,7 +101,7 @@ func otherFlag(cmd *cobra.Command) (name string) {
 // printPast prints the inputs of the programs in a log or a report. A rule that is tried on
 // them is tried on what the kernel reports.
 func printPast(c *cli.Invocation, path string) int {
-	past, err := replay.Read([]string{path}, replay.Options{Parse: order.Analyze})
+	past, err := replay.Read([]string{path}, replay.Options{Parse: order.AnalyzeProposal})
 	if err != nil {
 		return c.Stop(err)
 	}

@@ -65,7 +65,7 @@ func (s *pastFlags) defineFlags(cmd *cobra.Command) {
 }
 
 func (s *pastFlags) readPast(paths []string) (replay.Past, error) {
-	return replay.Read(paths, replay.Options{Parse: order.Analyze, Key: s.key, Unverified: s.unverified})
+	return replay.Read(paths, replay.Options{Parse: order.AnalyzeProposal, Key: s.key, Unverified: s.unverified})
 }
 
 func replayPast(c *cli.Invocation, s *replayFlags, paths []string) int {

@@ -77,7 +77,7 @@ func suggestRules(c *cli.Invocation, paths []string, of *suggestFlags) (past rep
 	if past, err = of.past.readPast(paths); err != nil {
 		return past, s, err
 	}
-	s, err = replay.SuggestUnder(c.Ctx, past, replay.Policy{Layers: layers, New: runs.NewEngine, Parse: order.Analyze}, of.wanted)
+	s, err = replay.SuggestUnder(c.Ctx, past, replay.Policy{Layers: layers, New: runs.NewEngine, Parse: order.AnalyzeProposal}, of.wanted)
 	return past, s, err
 }
 

@@ -123,7 +123,7 @@ func printTrial(c *cli.Invocation, r trial.Report, o *testFlags) error {
 
 // readTrial reads the policies. If it returns false, the command ends with this exit code.
 func readTrial(c *cli.Invocation, o *testFlags) (trial.Options, int, bool) {
-	options := trial.Options{Analyse: order.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: runs.NewProgress(c.Stderr).PrintTest}
+	options := trial.Options{Analyse: order.AnalyzeProposal, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: runs.NewProgress(c.Stderr).PrintTest}
 	if o.threshold < 0 || o.threshold > 100 || o.deadline <= 0 {
 		return options, c.ReportMisuse("--threshold must be from 0 to 100, and --timeout greater than 0"), false
 	}

@@ -84,11 +84,11 @@ func Tar(t testing.TB, files ...File) []byte {
 		} else if h.Typeflag == 0 {
 			h.Typeflag = tar.TypeReg
 		}
-		must(t, w.WriteHeader(&h))
+		requireNoError(t, w.WriteHeader(&h))
 		_, err := io.WriteString(w, f.Body)
-		must(t, err)
+		requireNoError(t, err)
 	}
-	must(t, w.Close())
+	requireNoError(t, w.Close())
 	return b.Bytes()
 }
 
@@ -99,8 +99,8 @@ type Layer struct {
 	Diff string // digest without compression
 }
 
-// Gzip compresses a tar file.
-func Gzip(data []byte) Layer {
+// GzipLayer compresses a tar file.
+func GzipLayer(data []byte) Layer {
 	var b bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
 	_, _ = w.Write(data)
@@ -108,8 +108,8 @@ func Gzip(data []byte) Layer {
 	return Layer{TypeGzip, b.Bytes(), Digest(data)}
 }
 
-// Plain is a tar file without compression.
-func Plain(data []byte) Layer { return Layer{TypeTar, data, Digest(data)} }
+// PlainLayer is a tar file without compression.
+func PlainLayer(data []byte) Layer { return Layer{TypeTar, data, Digest(data)} }
 
 // Digest returns "sha256:" and the digest of data.
 func Digest(data []byte) string {
@@ -138,37 +138,37 @@ func Make(c Config, layers ...Layer) *Image {
 	i := &Image{Blobs: map[string][]byte{}, types: map[string]string{}, Manifest: Manifest{SchemaVersion: 2, MediaType: TypeManifest, Layers: []Descriptor{}}}
 	diffs := []string{}
 	for _, l := range layers {
-		i.Manifest.Layers = append(i.Manifest.Layers, i.add(l.Type, l.Data))
+		i.Manifest.Layers = append(i.Manifest.Layers, i.addBlob(l.Type, l.Data))
 		diffs = append(diffs, l.Diff)
 	}
 	config := map[string]any{"os": "linux", "architecture": runtime.GOARCH, "config": c, "rootfs": map[string]any{"type": "layers", "diff_ids": diffs}}
-	i.Manifest.Config = i.add(TypeConfig, encode(config))
-	i.Seal()
+	i.Manifest.Config = i.addBlob(TypeConfig, encodeJSON(config))
+	i.UpdateDigest()
 	return i
 }
 
-// Seal sets Digest after Manifest was changed.
-func (i *Image) Seal() *Image {
-	i.Digest = i.add(TypeManifest, encode(i.Manifest)).Digest
+// UpdateDigest sets Digest after Manifest was changed.
+func (i *Image) UpdateDigest() *Image {
+	i.Digest = i.addBlob(TypeManifest, encodeJSON(i.Manifest)).Digest
 	return i
 }
 
-// Index puts the manifest in an index, for this platform, behind one for another.
-func (i *Image) Index() *Image {
+// WrapInIndex puts the manifest in an index, for this platform, behind one for another.
+func (i *Image) WrapInIndex() *Image {
 	own := Descriptor{TypeManifest, i.Digest, int64(len(i.Blobs[i.Digest])), &Platform{"linux", runtime.GOARCH}}
-	other := i.add(TypeManifest, []byte(`{"schemaVersion":2}`))
+	other := i.addBlob(TypeManifest, []byte(`{"schemaVersion":2}`))
 	other.Platform = &Platform{"linux", "s390x"}
-	i.Digest = i.add(TypeIndex, encode(map[string]any{"schemaVersion": 2, "mediaType": TypeIndex, "manifests": []Descriptor{other, own}})).Digest
+	i.Digest = i.addBlob(TypeIndex, encodeJSON(map[string]any{"schemaVersion": 2, "mediaType": TypeIndex, "manifests": []Descriptor{other, own}})).Digest
 	return i
 }
 
-func (i *Image) add(kind string, data []byte) Descriptor {
+func (i *Image) addBlob(kind string, data []byte) Descriptor {
 	d := Descriptor{MediaType: kind, Digest: Digest(data), Size: int64(len(data))}
 	i.Blobs[d.Digest], i.types[d.Digest] = data, kind
 	return d
 }
 
-func encode(v any) []byte {
+func encodeJSON(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
 		panic("ocitest: internal error: " + err.Error())
@@ -176,33 +176,33 @@ func encode(v any) []byte {
 	return data
 }
 
-// Layout writes the image to a new directory and returns it.
-func (i *Image) Layout(t testing.TB) string {
+// WriteLayout writes the image to a new directory and returns it.
+func (i *Image) WriteLayout(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(dir, "blobs/sha256"), 0o755))
-	for name, data := range i.files() {
-		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
+	requireNoError(t, os.MkdirAll(filepath.Join(dir, "blobs/sha256"), 0o755))
+	for name, data := range i.layoutFiles() {
+		requireNoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
 	}
 	return dir
 }
 
-// Archive writes the image to a new tar file and returns its path.
-func (i *Image) Archive(t testing.TB) string {
+// WriteArchive writes the image to a new tar file and returns its path.
+func (i *Image) WriteArchive(t testing.TB) string {
 	t.Helper()
 	var files []File
-	for name, data := range i.files() {
+	for name, data := range i.layoutFiles() {
 		files = append(files, File{Name: name, Body: string(data)})
 	}
 	path := filepath.Join(t.TempDir(), "image.tar")
-	must(t, os.WriteFile(path, Tar(t, files...), 0o644))
+	requireNoError(t, os.WriteFile(path, Tar(t, files...), 0o644))
 	return path
 }
 
-func (i *Image) files() map[string][]byte {
+func (i *Image) layoutFiles() map[string][]byte {
 	d := Descriptor{i.types[i.Digest], i.Digest, int64(len(i.Blobs[i.Digest])), nil}
 	files := map[string][]byte{"oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`),
-		"index.json": encode(map[string]any{"schemaVersion": 2, "manifests": []Descriptor{d}})}
+		"index.json": encodeJSON(map[string]any{"schemaVersion": 2, "manifests": []Descriptor{d}})}
 	for digest, data := range i.Blobs {
 		files["blobs/"+strings.Replace(digest, ":", "/", 1)] = data
 	}
@@ -219,46 +219,46 @@ func (i *Image) Push(t testing.TB, host, repository string) string {
 			manifests = append(manifests, digest)
 			continue
 		}
-		send(t, http.MethodPost, base+"/blobs/uploads/?digest="+digest, "application/octet-stream", data)
+		sendBlob(t, http.MethodPost, base+"/blobs/uploads/?digest="+digest, "application/octet-stream", data)
 	}
 	slices.SortFunc(manifests, func(a, b string) int { return strings.Compare(i.types[b], i.types[a]) }) // an index last
 	for _, digest := range manifests {
-		send(t, http.MethodPut, base+"/manifests/"+digest, i.types[digest], i.Blobs[digest])
+		sendBlob(t, http.MethodPut, base+"/manifests/"+digest, i.types[digest], i.Blobs[digest])
 	}
-	send(t, http.MethodPut, base+"/manifests/latest", i.types[i.Digest], i.Blobs[i.Digest])
+	sendBlob(t, http.MethodPut, base+"/manifests/latest", i.types[i.Digest], i.Blobs[i.Digest])
 	return fmt.Sprintf("%s/%s@%s", host, repository, i.Digest)
 }
 
-func send(t testing.TB, method, address, kind string, data []byte) {
+func sendBlob(t testing.TB, method, address, kind string, data []byte) {
 	t.Helper()
 	req, err := http.NewRequest(method, address, bytes.NewReader(data))
-	must(t, err)
+	requireNoError(t, err)
 	req.Header.Set("Content-Type", kind)
 	resp, err := http.DefaultClient.Do(req)
-	must(t, err)
+	requireNoError(t, err)
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusCreated {
 		t.Fatalf("%s %s: %s", method, address, resp.Status)
 	}
 }
 
-// Programs returns these programs of the host, with what their loaders need, as a root with
+// ProgramFiles returns these programs of the host, with what their loaders need, as a root with
 // merged /usr.
-func Programs(t testing.TB, paths ...string) []File {
+func ProgramFiles(t testing.TB, paths ...string) []File {
 	t.Helper()
 	files := []File{{Name: "usr/"}, {Name: "usr/bin/"}, {Name: "usr/lib/"}, {Name: "etc/"}, {Name: "etc/os-release", Body: "ID=test\n"},
 		{Name: "bin", Type: tar.TypeSymlink, Link: "usr/bin"}, {Name: "lib", Type: tar.TypeSymlink, Link: "usr/lib"}, {Name: "lib64", Type: tar.TypeSymlink, Link: "/usr/lib64"}}
 	seen := map[string]bool{}
 	for _, path := range paths {
 		real, err := filepath.EvalSymlinks(path)
-		must(t, err)
+		requireNoError(t, err)
 		files = append(files, fromHost(t, path, real, seen)...)
 		out, err := exec.Command("ldd", real).Output()
-		must(t, err)
+		requireNoError(t, err)
 		for word := range strings.FieldsSeq(string(out)) {
 			if strings.HasPrefix(word, "/") {
 				lib, err := filepath.EvalSymlinks(word)
-				must(t, err)
+				requireNoError(t, err)
 				at := word
 				if strings.HasPrefix(at, "/lib") {
 					at = "/usr" + at
@@ -270,11 +270,11 @@ func Programs(t testing.TB, paths ...string) []File {
 	return files
 }
 
-// Directory returns the regular files and links below a directory of the host, except for
+// DirectoryFiles returns the regular files and links below a directory of the host, except for
 // caches and tests.
-func Directory(t testing.TB, dir string) (files []File) {
+func DirectoryFiles(t testing.TB, dir string) (files []File) {
 	t.Helper()
-	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	requireNoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() && slices.Contains([]string{"__pycache__", "test", "tests", "dist-packages"}, e.Name()) {
 			return cmp.Or(err, fs.SkipDir)
 		}
@@ -299,43 +299,43 @@ func Directory(t testing.TB, dir string) (files []File) {
 // debian are mmdebstrap's arguments for Debian.
 var debian = []string{"--quiet", "--variant=minbase", "--include=ca-certificates,git", "bookworm"}
 
-// Debian returns a tar file with a small Debian that has git. It is made once, in the user's
+// DebianTar returns a tar file with a small Debian that has git. It is made once, in the user's
 // cache, and anew when its recipe changes.
-func Debian(t testing.TB) string {
+func DebianTar(t testing.TB) string {
 	t.Helper()
-	dir := Cache(t, "debian", Digest([]byte(strings.Join(debian, "\n"))))
+	dir := CacheDir(t, "debian", Digest([]byte(strings.Join(debian, "\n"))))
 	path := filepath.Join(dir, "debian.tar")
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
 	work, err := os.MkdirTemp(dir, "making-")
-	must(t, err)
+	requireNoError(t, err)
 	defer os.RemoveAll(work)
 	made := filepath.Join(work, "debian.tar")
 	out, err := exec.CommandContext(t.Context(), "mmdebstrap", append(slices.Clone(debian), made)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("mmdebstrap: %v\n%s", err, out)
 	}
-	must(t, os.Rename(made, path))
+	requireNoError(t, os.Rename(made, path))
 	return path
 }
 
-// Cache returns a directory in the user's cache for what a test makes by the recipe with this
+// CacheDir returns a directory in the user's cache for what a test makes by the recipe with this
 // digest. It removes those of the name's other recipes.
-func Cache(t testing.TB, name, digest string) string {
+func CacheDir(t testing.TB, name, digest string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
-	must(t, err)
+	requireNoError(t, err)
 	prefix := filepath.Join(cache, "fumehood-test", name+"-")
 	dir := prefix + strings.TrimPrefix(digest, "sha256:")[:16]
 	old, err := filepath.Glob(prefix + "*")
-	must(t, err)
+	requireNoError(t, err)
 	for _, other := range old {
 		if other != dir {
-			must(t, os.RemoveAll(other))
+			requireNoError(t, os.RemoveAll(other))
 		}
 	}
-	must(t, os.MkdirAll(dir, 0o755))
+	requireNoError(t, os.MkdirAll(dir, 0o755))
 	return dir
 }
 
@@ -346,11 +346,11 @@ func fromHost(t testing.TB, at, real string, seen map[string]bool) []File {
 	}
 	seen[at] = true
 	data, err := os.ReadFile(real)
-	must(t, err)
+	requireNoError(t, err)
 	return []File{{Name: strings.TrimPrefix(at, "/"), Body: string(data)}}
 }
 
-func must(t testing.TB, err error) {
+func requireNoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
