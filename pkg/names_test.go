@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -55,6 +56,50 @@ func TestFunctionNames(t *testing.T) {
 	slices.Sort(participles)
 	golden.Compare(t, "../testdata/participles.txt", []byte(strings.Join(slices.Compact(participles), "\n")+"\n"))
 }
+
+// Code that a page names is there: what is written as a call in ARCHITECTURE's path of a command, or as Type.Method
+// between backquotes, is a function, a field or a type of the product.
+func TestNamesInArchitecture(t *testing.T) {
+	declared := map[string]bool{}
+	for _, file := range sourceFiles(t) {
+		ast.Inspect(file.File, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				declared[n.Name.Name] = true
+			case *ast.TypeSpec:
+				declared[n.Name.Name] = true
+			case *ast.Field:
+				for _, name := range n.Names {
+					declared[name.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	page, err := os.ReadFile("../docs/ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, code := range shownCode.FindAllString(string(page), -1) {
+		for _, name := range qualifiedName.FindAllStringSubmatch(code, -1) {
+			if !slices.Contains(fileExtensions, name[1]) {
+				if found++; !declared[name[1]] {
+					t.Errorf("ARCHITECTURE.md names %s, which is not in the code", name[0])
+				}
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("the page names %d functions and fields", found)
+	}
+}
+
+var (
+	shownCode      = regexp.MustCompile("(?s)```.*?```|`[^`\n]+`")
+	qualifiedName  = regexp.MustCompile(`\b[A-Za-z]+\.([A-Za-z]\w+)\b`)
+	fileExtensions = []string{"go", "rego", "json", "md", "txt", "sh", "yml", "yaml"}
+)
 
 // A namedFile is a file of the product with its directory.
 type namedFile struct {

@@ -26,7 +26,7 @@ const (
 )
 
 // Read decodes a Document from an untrusted source, such as an artifact. It accepts only what
-// Document.JSON writes, byte for byte, with values in bounds, verdicts that follow from the
+// Document.EncodeJSON writes, byte for byte, with values in bounds, verdicts that follow from the
 // evidence, and positions that are those of their findings. It cannot know whether the evidence is
 // true, or whether the diff has the positions. The error is a StopError with the code
 // review.malformed.

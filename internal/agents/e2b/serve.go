@@ -32,7 +32,7 @@ func (e *Endpoint) Open(ctx context.Context) (err error) {
 // URL is the address that clients use, after Open.
 func (e *Endpoint) URL() string { return "http://" + e.listener.Addr().String() }
 
-// Serve serves clients until ctx ends: see Server.HTTP. e must be open.
+// Serve serves clients until ctx ends: see Server.ServeClients. e must be open.
 func (e *Endpoint) Serve(ctx context.Context, o Options) error {
 	if err := o.checkLimits(); err != nil {
 		_ = e.listener.Close()

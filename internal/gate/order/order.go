@@ -63,7 +63,7 @@ type Stages struct {
 	// Redactor is what everything passes before it is logged, shown or kept. Required.
 	Redactor *redact.Redactor
 	// Unread is the directory for what the sandbox writes, from which Redactor copies what it has
-	// searched: see Redactor.Raw.
+	// searched: see Redactor.CreateRawDir.
 	Unread string
 	// Lineage decides the programs that commands start. Required.
 	Lineage *lineage.ProgramDecider

@@ -9,7 +9,7 @@
 //   - an input, a variable or an event that it does not fully understand is refused,
 //     with the location and the YAML that fixes it; nothing is guessed;
 //   - no untrusted text becomes a workflow command, an output or a verdict:
-//     [Console.Untrusted] prefixes each line, breaks both grammars of commands and
+//     [Console.PrintUntrusted] prefixes each line, breaks both grammars of commands and
 //     writes inside stop-commands; [Outputs] uses a delimiter that does not occur in
 //     the value; [Summary] stays within the runner's limit;
 //   - [Admit] never gives a job that runs a fork's code anything that the code must

@@ -33,7 +33,7 @@ type Section struct {
 	Result
 	Mark  string // one of Marks
 	Title string // what follows the name of the source in a heading: ": 1 failed, 2 succeeded"
-	// Pending are the plans of the run that wait for approval. Only State.Waiting knows which still do.
+	// Pending are the plans of the run that wait for approval. Only State.PendingPlans knows which still do.
 	Pending []Pending
 	// AllPending says that each plan of the run is one of Pending: once they are approved, the run
 	// that a person approved has newer results of everything in the section.

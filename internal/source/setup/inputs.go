@@ -59,7 +59,7 @@ func (t *Tree) isCached(r Read) bool {
 //	dir MODE                    a directory
 //	list MODE SHA256            the same, and the names and types of its entries
 //	link "TARGET"               a symbolic link
-//	tree SHA256                 all that is below the path: see Tree.Whole
+//	tree SHA256                 all that is below the path: see Tree.AllInputs
 //
 // with an octal MODE. Owners, times, inode numbers and the number of links are left out: they
 // differ from checkout to checkout. So is the size of a directory.
