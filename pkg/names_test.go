@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/fumehood/fumehood/internal/kit/golden"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // participle matches names of one word that say what something is after it was done, not what a
@@ -100,6 +102,23 @@ var (
 	qualifiedName  = regexp.MustCompile(`\b[A-Za-z]+\.([A-Za-z]\w+)\b`)
 	fileExtensions = []string{"go", "rego", "json", "md", "txt", "sh", "yml", "yaml"}
 )
+
+// A limit is read, lowered, compared and shown by its name in several places; each names every limit.
+func TestLimitsAreEverywhere(t *testing.T) {
+	for field := range reflect.TypeFor[proposal.Limits]().Fields() {
+		name := regexp.MustCompile(`\b` + field.Name + `\b`)
+		for _, path := range []string{"internal/author/replay/grant.go", "internal/gate/order/execution.go", "internal/github/action/limits.go",
+			"internal/kit/document/values.go", "internal/policy/input.go", "internal/policy/limit.go", "pkg/proposal/decision.go", "pkg/report/web.go"} {
+			text, err := os.ReadFile("../" + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !name.Match(text) {
+				t.Errorf("%s does not name the limit %s", path, field.Name)
+			}
+		}
+	}
+}
 
 // A namedFile is a file of the product with its directory.
 type namedFile struct {

@@ -250,7 +250,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	return content, err
 }
 
-// FromFiles is the layer of these files, as Dir returns that of a directory: with the same
+// FromFiles is the layer of these files, as ReadDirectory returns that of a directory: with the same
 // limits, sorted by name, without files that are not part of a layer. Two files with the
 // same name are an error. Its errors are *proposal.StopErrors.
 func FromFiles(name string, all []File) (Layer, error) {

@@ -161,7 +161,7 @@ func UnreportedResult(key string) Result {
 	return Result{Verdict: NotReproduced, Lint: &Lint{key: key}}
 }
 
-// lintRemark is Remark for what a command reports.
+// lintRemark is RenderRemark for what a command reports.
 func (d Document) lintRemark(r Result) string {
 	if r.Verdict != Verified {
 		return fmt.Sprintf("**No longer reported**\n\nNo command that ran on `%s` reports it.\n", shortenSHA(d.Head))

@@ -126,7 +126,7 @@ func (c *initClient) killLeftProcesses(grace time.Duration) (int, error) {
 	return int(n), err
 }
 
-// sweepAndList is sweep for callers whose next request is changes.
+// sweepAndList is killLeftProcesses for callers whose next request is changes.
 func (c *initClient) sweepAndList(grace time.Duration) (int, error) {
 	if err := c.sendRequest(grace, "sweep\n"+requestChanges); err != nil {
 		return 0, err
@@ -273,7 +273,7 @@ func (c *initClient) listOutputs(pattern string, maximum int) ([]proposal.Change
 	return list.Files, err
 }
 
-// listFiles is glob with the number of omitted files.
+// listFiles is listOutputs with the number of omitted files.
 func (c *initClient) listFiles(pattern string, maximum int) (proposal.Changes, error) {
 	found := []proposal.Change{}
 	if err := c.sendRequest(askGrace, fmt.Sprintf("glob %d %q", maximum, pattern)); err != nil {

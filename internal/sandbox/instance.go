@@ -90,7 +90,7 @@ func startSandbox(ctx context.Context, o Options) (*instance, error) {
 	return s, err
 }
 
-// startWaiting is start for a sandbox without a Runner: no program can start in it yet.
+// startWaiting is startSandbox for a sandbox without a Runner: no program can start in it yet.
 func startWaiting(ctx context.Context, o Options) (*instance, error) {
 	s := &instance{o: o, owner: &callbackHolder{}, backgrounds: &backgrounds{}, gone: make(chan struct{}), stderr: &tailBuffer{}}
 	if err := s.bootSandbox(ctx); err != nil {

@@ -44,7 +44,7 @@ type command struct {
 	flood  atomic.Bool      // too many events
 	facts  *monitor.Command // what the gate knows about it
 	by     string           // who killed it, a Killed constant
-	detail string           // more about it; see ended
+	detail string           // more about it; see recordMark
 	// background says that it runs beside others: see Runner.Start.
 	background bool
 
@@ -122,7 +122,7 @@ func (c *command) openStreams() error {
 		c.stdout.closePipes()
 		return err
 	}
-	if c.x.Cell == nil { // show passes on what a cell prints, in order with its displays
+	if c.x.Cell == nil { // showCellEvent passes on what a cell prints, in order with its displays
 		c.stdout.live, c.stderr.live = c.chunkFunc(proposal.ChunkStdout), c.chunkFunc(proposal.ChunkStderr)
 	}
 	c.x.Notes.Show(c.stderr.writeNote)
@@ -162,7 +162,7 @@ func (c *command) endFor(cause proposal.Status) {
 	c.once.Do(func() { c.cause = cause; close(c.ended) })
 }
 
-// endKilledBy is end for a command that is killed by someone, a Killed constant.
+// endKilledBy is endFor for a command that is killed by someone, a Killed constant.
 func (c *command) endKilledBy(by, detail string) {
 	c.once.Do(func() { c.cause, c.by, c.detail = proposal.Signaled, by, detail; close(c.ended) })
 }

@@ -38,7 +38,7 @@ func (p Page) showProblems(d *doc, items []item, l detailLevel) {
 }
 
 // worstFirst returns the items that need attention, worst first. What could not run is not among
-// them: see folds.
+// them: see showFolds.
 func (p Page) worstFirst(items []item) []item {
 	var list []item
 	for _, k := range []kind{failed, broken, denied, asked, succeeded} {

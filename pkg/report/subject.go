@@ -131,7 +131,7 @@ func (p Page) distinctValues(get func(proposal.Run) string) []string {
 	return list
 }
 
-// severalOf is several for any values.
+// severalOf is showSeveral for any values.
 func severalOf[T any](values []T, show func(T) string) string {
 	var list []string
 	for i, v := range values {

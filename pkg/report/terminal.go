@@ -39,7 +39,7 @@ func Text(r proposal.Report) string {
 	return b.String()
 }
 
-// plainOutcome is outcome without mark or HTML, and whether that was expected.
+// plainOutcome is describeOutcome without mark or HTML, and whether that was expected.
 func plainOutcome(r proposal.Record) string {
 	if isUnmet(r) {
 		return plainEnding(r) + " · not as expected"

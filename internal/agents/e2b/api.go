@@ -107,7 +107,7 @@ func (s *Server) serveAPI(status int, f func(w http.ResponseWriter, r *http.Requ
 	}
 }
 
-// apiOf is api for a request about one sandbox, with a body.
+// apiOf is serveAPI for a request about one sandbox, with a body.
 func apiOf[In any](s *Server, status int, f func(ctx context.Context, b *sandbox, in In) (any, error)) http.HandlerFunc {
 	return s.serveAPI(status, func(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error) {
 		data, err := readBody(w, r, maxAPI)

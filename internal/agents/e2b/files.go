@@ -82,7 +82,7 @@ func (b *sandbox) statFile(ctx context.Context, name string) (proposal.Change, e
 	return proposal.Change{Path: rel, Type: found.Files[0].Type, Bytes: found.Files[0].Bytes}, nil
 }
 
-// statExisting is stat for what must be there.
+// statExisting is statFile for what must be there.
 func (b *sandbox) statExisting(ctx context.Context, name string) (proposal.Change, error) {
 	f, err := b.statFile(ctx, name)
 	if err == nil && f.Type == "" {

@@ -24,7 +24,7 @@ type Drain struct {
 func (d *Drain) HasBegun() bool { return d.begun.Load() }
 
 // Enter says that there is work that Wait waits for, until leave is called. Work that came
-// too late is not waited for; it must not begin: see Begun.
+// too late is not waited for; it must not begin: see HasBegun.
 func (d *Drain) Enter() (leave func()) {
 	if d.work.TryRLock() {
 		return d.work.RUnlock

@@ -43,7 +43,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// What Grace returns ends after the first context: after a time, at another signal, or when
+// What WithGrace returns ends after the first context: after a time, at another signal, or when
 // the caller says so, and not before.
 func TestGrace(t *testing.T) {
 	lanetest.SkipShort(t)

@@ -33,7 +33,7 @@ const (
 
 // Handler answers GET at MetricsPath, in the format of Prometheus, and at HealthPath: 200 if
 // the server takes new sessions, otherwise 503. status is what the server knows; if it is
-// ready, the Handler adds what m knows: see Trouble. Neither needs a token, and neither has
+// ready, the Handler adds what m knows: see StartFailure. Neither needs a token, and neither has
 // more than the package comment says; the caller limits who can connect.
 func (m *Metrics) Handler(status func() Status) http.Handler {
 	mux := http.NewServeMux()

@@ -64,7 +64,7 @@ func toolHandler[In any](s *Server, f func(c *client, ctx context.Context, req *
 	}
 }
 
-// onSession is tool for what needs the client's session, which it begins. A client that
+// onSession is toolHandler for what needs the client's session, which it begins. A client that
 // sent a progress token is notified while it waits.
 func onSession[In any](s *Server, f func(c *client, ctx context.Context, req *mcp.CallToolRequest, s *session, in In) (*mcp.CallToolResult, any, error)) mcp.ToolHandlerFor[In, any] {
 	return toolHandler(s, func(c *client, ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {

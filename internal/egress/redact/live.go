@@ -28,7 +28,7 @@ const (
 // the whole output: one letter of a masked value, and secrets that contain blanks.
 //
 // take never blocks: to is called by another goroutine, with one Chunk at a time. What does
-// not fit into the queue is dropped and counted. end waits until to has received all, at
+// not fit into the queue is dropped and counted. endQueue waits until to has received all, at
 // most for ten seconds; then to is not called again. It must be called once, after the last
 // take has returned.
 func (u *Redactor) Live(ctx context.Context, id string, to func(proposal.Chunk)) (take func(proposal.Chunk), end func()) {

@@ -80,7 +80,7 @@ func (u *Redactor) Record(r proposal.Record) proposal.Record {
 	r.Result = nil
 	id := r.Proposal.ID
 	r, r.Redacted = redactValue(u, r)
-	r.Proposal.ID, r.Result = id, result // an ID with a secret is refused: see Named
+	r.Proposal.ID, r.Result = id, result // an ID with a secret is refused: see RefuseSecretIDs
 	return r
 }
 

@@ -101,7 +101,7 @@ func (r *Registry) addCredential(c Credential) {
 	r.Credentials = append(r.Credentials, c)
 }
 
-// addURL is add for a URL whose origin is the URL itself.
+// addURL is addPlace for a URL whose origin is the URL itself.
 func (r *Registry) addURL(text string) (place, error) {
 	p, err := readURL(text)
 	if err == nil {

@@ -26,7 +26,7 @@ func (x *exchange) addCredentials(out *http.Request) {
 		}
 	}
 	if len(x.put) > 0 {
-		out.Header.Set("Accept-Encoding", "identity") // see unecho
+		out.Header.Set("Accept-Encoding", "identity") // see removeEchoedSecrets
 		out.Header.Del("Sec-Websocket-Extensions")    // they compress
 	}
 }

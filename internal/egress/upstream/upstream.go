@@ -45,7 +45,7 @@ type Proxy struct {
 	TLS  bool   `json:"tls"`
 	Host string `json:"host"` // a name in lower case, or an address
 	Port uint16 `json:"port"`
-	// Addrs are Host's, as the host itself resolves it; see Resolve.
+	// Addrs are Host's, as the host itself resolves it; see ResolveProxies.
 	Addrs []netip.Addr `json:"addrs"`
 	// Authorization is the value of the header Proxy-Authorization, "" for none.
 	Authorization string   `json:"authorization"`

@@ -44,7 +44,7 @@ func (m probeCounter) countReasons(r *proposal.Record) {
 	r.Decision.Reasons = reasons
 }
 
-// closeProbing calls count for the records of a plan.
+// closeProbing calls countReasons for the records of a plan.
 func closeProbing(records []proposal.Record) {
 	m := probeCounter{}
 	for i := range records {

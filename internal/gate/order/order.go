@@ -71,8 +71,8 @@ type Stages struct {
 	Observer *observe.Observer
 	// Sandbox are the options that are known before the run: see completeOptions.
 	Sandbox sandbox.Options
-	// Start starts the sandbox when the first proposal is allowed: StartSandbox, or a test's.
-	// Required.
+	// Start makes the Runner when a proposal is allowed: StartSandbox, or a test's. Its sandbox starts
+	// with the first Run. Required.
 	Start func(sandbox.Options) (Runner, error)
 	// Now is the clock. Required.
 	Now func() time.Time

@@ -17,7 +17,7 @@ import (
 // because the runner sets no INPUT_ variables for a composite action. An empty
 // input has its default, except for Artifact.
 type Inputs struct {
-	Plan             string          // a path, or the document itself: see Document
+	Plan             string          // a path, or the document itself: see DocumentOrPath
 	Findings         string          // the findings of a reviewer, likewise
 	Provider         string          // of the model that is asked for findings, one of Providers; "" for none
 	Model            string          // as the provider names it; "" for none
@@ -37,7 +37,7 @@ type Inputs struct {
 	Timeout          time.Duration   // of all proposals together; 0 means the configuration's
 	Limits           proposal.Limits // the maximum for one command; a zero field means the default
 	WorkingDirectory string          // relative to the repository, "." for its root
-	FailOn           string          // see Conclude
+	FailOn           string          // see ConcludeJob
 	Comment          bool            // update the pull request's comment
 	CommentDetail    string          // one of config.Details; "" for the configuration's
 	CommentLength    int             // maximum length of the comment, in UTF-16 units; 0 for the configuration's

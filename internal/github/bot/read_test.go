@@ -45,7 +45,7 @@ var asks = map[string]struct {
 	"approve":                 {"/fumehood approve " + sha, bot.Command{Name: "approve", Digits: sha}},
 	"approve by 8":            {"/fumehood approve 3fa2b91c\r\n", bot.Command{Name: "approve", Digits: "3fa2b91c"}},
 	"approve by 64":           {"/fumehood approve " + strings.Repeat("0a", 32), bot.Command{Name: "approve", Digits: strings.Repeat("0a", 32)}},
-	"approve without digits":  {"/fumehood approve", bot.Command{Name: "approve"}}, // see Approve
+	"approve without digits":  {"/fumehood approve", bot.Command{Name: "approve"}}, // see ApprovePlans
 	"rerun":                   {"/fumehood rerun", bot.Command{Name: "rerun"}},
 	"explain":                 {"/fumehood explain unit.2_a-b", bot.Command{Name: "explain", ID: "unit.2_a-b"}},
 	"help":                    {"/fumehood help\n", bot.Command{Name: "help"}},

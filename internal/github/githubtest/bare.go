@@ -26,7 +26,7 @@ func (r *repository) runGit(args ...string) (out string, ok bool) {
 // answers are what git answered to questions about commits by their ids, in any repository.
 var answers sync.Map
 
-// runGitCached is git for questions about commits by their ids, whose answers do not change.
+// runGitCached is runGit for questions about commits by their ids, whose answers do not change.
 func (r *repository) runGitCached(args ...string) (out string, ok bool) {
 	key := strings.Join(args, "\x00")
 	if out, ok := answers.Load(key); ok {

@@ -49,7 +49,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.writeDelayed(r.Context(), w, fault)
 }
 
-// answerWithFault is answer with a fault; nil resets the connection.
+// answerWithFault is answerRequest with a fault; nil resets the connection.
 func (s *Server) answerWithFault(c *call, fault *Fault) *answer {
 	if fault == nil {
 		fault = &Fault{}

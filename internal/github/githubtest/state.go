@@ -58,7 +58,7 @@ type repository struct {
 	reactions []*Reaction
 	reviews   []*Review
 	remarks   []*ReviewComment  // of reviews, ascending by id
-	tips      map[string]string // see steady
+	tips      map[string]string // see holdRefs
 	checks    []*CheckRun
 	runs      []*Run
 	artifacts []*Artifact

@@ -100,7 +100,7 @@ func DurationShape(doc string) *Shape {
 		Or: &Shape{Kind: Number, Low: 0.001, High: maxSeconds, Want: `a duration such as "90s" or "2m", or at most 3600 seconds as a number`}}
 }
 
-// OneOrMore returns s, a list, also for one of its items, which Texts returns.
+// OneOrMore returns s, a list, also for one of its items, which TextsOf returns.
 func OneOrMore(s *Shape) *Shape {
 	s.Or = s.Items
 	return s

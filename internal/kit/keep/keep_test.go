@@ -10,7 +10,7 @@ import (
 	githubdata "github.com/fumehood/fumehood/testdata/github"
 )
 
-// allowed is Allowed in a job that this event started.
+// allowed is IsAllowed in a job that this event started.
 func allowed(event, ref string, payload []byte, err error) bool {
 	env := map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": event, "GITHUB_REF": ref}
 	return IsAllowed(func(name string) string { return env[name] }, func(string) ([]byte, error) { return payload, err })

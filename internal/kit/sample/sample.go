@@ -29,7 +29,7 @@ func EveryNth[T any](t testing.TB, cases []T, normal, short int) []T {
 	return chosen
 }
 
-// EveryNthKey is Of for the sorted keys of cases.
+// EveryNthKey is EveryNth for the sorted keys of cases.
 func EveryNthKey[K cmp.Ordered, V any](t testing.TB, cases map[K]V, normal, short int) []K {
 	t.Helper()
 	return EveryNth(t, slices.Sorted(maps.Keys(cases)), normal, short)

@@ -61,7 +61,7 @@ func EscapeLine(s string) string {
 	return b.String()
 }
 
-// EscapePart is Line of s, at most max characters, in which no runner finds a workflow command.
+// EscapePart is EscapeLine of s, at most max characters, in which no runner finds a workflow command.
 func EscapePart(s string, max int) string {
 	return truncateText(strings.ReplaceAll(EscapeLine(truncateText(s, max)), "##[", "## ["), max)
 }
@@ -76,7 +76,7 @@ func truncateText(s string, max int) string {
 	return s
 }
 
-// QuoteWord is Line of s, quoted as a shell reads it back, for a command line to copy.
+// QuoteWord is EscapeLine of s, quoted as a shell reads it back, for a command line to copy.
 func QuoteWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("./_-:@%+,=", r)

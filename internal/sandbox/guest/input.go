@@ -73,7 +73,7 @@ func roomFor(size int64) error {
 }
 
 // makeParents makes the directories above name. None of the existing ones may be a link:
-// see lstat.
+// see lstatOrLink.
 func (s *server) makeParents(root *os.Root, name string) error {
 	for i, c := range name {
 		if c != '/' {

@@ -102,7 +102,7 @@ func (s *server) openSide(args string) (root *os.Root, name string, err error) {
 	return root, name, err
 }
 
-// describeEntry describes a path of one side. What is below a symlink is not there: see lstat.
+// describeEntry describes a path of one side. What is below a symlink is not there: see lstatOrLink.
 func (s *server) describeEntry(args string, w *bufio.Writer) error {
 	root, name, err := s.openSide(args)
 	if err != nil {

@@ -62,7 +62,7 @@ var errPruned = missingError("another process removed the installation from the 
 // holdTries is the number of attempts of hold, a tenth of a second apart.
 const holdTries = 50
 
-// holdDir protects dir from prune while the file is open. If dir cannot be locked, hold returns
+// holdDir protects dir from prune while the file is open. If dir cannot be locked, holdDir returns
 // no file and verify reports what is wrong with it. Any user can lock what any user can read,
 // but a lock that is never released does not block callers, because prune cannot take dir
 // either.

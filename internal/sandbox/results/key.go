@@ -30,7 +30,7 @@ type Inputs struct {
 	Program   string               `json:"program"`    // digest of fumehood
 	Runsc     string               `json:"runsc"`      // digest of fumehood-runsc
 	Arch      string               `json:"arch"`
-	Workspace string               `json:"workspace"` // see Workspace
+	Workspace string               `json:"workspace"` // see DigestWorkspace
 	Sandbox   string               `json:"sandbox"`   // digest of the variables, PATH and files that every command has
 	Setup     []proposal.Proposal  `json:"setup"`     // set-up commands of the run
 	Layers    []string             `json:"layers"`    // digests of dependencies that set-up did not install, in order

@@ -65,7 +65,7 @@ func (r Root) FS() fs.FS {
 func Open(value, hostPath string) (Root, error) { return Search{Path: hostPath}.Open(value) }
 
 // Open reads a --rootfs value: "host" or "dir:PATH". s applies to a host root. For an image,
-// see Image.
+// see ImageRoot.
 func (s Search) Open(value string) (Root, error) {
 	if value == "" || value == "host" {
 		return hostRoot("/", s)

@@ -21,7 +21,7 @@ var depths = []int{200, 1000, 5000}
 // base..head and git blame work in what Repository makes. It returns that ancestor.
 //
 // A history that is too long or too large, or that the server or git's checks refuse,
-// is no reason to stop: History returns "" and why, and the two commits stay usable
+// is no reason to stop: FetchHistory returns "" and why, and the two commits stay usable
 // without it. An error is only that of the store or of ctx.
 func (s *Store) FetchHistory(ctx context.Context, head, base string) (ancestor, why string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Wall)

@@ -39,7 +39,7 @@ const MaxListed = 1000
 // Limits. Reports beyond maxReports are dropped.
 const (
 	maxReports = 5000      // that Diagnostics returns
-	maxRead    = 100       // that Of returns
+	maxRead    = 100       // that CauseReports returns
 	maxBytes   = 512 << 10 // of one piece of output
 	maxLine    = 2000      // bytes of a line
 	maxFrames  = 20        // of one report

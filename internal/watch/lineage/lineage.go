@@ -217,7 +217,7 @@ func (g *ProgramDecider) DecideExec(ctx context.Context, x proposal.Exec) (propo
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	d, err := g.decideFile(ctx, x)
-	if c := g.texts[x.Command]; err == nil && c != nil && x.Script != "" { // its interpreter, which judge does not see
+	if c := g.texts[x.Command]; err == nil && c != nil && x.Script != "" { // its interpreter, which decideTextProcess does not see
 		d, err = g.judgeTargetOf(ctx, c, x, d)
 	}
 	if d.Cacheable = false; err != nil || d.Effect != proposal.Allow {

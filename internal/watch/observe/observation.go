@@ -96,7 +96,7 @@ func RecountEvents(entries []journal.Events) proposal.Observations {
 }
 
 // A tally turns the events of one command, in order, into Observations. It uses nothing
-// else, so that a reader of the log computes the same: see Recount.
+// else, so that a reader of the log computes the same: see RecountEvents.
 type tally struct {
 	o     proposal.Observations
 	tree  *processTree

@@ -40,7 +40,7 @@ type Judge func(context.Context, proposal.Event) ([]proposal.Finding, error)
 // events of the same moment, while it waits for the kernel to report which process caused
 // it.
 //
-// It keeps a bounded number of events: when the log is slower than the command, See waits,
+// It keeps a bounded number of events: when the log is slower than the command, AddEvent waits,
 // and its caller with it. A log that cannot be written ends the command and the run.
 type Observer struct {
 	log   journal.Log
@@ -92,7 +92,7 @@ func missingPartError(what string) error {
 // AddEvent takes one event of a running command, between its Begin and End. Any other event makes
 // every later record incomplete. Events of the kernel must come in order, all of them before the
 // Runner's Run returns; those of the gateway may come concurrently, all of them before the
-// Network's End returns. See may wait for the log, and keeps nothing of e.
+// Network's End returns. AddEvent may wait for the log, and keeps nothing of e.
 func (o *Observer) AddEvent(e proposal.Event) {
 	w := o.findWatch(e.Command)
 	if w != nil {

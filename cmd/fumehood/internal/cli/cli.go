@@ -93,7 +93,7 @@ func (c *Invocation) helpCommand() string {
 	return strings.Join(strings.Fields("fumehood "+c.Name+" --help"), " ")
 }
 
-// MisuseOf is Misuse with the code and hint of err.
+// MisuseOf is ReportMisuse with the code and hint of err.
 func (c *Invocation) MisuseOf(err error) int {
 	c.printFailure("", err)
 	return Usage

@@ -170,7 +170,7 @@ func (c *Invocation) unknownCommand(group *cobra.Command, name string) int {
 	return c.reportMisuse(fmt.Sprintf("unknown command \"%s\"", terminal.EscapeLine(full)), meant)
 }
 
-// reportMisuse is Misuse with the name that was probably meant, or "".
+// reportMisuse is ReportMisuse with the name that was probably meant, or "".
 func (c *Invocation) reportMisuse(message, meant string) int {
 	hint := "see " + c.helpCommand()
 	if meant != "" {

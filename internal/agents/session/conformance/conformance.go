@@ -141,7 +141,7 @@ func doProposal(t *testing.T, s gate.Session, p proposal.Proposal) proposal.Reco
 	return r
 }
 
-// doSuccessfully is do for what must run.
+// doSuccessfully is doProposal for what must run.
 func doSuccessfully(t *testing.T, s gate.Session, p proposal.Proposal) *proposal.Result {
 	t.Helper()
 	r := doProposal(t, s, p)

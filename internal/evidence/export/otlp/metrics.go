@@ -64,7 +64,7 @@ func (x *Exporter) PushMetrics(ctx context.Context, instance string, gather func
 	}
 }
 
-// StartPush is Push in the background, as a new instance, until the function that it returns
+// StartPush is PushMetrics in the background, as a new instance, until the function that it returns
 // has sent the last metrics. It does not end with ctx.
 func (x *Exporter) StartPush(ctx context.Context, gather func() ([]*dto.MetricFamily, error), warn func(error)) (end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -97,7 +97,7 @@ func (x *Exporter) postOnce(ctx context.Context, h http.Header, path string, bod
 	return 0, nil
 }
 
-// describeUnreached returns why there was no response, and how long to wait, like once.
+// describeUnreached returns why there was no response, and how long to wait, like postOnce.
 func describeUnreached(err error) (why string, after time.Duration) {
 	var wrap *url.Error
 	if errors.As(err, &wrap) {

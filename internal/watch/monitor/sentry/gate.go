@@ -23,7 +23,7 @@ import (
 // configuration must have "socket", the path of the supervisor's socket, and
 // "patience", the number of milliseconds that the kernel waits for the supervisor. It
 // may have "trees", the directories of the overlays that the sandbox's init made, and "pod",
-// which is true for a sandbox that has the containers of a pod: see pods.
+// which is true for a sandbox that has the containers of a pod: see containerHomes.
 const GateName = "fumehood-gate"
 
 // What the sink Name reports about the sink GateName: the reason why it refuses

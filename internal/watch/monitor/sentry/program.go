@@ -32,7 +32,7 @@ const private = "/.fumehood/private/"
 const maxProgram = 1 << 30
 
 // A fileKey identifies the content of a file. Every write gives the file a new time of change,
-// which no process can set, except for writes through a mapping: see gate.noteSharedWrite.
+// which no process can set, except for writes through a mapping: see execGate.noteSharedWrite.
 type fileKey struct {
 	inode
 	size     uint64

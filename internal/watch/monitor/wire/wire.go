@@ -131,7 +131,7 @@ func IsGit(program string) bool {
 
 // An ExecKey is everything that a reusable Verdict may depend on. Two Execs with equal keys
 // that are Reusable have the same answer. It is encoded in one place, as a part of the
-// message, and both ends compare that encoding: see Key.
+// message, and both ends compare that encoding: see AppendKey.
 type ExecKey struct {
 	Generation uint32 // that the process belongs to
 	Unverified bool

@@ -35,7 +35,7 @@ type subject struct {
 }
 
 // defineFlags adds the subject's flags. A flag after the command belongs to the command, except
-// if the command is quoted: see rest.
+// if the command is quoted: see remainingArgs.
 func (s *subject) defineFlags(cmd *cobra.Command) {
 	cli.TextFirst(cmd)
 	cli.DefineGroup(cmd, subjectTitle, func(f *pflag.FlagSet) {
