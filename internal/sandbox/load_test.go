@@ -85,8 +85,10 @@ func TestLoad(t *testing.T) {
 				if len(refused) > 0 {
 					t.Errorf("refused %+v, which gVisor does not do", refused)
 				}
-			} else if len(refused) == 0 || !strings.Contains(refused[0].Path, test.path) || refused[0].Layer != test.layer || refused[0].From != tricks {
-				t.Errorf("refused %+v; output %q", refused, out)
+			} else if !slices.ContainsFunc(refused, func(x proposal.Exec) bool {
+				return strings.Contains(x.Path, test.path) && x.Layer == test.layer && x.From == tricks
+			}) { // "exchanged" maps a program of the root, too, and may do so first
+				t.Errorf("refused %d, first %+v; output %q", len(refused), refused[:min(1, len(refused))], out)
 			}
 			if len(rec.loads(proposal.EventLoad)) > 0 {
 				t.Errorf("loaded %+v", rec.loads(proposal.EventLoad))
