@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/egress/redact"
+	"github.com/fumehood/fumehood/internal/gate/environment"
 	"github.com/fumehood/fumehood/internal/gate/order"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/sandbox"
@@ -25,7 +26,6 @@ import (
 	"github.com/fumehood/fumehood/internal/watch/lineage"
 	"github.com/fumehood/fumehood/internal/watch/observe"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -202,7 +202,7 @@ func inside(b *testing.B, workspace, text string, watched bool) proposal.Result 
 	if err != nil {
 		b.Fatal(err)
 	}
-	o, err := gate.SandboxOptions(workspace, root, installtest.Runsc(b))
+	o, err := environment.SandboxOptions(workspace, root, installtest.Runsc(b))
 	if err != nil {
 		b.Fatal(err)
 	}

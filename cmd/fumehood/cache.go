@@ -9,7 +9,6 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/internal/sandbox/image/layers"
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -65,7 +64,7 @@ longest, and list what was removed. A layer that a run is using stays.`,
 }
 
 func (c *invocation) listLayers(s *cacheFlags) int {
-	store, err := gate.OpenLayers(s.dir)
+	store, err := layers.OpenDefault(s.dir)
 	if err != nil {
 		return c.Stop(err)
 	}
@@ -91,7 +90,7 @@ func (c *invocation) pruneLayers(s *cacheFlags) int {
 	if s.all {
 		size = 0
 	}
-	store, err := gate.OpenLayers(s.dir)
+	store, err := layers.OpenDefault(s.dir)
 	if err != nil {
 		return c.Stop(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/settings"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
@@ -51,12 +52,11 @@ func (c *invocation) checkPlan(s *checkFlags) int {
 	if !ok {
 		return code
 	}
-	o := gate.Options{DecideOnly: true}
-	var err error
-	if o.Policies, err = s.policies.Read(c.Ctx); err != nil {
+	policies, err := s.policies.Read(c.Ctx)
+	if err != nil {
 		return c.Stop(err)
 	}
-	g, err := runs.NewGate(c.Ctx, o)
+	g, err := runs.NewGate(c.Ctx, gate.Options{DecideOnly: true, Policies: settings.ForGate(policies)})
 	if err != nil {
 		return c.Stop(err)
 	}

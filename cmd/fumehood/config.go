@@ -10,9 +10,9 @@ import (
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
 	"github.com/fumehood/fumehood/internal/author/starter"
+	"github.com/fumehood/fumehood/internal/gate/planning"
 	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
 	"github.com/fumehood/fumehood/internal/source/config"
-	"github.com/fumehood/fumehood/pkg/gate"
 )
 
 // configFlags are the flags of config.
@@ -53,11 +53,11 @@ func (c *invocation) showConfig(s *configFlags, args []string) int {
 		return c.ReportMisuse("--setup must be auto or none")
 	}
 	dir := append(args, ".")[0]
-	found, err := gate.ReadConfig(s.file, dir, config.Override{Field: "setup", Value: s.setup, From: "--setup"})
+	found, err := config.ReadFile(s.file, dir, config.Override{Field: "setup", Value: s.setup, From: "--setup"})
 	if err != nil {
 		return c.Stop(err)
 	}
-	before, err := gate.FindSetup(found.Config, dir, rootfs.CallerPath())
+	before, err := planning.FindSetup(found.Config, dir, rootfs.CallerPath())
 	if err != nil {
 		return c.Stop(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/settings"
 	"github.com/fumehood/fumehood/internal/review"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/testdata/demo"
@@ -22,7 +23,7 @@ func (c *invocation) demoReview(s *runs.Flags, dir string) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	if r.Redactor, err = gate.NewRedactor(gate.Options{}); err != nil {
+	if r.Redactor, err = (settings.Secrets{}).NewRedactor(); err != nil {
 		return c.Stop(err)
 	}
 	r.Guidance = func(string) (review.Guidance, error) { return review.Guidance{}, nil }

@@ -93,7 +93,7 @@ func scriptParams(t *testing.T) testscript.Params {
 			env.Setenv("PATH", env.Getenv("PATH")+":/usr/local/go/bin:/usr/sbin:/sbin")
 			for _, variable := range env.Vars {
 				name, _, _ := strings.Cut(variable, "=")
-				env.Values[environment{}] = append(asNames(env.Values[environment{}]), name)
+				env.Values[scriptEnvironment{}] = append(asNames(env.Values[scriptEnvironment{}]), name)
 			}
 			return nil
 		},
@@ -110,8 +110,8 @@ func (t serialT) Run(name string, run func(testscript.T)) {
 	t.T.Run(name, func(t *testing.T) { run(serialT{t}) })
 }
 
-// environment is the key of the names of the variables that scripts begin with.
-type environment struct{}
+// scriptEnvironment is the key of the names of the variables that scripts begin with.
+type scriptEnvironment struct{}
 
 func asNames(value any) []string { names, _ := value.([]string); return names }
 
@@ -131,7 +131,7 @@ func callMain(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(os.Chdir(dir))
 	}()
 	var variables []string
-	for _, name := range asNames(ts.Value(environment{})) {
+	for _, name := range asNames(ts.Value(scriptEnvironment{})) {
 		variables = append(variables, name+"="+ts.Getenv(name))
 	}
 	setEnvironment(variables)

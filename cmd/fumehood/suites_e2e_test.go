@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/gate/environment"
 	"github.com/fumehood/fumehood/internal/sandbox/guest"
 	"github.com/fumehood/fumehood/internal/sandbox/install"
 	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	voice "github.com/fumehood/fumehood/pkg/report"
 )
@@ -143,7 +143,7 @@ func (s suite) native(t *testing.T, d desk) verdict {
 	cmd.Dir = d.path("native")
 	cmd.Env = []string{"PATH=" + root.Path, "HOME=" + d.path("home"), "TMPDIR=" + d.path("tmp"), "USER=fumehood", "LOGNAME=fumehood",
 		"SHELL=/bin/bash", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TERM=dumb", "GOMODCACHE=" + goCache(t)}
-	o, err := gate.SandboxOptions(d.path("ws"), root, install.Runsc{})
+	o, err := environment.SandboxOptions(d.path("ws"), root, install.Runsc{})
 	if err != nil {
 		t.Fatal(err)
 	}

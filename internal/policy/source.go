@@ -276,6 +276,15 @@ func FromFiles(name string, all []File) (Layer, error) {
 	return l, nil
 }
 
+// Contents returns the contents of the layer's files by name.
+func (l Layer) Contents() map[string][]byte {
+	all := make(map[string][]byte, len(l.Files))
+	for _, f := range l.Files {
+		all[f.Name] = f.Content
+	}
+	return all
+}
+
 // Digest covers the names and contents of the layer's files that decide.
 func (l Layer) Digest() string {
 	l = l.withoutTests()
@@ -283,9 +292,16 @@ func (l Layer) Digest() string {
 	return digestLayers([]Layer{l}, false)
 }
 
+// roles are the names of the roles, in order.
+var roles = []string{Restricts: "restricts", Opens: "opens", Allows: "allows", Grants: "grants"}
+
 // String is the role's name.
-func (r Role) String() string {
-	return [...]string{Restricts: "restricts", Opens: "opens", Allows: "allows", Grants: "grants"}[r]
+func (r Role) String() string { return roles[r] }
+
+// ParseRole returns the role with this name.
+func ParseRole(name string) (r Role, known bool) {
+	i := slices.Index(roles, name)
+	return Role(max(i, 0)), i >= 0
 }
 
 // digestLayers covers names and contents with their lengths, so that no two different sets of

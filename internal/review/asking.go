@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/fumehood/fumehood/internal/egress/redact"
 	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/internal/review/model"
 	"github.com/fumehood/fumehood/internal/review/spend"
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -44,28 +42,6 @@ type LimitText struct {
 
 // DefaultUSD is Asking.Review.USD of a model whose price is known.
 const DefaultUSD = "2"
-
-// PrepareWith returns Prepare's Reviewer with Redactor, Signer and Owner, as s says. all has the values to
-// redact from everything: handed, and those of the model. The error is a *proposal.StopError.
-func (a ReviewerOptions) PrepareWith(s gate.Settings, handed []redact.Mask) (r Reviewer, all []redact.Mask, err error) {
-	r, masks, err := a.PrepareReviewer()
-	if err != nil {
-		return r, handed, err
-	}
-	all = slices.Concat(handed, masks)
-	o, err := s.Secrets(all, a.Getenv)
-	if err != nil {
-		return r, all, err
-	}
-	if r.Redactor, err = gate.NewRedactor(o); err != nil {
-		return r, all, err
-	}
-	if r.Signer, err = s.Signer(); err != nil {
-		return r, all, err
-	}
-	r.Owner, err = process.ParseOwner(s.Owner)
-	return r, all, err
-}
 
 // PrepareReviewer returns the Reviewer that a describes, without Redactor, Signer and Guidance, and the values to
 // redact from everything. It sends nothing. The error is a *proposal.StopError.
@@ -150,7 +126,7 @@ func (a ReviewerOptions) readLimits() (limits spend.Limits, price modelPrice, er
 }
 
 func (a ReviewerOptions) newBudget(limits spend.Limits, price modelPrice) (*spend.Budget, error) {
-	state, err := gate.StateHome()
+	state, err := process.StateHome()
 	if err != nil {
 		return nil, err
 	}

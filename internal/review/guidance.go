@@ -7,14 +7,13 @@ import (
 	"path/filepath"
 
 	"github.com/fumehood/fumehood/internal/source/config"
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// ReadGuidance reads the guidance in the configuration file name: see gate.ReadConfig. If name
+// ReadGuidance reads the guidance in the configuration file name: see config.ReadFile. If name
 // is empty, it is the file of the tree in trusted, which must be the base's.
 func ReadGuidance(name, trusted string) (Guidance, error) {
-	found, err := gate.ReadConfig(name, trusted)
+	found, err := config.ReadFile(name, trusted)
 	return GuidanceOf(found.Config), err
 }
 

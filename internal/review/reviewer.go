@@ -128,7 +128,7 @@ func (m *modelReview) makeDir() error {
 	m.id = newID()
 	mode := os.FileMode(0o755) // for Owner, in a directory that only Owner can enter
 	if m.dir = m.Dir; m.dir == "" {
-		state, err := gate.StateHome()
+		state, err := process.StateHome()
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,9 @@ func FindBase(ctx context.Context, workspace, name string) (*BaseTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewBaseTree(workspace, commit, below), nil
+	return &BaseTree{Commit: commit, Directory: below, Write: func(ctx context.Context, dir string) ([]string, error) {
+		return checkout.WriteCommit(ctx, workspace, commit, dir)
+	}}, nil
 }
 
 // findMergeBase returns the merge base of HEAD and name, which must not be HEAD, and the directory of
@@ -77,23 +79,6 @@ func findMergeBase(ctx context.Context, workspace, name string) (commit, below s
 		err = &proposal.StopError{Code: checkout.CodeLocal, Message: "HEAD is on the base: there is nothing to compare with", Hint: "leave out --base, or commit the change"}
 	}
 	return commit, below, err
-}
-
-// NewBaseTree returns the tree of a commit in the repository of workspace, whose directory below
-// corresponds to workspace; nil for no commit.
-func NewBaseTree(workspace, commit, below string) *BaseTree {
-	if commit == "" {
-		return nil
-	}
-	return &BaseTree{Commit: commit, Directory: below, Write: func(ctx context.Context, dir string) ([]string, error) {
-		local, err := checkout.OpenLocal(ctx, workspace)
-		if err != nil {
-			return nil, err
-		}
-		defer local.Close()
-		tree, err := local.Write(ctx, commit, dir, checkout.Limits{})
-		return tree.Describe(), err
-	}}
 }
 
 // baseDir is the name prefix of directories for the files of a base.
@@ -141,7 +126,7 @@ func (b *base) Open(ctx context.Context) (workspace string, err error) {
 	if err := ownLike(b.head.gate.sandbox.Workspace, b.dir.Path, top); err != nil {
 		return "", err
 	}
-	if b.head.gate.o.Layers != nil {
+	if b.head.gate.kept != nil {
 		b.layers = &baseLayers{layering{run: b.head}}
 	}
 	return workspace, nil
@@ -226,7 +211,7 @@ func (l *baseLayers) Find(_ context.Context, records []proposal.Record, o sandbo
 	if l.key, err = l.keyOf(records, o); err != nil {
 		return none
 	}
-	found, _ := l.find(o.Workspace, l.run.gate.o.Layers.Find)
+	found, _ := l.find(o.Workspace, l.run.gate.kept.Find)
 	if found == nil {
 		return none
 	}

@@ -3,7 +3,6 @@
 package gate
 
 import (
-	"path"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -14,18 +13,6 @@ import (
 	"github.com/fumehood/fumehood/internal/watch/diagnose"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
-
-// InDirectory returns p with its commands in dir of the workspace.
-func InDirectory(p proposal.Plan, dir string) proposal.Plan {
-	if dir == "" || dir == "." {
-		return p
-	}
-	p.Proposals = slices.Clone(p.Proposals)
-	for i := range p.Proposals {
-		p.Proposals[i].Cwd = path.Join(dir, p.Proposals[i].Cwd)
-	}
-	return p
-}
 
 // describe returns what the report says about a run of p.
 func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
@@ -71,7 +58,7 @@ func (o Options) subject(p proposal.Plan) proposal.Run {
 // origins returns the origin of each layer, the shipped policy first.
 func (g *Gate) origins() ([]proposal.PolicyOrigin, error) {
 	var all []proposal.PolicyOrigin
-	if !slices.ContainsFunc(g.o.Policies, func(p Policy) bool { return p.Layer.Role == policy.Grants }) {
+	if !slices.ContainsFunc(g.o.Policies, func(p Policy) bool { return p.Role == policy.Grants.String() }) {
 		shipped, err := policysource.ShippedOrigin()
 		if err != nil {
 			return nil, err
@@ -79,10 +66,14 @@ func (g *Gate) origins() ([]proposal.PolicyOrigin, error) {
 		all = append(all, shipped)
 	}
 	for _, p := range g.o.Policies {
+		l, err := p.layer()
+		if err != nil {
+			return nil, err
+		}
 		origin := p.Origin
-		origin.Role = p.Layer.Role.String()
+		origin.Role = l.Role.String()
 		if origin.Kind == "" {
-			origin.Kind, origin.Spec, origin.Digest = policysource.KindFolder, p.Layer.Name, p.Layer.Digest()
+			origin.Kind, origin.Spec, origin.Digest = policysource.KindFolder, l.Name, l.Digest()
 		}
 		all = append(all, origin)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/internal/gate/order"
-	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
@@ -30,7 +29,7 @@ func TestRunDifferences(t *testing.T) {
 	writeFile(t, ws, "gone.txt", "gone\n")
 	writeFile(t, ws, "touched", "same\n")
 	writeFile(t, ws, "secret.env", "TOKEN=gh"+"p_"+"aZ3kQ9rT7mW1xY5vB8nC2dF6gH4jL0pS3uEq\nmode=a\n")
-	g := newGate(t, gate.Options{Workspace: ws, Setup: setup.Setup{Steps: []setup.Step{{Proposal: proposal.Proposal{ID: "deps", Phase: proposal.PhaseSetup, Run: "echo made > made", Origin: proposal.OriginSetup}}}}})
+	g := newGate(t, gate.Options{Workspace: ws, Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: proposal.Proposal{ID: "deps", Phase: proposal.PhaseSetup, Run: "echo made > made", Origin: proposal.OriginSetup}}}}})
 	r, err := g.Run(t.Context(), planOf(t, "sed -i s/b/B/ edited && rm -r lib && rm gone.txt && touch touched", "sed -i s/mode=a/mode=b/ secret.env",
 		"ln -s edited link; printf 'a\\0b' > binary; truncate -s 300000 large; seq 20000 > long; mkdir new; echo '<b>' > new/a; echo x > gone", "rm gone; echo more >> made"))
 	if err != nil || r.Totals.Succeeded != 5 {

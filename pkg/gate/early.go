@@ -14,7 +14,7 @@ func (g *Gate) startEarly(o sandbox.Options) {
 	if g.o.Plan == nil || g.o.ObserveNetworkUnsafe || g.o.keepsLayers() && len(g.o.Setup.Steps) > 0 || g.o.needsPrivate(renews(*g.o.Plan)) { // it may begin with a layer, or make one
 		return
 	}
-	planned := g.o.Planned(*g.o.Plan).Proposals
+	planned := g.o.planner().Plan(*g.o.Plan).Proposals
 	limits, found := usualLimits(planned, g.o.Ceiling)
 	if !found {
 		return

@@ -7,9 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/gate/order"
 	"github.com/fumehood/fumehood/internal/kit/sample"
-	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -35,7 +33,7 @@ func TestEarly(t *testing.T) {
 		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			p, during := decode(t, test.plan), []string(nil)
-			g := newGateAlone(t, gate.Options{Plan: &p, Ceiling: test.ceiling, Progress: func(s order.Step) {
+			g := newGateAlone(t, gate.Options{Plan: &p, Ceiling: test.ceiling, Progress: func(s gate.Step) {
 				if s.Proposal == "a" && s.Result != nil {
 					during = ownDirs(os.TempDir())
 				}
@@ -86,8 +84,8 @@ func TestEarlyUnused(t *testing.T) {
 	})
 	t.Run("invalid policy", func(t *testing.T) {
 		t.Setenv("TMPDIR", t.TempDir())
-		layer := policy.Layer{Name: "broken", Files: []policy.File{{Name: "x.rego", Content: []byte("package fumehood.command\nx if")}}}
-		if _, err := gate.New(t.Context(), gate.Options{Workspace: "testdata/project", Plan: &denied, Policies: []gate.Policy{{Layer: layer}}}); err == nil {
+		broken := gate.Policy{Name: "broken", Files: map[string][]byte{"x.rego": []byte("package fumehood.command\nx if")}}
+		if _, err := gate.New(t.Context(), gate.Options{Workspace: "testdata/project", Plan: &denied, Policies: []gate.Policy{broken}}); err == nil {
 			t.Error("a policy that does not compile is used")
 		}
 		checkNothingLeft(t, os.TempDir(), nil)

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/fumehood/fumehood/internal/policy"
-	"github.com/fumehood/fumehood/internal/policy/source"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -118,12 +116,11 @@ func ExampleGate_Check() {
 // Add a policy directory. It may deny, ask and lower limits, but not allow more.
 func ExampleOptions_policies() {
 	ctx := context.Background()
-	layer, origin, err := source.Read(ctx, "testdata/policy", source.Options{})
+	own, err := gate.ReadPolicy(ctx, "testdata/policy", gate.PolicyOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	layer.Role = policy.Restricts
-	g, err := gate.New(ctx, gate.Options{DecideOnly: true, Policies: []gate.Policy{{Layer: layer, Origin: origin}}})
+	g, err := gate.New(ctx, gate.Options{DecideOnly: true, Policies: []gate.Policy{own}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -3,18 +3,21 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"sync"
 
 	"github.com/fumehood/fumehood/internal/egress/redact"
+	"github.com/fumehood/fumehood/internal/gate/environment"
 	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/gate/planning"
+	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/internal/kit/terminal"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/policy/explain"
 	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/sandbox/image/layers"
 	"github.com/fumehood/fumehood/internal/sandbox/install"
 	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
 	"github.com/fumehood/fumehood/internal/watch/diagnose"
@@ -26,9 +29,10 @@ import (
 type Gate struct {
 	o        Options
 	redactor *redact.Redactor
+	kept     *layers.Store // of Options.Layers, nil if they are not used
 	engine   *policy.Engine
 	root     rootfs.Root
-	image    *openImage // of root; nil for other roots
+	image    *environment.Image // of root; nil for other roots
 	tools    []proposal.Toolchain
 	unmet    []proposal.Unmet
 	modules  []proposal.GoModule
@@ -53,16 +57,21 @@ type Gate struct {
 // Its error is a *proposal.StopError: options that contradict each other (gate.options),
 // a policy that does not compile, or something that this host lacks.
 func New(ctx context.Context, o Options) (*Gate, error) {
-	o.Workspace = cmp.Or(o.Workspace, ".")
+	o.Workspace = workspaceOf(o)
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	o = o.observing()
-	redactor, err := NewRedactor(o)
+	redactor, err := redact.New(redact.Options{Masks: o.masks()})
 	if err != nil {
 		return nil, err
 	}
 	g := &Gate{o: o, redactor: redactor}
+	if !o.DecideOnly {
+		if g.kept, err = o.openLayers(); err != nil {
+			return nil, redactor.Error(err)
+		}
+	}
 	if o.DecideOnly {
 		err = g.load(ctx)
 	} else {
@@ -80,7 +89,11 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 func (g *Gate) load(ctx context.Context) (err error) {
 	o := policy.Options{Observe: g.o.ObserveUnsafe}
 	for _, p := range g.o.Policies {
-		o.Layers = append(o.Layers, p.Layer)
+		l, err := p.layer()
+		if err != nil {
+			return err
+		}
+		o.Layers = append(o.Layers, l)
 	}
 	g.engine, err = policy.New(ctx, o)
 	return err
@@ -89,7 +102,7 @@ func (g *Gate) load(ctx context.Context) (err error) {
 // prepare compiles the policy while fumehood-runsc is verified or built, and the sandbox of
 // Options.Plan starts. The build has ended on every return, and an unfinished build is removed.
 func (g *Gate) prepare(ctx context.Context) (err error) {
-	if err := Privileged(); err != nil {
+	if err := process.CheckRoot(); err != nil {
 		return err
 	}
 	sweepLayers()
@@ -141,7 +154,7 @@ func (g *Gate) findSandbox(ctx context.Context, find func() (install.Runsc, erro
 			return o, err
 		}
 	}
-	g.tools = Toolchains(ctx, g.root, search) // while runsc is found
+	g.tools = environment.FindToolchains(ctx, g.root, search) // while runsc is found
 	goCache := g.goCache(ctx, search)
 	if g.runsc, err = find(); err != nil {
 		return o, err
@@ -158,13 +171,13 @@ func (g *Gate) findSandbox(ctx context.Context, find func() (install.Runsc, erro
 }
 
 func (g *Gate) sandboxOptions() (sandbox.Options, error) {
-	o, err := SandboxOptions(g.o.Workspace, g.root, g.runsc)
+	o, err := environment.SandboxOptions(g.o.Workspace, g.root, g.runsc)
 	for _, m := range g.o.MountsUnsafe {
 		if err != nil {
 			return o, err
 		}
 		var bind sandbox.Bind
-		bind, err = m.bind()
+		bind, err = environment.BindMount(m.Source, m.Target)
 		o.Trees = append(o.Trees, bind)
 	}
 	return o, err
@@ -176,9 +189,14 @@ func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record
 	if err := g.usable(); err != nil {
 		return nil, err
 	}
-	records, err := g.checker().Check(ctx, g.o.Planned(plan))
+	records, err := g.checker().Check(ctx, g.o.planner().Plan(plan))
 	g.warn(g.engine.Warnings()...)
 	return records, err
+}
+
+// planner returns what makes of a plan what is decided.
+func (o Options) planner() planning.Planner {
+	return planning.Planner{Setup: o.Setup.inner(), Limits: o.Limits, Directory: o.Subject.Cwd}
 }
 
 // checker returns what decides for g.

@@ -13,10 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fumehood/fumehood/internal/egress/redact"
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/internal/kit/roottest"
-	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/internal/sandbox/install/installtest"
 	"github.com/fumehood/fumehood/pkg/audit"
@@ -230,7 +228,7 @@ func TestUnsafeIsReported(t *testing.T) {
 // Contradictory and senseless options are refused with a code, before anything begins.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	granting := gate.Policy{Layer: policy.Layer{Name: "x", Role: policy.Grants}}
+	granting := gate.Policy{Name: "x", Role: "grants"}
 	for name, test := range map[string]struct {
 		o    gate.Options
 		code string
@@ -243,7 +241,7 @@ func TestRefused(t *testing.T) {
 		"credential for all hosts":    {gate.Options{Credentials: []gate.Credential{{Name: "T", Host: "*", Value: "secret-value"}}}, "network.credential"},
 		"credential without value":    {gate.Options{Credentials: []gate.Credential{{Name: "T", Host: "a.example"}}}, "network.credential"},
 		"credential of two lines":     {gate.Options{Credentials: []gate.Credential{{Name: "T", Host: "a.example", Value: "secret\nvalue"}}}, "network.credential"},
-		"mask that is too short":      {gate.Options{Masks: []redact.Mask{{Name: "M", Value: "abc"}}}, "output.mask"},
+		"mask that is too short":      {gate.Options{Masks: []gate.Mask{{Name: "M", Value: "abc"}}}, "output.mask"},
 		"mount over what is our own":  {gate.Options{MountsUnsafe: []gate.Mount{{Source: ".", Target: "/etc"}}}, "mount.invalid"},
 		"workspace that is not there": {gate.Options{Workspace: "testdata/absent"}, "sandbox.workspace"},
 		"unknown root file system":    {gate.Options{Rootfs: "docker:x"}, "rootfs.unsupported"},

@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,7 +16,6 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/gate/order"
-	"github.com/fumehood/fumehood/internal/kit/keep"
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/internal/sandbox/image"
@@ -27,19 +24,6 @@ import (
 	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
-
-// OpenLayers opens the directory with layers; if it is empty, this host's, next to what else is
-// kept from run to run. Its error is a *proposal.StopError.
-func OpenLayers(dir string) (*layers.Store, error) {
-	if dir == "" {
-		cache, err := install.CacheDir()
-		if err != nil {
-			return nil, &proposal.StopError{Code: layers.CodeStore, Message: "cannot find the directory for layers", Hint: "name it with --layers-dir", Err: err}
-		}
-		dir = filepath.Join(cache, "layers")
-	}
-	return layers.Open(dir, 0)
-}
 
 // sweepLayers removes the private layers of killed processes.
 func sweepLayers() {
@@ -75,34 +59,19 @@ func (l *gateLayers) close() error {
 	return err
 }
 
-// A LayerRequest says which layers a run uses, as flags and the configuration give it.
-type LayerRequest struct {
-	Mode       string // "off", "read" or "write"; "" is read if Configured, else only private layers
-	Configured bool   // the configuration file has layers: it may be a pull request's, and makes none
-	Dir        string // of OpenLayers
-	Exchange   string // Options.LayersExchange; with it Dir is not used
-}
-
-// UseLayers sets o's layers as r says. In a job that may not keep what it makes, write is read.
-// With an Exchange, which others can write to, no later run uses what this one finds there. Its
-// error is a *proposal.StopError.
-func (o *Options) UseLayers(r LayerRequest, getenv func(string) string) (err error) {
-	o.LayersOff = r.Mode == "off"
-	switch {
-	case r.Mode == "off" || r.Mode == "" && !r.Configured:
-		return nil
-	case r.Mode != "" && r.Mode != "read" && r.Mode != "write":
-		return &proposal.StopError{Code: "layers.mode", Message: fmt.Sprintf("invalid value %q of --layers", r.Mode), Hint: "use off, read or write"}
-	}
-	o.LayersWrite, o.LayersExchange = r.Mode == "write" && keep.IsAllowed(getenv, os.ReadFile), r.Exchange
-	if r.Exchange == "" {
-		o.Layers, err = OpenLayers(r.Dir)
-	}
-	return err
-}
-
 // keepsLayers reports whether layers are used that are kept from run to run.
-func (o Options) keepsLayers() bool { return o.Layers != nil || o.LayersExchange != "" }
+func (o Options) keepsLayers() bool { return o.Layers.Mode == "read" || o.makesLayers() }
+
+// makesLayers reports whether layers are made that later runs use.
+func (o Options) makesLayers() bool { return o.Layers.Mode == "write" }
+
+// openLayers opens the layers that are kept on this host, nil if they are not used.
+func (o Options) openLayers() (*layers.Store, error) {
+	if !o.keepsLayers() || o.Layers.Exchange != "" {
+		return nil, nil
+	}
+	return layers.OpenDefault(o.Layers.Dir)
+}
 
 // renews reports whether a proposal of plan requests a new sandbox.
 func renews(plan proposal.Plan) bool {
@@ -114,7 +83,7 @@ func renews(plan proposal.Plan) bool {
 func (r *run) private() bool { return r.gate.o.needsPrivate(r.renews) }
 
 func (o Options) needsPrivate(renews bool) bool {
-	return !o.LayersOff && len(o.Setup.Steps) > 0 && (renews || o.Repeated)
+	return o.Layers.Mode != "off" && len(o.Setup.Steps) > 0 && (renews || o.Repeated)
 }
 
 // layering finds and keeps the layer of one run. Whatever goes wrong is a notice: set-up then
@@ -170,7 +139,7 @@ func (l *layering) Find(_ context.Context, records []proposal.Record, o sandbox.
 	switch {
 	case l.used != nil:
 		found.Layer, found.File = layerOf(l.used.Info), l.used.File
-	case g.o.LayersWrite || l.run.private() && g.layers.refused != key:
+	case g.o.makesLayers() || l.run.private() && g.layers.refused != key:
 		found.Record, l.began = true, setup.WaitForClockTick()
 		l.optional = optionalFrom(g.o.Setup.Steps, records)
 	}
@@ -179,7 +148,7 @@ func (l *layering) Find(_ context.Context, records []proposal.Record, o sandbox.
 
 // optionalFrom returns the id of the first command of set-up that is optional like all after it, ""
 // if the last is not: see setup.Step.
-func optionalFrom(steps []setup.Step, records []proposal.Record) (id string) {
+func optionalFrom(steps []SetupStep, records []proposal.Record) (id string) {
 	if len(steps) != len(records) {
 		return ""
 	}
@@ -210,7 +179,7 @@ func (l *layering) find(workspace string, look func(key string, match layers.Mat
 
 // findLayer returns a layer with the key that match accepts, or nil if there is none.
 func (g *Gate) findLayer(key string, match layers.Matcher) (*layers.SetupLayer, error) {
-	if dir := g.o.LayersExchange; dir != "" {
+	if dir := g.o.Layers.Exchange; dir != "" {
 		own, err := g.layers.open()
 		if err == nil {
 			err = own.Import(dir, key, match)
@@ -222,7 +191,7 @@ func (g *Gate) findLayer(key string, match layers.Matcher) (*layers.SetupLayer, 
 	if found, err := g.layers.store.Find(key, match); found != nil || err != nil {
 		return found, err
 	}
-	return g.o.Layers.Find(key, match)
+	return g.kept.Find(key, match)
 }
 
 func layerOf(i layers.Info) *proposal.Layer {
@@ -259,7 +228,7 @@ func (l *layering) keyOf(records []proposal.Record, s sandbox.Options) (string, 
 		g := r.Decision.Grant
 		k.Commands = append(k.Commands, layerCommand{r.Analysis.Canonical, r.Proposal.Cwd, g.Env, g.Network, g.Exec})
 	}
-	if slices.ContainsFunc(o.Setup.Steps, func(step setup.Step) bool { return !setup.IsPinned(wordsOf(step.Proposal)) }) {
+	if slices.ContainsFunc(o.Setup.Steps, func(step SetupStep) bool { return !setup.IsPinned(wordsOf(step.Proposal)) }) {
 		k.Day = time.Now().UTC().Format(time.DateOnly)
 	}
 	return k.digest()
@@ -305,8 +274,8 @@ func (l *layering) Keep(ctx context.Context, runner order.Runner, _ []proposal.R
 // store returns where the layer is made.
 func (l *layering) store() (*layers.Store, error) {
 	g := l.run.gate
-	if g.o.LayersWrite && g.o.Layers != nil {
-		return g.o.Layers, nil
+	if g.o.makesLayers() && g.kept != nil {
+		return g.kept, nil
 	}
 	return g.layers.open()
 }
@@ -367,7 +336,7 @@ func (l *layering) make(ctx context.Context, from order.SetupFiles) (_ *layers.S
 	if err != nil {
 		return nil, layers.Info{}, err
 	}
-	m, err := store.Make(layers.Info{Setup: l.key, Run: l.run.info.ID, Private: !l.run.gate.o.LayersWrite}, inputs)
+	m, err := store.Make(layers.Info{Setup: l.key, Run: l.run.info.ID, Private: !l.run.gate.o.makesLayers()}, inputs)
 	if err != nil {
 		return nil, layers.Info{}, err
 	}
@@ -385,10 +354,10 @@ func (l *layering) make(ctx context.Context, from order.SetupFiles) (_ *layers.S
 	return store, info, err
 }
 
-// leave copies the layer to Options.LayersExchange.
+// leave copies the layer to Options.Layers.Exchange.
 func (l *layering) leave(store *layers.Store, made layers.Info) error {
-	if o := l.run.gate.o; o.LayersExchange != "" && o.LayersWrite {
-		return store.Export(made, o.LayersExchange)
+	if o := l.run.gate.o; o.Layers.Exchange != "" && o.makesLayers() {
+		return store.Export(made, o.Layers.Exchange)
 	}
 	return nil
 }
@@ -396,7 +365,7 @@ func (l *layering) leave(store *layers.Store, made layers.Info) error {
 // begin makes the run's next sandboxes begin with the layer that was made, unless another run's
 // was kept for the same key.
 func (l *layering) begin(store *layers.Store, made layers.Info, runner order.SetupFiles) error {
-	if !l.run.renews || l.run.gate.o.LayersOff {
+	if !l.run.renews || l.run.gate.o.Layers.Mode == "off" {
 		return nil
 	}
 	found, err := store.Get(made.Setup, made.Key)

@@ -13,7 +13,6 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/sample"
 	"github.com/fumehood/fumehood/internal/sandbox/image/layers"
 	"github.com/fumehood/fumehood/internal/sandbox/install/installtest"
-	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -30,10 +29,11 @@ type layered struct {
 // withLayers runs set-up and one command, both scripts of the workspace, in a session.
 func withLayers(t *testing.T, dir, workspace string, write bool, text, after string) (l layered) {
 	t.Helper()
-	store, err := layers.Open(dir, 0)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(workspace, "set.sh"), []byte(text+"\n"), 0o644)
+	kept := gate.Kept{Mode: "read", Dir: dir}
+	if write {
+		kept.Mode = "write"
 	}
+	err := os.WriteFile(filepath.Join(workspace, "set.sh"), []byte(text+"\n"), 0o644)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(workspace, "look.sh"), []byte(after+"\n"), 0o644)
 	}
@@ -41,8 +41,8 @@ func withLayers(t *testing.T, dir, workspace string, write bool, text, after str
 		t.Fatal(err)
 	}
 	s := open(t, newGate(t, gate.Options{
-		Workspace: workspace, Layers: store, LayersWrite: write, Notice: func(text string) { l.notices = append(l.notices, text) },
-		Setup: setup.Setup{Steps: []setup.Step{{Proposal: run("setup-1", "sh set.sh")}, {Proposal: run("setup-2", "true")}}},
+		Workspace: workspace, Layers: kept, Notice: func(text string) { l.notices = append(l.notices, text) },
+		Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("setup-1", "sh set.sh")}, {Proposal: run("setup-2", "true")}}},
 	}), gate.SessionOptions{})
 	if err := s.SetUp(t.Context(), func(r proposal.Record) { l.setup = append(l.setup, r) }); err != nil {
 		t.Fatal(err)
@@ -181,10 +181,10 @@ func edit(t *testing.T, workspace, name, content string) {
 // Of what optional commands at the end of set-up read, Go files decide nothing, and all others do.
 func TestLayersOfCaches(t *testing.T) {
 	t.Parallel()
-	keep := func(optional bool, workspace string, store *layers.Store) (*proposal.Layer, bool) {
+	keep := func(optional bool, workspace, dir string) (*proposal.Layer, bool) {
 		s := open(t, newGate(t, gate.Options{
-			Workspace: workspace, Layers: store, LayersWrite: true,
-			Setup: setup.Setup{Steps: []setup.Step{{Proposal: run("need", "cat a")}, {Proposal: proposal.Proposal{ID: "warm", Argv: []string{"sh", "warm.sh"}}, Optional: optional}}},
+			Workspace: workspace, Layers: gate.Kept{Mode: "write", Dir: dir},
+			Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("need", "cat a")}, {Proposal: proposal.Proposal{ID: "warm", Argv: []string{"sh", "warm.sh"}}, Optional: optional}}},
 		}), gate.SessionOptions{})
 		var last proposal.Record
 		if err := s.SetUp(t.Context(), func(r proposal.Record) { last = r }); err != nil || last.Result == nil {
@@ -197,17 +197,14 @@ func TestLayersOfCaches(t *testing.T) {
 		file     string
 		replaced bool
 	}{{true, "b.go", true}, {true, "b.h", false}, {false, "b.go", false}} {
-		store, err := layers.Open(filepath.Join(t.TempDir(), "layers"), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := filepath.Join(t.TempDir(), "layers")
 		workspace := testWorkspace(t, "a", x.file)
 		edit(t, workspace, "warm.sh", "mkdir -p ~/.cache/w && cat "+x.file+" >~/.cache/w/b\n")
-		if made, replaced := keep(x.optional, workspace, store); made == nil || replaced {
+		if made, replaced := keep(x.optional, workspace, dir); made == nil || replaced {
 			t.Fatalf("%+v, %v", made, replaced)
 		}
 		edit(t, workspace, x.file, "changed")
-		if _, replaced := keep(x.optional, workspace, store); replaced != x.replaced {
+		if _, replaced := keep(x.optional, workspace, dir); replaced != x.replaced {
 			t.Errorf("%+v: from the layer %v", x, replaced)
 		}
 	}
@@ -216,15 +213,16 @@ func TestLayersOfCaches(t *testing.T) {
 // A set-up in whose time the workspace changed is not kept.
 func TestLayersOfChangingWorkspaces(t *testing.T) {
 	t.Parallel()
-	store, err := layers.Open(filepath.Join(t.TempDir(), "layers"), 0)
+	dir := filepath.Join(t.TempDir(), "layers")
+	store, err := layers.Open(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	workspace := testWorkspace(t, "a", "b")
 	var notices []string
 	s := open(t, newGate(t, gate.Options{
-		Workspace: workspace, Layers: store, LayersWrite: true, Notice: func(text string) { notices = append(notices, text) },
-		Setup: setup.Setup{Steps: []setup.Step{{Proposal: run("one", "cat a")}, {Proposal: run("two", "true")}}},
+		Workspace: workspace, Layers: gate.Kept{Mode: "write", Dir: dir}, Notice: func(text string) { notices = append(notices, text) },
+		Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("one", "cat a")}, {Proposal: run("two", "true")}}},
 	}), gate.SessionOptions{})
 	err = s.SetUp(t.Context(), func(r proposal.Record) {
 		if r.Proposal.ID == "one" {
@@ -269,11 +267,12 @@ func TestHostileLayers(t *testing.T) {
 // Nothing is kept of a session in which something else came before set-up.
 func TestLayersOfSetUpAlone(t *testing.T) {
 	t.Parallel()
-	store, err := layers.Open(filepath.Join(t.TempDir(), "layers"), 0)
+	dir := filepath.Join(t.TempDir(), "layers")
+	store, err := layers.Open(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, newGate(t, gate.Options{Workspace: testWorkspace(t, "a"), Layers: store, LayersWrite: true, Setup: setup.Setup{Steps: []setup.Step{{Proposal: run("setup-1", "true")}}}}), gate.SessionOptions{})
+	s := open(t, newGate(t, gate.Options{Workspace: testWorkspace(t, "a"), Layers: gate.Kept{Mode: "write", Dir: dir}, Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("setup-1", "true")}}}}), gate.SessionOptions{})
 	if out, err := s.Put(t.Context(), "foreign", []byte("x")); err != nil || out.Refused != "" {
 		t.Fatal(out, err)
 	}
@@ -328,7 +327,7 @@ func withSetUp(t *testing.T) gate.Options {
 			t.Fatal(err)
 		}
 	}
-	return gate.Options{Workspace: workspace, Setup: setup.Setup{Steps: []setup.Step{{Proposal: run("setup-1", "sh set.sh")}}}}
+	return gate.Options{Workspace: workspace, Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("setup-1", "sh set.sh")}}}}
 }
 
 // ofRuns lists the stores of runs in a cache directory.
@@ -371,7 +370,7 @@ func TestPrivateLayer(t *testing.T) {
 	if err != nil || second.Records[0].Result.FromLayer() {
 		t.Errorf("another run has the layer: %+v, %v", second.Records[0].Result, err)
 	}
-	o.LayersOff = true
+	o.Layers.Mode = "off"
 	off, err := newGate(t, o).Run(t.Context(), renewingOnce())
 	if err != nil || off.Records[0].Result.Layer != nil || off.Records[1].Result.Succeeded() {
 		t.Errorf("switched off: %+v, %v", off.Records[1].Result, err)

@@ -3,7 +3,6 @@
 package gate
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -21,6 +20,7 @@ import (
 	"github.com/fumehood/fumehood/internal/egress/names"
 	"github.com/fumehood/fumehood/internal/egress/registry"
 	"github.com/fumehood/fumehood/internal/egress/segment"
+	"github.com/fumehood/fumehood/internal/egress/trust"
 	"github.com/fumehood/fumehood/internal/egress/upstream"
 	"github.com/fumehood/fumehood/internal/egress/wire"
 	"github.com/fumehood/fumehood/internal/gate/order"
@@ -38,7 +38,7 @@ type network struct {
 	observer *observe.Observer
 
 	notes   notes
-	names   NamesBelow
+	names   egress.NamesBelow
 	gateway *egress.Gateway
 	dir     string // the part of it that the sandbox sees
 }
@@ -70,18 +70,6 @@ func (n *network) Open(ctx context.Context, granted []string, sandboxed sandbox.
 	return n.link(sandboxed.Binds, registries, credentials, o.Roots)
 }
 
-// registriesOf returns the locations of the named registries.
-func (o Options) registriesOf(ctx context.Context, granted []string) ([]registry.Registry, error) {
-	if o.Registries == nil {
-		return registry.Discover(ctx, granted)
-	}
-	all, err := o.Registries(ctx, granted)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(r registry.Registry) bool { return !slices.Contains(granted, r.Name) }), nil
-}
-
 func (n *network) options(ctx context.Context, registries []registry.Registry, credentials []wire.Credential, proxies upstream.Config) (egress.Options, error) {
 	proxied := len(proxies.Proxies()) > 0
 	if proxied && n.o.ObserveNetworkUnsafe {
@@ -95,7 +83,7 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 	if err != nil {
 		return egress.Options{}, err
 	}
-	roots, err := RootCertificates()
+	roots, err := trust.ReadRoots()
 	if err != nil {
 		return egress.Options{}, err
 	}
@@ -103,7 +91,7 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 	return n.onlyObserve(egress.Options{
 		Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
 			d, err := n.engine.Egress(ctx, x)
-			d = n.names.Bound(x, d)
+			d = n.names.Limit(x, d)
 			n.noteRefusal(x, d)
 			d.Unresolved = proxied && d.Effect == proposal.Allow && (x.Kind == proposal.EgressLookup || x.Kind == proposal.EgressConnect) && policy.IsGrantedByName(x)
 			d.Intercept = d.Intercept || x.Kind == proposal.EgressConnect && credited(credentials, x)
@@ -134,20 +122,6 @@ func (n *network) close() error {
 	return err
 }
 
-// bundles are the paths where programs look for trusted certificates.
-var bundles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}
-
-// CertificateVariables returns the variables that name a file of trusted certificates for tools
-// which have their own.
-func CertificateVariables() []string { return slices.Clone(trusting) }
-
-// trusting are the variables of common tools.
-var trusting = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
-	"CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "npm_config_cafile", "BUNDLE_SSL_CA_CERT", "DENO_CERT", "NIX_SSL_CERT_FILE"}
-
-// CertificatesInside is where commands with a network find the certificates to trust.
-const CertificatesInside = "/etc/fumehood/ca-certificates.crt"
-
 // link returns what a sandbox with binds needs to use the gateway: its network devices, name servers,
 // trusted certificates, the locations of the registries, and placeholders of credentials.
 func (n *network) link(
@@ -159,7 +133,7 @@ func (n *network) link(
 		Env: map[string]string{}, Home: map[string]string{},
 		Files: map[string][]byte{
 			"/etc/resolv.conf": fmt.Appendf(nil, "nameserver %s\noptions timeout:5 attempts:2\n", segment.Default().Gateway.V4),
-			CertificatesInside: trusted,
+			trust.Inside:       trusted,
 		},
 	}
 	for _, c := range credentials {
@@ -167,8 +141,8 @@ func (n *network) link(
 			link.Env[c.Name] = c.Placeholder
 		}
 	}
-	for _, name := range trusting {
-		link.Env[name] = CertificatesInside
+	for _, name := range trust.Variables() {
+		link.Env[name] = trust.Inside
 	}
 	for _, r := range registries {
 		maps.Copy(link.Env, r.Env)
@@ -211,8 +185,8 @@ func (n *network) coverBundles(binds []sandbox.Bind, trusted []byte) (covers []s
 	if err := os.Chmod(n.dir, 0o755); err != nil {
 		return nil, err
 	}
-	ours, err := n.cover(binds, bundles, "ca-certificates.crt", trusted)
-	java, javaErr := n.cover(binds, javaTruststores(), "cacerts", truststore(trusted))
+	ours, err := n.cover(binds, trust.Bundles(), "ca-certificates.crt", trusted)
+	java, javaErr := n.cover(binds, trust.JavaStores(), "cacerts", trust.JavaStore(trusted))
 	return append(ours, java...), errors.Join(err, javaErr)
 }
 
@@ -239,20 +213,6 @@ func isShown(binds []sandbox.Bind, path string) bool {
 		}
 	}
 	return false
-}
-
-// RootCertificates returns the certificates that the operator's own tools trust, in PEM.
-func RootCertificates() (string, error) {
-	paths := bundles
-	if file := os.Getenv("SSL_CERT_FILE"); file != "" {
-		paths = []string{file}
-	}
-	for _, path := range paths {
-		if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte("BEGIN CERTIFICATE")) {
-			return string(data), nil
-		}
-	}
-	return "", &proposal.StopError{Code: "network.unavailable", Message: "no file of trusted certificates was found", Hint: "install ca-certificates, or name a file with SSL_CERT_FILE"}
 }
 
 // sources returns the host's name servers and names, or o's servers instead. Where connections

@@ -33,8 +33,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/internal/egress/netns/netnstest"
-	"github.com/fumehood/fumehood/internal/gate/order"
-	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/gate/environment"
 	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/internal/sandbox/install/installtest"
 	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
@@ -353,7 +352,7 @@ func (w *outsideWorld) plain(b *testing.B, add func(string, cost)) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o, err := gate.SandboxOptions(w.workspace, root, installtest.Runsc(b))
+	o, err := environment.SandboxOptions(w.workspace, root, installtest.Runsc(b))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -408,9 +407,8 @@ func (w *outsideWorld) gated(b *testing.B, add func(string, cost)) {
 	m, done := meter{b: b}, 0
 	g, err := gate.New(b.Context(), gate.Options{
 		Workspace: w.workspace, Resolvers: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:53")},
-		Policies: []gate.Policy{{Layer: policy.Layer{Name: "hosts", Role: policy.Opens, Files: []policy.File{
-			{Name: "hosts.rego", Content: []byte(benchHosts)}, {Name: "seen.rego", Content: []byte(benchSeen)}}}}},
-		Progress: func(s order.Step) {
+		Policies: []gate.Policy{{Name: "hosts", Role: "opens", Files: map[string][]byte{"hosts.rego": []byte(benchHosts), "seen.rego": []byte(benchSeen)}}},
+		Progress: func(s gate.Step) {
 			if m.way = s.Proposal; s.Result == nil {
 				m.begins()
 				return

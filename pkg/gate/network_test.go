@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -40,7 +39,7 @@ func TestNetwork(t *testing.T) {
 	const secret = "Bearer 5ccb7d0c-value"
 	g, err := gate.New(t.Context(), gate.Options{
 		Workspace:   "testdata/project",
-		Policies:    []gate.Policy{{Layer: policy.Layer{Name: "hosts", Role: policy.Opens, Files: []policy.File{{Name: "hosts.rego", Content: []byte(hosts)}}}}},
+		Policies:    []gate.Policy{{Name: "hosts", Role: "opens", Files: map[string][]byte{"hosts.rego": []byte(hosts)}}},
 		Resolvers:   []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:9")},
 		Credentials: []gate.Credential{{Name: "API_TOKEN", Host: "api.example", Value: secret}},
 	})

@@ -4,7 +4,6 @@ package gate
 
 import (
 	"github.com/fumehood/fumehood/internal/egress"
-	"github.com/fumehood/fumehood/internal/sandbox/results"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -30,7 +29,10 @@ func observeError(why, hint string) error {
 // policy, so no later run may use it.
 func (o Options) observing() Options {
 	if o.ObserveNetworkUnsafe {
-		o.Results, o.Layers, o.LayersExchange, o.LayersWrite = results.Off, nil, "", false
+		o.Results = Kept{}
+		if o.Layers.Mode != "off" {
+			o.Layers = Kept{} // private ones
+		}
 	}
 	return o
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -50,7 +49,7 @@ func TestObservedNetwork(t *testing.T) {
 	needSandbox(t)
 	g, err := gate.New(t.Context(), gate.Options{
 		Workspace: "testdata/project", ObserveNetworkUnsafe: true, Subject: gate.Subject{Repository: "o/r", PR: 1},
-		Policies:  []gate.Policy{{Layer: policy.Layer{Name: "own", Role: policy.Allows, Files: []policy.File{{Name: "never.rego", Content: []byte(never)}}}}},
+		Policies:  []gate.Policy{{Name: "own", Role: "allows", Files: map[string][]byte{"never.rego": []byte(never)}}},
 		Resolvers: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:9")},
 	})
 	if err != nil {

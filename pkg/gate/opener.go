@@ -5,7 +5,6 @@ package gate
 import (
 	"context"
 
-	"github.com/fumehood/fumehood/internal/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -74,7 +73,7 @@ type Session interface {
 	// Start decides p, writes the decision to the log, and starts p in the background if it is
 	// allowed. It returns when the command has started; a command that is not allowed, or cannot
 	// start, is a Process that has ended. Other commands and code run meanwhile, and up to
-	// MaxBackground in the background. ctx is for the decision and the start, and for WithOutput.
+	// eight in the background. ctx is for the decision and the start, and for WithOutput.
 	//
 	// Policy decides every program that the command starts, with the command's own grants, and its
 	// Record has its own events, whatever else runs. When its first process ends, Kill is called,
@@ -126,9 +125,6 @@ type Session interface {
 	// Done is closed when the session has ended, for any reason.
 	Done() <-chan struct{}
 }
-
-// MaxBackground is how many commands of a session may run in the background at once.
-const MaxBackground = order.MaxBackground
 
 // A Process is a command that Session.Start started. Its methods are safe for concurrent use,
 // do not wait for other calls of the Session, and do nothing once the command has ended.

@@ -3,18 +3,13 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/egress/redact"
-	"github.com/fumehood/fumehood/internal/egress/registry"
 	"github.com/fumehood/fumehood/internal/gate/order"
-	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/sandbox"
-	"github.com/fumehood/fumehood/internal/sandbox/image/layers"
-	"github.com/fumehood/fumehood/internal/sandbox/results"
-	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -23,8 +18,8 @@ import (
 // Options configure a Gate. The zero value is the complete, closed gate with the shipped
 // policy; see the package comment.
 type Options struct {
-	// Policies are layers that are evaluated together with the shipped policy, or, if
-	// one of them Grants, instead of it. The report names each.
+	// Policies are evaluated together with the shipped policy, or, if one of them grants,
+	// instead of it. The report names each.
 	Policies []Policy
 	// Ceiling lowers the limits that policy grants. It never raises one.
 	Ceiling proposal.Limits
@@ -35,18 +30,15 @@ type Options struct {
 	// under an overlay and never written to.
 	Workspace string
 	// ImageFrom is the number of files from which commands read Workspace from an image of
-	// it, made before the first command: see sandbox.Options. 1 is always, math.MaxInt
-	// never. 0 means sandbox.DefaultImageFrom for runs of at least three commands, and never
-	// for others and for sessions, which show what the host changes.
+	// it, made before the first command. 1 is always, math.MaxInt
+	// never. 0 means a few thousand for runs of at least three commands, and never for
+	// others and for sessions, which show what the host changes.
 	ImageFrom int
-	// Rootfs is "host", the default, "dir:PATH", or an image: see oci.Parse. Configure also
-	// takes "devcontainer:FILE", a devcontainer.json, and "devcontainer", the one in
-	// TrustedDirectory.
+	// Rootfs is "host", the default, "dir:PATH", or an image: "image:REPOSITORY@sha256:…",
+	// "oci:DIR" or "oci-archive:FILE".
 	Rootfs string
-	// TrustedDirectory is a checkout of what the maintainers merged, "" for none.
-	TrustedDirectory string
 	// Tools is a colon-separated list of directories of the host that come first in PATH
-	// inside, each with the toolchain that it belongs to: see rootfs.Search. A tool that
+	// inside, each with the toolchain that it belongs to. A tool that
 	// is not shown, and inside is another of the same name, is in the report.
 	Tools string
 	// ToolsRequired are directories of Tools that must be shown.
@@ -60,7 +52,7 @@ type Options struct {
 
 	// Setup is run before a plan's commands, in the same sandbox: see FindSetup. In a Session
 	// it is run by SetUp. It must not come from a pull request.
-	Setup setup.Setup
+	Setup Setup
 	// Base is the base of the pull request, on which Run runs commands that fail, too, to see
 	// whether they failed before; nil compares nothing. Sessions do not use it.
 	Base *BaseTree
@@ -77,18 +69,18 @@ type Options struct {
 
 	// Resolvers are the name servers for hosts that policy grants; the host's if empty.
 	Resolvers []netip.AddrPort
-	// Registries returns the locations of the named package registries; if nil, the
-	// configuration of the host's own tools is used. It is called only with registries
-	// that policy grants.
-	Registries func(ctx context.Context, names []string) ([]registry.Registry, error)
+	// Registries returns the named package registries; if nil, the configuration of the
+	// host's own tools is used, with its credentials. It is called only with registries that
+	// policy grants. One that it does not return cannot be reached.
+	Registries func(ctx context.Context, names []string) ([]Registry, error)
 	// Credentials are added by the gateway to requests to their hosts. Commands see a
 	// placeholder, and the values are redacted like Masks.
 	Credentials []Credential
 	// Masks are values to redact from everything that leaves the run, in any encoding,
 	// in addition to text that looks like a secret.
-	Masks []redact.Mask
-	// Gateway is the command that calls egress.Main; if empty, this program, whose main
-	// must then call Helper.
+	Masks []Mask
+	// Gateway is the command that starts the gateway's process: a program whose main calls
+	// Helper, with the argument "gateway". If empty, it is this program.
 	Gateway []string
 
 	// Subject is the pull request that the plan is about, for the report.
@@ -96,7 +88,7 @@ type Options struct {
 	// Version is the version in the report; fumehood's module version if empty.
 	Version string
 	// Progress is called as each command begins and ends; nil for no calls.
-	Progress func(order.Step)
+	Progress func(Step)
 	// Notice is called with one line about slow work, such as building fumehood-runsc;
 	// nil for no calls.
 	Notice func(string)
@@ -110,39 +102,26 @@ type Options struct {
 	// same workspace can share one. See Prepare.
 	Pool *Pool
 
-	// Cgroup is the parent of the sandboxes' cgroups: see sandbox.Options. "" is the root cgroup.
+	// Cgroup is the parent of the sandboxes' cgroups, relative to the root of the hierarchy.
+	// "" is the root cgroup.
 	Cgroup string
 
-	// Health counts sandboxes and commands, such as a *health.Metrics; nil for no calls.
+	// Health counts sandboxes and commands; nil for no calls.
 	Health Health
 
 	// Cache keeps on this host, from run to run, what its toolchains alone determine: Go's
 	// compiled standard library, which commands of a Go module find in their build cache.
 	Cache bool
 
-	// Results says whether results of commands that request it are kept from run to run: see
-	// package results. In a run of a pull request Write is Read.
-	Results results.Mode
-	// ResultsDir is the directory that has them, of this user with mode 0700; results in
-	// fumehood's cache if empty.
-	ResultsDir string
-	// ResultsExchange is a directory that other users may write to, such as one that was restored
-	// from a cache: it takes the place of ResultsDir, except in a run of a pull request. "" is none.
-	ResultsExchange string
-	// Layers keeps what Setup leaves from run to run, and Setup is not run again where a layer
-	// has its effects: see docs/CACHE.md. nil keeps nothing after a run.
-	Layers *layers.Store
-	// LayersWrite also makes layers. What Setup runs is then in later runs of other code: set it
-	// only where the workspace is trusted.
-	LayersWrite bool
-	// LayersExchange is a directory that other users may write to, such as one that was restored
-	// from a cache: a layer is copied from there to a store of this run and verified, and one
-	// that is made is copied there. "" is none.
-	LayersExchange string
-	// LayersOff makes no private layer. Otherwise what Setup left is one, where no other layer
-	// is made or used, and a proposal requests a new sandbox or Repeated is set: new sandboxes
-	// begin with it, and it is removed at the end.
-	LayersOff bool
+	// Results are the results of commands that request it: they are kept, and the command is not
+	// run again where nothing that it depends on has changed. In a run of a pull request "write"
+	// is "read", and Exchange is not used.
+	Results Kept
+	// Layers are what Setup leaves: it is not run again where a layer has its effects, see
+	// docs/CACHE.md. A layer of "write" is in later runs of other code: set it only where the
+	// workspace is trusted. Without Mode a layer is private to this Gate: one is made where a
+	// proposal requests a new sandbox or Repeated is set, and removed at the end. "off" makes none.
+	Layers Kept
 	// Repeated says that Run will be called again with the same Setup and Workspace, which then
 	// begin with the private layer of the first. Close removes it.
 	Repeated bool
@@ -154,13 +133,11 @@ type Options struct {
 	// proposal.VerdictObserved. Private addresses and those of this host stay refused, and so does
 	// what a layer that restricts or an organization's denies. A run of a fork's pull request, or of one of
 	// unknown origin, Credentials and sessions are refused. Nothing is used or kept that outlives
-	// the run: no Results, no Layers.
+	// the run: no Results, and no Layers but private ones.
 	ObserveNetworkUnsafe bool
 	// MountsUnsafe are directories of the host that commands can read. Writes to them
 	// are discarded.
 	MountsUnsafe []Mount
-
-	image *openImage // that Configure has opened
 }
 
 // Health counts what a Gate does. Its methods are called from any goroutine and must be fast.
@@ -177,21 +154,56 @@ type Health interface {
 	Log(log journal.Log) journal.Log
 }
 
-// A Pool keeps sandboxes that have started: see sandbox.Pool.
-type Pool = sandbox.Pool
+// A Kept says what is kept from run to run, and where. The zero Kept keeps nothing and uses nothing.
+type Kept struct {
+	Mode string // "off", "read", or "write" to also keep what this run makes
+	// Dir is a directory of this user with mode 0700; one in fumehood's cache if empty.
+	Dir string
+	// Exchange is a directory that other users may write to, such as one that was restored from a
+	// cache. It takes the place of Dir, and what is found there is verified before it is used.
+	Exchange string
+}
 
-// MaxPool is the maximum size of a Pool.
-const MaxPool = sandbox.MaxPool
+// A Step is one thing that begins or has been done.
+type Step struct {
+	Proposal string // id
+	Number   int    // from 1
+	Of       int
+	Result   *proposal.Result // nil if it begins, or is Refused
+	Decision proposal.Decision
+	Refused  bool // it does not begin: policy denied it, or it needs approval
+	Setup    bool // it is of set-up
+}
 
-// NewPool returns a Pool that keeps size sandboxes, at most MaxPool. Its caller must
-// call Close, after the Gates were closed.
-func NewPool(size int) *Pool { return sandbox.NewPool(size) }
+// A Pool keeps sandboxes that have started, so that a session gets one in milliseconds. In a waiting
+// sandbox nothing of a pull request has run, and one that was used never returns to the Pool. It is
+// safe for concurrent use.
+type Pool struct{ inner *sandbox.Pool }
 
-// A Policy is one layer of policy.
-type Policy struct {
-	Layer policy.Layer
-	// Origin is the layer's origin in the report. It may be empty.
-	Origin proposal.PolicyOrigin
+// NewPool returns a Pool that keeps size sandboxes, at most 16. Its caller must call Close, after the
+// Gates were closed.
+func NewPool(size int) *Pool { return &Pool{sandbox.NewPool(size)} }
+
+// Close ends the sandboxes that wait. The error has those that could not be removed.
+func (p *Pool) Close() error {
+	if p == nil {
+		return nil
+	}
+	return p.inner.Close()
+}
+
+// sandboxes returns the sandboxes that p keeps, nil for a nil Pool.
+func (p *Pool) sandboxes() *sandbox.Pool {
+	if p == nil {
+		return nil
+	}
+	return p.inner
+}
+
+// A Mask is a value to redact.
+type Mask struct {
+	Name  string // of the variable, for example; shown in place of the value
+	Value string
 }
 
 // A Credential is a secret that the gateway puts into a header or the query of requests, in
@@ -234,3 +246,14 @@ func (o Options) notice(text string) {
 		o.Notice(text)
 	}
 }
+
+// progress returns o.Progress for package order.
+func (o Options) progress() func(order.Step) {
+	if o.Progress == nil {
+		return nil
+	}
+	return func(s order.Step) { o.Progress(Step(s)) }
+}
+
+// workspaceOf returns o's Workspace.
+func workspaceOf(o Options) string { return cmp.Or(o.Workspace, ".") }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/egress/redact"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -83,7 +82,7 @@ func TestOutputSlowSecret(t *testing.T) {
 	workspace := t.TempDir()
 	// The script has the secret in parts, as the workspace must not contain it.
 	writeFile(t, workspace, "slow.sh", "for end in '' '\\n'; do for c in h u n t e r 2 - i s - a - s e c r e t; do printf -- \"$c$end\"; sleep 0.02; done; echo; done; echo end\n")
-	s := open(t, newGate(t, gate.Options{Workspace: workspace, Masks: []redact.Mask{{Name: "PASSWORD", Value: secret}}}), gate.SessionOptions{})
+	s := open(t, newGate(t, gate.Options{Workspace: workspace, Masks: []gate.Mask{{Name: "PASSWORD", Value: secret}}}), gate.SessionOptions{})
 	defer s.Close()
 	ran(t, s, run("warm", "true"))
 	var came arrivals

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -27,7 +28,7 @@ func runID() string {
 func newPlace(o Options, id string) (place, error) {
 	p := place{o.Artifacts, o.AuditFile}
 	if p.artifacts == "" {
-		state, err := StateHome()
+		state, err := process.StateHome()
 		if err != nil {
 			return p, placeError("fumehood/"+id, err)
 		}
@@ -43,15 +44,6 @@ func newPlace(o Options, id string) (place, error) {
 		p.audit = filepath.Join(p.artifacts, "audit.jsonl")
 	}
 	return p, nil
-}
-
-// StateHome returns the directory that has the user's state, below "fumehood".
-func StateHome() (string, error) {
-	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
-		return state, nil
-	}
-	dir, err := os.UserHomeDir()
-	return filepath.Join(dir, ".local", "state"), err
 }
 
 func placeError(dir string, err error) error {

@@ -167,7 +167,7 @@ func TestProcessRefused(t *testing.T) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	for i := range gate.MaxBackground {
+	for i := range order.MaxBackground {
 		startProcess(t, s, run(fmt.Sprint("bg", i), "echo up; sleep 100"))
 	}
 	var stop *proposal.StopError

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -68,7 +67,7 @@ func TestBehindProxy(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://user:"+password+"@"+proxy)
 	g, err := gate.New(t.Context(), gate.Options{
 		Workspace: "testdata/project",
-		Policies:  []gate.Policy{{Layer: policy.Layer{Name: "hosts", Role: policy.Opens, Files: []policy.File{{Name: "hosts.rego", Content: []byte(hosts)}}}}},
+		Policies:  []gate.Policy{{Name: "hosts", Role: "opens", Files: map[string][]byte{"hosts.rego": []byte(hosts)}}},
 		Resolvers: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:9")},
 	})
 	if err != nil {
@@ -107,7 +106,7 @@ func TestInvalidProxy(t *testing.T) {
 	t.Setenv("https_proxy", "socks5://user:hidden-5ccb7d0c@127.0.0.1:1")
 	g, err := gate.New(t.Context(), gate.Options{
 		Workspace: "testdata/project",
-		Policies:  []gate.Policy{{Layer: policy.Layer{Name: "hosts", Role: policy.Opens, Files: []policy.File{{Name: "hosts.rego", Content: []byte(hosts)}}}}},
+		Policies:  []gate.Policy{{Name: "hosts", Role: "opens", Files: map[string][]byte{"hosts.rego": []byte(hosts)}}},
 	})
 	if err != nil {
 		t.Fatal(err)

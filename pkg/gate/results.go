@@ -28,7 +28,7 @@ import (
 // resultsOf returns the kept results that r uses, or nil if it uses none: where the options show
 // commands more than what a key has, a kept result could be of something else.
 func (g *Gate) resultsOf(r *run) *keptResults {
-	mode := g.o.Results
+	mode, _ := results.ParseMode(g.o.Results.Mode) // New has checked it
 	if g.o.pullRequest() {
 		mode = min(mode, results.Read)
 	}
@@ -56,8 +56,8 @@ type resultStore interface {
 // openResults opens the kept results. A pull request can leave files in a cache that its own later
 // runs restore, and a result there would pass for one of merged code: they do not use an exchange.
 func (o Options) openResults() (resultStore, error) {
-	if o.ResultsExchange != "" && !o.pullRequest() {
-		return results.OpenExchange(o.ResultsExchange), nil
+	if o.Results.Exchange != "" && !o.pullRequest() {
+		return results.OpenExchange(o.Results.Exchange), nil
 	}
 	dir, err := o.resultsDir()
 	if err != nil {
@@ -67,8 +67,8 @@ func (o Options) openResults() (resultStore, error) {
 }
 
 func (o Options) resultsDir() (string, error) {
-	if o.ResultsDir != "" {
-		return o.ResultsDir, nil
+	if o.Results.Dir != "" {
+		return o.Results.Dir, nil
 	}
 	dir, err := install.CacheDir()
 	if err == nil {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/sandbox/image/layers"
-	"github.com/fumehood/fumehood/internal/sandbox/results"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -27,7 +25,7 @@ func TestSessionResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := gate.Options{Workspace: workspace, Results: results.Write, ResultsDir: dir}
+	base := gate.Options{Workspace: workspace, Results: gate.Kept{Mode: "write", Dir: dir}}
 	for _, step := range []struct {
 		name      string
 		change    func(*gate.Options)
@@ -43,8 +41,8 @@ func TestSessionResults(t *testing.T) {
 		{"pull request, kept", func(o *gate.Options) { o.Subject.PR = 7 }, "", true, true, ""},
 		{"observed", func(o *gate.Options) { o.ObserveUnsafe = true }, "", false, false, ""},
 		{"mount", func(o *gate.Options) { o.MountsUnsafe = []gate.Mount{{Source: "/usr/share", Target: "/mnt/x"}} }, "", false, false, ""},
-		{"a key", func(o *gate.Options) { o.Signer, o.Results = signer, results.Read }, "", false, true, "signed with another key"},
-		{"off", func(o *gate.Options) { o.Results = results.Off }, "", false, false, ""},
+		{"a key", func(o *gate.Options) { o.Signer, o.Results.Mode = signer, "read" }, "", false, true, "signed with another key"},
+		{"off", func(o *gate.Options) { o.Results.Mode = "off" }, "", false, false, ""},
 	} {
 		o := base
 		step.change(&o)
@@ -73,7 +71,7 @@ func TestSessionResults(t *testing.T) {
 func TestResultsOfLayers(t *testing.T) {
 	o := withSetUp(t)
 	privateCache(t, &o)
-	o.Results, o.ResultsDir = results.Write, filepath.Join(t.TempDir(), "kept")
+	o.Results = gate.Kept{Mode: "write", Dir: filepath.Join(t.TempDir(), "kept")}
 	plan := proposal.Plan{Schema: proposal.PlanSchema, Proposals: []proposal.Proposal{{ID: "fmt", Run: "gofmt -l .", Cache: true, Fresh: true}}}
 	var keys []string
 	for _, step := range []struct {
@@ -81,18 +79,11 @@ func TestResultsOfLayers(t *testing.T) {
 		runs   int
 	}{
 		{func(o *gate.Options) {}, 1},
-		{func(o *gate.Options) { o.LayersOff = true }, 2},
-		{func(o *gate.Options) { o.LayersWrite = true }, 2},
+		{func(o *gate.Options) { o.Layers.Mode = "off" }, 2},
+		{func(o *gate.Options) { o.Layers = gate.Kept{Mode: "write", Dir: filepath.Join(t.TempDir(), "layers")} }, 2},
 	} {
 		o := o
 		step.change(&o)
-		if o.LayersWrite {
-			store, err := layers.Open(filepath.Join(t.TempDir(), "layers"), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.Layers = store
-		}
 		for range step.runs {
 			report, err := newGate(t, o).Run(t.Context(), plan)
 			if err != nil || !report.Records[1].Result.Succeeded() {

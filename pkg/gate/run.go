@@ -47,7 +47,7 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 	}
 	g.running.Lock()
 	defer g.running.Unlock()
-	planned := g.o.Planned(plan)
+	planned := g.o.planner().Plan(plan)
 	r := &run{gate: g, budget: budget(ctx), renews: renews(planned)}
 	defer func() {
 		if err := g.early.Close(); err != nil {
@@ -149,7 +149,7 @@ func (r *run) connectStages(o sandbox.Options, unread string) error {
 			Confine: policy.Confine, Path: strings.Split(o.Path, ":"),
 		},
 		Sandbox: o, Start: order.StartSandbox, Now: time.Now,
-		Budget: r.budget, Progress: g.o.Progress,
+		Budget: r.budget, Progress: g.o.progress(),
 		Network: r.network, NetworkAlways: g.o.ObserveNetworkUnsafe,
 	}
 	// No interface holds a nil pointer.

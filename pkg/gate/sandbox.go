@@ -4,51 +4,20 @@ package gate
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/fumehood/fumehood/internal/gate/environment"
 	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/sandbox/image/oci"
 	"github.com/fumehood/fumehood/internal/sandbox/install"
 	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
-	"github.com/fumehood/fumehood/internal/source/setup"
+	"github.com/fumehood/fumehood/internal/source/config/devcontainer"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
-
-// Privileged returns a *proposal.StopError if this process lacks the privileges to
-// run commands.
-func Privileged() error {
-	if os.Geteuid() == 0 {
-		return nil
-	}
-	return &proposal.StopError{Code: "sandbox.not-root", Message: "cannot run commands: cgroups, mounts and namespaces need root",
-		Hint: "run fumehood as root or with sudo; fumehood check decides without it"}
-}
-
-// SandboxOptions returns the sandbox options that every Gate uses: the root file
-// system, the workspace, the variables of well-known tools and the guard for git. Package
-// order completes them. Its error is a *proposal.StopError.
-func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sandbox.Options, error) {
-	dir, err := resolveDir(workspace)
-	if err != nil {
-		return sandbox.Options{}, err
-	}
-	o := sandbox.Options{
-		Verify: runsc.CheckUnchanged,
-		Runsc:  runsc.Path, Init: runsc.Init, Links: root.Links, Files: root.Files, Path: root.Path,
-		Workspace: dir, Env: toolEnv(), Guard: gitGuard(),
-	}
-	if root.ImagePath != "" {
-		o.RootImage = sandbox.Image{Source: root.ImagePath, Digest: root.Digest}
-	}
-	for _, target := range slices.Sorted(maps.Keys(root.Binds)) {
-		o.Binds = append(o.Binds, sandbox.Bind{Source: root.Binds[target], Target: target})
-	}
-	return o, nil
-}
 
 // imageCommands is how many commands a run must have for an image of its workspace to pay:
 // one or two may read few files.
@@ -66,7 +35,7 @@ func (o Options) imageFrom(commands int) int {
 func (g *Gate) withSetup(o sandbox.Options) sandbox.Options {
 	o.Env = maps.Clone(o.Env)
 	maps.Copy(o.Env, g.o.Setup.Env)
-	o.Path, o.Cgroup = setupPath(g.o.Setup)+o.Path, g.o.Cgroup
+	o.Path, o.Cgroup = g.o.Setup.path()+o.Path, g.o.Cgroup
 	return o
 }
 
@@ -82,18 +51,8 @@ func (g *Gate) sessionSandbox() sandbox.Options {
 	o := g.sandbox
 	o.Files = maps.Clone(o.Files)
 	maps.Copy(o.Files, sandbox.InterpreterFiles())
-	o.ImageFrom, o.Pool = g.o.imageFrom(0), g.o.Pool
+	o.ImageFrom, o.Pool = g.o.imageFrom(0), g.o.Pool.sandboxes()
 	return o
-}
-
-// Toolchains returns the compilers and interpreters in PATH inside, with their versions
-// from the cache as far as it has them. Only a process that can run commands uses it.
-func Toolchains(ctx context.Context, root rootfs.Root, search rootfs.Search) []proposal.Toolchain {
-	dir, err := install.CacheDir()
-	if err != nil || Privileged() != nil {
-		return root.Toolchains(ctx, search, "")
-	}
-	return root.Toolchains(ctx, search, filepath.Join(dir, "versions.json"))
 }
 
 // goCache returns the host's directory with Go's compiled standard library, if commands can
@@ -118,29 +77,21 @@ func (o Options) usesGo() bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(o.Setup.Steps, func(s setup.Step) bool { return len(s.Argv) > 0 && s.Argv[0] == "go" })
+	return slices.ContainsFunc(o.Setup.Steps, func(s SetupStep) bool { return len(s.Argv) > 0 && s.Argv[0] == "go" })
 }
 
-// resolveDir resolves path, following links: the sandbox mounts it without following any.
-func resolveDir(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err == nil {
-		abs, err = filepath.EvalSymlinks(abs)
+// openRoot sets g.root.
+func (g *Gate) openRoot(ctx context.Context, search rootfs.Search) (err error) {
+	switch {
+	case oci.Is(g.o.Rootfs):
+		if g.image, err = environment.OpenImage(ctx, g.o.Rootfs, g.o.notice); err != nil {
+			return err
+		}
+		g.root = g.image.Root
+		return nil
+	case devcontainer.Is(g.o.Rootfs):
+		return &proposal.StopError{Code: "rootfs.devcontainer", Message: "Options.Rootfs names a devcontainer.json", Hint: "name the image that it names"}
 	}
-	if err != nil {
-		return "", &proposal.StopError{Code: "sandbox.workspace", Message: fmt.Sprintf("cannot read the directory %q", path),
-			Hint: "name the directory that holds the pull request's code: --workspace, or Options.Workspace", Err: err}
-	}
-	return abs, nil
-}
-
-// toolEnv prevents well-known tools from waiting for a network, a pager or a person.
-func toolEnv() map[string]string {
-	return map[string]string{
-		"CI": "true", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",
-		"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOTELEMETRY": "off", "GOFLAGS": "-buildvcs=false",
-		"PYTHONDONTWRITEBYTECODE": "1", "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-		"npm_config_update_notifier": "false", "npm_config_fund": "false", "npm_config_audit": "false",
-		"CARGO_NET_OFFLINE": "true", "DEBIAN_FRONTEND": "noninteractive",
-	}
+	g.root, err = search.Open(g.o.Rootfs)
+	return err
 }

@@ -109,7 +109,7 @@ func (g *Gate) Prepare(ctx context.Context, o SessionOptions) error {
 	}
 	own := g.sessionSandbox()
 	own.Limits = b.Limits
-	g.o.Pool.Keep(own)
+	g.o.Pool.sandboxes().Keep(own)
 	return nil
 }
 
@@ -124,7 +124,7 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*session, error) {
 	}
 	bounds.Requested = o.Requested
 	o.Idle = cmp.Or(o.Idle, DefaultIdle)
-	s := &session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}), setup: g.o.Planned(proposal.Plan{}).Proposals}
+	s := &session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}), setup: g.o.planner().Plan(proposal.Plan{}).Proposals}
 	s.run = &run{gate: g, budget: cmp.Or(o.Lifetime, DefaultLifetime)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if err = s.run.open(s.ctx, o.described(), g.sessionSandbox()); err == nil {
@@ -251,7 +251,7 @@ func (s *session) callProposed(ctx context.Context, p proposal.Proposal, f func(
 	if err != nil {
 		return record, s.gate.redactor.Error(err)
 	}
-	p = proposed(InDirectory(proposal.Plan{Proposals: []proposal.Proposal{p}}, s.gate.o.Subject.Cwd), s.gate.o.Limits).Proposals[0]
+	p = s.gate.o.planner().Propose(p)[0]
 	err = s.call(ctx, func(ctx context.Context) (err error) {
 		record, err = f(ctx, p)
 		return err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -32,7 +31,7 @@ func TestSessionDiff(t *testing.T) {
 	if err := os.Chmod(filepath.Join(ws, "odd"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	g := newGate(t, gate.Options{Workspace: ws, Setup: setup.Setup{Steps: []setup.Step{{Proposal: proposal.Proposal{ID: "deps", Phase: proposal.PhaseSetup, Run: "mkdir deps && echo made > deps/made && echo left > deps/left", Origin: proposal.OriginSetup}}}}})
+	g := newGate(t, gate.Options{Workspace: ws, Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: proposal.Proposal{ID: "deps", Phase: proposal.PhaseSetup, Run: "mkdir deps && echo made > deps/made && echo left > deps/left", Origin: proposal.OriginSetup}}}}})
 	s := open(t, g, gate.SessionOptions{})
 	if err := s.SetUp(t.Context(), nil); err != nil {
 		t.Fatal(err)

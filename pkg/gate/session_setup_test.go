@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -17,7 +16,7 @@ func TestSessionSetUp(t *testing.T) {
 	t.Parallel()
 	s := open(t, newGate(t, gate.Options{
 		Limits: &proposal.Limits{Pids: 77},
-		Setup:  setup.Setup{Steps: []setup.Step{{Proposal: run("setup-1", "mkdir -p deps && echo one > deps/made")}, {Proposal: run("setup-2", "cat deps/made")}}},
+		Setup:  gate.Setup{Steps: []gate.SetupStep{{Proposal: run("setup-1", "mkdir -p deps && echo one > deps/made")}, {Proposal: run("setup-2", "cat deps/made")}}},
 	}), gate.SessionOptions{})
 	var got []string
 	for range 2 {

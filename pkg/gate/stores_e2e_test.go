@@ -20,7 +20,6 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/sample"
 	"github.com/fumehood/fumehood/internal/sandbox"
-	"github.com/fumehood/fumehood/internal/sandbox/results"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -201,18 +200,18 @@ func TestE2EResultsExchange(t *testing.T) {
 	for _, step := range []struct {
 		name    string
 		subject gate.Subject
-		mode    results.Mode
+		mode    string
 		want    bool // from the cache
 		left    int
 	}{
-		{"pull request", gate.Subject{PR: 7}, results.Write, false, 0},
-		{"read", gate.Subject{}, results.Read, false, 0},
-		{"write", gate.Subject{}, results.Write, false, 1},
-		{"read again", gate.Subject{}, results.Read, true, 1},
-		{"pull request again", gate.Subject{PR: 7}, results.Read, false, 1},
-		{"fork", gate.Subject{Fork: "someone/else"}, results.Write, false, 1},
+		{"pull request", gate.Subject{PR: 7}, "write", false, 0},
+		{"read", gate.Subject{}, "read", false, 0},
+		{"write", gate.Subject{}, "write", false, 1},
+		{"read again", gate.Subject{}, "read", true, 1},
+		{"pull request again", gate.Subject{PR: 7}, "read", false, 1},
+		{"fork", gate.Subject{Fork: "someone/else"}, "write", false, 1},
 	} {
-		g := newGate(t, gate.Options{Workspace: workspace, Results: step.mode, ResultsDir: filepath.Join(t.TempDir(), "none"), ResultsExchange: exchange, Subject: step.subject})
+		g := newGate(t, gate.Options{Workspace: workspace, Results: gate.Kept{Mode: step.mode, Dir: filepath.Join(t.TempDir(), "none"), Exchange: exchange}, Subject: step.subject})
 		report, err := g.Run(t.Context(), proposal.Plan{Schema: proposal.PlanSchema, Proposals: []proposal.Proposal{{ID: "fmt", Run: "gofmt -l .", Cache: true}}})
 		if err != nil {
 			t.Fatalf("%s: %v", step.name, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/lease"
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/kit/peer"
-	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -40,7 +40,7 @@ func newStopError(code, message, hint string) error {
 
 // userSessionsDir returns the directory of all sessions of this user, which no other user may enter.
 func userSessionsDir() (string, error) {
-	state, err := gate.StateHome()
+	state, err := process.StateHome()
 	dir := filepath.Join(state, "fumehood", "sessions")
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)

@@ -16,11 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/internal/egress/netns"
+	"github.com/fumehood/fumehood/internal/gate/environment"
+	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/internal/kit/terminal"
 	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/internal/sandbox/install"
 	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -95,7 +96,7 @@ func checkSystem() Check {
 // checkRoot also looks at the capabilities: root of a container has few of them.
 func checkRoot() Check {
 	switch {
-	case gate.Privileged() != nil:
+	case process.CheckRoot() != nil:
 		return Check{Name: "root", State: Missing, Detail: "cgroups, mounts and namespaces need root",
 			Fix: "run fumehood as root or with sudo; a cgroup that systemd delegates to the user is not enough"}
 	case !hasCapabilities(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN):
@@ -132,7 +133,7 @@ func checkTools(ctx context.Context, path string) []Check {
 	if err != nil {
 		return []Check{FailedCheck("tools", err)}
 	}
-	found := gate.Toolchains(ctx, root, search)
+	found := environment.FindToolchains(ctx, root, search)
 	var names []string
 	for _, t := range found {
 		names = append(names, strings.TrimSpace(t.Name+" "+t.Version))
@@ -151,7 +152,7 @@ func checkTools(ctx context.Context, path string) []Check {
 // checkCgroup makes a cgroup where that is possible at all: a mount that is there can be
 // read-only or lack a controller.
 func checkCgroup() Check {
-	if gate.Privileged() == nil {
+	if process.CheckRoot() == nil {
 		if err := sandbox.CheckCgroup(); err != nil {
 			return FailedCheck("cgroup", err)
 		}
@@ -219,7 +220,7 @@ func tryCommand(ctx context.Context, r install.Runsc, text string) (proposal.Res
 		return proposal.Result{}, limits, err
 	}
 	defer os.RemoveAll(workspace)
-	options, err := gate.SandboxOptions(workspace, root, r)
+	options, err := environment.SandboxOptions(workspace, root, r)
 	if err != nil {
 		return proposal.Result{}, limits, err
 	}

@@ -5,6 +5,7 @@ package registry
 import (
 	"encoding/base64"
 	"errors"
+	"net"
 	"net/url"
 	"path"
 	"strconv"
@@ -45,6 +46,20 @@ func readURL(text string) (place, error) {
 		p.credential = p.origin.basicAuthorization(user)
 	}
 	return p, nil
+}
+
+// ParseOrigin reads an http or https URL without a user name. Its errors quote no part of it.
+func ParseOrigin(text string) (Origin, error) {
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return Origin{}, errors.New("invalid registry URL: it has a user name or a password")
+	}
+	p, err := readURL(text)
+	return p.origin, err
+}
+
+// String returns o as a URL.
+func (o Origin) String() string {
+	return o.Scheme + "://" + net.JoinHostPort(o.Host, strconv.Itoa(o.Port)) + o.Path
 }
 
 // needsQuoting reports whether c would need quoting in one of the files that a URL is written to.

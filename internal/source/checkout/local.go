@@ -342,3 +342,15 @@ func (p plan) readContents(ctx context.Context, o *objects, limits Limits) (all 
 	}
 	return all, pointers, nil
 }
+
+// WriteCommit writes the files of a commit of the repository of workspace to dir, which does not exist,
+// and returns what of them it left out.
+func WriteCommit(ctx context.Context, workspace, commit, dir string) (left []string, err error) {
+	local, err := OpenLocal(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer local.Close()
+	tree, err := local.Write(ctx, commit, dir, Limits{})
+	return tree.Describe(), err
+}

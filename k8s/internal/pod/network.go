@@ -14,7 +14,6 @@ import (
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/pkg/audit/journal"
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -55,13 +54,13 @@ func (p *Pod) Connect(ctx context.Context, n Network) (path string, ca []byte, e
 	if err := p.observer.Begin(record, p.redactor.Event, p.failIf); err != nil {
 		return "", nil, err
 	}
-	var names gate.NamesBelow
+	var names egress.NamesBelow
 	decide := decided(p.policy, (*policy.Engine).Egress)
 	deciding := context.WithoutCancel(ctx)
 	g, err := egress.Start(ctx, egress.Options{Resolvers: n.Resolvers, Argv: n.Argv, AnswerWithin: sandbox.AnswerWithin, Events: math.MaxInt,
 		Event: p.observer.AddEvent, Fail: p.Fail, Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
 			d, err := decide(deciding, x)
-			return names.Bound(x, d), err
+			return names.Limit(x, d), err
 		}})
 	if err != nil {
 		return "", nil, p.redactor.Error(err)

@@ -25,7 +25,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/internal/agents/session/remote"
-	"github.com/fumehood/fumehood/internal/egress/registry"
 	"github.com/fumehood/fumehood/k8s/internal/logfile"
 	"github.com/fumehood/fumehood/k8s/internal/node"
 	"github.com/fumehood/fumehood/pkg/audit/journal"
@@ -164,8 +163,9 @@ func (h *host) gate(ctx context.Context, pool *gate.Pool) (*gate.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
+	layer := options.Layers[0]
 	g, err := gate.New(ctx, gate.Options{
-		Policies: []gate.Policy{{Layer: options.Layers[0], Origin: proposal.PolicyOrigin{Kind: "bundle", Digest: h.Policy}}},
+		Policies: []gate.Policy{{Name: layer.Name, Role: layer.Role.String(), Files: layer.Contents(), Origin: proposal.PolicyOrigin{Kind: "bundle", Digest: h.Policy}}},
 		Ceiling:  h.Ceiling, Workspace: h.workspace(), ImageFrom: math.MaxInt, Rootfs: "dir:" + h.Root, Runsc: h.node.Runsc,
 		Artifacts: filepath.Join(h.Work, "artifacts"), AuditFile: h.Log, Signer: signer,
 		Resolvers: h.Resolvers, Registries: noRegistries, Gateway: h.Gateway, Pool: pool, Health: (*lock)(h), Cgroup: h.Cgroup,
@@ -179,7 +179,7 @@ func (h *host) gate(ctx context.Context, pool *gate.Pool) (*gate.Gate, error) {
 
 // noRegistries refuses registries: their addresses and credentials would be those of the node's
 // own user.
-func noRegistries(_ context.Context, names []string) ([]registry.Registry, error) {
+func noRegistries(_ context.Context, names []string) ([]gate.Registry, error) {
 	return nil, stop("session.registry", fmt.Sprintf("a session in a pod has no registries, and policy grants %q", names), "grant the hosts of the registries", nil)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/egress"
 	"github.com/fumehood/fumehood/internal/egress/segment"
+	"github.com/fumehood/fumehood/internal/egress/trust"
 	"github.com/fumehood/fumehood/k8s/internal/pod"
 	"github.com/fumehood/fumehood/pkg/gate"
 )
@@ -72,13 +73,13 @@ func (s *service) connect(ctx context.Context, spec specs.Spec) error {
 	if err != nil {
 		return err
 	}
-	trusted, err := gate.RootCertificates()
+	trusted, err := trust.ReadRoots()
 	if err != nil {
 		return err
 	}
 	return errors.Join(
 		os.WriteFile(s.shown(resolvConf), fmt.Appendf(nil, "nameserver %s\noptions timeout:5 attempts:2\n", segment.Default().Gateway.V4), 0o644),
-		os.WriteFile(s.shown(gate.CertificatesInside), append([]byte(strings.TrimSpace(trusted)+"\n"), ca...), 0o644),
+		os.WriteFile(s.shown(trust.Inside), append([]byte(strings.TrimSpace(trusted)+"\n"), ca...), 0o644),
 		os.Symlink(path, s.netns()))
 }
 
@@ -139,18 +140,18 @@ func (p place) online(spec *specs.Spec) error {
 			spec.Linux.Namespaces[i].Path = path
 		}
 	}
-	seen := []string{resolvConf, gate.CertificatesInside}
+	seen := []string{resolvConf, trust.Inside}
 	spec.Mounts = slices.DeleteFunc(spec.Mounts, func(m specs.Mount) bool { return slices.Contains(seen, m.Destination) })
 	for _, inside := range seen {
 		spec.Mounts = append(spec.Mounts, specs.Mount{Destination: inside, Type: "bind", Source: p.shown(inside), Options: []string{"bind", "ro", "nosuid", "nodev"}})
 	}
-	variables := gate.CertificateVariables()
+	variables := trust.Variables()
 	spec.Process.Env = slices.DeleteFunc(spec.Process.Env, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(variables, name) // of two the first would count
 	})
 	for _, name := range variables {
-		spec.Process.Env = append(spec.Process.Env, name+"="+gate.CertificatesInside)
+		spec.Process.Env = append(spec.Process.Env, name+"="+trust.Inside)
 	}
 	return nil
 }

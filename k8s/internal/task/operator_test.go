@@ -146,8 +146,8 @@ func (o *operator) sessions(nodes, clients certtest.Authority) string {
 
 // conformanceRules are the texts of the suite's policy.
 func conformanceRules() (texts []string) {
-	for _, f := range conformance.RequiredLayer().Files {
-		texts = append(texts, string(f.Content))
+	for _, text := range conformance.RequiredPolicy().Files {
+		texts = append(texts, string(text))
 	}
 	return texts
 }

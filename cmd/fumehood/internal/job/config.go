@@ -10,16 +10,16 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/fumehood/fumehood/internal/gate/planning"
 	"github.com/fumehood/fumehood/internal/github/action"
 	"github.com/fumehood/fumehood/internal/source/checkout"
 	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/internal/source/config/devcontainer"
 	"github.com/fumehood/fumehood/internal/source/setup"
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// noConfig is the name of no configuration file: see gate.ReadConfig.
+// noConfig is the name of no configuration file: see config.ReadFile.
 const noConfig = "none"
 
 // A baseConfig is the configuration of the base repository.
@@ -61,7 +61,7 @@ func (b *Base) readConfiguration(ctx context.Context) (c baseConfig) {
 	if mode := b.job.in.Setup; mode != action.SetupConfigured {
 		override.Value = mode
 	}
-	found, err := gate.ReadConfig(c.file, "", override)
+	found, err := config.ReadFile(c.file, "", override)
 	c.config, c.err = found.Config, err
 	b.job.configuredPolicy = found.Config.Policy
 	if c.err == nil {
@@ -124,7 +124,7 @@ func (c baseConfig) reportedSetup(r proposal.Report) (s setup.Setup, err error) 
 	requested := c.config.Services
 	c.config.Services = nil // found on the run's host
 	if c.config.Setup.Mode != config.Auto {
-		s, err = gate.FindSetup(c.config, "", "")
+		s, err = planning.FindSetup(c.config, "", "")
 	}
 	var services []string
 	for _, record := range r.Records {

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/gate/planning"
 	"github.com/fumehood/fumehood/internal/github"
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/policy"
@@ -24,7 +25,6 @@ import (
 	"github.com/fumehood/fumehood/internal/review"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/audit/journal"
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
@@ -202,9 +202,9 @@ func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
 // decided returns the plan as the run must have decided it: with the configuration of this
 // repository.
 func (r reviewer) decided(ctx context.Context, l PlanRun) (proposal.Plan, error) {
-	o := gate.Options{Subject: gate.Subject{Cwd: l.Report.Run.Cwd}}
+	o := planning.Planner{Directory: l.Report.Run.Cwd}
 	if len(l.Report.Records) == 0 { // it stopped, perhaps because of its configuration
-		return o.Planned(l.plan), nil
+		return o.Plan(l.plan), nil
 	}
 	c, err := r.base.configuration(ctx)
 	if err != nil {
@@ -212,7 +212,7 @@ func (r reviewer) decided(ctx context.Context, l PlanRun) (proposal.Plan, error)
 	}
 	o.Limits = c.config.Limits
 	o.Setup, err = c.reportedSetup(l.Report)
-	return o.Planned(l.plan), err
+	return o.Plan(l.plan), err
 }
 
 // The limits of an artifact, which a job of an untrusted workflow may have written.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/runspec"
 	"github.com/fumehood/fumehood/internal/egress/registry"
+	"github.com/fumehood/fumehood/internal/gate/planning"
 	"github.com/fumehood/fumehood/internal/github/action"
 	"github.com/fumehood/fumehood/internal/kit/keep"
 	"github.com/fumehood/fumehood/internal/kit/process"
@@ -257,7 +258,7 @@ func (r Run) describe(ctx context.Context, w workspace, named []string) (runspec
 		return s, err
 	}
 	s.Config, s.Rootfs = configured.file, configured.rootfs
-	found, err := gate.FindSetup(configured.config, w.dir, s.Tools)
+	found, err := planning.FindSetup(configured.config, w.dir, s.Tools)
 	if err != nil {
 		return s, err
 	}

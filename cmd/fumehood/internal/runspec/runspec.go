@@ -46,7 +46,7 @@ type Spec struct {
 	// those of Subject.Left that are parts of the tree of the commit.
 	MergeBase string
 	TreeLeft  []string
-	// Organization, Hosts and Restricting are directories with policy by role, as in gate.Sources;
+	// Organization, Hosts and Restricting are directories with policy by role, as in settings.Sources;
 	// Origins says where each came from.
 	Organization, Hosts, Restricting []string
 	Origins                          map[string]proposal.PolicyOrigin

@@ -15,7 +15,6 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/internal/kit/roottest"
-	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -33,11 +32,9 @@ const programs = `package fumehood.exec
 deny contains {"rule": "conformance.factor", "message": "factor is not used here", "suggestion": "divide"} if input.name == "factor"
 `
 
-// RequiredLayer returns the layer that the gate must have in addition to the shipped policy.
-func RequiredLayer() policy.Layer {
-	return policy.Layer{Name: "conformance", Role: policy.Restricts, Files: []policy.File{
-		{Name: "command.rego", Content: []byte(rules)}, {Name: "exec.rego", Content: []byte(programs)},
-	}}
+// RequiredPolicy returns the policy that the gate must have in addition to the shipped one.
+func RequiredPolicy() gate.Policy {
+	return gate.Policy{Name: "conformance", Files: map[string][]byte{"command.rego": []byte(rules), "exec.rego": []byte(programs)}}
 }
 
 // Main is the TestMain of packages that run the suite. Their gates, which run at the same time, keep

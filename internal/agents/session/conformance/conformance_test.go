@@ -17,7 +17,7 @@ func TestLocal(t *testing.T) { conformance.Run(t, openLocal) }
 func openLocal(t *testing.T) gate.Opener {
 	t.Parallel()
 	installtest.Runsc(t)
-	g, err := gate.New(t.Context(), gate.Options{Workspace: t.TempDir(), Policies: []gate.Policy{{Layer: conformance.RequiredLayer()}}})
+	g, err := gate.New(t.Context(), gate.Options{Workspace: t.TempDir(), Policies: []gate.Policy{conformance.RequiredPolicy()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func (c *cluster) claimed() (now, ever int) {
 
 // pod serves a session as a node would, until it is ended.
 func (c *cluster) pod(address string) (end func(), err error) {
-	g, err := gate.New(context.Background(), gate.Options{Workspace: c.t.TempDir(), Policies: []gate.Policy{{Layer: conformance.RequiredLayer()}}})
+	g, err := gate.New(context.Background(), gate.Options{Workspace: c.t.TempDir(), Policies: []gate.Policy{conformance.RequiredPolicy()}})
 	if err != nil {
 		return nil, err
 	}

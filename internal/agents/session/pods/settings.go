@@ -36,7 +36,7 @@ func (s Settings) Open(ctx context.Context, lifetime time.Duration, h gate.Healt
 		return nil, &proposal.StopError{Code: "pods.certificates", Message: "cannot use the certificates for sessions in " + s.Certificates,
 			Hint: "put tls.crt, tls.key and ca.crt there, readable by this user alone", Err: err}
 	}
-	home, err := gate.StateHome()
+	home, err := process.StateHome()
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ type node struct {
 func newGate(t testing.TB) *gate.Gate {
 	t.Helper()
 	installtest.Runsc(t)
-	g, err := gate.New(t.Context(), gate.Options{Workspace: t.TempDir(), Policies: []gate.Policy{{Layer: conformance.RequiredLayer()}}})
+	g, err := gate.New(t.Context(), gate.Options{Workspace: t.TempDir(), Policies: []gate.Policy{conformance.RequiredPolicy()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,9 @@ type Config struct {
 	Commands []config.Command // postCreateCommand, in order
 }
 
+// Is reports whether a value of rootfs names a devcontainer.json.
+func Is(value string) bool { return value == Name || strings.HasPrefix(value, Prefix) }
+
 // Find returns the path of the file in the directory of a repository that the caller trusts.
 func Find(dir string) (string, bool) {
 	for _, name := range Paths {

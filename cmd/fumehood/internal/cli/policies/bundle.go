@@ -10,10 +10,10 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
+	"github.com/fumehood/fumehood/internal/gate/policyrepo"
 	"github.com/fumehood/fumehood/internal/kit/terminal"
 	"github.com/fumehood/fumehood/internal/policy"
 	policysource "github.com/fumehood/fumehood/internal/policy/source"
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -93,7 +93,7 @@ func buildBundle(c *cli.Invocation, s *bundleFlags, args []string) int {
 
 // compileBundle compiles the policy in dir and returns it as a bundle.
 func compileBundle(c *cli.Invocation, s *bundleFlags, dir string) ([]byte, error) {
-	l, _, err := policysource.Read(c.Ctx, dir, policysource.Options{Repository: gate.OpenRepository(".")})
+	l, _, err := policysource.Read(c.Ctx, dir, policysource.Options{Repository: policyrepo.Open(".")})
 	if err != nil {
 		return nil, err
 	}

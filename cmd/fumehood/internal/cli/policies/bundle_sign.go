@@ -11,9 +11,9 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/settings"
 	"github.com/fumehood/fumehood/internal/policy"
 	policysource "github.com/fumehood/fumehood/internal/policy/source"
-	"github.com/fumehood/fumehood/pkg/gate"
 )
 
 func bundleSignCommand(c *cli.Invocation) *cobra.Command {
@@ -53,7 +53,7 @@ func signBundle(c *cli.Invocation, args []string, out string, signature policyso
 
 // bundleVerifyFlags are the flags of policy bundle verify.
 type bundleVerifyFlags struct {
-	from   gate.Sources
+	from   settings.Sources
 	format cli.Format
 }
 
@@ -88,7 +88,7 @@ func verifyBundle(c *cli.Invocation, s *bundleVerifyFlags, args []string) int {
 	s.from.Organisation = args
 	list, err := s.from.Read(c.Ctx)
 	if err == nil {
-		_, err = runs.NewEngine(c.Ctx, policy.Options{Layers: gate.Layers(list)})
+		_, err = runs.NewEngine(c.Ctx, policy.Options{Layers: settings.Layers(list)})
 	}
 	if err != nil {
 		return reportUnverified(c, err)

@@ -138,7 +138,7 @@ func readTrial(c *cli.Invocation, o *testFlags) (trial.Options, int, bool) {
 		options.Only = only
 	}
 	var err error
-	if options.Tried, options.Beside, err = o.policies.Tried(c.Ctx, o.folders, o.shipped); err != nil {
+	if options.Tried, options.Beside, err = o.policies.ReadTested(c.Ctx, o.folders, o.shipped); err != nil {
 		return options, c.Stop(err), false
 	}
 	if len(options.Tried) == 0 {

@@ -3,7 +3,10 @@
 package runs
 
 import (
+	"context"
+
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/internal/source/checkout"
 	"github.com/fumehood/fumehood/pkg/gate"
 )
 
@@ -16,9 +19,10 @@ func (s *Flags) findBase(c *cli.Invocation) (*gate.BaseTree, error) {
 	case !s.fromJob:
 		return gate.FindBase(c.Ctx, s.Workspace, s.base)
 	}
-	tree := gate.NewBaseTree(s.Workspace, s.MergeBase, "")
-	if tree != nil {
-		tree.Left = s.TreeLeft
+	if s.MergeBase == "" {
+		return nil, nil
 	}
-	return tree, nil
+	return &gate.BaseTree{Commit: s.MergeBase, Left: s.TreeLeft, Write: func(ctx context.Context, dir string) ([]string, error) {
+		return checkout.WriteCommit(ctx, s.Workspace, s.MergeBase, dir)
+	}}, nil
 }

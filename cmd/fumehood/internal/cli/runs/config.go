@@ -8,26 +8,29 @@ import (
 	"path/filepath"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/settings"
 	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/pkg/gate"
 )
 
-// applyConfig applies the configuration file, and the flags that override it, to o.
-func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) error {
+// applyConfig applies the configuration file, and the flags that override it, to o. closeRoot must be called
+// when the gate is made.
+func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) (closeRoot func() error, err error) {
 	if !s.configured { // demo
-		return nil
+		return func() error { return nil }, nil
 	}
 	trusted := cmp.Or(s.Trusted, s.Workspace)
 	o.Repeated = s.Repeated
-	found, err := o.UseConfig(c.Ctx, gate.ConfigRequest{
+	request := settings.ConfigRequest{
 		File: s.Config, Trusted: trusted,
 		Overrides: []config.Override{{Field: "setup", Value: s.Setup, From: "--setup"}, {Field: "cache", Value: s.Cache, From: "--cache"}, {Field: "comment", Value: s.comment, From: "--comment"},
 			{Field: "compare-base", Value: s.CompareBase, From: "--compare-base"}},
 		Results: s.Results, ResultsDir: s.resultsDir, ResultsExchange: s.ResultsExchange,
-		Layers: gate.LayerRequest{Mode: s.Layers, Dir: s.layersDir, Exchange: s.LayersExchange},
-	}, os.Getenv)
+		Layers: settings.LayerRequest{Mode: s.Layers, Dir: s.layersDir, Exchange: s.LayersExchange},
+	}
+	found, closeRoot, err := request.Apply(c.Ctx, o, os.Getenv)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.compares = !found.CompareBase.Off
 	s.configTimeout, s.shown = found.Timeout.Std(), found.Comment
@@ -35,7 +38,7 @@ func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) error {
 		s.Policies.Restricting = append(s.Policies.Restricting, filepath.Join(trusted, dir))
 	}
 	for _, n := range o.Setup.Notes {
-		c.PrintWarnings("set-up: " + n.String())
+		c.PrintWarnings("set-up: " + n)
 	}
-	return nil
+	return closeRoot, nil
 }

@@ -5,7 +5,6 @@ package runs
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,10 +15,11 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/runspec"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/settings"
 	"github.com/fumehood/fumehood/internal/egress"
 	"github.com/fumehood/fumehood/internal/egress/redact"
-	"github.com/fumehood/fumehood/internal/egress/registry"
 	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/internal/sandbox/results"
 	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
 	"github.com/fumehood/fumehood/internal/source/config"
@@ -35,7 +35,7 @@ type Flags struct {
 	runspec.Spec
 	Trusted        string // directory with the configuration and its policy, if it is not the workspace
 	Policies       Policies
-	settings       gate.Settings
+	settings       settings.Texts
 	runsc          string
 	markdown       string
 	comment        string
@@ -164,7 +164,7 @@ func ReadPlan(c *cli.Invocation, path string, u *redact.Redactor) (proposal.Plan
 // Open makes the gate that the flags describe. Invalid flags are refused first, even if no
 // command would need them.
 func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
-	if err := gate.Privileged(); err != nil { // before anything that takes time
+	if err := process.CheckRoot(); err != nil { // before anything that takes time
 		return nil, err
 	}
 	o, err := s.gateOptions(c)
@@ -176,16 +176,20 @@ func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
 		c.Ctx = order.WithOutput(c.Ctx, show)
 	}
 	o.Progress, o.Notice, o.Health, o.Pool, o.Plan = p.PrintStep, p.PrintNotice, s.Health, s.pool, s.planned
-	if err := s.applyConfig(c, &o); err != nil {
+	closeRoot, err := s.applyConfig(c, &o)
+	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = closeRoot() }()
 	if o.Base, err = s.findBase(c); err != nil {
 		return nil, err
 	}
 	s.Policies.Directory = cmp.Or(s.Trusted, s.Workspace)
-	if o.Policies, err = s.Policies.Read(c.Ctx); err != nil {
+	policies, err := s.Policies.Read(c.Ctx)
+	if err != nil {
 		return nil, err
 	}
+	o.Policies = settings.ForGate(policies)
 	return NewGate(c.Ctx, o)
 }
 
@@ -197,7 +201,7 @@ func (s *Flags) gateOptions(c *cli.Invocation) (gate.Options, error) {
 			Note: "Go's build cache " + s.BuildCache + " on the host is readable inside, so that the demo's Go test takes seconds"})
 	}
 	if s.Registries != nil {
-		o.Registries = func(context.Context, []string) ([]registry.Registry, error) { return s.Registries, nil }
+		o.Registries = settings.Registries(s.Registries)
 	}
 	o.Workspace, o.Rootfs, o.Tools, o.Runsc = s.Workspace, s.Rootfs, s.Tools, s.runsc
 	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.Artifacts, s.AuditFile, c.Version, []string{"/proc/self/exe", egress.DoorName}
@@ -228,9 +232,9 @@ func (s *Flags) readMasks() error {
 	if err := s.Proxies.Use(); err != nil {
 		return err
 	}
-	o, err := s.settings.Secrets(s.Masks, os.Getenv)
+	secrets, err := s.settings.Secrets(s.Masks, os.Getenv)
 	if err == nil {
-		s.Early, err = gate.NewRedactor(o)
+		s.Early, err = secrets.NewRedactor()
 	}
 	return err
 }

@@ -4,11 +4,13 @@ package runs
 
 import (
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/internal/review"
 	models "github.com/fumehood/fumehood/internal/review/model"
 )
@@ -43,8 +45,8 @@ func (m *modelFlags) defineFlags(cmd *cobra.Command) {
 func (s *reviewFlags) askModel(c *cli.Invocation, local review.Local) (d review.Document, err error) {
 	s.asked.Getenv, s.asked.Env, s.asked.Timeout = os.Getenv, s.asked.env, s.Timeout
 	s.asked.Subject = local.LimitSubject(s.Subject.Repository, s.Subject.PR)
-	r, masks, err := s.asked.PrepareWith(s.settings, s.Masks)
-	if s.Masks = masks; err != nil {
+	r, err := s.prepareReviewer()
+	if err != nil {
 		return d, err
 	}
 	if s.Artifacts != "" {
@@ -52,4 +54,26 @@ func (s *reviewFlags) askModel(c *cli.Invocation, local review.Local) (d review.
 	}
 	r.Guidance = func(trusted string) (review.Guidance, error) { return review.ReadGuidance(s.Config, trusted) }
 	return local.ReviewChange(c.Ctx, r)
+}
+
+// prepareReviewer returns the reviewer without guidance, and adds the values of the model to those to redact
+// from everything. The error is a *proposal.StopError.
+func (s *reviewFlags) prepareReviewer() (review.Reviewer, error) {
+	r, masks, err := s.asked.PrepareReviewer()
+	if err != nil {
+		return r, err
+	}
+	s.Masks = slices.Concat(s.Masks, masks)
+	secrets, err := s.settings.Secrets(s.Masks, os.Getenv)
+	if err != nil {
+		return r, err
+	}
+	if r.Redactor, err = secrets.NewRedactor(); err != nil {
+		return r, err
+	}
+	if r.Signer, err = s.settings.Signer(); err != nil {
+		return r, err
+	}
+	r.Owner, err = process.ParseOwner(s.settings.Owner)
+	return r, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/settings"
 	"github.com/fumehood/fumehood/internal/author/manual"
 	"github.com/fumehood/fumehood/internal/github/action"
 	"github.com/fumehood/fumehood/internal/kit/process"
@@ -18,7 +19,7 @@ import (
 )
 
 // Policies are the policies that flags name.
-type Policies struct{ gate.Sources }
+type Policies struct{ settings.Sources }
 
 // Define adds the flags.
 func (p *Policies) Define(cmd *cobra.Command) {
@@ -38,7 +39,7 @@ func (p *Policies) Define(cmd *cobra.Command) {
 // ReadLayers reads the policies.
 func (p *Policies) ReadLayers(ctx context.Context) ([]policy.Layer, error) {
 	list, err := p.Read(ctx)
-	return gate.Layers(list), err
+	return settings.Layers(list), err
 }
 
 // ReadRules returns the rules of the policies, with what their METADATA says.

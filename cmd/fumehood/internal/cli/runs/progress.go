@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/gate/order"
 	"github.com/fumehood/fumehood/internal/kit/terminal"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -55,7 +55,7 @@ func (p Progress) PrintDetail(text string) {
 
 // PrintStep prints how a step ended, or that it does not begin. On a terminal it also shows the step
 // while it runs. After long set-up it mentions layers, which keep what set-up leaves.
-func (p Progress) PrintStep(s order.Step) {
+func (p Progress) PrintStep(s gate.Step) {
 	name := fmt.Sprintf("[%d/%d] %s", s.Number, s.Of, terminal.EscapeLine(s.Proposal))
 	p.mentionLayers(s)
 	begins := s.Result == nil && !s.Refused
@@ -149,7 +149,7 @@ func (p Progress) OutputPrinter() func(proposal.Chunk) {
 const longSetup = 20 * time.Second
 
 // mentionLayers says once, after long set-up without a layer, how later runs avoid it.
-func (p Progress) mentionLayers(s order.Step) {
+func (p Progress) mentionLayers(s gate.Step) {
 	r := p.run
 	if s.Result != nil && s.Setup {
 		r.setup += time.Duration(s.Result.WallMS) * time.Millisecond
@@ -206,7 +206,7 @@ func (p Progress) ProposalsPrinter(of int) func(done int) {
 }
 
 // describeEnd describes how a command ended, and after what time, or why it did not begin.
-func describeEnd(s order.Step) string {
+func describeEnd(s gate.Step) string {
 	if s.Refused {
 		return refusedBy(s.Decision)
 	}
@@ -261,7 +261,7 @@ func refusalText(r *proposal.Result) string {
 }
 
 // stepMark returns the mark of a step, two columns wide as terminals show it.
-func (p Progress) stepMark(s order.Step) string {
+func (p Progress) stepMark(s gate.Step) string {
 	switch {
 	case s.Refused && s.Decision.Effect == proposal.Ask:
 		return p.paintText("33", "✋")

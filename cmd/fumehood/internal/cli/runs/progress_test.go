@@ -8,14 +8,14 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // A step's begin and end are printed on a terminal, and its end on a pipe. Nothing in its id
 // reaches the terminal as an escape sequence.
 func TestProgress(t *testing.T) {
-	end := order.Step{Proposal: "unit\x1b", Number: 2, Of: 3, Result: &proposal.Result{Status: proposal.Exited, ExitCode: 1, WallMS: 1500}}
+	end := gate.Step{Proposal: "unit\x1b", Number: 2, Of: 3, Result: &proposal.Result{Status: proposal.Exited, ExitCode: 1, WallMS: 1500}}
 	begin := end
 	begin.Result = nil
 	for name, c := range map[string]struct {
@@ -36,7 +36,7 @@ func TestProgress(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	denied := proposal.Decision{Effect: proposal.Deny, Reasons: []proposal.Reason{{Effect: proposal.Deny, Rule: "git.push\x1b"}}}
 	asked := proposal.Decision{Effect: proposal.Ask, Reasons: []proposal.Reason{{Effect: proposal.Ask, Rule: "org.review"}}}
-	for want, s := range map[string]order.Step{
+	for want, s := range map[string]gate.Step{
 		"✓  [1/2] a: succeeded in 20ms\n":           {Result: &proposal.Result{Status: proposal.Exited, WallMS: 20}},
 		"✗  [1/2] a: timed out in 2m0s\n":           {Result: &proposal.Result{Status: proposal.TimedOut, WallMS: 120000}},
 		"–  [1/2] a: not run\n":                     {Result: &proposal.Result{Status: proposal.NotRun}},
@@ -55,7 +55,7 @@ func TestShownWhileItRuns(t *testing.T) {
 	var out strings.Builder
 	clock := time.Unix(0, 0)
 	p := Progress{w: &out, on: true, now: func() time.Time { return clock }, run: &runningStep{}}
-	p.PrintStep(order.Step{Proposal: "unit", Number: 1, Of: 2, Decision: proposal.Decision{Grant: &proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(2 * time.Minute)}}}})
+	p.PrintStep(gate.Step{Proposal: "unit", Number: 1, Of: 2, Decision: proposal.Decision{Grant: &proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(2 * time.Minute)}}}})
 	p.endStep() // the ticker, which reads the clock
 	p.run.name, p.run.stop = "[1/2] unit", make(chan struct{})
 	p.OutputPrinter()(proposal.Chunk{Data: []byte("ok a\nok b \x1b[2J\n")})
@@ -81,19 +81,19 @@ func TestShownWhileItRuns(t *testing.T) {
 
 // Layers are mentioned once, after set-up of more than 20 s that no layer keeps.
 func TestLayersAreMentioned(t *testing.T) {
-	setup := func(ms int64, layer *proposal.Layer) order.Step {
-		return order.Step{Proposal: "s", Number: 1, Of: 3, Setup: true, Result: &proposal.Result{Status: proposal.Exited, WallMS: ms, Layer: layer}}
+	setup := func(ms int64, layer *proposal.Layer) gate.Step {
+		return gate.Step{Proposal: "s", Number: 1, Of: 3, Setup: true, Result: &proposal.Result{Status: proposal.Exited, WallMS: ms, Layer: layer}}
 	}
-	command := order.Step{Proposal: "c", Number: 3, Of: 3, Result: &proposal.Result{Status: proposal.Exited}}
+	command := gate.Step{Proposal: "c", Number: 3, Of: 3, Result: &proposal.Result{Status: proposal.Exited}}
 	for name, c := range map[string]struct {
-		steps []order.Step
+		steps []gate.Step
 		want  int
 	}{
-		"short":         {[]order.Step{setup(20000, nil), command}, 0},
-		"long":          {[]order.Step{setup(15000, nil), setup(6000, nil), command, command}, 1},
-		"kept":          {[]order.Step{setup(30000, &proposal.Layer{Kept: true}), command}, 0},
-		"private layer": {[]order.Step{setup(30000, &proposal.Layer{Kept: true, Private: true}), command}, 1},
-		"command":       {[]order.Step{{Proposal: "c", Number: 1, Of: 1, Result: &proposal.Result{Status: proposal.Exited, WallMS: 90000}}}, 0},
+		"short":         {[]gate.Step{setup(20000, nil), command}, 0},
+		"long":          {[]gate.Step{setup(15000, nil), setup(6000, nil), command, command}, 1},
+		"kept":          {[]gate.Step{setup(30000, &proposal.Layer{Kept: true}), command}, 0},
+		"private layer": {[]gate.Step{setup(30000, &proposal.Layer{Kept: true, Private: true}), command}, 1},
+		"command":       {[]gate.Step{{Proposal: "c", Number: 1, Of: 1, Result: &proposal.Result{Status: proposal.Exited, WallMS: 90000}}}, 0},
 	} {
 		got := printed(Progress{}, c.steps...)
 		if n := strings.Count(got, "--layers write"); n != c.want {
@@ -102,7 +102,7 @@ func TestLayersAreMentioned(t *testing.T) {
 	}
 }
 
-func printed(p Progress, steps ...order.Step) string {
+func printed(p Progress, steps ...gate.Step) string {
 	var out strings.Builder
 	p.w, p.run, p.now = &out, &runningStep{}, func() time.Time { return time.Time{} }
 	for _, s := range steps {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/internal/review"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
@@ -90,7 +91,7 @@ func (s *reviewFlags) runReview(c *cli.Invocation) int {
 			return code
 		}
 	}
-	if err := gate.Privileged(); err != nil {
+	if err := process.CheckRoot(); err != nil {
 		return c.Stop(err)
 	}
 	if asks {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/internal/agents/health"
+	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/pkg/gate"
 )
 
@@ -19,13 +20,13 @@ const DefaultDrain = 20 * time.Second
 
 // DefineReady adds the flag of the servers' pool.
 func (s *Flags) DefineReady(f *pflag.FlagSet) {
-	f.IntVar(&s.ready, "ready", 1, fmt.Sprintf("`N` sandboxes without a network to start before a client needs them, each with about 40 MB, at most %d", gate.MaxPool))
+	f.IntVar(&s.ready, "ready", 1, fmt.Sprintf("`N` sandboxes without a network to start before a client needs them, each with about 40 MB, at most %d", sandbox.MaxPool))
 }
 
 // ReadyMisuse returns why --ready is invalid, or "".
 func (s *Flags) ReadyMisuse() string {
-	if s.ready < 0 || s.ready > gate.MaxPool {
-		return fmt.Sprintf("--ready must be from 0 to %d", gate.MaxPool)
+	if s.ready < 0 || s.ready > sandbox.MaxPool {
+		return fmt.Sprintf("--ready must be from 0 to %d", sandbox.MaxPool)
 	}
 	return ""
 }

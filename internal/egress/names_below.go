@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package egress
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ type NamesBelow struct {
 	looked map[string]map[string]bool // by suffix
 }
 
-// Bound returns policy's answer d about x, or a refusal if x is one name too many. Names that were
+// Limit returns policy's answer d about x, or a refusal if x is one name too many. Names that were
 // allowed before still are.
-func (n *NamesBelow) Bound(x proposal.Egress, d proposal.EgressDecision) proposal.EgressDecision {
+func (n *NamesBelow) Limit(x proposal.Egress, d proposal.EgressDecision) proposal.EgressDecision {
 	if d.Effect != proposal.Allow || d.Below == "" {
 		return d
 	}

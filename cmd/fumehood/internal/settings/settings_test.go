@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package settings
 
 import (
 	"strings"
@@ -11,21 +11,21 @@ import (
 
 // Every setting reaches the options; a wrong one is refused with a code, and no value of a
 // variable is in an error.
-func TestSettings(t *testing.T) {
+func TestTexts(t *testing.T) {
 	getenv := func(name string) string {
 		return map[string]string{"TOKEN": "secret-value", "LINES": "a\nsecret-value"}[name]
 	}
 	handed := []redact.Mask{{Name: "handed", Value: "handed-value"}}
-	good := Settings{Masks: []string{"TOKEN"}, Credentials: []string{"TOKEN@h.example"}, Resolvers: []string{"192.0.2.53"}, Mounts: []string{"/usr/share:/mnt"}, Owner: "1000:1000"}
+	good := Texts{Masks: []string{"TOKEN"}, Credentials: []string{"TOKEN@h.example"}, Resolvers: []string{"192.0.2.53"}, Mounts: []string{"/usr/share:/mnt"}, Owner: "1000:1000"}
 	o, err := good.Options(handed, getenv)
 	if err != nil || len(o.Masks) != 2 || len(o.Credentials) != 1 || len(o.Resolvers) != 1 || len(o.MountsUnsafe) != 1 || o.MountsUnsafe[0].Note == "" ||
 		len(o.ToolOwners) != 1 || o.ToolOwners[0] != 1000 || o.Signer != nil {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if o, err := (Settings{}).Options(nil, getenv); err != nil || len(o.Masks)+len(o.ToolOwners)+len(o.MountsUnsafe) != 0 {
+	if o, err := (Texts{}).Options(nil, getenv); err != nil || len(o.Masks)+len(o.ToolOwners)+len(o.MountsUnsafe) != 0 {
 		t.Errorf("nothing set: %+v, %v", o, err)
 	}
-	for name, bad := range map[string]Settings{
+	for name, bad := range map[string]Texts{
 		"mask":       {Masks: []string{"NONE"}},
 		"credential": {Credentials: []string{"LINES@h.example"}},
 		"resolver":   {Resolvers: []string{"dns.example"}},

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package settings
 
 import (
 	"fmt"
-	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/egress/wire"
 	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 var (
 	variableName = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	wordName     = pattern.New(`^[A-Za-z0-9_-]+$`)
 	// credentialPlace is HOST[:PORT][/PATH], without the scheme of a URL.
 	credentialPlace = pattern.New(`^[A-Za-z0-9._-]+(:[0-9]{1,5})?(/[^?#@ ]*)?$`)
 )
@@ -23,31 +22,22 @@ var (
 // ParseCredential reads NAME@HOST[:PORT][/PATH], with ;header=HEADER or ;query=PARAMETER at its end or neither. The value is that of the variable NAME,
 // never the command line's, which every process can read; so an error repeats nothing that
 // may be a value. It is a *proposal.StopError.
-func ParseCredential(text string, getenv func(string) string) (Credential, error) {
+func ParseCredential(text string, getenv func(string) string) (gate.Credential, error) {
 	name, place, ok := strings.Cut(text, "@")
 	place, header, other := strings.Cut(place, ";header=")
 	place, query, queried := strings.Cut(place, ";query=")
-	if !ok || !variableName.MatchString(name) || !credentialPlace.MatchString(place) || other && !credentialHeader(header) || queried && (other || !wordName.MatchString(query)) {
-		return Credential{}, credentialError("invalid --credential: want VARIABLE@HOST[:PORT][/PATH], and ;header=HEADER or ;query=PARAMETER or neither, with the name of a variable, no scheme, and a header such as X-Api-Key")
+	if !ok || !variableName.MatchString(name) || !credentialPlace.MatchString(place) || other && !wire.IsCredentialHeader(header) || queried && (other || !wire.IsWord(query)) {
+		return gate.Credential{}, credentialError("invalid --credential: want VARIABLE@HOST[:PORT][/PATH], and ;header=HEADER or ;query=PARAMETER or neither, with the name of a variable, no scheme, and a header such as X-Api-Key")
 	}
 	value := getenv(name)
 	switch {
 	case value == "":
-		return Credential{}, credentialError("the variable of --credential for requests to " + place + " is empty or not set")
+		return gate.Credential{}, credentialError("the variable of --credential for requests to " + place + " is empty or not set")
 	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return Credential{}, credentialError("the variable of --credential for requests to " + place + " contains a line break or another control character")
+		return gate.Credential{}, credentialError("the variable of --credential for requests to " + place + " contains a line break or another control character")
 	}
 	host, path, _ := strings.Cut(place, "/")
-	return Credential{Name: name, Host: host, Path: "/" + path, Header: header, Query: query, Value: value}, nil
-}
-
-// framing are the headers that the gateway itself needs, besides those that begin with Proxy-.
-var framing = []string{"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
-
-// credentialHeader reports whether a credential may be in the header.
-func credentialHeader(name string) bool {
-	canonical := http.CanonicalHeaderKey(name)
-	return wordName.MatchString(name) && !slices.Contains(framing, canonical) && !strings.HasPrefix(canonical, "Proxy-")
+	return gate.Credential{Name: name, Host: host, Path: "/" + path, Header: header, Query: query, Value: value}, nil
 }
 
 func credentialError(message string) error {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package trust
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ import (
 var truststores = []string{"/etc/ssl/certs/java/cacerts", "/etc/pki/java/cacerts", "/usr/lib/jvm/*/lib/security/cacerts", "/usr/lib/jvm/*/jre/lib/security/cacerts",
 	"/opt/hostedtoolcache/Java_*/*/*/lib/security/cacerts"}
 
-// javaTruststores returns the truststores of this host.
-func javaTruststores() []string {
+// JavaStores returns the paths of the truststores of this host.
+func JavaStores() []string {
 	var paths []string
 	for _, pattern := range truststores {
 		found, _ := filepath.Glob(pattern) // the patterns are well-formed
@@ -29,12 +29,12 @@ func javaTruststores() []string {
 	return paths
 }
 
-// truststore converts a PEM bundle to JKS, which every version of Java reads, with
+// JavaStore converts a PEM bundle to JKS, which every version of Java reads, with
 // Java's default password.
 //
 // The format: magic, version 2 and a count; for each certificate a tag, an alias, a
 // time, its type and its bytes; a digest with a constant salt.
-func truststore(bundle []byte) []byte {
+func JavaStore(bundle []byte) []byte {
 	var entries bytes.Buffer
 	count := uint32(0)
 	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package egress
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 func TestNamesBelow(t *testing.T) {
 	var n NamesBelow
 	ask := func(name, below string) proposal.EgressDecision {
-		return n.Bound(proposal.Egress{Kind: proposal.EgressLookup, Name: name}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.lookup"}, Below: below})
+		return n.Limit(proposal.Egress{Kind: proposal.EgressLookup, Name: name}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.lookup"}, Below: below})
 	}
 	for i := range proposal.MaxNamesBelow {
 		name := fmt.Sprintf("n%d.example.org", i)
@@ -31,7 +31,7 @@ func TestNamesBelow(t *testing.T) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	if d := n.Bound(proposal.Egress{Name: "x"}, proposal.EgressDecision{Effect: proposal.Deny, Below: ".y"}); d.Effect != proposal.Deny || n.looked[".y"] != nil {
+	if d := n.Limit(proposal.Egress{Name: "x"}, proposal.EgressDecision{Effect: proposal.Deny, Below: ".y"}); d.Effect != proposal.Deny || n.looked[".y"] != nil {
 		t.Errorf("a refused name counts: %+v", d)
 	}
 }

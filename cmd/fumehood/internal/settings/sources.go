@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package settings
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
+	"github.com/fumehood/fumehood/internal/gate/policyrepo"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/policy/source"
-	"github.com/fumehood/fumehood/internal/source/checkout"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -28,6 +27,28 @@ type Sources struct {
 	Base func() (string, error)
 	// Origins replace the reported origins of policies, by name.
 	Origins map[string]proposal.PolicyOrigin
+}
+
+// A Policy is a layer of policy, and where it is from.
+type Policy struct {
+	policy.Layer
+	Origin proposal.PolicyOrigin
+}
+
+// ForGate returns policies as options of a gate.
+func ForGate(policies []Policy) (list []gate.Policy) {
+	for _, p := range policies {
+		list = append(list, gate.Policy{Name: p.Name, Role: p.Role.String(), Files: p.Contents(), Origin: p.Origin})
+	}
+	return list
+}
+
+// Layers returns policies without their origins.
+func Layers(policies []Policy) (layers []policy.Layer) {
+	for _, p := range policies {
+		layers = append(layers, p.Layer)
+	}
+	return layers
 }
 
 // Read reads the policies, the most powerful roles first. Its error is a
@@ -60,7 +81,7 @@ func (s Sources) Read(ctx context.Context) ([]Policy, error) {
 // options reads the keys. Options for bundles without a bundle are refused, because they
 // would seem to apply to directories.
 func (s Sources) options() (source.Options, error) {
-	o := source.Options{Scope: s.Scope, MinimumRevision: s.MinimumRevision, Repository: OpenRepository(s.Directory), Base: s.Base}
+	o := source.Options{Scope: s.Scope, MinimumRevision: s.MinimumRevision, Repository: policyrepo.Open(s.Directory), Base: s.Base}
 	bundles := slices.ContainsFunc(slices.Concat(s.Granting, s.Organisation, s.Hosts, s.Restricting), source.IsBundle)
 	switch {
 	case s.Scope != "" && len(s.Keys) == 0:
@@ -74,52 +95,10 @@ func (s Sources) options() (source.Options, error) {
 	return o, errors.Join(err, source.CheckMinimum(s.MinimumRevision))
 }
 
-// Layers returns the policies without their origins.
-func Layers(policies []Policy) []policy.Layer {
-	var layers []policy.Layer
-	for _, p := range policies {
-		layers = append(layers, p.Layer)
-	}
-	return layers
-}
-
-// A localRepository is a repository on this machine.
-type localRepository struct{ *checkout.Local }
-
-// OpenRepository returns a function that opens the repository of directory, "." if empty.
-func OpenRepository(directory string) func(context.Context) (source.Repository, error) {
-	return func(ctx context.Context) (source.Repository, error) {
-		l, err := checkout.OpenLocal(ctx, cmp.Or(directory, "."))
-		if err != nil {
-			return nil, err
-		}
-		return localRepository{l}, nil
-	}
-}
-
-// ReadDir implements source.Repository.
-func (r localRepository) ReadDir(ctx context.Context, commit, path string, wanted func(string) bool) ([]policy.File, []string, error) {
-	contents, left, err := r.Local.ReadDir(ctx, commit, path, wanted, checkout.Limits{Files: 10_000, File: policy.MaxTotal, Bytes: policy.MaxTotal})
-	var absent *checkout.NotFound
-	if errors.As(err, &absent) {
-		err = &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("commit %.12s has no directory %q", commit, path),
-			Hint: "check the path from the top of the repository; what a pull request adds exists after its merge"}
-	}
-	var files []policy.File
-	for _, c := range contents {
-		files = append(files, policy.File{Name: c.Path, Content: c.Bytes})
-	}
-	var unfit []string
-	for _, l := range left {
-		unfit = append(unfit, l.String())
-	}
-	return files, unfit, err
-}
-
-// Tried returns the layers that a test of policies is about, and those that decide beside
+// ReadTested returns the layers that a test of policies is about, and those that decide beside
 // them: the directories, read with s's key, and the shipped policy if shipped is set, beside
 // s's own policies; without either of them s's own policies alone.
-func (s Sources) Tried(ctx context.Context, directories []string, shipped bool) (tried, beside []policy.Layer, err error) {
+func (s Sources) ReadTested(ctx context.Context, directories []string, shipped bool) (tried, beside []policy.Layer, err error) {
 	own, err := s.Read(ctx)
 	if err != nil {
 		return nil, nil, err

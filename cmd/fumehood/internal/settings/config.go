@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/internal/gate/planning"
+	"github.com/fumehood/fumehood/internal/kit/keep"
+	"github.com/fumehood/fumehood/internal/sandbox/results"
+	"github.com/fumehood/fumehood/internal/source/config"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A ConfigRequest names the configuration of a run, and what its operator says in place of it.
+type ConfigRequest struct {
+	File      string // as for config.ReadFile; one with the usual name makes its checkout trusted
+	Trusted   string // directory with the file that is read if File is empty
+	Overrides []config.Override
+	// Results is a mode of package results, or "" for the configuration's. ResultsDir and
+	// ResultsExchange are of gate.Kept.
+	Results, ResultsDir, ResultsExchange string
+	Layers                               LayerRequest // its Configured is not used
+}
+
+// Apply reads the configuration that r names and applies it to o: set-up and services, root file system
+// and tools, limits of commands that request none, what is kept. Its timeout, policy, comment and
+// checkout are the caller's. Workspace must be set. Call close when the gate is made: an image that is
+// its root stays open until then, and is pulled if necessary, because set-up depends on the tools in it.
+// Its error is a *proposal.StopError.
+func (r ConfigRequest) Apply(ctx context.Context, o *gate.Options, getenv func(string) string) (c config.Config, close func() error, err error) {
+	close = func() error { return nil }
+	read, err := config.ReadFile(r.File, r.Trusted, r.Overrides...)
+	if c = read.Config; err != nil {
+		return c, close, err
+	}
+	mode, err := results.ParseMode(cmp.Or(r.Results, c.Results))
+	if err != nil {
+		return c, close, err
+	}
+	o.Results = gate.Kept{Mode: mode.InJob(getenv, os.ReadFile).String(), Dir: r.ResultsDir, Exchange: r.ResultsExchange}
+	r.Layers.Configured = c.Layers
+	if o.Layers, err = r.Layers.chooseKept(getenv); err != nil {
+		return c, close, err
+	}
+	o.Tools = strings.Join(append(slices.Clone(c.Tools), filepath.SplitList(o.Tools)...), string(filepath.ListSeparator))
+	o.ToolsRequired = c.Tools
+	o.Limits, o.Cache = c.Limits, !c.Cache.Off
+	q := planning.Request{Config: c, Workspace: o.Workspace, Tools: o.Tools, Rootfs: o.Rootfs, Trusted: r.trustedCheckout()}
+	found, err := planning.Find(ctx, q, o.Notice)
+	if err != nil {
+		return c, close, err
+	}
+	o.Rootfs, o.Setup = found.Rootfs, SetupOf(found.Setup)
+	return c, found.Image.Close, nil
+}
+
+// trustedCheckout returns the checkout that the operator trusts, "" for none: the one of a file with the usual
+// name.
+func (r ConfigRequest) trustedCheckout() string {
+	if strings.HasSuffix(filepath.ToSlash(r.File), config.Path) {
+		return filepath.Dir(filepath.Dir(r.File))
+	}
+	return ""
+}
+
+// A LayerRequest says which layers a run uses, as flags and the configuration give it.
+type LayerRequest struct {
+	Mode       string // "off", "read" or "write"; "" is read if Configured, else only private layers
+	Configured bool   // the configuration file has layers: it may be a pull request's, and makes none
+	Dir        string // of gate.Kept
+	Exchange   string // of gate.Kept; with it Dir is not used
+}
+
+// chooseKept returns the layers that r requests. In a job that may not keep what it makes, write is read. With
+// an Exchange, which others can write to, no later run uses what this one finds there. Its error is a
+// *proposal.StopError.
+func (r LayerRequest) chooseKept(getenv func(string) string) (gate.Kept, error) {
+	switch {
+	case r.Mode == "off" || r.Mode == "" && !r.Configured:
+		return gate.Kept{Mode: r.Mode}, nil
+	case r.Mode != "" && r.Mode != "read" && r.Mode != "write":
+		return gate.Kept{}, &proposal.StopError{Code: "layers.mode", Message: fmt.Sprintf("invalid value %q of --layers", r.Mode), Hint: "use off, read or write"}
+	}
+	k := gate.Kept{Mode: "read", Dir: r.Dir, Exchange: r.Exchange}
+	if r.Mode == "write" && keep.IsAllowed(getenv, os.ReadFile) {
+		k.Mode = "write"
+	}
+	return k, nil
+}

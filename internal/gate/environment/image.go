@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/fumehood/fumehood/internal/sandbox/image/oci"
+	"github.com/fumehood/fumehood/internal/sandbox/image/tree"
+	"github.com/fumehood/fumehood/internal/sandbox/install"
+	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
+)
+
+// An Image is one that is used as root: its files can be read, and the store keeps it until Close.
+type Image struct {
+	Root  rootfs.Root
+	value string
+	image oci.Image
+	files *tree.FS
+	users int // with opened held
+}
+
+// opened are the images that this process has open, by the value that names them: the content of an
+// image is verified whenever it is opened, which for a large one takes seconds.
+var opened struct {
+	sync.Mutex
+	images map[string]*Image
+}
+
+// OpenImage pulls, makes or finds the image that value names, see oci.Parse. The image of a value that
+// is open stays the same. notice is called with lines about slow work. Close must be called.
+func OpenImage(ctx context.Context, value string, notice func(string)) (*Image, error) {
+	if found := useOpened(value, nil); found != nil {
+		return found, nil
+	}
+	found, err := openImage(ctx, value, notice)
+	if err != nil {
+		return nil, err
+	}
+	used := useOpened(value, found)
+	if used != found { // another goroutine was faster
+		err = found.release()
+	}
+	return used, err
+}
+
+// useOpened returns the open image of value, which is made if none is.
+func useOpened(value string, made *Image) *Image {
+	opened.Lock()
+	defer opened.Unlock()
+	i := opened.images[value]
+	if i == nil && made != nil {
+		if opened.images == nil {
+			opened.images = map[string]*Image{}
+		}
+		opened.images[value] = made
+		i = made
+	}
+	if i != nil {
+		i.users++
+	}
+	return i
+}
+
+// Close ends one use of the image's files.
+func (i *Image) Close() error {
+	if i == nil {
+		return nil
+	}
+	opened.Lock()
+	defer opened.Unlock()
+	if i.users--; i.users > 0 {
+		return nil
+	}
+	delete(opened.images, i.value)
+	return i.release()
+}
+
+func (i *Image) release() error {
+	i.files.Close()
+	return i.image.Close()
+}
+
+func openImage(ctx context.Context, value string, notice func(string)) (*Image, error) {
+	cache, err := install.CacheDir()
+	if err != nil {
+		return nil, err
+	}
+	found, err := oci.Open(ctx, value, oci.Options{Dir: filepath.Join(cache, "images"), Notice: notice})
+	if err != nil {
+		return nil, err
+	}
+	i, err := newImage(value, found)
+	if err != nil {
+		return nil, errors.Join(err, found.Close())
+	}
+	if text := describeDropped(found.Dropped); text != "" {
+		notice("warning: the image is used without " + text)
+	}
+	return i, nil
+}
+
+func newImage(value string, found oci.Image) (*Image, error) {
+	file, err := os.Open(found.Path)
+	if err != nil {
+		return nil, err
+	}
+	files, err := tree.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	root, err := rootfs.ImageRoot(rootfs.ImageFile{Name: found.String(), Path: found.Path, Digest: found.File, Files: files, PATH: pathOf(found.Settings.Env)})
+	if err != nil {
+		files.Close()
+		return nil, err
+	}
+	return &Image{Root: root, value: value, image: found, files: files}, nil
+}
+
+// pathOf returns PATH of an image's variables.
+func pathOf(env []string) (value string) {
+	for _, e := range env {
+		if found, is := strings.CutPrefix(e, "PATH="); is {
+			value = found
+		}
+	}
+	return value
+}
+
+func describeDropped(d oci.Dropped) string {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{d.Devices, "device files, sockets and pipes"}, {d.Setuid, "set-user-ID or set-group-ID bits"}, {d.Xattrs, "sets of extended attributes"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planning
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/internal/source/config"
+	"github.com/fumehood/fumehood/internal/source/setup"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Registries that the configuration leaves out remove the steps that need them, and those
+// that need such a step. A tool that the sandbox will not have is not used.
+func TestFindSetup(t *testing.T) {
+	dir, bin := t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{
+		filepath.Join(dir, "go.mod"): "module x\n\nrequire a.b/c v1.0.0\n", filepath.Join(dir, "go.sum"): "", filepath.Join(bin, "go"): "#!/bin/sh\n",
+		filepath.Join(dir, "package.json"): "{}", filepath.Join(dir, "package-lock.json"): "{}",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := func(c config.Config) (list []string) {
+		s, err := FindSetup(c, dir, bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range s.Steps {
+			list = append(list, step.ID)
+		}
+		return list
+	}
+	if diff := cmp.Diff([]string{"setup-go", "setup-go-build"}, ids(config.Config{})); diff != "" {
+		t.Errorf("with Go alone: %s", diff)
+	}
+	if got := ids(config.Config{Registries: config.Registries{Listed: true, Names: []string{"npm"}}}); got != nil {
+		t.Errorf("without the registry go: %v", got)
+	}
+	if got := ids(config.Config{Setup: config.Setup{Mode: config.None}}); got != nil {
+		t.Errorf("setup none: %v", got)
+	}
+}
+
+// Ids of set-up never meet those of the plan, whose commands come last, and its steps keep
+// needing each other.
+func TestPlanned(t *testing.T) {
+	o := Planner{Setup: setup.Setup{Steps: []setup.Step{
+		{Proposal: proposal.Proposal{ID: "setup-1", Run: "y"}}, {Proposal: proposal.Proposal{ID: "setup-2", Argv: []string{"a", "b c"}, Needs: []string{"setup-1"}}, Optional: true},
+	}}}
+	got := o.Plan(proposal.Plan{Proposals: []proposal.Proposal{{ID: "setup-1", Run: "x", Origin: proposal.OriginSetup}}}).Proposals
+	want := []proposal.Proposal{{ID: "fumehood-setup-1", Run: "y", Origin: proposal.OriginSetup, Needs: nil},
+		{ID: "setup-2", Run: "a 'b c' || true", Origin: proposal.OriginSetup, Needs: []string{"fumehood-setup-1"}}, {ID: "setup-1", Run: "x"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Services start first, and again for each proposal that requests a new sandbox, unless
+// nothing else has run in the one that is there.
+func TestPlannedServices(t *testing.T) {
+	o := Planner{Setup: setup.Setup{Services: []proposal.Proposal{{ID: "service-redis", Run: "r", Origin: proposal.OriginService}}}}
+	ids := func(list ...proposal.Proposal) (ids []string) {
+		for _, p := range o.Plan(proposal.Plan{Proposals: list}).Proposals {
+			ids = append(ids, p.ID)
+			if p.Origin == proposal.OriginService && !p.Fresh {
+				t.Errorf("%s does not start in a new sandbox", p.ID)
+			}
+		}
+		return ids
+	}
+	a, fresh := proposal.Proposal{ID: "a", Run: "x"}, proposal.Proposal{ID: "b", Run: "x", Fresh: true}
+	if diff := cmp.Diff([]string{"service-redis", "a", "service-redis-b", "b"}, ids(a, fresh)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"service-redis", "b"}, ids(fresh)); diff != "" {
+		t.Error(diff)
+	}
+	taken := proposal.Proposal{ID: "service-redis", Run: "x", Origin: proposal.OriginService}
+	if diff := cmp.Diff([]string{"fumehood-service-redis", "service-redis"}, idsOf(o.Plan(proposal.Plan{Proposals: []proposal.Proposal{taken}}))); diff != "" {
+		t.Error(diff)
+	}
+	if o.Plan(proposal.Plan{Proposals: []proposal.Proposal{taken}}).Proposals[1].Origin != "" {
+		t.Error("a plan's proposal is a service")
+	}
+	o.Setup.Steps = []setup.Step{{Proposal: proposal.Proposal{ID: "setup-1", Run: "x"}}}
+	if diff := cmp.Diff([]string{"service-redis", "setup-1", "service-redis-b", "b"}, ids(fresh)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func idsOf(plan proposal.Plan) (ids []string) {
+	for _, p := range plan.Proposals {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}
