@@ -58,19 +58,15 @@ func (o Options) subject(p proposal.Plan) proposal.Run {
 // origins returns the origin of each layer, the shipped policy first.
 func (g *Gate) origins() ([]proposal.PolicyOrigin, error) {
 	var all []proposal.PolicyOrigin
-	if !slices.ContainsFunc(g.o.Policies, func(p Policy) bool { return p.Role == policy.Grants.String() }) {
+	if !slices.ContainsFunc(g.policies, func(l policy.Layer) bool { return l.Role == policy.Grants }) {
 		shipped, err := policysource.ShippedOrigin()
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, shipped)
 	}
-	for _, p := range g.o.Policies {
-		l, err := p.layer()
-		if err != nil {
-			return nil, err
-		}
-		origin := p.Origin
+	for i, l := range g.policies {
+		origin := g.o.Policies[i].Origin
 		origin.Role = l.Role.String()
 		if origin.Kind == "" {
 			origin.Kind, origin.Spec, origin.Digest = policysource.KindFolder, l.Name, l.Digest()

@@ -29,7 +29,8 @@ import (
 type Gate struct {
 	o        Options
 	redactor *redact.Redactor
-	kept     *layers.Store // of Options.Layers, nil if they are not used
+	policies []policy.Layer // of Options.Policies, as New found them
+	kept     *layers.Store  // of Options.Layers, nil if they are not used
 	engine   *policy.Engine
 	root     rootfs.Root
 	image    *environment.Image // of root; nil for other roots
@@ -57,7 +58,7 @@ type Gate struct {
 // Its error is a *proposal.StopError: options that contradict each other (gate.options),
 // a policy that does not compile, or something that this host lacks.
 func New(ctx context.Context, o Options) (*Gate, error) {
-	o.Workspace = workspaceOf(o)
+	o.Workspace, o.Policies = workspaceOf(o), slices.Clone(o.Policies)
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -67,10 +68,8 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 		return nil, err
 	}
 	g := &Gate{o: o, redactor: redactor}
-	if !o.DecideOnly {
-		if g.kept, err = o.openLayers(); err != nil {
-			return nil, redactor.Error(err)
-		}
+	if g.policies, err = o.policyLayers(); err != nil {
+		return nil, redactor.Error(err)
 	}
 	if o.DecideOnly {
 		err = g.load(ctx)
@@ -87,15 +86,7 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 
 // load compiles the policy.
 func (g *Gate) load(ctx context.Context) (err error) {
-	o := policy.Options{Observe: g.o.ObserveUnsafe}
-	for _, p := range g.o.Policies {
-		l, err := p.layer()
-		if err != nil {
-			return err
-		}
-		o.Layers = append(o.Layers, l)
-	}
-	g.engine, err = policy.New(ctx, o)
+	g.engine, err = policy.New(ctx, policy.Options{Layers: g.policies, Observe: g.o.ObserveUnsafe})
 	return err
 }
 
@@ -103,6 +94,9 @@ func (g *Gate) load(ctx context.Context) (err error) {
 // Options.Plan starts. The build has ended on every return, and an unfinished build is removed.
 func (g *Gate) prepare(ctx context.Context) (err error) {
 	if err := process.CheckRoot(); err != nil {
+		return err
+	}
+	if g.kept, err = g.o.openLayers(); err != nil {
 		return err
 	}
 	sweepLayers()

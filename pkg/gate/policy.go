@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/fumehood/fumehood/internal/gate/policyrepo"
 	"github.com/fumehood/fumehood/internal/policy"
@@ -90,9 +91,21 @@ func (p Policy) layer() (policy.Layer, error) {
 	}
 	var files []policy.File
 	for name, content := range p.Files {
-		files = append(files, policy.File{Name: name, Content: content})
+		files = append(files, policy.File{Name: name, Content: slices.Clone(content)}) // the caller may change its own
 	}
 	l, err := policy.FromFiles(p.Name, files)
 	l.Role = role
 	return l, err
+}
+
+// policyLayers returns o's Policies as they are compiled.
+func (o Options) policyLayers() (list []policy.Layer, err error) {
+	for _, p := range o.Policies {
+		l, err := p.layer()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, l)
+	}
+	return list, nil
 }

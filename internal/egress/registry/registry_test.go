@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -109,6 +110,20 @@ func TestReadURLRefuses(t *testing.T) {
 		}
 		if got := err.Error(); containsCanary(got) {
 			t.Errorf("%q: message %q", text, got)
+		}
+	}
+}
+
+// The URL of an origin is read as the same origin.
+func TestParseOrigin(t *testing.T) {
+	for _, o := range []Origin{{"https", "h.example", 443, "/"}, {"http", "::1", 8080, "/a/*/b"}, {"https", "192.0.2.1", 8443, "/%40scope/@x"}} {
+		if got, err := ParseOrigin(o.String()); err != nil || got != o {
+			t.Errorf("%s is %+v, %v", o, got, err)
+		}
+	}
+	for _, text := range []string{"", "h.example", "ftp://h.example", "https://user:secret@h.example", "http://user:secret@h.example", "https://h.example/?q", "https://h.example:0"} {
+		if got, err := ParseOrigin(text); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q is %+v, %v", text, got, err)
 		}
 	}
 }

@@ -6,7 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fumehood/fumehood/internal/egress/redact"
+	"github.com/fumehood/fumehood/internal/egress/registry"
+	"github.com/fumehood/fumehood/pkg/gate"
 )
 
 // Every setting reaches the options; a wrong one is refused with a code, and no value of a
@@ -36,5 +40,21 @@ func TestTexts(t *testing.T) {
 		if _, err := bad.Options(handed, getenv); err == nil || strings.Contains(err.Error(), "-value") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// What was found on a host for a job reaches the gate complete.
+func TestRegistries(t *testing.T) {
+	found, err := Registries([]registry.Registry{{
+		Name: "npm", Source: "own", Env: map[string]string{"A": "1"}, Origins: []registry.Origin{{Scheme: "https", Host: "::1", Port: 8443, Path: "/a"}},
+		Files:       []registry.File{{Path: "~/.npmrc", Content: "x"}},
+		Credentials: []registry.Credential{{Registry: "npm", Scheme: "https", Host: "h.example", Path: "/a", Header: "Authorization", Value: "v"}},
+	}})(t.Context(), nil)
+	want := []gate.Registry{{
+		Name: "npm", Source: "own", Env: map[string]string{"A": "1"}, URLs: []string{"https://[::1]:8443/a"}, Files: map[string]string{"~/.npmrc": "x"},
+		Credentials: []gate.Credential{{Host: "h.example:443", Path: "/a", Header: "Authorization", Value: "v"}},
+	}}
+	if diff := cmp.Diff(want, found); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
 	}
 }
