@@ -139,7 +139,7 @@ func (g *Gate) prepare(ctx context.Context) (err error) {
 
 // findSandbox returns what the sandbox is made of, with the fumehood-runsc that find returns.
 func (g *Gate) findSandbox(ctx context.Context, find func() (install.Runsc, error)) (o sandbox.Options, err error) {
-	search := rootfs.Search{Path: g.o.Tools, Workspace: g.o.Workspace, Owners: g.o.ToolOwners}
+	search := g.o.search()
 	if err := g.openRoot(ctx, search); err != nil {
 		return o, err
 	}

@@ -80,6 +80,11 @@ func (o Options) usesGo() bool {
 	return slices.ContainsFunc(o.Setup.Steps, func(s SetupStep) bool { return len(s.Argv) > 0 && s.Argv[0] == "go" })
 }
 
+// search returns where o's root finds tools.
+func (o Options) search() rootfs.Search {
+	return rootfs.Search{Path: o.Tools, Workspace: o.Workspace, Owners: o.ToolOwners}
+}
+
 // openRoot sets g.root.
 func (g *Gate) openRoot(ctx context.Context, search rootfs.Search) (err error) {
 	switch {

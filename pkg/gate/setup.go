@@ -3,12 +3,16 @@
 package gate
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/gate/planning"
 	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -19,7 +23,7 @@ import (
 type Setup struct {
 	// Services start servers for the commands, before the Steps, and again in each new sandbox.
 	Services []proposal.Proposal
-	Steps    []SetupStep
+	Steps    []SetupStep // without an ID, a step is setup- and its number
 	// Env are variables for set-up and for the commands after it.
 	Env map[string]string
 	// Path are directories relative to the workspace, to put first in PATH, for set-up and for the
@@ -37,15 +41,17 @@ type SetupStep struct {
 	Optional bool
 }
 
-// FindSetup returns the set-up that the files of o's Workspace ask for, of the tools that commands see
-// with o's Rootfs and Tools: the installation of what lock files name. It runs nothing. An image is
-// pulled if necessary. Its error is a *proposal.StopError.
+// FindSetup returns the set-up that the files of o's Workspace ask for: the installation of what lock
+// files name, with the tools that commands of a Gate with o find. It needs no root and runs nothing of
+// the workspace. An image is pulled if necessary. Its error is a *proposal.StopError.
 func FindSetup(ctx context.Context, o Options) (Setup, error) {
-	found, err := planning.Find(ctx, planning.Request{Workspace: workspaceOf(o), Tools: o.Tools, Rootfs: o.Rootfs}, o.notice)
-	if err != nil {
+	g := Gate{o: o}
+	g.o.Workspace = workspaceOf(o)
+	if err := g.openRoot(ctx, g.o.search()); err != nil {
 		return Setup{}, err
 	}
-	return setupOf(found.Setup), found.Image.Close()
+	found, err := planning.FindSetupIn(g.root, config.Config{}, g.o.Workspace)
+	return setupOf(found), errors.Join(err, g.image.Close())
 }
 
 // setupOf returns s as options.
@@ -67,8 +73,8 @@ func (s Setup) inner() setup.Setup {
 		p.Phase, p.Origin = proposal.PhaseSetup, proposal.OriginService
 		inner.Services = append(inner.Services, p)
 	}
-	for _, step := range s.Steps {
-		step.Phase = proposal.PhaseSetup
+	for i, step := range s.Steps {
+		step.ID, step.Phase = cmp.Or(step.ID, fmt.Sprintf("setup-%d", i+1)), proposal.PhaseSetup
 		inner.Steps = append(inner.Steps, setup.Step(step))
 	}
 	return inner

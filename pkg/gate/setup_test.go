@@ -3,8 +3,10 @@
 package gate_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -43,25 +45,30 @@ func TestSetupIsDecidedAsSetup(t *testing.T) {
 	}
 }
 
-// FindSetup detects what the workspace's files ask for, of the tools that are there.
+// FindSetup detects what the workspace's files ask for, with the tools that commands find in the root:
+// those of a list of directories of the host, and those of its usual places.
 func TestFindSetup(t *testing.T) {
-	dir, bin := t.TempDir(), t.TempDir()
-	for path, text := range map[string]string{
-		filepath.Join(dir, "package.json"): "{}", filepath.Join(dir, "package-lock.json"): "{}", filepath.Join(bin, "npm"): "#!/bin/sh\n",
+	dir, root := t.TempDir(), t.TempDir()
+	for file, text := range map[string]string{
+		filepath.Join(dir, "go.mod"): "module x\n\nrequire a.b/c v1.0.0\n", filepath.Join(dir, "go.sum"): "",
+		filepath.Join(dir, "package.json"): "{}", filepath.Join(dir, "package-lock.json"): "{}",
+		filepath.Join(root, "bin/bash"): "#!/bin/sh\n", filepath.Join(root, "usr/bin/npm"): "#!/bin/sh\n",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	found, err := gate.FindSetup(t.Context(), gate.Options{Workspace: dir, Tools: bin})
-	if err != nil || len(found.Steps) != 1 || found.Steps[0].Phase != proposal.PhaseSetup {
-		t.Errorf("%+v, %v", found, err)
+	for id, o := range map[string]gate.Options{"setup-go": {Tools: os.Getenv("PATH")}, "setup-npm": {Rootfs: "dir:" + root, Tools: os.Getenv("PATH")}} {
+		o.Workspace = dir
+		found, err := gate.FindSetup(t.Context(), o)
+		if err != nil || !slices.ContainsFunc(found.Steps, func(s gate.SetupStep) bool { return s.ID == id && s.Phase == proposal.PhaseSetup }) {
+			t.Errorf("%s: %+v, %v", id, found, err)
+		}
+		if id == "setup-npm" && slices.ContainsFunc(found.Steps, func(s gate.SetupStep) bool { return s.ID == "setup-go" }) {
+			t.Errorf("the host's Go is not in the root: %+v", found)
+		}
 	}
-	found, err = gate.FindSetup(t.Context(), gate.Options{Workspace: dir, Tools: dir})
-	if err != nil || len(found.Steps) != 0 || len(found.Notes) == 0 {
-		t.Errorf("without the tool: %+v, %v", found, err)
-	}
-	if _, err := gate.FindSetup(t.Context(), gate.Options{Workspace: filepath.Join(dir, "none"), Tools: bin}); codeOf(err) != "sandbox.workspace" {
+	if _, err := gate.FindSetup(t.Context(), gate.Options{Workspace: filepath.Join(dir, "none")}); codeOf(err) != "sandbox.workspace" {
 		t.Error(err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/fumehood/fumehood/internal/gate/environment"
 	"github.com/fumehood/fumehood/internal/gate/order"
 	"github.com/fumehood/fumehood/internal/sandbox/image/oci"
+	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
 	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/internal/source/config/devcontainer"
 	"github.com/fumehood/fumehood/internal/source/setup"
@@ -65,7 +66,11 @@ func Find(ctx context.Context, r Request, notice func(string)) (f Found, err err
 		}
 	}
 	r.Config.Rootfs = f.Rootfs
-	f.Setup, err = r.findSetup(f.Image)
+	if f.Image != nil {
+		f.Setup, err = FindSetupIn(f.Image.Root, r.Config, r.Workspace)
+	} else {
+		f.Setup, err = FindSetup(r.Config, r.Workspace, r.Tools)
+	}
 	addDevcontainer(&f.Setup, r.Config, d)
 	if err != nil {
 		err = errors.Join(err, f.Image.Close())
@@ -73,18 +78,15 @@ func Find(ctx context.Context, r Request, notice func(string)) (f Found, err err
 	return f, err
 }
 
-// findSetup is FindSetup, with the files of the image if there is one.
-func (r Request) findSetup(image *environment.Image) (setup.Setup, error) {
-	if image == nil {
-		return FindSetup(r.Config, r.Workspace, r.Tools)
-	}
-	s, err := findSteps(r.Config, r.Workspace, func(name string) (string, error) {
-		if path := image.Root.Lookup(name); path != "" {
+// FindSetupIn is FindSetup with the tools that commands find in root.
+func FindSetupIn(root rootfs.Root, c config.Config, workspace string) (setup.Setup, error) {
+	s, err := findSteps(c, workspace, func(name string) (string, error) {
+		if path := root.Lookup(name); path != "" {
 			return path, nil
 		}
 		return "", exec.ErrNotFound
 	})
-	s.AddServices(r.Config.Services, image.Root.FS())
+	s.AddServices(c.Services, root.FS())
 	return s, err
 }
 
