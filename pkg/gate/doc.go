@@ -25,6 +25,6 @@
 //
 // Without that line, commands to which policy granted a host do not run.
 //
-// Running needs Linux and root. The package does not protect the commands
-// of a run from each other, and does not protect against a vulnerability in gVisor.
+// Running needs Linux and root. The package does not protect the commands of a run from
+// each other, and does not protect against a vulnerability in gVisor.
 package gate

@@ -30,16 +30,16 @@ type Options struct {
 	// under an overlay and never written to.
 	Workspace string
 	// ImageFrom is the number of files from which commands read Workspace from an image of
-	// it, made before the first command. 1 is always, math.MaxInt
-	// never. 0 means a few thousand for runs of at least three commands, and never for
-	// others and for sessions, which show what the host changes.
+	// it, made before the first command. 1 is always, math.MaxInt never. 0 means a few
+	// thousand for runs of at least three commands, and never for others and for sessions,
+	// which show what the host changes.
 	ImageFrom int
 	// Rootfs is "host", the default, "dir:PATH", or an image: "image:REPOSITORY@sha256:…",
 	// "oci:DIR" or "oci-archive:FILE".
 	Rootfs string
 	// Tools is a colon-separated list of directories of the host that come first in PATH
-	// inside, each with the toolchain that it belongs to. A tool that
-	// is not shown, and inside is another of the same name, is in the report.
+	// inside, each with the toolchain that it belongs to. A tool that is not shown, and inside
+	// is another of the same name, is in the report.
 	Tools string
 	// ToolsRequired are directories of Tools that must be shown.
 	ToolsRequired []string

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/fumehood/fumehood/internal/sandbox/image/oci"
 	"github.com/fumehood/fumehood/internal/sandbox/image/tree"
@@ -23,71 +23,25 @@ type Image struct {
 	value string
 	image oci.Image
 	files *tree.FS
-	users int // with opened held
+	users atomic.Int32
 }
 
-// opened are the images that this process has open, by the value that names them: the content of an
-// image is verified whenever it is opened, which for a large one takes seconds.
-var opened struct {
-	sync.Mutex
-	images map[string]*Image
+type imageKey struct{}
+
+// WithImage returns a context with which OpenImage returns i, which must stay open until then, for the value
+// that names it: the content of an image is verified whenever it is opened, which for a large one takes
+// seconds. A nil image is none.
+func WithImage(ctx context.Context, i *Image) context.Context {
+	return context.WithValue(ctx, imageKey{}, i)
 }
 
-// OpenImage pulls, makes or finds the image that value names, see oci.Parse. The image of a value that
-// is open stays the same. notice is called with lines about slow work. Close must be called.
+// OpenImage pulls, makes or finds the image that value names, see oci.Parse. notice is called with lines
+// about slow work. Close must be called.
 func OpenImage(ctx context.Context, value string, notice func(string)) (*Image, error) {
-	if found := useOpened(value, nil); found != nil {
-		return found, nil
+	if i, _ := ctx.Value(imageKey{}).(*Image); i != nil && i.value == value {
+		i.users.Add(1)
+		return i, nil
 	}
-	found, err := openImage(ctx, value, notice)
-	if err != nil {
-		return nil, err
-	}
-	used := useOpened(value, found)
-	if used != found { // another goroutine was faster
-		err = found.release()
-	}
-	return used, err
-}
-
-// useOpened returns the open image of value, which is made if none is.
-func useOpened(value string, made *Image) *Image {
-	opened.Lock()
-	defer opened.Unlock()
-	i := opened.images[value]
-	if i == nil && made != nil {
-		if opened.images == nil {
-			opened.images = map[string]*Image{}
-		}
-		opened.images[value] = made
-		i = made
-	}
-	if i != nil {
-		i.users++
-	}
-	return i
-}
-
-// Close ends one use of the image's files.
-func (i *Image) Close() error {
-	if i == nil {
-		return nil
-	}
-	opened.Lock()
-	defer opened.Unlock()
-	if i.users--; i.users > 0 {
-		return nil
-	}
-	delete(opened.images, i.value)
-	return i.release()
-}
-
-func (i *Image) release() error {
-	i.files.Close()
-	return i.image.Close()
-}
-
-func openImage(ctx context.Context, value string, notice func(string)) (*Image, error) {
 	cache, err := install.CacheDir()
 	if err != nil {
 		return nil, err
@@ -106,6 +60,15 @@ func openImage(ctx context.Context, value string, notice func(string)) (*Image, 
 	return i, nil
 }
 
+// Close ends one use of the image's files.
+func (i *Image) Close() error {
+	if i == nil || i.users.Add(-1) > 0 {
+		return nil
+	}
+	i.files.Close()
+	return i.image.Close()
+}
+
 func newImage(value string, found oci.Image) (*Image, error) {
 	file, err := os.Open(found.Path)
 	if err != nil {
@@ -120,7 +83,9 @@ func newImage(value string, found oci.Image) (*Image, error) {
 		files.Close()
 		return nil, err
 	}
-	return &Image{Root: root, value: value, image: found, files: files}, nil
+	i := &Image{Root: root, value: value, image: found, files: files}
+	i.users.Store(1)
+	return i, nil
 }
 
 // pathOf returns PATH of an image's variables.

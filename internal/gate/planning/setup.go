@@ -41,8 +41,8 @@ type Request struct {
 type Found struct {
 	Rootfs string // no devcontainer.json
 	Setup  setup.Setup
-	// Image is the root if it is an image, nil for another root. It must be closed: it stays open so
-	// that a gate does not verify it again.
+	// Image is the root if it is an image, nil for another root. It must be closed: see
+	// environment.WithImage.
 	Image *environment.Image
 }
 

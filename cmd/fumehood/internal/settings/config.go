@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/gate/environment"
 	"github.com/fumehood/fumehood/internal/gate/planning"
 	"github.com/fumehood/fumehood/internal/kit/keep"
 	"github.com/fumehood/fumehood/internal/sandbox/results"
@@ -30,36 +31,48 @@ type ConfigRequest struct {
 	Layers                               LayerRequest // its Configured is not used
 }
 
+// A Configured is the configuration that was applied. It must be closed when the gate is made.
+type Configured struct {
+	config.Config
+	root *environment.Image // nil for other roots
+}
+
+// Context returns a context for gate.New: a root that is an image is not opened again.
+func (c Configured) Context(ctx context.Context) context.Context {
+	return environment.WithImage(ctx, c.root)
+}
+
+// Close ends the use of the root.
+func (c Configured) Close() error { return c.root.Close() }
+
 // Apply reads the configuration that r names and applies it to o: set-up and services, root file system
 // and tools, limits of commands that request none, what is kept. Its timeout, policy, comment and
-// checkout are the caller's. Workspace must be set. Call close when the gate is made: an image that is
-// its root stays open until then, and is pulled if necessary, because set-up depends on the tools in it.
-// Its error is a *proposal.StopError.
-func (r ConfigRequest) Apply(ctx context.Context, o *gate.Options, getenv func(string) string) (c config.Config, close func() error, err error) {
-	close = func() error { return nil }
+// checkout are the caller's. Workspace must be set. If the root is an image, it is opened, and pulled if
+// necessary: set-up depends on the tools in it. Its error is a *proposal.StopError.
+func (r ConfigRequest) Apply(ctx context.Context, o *gate.Options, getenv func(string) string) (c Configured, err error) {
 	read, err := config.ReadFile(r.File, r.Trusted, r.Overrides...)
-	if c = read.Config; err != nil {
-		return c, close, err
+	if c.Config = read.Config; err != nil {
+		return c, err
 	}
 	mode, err := results.ParseMode(cmp.Or(r.Results, c.Results))
 	if err != nil {
-		return c, close, err
+		return c, err
 	}
 	o.Results = gate.Kept{Mode: mode.InJob(getenv, os.ReadFile).String(), Dir: r.ResultsDir, Exchange: r.ResultsExchange}
 	r.Layers.Configured = c.Layers
 	if o.Layers, err = r.Layers.chooseKept(getenv); err != nil {
-		return c, close, err
+		return c, err
 	}
 	o.Tools = strings.Join(append(slices.Clone(c.Tools), filepath.SplitList(o.Tools)...), string(filepath.ListSeparator))
 	o.ToolsRequired = c.Tools
 	o.Limits, o.Cache = c.Limits, !c.Cache.Off
-	q := planning.Request{Config: c, Workspace: o.Workspace, Tools: o.Tools, Rootfs: o.Rootfs, Trusted: r.trustedCheckout()}
+	q := planning.Request{Config: c.Config, Workspace: o.Workspace, Tools: o.Tools, Rootfs: o.Rootfs, Trusted: r.trustedCheckout()}
 	found, err := planning.Find(ctx, q, o.Notice)
 	if err != nil {
-		return c, close, err
+		return c, err
 	}
-	o.Rootfs, o.Setup = found.Rootfs, SetupOf(found.Setup)
-	return c, found.Image.Close, nil
+	c.root, o.Rootfs, o.Setup = found.Image, found.Rootfs, SetupOf(found.Setup)
+	return c, nil
 }
 
 // trustedCheckout returns the checkout that the operator trusts, "" for none: the one of a file with the usual

@@ -39,7 +39,7 @@ func TestApplyConfig(t *testing.T) {
 		"invalid override": {request: ConfigRequest{Trusted: dir, Overrides: []config.Override{{Field: "cache", Value: "perhaps", From: "--cache"}}}, code: "config.invalid"},
 	} {
 		o := gate.Options{Workspace: empty}
-		found, _, err := c.request.Apply(t.Context(), &o, func(string) string { return "" })
+		found, err := c.request.Apply(t.Context(), &o, func(string) string { return "" })
 		if code := codeOf(err); code != c.code {
 			t.Errorf("%s: %q, %v", name, code, err)
 		} else if err == nil && (c.request.trustedCheckout() != c.trusted || o.Results.Mode != c.results || found.Timeout.Std().String() != c.timeout) {

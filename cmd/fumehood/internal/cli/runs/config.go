@@ -13,11 +13,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 )
 
-// applyConfig applies the configuration file, and the flags that override it, to o. closeRoot must be called
-// when the gate is made.
-func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) (closeRoot func() error, err error) {
+// applyConfig applies the configuration file, and the flags that override it, to o. What it returns must be
+// closed when the gate is made.
+func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) (found settings.Configured, err error) {
 	if !s.configured { // demo
-		return func() error { return nil }, nil
+		return found, nil
 	}
 	trusted := cmp.Or(s.Trusted, s.Workspace)
 	o.Repeated = s.Repeated
@@ -28,9 +28,9 @@ func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) (closeRoot func(
 		Results: s.Results, ResultsDir: s.resultsDir, ResultsExchange: s.ResultsExchange,
 		Layers: settings.LayerRequest{Mode: s.Layers, Dir: s.layersDir, Exchange: s.LayersExchange},
 	}
-	found, closeRoot, err := request.Apply(c.Ctx, o, os.Getenv)
+	found, err = request.Apply(c.Ctx, o, os.Getenv)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	s.compares = !found.CompareBase.Off
 	s.configTimeout, s.shown = found.Timeout.Std(), found.Comment
@@ -40,5 +40,5 @@ func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) (closeRoot func(
 	for _, n := range o.Setup.Notes {
 		c.PrintWarnings("set-up: " + n)
 	}
-	return closeRoot, nil
+	return found, nil
 }

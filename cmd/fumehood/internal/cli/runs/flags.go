@@ -176,11 +176,11 @@ func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
 		c.Ctx = order.WithOutput(c.Ctx, show)
 	}
 	o.Progress, o.Notice, o.Health, o.Pool, o.Plan = p.PrintStep, p.PrintNotice, s.Health, s.pool, s.planned
-	closeRoot, err := s.applyConfig(c, &o)
+	configured, err := s.applyConfig(c, &o)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = closeRoot() }()
+	defer configured.Close()
 	if o.Base, err = s.findBase(c); err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
 		return nil, err
 	}
 	o.Policies = settings.ForGate(policies)
-	return NewGate(c.Ctx, o)
+	return NewGate(configured.Context(c.Ctx), o)
 }
 
 // gateOptions returns the options that need no file except for a key.
