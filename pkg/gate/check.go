@@ -27,7 +27,7 @@ func (o Options) check() error {
 	}
 	for _, kept := range []struct {
 		name string
-		Kept
+		Store
 	}{{"Results", o.Results}, {"Layers", o.Layers}} {
 		if !slices.Contains([]string{"", "off", "read", "write"}, kept.Mode) {
 			return invalid(fmt.Sprintf("invalid mode %q of %s", kept.Mode, kept.name), "use off, read or write")

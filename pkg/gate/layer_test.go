@@ -29,7 +29,7 @@ type layered struct {
 // withLayers runs set-up and one command, both scripts of the workspace, in a session.
 func withLayers(t *testing.T, dir, workspace string, write bool, text, after string) (l layered) {
 	t.Helper()
-	kept := gate.Kept{Mode: "read", Dir: dir}
+	kept := gate.Store{Mode: "read", Dir: dir}
 	if write {
 		kept.Mode = "write"
 	}
@@ -183,7 +183,7 @@ func TestLayersOfCaches(t *testing.T) {
 	t.Parallel()
 	keep := func(optional bool, workspace, dir string) (*proposal.Layer, bool) {
 		s := open(t, newGate(t, gate.Options{
-			Workspace: workspace, Layers: gate.Kept{Mode: "write", Dir: dir},
+			Workspace: workspace, Layers: gate.Store{Mode: "write", Dir: dir},
 			Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("need", "cat a")}, {Proposal: proposal.Proposal{ID: "warm", Argv: []string{"sh", "warm.sh"}}, Optional: optional}}},
 		}), gate.SessionOptions{})
 		var last proposal.Record
@@ -221,7 +221,7 @@ func TestLayersOfChangingWorkspaces(t *testing.T) {
 	workspace := testWorkspace(t, "a", "b")
 	var notices []string
 	s := open(t, newGate(t, gate.Options{
-		Workspace: workspace, Layers: gate.Kept{Mode: "write", Dir: dir}, Notice: func(text string) { notices = append(notices, text) },
+		Workspace: workspace, Layers: gate.Store{Mode: "write", Dir: dir}, Notice: func(text string) { notices = append(notices, text) },
 		Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("one", "cat a")}, {Proposal: run("two", "true")}}},
 	}), gate.SessionOptions{})
 	err = s.SetUp(t.Context(), func(r proposal.Record) {
@@ -272,7 +272,7 @@ func TestLayersOfSetUpAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, newGate(t, gate.Options{Workspace: testWorkspace(t, "a"), Layers: gate.Kept{Mode: "write", Dir: dir}, Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("setup-1", "true")}}}}), gate.SessionOptions{})
+	s := open(t, newGate(t, gate.Options{Workspace: testWorkspace(t, "a"), Layers: gate.Store{Mode: "write", Dir: dir}, Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("setup-1", "true")}}}}), gate.SessionOptions{})
 	if out, err := s.Put(t.Context(), "foreign", []byte("x")); err != nil || out.Refused != "" {
 		t.Fatal(out, err)
 	}

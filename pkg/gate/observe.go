@@ -29,9 +29,9 @@ func observeError(why, hint string) error {
 // policy, so no later run may use it.
 func (o Options) observing() Options {
 	if o.ObserveNetworkUnsafe {
-		o.Results = Kept{}
+		o.Results = Store{}
 		if o.Layers.Mode != "off" {
-			o.Layers = Kept{} // private ones
+			o.Layers = Store{} // private ones
 		}
 	}
 	return o

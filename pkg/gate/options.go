@@ -116,12 +116,12 @@ type Options struct {
 	// Results are the results of commands that request it: they are kept, and the command is not
 	// run again where nothing that it depends on has changed. In a run of a pull request "write"
 	// is "read", and Exchange is not used.
-	Results Kept
+	Results Store
 	// Layers are what Setup leaves: it is not run again where a layer has its effects, see
 	// docs/CACHE.md. A layer of "write" is in later runs of other code: set it only where the
 	// workspace is trusted. Without Mode a layer is private to this Gate: one is made where a
 	// proposal requests a new sandbox or Repeated is set, and removed at the end. "off" makes none.
-	Layers Kept
+	Layers Store
 	// Repeated says that Run will be called again with the same Setup and Workspace, which then
 	// begin with the private layer of the first. Close removes it.
 	Repeated bool
@@ -154,8 +154,8 @@ type Health interface {
 	Log(log journal.Log) journal.Log
 }
 
-// A Kept says what is kept from run to run, and where. The zero Kept keeps nothing and uses nothing.
-type Kept struct {
+// A Store says what is kept from run to run, and where. The zero Store keeps nothing and uses nothing.
+type Store struct {
 	Mode string // "off", "read", or "write" to also keep what this run makes
 	// Dir is a directory of this user with mode 0700; one in fumehood's cache if empty.
 	Dir string

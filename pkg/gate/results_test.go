@@ -25,7 +25,7 @@ func TestSessionResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := gate.Options{Workspace: workspace, Results: gate.Kept{Mode: "write", Dir: dir}}
+	base := gate.Options{Workspace: workspace, Results: gate.Store{Mode: "write", Dir: dir}}
 	for _, step := range []struct {
 		name      string
 		change    func(*gate.Options)
@@ -71,7 +71,7 @@ func TestSessionResults(t *testing.T) {
 func TestResultsOfLayers(t *testing.T) {
 	o := withSetUp(t)
 	privateCache(t, &o)
-	o.Results = gate.Kept{Mode: "write", Dir: filepath.Join(t.TempDir(), "kept")}
+	o.Results = gate.Store{Mode: "write", Dir: filepath.Join(t.TempDir(), "kept")}
 	plan := proposal.Plan{Schema: proposal.PlanSchema, Proposals: []proposal.Proposal{{ID: "fmt", Run: "gofmt -l .", Cache: true, Fresh: true}}}
 	var keys []string
 	for _, step := range []struct {
@@ -80,7 +80,7 @@ func TestResultsOfLayers(t *testing.T) {
 	}{
 		{func(o *gate.Options) {}, 1},
 		{func(o *gate.Options) { o.Layers.Mode = "off" }, 2},
-		{func(o *gate.Options) { o.Layers = gate.Kept{Mode: "write", Dir: filepath.Join(t.TempDir(), "layers")} }, 2},
+		{func(o *gate.Options) { o.Layers = gate.Store{Mode: "write", Dir: filepath.Join(t.TempDir(), "layers")} }, 2},
 	} {
 		o := o
 		step.change(&o)

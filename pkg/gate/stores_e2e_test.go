@@ -211,7 +211,7 @@ func TestE2EResultsExchange(t *testing.T) {
 		{"pull request again", gate.Subject{PR: 7}, "read", false, 1},
 		{"fork", gate.Subject{Fork: "someone/else"}, "write", false, 1},
 	} {
-		g := newGate(t, gate.Options{Workspace: workspace, Results: gate.Kept{Mode: step.mode, Dir: filepath.Join(t.TempDir(), "none"), Exchange: exchange}, Subject: step.subject})
+		g := newGate(t, gate.Options{Workspace: workspace, Results: gate.Store{Mode: step.mode, Dir: filepath.Join(t.TempDir(), "none"), Exchange: exchange}, Subject: step.subject})
 		report, err := g.Run(t.Context(), proposal.Plan{Schema: proposal.PlanSchema, Proposals: []proposal.Proposal{{ID: "fmt", Run: "gofmt -l .", Cache: true}}})
 		if err != nil {
 			t.Fatalf("%s: %v", step.name, err)

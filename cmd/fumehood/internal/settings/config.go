@@ -26,30 +26,30 @@ type ConfigRequest struct {
 	Trusted   string // directory with the file that is read if File is empty
 	Overrides []config.Override
 	// Results is a mode of package results, or "" for the configuration's. ResultsDir and
-	// ResultsExchange are of gate.Kept.
+	// ResultsExchange are of gate.Store.
 	Results, ResultsDir, ResultsExchange string
 	Layers                               LayerRequest // its Configured is not used
 }
 
-// A Configured is the configuration that was applied. It must be closed when the gate is made.
-type Configured struct {
+// A Configuration is the configuration that was applied. It must be closed when the gate is made.
+type Configuration struct {
 	config.Config
 	root *environment.Image // nil for other roots
 }
 
 // Context returns a context for gate.New: a root that is an image is not opened again.
-func (c Configured) Context(ctx context.Context) context.Context {
+func (c Configuration) Context(ctx context.Context) context.Context {
 	return environment.WithImage(ctx, c.root)
 }
 
 // Close ends the use of the root.
-func (c Configured) Close() error { return c.root.Close() }
+func (c Configuration) Close() error { return c.root.Close() }
 
 // Apply reads the configuration that r names and applies it to o: set-up and services, root file system
 // and tools, limits of commands that request none, what is kept. Its timeout, policy, comment and
 // checkout are the caller's. Workspace must be set. If the root is an image, it is opened, and pulled if
 // necessary: set-up depends on the tools in it. Its error is a *proposal.StopError.
-func (r ConfigRequest) Apply(ctx context.Context, o *gate.Options, getenv func(string) string) (c Configured, err error) {
+func (r ConfigRequest) Apply(ctx context.Context, o *gate.Options, getenv func(string) string) (c Configuration, err error) {
 	read, err := config.ReadFile(r.File, r.Trusted, r.Overrides...)
 	if c.Config = read.Config; err != nil {
 		return c, err
@@ -58,9 +58,9 @@ func (r ConfigRequest) Apply(ctx context.Context, o *gate.Options, getenv func(s
 	if err != nil {
 		return c, err
 	}
-	o.Results = gate.Kept{Mode: mode.InJob(getenv, os.ReadFile).String(), Dir: r.ResultsDir, Exchange: r.ResultsExchange}
+	o.Results = gate.Store{Mode: mode.InJob(getenv, os.ReadFile).String(), Dir: r.ResultsDir, Exchange: r.ResultsExchange}
 	r.Layers.Configured = c.Layers
-	if o.Layers, err = r.Layers.chooseKept(getenv); err != nil {
+	if o.Layers, err = r.Layers.chooseStore(getenv); err != nil {
 		return c, err
 	}
 	o.Tools = strings.Join(append(slices.Clone(c.Tools), filepath.SplitList(o.Tools)...), string(filepath.ListSeparator))
@@ -88,21 +88,21 @@ func (r ConfigRequest) trustedCheckout() string {
 type LayerRequest struct {
 	Mode       string // "off", "read" or "write"; "" is read if Configured, else only private layers
 	Configured bool   // the configuration file has layers: it may be a pull request's, and makes none
-	Dir        string // of gate.Kept
-	Exchange   string // of gate.Kept; with it Dir is not used
+	Dir        string // of gate.Store
+	Exchange   string // of gate.Store; with it Dir is not used
 }
 
-// chooseKept returns the layers that r requests. In a job that may not keep what it makes, write is read. With
+// chooseStore returns the layers that r requests. In a job that may not keep what it makes, write is read. With
 // an Exchange, which others can write to, no later run uses what this one finds there. Its error is a
 // *proposal.StopError.
-func (r LayerRequest) chooseKept(getenv func(string) string) (gate.Kept, error) {
+func (r LayerRequest) chooseStore(getenv func(string) string) (gate.Store, error) {
 	switch {
 	case r.Mode == "off" || r.Mode == "" && !r.Configured:
-		return gate.Kept{Mode: r.Mode}, nil
+		return gate.Store{Mode: r.Mode}, nil
 	case r.Mode != "" && r.Mode != "read" && r.Mode != "write":
-		return gate.Kept{}, &proposal.StopError{Code: "layers.mode", Message: fmt.Sprintf("invalid value %q of --layers", r.Mode), Hint: "use off, read or write"}
+		return gate.Store{}, &proposal.StopError{Code: "layers.mode", Message: fmt.Sprintf("invalid value %q of --layers", r.Mode), Hint: "use off, read or write"}
 	}
-	k := gate.Kept{Mode: "read", Dir: r.Dir, Exchange: r.Exchange}
+	k := gate.Store{Mode: "read", Dir: r.Dir, Exchange: r.Exchange}
 	if r.Mode == "write" && keep.IsAllowed(getenv, os.ReadFile) {
 		k.Mode = "write"
 	}

@@ -15,7 +15,7 @@ import (
 
 // applyConfig applies the configuration file, and the flags that override it, to o. What it returns must be
 // closed when the gate is made.
-func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) (found settings.Configured, err error) {
+func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) (found settings.Configuration, err error) {
 	if !s.configured { // demo
 		return found, nil
 	}

@@ -71,8 +71,8 @@ func options(ctx context.Context, dir string) gate.Options {
 		},
 		Subject: gate.Subject{Repository: "owner/name", HeadSHA: "1111111111111111111111111111111111111111"},
 		Version: "embed", Cache: true,
-		Results: gate.Kept{Mode: "write", Dir: filepath.Join(dir, "results")},
-		Layers:  gate.Kept{Mode: "write", Dir: filepath.Join(dir, "layers")},
+		Results: gate.Store{Mode: "write", Dir: filepath.Join(dir, "results")},
+		Layers:  gate.Store{Mode: "write", Dir: filepath.Join(dir, "layers")},
 		Progress: func(s gate.Step) {
 			if s.Result == nil {
 				fmt.Println("step", s.Number, "of", s.Of, s.Proposal, s.Setup)
