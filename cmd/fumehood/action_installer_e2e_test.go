@@ -151,7 +151,7 @@ func (i *installer) copyAction(t *testing.T, list []member) {
 		i.write(t, "action/.github/action/"+name, jobtest.ReadFile(t, "../../.github/action/"+name))
 	}
 	env := "# A comment.\nVERSION=v9.8.7\nURL=https://github.com/fumehood/fumehood/releases/download/v9.8.7\nGO=go1.26.8\nCC=cc 1 (x=y)\n"
-	for key, data := range map[string][]byte{"ARCHIVE": i.archive, "FUMEHOOD": text(list, "fumehood"), "RUNSC": text(list, "fumehood-runsc")} {
+	for key, data := range map[string][]byte{"ARCHIVE": i.archive, "FUMEHOOD": memberText(list, "fumehood"), "RUNSC": memberText(list, "fumehood-runsc")} {
 		env += fmt.Sprintf("SHA256_%s_%s=%s\n", key, strings.ToUpper(runtime.GOARCH), sum(data))
 	}
 	i.write(t, "action/release.env", []byte(env))
@@ -161,7 +161,7 @@ func (i *installer) copyAction(t *testing.T, list []member) {
 	}
 }
 
-func text(list []member, name string) []byte {
+func memberText(list []member, name string) []byte {
 	at := slices.IndexFunc(list, func(m member) bool { return m.name == name })
 	return []byte(list[at].text)
 }

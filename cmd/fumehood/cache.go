@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/internal/sandbox/image/layers"
-	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // cacheFlags are the flags of cache.
@@ -76,7 +76,7 @@ func (c *invocation) listLayers(s *cacheFlags) int {
 }
 
 func (c *invocation) pruneLayers(s *cacheFlags) int {
-	size, err := proposal.ParseBytes(s.size)
+	size, err := text.ParseBytes(s.size)
 	if err != nil {
 		return c.ReportMisuse("--max-size " + err.Error())
 	}

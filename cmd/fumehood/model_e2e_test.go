@@ -14,7 +14,6 @@ import (
 	"github.com/fumehood/fumehood/internal/review"
 	"github.com/fumehood/fumehood/internal/review/model/modeltest"
 	"github.com/fumehood/fumehood/pkg/plan"
-	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // The planted pull requests, asked about in a conversation: with a model that is right each
@@ -104,7 +103,7 @@ func checkAsked(t *testing.T, name string, right bool, doc review.Document) {
 		if r.Finding.ID == "planted" && (r.Position == nil || r.Position.Line != r.Finding.Line || r.Suggestion != nil && !r.Suggestion.Offered) {
 			t.Errorf("position %v, suggestion %+v", r.Position, r.Suggestion)
 		}
-		if r.Finding.Side == proposal.SideBase {
+		if r.Finding.Side == review.SideBase {
 			t.Error("the side has changed")
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/egress/redact"
 	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/internal/watch/lineage"
@@ -35,14 +36,14 @@ type scene struct {
 
 func (s *scene) Decide(_ context.Context, p proposal.Proposal, _ proposal.Analysis) (proposal.Decision, error) {
 	if strings.HasPrefix(p.Run, "curl") {
-		return proposal.Denied("net.fetch", "no network", ""), nil
+		return points.Denied("net.fetch", "no network", ""), nil
 	}
 	// The same as the default policy grants, which decides it again in policy_replay.
 	l := proposal.Limits{Wall: proposal.Duration(2 * time.Hour), CPUs: 4, Memory: 4 * proposal.GiB, Pids: 1024, Disk: 8 * proposal.GiB, Files: 4096, Output: 64 * proposal.MiB}
 	return proposal.Decision{Effect: proposal.Allow, Rules: []string{"tools.go"}, Reasons: []proposal.Reason{}, Grant: &proposal.Grant{Limits: l, Exec: []string{"built"}}}, nil
 }
 
-func (s *scene) Run(context.Context, proposal.Execution) (proposal.Result, error) {
+func (s *scene) Run(context.Context, sandbox.Execution) (proposal.Result, error) {
 	for _, e := range s.events {
 		s.see(e)
 	}

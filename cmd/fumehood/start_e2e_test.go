@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/watch/lineage"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/policies"
@@ -147,9 +148,9 @@ func checkStarts(t *testing.T, texts []string) (decided, refused int) {
 			continue
 		}
 		switch e.Decision.Start {
-		case proposal.StartDecided:
+		case lineage.StartDecided:
 			decided++
-		case proposal.StartPredicted:
+		case lineage.StartPredicted:
 			if !x.ArgvCut && !showsStart(report.Records[indexOf(e.Command)].Analysis, *x) {
 				t.Errorf("%q started %q as predicted, which it does not show", text, x.Argv)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/fumehood/fumehood/internal/egress/names"
 	"github.com/fumehood/fumehood/internal/egress/relay"
 	"github.com/fumehood/fumehood/internal/egress/upstream"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -52,7 +53,7 @@ func (w *gatewayServer) Admit(ctx context.Context, _, to netip.AddrPort) link.Se
 
 // admitConnection returns the reason to refuse the connection, or "".
 func (a *attempt) admitConnection(ctx context.Context) string {
-	a.egress = proposal.Egress{Kind: proposal.EgressConnect, Address: a.to.Addr().String(), Port: int(a.to.Port()), Protocol: "tcp"}
+	a.egress = proposal.Egress{Kind: points.EgressConnect, Address: a.to.Addr().String(), Port: int(a.to.Port()), Protocol: "tcp"}
 	if code := a.resolveName(ctx); code != "" {
 		return code
 	}
@@ -100,7 +101,7 @@ func (a *attempt) connectBy(ctx context.Context) string {
 		return ""
 	}
 	if ctx.Err() != nil {
-		return proposal.FlowCut
+		return names.CodeCut
 	}
 	a.recordDialError(err)
 	return "upstream"
@@ -119,7 +120,7 @@ func (a *attempt) recordDialError(err error) {
 func (a *attempt) askPolicy(ctx context.Context) string {
 	d, err := a.way.decideEgress(ctx, a.egress)
 	if err != nil {
-		return proposal.FlowCut
+		return names.CodeCut
 	}
 	if a.decision = d; d.Effect != proposal.Allow {
 		return "policy"
@@ -174,7 +175,7 @@ func codeOf(ctx context.Context, err error) string {
 	case errors.As(err, &refused):
 		return "address"
 	case ctx.Err() != nil:
-		return proposal.FlowCut
+		return names.CodeCut
 	case errors.Is(err, names.ErrNotFound):
 		return "unresolved"
 	}

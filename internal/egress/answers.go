@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -37,7 +38,7 @@ type answerKey struct {
 // asked about each time.
 func questionOf(e proposal.Egress) (answerKey, bool) {
 	switch e.Kind {
-	case proposal.EgressLookup, proposal.EgressConnect, proposal.EgressHello:
+	case points.EgressLookup, points.EgressConnect, points.EgressHello:
 	default:
 		return answerKey{}, false
 	}

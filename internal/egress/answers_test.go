@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -52,7 +53,7 @@ func TestAnswersAreKeptForACommand(t *testing.T) {
 		}
 		checkRepeated(t, r)
 		if command == "c1" {
-			if err := g.Begin(t.Context(), execution("c2")); err != nil {
+			if err := g.Begin(t.Context(), "c2", granted); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -95,7 +96,7 @@ func checkRepeated(t *testing.T, r *record) {
 
 // A question has every field of its Egress that is set: one that is new is asked about each time.
 func TestQuestionHasEveryField(t *testing.T) {
-	for _, kind := range []string{proposal.EgressLookup, proposal.EgressConnect, proposal.EgressHello} {
+	for _, kind := range []string{points.EgressLookup, points.EgressConnect, points.EgressHello} {
 		plain, ok := questionOf(proposal.Egress{Kind: kind})
 		if !ok {
 			t.Fatalf("%s is asked about each time", kind)
@@ -108,7 +109,7 @@ func TestQuestionHasEveryField(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"", proposal.EgressRequest, proposal.EgressDatagram, "other"} {
+	for _, kind := range []string{"", points.EgressRequest, points.EgressDatagram, "other"} {
 		if _, ok := questionOf(proposal.Egress{Kind: kind}); ok {
 			t.Errorf("an answer about %q is kept", kind)
 		}

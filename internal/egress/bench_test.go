@@ -157,7 +157,7 @@ func BenchmarkOpen(b *testing.B) {
 		if err := g.End(); err != nil {
 			b.Fatal(err)
 		}
-		if err := g.Begin(b.Context(), execution("next")); err != nil {
+		if err := g.Begin(b.Context(), "next", granted); err != nil {
 			b.Fatal(err)
 		}
 		if found, err = g.lookup(b.Context(), "fat.example"); err != nil {

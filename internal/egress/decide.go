@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/egress/wire"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -89,7 +90,7 @@ func (g *Gateway) decideInTime(e proposal.Egress) (proposal.EgressDecision, bool
 // observeDecision returns what passes where d is not enforced, with what d would have refused. The
 // gateway's process still refuses addresses that are not public, and every datagram.
 func observeDecision(e proposal.Egress, d proposal.EgressDecision) proposal.EgressDecision {
-	step := e.Kind == proposal.EgressLookup || e.Kind == proposal.EgressConnect
+	step := e.Kind == points.EgressLookup || e.Kind == points.EgressConnect
 	if d.Effect != proposal.Allow && d.Firm != nil {
 		d.Reason = d.Firm
 		return d
@@ -111,8 +112,8 @@ func (g *Gateway) failUndecided(err error) {
 }
 
 var eventKinds = map[string]string{
-	proposal.EgressLookup: proposal.EventLookup, proposal.EgressConnect: proposal.EventConnection, proposal.EgressHello: proposal.EventConnection,
-	proposal.EgressRequest: proposal.EventRequest, proposal.EgressDatagram: proposal.EventDatagram,
+	points.EgressLookup: proposal.EventLookup, points.EgressConnect: proposal.EventConnection, points.EgressHello: proposal.EventConnection,
+	points.EgressRequest: proposal.EventRequest, points.EgressDatagram: proposal.EventDatagram,
 }
 
 // handleFlow records the outcome of a connection, request, lookup or datagram.

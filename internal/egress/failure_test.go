@@ -26,6 +26,7 @@ import (
 	"github.com/fumehood/fumehood/internal/egress/confine"
 	"github.com/fumehood/fumehood/internal/egress/wire"
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/kit/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -283,7 +284,7 @@ var rogues = map[string]func(){
 	"flood": func() {
 		rogue(func(c *control) {
 			for {
-				if c.send(wire.KindFlow, &wire.Flow{Flow: proposal.Flow{Egress: proposal.Egress{Kind: proposal.EgressLookup, Path: strings.Repeat("x", 4096)}}}) != nil {
+				if c.send(wire.KindFlow, &wire.Flow{Flow: proposal.Flow{Egress: proposal.Egress{Kind: points.EgressLookup, Path: strings.Repeat("x", 4096)}}}) != nil {
 					return
 				}
 			}
@@ -314,7 +315,7 @@ var rogues = map[string]func(){
 	},
 }
 
-var someEgress = proposal.Egress{Kind: proposal.EgressLookup, Name: "allowed.example", Type: "A"}
+var someEgress = proposal.Egress{Kind: points.EgressLookup, Name: "allowed.example", Type: "A"}
 
 func rogueControl() *control {
 	conn, err := connOf(os.NewFile(controlFile, "control"))
@@ -381,7 +382,7 @@ func rogueRun(t *testing.T, name, code string) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	err = g.Begin(t.Context(), execution("c1"))
+	err = g.Begin(t.Context(), "c1", granted)
 	if code == "" {
 		time.Sleep(500 * time.Millisecond)
 		if err != nil || g.Err() != nil {

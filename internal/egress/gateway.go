@@ -129,13 +129,13 @@ func (g *Gateway) Err() error {
 	}
 }
 
-// Begin enables the link for one command and the hosts in its grant. Before Begin and
+// Begin enables the link for the command with this ID and the hosts in its grant. Before Begin and
 // after End nothing on the link is answered.
-func (g *Gateway) Begin(ctx context.Context, x proposal.Execution) error {
+func (g *Gateway) Begin(ctx context.Context, id string, grant proposal.Grant) error {
 	g.mu.Lock()
 	busy := g.command != nil
 	if !busy {
-		g.command = &command{id: x.ID, phase: x.Grant.Phase, grants: x.Grant.Network}
+		g.command = &command{id: id, phase: grant.Phase, grants: grant.Network}
 	}
 	g.mu.Unlock()
 	if busy {

@@ -170,7 +170,7 @@ func TestRefused(t *testing.T) {
 		r.mu.Lock()
 		r.events = nil
 		r.mu.Unlock()
-		if err := g.Begin(t.Context(), execution(fmt.Sprint("c", i))); err != nil {
+		if err := g.Begin(t.Context(), fmt.Sprint("c", i), granted); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -264,7 +264,7 @@ func TestEnd(t *testing.T) {
 	if len(r.lines()) != reported {
 		t.Errorf("reported between commands: %q", r.lines()[reported:])
 	}
-	if err := g.Begin(t.Context(), execution("c2")); err != nil {
+	if err := g.Begin(t.Context(), "c2", granted); err != nil {
 		t.Fatal(err)
 	}
 	closed("in the next command")
@@ -272,7 +272,7 @@ func TestEnd(t *testing.T) {
 
 func TestBeginTwice(t *testing.T) {
 	_, g, r := open(t, nil)
-	if err := g.Begin(t.Context(), execution("c2")); codeOfStop(err) != "gateway.protocol" {
+	if err := g.Begin(t.Context(), "c2", granted); codeOfStop(err) != "gateway.protocol" {
 		t.Error(err)
 	}
 	wantFailure(t, r, "gateway.protocol")

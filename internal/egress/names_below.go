@@ -32,7 +32,7 @@ func (n *NamesBelow) Limit(x proposal.Egress, d proposal.EgressDecision) proposa
 		names = map[string]bool{}
 		n.looked[d.Below] = names
 	}
-	if !names[x.Name] && len(names) >= proposal.MaxNamesBelow {
+	if !names[x.Name] && len(names) >= maxNamesBelow {
 		return tooMany(d)
 	}
 	names[x.Name] = true
@@ -43,7 +43,11 @@ func tooMany(d proposal.EgressDecision) proposal.EgressDecision {
 	const rule = "egress.names"
 	return proposal.EgressDecision{Effect: proposal.Deny, Rules: append(d.Rules, rule), Reason: &proposal.Reason{
 		Rule: rule, Effect: proposal.Deny, Command: -1,
-		Message:    fmt.Sprintf("this run has looked up %d names below %s", proposal.MaxNamesBelow, d.Below[1:]),
+		Message:    fmt.Sprintf("this run has looked up %d names below %s", maxNamesBelow, d.Below[1:]),
 		Suggestion: "request the hosts by name, or let the policy that grants them say many_names",
 	}}
 }
+
+// maxNamesBelow is how many names below one granted suffix a run may look up. Each name is
+// information for the owner of the suffix, and real hosts have few names.
+const maxNamesBelow = 64

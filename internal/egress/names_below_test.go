@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -13,9 +14,9 @@ import (
 func TestNamesBelow(t *testing.T) {
 	var n NamesBelow
 	ask := func(name, below string) proposal.EgressDecision {
-		return n.Limit(proposal.Egress{Kind: proposal.EgressLookup, Name: name}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.lookup"}, Below: below})
+		return n.Limit(proposal.Egress{Kind: points.EgressLookup, Name: name}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.lookup"}, Below: below})
 	}
-	for i := range proposal.MaxNamesBelow {
+	for i := range maxNamesBelow {
 		name := fmt.Sprintf("n%d.example.org", i)
 		for range 2 {
 			if d := ask(name, ".example.org"); d.Effect != proposal.Allow {

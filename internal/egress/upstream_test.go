@@ -179,7 +179,7 @@ func TestUpstream(t *testing.T) {
 		r.mu.Lock()
 		r.events = nil
 		r.mu.Unlock()
-		if err := g.Begin(t.Context(), proposal.Execution{ID: test.url, Grant: proposal.Grant{Network: append([]string{"wild.example"}, everyone...), Phase: proposal.PhaseRun}}); err != nil {
+		if err := g.Begin(t.Context(), test.url, proposal.Grant{Network: append([]string{"wild.example"}, everyone...), Phase: proposal.PhaseRun}); err != nil {
 			t.Fatal(err)
 		}
 	}

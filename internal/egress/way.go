@@ -19,6 +19,7 @@ import (
 	"github.com/fumehood/fumehood/internal/egress/segment"
 	"github.com/fumehood/fumehood/internal/egress/upstream"
 	"github.com/fumehood/fumehood/internal/egress/wire"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -185,7 +186,7 @@ func (w *gatewayServer) Datagram(protocol string, to netip.AddrPort) {
 	if s == nil {
 		return
 	}
-	e := proposal.Egress{Kind: proposal.EgressDatagram, Address: to.Addr().String(), Port: int(to.Port()), Protocol: protocol}
+	e := proposal.Egress{Kind: points.EgressDatagram, Address: to.Addr().String(), Port: int(to.Port()), Protocol: protocol}
 	e.Name, _ = w.pool.Name(to.Addr())
 	select {
 	case w.datagrams <- datagram{e, s}:

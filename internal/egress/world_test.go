@@ -36,6 +36,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/internal/egress/netns/netnstest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/kit/roottest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -406,17 +407,17 @@ func house(_ context.Context, e proposal.Egress) (proposal.EgressDecision, error
 	switch {
 	case e.Command == "" || e.Phase == "" || e.Grants == nil || e.Registries == nil:
 		return no, errors.New("a question without a command")
-	case e.Kind == proposal.EgressDatagram, e.Name == "":
+	case e.Kind == points.EgressDatagram, e.Name == "":
 		return no, nil
 	case !slices.Contains(e.Grants, e.Name):
 		return no, nil
-	case e.Kind == proposal.EgressLookup && e.Type != "A" && e.Type != "AAAA":
+	case e.Kind == points.EgressLookup && e.Type != "A" && e.Type != "AAAA":
 		return no, nil
-	case e.Kind == proposal.EgressConnect && e.Port == 7:
+	case e.Kind == points.EgressConnect && e.Port == 7:
 		yes.Raw = true
-	case e.Kind == proposal.EgressConnect && e.Port != 443 && e.Port != 80:
+	case e.Kind == points.EgressConnect && e.Port != 443 && e.Port != 80:
 		return no, nil
-	case e.Kind == proposal.EgressRequest && e.Method != "GET":
+	case e.Kind == points.EgressRequest && e.Method != "GET":
 		return no, nil
 	}
 	yes.Intercept = strings.HasPrefix(e.Name, "www.")
@@ -448,15 +449,14 @@ func open(t testing.TB, change func(*Options)) (*world, *Gateway, *record) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { g.Close() })
-	if err := g.Begin(t.Context(), execution("c1")); err != nil {
+	if err := g.Begin(t.Context(), "c1", granted); err != nil {
 		t.Fatal(err)
 	}
 	return w, g, r
 }
 
-func execution(id string) proposal.Execution {
-	return proposal.Execution{ID: id, Grant: proposal.Grant{Network: everyone, Phase: proposal.PhaseRun}}
-}
+// granted is what each command of these tests is granted.
+var granted = proposal.Grant{Network: everyone, Phase: proposal.PhaseRun}
 
 // dial connects from inside the sandbox, with the kernel's stack there. It looks up names as
 // a program would.

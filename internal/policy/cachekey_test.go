@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/kit/sample"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/policy/module"
@@ -35,7 +36,7 @@ func TestShippedAnswersAreReused(t *testing.T) {
 		"/usr/lib/node_modules/npm/bin/npm-cli.js": false,
 	} {
 		x := execOf(path, proposal.LayerRootfs, "x")
-		x.Grants = []string{proposal.ExecBuilt} // without, what git starts is judged by who starts it
+		x.Grants = []string{points.ExecBuilt} // without, what git starts is judged by who starts it
 		if d := judge(t, e, x); d.Cacheable != want {
 			t.Errorf("%s: cacheable %v, want %v", path, d.Cacheable, want)
 		}
@@ -205,7 +206,7 @@ func TestReusedAnswersHold(t *testing.T) {
 			reused++
 			for range 8 {
 				y := randomExec(random)
-				setKey(&y, x.Key())
+				setKey(&y, points.KeyOf(x))
 				if diff := cmp.Diff(first, judge(t, e, y)); diff != "" {
 					t.Fatalf("%+v\nand %+v\n-first +second:\n%s", x, y, diff)
 				}
@@ -218,7 +219,7 @@ func TestReusedAnswersHold(t *testing.T) {
 }
 
 // setKey gives x the key k.
-func setKey(x *proposal.Exec, k proposal.ExecKey) {
+func setKey(x *proposal.Exec, k points.ExecKey) {
 	to, from := reflect.ValueOf(x).Elem(), reflect.ValueOf(k)
 	for field := range from.Type().Fields() {
 		to.FieldByName(field.Name).Set(from.FieldByIndex(field.Index))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/shell/parse"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -113,7 +114,7 @@ func TestCandidateElsewhere(t *testing.T) {
 	if d, err := e.Exec(t.Context(), x); err != nil || d.Effect != proposal.Deny || d.Observed {
 		t.Errorf("sudo: %+v, %v", d, err)
 	}
-	g, err := e.Egress(t.Context(), proposal.Egress{Command: "t", Phase: proposal.PhaseRun, Kind: proposal.EgressLookup, Name: "go.example", Type: "A", Grants: []string{"go.example"}})
+	g, err := e.Egress(t.Context(), proposal.Egress{Command: "t", Phase: proposal.PhaseRun, Kind: points.EgressLookup, Name: "go.example", Type: "A", Grants: []string{"go.example"}})
 	if err != nil || g.Effect != proposal.Allow || !g.Observed || g.Reason.Rule != "egress.no-rule" {
 		t.Errorf("egress: %+v, %v", g, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -76,7 +77,7 @@ func (e *Engine) Inputs(p proposal.Proposal, a proposal.Analysis) []Document {
 func (e *Engine) InputOf(v any) (doc Document, ok bool) {
 	var in any
 	switch v := v.(type) {
-	case *proposal.Trigger:
+	case *points.Trigger:
 		doc.Point, in = module.PointTrigger, *v
 	case *proposal.Exec:
 		doc.Point, in = module.PointExec, e.execInput(*v)
@@ -84,7 +85,7 @@ func (e *Engine) InputOf(v any) (doc Document, ok bool) {
 		doc.Point, in = module.PointEgress, egressInputOf(*v)
 	case *proposal.Event:
 		doc.Point, in = module.PointEvent, eventInputOf(*v)
-	case *proposal.Outgoing:
+	case *points.Outgoing:
 		doc.Point, in = module.PointOutput, outputInputOf(*v)
 	default:
 		return Document{}, false

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -91,7 +92,7 @@ func egressInputOf(x proposal.Egress) egressInput {
 
 // lookupOnlySuffix is the widest suffix whose grant alone allows a lookup, "" if something else does.
 func lookupOnlySuffix(in egressInput) string {
-	if in.Kind != proposal.EgressLookup || in.Exact || in.Registry {
+	if in.Kind != points.EgressLookup || in.Exact || in.Registry {
 		return ""
 	}
 	widest := ""
@@ -109,7 +110,7 @@ func describeTarget(x proposal.Egress) string {
 	if host == "" {
 		host = x.Address
 	}
-	if x.Kind == proposal.EgressLookup {
+	if x.Kind == points.EgressLookup {
 		return host
 	}
 	return host + ":" + strconv.Itoa(x.Port)
@@ -180,7 +181,7 @@ func (m *merger) egressDecision(x proposal.Egress) proposal.EgressDecision {
 	d.Observed = d.Reason != nil
 	d.Intercept, d.Private, d.Filter, d.Most = m.given.intercept, m.given.private, m.given.filter, m.given.most
 	d.Raw = m.given.raw && !m.given.intercept
-	if x.Kind == proposal.EgressRequest { // to a registry, requests only read
+	if x.Kind == points.EgressRequest { // to a registry, requests only read
 		d.Raw = m.given.raw && len(x.Registries) == 0
 	}
 	d.Redact = m.given.redact && len(x.Secrets) > 0

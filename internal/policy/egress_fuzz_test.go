@@ -10,15 +10,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // needed are the fields that a step of each kind must have.
 var needed = map[string][]string{
-	proposal.EgressLookup:  {"Command", "Phase", "Kind", "Name", "Type", "Grants"},
-	proposal.EgressConnect: {"Command", "Phase", "Kind", "Name", "Address", "Port", "Protocol", "Grants"},
-	proposal.EgressHello:   {"Command", "Phase", "Kind", "Name", "Address", "Port", "Protocol", "SNI", "Grants"},
-	proposal.EgressRequest: {"Command", "Phase", "Kind", "Name", "Address", "Port", "Protocol", "Method", "Path", "Grants"},
+	points.EgressLookup:  {"Command", "Phase", "Kind", "Name", "Type", "Grants"},
+	points.EgressConnect: {"Command", "Phase", "Kind", "Name", "Address", "Port", "Protocol", "Grants"},
+	points.EgressHello:   {"Command", "Phase", "Kind", "Name", "Address", "Port", "Protocol", "SNI", "Grants"},
+	points.EgressRequest: {"Command", "Phase", "Kind", "Name", "Address", "Port", "Protocol", "Method", "Path", "Grants"},
 }
 
 // TestEgressMissing holds that nothing passes for want of a field, under the shipped
@@ -28,8 +29,8 @@ func TestEgressMissing(t *testing.T) {
 	e := shipped(t)
 	lax := granting(t, folder(t, "e.rego", egressHead+`allow contains {"rule": "x"} if true`))
 	for kind, change := range map[string]step{
-		proposal.EgressLookup: lookup(api, "A", api), proposal.EgressConnect: func(*proposal.Egress) {},
-		proposal.EgressHello: hello(api, api, api), proposal.EgressRequest: request("POST", "/x"),
+		points.EgressLookup: lookup(api, "A", api), points.EgressConnect: func(*proposal.Egress) {},
+		points.EgressHello: hello(api, api, api), points.EgressRequest: request("POST", "/x"),
 	} {
 		whole := plainEgress()
 		change(&whole)
@@ -65,7 +66,7 @@ func FuzzEgress(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind, name, address string, port uint16, sni, protocol, grants, registry, method, path string) {
 		x := proposal.Egress{Command: "t", Phase: proposal.PhaseSetup, Kind: kind, Name: name, Type: method, Address: address, Port: int(port),
 			Protocol: protocol, SNI: sni, Method: method, Path: path, Grants: strings.Split(grants, "\x00")}
-		if kind == proposal.EgressLookup {
+		if kind == points.EgressLookup {
 			x.Type = "AAAA"
 		}
 		if registry != "" {
@@ -78,9 +79,9 @@ func FuzzEgress(f *testing.F) {
 		if d.Effect != proposal.Allow {
 			return
 		}
-		readOnly := registry != "" && kind != proposal.EgressHello && (kind != proposal.EgressRequest || method == "GET" || method == "HEAD")
+		readOnly := registry != "" && kind != points.EgressHello && (kind != points.EgressRequest || method == "GET" || method == "HEAD")
 		named := registry == "" && slices.ContainsFunc(x.Grants, func(g string) bool { return names(g, x) })
-		if kind == proposal.EgressDatagram || kind == proposal.EgressHello && sni != name || !readOnly && !named {
+		if kind == points.EgressDatagram || kind == points.EgressHello && sni != name || !readOnly && !named {
 			t.Errorf("%+v passes: %+v", x, d)
 		}
 	})
@@ -89,11 +90,11 @@ func FuzzEgress(f *testing.F) {
 // names reports by another way than the engine's whether an entry names x.
 func names(entry string, x proposal.Egress) bool {
 	for _, port := range []string{"", ":" + strconv.Itoa(x.Port)} {
-		if port == "" && x.Kind != proposal.EgressLookup && x.Port != 443 && x.Port != 80 {
+		if port == "" && x.Kind != points.EgressLookup && x.Port != 443 && x.Port != 80 {
 			continue
 		}
 		host, ok := strings.CutSuffix(entry, port)
-		if x.Kind == proposal.EgressLookup {
+		if x.Kind == points.EgressLookup {
 			if cut := strings.LastIndexByte(entry, ':'); cut >= 0 {
 				host = entry[:cut]
 			}

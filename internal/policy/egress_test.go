@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -19,7 +20,7 @@ import (
 // host that was granted.
 func plainEgress() proposal.Egress {
 	return proposal.Egress{
-		Command: "t", Phase: proposal.PhaseRun, Kind: proposal.EgressConnect, Name: "api.example.com", Type: "A", Address: "192.0.2.10", Port: 443,
+		Command: "t", Phase: proposal.PhaseRun, Kind: points.EgressConnect, Name: "api.example.com", Type: "A", Address: "192.0.2.10", Port: 443,
 		Protocol: "tcp", Grants: []string{"api.example.com"},
 	}
 }
@@ -38,7 +39,7 @@ type step func(*proposal.Egress)
 
 func lookup(name, of string, grants ...string) step {
 	return func(x *proposal.Egress) {
-		x.Kind, x.Name, x.Type, x.Grants, x.Address, x.Port, x.Protocol = proposal.EgressLookup, name, of, grants, "", 0, "udp"
+		x.Kind, x.Name, x.Type, x.Grants, x.Address, x.Port, x.Protocol = points.EgressLookup, name, of, grants, "", 0, "udp"
 	}
 }
 
@@ -48,13 +49,13 @@ func connect(name, address string, port int, grants ...string) step {
 
 func hello(name, sni string, grants ...string) step {
 	return func(x *proposal.Egress) {
-		x.Kind, x.Protocol, x.Name, x.SNI, x.Grants = proposal.EgressHello, "tls", name, sni, grants
+		x.Kind, x.Protocol, x.Name, x.SNI, x.Grants = points.EgressHello, "tls", name, sni, grants
 	}
 }
 
 func request(method, path string, more ...step) step {
 	return func(x *proposal.Egress) {
-		x.Kind, x.Protocol, x.Method, x.Path = proposal.EgressRequest, "https", method, path
+		x.Kind, x.Protocol, x.Method, x.Path = points.EgressRequest, "https", method, path
 		for _, change := range more {
 			change(x)
 		}
@@ -149,7 +150,7 @@ func TestEgressMatrix(t *testing.T) {
 		"registry, release":        {request("GET", "/cli/cli/releases/latest", of("github-releases")), ""},
 		"registry, not seen":       {func(x *proposal.Egress) { hello("mirror.example", "mirror.example")(x); of("npm")(x) }, "egress.registry-hidden"},
 		"registry, other path":     {request("GET", "/x", func(x *proposal.Egress) { of("npm")(x); x.Registries = nil }), "egress.host"},
-		"datagram":                 {func(x *proposal.Egress) { x.Kind, x.Protocol = proposal.EgressDatagram, "udp" }, "egress.datagram"},
+		"datagram":                 {func(x *proposal.Egress) { x.Kind, x.Protocol = points.EgressDatagram, "udp" }, "egress.datagram"},
 		"datagram of nothing": {func(x *proposal.Egress) {
 			*x = proposal.Egress{Command: "t", Phase: "run", Kind: "datagram", Grants: x.Grants}
 		}, "egress.datagram"},

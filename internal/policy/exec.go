@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy/facts"
 	"github.com/fumehood/fumehood/internal/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -17,7 +18,7 @@ import (
 
 // execInput is the input document of fumehood.exec. Every field is always present.
 //
-// The fields up to Env are the key of an answer: they are made from a proposal.ExecKey, and an
+// The fields up to Env are the key of an answer: they are made from a points.ExecKey, and an
 // answer that depends on nothing else may be reused for it (see module/cachekey.go). Argv is
 // untrusted: a rule must not allow because of it. Chain, Under and Listed are empty in each
 // answer that is reused.
@@ -80,7 +81,7 @@ func (e *Engine) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecisi
 }
 
 func (e *Engine) execInput(x proposal.Exec) execInput {
-	in := keyInput(x.Key())
+	in := keyInput(points.KeyOf(x))
 	in.Argv, in.ArgvCut, in.ArgvDigest, in.Cwd = x.Argv, x.ArgvCut, x.ArgvDigest, x.Cwd
 	in.Parent, in.From, in.Script, in.First = x.ParentPath, x.From, x.Script, x.First
 	if !x.Loaded {
@@ -93,7 +94,7 @@ func (e *Engine) execInput(x proposal.Exec) execInput {
 
 // keyInput is the input's part on which a reusable answer may depend: the fields of
 // module.KeyFields, and no others.
-func keyInput(k proposal.ExecKey) execInput {
+func keyInput(k points.ExecKey) execInput {
 	in := execInput{
 		Command: k.Command, Path: k.Path, Asked: cmp.Or(k.Asked, k.Path), Loaded: k.Loaded, Name: facts.FileName(k.Path), Same: k.Same,
 		Layer: k.Layer, Digest: k.Digest, Grants: k.Grants, Env: k.Env,

@@ -61,6 +61,7 @@ func TestFieldsAreDescribed(t *testing.T) {
 	commentsOf(t, ".", "policy", comments)
 	commentsOf(t, "facts", "facts", comments)
 	commentsOf(t, "../../pkg/proposal", "proposal", comments)
+	commentsOf(t, "../../internal/kit/points", "points", comments)
 	var follow func(at reflect.Type)
 	follow = func(at reflect.Type) {
 		for at.Kind() == reflect.Slice {

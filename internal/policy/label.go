@@ -11,6 +11,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/internal/policy/lint"
 	"github.com/fumehood/fumehood/internal/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -78,7 +79,7 @@ func (l *layer) readLabels(modules map[string]*ast.Module) error {
 // combineWith returns the label of two rules with one id: the strictest retry, the worst severity, and the
 // first category in alphabetical order.
 func (a label) combineWith(b label) label {
-	return label{firstOf(strictness, a.retry, b.retry), firstOf(proposal.Severities, a.severity, b.severity), firstOf(nil, a.category, b.category), a.textOnly || b.textOnly}
+	return label{firstOf(strictness, a.retry, b.retry), firstOf(valid.Severities, a.severity, b.severity), firstOf(nil, a.category, b.category), a.textOnly || b.textOnly}
 }
 
 // firstOf is the one of a and b that is first in order, or else in the alphabet; "" is last.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/kit/sample"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/shell/parse"
@@ -259,7 +260,7 @@ func TestEgressGranting(t *testing.T) {
 		step step
 		rule string
 	}{
-		"datagram": {func(x *proposal.Egress) { x.Kind = proposal.EgressDatagram }, "egress.datagram"},
+		"datagram": {func(x *proposal.Egress) { x.Kind = points.EgressDatagram }, "egress.datagram"},
 		"text":     {lookup("api.example.com", "TXT", "api.example.com"), "egress.type"},
 		"mismatch": {hello("api.example.com", "evil.example", "api.example.com"), "egress.mismatch"},
 		"secret": {request("GET", "/", func(x *proposal.Egress) { x.Secrets = []proposal.EgressSecret{{Rule: "r", Where: "url"}} }),
@@ -363,7 +364,7 @@ var freeing = []string{"network.client", "code.package", "code.url", "go.verb", 
 func TestBelow(t *testing.T) {
 	lookup := func(name string, grants ...string) proposal.Egress {
 		x := plainEgress()
-		x.Kind, x.Name, x.Grants, x.Address, x.Port, x.Protocol = proposal.EgressLookup, name, grants, "", 0, "udp"
+		x.Kind, x.Name, x.Grants, x.Address, x.Port, x.Protocol = points.EgressLookup, name, grants, "", 0, "udp"
 		return x
 	}
 	plain := opening(t, false)

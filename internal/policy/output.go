@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
+	"github.com/fumehood/fumehood/internal/kit/redaction"
 	"github.com/fumehood/fumehood/internal/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -39,21 +41,21 @@ const unreadable = "unscanned"
 // redacted. Whatever the layers say, a value that the caller registered to mask is
 // redacted, and so is content that could not be searched. If either is in binary content,
 // all of it is withheld.
-func (e *Engine) Output(ctx context.Context, x proposal.Outgoing) (proposal.OutputDecision, error) {
-	return inTime(ctx, e, func(ctx context.Context) (proposal.OutputDecision, error) {
+func (e *Engine) Output(ctx context.Context, x points.Outgoing) (points.OutputDecision, error) {
+	return inTime(ctx, e, func(ctx context.Context) (points.OutputDecision, error) {
 		m := newMerger(e)
 		m.replaced = map[string]bool{}
 		if err := e.askLayers(ctx, m, module.PointOutput, termOf(reflect.ValueOf(outputInputOf(x))).Value, whole, x.Name); err != nil {
-			return proposal.OutputDecision{}, err
+			return points.OutputDecision{}, err
 		}
 		return m.outputDecision(x), nil
 	})
 }
 
-func outputInputOf(x proposal.Outgoing) outputInput {
+func outputInputOf(x points.Outgoing) outputInput {
 	in := outputInput{Command: x.Command, Kind: x.Kind, Name: x.Name, Ending: path.Ext(x.Name), Size: x.Size, Binary: x.Binary,
 		Secrets: x.Secrets, Masked: x.Masked, Encodings: x.Encodings}
-	in.Found, _ = proposal.CountRedactions(x.Secrets)
+	in.Found, _ = redaction.Count(x.Secrets)
 	return in
 }
 
@@ -69,10 +71,10 @@ func (m *merger) readReplacement(l *layer, fields map[string]string) {
 	m.replaced[fields["secret"]] = true
 }
 
-func (m *merger) outputDecision(x proposal.Outgoing) proposal.OutputDecision {
+func (m *merger) outputDecision(x points.Outgoing) points.OutputDecision {
 	m.outputFloor(x)
 	m.observeCandidate(func(would *merger) { would.outputFloor(x) })
-	d := proposal.OutputDecision{Effect: m.strictestEffect(), Redact: []string{}, Rules: slices.Sorted(maps.Keys(m.rules)), Reason: mostImportantReason(m.reasons)}
+	d := points.OutputDecision{Effect: m.strictestEffect(), Redact: []string{}, Rules: slices.Sorted(maps.Keys(m.rules)), Reason: mostImportantReason(m.reasons)}
 	for _, s := range x.Secrets {
 		if m.replaced[allFindings] || m.replaced[s.Rule] || s.Rule == unreadable {
 			d.Redact = append(d.Redact, s.Rule)
@@ -87,7 +89,7 @@ func (m *merger) outputDecision(x proposal.Outgoing) proposal.OutputDecision {
 }
 
 // outputFloor applies whatever the layers say.
-func (m *merger) outputFloor(x proposal.Outgoing) {
+func (m *merger) outputFloor(x points.Outgoing) {
 	if !slices.ContainsFunc(m.engine.layers, func(l *layer) bool { return l.hasRole(Grants) && l.points[module.PointOutput] != nil }) {
 		m.replaced[allFindings] = true
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -21,7 +22,7 @@ func outputEngine(t *testing.T, role policy.Role, rego string) *policy.Engine {
 	return e
 }
 
-func leaving(t testing.TB, e *policy.Engine, x proposal.Outgoing) proposal.OutputDecision {
+func leaving(t testing.TB, e *policy.Engine, x points.Outgoing) points.OutputDecision {
 	t.Helper()
 	d, err := e.Output(t.Context(), x)
 	if err != nil {
@@ -45,22 +46,22 @@ func TestOutputLayers(t *testing.T) {
 		name   string
 		role   policy.Role
 		rego   string
-		x      proposal.Outgoing
+		x      points.Outgoing
 		effect proposal.Effect
 		redact []string
 		rule   string
 	}{
-		{"the default replaces all", policy.Restricts, allow, proposal.Outgoing{Secrets: twoFound}, proposal.Allow, []string{"github-pat", "jwt"}, "output.secret"},
-		{"a layer that may not grant cannot keep one", policy.Allows, keepJWT, proposal.Outgoing{Secrets: twoFound}, proposal.Allow, []string{"github-pat", "jwt"}, "org.redact"},
-		{"the granting layer may keep one", policy.Grants, keepJWT, proposal.Outgoing{Secrets: twoFound}, proposal.Allow, []string{"github-pat"}, "org.redact"},
-		{"it may keep one in a binary", policy.Grants, keepJWT, proposal.Outgoing{Binary: true, Secrets: twoFound[1:]}, proposal.Allow, []string{}, "org.redact"},
-		{"without rules there it keeps none", policy.Grants, allow, proposal.Outgoing{Secrets: twoFound}, proposal.Allow, []string{"github-pat", "jwt"}, ""},
-		{"nor what could not be searched", policy.Grants, keepJWT, proposal.Outgoing{Secrets: unscanned}, proposal.Allow, []string{"unscanned"}, ""},
-		{"nor in a binary", policy.Grants, keepJWT, proposal.Outgoing{Binary: true, Secrets: unscanned}, proposal.Deny, []string{"unscanned"}, "output.unscanned"},
-		{"nor a masked value in a binary", policy.Grants, keepJWT, proposal.Outgoing{Binary: true, Masked: 1}, proposal.Deny, []string{}, "output.masked"},
-		{"any layer denies", policy.Restricts, denyAll, proposal.Outgoing{Kind: "stdout"}, proposal.Deny, []string{}, "org.none"},
-		{"only what it names", policy.Restricts, denyAll, proposal.Outgoing{Kind: "stderr"}, proposal.Allow, []string{}, ""},
-		{"all at once", policy.Grants, redactAll, proposal.Outgoing{Secrets: twoFound}, proposal.Allow, []string{"github-pat", "jwt"}, "org.redact"},
+		{"the default replaces all", policy.Restricts, allow, points.Outgoing{Secrets: twoFound}, proposal.Allow, []string{"github-pat", "jwt"}, "output.secret"},
+		{"a layer that may not grant cannot keep one", policy.Allows, keepJWT, points.Outgoing{Secrets: twoFound}, proposal.Allow, []string{"github-pat", "jwt"}, "org.redact"},
+		{"the granting layer may keep one", policy.Grants, keepJWT, points.Outgoing{Secrets: twoFound}, proposal.Allow, []string{"github-pat"}, "org.redact"},
+		{"it may keep one in a binary", policy.Grants, keepJWT, points.Outgoing{Binary: true, Secrets: twoFound[1:]}, proposal.Allow, []string{}, "org.redact"},
+		{"without rules there it keeps none", policy.Grants, allow, points.Outgoing{Secrets: twoFound}, proposal.Allow, []string{"github-pat", "jwt"}, ""},
+		{"nor what could not be searched", policy.Grants, keepJWT, points.Outgoing{Secrets: unscanned}, proposal.Allow, []string{"unscanned"}, ""},
+		{"nor in a binary", policy.Grants, keepJWT, points.Outgoing{Binary: true, Secrets: unscanned}, proposal.Deny, []string{"unscanned"}, "output.unscanned"},
+		{"nor a masked value in a binary", policy.Grants, keepJWT, points.Outgoing{Binary: true, Masked: 1}, proposal.Deny, []string{}, "output.masked"},
+		{"any layer denies", policy.Restricts, denyAll, points.Outgoing{Kind: "stdout"}, proposal.Deny, []string{}, "org.none"},
+		{"only what it names", policy.Restricts, denyAll, points.Outgoing{Kind: "stderr"}, proposal.Allow, []string{}, ""},
+		{"all at once", policy.Grants, redactAll, points.Outgoing{Secrets: twoFound}, proposal.Allow, []string{"github-pat", "jwt"}, "org.redact"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := leaving(t, outputEngine(t, c.role, c.rego), c.x)
@@ -81,7 +82,7 @@ func TestOutputObserved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := leaving(t, e, proposal.Outgoing{}); d.Effect != proposal.Allow || !d.Observed || d.Reason == nil {
+	if d := leaving(t, e, points.Outgoing{}); d.Effect != proposal.Allow || !d.Observed || d.Reason == nil {
 		t.Errorf("got %+v", d)
 	}
 }
@@ -98,11 +99,11 @@ func TestOutputUnknownKeys(t *testing.T) {
 		var err error
 		if point == "egress" {
 			var d proposal.EgressDecision
-			d, err = e.Egress(t.Context(), proposal.Egress{Kind: proposal.EgressLookup, Name: "x"})
+			d, err = e.Egress(t.Context(), proposal.Egress{Kind: points.EgressLookup, Name: "x"})
 			effect, rules = d.Effect, d.Rules
 		} else {
-			var d proposal.OutputDecision
-			d, err = e.Output(t.Context(), proposal.Outgoing{})
+			var d points.OutputDecision
+			d, err = e.Output(t.Context(), points.Outgoing{})
 			effect, rules = d.Effect, d.Rules
 		}
 		if failure(err, rules) != "policy.malformed" || effect != proposal.Deny {
@@ -113,7 +114,7 @@ func TestOutputUnknownKeys(t *testing.T) {
 
 func BenchmarkOutput(b *testing.B) {
 	e := shipped(b)
-	x := proposal.Outgoing{Command: "unit", Kind: "stdout", Size: 1 << 20, Secrets: twoFound}
+	x := points.Outgoing{Command: "unit", Kind: "stdout", Size: 1 << 20, Secrets: twoFound}
 	for b.Loop() {
 		leaving(b, e, x)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -23,13 +24,13 @@ func alwaysDenied(x proposal.Egress) (rule, message, suggestion string) {
 	switch {
 	case len(x.Grants) == 0:
 		return "egress.none", "no host was granted to this command", "use what is already in the repository or installed"
-	case x.Kind == proposal.EgressDatagram:
+	case x.Kind == points.EgressDatagram:
 		return "egress.datagram", fmt.Sprintf("%s is not allowed: only TCP, and lookups with the sandbox's resolver", protocolName(x)), "use TCP, and the sandbox's resolver"
-	case x.Kind == proposal.EgressLookup && x.Type != "A" && x.Type != "AAAA":
+	case x.Kind == points.EgressLookup && x.Type != "A" && x.Type != "AAAA":
 		return "egress.type", fmt.Sprintf("lookups of type %s are not allowed: only addresses may be looked up", x.Type), "look up A or AAAA"
-	case x.Address == "" && x.Kind != proposal.EgressLookup && !IsGrantedByName(x):
+	case x.Address == "" && x.Kind != points.EgressLookup && !IsGrantedByName(x):
 		return "egress.unresolved", "this host cannot resolve the name, and the upstream proxy only gets names that are granted themselves", "request the host by its name, not by a wildcard"
-	case x.SNI != x.Name && (x.Kind == proposal.EgressHello || x.Kind == proposal.EgressRequest && x.SNI != ""):
+	case x.SNI != x.Name && (x.Kind == points.EgressHello || x.Kind == points.EgressRequest && x.SNI != ""):
 		return "egress.mismatch", fmt.Sprintf("the TLS hello is for %q on a connection to %q", x.SNI, x.Name), "connect to the name in the hello"
 	}
 	return "", "", ""
@@ -44,9 +45,9 @@ func protocolName(x proposal.Egress) string {
 
 // protocols are the protocols of each kind of step.
 var protocols = map[string][]string{
-	proposal.EgressConnect: {"tcp"},
-	proposal.EgressHello:   {"tls"},
-	proposal.EgressRequest: {"http", "https"},
+	points.EgressConnect: {"tcp"},
+	points.EgressHello:   {"tls"},
+	points.EgressRequest: {"http", "https"},
 }
 
 // invalidStep returns what is wrong with x, or "". It does not check steps that are never
@@ -57,11 +58,11 @@ func invalidStep(x proposal.Egress) string {
 		return "no command"
 	case x.Phase != proposal.PhaseSetup && x.Phase != proposal.PhaseRun:
 		return fmt.Sprintf("unknown phase %q", x.Phase)
-	case x.Kind == proposal.EgressDatagram:
+	case x.Kind == points.EgressDatagram:
 		return ""
 	case x.Name != "" && !plainHost(x.Name):
 		return fmt.Sprintf("%q is not a name", x.Name)
-	case x.Kind == proposal.EgressLookup:
+	case x.Kind == points.EgressLookup:
 		if x.Name == "" {
 			return "no name"
 		}
@@ -77,7 +78,7 @@ func invalidStep(x proposal.Egress) string {
 	if _, err := netip.ParseAddr(x.Address); err != nil && (x.Address != "" || x.Name == "") {
 		return fmt.Sprintf("%q is not an address", x.Address)
 	}
-	if x.Kind == proposal.EgressRequest && (x.Method == "" || !strings.HasPrefix(x.Path, "/")) {
+	if x.Kind == points.EgressRequest && (x.Method == "" || !strings.HasPrefix(x.Path, "/")) {
 		return fmt.Sprintf("invalid method %q or path %q", x.Method, x.Path)
 	}
 	return ""
@@ -118,7 +119,7 @@ func findNamings(in egressInput) []namingInput {
 	name, address := in.Name, in.Address
 	for _, entry := range in.Grants {
 		host, port := splitEntry(entry)
-		fits := in.Kind == proposal.EgressLookup || port == in.Port || port == 0 && (in.Port == 443 || in.Port == 80)
+		fits := in.Kind == points.EgressLookup || port == in.Port || port == 0 && (in.Port == 443 || in.Port == 80)
 		n := namingInput{Text: entry, Port: port, Fits: fits}
 		suffix, wild := strings.CutPrefix(host, "*")
 		switch {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -16,7 +17,7 @@ import (
 // field is always present. Only Allow lets anything start: no person can be asked, so an
 // ask denies. An error is a *proposal.StopError, as for Decide, and then nothing may start
 // either.
-func (e *Engine) Trigger(ctx context.Context, t proposal.Trigger) (proposal.Decision, error) {
+func (e *Engine) Trigger(ctx context.Context, t points.Trigger) (proposal.Decision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) {
 		m := newMerger(e)
 		if err := e.askLayers(ctx, m, module.PointTrigger, termOf(reflect.ValueOf(t)).Value, whole, ""); err != nil {

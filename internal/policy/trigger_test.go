@@ -7,22 +7,23 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // usual is what the shipped policy allows: someone with write permission runs a
 // plan on another's pull request.
-func usual() proposal.Trigger {
-	return proposal.Trigger{
+func usual() points.Trigger {
+	return points.Trigger{
 		Command: "run", Event: "issue_comment",
-		Actor: proposal.Actor{Login: "mona", ID: 9, Type: "User", Permission: "write"},
-		PR:    proposal.TriggerPR{Number: 7, State: "open", Head: "0123456789abcdef0123456789abcdef01234567"},
-		Runs:  proposal.TriggerRuns{PR: 1, Day: 3, MaxPR: 20, MaxDay: 100},
+		Actor: points.Actor{Login: "mona", ID: 9, Type: "User", Permission: "write"},
+		PR:    points.TriggerPR{Number: 7, State: "open", Head: "0123456789abcdef0123456789abcdef01234567"},
+		Runs:  points.TriggerRuns{PR: 1, Day: 3, MaxPR: 20, MaxDay: 100},
 	}
 }
 
-func trigger(t testing.TB, e *policy.Engine, in proposal.Trigger) proposal.Decision {
+func trigger(t testing.TB, e *policy.Engine, in points.Trigger) proposal.Decision {
 	t.Helper()
 	d, err := e.Trigger(t.Context(), in)
 	if err != nil {
@@ -37,47 +38,47 @@ func TestTriggerMatrix(t *testing.T) {
 	all := []string{"run", "rerun", "review", "approve", "explain", "help"}
 	ask := []string{"explain", "help"}
 	for name, c := range map[string]struct {
-		change func(*proposal.Trigger)
+		change func(*points.Trigger)
 		may    []string
 	}{
-		"writer":            {func(*proposal.Trigger) {}, all},
-		"maintainer":        {func(t *proposal.Trigger) { t.Actor.Permission = "maintain" }, all},
-		"admin":             {func(t *proposal.Trigger) { t.Actor.Permission = "admin" }, all},
-		"triager":           {func(t *proposal.Trigger) { t.Actor.Permission = "triage" }, ask},
-		"reader":            {func(t *proposal.Trigger) { t.Actor.Permission = "read" }, nil},
-		"stranger":          {func(t *proposal.Trigger) { t.Actor.Permission = "none" }, nil},
-		"author":            {func(t *proposal.Trigger) { t.Actor.Permission, t.Actor.Author = "read", true }, ask},
-		"author of a fork":  {func(t *proposal.Trigger) { t.Actor.Permission, t.Actor.Author, t.PR.Fork = "none", true, true }, ask},
-		"author who writes": {func(t *proposal.Trigger) { t.Actor.Author = true }, []string{"run", "rerun", "review", "explain", "help"}},
-		"author who is all": {func(t *proposal.Trigger) { t.Actor.Permission, t.Actor.Author = "admin", true }, []string{"run", "rerun", "review", "explain", "help"}},
-		"writer on a fork":  {func(t *proposal.Trigger) { t.PR.Fork = true }, all},
-		"triager on a fork": {func(t *proposal.Trigger) { t.PR.Fork, t.Actor.Permission = true, "triage" }, ask},
-		"unknown role":      {func(t *proposal.Trigger) { t.Actor.Permission = "" }, nil},
-		"custom role":       {func(t *proposal.Trigger) { t.Actor.Permission = "security engineer" }, nil},
-		"no id":             {func(t *proposal.Trigger) { t.Actor.ID = 0 }, nil},
-		"no type":           {func(t *proposal.Trigger) { t.Actor.Type = "" }, nil},
-		"organisation":      {func(t *proposal.Trigger) { t.Actor.Type = "Organization" }, nil},
-		"bot":               {func(t *proposal.Trigger) { t.Actor.Type = "Bot" }, nil},
-		"bot with all":      {func(t *proposal.Trigger) { t.Actor.Type, t.Actor.Permission = "Bot", "admin" }, nil},
-		"listed bot":        {func(t *proposal.Trigger) { t.Actor.Type, t.Actor.Permission, t.Bots = "Bot", "none", []int64{1, 9} }, []string{"run"}},
-		"listed bot, all":   {func(t *proposal.Trigger) { t.Actor.Type, t.Actor.Permission, t.Bots = "Bot", "admin", []int64{9} }, []string{"run"}},
-		"listed, as a user": {func(t *proposal.Trigger) { t.Actor.Permission, t.Bots = "admin", []int64{9} }, []string{"run"}},
-		"listed on a fork": {func(t *proposal.Trigger) {
+		"writer":            {func(*points.Trigger) {}, all},
+		"maintainer":        {func(t *points.Trigger) { t.Actor.Permission = "maintain" }, all},
+		"admin":             {func(t *points.Trigger) { t.Actor.Permission = "admin" }, all},
+		"triager":           {func(t *points.Trigger) { t.Actor.Permission = "triage" }, ask},
+		"reader":            {func(t *points.Trigger) { t.Actor.Permission = "read" }, nil},
+		"stranger":          {func(t *points.Trigger) { t.Actor.Permission = "none" }, nil},
+		"author":            {func(t *points.Trigger) { t.Actor.Permission, t.Actor.Author = "read", true }, ask},
+		"author of a fork":  {func(t *points.Trigger) { t.Actor.Permission, t.Actor.Author, t.PR.Fork = "none", true, true }, ask},
+		"author who writes": {func(t *points.Trigger) { t.Actor.Author = true }, []string{"run", "rerun", "review", "explain", "help"}},
+		"author who is all": {func(t *points.Trigger) { t.Actor.Permission, t.Actor.Author = "admin", true }, []string{"run", "rerun", "review", "explain", "help"}},
+		"writer on a fork":  {func(t *points.Trigger) { t.PR.Fork = true }, all},
+		"triager on a fork": {func(t *points.Trigger) { t.PR.Fork, t.Actor.Permission = true, "triage" }, ask},
+		"unknown role":      {func(t *points.Trigger) { t.Actor.Permission = "" }, nil},
+		"custom role":       {func(t *points.Trigger) { t.Actor.Permission = "security engineer" }, nil},
+		"no id":             {func(t *points.Trigger) { t.Actor.ID = 0 }, nil},
+		"no type":           {func(t *points.Trigger) { t.Actor.Type = "" }, nil},
+		"organisation":      {func(t *points.Trigger) { t.Actor.Type = "Organization" }, nil},
+		"bot":               {func(t *points.Trigger) { t.Actor.Type = "Bot" }, nil},
+		"bot with all":      {func(t *points.Trigger) { t.Actor.Type, t.Actor.Permission = "Bot", "admin" }, nil},
+		"listed bot":        {func(t *points.Trigger) { t.Actor.Type, t.Actor.Permission, t.Bots = "Bot", "none", []int64{1, 9} }, []string{"run"}},
+		"listed bot, all":   {func(t *points.Trigger) { t.Actor.Type, t.Actor.Permission, t.Bots = "Bot", "admin", []int64{9} }, []string{"run"}},
+		"listed, as a user": {func(t *points.Trigger) { t.Actor.Permission, t.Bots = "admin", []int64{9} }, []string{"run"}},
+		"listed on a fork": {func(t *points.Trigger) {
 			t.Actor.Type, t.PR.Fork, t.Bots = "Bot", true, []int64{9}
 			t.Actor.Permission = "none"
 		}, nil},
-		"another's name":     {func(t *proposal.Trigger) { t.Actor.Type, t.Actor.Login, t.Bots = "Bot", "claude[bot]", []int64{1} }, nil},
-		"bot that authored":  {func(t *proposal.Trigger) { t.Actor.Type, t.Actor.Author = "Bot", true }, nil},
-		"closed":             {func(t *proposal.Trigger) { t.PR.State = "closed" }, ask},
-		"no state":           {func(t *proposal.Trigger) { t.PR.State = "" }, ask},
-		"locked":             {func(t *proposal.Trigger) { t.PR.Locked = true }, ask},
-		"draft":              {func(t *proposal.Trigger) { t.PR.Draft = true }, all},
-		"no head":            {func(t *proposal.Trigger) { t.PR.Head = "" }, ask},
-		"spent":              {func(t *proposal.Trigger) { t.Runs.PR = 20 }, ask},
-		"spent today":        {func(t *proposal.Trigger) { t.Runs.Day = 100 }, ask},
-		"no budget":          {func(t *proposal.Trigger) { t.Runs = proposal.TriggerRuns{} }, ask},
-		"nothing known":      {func(t *proposal.Trigger) { *t = proposal.Trigger{} }, nil},
-		"closed for authors": {func(t *proposal.Trigger) { t.PR.State, t.Actor.Author, t.Actor.Permission = "closed", true, "read" }, ask},
+		"another's name":     {func(t *points.Trigger) { t.Actor.Type, t.Actor.Login, t.Bots = "Bot", "claude[bot]", []int64{1} }, nil},
+		"bot that authored":  {func(t *points.Trigger) { t.Actor.Type, t.Actor.Author = "Bot", true }, nil},
+		"closed":             {func(t *points.Trigger) { t.PR.State = "closed" }, ask},
+		"no state":           {func(t *points.Trigger) { t.PR.State = "" }, ask},
+		"locked":             {func(t *points.Trigger) { t.PR.Locked = true }, ask},
+		"draft":              {func(t *points.Trigger) { t.PR.Draft = true }, all},
+		"no head":            {func(t *points.Trigger) { t.PR.Head = "" }, ask},
+		"spent":              {func(t *points.Trigger) { t.Runs.PR = 20 }, ask},
+		"spent today":        {func(t *points.Trigger) { t.Runs.Day = 100 }, ask},
+		"no budget":          {func(t *points.Trigger) { t.Runs = points.TriggerRuns{} }, ask},
+		"nothing known":      {func(t *points.Trigger) { *t = points.Trigger{} }, nil},
+		"closed for authors": {func(t *points.Trigger) { t.PR.State, t.Actor.Author, t.Actor.Permission = "closed", true, "read" }, ask},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, command := range append(all, "", "merge") {
@@ -108,14 +109,14 @@ ask contains {"rule": "mine.fork", "message": "m", "suggestion": "s"} if input.p
 allow contains {"rule": "mine.all"}
 `))
 	for name, c := range map[string]struct {
-		change func(*proposal.Trigger)
+		change func(*points.Trigger)
 		want   proposal.Effect
 		rule   string
 	}{
-		"usual": {func(*proposal.Trigger) {}, proposal.Allow, "trigger.writer"},
-		"deny":  {func(t *proposal.Trigger) { t.PR.Draft = true }, proposal.Deny, "mine.draft"},
-		"ask":   {func(t *proposal.Trigger) { t.PR.Fork = true }, proposal.Deny, "mine.fork"},
-		"allow": {func(t *proposal.Trigger) { t.Actor.Permission = "read" }, proposal.Deny, "trigger.permission"},
+		"usual": {func(*points.Trigger) {}, proposal.Allow, "trigger.writer"},
+		"deny":  {func(t *points.Trigger) { t.PR.Draft = true }, proposal.Deny, "mine.draft"},
+		"ask":   {func(t *points.Trigger) { t.PR.Fork = true }, proposal.Deny, "mine.fork"},
+		"allow": {func(t *points.Trigger) { t.Actor.Permission = "read" }, proposal.Deny, "trigger.permission"},
 	} {
 		in := usual()
 		c.change(&in)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy/module"
-	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // termOf converts the input document into OPA values directly: going through JSON would
@@ -72,7 +72,7 @@ func documentOf(point string) reflect.Type {
 	case module.PointSnippet:
 		return reflect.TypeFor[snippetDocument]()
 	case module.PointTrigger:
-		return reflect.TypeFor[proposal.Trigger]()
+		return reflect.TypeFor[points.Trigger]()
 	}
 	return reflect.TypeFor[input]()
 }

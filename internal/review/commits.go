@@ -92,13 +92,13 @@ func (c *commits) prepareTrees(ctx context.Context, l Local) (*Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	for side, sha := range map[string]string{proposal.SideBase: c.base, proposal.SideHead: c.head} {
+	for side, sha := range map[string]string{SideBase: c.base, SideHead: c.head} {
 		if _, err := c.local.Write(ctx, sha, c.treePath(side), checkout.Limits{}); err != nil {
 			return nil, err
 		}
 	}
-	for _, side := range []string{proposal.SideBase, proposal.SideHead} {
-		if c.gates[side], err = c.open(c.treePath(side), c.treePath(proposal.SideBase)); err != nil {
+	for _, side := range []string{SideBase, SideHead} {
+		if c.gates[side], err = c.open(c.treePath(side), c.treePath(SideBase)); err != nil {
 			delete(c.gates, side)
 			return nil, err
 		}
@@ -176,7 +176,7 @@ func (c *commits) applySuggestion(ctx context.Context, f proposal.ReviewFinding)
 	if err := applySuggestion(dir, f); err != nil {
 		return &Unsuitable{"it cannot be applied: " + err.Error()}
 	}
-	g, err := c.open(dir, c.treePath(proposal.SideBase))
+	g, err := c.open(dir, c.treePath(SideBase))
 	if err != nil {
 		return err
 	}

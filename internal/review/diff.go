@@ -50,7 +50,7 @@ type Position struct {
 // A range must lie in one hunk.
 func (d *Diff) Position(f proposal.ReviewFinding) (*Position, string) {
 	p := &Position{Path: f.File, Line: f.Line, Side: "RIGHT"}
-	if f.Side == proposal.SideBase {
+	if f.Side == SideBase {
 		p.Side = "LEFT"
 		if now, moved := d.old[f.File]; moved {
 			p.Path = now

@@ -72,16 +72,16 @@ index 0..1
 		{"new.go", 14, 14, "", "new.go 0 14 RIGHT"},
 		{"new.go", 14, 41, "", "not in the diff"},
 		{"new.go", 9, 12, "", "not in the diff"},
-		{"old.go", 0, 13, proposal.SideBase, "new.go 0 13 LEFT"},
-		{"old.go", 0, 17, proposal.SideBase, "not in the diff"},
+		{"old.go", 0, 13, SideBase, "new.go 0 13 LEFT"},
+		{"old.go", 0, 17, SideBase, "not in the diff"},
 		{"old.go", 0, 13, "", "does not change this file"},
-		{"gone.go", 0, 2, proposal.SideBase, "gone.go 0 2 LEFT"},
+		{"gone.go", 0, 2, SideBase, "gone.go 0 2 LEFT"},
 		{"gone.go", 0, 2, "", "not in the diff"},
 		{"same.go", 0, 1, "", "no lines"},
 		{"p.png", 0, 1, "", "no lines"},
 		{"other.go", 0, 1, "", "does not change this file"},
 		{"spät.go", 0, 1, "", "spät.go 0 1 RIGHT"},
-		{"spät.go", 0, 1, proposal.SideBase, "not in the diff"},
+		{"spät.go", 0, 1, SideBase, "not in the diff"},
 	} {
 		p, why := d.Position(proposal.ReviewFinding{File: c.file, Line: c.line, Start: c.start, Side: c.side})
 		got := why
@@ -156,7 +156,7 @@ func FuzzPosition(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, side := range []string{proposal.SideHead, proposal.SideBase} {
+		for _, side := range []string{SideHead, SideBase} {
 			p, why := d.Position(proposal.ReviewFinding{File: file, Line: line, Side: side})
 			if (p == nil) != (why != "") {
 				t.Fatalf("%v, %q", p, why)

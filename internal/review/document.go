@@ -178,7 +178,7 @@ func (r Result) judgeEvidence() (Verdict, string) {
 			return NotRun, fmt.Sprintf("on %s: %s", e.Side, e.Ended)
 		}
 	}
-	for _, side := range []string{proposal.SideHead, proposal.SideBase} {
+	for _, side := range []string{SideHead, SideBase} {
 		if haveDifferingOutcomes(r.Evidence, side) {
 			return Flaky, "its runs on " + side + " differ"
 		}
@@ -188,7 +188,7 @@ func (r Result) judgeEvidence() (Verdict, string) {
 
 // compareOutcomes judges runs of which none differ.
 func (r Result) compareOutcomes() (Verdict, string) {
-	head, base := r.lastOutcome(proposal.SideHead), r.lastOutcome(proposal.SideBase)
+	head, base := r.lastOutcome(SideHead), r.lastOutcome(SideBase)
 	switch {
 	case head == Passed:
 		return NotReproduced, "the reproducer succeeds on the pull request's code"

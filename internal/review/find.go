@@ -187,3 +187,9 @@ func (r Reviewer) sealFind(log *audit.Log, f *FoundFindings, failure error) erro
 	f.Use.Log = Run{Side: "model", Log: log.Path(), Key: log.Key(), Checkpoint: checkpoint}
 	return err
 }
+
+// The sides of a ReviewFinding.
+const (
+	SideHead = "head"
+	SideBase = "base"
+)

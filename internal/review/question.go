@@ -12,6 +12,7 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
 	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -97,7 +98,7 @@ func (g Guidance) reportedFindings(found proposal.ReviewFindings) (_ proposal.Re
 
 // isSevere reports whether a severity is one that is reported. A finding without one is.
 func (g Guidance) isSevere(severity string) bool {
-	limit, at := slices.Index(proposal.Severities, g.Severity), slices.Index(proposal.Severities, severity)
+	limit, at := slices.Index(valid.Severities, g.Severity), slices.Index(valid.Severities, severity)
 	return limit < 0 || at <= limit
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -105,7 +106,7 @@ func (r Result) invalidReason() string {
 		return "a field is out of bounds"
 	case verdict != r.Verdict || why != r.Why:
 		return "its verdict does not follow from its evidence"
-	case !isValidEvidence(r.Evidence, proposal.SideHead, proposal.SideBase):
+	case !isValidEvidence(r.Evidence, SideHead, SideBase):
 		return "its evidence is out of bounds"
 	case r.Position != nil && (r.Finding.Invalid != nil || !r.Position.isPositionOf(r.Finding)):
 		return "its position is not the finding's"
@@ -143,8 +144,8 @@ func hasValidFields(f proposal.ReviewFinding) bool {
 	return f.ID != "" && len(f.ID) <= maxID && filepath.IsLocal(f.File) && len(f.File) <= maxPath && len(f.Claim) <= maxClaim &&
 		f.Line >= 1 && f.Line <= maxLine && f.Start >= 0 && f.Start <= f.Line &&
 		(f.Suggestion == nil || len(*f.Suggestion) <= maxSuggestion) &&
-		slices.Contains([]string{"", proposal.SideHead, proposal.SideBase}, f.Side) &&
-		(f.Severity == "" || slices.Contains(proposal.Severities, f.Severity))
+		slices.Contains([]string{"", SideHead, SideBase}, f.Side) &&
+		(f.Severity == "" || slices.Contains(valid.Severities, f.Severity))
 }
 
 // isValidEvidence reports whether evidence is of the given sides, with known outcomes.
@@ -160,7 +161,7 @@ func (p *Position) isPositionOf(f proposal.ReviewFinding) bool {
 	if f.Start < f.Line {
 		start = f.Start
 	}
-	if f.Side == proposal.SideBase {
+	if f.Side == SideBase {
 		return p.Side == "LEFT" && p.Line == f.Line && p.StartLine == start && filepath.IsLocal(p.Path)
 	}
 	return *p == Position{Path: f.File, Line: f.Line, StartLine: start, Side: "RIGHT"}

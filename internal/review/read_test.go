@@ -15,7 +15,7 @@ import (
 func sampleDocument() Document {
 	with := "b\n"
 	runs := func(head, base Outcome, n int) (list []Evidence) {
-		for _, side := range []string{proposal.SideHead, proposal.SideBase} {
+		for _, side := range []string{SideHead, SideBase} {
 			for range n {
 				list = append(list, Evidence{Side: side, Run: "r", Entry: 1, ID: "reproducer-1", Outcome: map[string]Outcome{"head": head, "base": base}[side], Ended: "exit code 1"})
 			}

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fumehood/fumehood/internal/kit/text"
-	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 )
 
 // The lengths of the parts of a Remark, in UTF-16 units. Together with a suggestion they are
@@ -51,7 +51,7 @@ func (d Document) RenderRemark(r Result) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**", remarkTitles[r.Verdict])
-	if slices.Contains(proposal.Severities, r.Finding.Severity) {
+	if slices.Contains(valid.Severities, r.Finding.Severity) {
 		fmt.Fprintf(&b, " (%s)", r.Finding.Severity)
 	}
 	b.WriteString("\n\n")
@@ -103,7 +103,7 @@ func (d *Document) MarkEarlier(since string, diff *Diff) {
 	for i := range d.Results {
 		r := &d.Results[i]
 		changed, _ := diff.Position(r.Finding)
-		r.Earlier = r.Position != nil && r.Finding.Side != proposal.SideBase && changed == nil
+		r.Earlier = r.Position != nil && r.Finding.Side != SideBase && changed == nil
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/terminal"
 	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
 )
@@ -75,10 +76,10 @@ func (d Document) resultsWith(v Verdict) (list []Result) {
 }
 
 func severityRank(r Result) int {
-	if i := slices.Index(proposal.Severities, r.Finding.Severity); i >= 0 {
+	if i := slices.Index(valid.Severities, r.Finding.Severity); i >= 0 {
 		return i
 	}
-	return len(proposal.Severities)
+	return len(valid.Severities)
 }
 
 // RenderText renders d for a terminal. No text of it can control the terminal.

@@ -62,7 +62,7 @@ func (l Local) ReviewChange(ctx context.Context, r Reviewer) (d Document, err er
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	return l.withTrees(ctx, func(c *commits, diff *Diff) (Document, error) {
-		guidance, err := r.Guidance(c.treePath(proposal.SideBase))
+		guidance, err := r.Guidance(c.treePath(SideBase))
 		if err != nil {
 			return Document{}, err
 		}
@@ -115,7 +115,7 @@ func (m *modelReview) createLog() error {
 		return errors.Join(err, m.log.Close())
 	}
 	fixed := m.firstEntry(m.id, system, m.guidance)
-	fixed.Base, fixed.Head, fixed.Policy = m.commits.base, m.commits.head, m.commits.gates[proposal.SideHead].PolicyDigest()
+	fixed.Base, fixed.Head, fixed.Policy = m.commits.base, m.commits.head, m.commits.gates[SideHead].PolicyDigest()
 	_, err = m.log.Append("review", fixed)
 	return err
 }
@@ -185,12 +185,12 @@ func (m *modelReview) askWithSession(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.Timeout*2/3)
 	defer cancel()
 	m.talk = m.newConversation(system, m.log, m.keepText)
-	g := m.commits.gates[proposal.SideHead]
+	g := m.commits.gates[SideHead]
 	session, err := g.Open(whole, gate.SessionOptions{Proposer: m.talk.reviewer, Idle: m.Timeout, Lifetime: m.Timeout})
 	if err != nil {
 		return err
 	}
-	m.talk.setting = promptContext{rounds: m.Rounds, guidance: m.guidance, tools: g.Toolchains(), diff: m.commits.diff, head: readWithin(m.commits.treePath(proposal.SideHead)),
+	m.talk.setting = promptContext{rounds: m.Rounds, guidance: m.guidance, tools: g.Toolchains(), diff: m.commits.diff, head: readWithin(m.commits.treePath(SideHead)),
 		room: int(min(maxWholeFiles, m.Budget.InputShare(wholeShare)/int64(m.Rounds)))}
 	return m.converse(ctx, session)
 }
@@ -212,7 +212,7 @@ func (m *modelReview) converse(ctx context.Context, session commandSession) erro
 	}
 	report, closed := session.Close()
 	if report.Audit != nil {
-		run := runOf(proposal.SideHead, report)
+		run := runOf(SideHead, report)
 		m.talk.use.Session = &run
 	}
 	if closed != nil {

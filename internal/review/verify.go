@@ -18,7 +18,7 @@ type Trees interface {
 	// Batch returns how many commands a plan may have: at least 1, and not more where set-up
 	// must have been done in the sandbox of each.
 	Batch() int
-	// Run runs plan on a side: proposal.SideHead or SideBase.
+	// Run runs plan on a side: SideHead or SideBase.
 	Run(ctx context.Context, side string, plan proposal.Plan) (proposal.Report, error)
 	// Suggested runs plan on head with the suggestion of a finding applied. A suggestion that
 	// cannot be applied is an *Unsuitable.
@@ -54,17 +54,17 @@ func (v *verifier) verifyAll(ctx context.Context) error {
 	if err := v.runTests(ctx); err != nil {
 		return err
 	}
-	if err := v.runReproducers(ctx, proposal.SideHead, runnable, 1); err != nil {
+	if err := v.runReproducers(ctx, SideHead, runnable, 1); err != nil {
 		return err
 	}
-	failed := v.selectResults(func(r Result) bool { return r.lastOutcome(proposal.SideHead) == Failed })
-	if err := v.runReproducers(ctx, proposal.SideBase, failed, 1); err != nil {
+	failed := v.selectResults(func(r Result) bool { return r.lastOutcome(SideHead) == Failed })
+	if err := v.runReproducers(ctx, SideBase, failed, 1); err != nil {
 		return err
 	}
 	shown := v.selectResults(func(r Result) bool {
-		return r.lastOutcome(proposal.SideHead) == Failed && r.lastOutcome(proposal.SideBase) == Passed
+		return r.lastOutcome(SideHead) == Failed && r.lastOutcome(SideBase) == Passed
 	})
-	for _, side := range []string{proposal.SideHead, proposal.SideBase} {
+	for _, side := range []string{SideHead, SideBase} {
 		if err := v.runReproducers(ctx, side, shown, repeats-1); err != nil {
 			return err
 		}
@@ -151,8 +151,8 @@ func (v *verifier) runTests(ctx context.Context) error {
 	if len(v.findings.Tests) == 0 || !suggested {
 		return nil
 	}
-	records, err := v.runPlan(proposal.SideHead, proposal.Plan{Proposals: requireFresh(v.findings.Tests)}, func(p proposal.Plan) (proposal.Report, error) {
-		return v.trees.Run(ctx, proposal.SideHead, p)
+	records, err := v.runPlan(SideHead, proposal.Plan{Proposals: requireFresh(v.findings.Tests)}, func(p proposal.Plan) (proposal.Report, error) {
+		return v.trees.Run(ctx, SideHead, p)
 	})
 	for i, e := range records {
 		v.tests[v.findings.Tests[i].ID] = e.Outcome == Passed

@@ -31,7 +31,7 @@ func (s *script) Run(_ context.Context, side string, plan proposal.Plan) (propos
 		return r, errors.New("the sandbox is down")
 	}
 	for i, p := range plan.Proposals {
-		part := map[string]int{proposal.SideHead: 0, proposal.SideBase: 1, SideSuggested: 2}[side]
+		part := map[string]int{SideHead: 0, SideBase: 1, SideSuggested: 2}[side]
 		endings := strings.Split(strings.Fields(p.Run)[part], ",")
 		key := side + p.Run
 		r.Records = append(r.Records, ending(p, endings[min(s.ran[key], len(endings)-1)], int64(i)))
@@ -74,7 +74,7 @@ func ending(p proposal.Proposal, how string, entry int64) proposal.Record {
 	case "lost":
 		result.Status = proposal.SandboxFailed
 	case "cause":
-		result.ExitCode, r.Cause = 1, &proposal.Cause{Kind: proposal.CauseTool, Reason: "no such tool"}
+		result.ExitCode, r.Cause = 1, &proposal.Cause{Kind: "tool", Reason: "no such tool"}
 	case "denied":
 		r.Result, r.Decision = nil, proposal.Decision{Reasons: []proposal.Reason{{Rule: "net.x", Message: "no network"}}}
 	case "asked":
@@ -175,7 +175,7 @@ func TestRuns(t *testing.T) {
 
 // What is not certain is not verified, whichever run it is that fails.
 func TestSandboxDown(t *testing.T) {
-	for _, side := range []string{proposal.SideHead, proposal.SideBase} {
+	for _, side := range []string{SideHead, SideBase} {
 		s := &script{batch: 50, ran: map[string]int{}, fail: side}
 		d, err := Verify(t.Context(), s, small, proposal.ReviewFindings{Findings: []proposal.ReviewFinding{finding("a", "fail ok")}})
 		if err == nil || d.Reviewed || d.Reason == "" || d.Results[0].Verdict != NotRun || !strings.HasPrefix(d.Headline(), "Not reviewed: ") {
@@ -206,7 +206,7 @@ func TestSuggestions(t *testing.T) {
 		{"fail ok missing", "", &fix, "", false, "the reproducer does not succeed"},
 		{"fail ok ok", "", &unsuitable, "", false, "cannot be applied"},
 		{"fail fail ok", "", &fix, "", false, "not verified"},
-		{"fail ok ok", "", &fix, proposal.SideBase, false, "not in the diff of the pull request's code"},
+		{"fail ok ok", "", &fix, SideBase, false, "not in the diff of the pull request's code"},
 	} {
 		f := finding("x", c.run)
 		f.Suggestion, f.Side = c.text, c.side

@@ -4,10 +4,17 @@ package sandbox
 
 import "github.com/fumehood/fumehood/pkg/proposal"
 
+// The sources of a proposal.Figure.
+const (
+	sourceClock   = "clock"
+	sourceCgroup  = "cgroup"
+	sourceSandbox = "sandbox"
+)
+
 // recordKernelCounts records what gVisor's kernel counted.
 func (c *command) recordKernelCounts(processes, written uint64) {
-	c.processes = proposal.Figure{Value: int64(processes), Source: proposal.SourceSandbox}
-	c.written = proposal.Figure{Value: int64(written), Source: proposal.SourceSandbox}
+	c.processes = proposal.Figure{Value: int64(processes), Source: sourceSandbox}
+	c.written = proposal.Figure{Value: int64(written), Source: sourceSandbox}
 }
 
 // recordUsage fills in the resources that the command used, and who measured them. The
@@ -15,10 +22,10 @@ func (c *command) recordKernelCounts(processes, written uint64) {
 // only what was added to that in use before.
 func (c *command) recordUsage(r *proposal.Result, after usage) {
 	cgroup := func(v int64) proposal.Figure {
-		return proposal.Figure{Value: v, Source: proposal.SourceCgroup}
+		return proposal.Figure{Value: v, Source: sourceCgroup}
 	}
 	r.Usage = &proposal.Usage{
-		Wall:      proposal.Figure{Value: r.WallMS, Source: proposal.SourceClock},
+		Wall:      proposal.Figure{Value: r.WallMS, Source: sourceClock},
 		CPUUser:   cgroup((after.user - c.before.user).Milliseconds()),
 		CPUSystem: cgroup((after.system - c.before.system).Milliseconds()),
 		Processes: c.processes,

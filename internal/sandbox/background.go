@@ -27,7 +27,7 @@ const MaxBackground = 8
 // A command that does not start is a Process that has ended. An error is one of Run. While a
 // command in the foreground ends, and while files are read or written, background commands
 // are stopped for a moment, and orphans that they made are killed.
-func (r *Runner) Start(ctx context.Context, x proposal.Execution) (proposal.Process, error) {
+func (r *Runner) Start(ctx context.Context, x Execution) (Process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended != nil {
@@ -81,7 +81,7 @@ type backgrounds struct {
 }
 
 // startBackground starts x in the background.
-func (s *instance) startBackground(ctx context.Context, x proposal.Execution, fresh bool) (*process, error) {
+func (s *instance) startBackground(ctx context.Context, x Execution, fresh bool) (*process, error) {
 	c := &command{s: s, x: x, ended: make(chan struct{}), background: true}
 	p := &process{c: c, fresh: fresh, done: make(chan struct{})}
 	if err := c.openStreams(); err != nil {
@@ -142,19 +142,19 @@ func (c *command) finishBackground(status syscall.WaitStatus, waitErr error) (pr
 	return r, err
 }
 
-// Done implements proposal.Process.
+// Done implements Process.
 func (p *process) Done() <-chan struct{} { return p.done }
 
-// Result implements proposal.Process.
+// Result implements Process.
 func (p *process) Result() (proposal.Result, error) {
 	<-p.done
 	return p.result, p.err
 }
 
-// Kill implements proposal.Process.
-func (p *process) Kill(by string) { p.c.endKilledBy(by, proposal.KilledDetail(by)) }
+// Kill implements Process.
+func (p *process) Kill(by string) { p.c.endKilledBy(by, proposal.Result{Killed: by}.KilledDetail()) }
 
-// Interrupt implements proposal.Process.
+// Interrupt implements Process.
 func (p *process) Interrupt() error {
 	select {
 	case <-p.done:

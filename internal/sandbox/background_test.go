@@ -44,10 +44,10 @@ func until(t *testing.T, what string, cond func() bool) {
 }
 
 // background starts text and waits until it has printed something.
-func background(t *testing.T, r *Runner, id, text string) (proposal.Process, *printed) {
+func background(t *testing.T, r *Runner, id, text string) (Process, *printed) {
 	t.Helper()
 	out := &printed{}
-	p, err := r.Start(t.Context(), proposal.Execution{ID: id, Text: text, Output: out.take, Grant: proposal.Grant{Limits: testLimits()}})
+	p, err := r.Start(t.Context(), Execution{ID: id, Text: text, Output: out.take, Grant: proposal.Grant{Limits: testLimits()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func background(t *testing.T, r *Runner, id, text string) (proposal.Process, *pr
 	return p, out
 }
 
-func ended(p proposal.Process) bool {
+func ended(p Process) bool {
 	select {
 	case <-p.Done():
 		return true
@@ -65,7 +65,7 @@ func ended(p proposal.Process) bool {
 }
 
 // outcomeOf waits for the result, which must be complete.
-func outcomeOf(t *testing.T, p proposal.Process) proposal.Result {
+func outcomeOf(t *testing.T, p Process) proposal.Result {
 	t.Helper()
 	r, err := p.Result()
 	if err != nil {
@@ -171,7 +171,7 @@ func TestBackgroundStopped(t *testing.T) {
 	r, _ := gated(t)
 	limits := testLimits()
 	limits.Wall = proposal.Duration(300 * time.Millisecond)
-	p, err := r.Start(t.Context(), proposal.Execution{ID: "slow", Text: "sleep 1000", Grant: proposal.Grant{Limits: limits}})
+	p, err := r.Start(t.Context(), Execution{ID: "slow", Text: "sleep 1000", Grant: proposal.Grant{Limits: limits}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestBackgroundStopped(t *testing.T) {
 	p, _ = background(t, r, "bg", "echo up; sleep 1000")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if result, err := r.Run(ctx, proposal.Execution{ID: "fg", Text: "sleep 1000", Grant: proposal.Grant{Limits: testLimits()}}); err == nil || result.Status != proposal.Signaled {
+	if result, err := r.Run(ctx, Execution{ID: "fg", Text: "sleep 1000", Grant: proposal.Grant{Limits: testLimits()}}); err == nil || result.Status != proposal.Signaled {
 		t.Errorf("%v, %+v", err, result)
 	}
 	if out, _ := play(t, r, "echo on"); out != "on\n" || ended(p) {
@@ -200,7 +200,7 @@ func TestBackgroundStopped(t *testing.T) {
 	if result, err := p.Result(); err != nil || result.Status != proposal.Signaled || result.Killed != proposal.KilledSandbox {
 		t.Errorf("%v, %+v", err, result)
 	}
-	if _, err := r.Start(t.Context(), proposal.Execution{ID: "late", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); err == nil {
+	if _, err := r.Start(t.Context(), Execution{ID: "late", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); err == nil {
 		t.Error("a closed runner starts a command")
 	}
 }
@@ -286,8 +286,8 @@ func TestBackgroundHarm(t *testing.T) {
 func TestBackgroundRefused(t *testing.T) {
 	t.Parallel()
 	r, _ := gated(t)
-	x := proposal.Execution{ID: "x", Text: "sleep 1000", Grant: proposal.Grant{Limits: testLimits()}}
-	var list []proposal.Process
+	x := Execution{ID: "x", Text: "sleep 1000", Grant: proposal.Grant{Limits: testLimits()}}
+	var list []Process
 	for range MaxBackground {
 		p, err := r.Start(t.Context(), x)
 		if err != nil {
@@ -297,7 +297,7 @@ func TestBackgroundRefused(t *testing.T) {
 	}
 	net, outputs, service := x, x, x
 	net.Grant.Network, outputs.Outputs, service.Service = []string{"a.example:443"}, []string{"a"}, true
-	for i, x := range []proposal.Execution{x, net, outputs, service, cellOf("c", "", "true")} {
+	for i, x := range []Execution{x, net, outputs, service, cellOf("c", "", "true")} {
 		if _, err := r.Start(t.Context(), x); err == nil || !strings.Contains(err.Error(), "sandbox.background") {
 			t.Errorf("%d: %v", i, err)
 		}

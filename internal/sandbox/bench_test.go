@@ -29,7 +29,7 @@ func BenchmarkCold(b *testing.B) {
 	o, rec := gatedOptions(b)
 	rec.reset(allow)
 	plain, bundle := installtest.PlainRunsc(b), plainBundle(b, o, nil, "/bin/true")
-	x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
+	x := Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
 	var ours, theirs []time.Duration
 	for b.Loop() {
 		time.Sleep(100 * time.Millisecond)
@@ -93,7 +93,7 @@ func BenchmarkSuite(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		result, err := r.Run(b.Context(), proposal.Execution{ID: "x", Text: text, Grant: proposal.Grant{Limits: o.Limits}})
+		result, err := r.Run(b.Context(), Execution{ID: "x", Text: text, Grant: proposal.Grant{Limits: o.Limits}})
 		if err != nil || !result.Succeeded() {
 			b.Fatalf("%v: %s %s %s", err, result.Status, result.Stdout.Tail, result.Stderr.Tail)
 		}
@@ -195,7 +195,7 @@ func BenchmarkExec(b *testing.B) {
 		}
 		runners[i] = testRunner(b, o)
 	}
-	x := proposal.Execution{ID: "x", Argv: []string{tricks, "spawn", fmt.Sprint(n), "/usr/bin/true"}, Free: true, Grant: proposal.Grant{Limits: testLimits()}}
+	x := Execution{ID: "x", Argv: []string{tricks, "spawn", fmt.Sprint(n), "/usr/bin/true"}, Free: true, Grant: proposal.Grant{Limits: testLimits()}}
 	x.Grant.Limits.CPUs = 64
 	var cpu [3][]time.Duration
 	for b.Loop() {
@@ -231,7 +231,7 @@ func BenchmarkRefused(b *testing.B) {
 			})
 			o.Limits.CPUs = 64
 			r := testRunner(b, o)
-			x := proposal.Execution{ID: "x", Argv: []string{tricks, "refused", "2000", canary}, Grant: proposal.Grant{Limits: testLimits()}}
+			x := Execution{ID: "x", Argv: []string{tricks, "refused", "2000", canary}, Grant: proposal.Grant{Limits: testLimits()}}
 			x.Grant.Limits.CPUs = 64
 			var took []time.Duration
 			for b.Loop() {
@@ -262,7 +262,7 @@ func BenchmarkNextWatched(b *testing.B) {
 				o.Exec, o.Event, o.UnwatchedUnsafe = nil, nil, true
 			}
 			r := testRunner(b, o)
-			x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
+			x := Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
 			var took []time.Duration
 			for b.Loop() {
 				begin := time.Now()

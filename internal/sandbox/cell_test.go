@@ -10,9 +10,9 @@ import (
 )
 
 // cellOf is a cell of the shell that has run earlier.
-func cellOf(id, earlier, code string) proposal.Execution {
-	return proposal.Execution{ID: id, Text: earlier + code, Grant: proposal.Grant{Limits: testLimits()},
-		Cell: &proposal.Cell{Language: "bash", Context: "main", Earlier: earlier, Code: code}}
+func cellOf(id, earlier, code string) Execution {
+	return Execution{ID: id, Text: earlier + code, Grant: proposal.Grant{Limits: testLimits()},
+		Cell: &Cell{Language: "bash", Context: "main", Earlier: earlier, Code: code}}
 }
 
 // The sandbox's kernel is killed from outside while a cell runs: the result is not certain,
@@ -37,7 +37,7 @@ func TestCellCrash(t *testing.T) {
 func TestCellWithoutInterpreter(t *testing.T) {
 	t.Parallel()
 	r := testRunner(t, testOptions(t)) // without the programs' files
-	x := proposal.Execution{ID: "x", Cell: &proposal.Cell{Language: "python", Context: "main", Code: "1"}, Grant: proposal.Grant{Limits: testLimits()}}
+	x := Execution{ID: "x", Cell: &Cell{Language: "python", Context: "main", Code: "1"}, Grant: proposal.Grant{Limits: testLimits()}}
 	for range 2 {
 		if result, err := r.Run(t.Context(), x); err != nil || result.Succeeded() || result.Detail == "" {
 			t.Errorf("%v, %s %d %q", err, result.Status, result.ExitCode, result.Detail)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/kit/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -62,7 +63,7 @@ func TestControlPlaces(t *testing.T) {
 		}
 	}
 	for _, text := range sample.EveryNth(t, controlWrites, 8, 1) {
-		if out, _ := play(t, r, text, proposal.ExecBuilt); strings.Contains(strings.ToLower(out), "permission denied") {
+		if out, _ := play(t, r, text, points.ExecBuilt); strings.Contains(strings.ToLower(out), "permission denied") {
 			t.Errorf("with the grant, %s: %s", text, out)
 		}
 	}

@@ -92,7 +92,7 @@ func sandboxCosts(b *testing.B, o Options, commands []string) []cost {
 	r := testRunner(b, o)
 	var took []cost
 	for _, text := range append([]string{"true"}, commands...) {
-		x := proposal.Execution{ID: "x", Text: text + " > /dev/null", Grant: proposal.Grant{Limits: o.Limits}}
+		x := Execution{ID: "x", Text: text + " > /dev/null", Grant: proposal.Grant{Limits: o.Limits}}
 		begin, before := time.Now(), ownTime(b)
 		result, err := r.Run(b.Context(), x)
 		if err != nil || result.ExitCode != 0 && !findsNothing(text) {

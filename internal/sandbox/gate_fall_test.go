@@ -23,7 +23,7 @@ import (
 func stopped(t *testing.T, r *Runner, text, code string) {
 	t.Helper()
 	begin := time.Now()
-	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: text, Grant: proposal.Grant{Limits: testLimits()}})
+	result, err := r.Run(t.Context(), Execution{ID: "x", Text: text, Grant: proposal.Grant{Limits: testLimits()}})
 	var stop *proposal.StopError
 	if !errors.As(err, &stop) || stop.Code != code || result.Status != proposal.SandboxFailed {
 		t.Errorf("status %s, error %v after %s; want %s", result.Status, err, time.Since(begin), code)
@@ -34,7 +34,7 @@ func stopped(t *testing.T, r *Runner, text, code string) {
 	if result.Observations != nil && result.Observations.Complete {
 		t.Error("the record calls itself complete")
 	}
-	if _, err := r.Run(t.Context(), proposal.Execution{ID: "y", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); err == nil {
+	if _, err := r.Run(t.Context(), Execution{ID: "y", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); err == nil {
 		t.Error("another command runs")
 	}
 }
@@ -107,7 +107,7 @@ func TestEventFlood(t *testing.T) {
 	o.Events = 500
 	r := testRunner(t, o)
 	rec.reset(allow)
-	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "/opt/bin/tricks flood 1000000", Grant: proposal.Grant{Limits: testLimits()}})
+	result, err := r.Run(t.Context(), Execution{ID: "x", Text: "/opt/bin/tricks flood 1000000", Grant: proposal.Grant{Limits: testLimits()}})
 	if err != nil || result.Status != proposal.OutputLimit || result.Limit != "events 500" {
 		t.Errorf("status %s, limit %q, %v", result.Status, result.Limit, err)
 	}

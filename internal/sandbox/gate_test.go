@@ -211,7 +211,7 @@ func gated(t testing.TB) (*Runner, *recorder) {
 // release gives w to the next test, unless this one has failed or has left something in it.
 func (w warmRunner) release(t testing.TB) {
 	w.rec.reset(allow)
-	x := proposal.Execution{ID: "clean", Text: "shopt -s dotglob nullglob; rm -rf /workspace/* /tmp/* /dev/shm/* ~/*", Grant: proposal.Grant{Limits: testLimits()}}
+	x := Execution{ID: "clean", Text: "shopt -s dotglob nullglob; rm -rf /workspace/* /tmp/* /dev/shm/* ~/*", Grant: proposal.Grant{Limits: testLimits()}}
 	result, err := w.Run(context.WithoutCancel(t.Context()), x)
 	if !t.Failed() && err == nil && result.Succeeded() && w.isEmpty() {
 		w.rec.reset(deny)
@@ -229,7 +229,7 @@ func (w warmRunner) release(t testing.TB) {
 // play runs text and returns its output and result.
 func play(t testing.TB, r *Runner, text string, kinds ...string) (string, proposal.Result) {
 	t.Helper()
-	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: text, Grant: proposal.Grant{Limits: testLimits(), Exec: kinds}})
+	result, err := r.Run(t.Context(), Execution{ID: "x", Text: text, Grant: proposal.Grant{Limits: testLimits(), Exec: kinds}})
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -417,7 +417,7 @@ func TestValuesStay(t *testing.T) {
 	t.Parallel()
 	r, rec := gated(t)
 	rec.reset(allow)
-	x := proposal.Execution{ID: "x", Text: "env; /opt/bin/tricks files", Grant: proposal.Grant{Limits: testLimits(), Env: map[string]string{"TOKEN": "hidden-value", "PYTHONPATH": "/hidden-value"}}}
+	x := Execution{ID: "x", Text: "env; /opt/bin/tricks files", Grant: proposal.Grant{Limits: testLimits(), Env: map[string]string{"TOKEN": "hidden-value", "PYTHONPATH": "/hidden-value"}}}
 	result, err := r.Run(t.Context(), x)
 	if err != nil || !bytes.Contains(result.Stdout.Head, []byte("TOKEN=hidden-value")) {
 		t.Fatalf("%v, output %q", err, result.Stdout.Head)
@@ -477,7 +477,7 @@ func TestFirst(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for a canary that runs
 			defer cancel()
 			began := time.Now()
-			result, err := r.Run(ctx, proposal.Execution{ID: "x", Argv: test.argv, Grant: proposal.Grant{Limits: test.limits}})
+			result, err := r.Run(ctx, Execution{ID: "x", Argv: test.argv, Grant: proposal.Grant{Limits: test.limits}})
 			if err != nil || result.ExitCode != test.exit {
 				t.Fatalf("exit %d, %v; want %d; stderr %q", result.ExitCode, err, test.exit, result.Stderr.Head)
 			}

@@ -98,7 +98,7 @@ func TestWorkspaceImageIsASnapshot(t *testing.T) {
 		t.Errorf("file is %q", got)
 	}
 	write(t, file, "second")
-	x := proposal.Execution{ID: "x", Text: "cat file", Grant: proposal.Grant{Limits: testLimits(), Fresh: true}}
+	x := Execution{ID: "x", Text: "cat file", Grant: proposal.Grant{Limits: testLimits(), Fresh: true}}
 	if result, err := r.Run(t.Context(), x); err != nil || string(result.Stdout.Head) != "first" {
 		t.Errorf("in the next sandbox file is %q, %v", result.Stdout.Head, err)
 	}
@@ -199,7 +199,7 @@ func TestImageRefused(t *testing.T) {
 					t.Errorf("the running sandbox: %q", got.Stdout.Head)
 				}
 			}
-			x := proposal.Execution{ID: "x", Text: "cat /deps/lib/file", Grant: proposal.Grant{Limits: testLimits(), Fresh: true}}
+			x := Execution{ID: "x", Text: "cat /deps/lib/file", Grant: proposal.Grant{Limits: testLimits(), Fresh: true}}
 			result, err := r.Run(t.Context(), x)
 			var stop *proposal.StopError
 			if !errors.As(err, &stop) || stop.Code != "sandbox.image" || string(result.Stdout.Head) != "" {

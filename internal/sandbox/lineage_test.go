@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/watch/lineage"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -88,15 +89,15 @@ func TestFirstProcess(t *testing.T) {
 	lowered.Files /= 2
 	for _, test := range []struct {
 		name  string
-		x     proposal.Execution
+		x     Execution
 		limit proposal.Limits
 		want  uint32
 	}{
-		{"free program", proposal.Execution{Argv: []string{tricks, "vfork", id}, Free: true}, testLimits(), 0},
-		{"tool", proposal.Execution{Argv: []string{tricks, "vfork", id}}, testLimits(), proposal.LineageTool},
-		{"launcher", proposal.Execution{Argv: []string{"env", "id"}, Launches: true}, testLimits(), 1},
-		{"launcher with lower limits", proposal.Execution{Argv: []string{"env", "id"}, Launches: true}, lowered, 1},
-		{"text with lower limits", proposal.Execution{Text: "id"}, lowered, 1},
+		{"free program", Execution{Argv: []string{tricks, "vfork", id}, Free: true}, testLimits(), 0},
+		{"tool", Execution{Argv: []string{tricks, "vfork", id}}, testLimits(), lineage.Tool},
+		{"launcher", Execution{Argv: []string{"env", "id"}, Launches: true}, testLimits(), 1},
+		{"launcher with lower limits", Execution{Argv: []string{"env", "id"}, Launches: true}, lowered, 1},
+		{"text with lower limits", Execution{Text: "id"}, lowered, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rec.reset(following)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -80,7 +81,7 @@ func TestE2ELoad(t *testing.T) {
 				t.Errorf("refused %d; output %q", len(refused), out)
 			}
 			rec.reset(withGrant)
-			if out, _ := play(t, r, text, proposal.ExecBuilt); !strings.Contains(out, "CANARY") && len(rec.loads(proposal.EventLoad)) == 0 || len(rec.refused()) > 0 {
+			if out, _ := play(t, r, text, points.ExecBuilt); !strings.Contains(out, "CANARY") && len(rec.loads(proposal.EventLoad)) == 0 || len(rec.refused()) > 0 {
 				t.Errorf("with the grant: refused %q, output %q", rec.refused(), out)
 			}
 		})

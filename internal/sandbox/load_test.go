@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/kit/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -16,7 +17,7 @@ import (
 // withGrant refuses every file that is loaded as code, unless the command has the grant.
 func withGrant(x proposal.Exec) proposal.ExecDecision {
 	d := allow(x)
-	if d.Cacheable = true; x.Loaded && !slices.Contains(x.Grants, proposal.ExecBuilt) {
+	if d.Cacheable = true; x.Loaded && !slices.Contains(x.Grants, points.ExecBuilt) {
 		d.Effect, d.Reason = proposal.Deny, &proposal.Reason{Message: x.Layer}
 	}
 	return d
@@ -94,7 +95,7 @@ func TestLoad(t *testing.T) {
 				t.Errorf("loaded %+v", rec.loads(proposal.EventLoad))
 			}
 			rec.reset(withGrant)
-			out, _ = play(t, r, text, proposal.ExecBuilt)
+			out, _ = play(t, r, text, points.ExecBuilt)
 			if works := strings.Contains(out, "CANARY"); works != (test.layer != "") {
 				t.Errorf("with the grant: %q", out)
 			}
@@ -151,14 +152,14 @@ func TestLoadOfPrograms(t *testing.T) {
 				}
 				return d
 			})
-			out, _ := play(t, r, text, proposal.ExecBuilt)
+			out, _ := play(t, r, text, points.ExecBuilt)
 			refused := rec.loads(proposal.EventRefused)
 			if strings.Contains(out, "CANARY") || len(refused) == 0 || !refused[0].ELF.IsProgram() ||
 				refused[0].Path != "/opt/bin/canary" && !slices.Equal(refused[0].Same, []string{"/opt/bin/canary"}) {
 				t.Errorf("refused %+v; output %q", refused, out)
 			}
 			rec.reset(allow)
-			if out, _ := play(t, r, text+"; /opt/bin/tricks load '"+way+"' "+file, proposal.ExecBuilt); strings.Count(out, "CANARY") != 2 {
+			if out, _ := play(t, r, text+"; /opt/bin/tricks load '"+way+"' "+file, points.ExecBuilt); strings.Count(out, "CANARY") != 2 {
 				t.Errorf("allowed: %q", out)
 			}
 		})
@@ -172,7 +173,7 @@ func TestLoadIsAskedOnce(t *testing.T) {
 	r, rec := gated(t)
 	rec.reset(withGrant)
 	const twice = "/opt/bin/tricks load exec /tmp/a; /opt/bin/tricks load protect /tmp/a; "
-	if out, _ := play(t, r, "cp /opt/bin/canary /tmp/a; "+twice+"echo >> /tmp/a; "+twice+"/opt/bin/tricks overwrite /tmp/a; "+twice, proposal.ExecBuilt); strings.Count(out, "CANARY") != 6 {
+	if out, _ := play(t, r, "cp /opt/bin/canary /tmp/a; "+twice+"echo >> /tmp/a; "+twice+"/opt/bin/tricks overwrite /tmp/a; "+twice, points.ExecBuilt); strings.Count(out, "CANARY") != 6 {
 		t.Errorf("output %q", out)
 	}
 	digests := []string{}

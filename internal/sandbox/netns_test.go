@@ -30,7 +30,7 @@ func TestNetns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := make(chan error, 1)
 	go func() { asked <- arp(tap); cancel() }()
-	x := proposal.Execution{ID: "x", Grant: proposal.Grant{Limits: testLimits()}, Text: `cat /proc/net/dev | grep -o 'eth0\|lo'; exec 3<>/dev/tcp/192.0.2.7/80 && echo connected; exit 0`}
+	x := Execution{ID: "x", Grant: proposal.Grant{Limits: testLimits()}, Text: `cat /proc/net/dev | grep -o 'eth0\|lo'; exec 3<>/dev/tcp/192.0.2.7/80 && echo connected; exit 0`}
 	result, err := r.Run(ctx, x)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestHome(t *testing.T) {
 	o := testOptions(t)
 	o.Home = map[string]string{".npmrc": "registry=x\n", ".m2/settings.xml": "<settings/>\n"}
 	r := testRunner(t, o)
-	x := proposal.Execution{ID: "x", Grant: proposal.Grant{Limits: testLimits()}, Text: `cat ~/.npmrc ~/.m2/settings.xml && echo more >> ~/.npmrc && mkdir ~/.m2/repository && stat -c %a ~/.npmrc`}
+	x := Execution{ID: "x", Grant: proposal.Grant{Limits: testLimits()}, Text: `cat ~/.npmrc ~/.m2/settings.xml && echo more >> ~/.npmrc && mkdir ~/.m2/repository && stat -c %a ~/.npmrc`}
 	result, err := r.Run(t.Context(), x)
 	if err != nil {
 		t.Fatal(err)

@@ -255,7 +255,7 @@ func TestPoolVerifies(t *testing.T) {
 	o.Pool.Keep(o)
 	filled(t, o.Pool, 1)
 	o.Verify = func() error { return errors.New("changed") }
-	if _, err := testRunner(t, o).Run(t.Context(), proposal.Execution{ID: "x", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); err == nil || err.Error() != "changed" {
+	if _, err := testRunner(t, o).Run(t.Context(), Execution{ID: "x", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); err == nil || err.Error() != "changed" {
 		t.Error(err)
 	}
 }
@@ -291,7 +291,7 @@ func TestPoolClosed(t *testing.T) {
 func BenchmarkClaim(b *testing.B) {
 	o, _ := poolOptions(b, 1)
 	var claims, pooled, cold []time.Duration
-	x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
+	x := Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
 	one := func(o Options) time.Duration {
 		begin := time.Now()
 		r, err := New(o)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -50,7 +51,7 @@ func readsOf(t *testing.T, o Options, text string) []string {
 	t.Helper()
 	o.Recorded = true
 	r := testRunner(t, o)
-	if out, got := play(t, r, text, proposal.ExecBuilt); !got.Succeeded() { // with what set-up has
+	if out, got := play(t, r, text, points.ExecBuilt); !got.Succeeded() { // with what set-up has
 		t.Fatalf("%s: %s", text, out)
 	}
 	list, err := r.Reads(t.Context(), "")
@@ -117,7 +118,7 @@ func TestReadsBefore(t *testing.T) {
 	o.Workspace, o.Recorded = readTree(t), true
 	r := testRunner(t, o)
 	for id, text := range []string{"cat a; stat b", "cat b", "ls list"} {
-		x := proposal.Execution{ID: fmt.Sprint(id), Text: text, Grant: proposal.Grant{Limits: testLimits()}}
+		x := Execution{ID: fmt.Sprint(id), Text: text, Grant: proposal.Grant{Limits: testLimits()}}
 		if got, err := r.Run(t.Context(), x); err != nil || !got.Succeeded() {
 			t.Fatal(got, err)
 		}

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/sandbox/control"
 	"github.com/fumehood/fumehood/internal/sandbox/guest"
 	"github.com/fumehood/fumehood/internal/sandbox/interpreter"
@@ -33,7 +34,7 @@ var shell = []string{"/bin/bash", "--noprofile", "--norc", "-p", "-c"}
 // A command is one Execution in progress.
 type command struct {
 	s      *instance
-	x      proposal.Execution
+	x      Execution
 	conn   *control.Conn
 	stdout *outputDrain
 	stderr *outputDrain
@@ -60,7 +61,7 @@ type command struct {
 	cause proposal.Status
 }
 
-func (s *instance) runCommand(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
+func (s *instance) runCommand(ctx context.Context, x Execution) (proposal.Result, error) {
 	c := &command{s: s, x: x, ended: make(chan struct{})}
 	if err := c.openStreams(); err != nil {
 		return failedResult(err), s.describeStartError(err)
@@ -91,7 +92,7 @@ func (s *instance) runCommand(ctx context.Context, x proposal.Execution) (propos
 // resumeServices lets the services go on, which are stopped while no command runs, so that what the
 // kernel sees them do belongs to a command. A shell goes on only for its own cells. x may be
 // another service.
-func (s *instance) resumeServices(x proposal.Execution) error {
+func (s *instance) resumeServices(x Execution) error {
 	var err error
 	if s.services+len(s.interpreters) > 0 {
 		err = s.init.resumeServices(sweepGrace, s.shellPID(x))
@@ -270,7 +271,7 @@ func (c *command) environ() []string {
 // whatever its first code was granted: it keeps its environment for all later code, and only
 // one that all code has can be compared with what its programs get.
 func (c *command) guardVars() map[string]string {
-	if slices.Contains(c.x.Grant.Exec, proposal.ExecBuilt) && !c.inShell() {
+	if slices.Contains(c.x.Grant.Exec, points.ExecBuilt) && !c.inShell() {
 		return nil
 	}
 	return c.s.o.Guard
@@ -400,7 +401,7 @@ func (c *command) finishResult(ctx context.Context, status syscall.WaitStatus, w
 	c.recordUsage(&r, after)
 	err := c.setEndStatus(&r, status, waitErr, after, reported)
 	if r.Killed == proposal.KilledInterrupted {
-		r.Killed = proposal.KilledBy(context.Cause(ctx))
+		r.Killed = KilledBy(context.Cause(ctx))
 	}
 	if gateErr != nil && !c.s.isDead() {
 		_ = c.s.killSandbox()
@@ -436,7 +437,8 @@ func (c *command) setEndStatus(r *proposal.Result, status syscall.WaitStatus, wa
 	case cause == proposal.OutputLimit:
 		r.Status, r.Limit = cause, "output "+l.Output.String()
 	case cause == proposal.NotRun:
-		r.Status, r.Signal, r.Killed, r.Detail = proposal.Signaled, "SIGKILL", proposal.KilledInterrupted, proposal.KilledDetail(proposal.KilledInterrupted)
+		r.Status, r.Signal, r.Killed = proposal.Signaled, "SIGKILL", proposal.KilledInterrupted
+		r.Detail = r.KilledDetail()
 	case cause == proposal.Signaled:
 		r.Status, r.Signal, r.Killed, r.Detail = cause, "SIGKILL", c.by, c.detail
 	case after.oomKills > c.before.oomKills:
@@ -446,7 +448,8 @@ func (c *command) setEndStatus(r *proposal.Result, status syscall.WaitStatus, wa
 	case reported[sinkDisk] && r.ExitCode != 0:
 		r.Status, r.Limit = proposal.DiskLimit, "disk "+l.Disk.String()
 	case waitErr != nil && c.background && c.s.backgrounds.ending.Load():
-		r.Status, r.Signal, r.Killed, r.Detail = proposal.Signaled, "SIGKILL", proposal.KilledSandbox, proposal.KilledDetail(proposal.KilledSandbox)
+		r.Status, r.Signal, r.Killed = proposal.Signaled, "SIGKILL", proposal.KilledSandbox
+		r.Detail = r.KilledDetail()
 	case waitErr != nil:
 		return c.recordCrash(r, waitErr)
 	case status.Signaled():

@@ -6,7 +6,7 @@
 // One Runner serves one run: its commands share one sandbox and one overlay over the
 // workspace, so that npm ci followed by npm test works. Run runs one command after the other,
 // Start some in the background beside them. No process outlives its command, except for
-// services: see proposal.Execution. They have a user of their own, and commands
+// services: see Execution. They have a user of their own, and commands
 // can neither signal nor trace them.
 // The host's tree is mounted read-only on the host's side and is never written to.
 //
@@ -198,7 +198,7 @@ func (o Options) answerTimeouts() (answerWithin, patient time.Duration) {
 // certain what happened: the Result's status is then SandboxFailed, and every later Run
 // fails too. When ctx ends, the command is killed, the Result says so, and the error is
 // ctx's.
-func (r *Runner) Run(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
+func (r *Runner) Run(ctx context.Context, x Execution) (proposal.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended != nil {
@@ -230,8 +230,8 @@ func (r *Runner) Run(ctx context.Context, x proposal.Execution) (proposal.Result
 // neverStarted is the Result of a command that was interrupted before its sandbox was ready.
 func neverStarted(ctx context.Context) proposal.Result {
 	r := failedResult(ctx.Err())
-	r.Status, r.Signal, r.Killed = proposal.Signaled, "SIGKILL", proposal.KilledBy(context.Cause(ctx))
-	r.Detail = proposal.KilledDetail(r.Killed)
+	r.Status, r.Signal, r.Killed = proposal.Signaled, "SIGKILL", KilledBy(context.Cause(ctx))
+	r.Detail = r.KilledDetail()
 	nothing := proposal.Stream{SHA256: fmt.Sprintf("%x", sha256.Sum256(nil))}
 	r.Stdout, r.Stderr = nothing, nothing // or readers of reports refuse it
 	return r

@@ -57,7 +57,7 @@ func testRunner(t testing.TB, o Options) *Runner {
 
 func runText(t testing.TB, r *Runner, text string) proposal.Result {
 	t.Helper()
-	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: text, Grant: proposal.Grant{Limits: testLimits()}})
+	result, err := r.Run(t.Context(), Execution{ID: "x", Text: text, Grant: proposal.Grant{Limits: testLimits()}})
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -171,7 +171,7 @@ func TestStatuses(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for a limit that is ignored
 			defer cancel()
-			result, err := r.Run(ctx, proposal.Execution{ID: test.name, Text: test.text, Grant: proposal.Grant{Limits: l}})
+			result, err := r.Run(ctx, Execution{ID: test.name, Text: test.text, Grant: proposal.Grant{Limits: l}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +198,7 @@ func TestOutOfMemory(t *testing.T) {
 		"head -c 400000000 /dev/zero | tail -c 300000000 | wc -c; exit 3",
 		"head -c 60000000 /dev/zero > /dev/shm/a; /opt/bin/testprogram alloc 1024",
 	} {
-		x := proposal.Execution{ID: fmt.Sprint(i), Text: text, Grant: proposal.Grant{Limits: o.Limits}}
+		x := Execution{ID: fmt.Sprint(i), Text: text, Grant: proposal.Grant{Limits: o.Limits}}
 		if result, err := r.Run(t.Context(), x); err != nil || result.Status != proposal.OutOfMemory || result.Limit != "memory 160 MiB" {
 			t.Errorf("%s: %s, limit %q, %v", text, result.Status, result.Limit, err)
 		}
@@ -259,7 +259,7 @@ func TestFresh(t *testing.T) {
 	if result := runText(t, r, "cat state"); !result.Succeeded() || result.NewSandbox {
 		t.Errorf("state is gone: %s %d", result.Status, result.ExitCode)
 	}
-	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "cat state", Grant: proposal.Grant{Limits: testLimits(), Fresh: true}})
+	result, err := r.Run(t.Context(), Execution{ID: "x", Text: "cat state", Grant: proposal.Grant{Limits: testLimits(), Fresh: true}})
 	if err != nil || result.Succeeded() || !result.NewSandbox {
 		t.Errorf("a fresh sandbox has old state: %v %+v", err, result.Status)
 	}
@@ -271,7 +271,7 @@ func TestInterrupted(t *testing.T) {
 	r := testRunner(t, o)
 	ctx, cancel := context.WithCancel(t.Context())
 	once(t, o, "x", "before", cancel)
-	result, err := r.Run(ctx, proposal.Execution{ID: "x", Text: "echo before; sleep 1000", Grant: proposal.Grant{Limits: testLimits()}})
+	result, err := r.Run(ctx, Execution{ID: "x", Text: "echo before; sleep 1000", Grant: proposal.Grant{Limits: testLimits()}})
 	if !errors.Is(err, context.Canceled) || result.Detail != "the run was interrupted" || string(result.Stdout.Head) != "before\n" {
 		t.Errorf("%v, %s %q, output %q", err, result.Status, result.Detail, result.Stdout.Head)
 	}
@@ -285,7 +285,7 @@ func TestInterruptedBeforeItsStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	const nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	result, err := r.Run(ctx, proposal.Execution{ID: "x", Text: "echo one", Grant: proposal.Grant{Limits: testLimits()}})
+	result, err := r.Run(ctx, Execution{ID: "x", Text: "echo one", Grant: proposal.Grant{Limits: testLimits()}})
 	if !errors.Is(err, context.Canceled) || result.Status != proposal.Signaled || result.Detail != "the run was interrupted" || result.Stdout.SHA256 != nothing || result.Stderr.SHA256 != nothing {
 		t.Errorf("%v, %+v", err, result)
 	}
@@ -303,12 +303,12 @@ func TestCrash(t *testing.T) {
 	runText(t, r, "true")
 	cgroup := r.current.cgroup
 	once(t, o, "x", "running", func() { cgroup.killProcesses() })
-	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "echo running; sleep 1000", Grant: proposal.Grant{Limits: testLimits()}})
+	result, err := r.Run(t.Context(), Execution{ID: "x", Text: "echo running; sleep 1000", Grant: proposal.Grant{Limits: testLimits()}})
 	var stopped *proposal.StopError
 	if !errors.As(err, &stopped) || stopped.Code != "sandbox.crashed" || result.Status != proposal.SandboxFailed {
 		t.Errorf("%v, %s", err, result.Status)
 	}
-	if _, err := r.Run(t.Context(), proposal.Execution{ID: "y", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); err == nil {
+	if _, err := r.Run(t.Context(), Execution{ID: "y", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); err == nil {
 		t.Error("the runner ran on")
 	}
 }
@@ -318,13 +318,13 @@ func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	r := testRunner(t, testOptions(t))
 	grant := proposal.Grant{Limits: testLimits(), Env: map[string]string{"LC_ALL": "zh_TW.BIG5", "HOME": "/workspace", "PATH": ".", "OWN": "x y"}}
-	result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: `echo "$LC_ALL|$HOME|$PATH|$OWN"`, Grant: grant})
+	result, err := r.Run(t.Context(), Execution{ID: "x", Text: `echo "$LC_ALL|$HOME|$PATH|$OWN"`, Grant: grant})
 	if got := string(result.Stdout.Head); err != nil || got != "C.UTF-8|/home/fumehood|/usr/bin:/bin|x y\n" {
 		t.Errorf("%v: environment %q", err, got)
 	}
 	for _, name := range []string{"BASH_ENV", "ENV", "LD_PRELOAD", "BASH_FUNC_ls%%", "SHELLOPTS", "IFS", "A=B", ""} {
 		grant.Env = map[string]string{name: "x"}
-		if _, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "true", Grant: grant}); err == nil {
+		if _, err := r.Run(t.Context(), Execution{ID: "x", Text: "true", Grant: grant}); err == nil {
 			t.Errorf("a grant of %q was accepted", name)
 		}
 	}
@@ -339,7 +339,7 @@ func TestVerifyBeforeStart(t *testing.T) {
 	changed := errors.New("changed")
 	o.Verify = func() error { return changed }
 	r := testRunner(t, o)
-	if _, err := r.Run(t.Context(), proposal.Execution{ID: "x", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); !errors.Is(err, changed) {
+	if _, err := r.Run(t.Context(), Execution{ID: "x", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}); !errors.Is(err, changed) {
 		t.Errorf("started with a runsc that had changed: %v", err)
 	}
 }
@@ -400,7 +400,7 @@ func TestNotStarted(t *testing.T) {
 	lanetest.SkipShort(t)
 	t.Parallel()
 	r := testRunner(t, testOptions(t))
-	for _, x := range []proposal.Execution{
+	for _, x := range []Execution{
 		{ID: "a", Argv: []string{"no-such-program"}},
 		{ID: "b", Argv: []string{"true"}, Cwd: "no/such/folder"},
 	} {
@@ -442,7 +442,7 @@ func TestAttest(t *testing.T) {
 // Next command in the same run: budget < 5 ms more than the command itself.
 func BenchmarkNext(b *testing.B) {
 	r := testRunner(b, testOptions(b))
-	x := proposal.Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
+	x := Execution{ID: "x", Argv: []string{"/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
 	if _, err := r.Run(b.Context(), x); err != nil {
 		b.Fatal(err)
 	}

@@ -33,7 +33,7 @@ const (
 	lostBefore = "the context's earlier shell had ended: its variables, functions and working directory are lost; this code began a new shell"
 )
 
-func shellKey(cell *proposal.Cell) string { return cell.Language + " " + cell.Context }
+func shellKey(cell *Cell) string { return cell.Language + " " + cell.Context }
 
 // Earlier returns what the live shell of a context has run, or nil if there is none.
 func (r *Runner) Earlier(language, name string) *proposal.Earlier {
@@ -42,7 +42,7 @@ func (r *Runner) Earlier(language, name string) *proposal.Earlier {
 	if r.current == nil || r.current.isDead() {
 		return nil
 	}
-	shell := r.current.interpreters[shellKey(&proposal.Cell{Language: language, Context: name})]
+	shell := r.current.interpreters[shellKey(&Cell{Language: language, Context: name})]
 	if shell == nil || shell.shell == nil || shell.shell.earlier.Cells == 0 {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (r *Runner) Earlier(language, name string) *proposal.Earlier {
 }
 
 // shellPID returns the process of the shell that runs x, or 0.
-func (s *instance) shellPID(x proposal.Execution) int32 {
+func (s *instance) shellPID(x Execution) int32 {
 	if x.Cell != nil && s.interpreters[shellKey(x.Cell)] != nil {
 		return s.interpreters[shellKey(x.Cell)].pid
 	}

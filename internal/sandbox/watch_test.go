@@ -153,7 +153,7 @@ func TestStatusesWatched(t *testing.T) {
 			if test.change != nil {
 				test.change(&l)
 			}
-			result, err := r.Run(t.Context(), proposal.Execution{ID: test.name, Text: test.text, Grant: proposal.Grant{Limits: l}})
+			result, err := r.Run(t.Context(), Execution{ID: test.name, Text: test.text, Grant: proposal.Grant{Limits: l}})
 			if err != nil || result.Status != test.want {
 				t.Fatalf("status %s, %v; want %s", result.Status, err, test.want)
 			}

@@ -24,6 +24,7 @@ import (
 	"github.com/fumehood/fumehood/internal/egress/upstream"
 	"github.com/fumehood/fumehood/internal/egress/wire"
 	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/internal/watch/observe"
@@ -93,8 +94,8 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 			d, err := n.engine.Egress(ctx, x)
 			d = n.names.Limit(x, d)
 			n.noteRefusal(x, d)
-			d.Unresolved = proxied && d.Effect == proposal.Allow && (x.Kind == proposal.EgressLookup || x.Kind == proposal.EgressConnect) && policy.IsGrantedByName(x)
-			d.Intercept = d.Intercept || x.Kind == proposal.EgressConnect && credited(credentials, x)
+			d.Unresolved = proxied && d.Effect == proposal.Allow && (x.Kind == points.EgressLookup || x.Kind == points.EgressConnect) && policy.IsGrantedByName(x)
+			d.Intercept = d.Intercept || x.Kind == points.EgressConnect && credited(credentials, x)
 			return d, err
 		},
 		Event: n.observer.AddEvent, Events: sandbox.DefaultEvents, AnswerWithin: sandbox.AnswerWithin, Fail: n.observer.Fail,
@@ -104,9 +105,9 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 }
 
 // Begin opens network access for one command.
-func (n *network) Begin(ctx context.Context, x proposal.Execution) error {
+func (n *network) Begin(ctx context.Context, x sandbox.Execution) error {
 	n.notes.begin(x.Notes)
-	return n.gateway.Begin(ctx, x)
+	return n.gateway.Begin(ctx, x.ID, x.Grant)
 }
 
 // End closes the command's open connections.

@@ -373,7 +373,7 @@ func (w *outsideWorld) plain(b *testing.B, add func(string, cost)) {
 		m := meter{b: b, way: way.name}
 		for i, command := range way.commands() {
 			m.begins()
-			result, err := r.Run(b.Context(), proposal.Execution{ID: fmt.Sprint(way.name, i), Text: command, Grant: proposal.Grant{Limits: benchLimits}})
+			result, err := r.Run(b.Context(), sandbox.Execution{ID: fmt.Sprint(way.name, i), Text: command, Grant: proposal.Grant{Limits: benchLimits}})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
+	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -18,12 +20,12 @@ const maxNotes = 8
 // program a refused host does not exist, and clients explain that as a failure of DNS.
 type notes struct {
 	mu   sync.Mutex
-	to   *proposal.Notes
+	to   *sandbox.Notes
 	said map[string]bool
 }
 
 // begin makes to the notes of the command that runs.
-func (n *notes) begin(to *proposal.Notes) {
+func (n *notes) begin(to *sandbox.Notes) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.to, n.said = to, map[string]bool{}
@@ -32,8 +34,8 @@ func (n *notes) begin(to *proposal.Notes) {
 // refused notes a refusal. Requests have an answer that explains it, and a question for
 // another type than an address is no attempt to connect.
 func (n *notes) refused(x proposal.Egress, d proposal.EgressDecision) {
-	lookup := x.Kind == proposal.EgressLookup
-	if d.Effect == proposal.Allow || d.Reason == nil || x.Kind == proposal.EgressRequest || lookup && x.Type != "A" && x.Type != "AAAA" {
+	lookup := x.Kind == points.EgressLookup
+	if d.Effect == proposal.Allow || d.Reason == nil || x.Kind == points.EgressRequest || lookup && x.Type != "A" && x.Type != "AAAA" {
 		return
 	}
 	where := x.Destination()

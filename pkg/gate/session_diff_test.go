@@ -75,7 +75,7 @@ b'; ln -s put.txt link; touch touched; chmod +x touched; echo changed >> deps/ma
 		t.Errorf("a part: %+v, %v", part, err)
 	}
 	report, err := s.Close()
-	if err != nil || report.Transfers[1].Kind != proposal.TransferDiff || report.Transfers[1].Names != len(want) || report.Transfers[1].Output.SHA256 != d.Patch.SHA256 {
+	if err != nil || report.Transfers[1].Kind != "diff" || report.Transfers[1].Names != len(want) || report.Transfers[1].Output.SHA256 != d.Patch.SHA256 {
 		t.Errorf("%+v, %v", report.Transfers, err)
 	}
 	checkLog(t, report, true)

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"github.com/fumehood/fumehood/internal/kit/document"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -24,7 +25,7 @@ func planOf(root *node) proposal.Plan {
 // keepRefused returns what is kept of a proposal with problems.
 func (c *checker) keepRefused(i int, list []proposal.Problem) proposal.Proposal {
 	return proposal.Proposal{ID: c.ids[i], Invalid: &proposal.Invalid{
-		Problems: list[:min(len(list), proposal.MaxInvalid)], Text: c.items[i].String(),
+		Problems: list[:min(len(list), valid.MaxInvalid)], Text: c.items[i].String(),
 	}}
 }
 

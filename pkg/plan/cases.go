@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/document"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -75,11 +76,11 @@ var caseShape = shape{Kind: object, Want: "a case: an object with a name, someth
 			Doc: "Where the pull request's code comes from. fumehood.trigger judges the request to run it, before run, argv or code are judged."}),
 		document.Optional(fieldActor, &shape{Kind: text, Max: 64, Choice: []string{"admin", "maintain", "write", "triage", "read", "none"},
 			Want: `a role: "admin", "maintain", "write", "triage", "read" or "none"`, Doc: "The role of the person who requests the run; write if omitted."}),
-		document.Optional("trigger", inputShape(reflect.TypeFor[proposal.Trigger](), "The request, judged by fumehood.trigger. Omitted fields are those of a user with the role write who comments /fumehood run on another user's pull request.")),
+		document.Optional("trigger", inputShape(reflect.TypeFor[points.Trigger](), "The request, judged by fumehood.trigger. Omitted fields are those of a user with the role write who comments /fumehood run on another user's pull request.")),
 		document.Optional("exec", inputShape(reflect.TypeFor[proposal.Exec](), "A program that starts, judged by fumehood.exec. Omitted fields are those of git in the root file system.")),
 		document.Optional("egress", inputShape(reflect.TypeFor[proposal.Egress](), "A step of a connection, judged by fumehood.egress. Omitted fields are those of a granted connection to api.example.com:443.")),
 		document.Optional("event", inputShape(reflect.TypeFor[proposal.Event](), "What was observed, judged by fumehood.event. Expect its notes with rule and not_rule.")),
-		document.Optional("output", inputShape(reflect.TypeFor[proposal.Outgoing](), "Data about to leave, judged by fumehood.output. Omitted fields are those of a standard output without secrets.")),
+		document.Optional("output", inputShape(reflect.TypeFor[points.Outgoing](), "Data about to leave, judged by fumehood.output. Omitted fields are those of a standard output without secrets.")),
 		document.Optional("want", &shape{Kind: text, Max: 64, Choice: []string{"allow", "deny", "ask"}, Want: `"allow", "deny" or "ask"`, Doc: "The expected effect. Events have none."}),
 		document.Optional("rule", rulesShape("Rules that must apply. An entry that ends in a dot means any rule with that prefix.")),
 		document.Optional("not_rule", rulesShape("Rules that must not apply.")),

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/document"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -69,9 +70,9 @@ var findingShape = shape{Kind: object, Want: "a finding: an object with id, file
 	document.Required("file", document.WorkspacePathShape("The file, relative to the repository's root.")),
 	document.Required("line", lineShape("The line that the claim is about, or the last of several.")),
 	blankField("start_line", lineShape("The first of several lines.")),
-	blankField("side", &shape{Kind: text, Max: 64, Choice: []string{proposal.SideHead, proposal.SideBase}, Want: `"head" or "base"`,
+	blankField("side", &shape{Kind: text, Max: 64, Choice: []string{"head", "base"}, Want: `"head" or "base"`,
 		Doc: "Whose lines are counted: the pull request's, which is the default, or those before it."}),
-	blankField("severity", &shape{Kind: text, Max: 64, Choice: proposal.Severities, Want: "one of " + strings.Join(proposal.Severities, ", "), Doc: "How bad it is."}),
+	blankField("severity", &shape{Kind: text, Max: 64, Choice: valid.Severities, Want: "one of " + strings.Join(valid.Severities, ", "), Doc: "How bad it is."}),
 	document.Required("claim", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "What is wrong, for people."}),
 	blankField("reproducer", &reproducerShape),
 	document.Optional("suggestion", &shape{Kind: text, Max: maxSuggestion, Lines: true, Empty: true,
@@ -132,7 +133,7 @@ func (c *checker) convertFinding(i int, n *node) proposal.ReviewFinding {
 		}
 	}
 	if list := ps.SortedProblems(); len(list) > 0 {
-		return proposal.ReviewFinding{ID: c.ids[i], Invalid: &proposal.Invalid{Problems: list[:min(len(list), proposal.MaxInvalid)], Text: n.String()}}
+		return proposal.ReviewFinding{ID: c.ids[i], Invalid: &proposal.Invalid{Problems: list[:min(len(list), valid.MaxInvalid)], Text: n.String()}}
 	}
 	return findingOf(document.PruneBlank(n, &findingShape))
 }

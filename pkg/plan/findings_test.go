@@ -38,7 +38,7 @@ findings:
 	want := proposal.ReviewFindings{Schema: proposal.FindingsSchema, Reviewer: "a model", Digest: got.Digest,
 		Tests: []proposal.Proposal{{ID: "test-1", Run: "go test ./..."}},
 		Findings: []proposal.ReviewFinding{
-			{ID: "one", File: "page.go", Line: 12, Start: 11, Side: proposal.SideBase, Severity: "high", Claim: "the last item is lost", Suggestion: &text,
+			{ID: "one", File: "page.go", Line: 12, Start: 11, Side: "base", Severity: "high", Claim: "the last item is lost", Suggestion: &text,
 				Reproducer: &proposal.Proposal{ID: "one", Argv: []string{"go", "test", "-run", "TestLast"}, Timeout: proposal.Duration(120e9)}},
 			{ID: "two", File: "a.go", Line: 3, Claim: "no command"},
 		}}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/document"
 	"github.com/fumehood/fumehood/internal/kit/golden"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -116,7 +117,7 @@ func checkInvalid(t *testing.T, p proposal.Proposal) {
 	checkProblems(t, p.Invalid.Problems)
 	var ps problems
 	document.Check(&node{Kind: text, Value: p.ID}, idShape, "id", &ps)
-	if len(ps.List) > 0 || len(p.Invalid.Problems) == 0 || len(p.Invalid.Problems) > proposal.MaxInvalid || len(p.Invalid.Text) > MaxDocument {
+	if len(ps.List) > 0 || len(p.Invalid.Problems) == 0 || len(p.Invalid.Problems) > valid.MaxInvalid || len(p.Invalid.Text) > MaxDocument {
 		t.Fatalf("refused as %+v", p)
 	}
 	p.ID, p.Invalid = "", nil

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/golden"
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
-	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 )
 
 // planWith returns a plan with these proposals.
@@ -166,7 +166,7 @@ func TestRefusedSoon(t *testing.T) {
 	}
 	start := time.Now()
 	p, problems := Decode(doc, "")
-	if len(problems) > 0 || len(p.Refused()) != MaxProposals*proposal.MaxInvalid {
+	if len(problems) > 0 || len(p.Refused()) != MaxProposals*valid.MaxInvalid {
 		t.Errorf("%d problems, %d refused", len(problems), len(p.Refused()))
 	}
 	if took := time.Since(start); took > 10*time.Second {

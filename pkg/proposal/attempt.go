@@ -26,9 +26,6 @@ type Attempt struct {
 	Leftover     int           `json:"leftover"`
 }
 
-// AttemptTail is the maximum size in bytes of an Attempt's stream.
-const AttemptTail = 4 << 10
-
 // Result returns a as the result that it would have been without a second run.
 func (a Attempt) Result() Result {
 	return Result{

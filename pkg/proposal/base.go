@@ -2,8 +2,6 @@
 
 package proposal
 
-import "strings"
-
 // A BaseRun is what ran on the base of a pull request, because commands failed on its code: set-up,
 // the commands that these need, and the commands themselves, in a sandbox of its own. None of its
 // Records counts in Totals.
@@ -15,15 +13,6 @@ type BaseRun struct {
 	Records []Record `json:"records"` // the ID of each is BaseID of that of the command
 }
 
-// baseSuffix ends the ids of a BaseRun. No proposal's id contains a tilde.
-const baseSuffix = "~base"
-
-// BaseID returns the id of a command's run on the base.
-func BaseID(id string) string { return id + baseSuffix }
-
-// OfBaseID is the reverse of BaseID. ok is false if id is not such an id.
-func OfBaseID(id string) (command string, ok bool) { return strings.CutSuffix(id, baseSuffix) }
-
 // The verdicts of a Comparison.
 const (
 	BaseSame      = "same"      // fails there in the same way
@@ -31,15 +20,6 @@ const (
 	BaseNew       = "new"       // fails there, and these New failures are not among those
 	BaseDifferent = "different" // fails there in another way: Why
 	BaseUnknown   = "unknown"   // nothing is known: Why
-)
-
-// BaseVerdicts are the values of Comparison.Verdict.
-var BaseVerdicts = []string{BaseSame, BasePasses, BaseNew, BaseDifferent, BaseUnknown}
-
-// MaxNew is the maximum length of Comparison.New, and MaxNewName that of a name, in bytes.
-const (
-	MaxNew     = 50
-	MaxNewName = 300
 )
 
 // A Comparison is what the base of a pull request shows about a command that failed. Only

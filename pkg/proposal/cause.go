@@ -31,19 +31,3 @@ func (r Record) CouldNotRun() bool {
 	}
 	return r.Result.Status == NotRun || r.Result.Status == Exited && r.Result.ExitCode != 0
 }
-
-// The kinds of Cause.
-const (
-	CauseDependencies = "dependencies" // packages of the project are not installed
-	CauseTool         = "tool"         // a program, or the needed version of one, is not installed
-	CauseToolchain    = "toolchain"    // a toolchain is older than the repository asks for
-	CauseNetwork      = "network"      // a host is not reachable from the sandbox
-	CauseService      = "service"      // a database or another local server does not run
-	CauseApproval     = "approval"     // what it needs waits for a person's approval
-)
-
-// IsOfMachine reports whether c is that this machine, or the set-up, lacks something which the
-// base of the pull request could lack, too: if a command succeeds there, c is not why it fails.
-func (c Cause) IsOfMachine() bool {
-	return c.After == "" && (c.Kind == CauseToolchain || c.Kind == CauseTool || c.Kind == CauseDependencies)
-}

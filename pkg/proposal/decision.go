@@ -4,10 +4,7 @@ package proposal
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
 )
 
 // An Effect is the effect of a policy decision. The zero Effect denies.
@@ -84,12 +81,6 @@ type Reason struct {
 	Alternatives []string `json:"alternatives,omitempty"`
 }
 
-// The maximum number of alternatives of a Reason, and the maximum bytes of one.
-const (
-	MaxAlternatives = 3
-	MaxAlternative  = 300
-)
-
 // A Retry is the next step for a proposer after a refusal.
 type Retry string
 
@@ -100,24 +91,6 @@ const (
 	RetryApproval  Retry = "approval"  // wait for a person's approval
 	RetryTransient Retry = "transient" // propose the same later
 )
-
-// Retries are all values of a Reason's Retry.
-var Retries = []Retry{RetryVary, RetryNever, RetryApproval, RetryTransient}
-
-var category = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
-
-// ValidCategory reports whether s is a category of rules: one word of at most 32 lower-case
-// letters, digits and hyphens that begins with a letter.
-func ValidCategory(s string) bool { return category.MatchString(s) }
-
-// Denied returns a Decision that denies for one reason.
-func Denied(rule, message, suggestion string) Decision {
-	return Decision{
-		Effect:  Deny,
-		Rules:   []string{rule},
-		Reasons: []Reason{{Rule: rule, Effect: Deny, Message: message, Suggestion: suggestion, Command: -1}},
-	}
-}
 
 // A Grant is part of an allow: the maximum that the sandbox may provide.
 type Grant struct {
@@ -133,9 +106,6 @@ type Grant struct {
 	// deterministic: its result may be kept, and a kept one used.
 	Cache bool `json:"cache,omitempty"`
 }
-
-// ExecBuilt is the kind in Grant.Exec for commands that run the repository's code.
-const ExecBuilt = "built"
 
 // Limits bound one command, or in a plan are the requested limits. In a plan a zero
 // field requests the default; in a Grant every field is set and a zero grants nothing.
@@ -186,31 +156,6 @@ const (
 	MiB Bytes = 1 << 20
 	GiB Bytes = 1 << 30
 )
-
-// MaxBytes is the largest size that ParseBytes reads.
-const MaxBytes = 1 << 40
-
-var bytesText = regexp.MustCompile(`^([1-9][0-9]{0,12}) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)?$`)
-
-var byteUnits = map[string]int64{
-	"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
-	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
-}
-
-// ParseBytes reads a whole number of bytes from 1 to MaxBytes, with or without a unit:
-// "512MiB", "2 GB", "4096". The error continues a sentence about the text.
-func ParseBytes(text string) (Bytes, error) {
-	m := bytesText.FindStringSubmatch(text)
-	if m == nil {
-		return 0, errors.New(`is not a size such as "512MiB"`)
-	}
-	unit := byteUnits[m[2]]
-	n, err := strconv.ParseInt(m[1], 10, 64)
-	if err != nil || n > MaxBytes/unit {
-		return 0, errors.New("is more than 1TiB")
-	}
-	return Bytes(n * unit), nil
-}
 
 // String formats b in the largest unit that divides it: "2 GiB", "1536 KiB".
 func (b Bytes) String() string {

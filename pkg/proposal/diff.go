@@ -24,12 +24,6 @@ type FileDiff struct {
 	Note string `json:"note,omitempty"`
 }
 
-// DiffBounds limit the Texts of a Diff, in bytes. Zero means no limit besides the Redactor's.
-type DiffBounds struct {
-	File int // of each Text
-	All  int // of all together
-}
-
 // Differences are what a report has of a run's Diff: how the commands left the workspace. In
 // Patch, only Bytes, SHA256, File and Redacted are set. They describe all Texts, one after
 // the other.
@@ -46,20 +40,6 @@ type Difference struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"` // "" if Note says why it was left out
 	Note string `json:"note,omitempty"`
-}
-
-// DifferencesOf returns what a report has of d.
-func DifferencesOf(d Diff) Differences {
-	out := Differences{Files: []Difference{}, Omitted: d.Omitted, Patch: d.Patch}
-	for _, f := range d.Files {
-		out.Files = append(out.Files, Difference{Path: f.Path, Kind: f.Kind, Text: f.Text, Note: f.Note})
-	}
-	return out
-}
-
-// Transfer is the entry of the log that binds d, after a number of proposals.
-func (d Differences) Transfer(after int) Transfer {
-	return Transfer{Kind: TransferDiff, After: after, Output: d.Patch, Names: len(d.Files)}
 }
 
 // A FileState is a path before or after.

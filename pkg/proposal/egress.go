@@ -48,15 +48,6 @@ type EgressSecret struct {
 	Where string `json:"where"` // "url", "header", "body"
 }
 
-// The kinds of Egress.
-const (
-	EgressLookup   = "lookup"   // a name, before its addresses are known
-	EgressConnect  = "connect"  // a connection, before its first byte
-	EgressHello    = "hello"    // TLS that will not be intercepted, by its first message
-	EgressRequest  = "request"  // one HTTP request
-	EgressDatagram = "datagram" // anything that is neither TCP nor a lookup; never allowed
-)
-
 // The phases of a plan.
 const (
 	PhaseSetup = "setup" // proposals that fetch what others need
@@ -99,10 +90,6 @@ type EgressDecision struct {
 	Firm *Reason `json:"-"`
 }
 
-// MaxNamesBelow is how many names below one granted suffix a run may look up. Each name is
-// information for the owner of the suffix, and real hosts have few names.
-const MaxNamesBelow = 64
-
 // A Flow is the outcome of one lookup, connection or request.
 type Flow struct {
 	Egress   Egress         `json:"egress"`
@@ -123,16 +110,16 @@ type Flow struct {
 	WallMS   int64  `json:"wall_ms"`
 }
 
-// FlowCut is the Code of a flow that ended, or was not decided, because the command or the run ended.
-const FlowCut = "cut"
+// flowCut is the Code of a flow that ended, or was not decided, because the command or the run ended.
+const flowCut = "cut"
 
 // mishaps are the codes of flows that were allowed but failed or ended early.
-var mishaps = []string{"", "unreachable", "unresolved", "upstream", "timeout", "idle", FlowCut, "closed"}
+var mishaps = []string{"", "unreachable", "unresolved", "upstream", "timeout", "idle", flowCut, "closed"}
 
 // Refused reports whether policy or the gateway refused f. A flow that was allowed but
 // failed was not refused, nor was one that ended before policy had answered.
 func (f Flow) Refused() bool {
-	return f.Code != FlowCut && (f.Decision.Effect != Allow || !slices.Contains(mishaps, f.Code))
+	return f.Code != flowCut && (f.Decision.Effect != Allow || !slices.Contains(mishaps, f.Code))
 }
 
 // Destination returns the destination of e: "name:443", "192.0.2.1:22", or only the name

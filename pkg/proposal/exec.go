@@ -2,8 +2,6 @@
 
 package proposal
 
-import "encoding/json"
-
 // An Exec is one execve in a sandbox, as gVisor's kernel saw it before the program began, or
 // one file that a program is about to map as code: the input of policy's decision point
 // fumehood.exec. Paths, words and names are untrusted
@@ -75,46 +73,6 @@ type Exec struct {
 	EnvCut  bool     `json:"-"`
 }
 
-// An ExecKey is everything that a reusable answer about an Exec may depend on. Each field is
-// the field of Exec with its name; a test ensures that every other field of Exec is known to
-// be beyond the key.
-type ExecKey struct {
-	Command string
-	Path    string
-	Asked   string
-	Loaded  bool
-	Env     []string
-	Digest  string
-	ELF     *ELF
-	Layer   string
-	Same    []string
-	Grants  []string
-}
-
-// Key returns the key of x.
-func (x Exec) Key() ExecKey {
-	return ExecKey{Command: x.Command, Path: x.Path, Asked: x.Asked, Loaded: x.Loaded, Env: x.Env, Digest: x.Digest, ELF: x.ELF,
-		Layer: x.Layer, Same: x.Same, Grants: x.Grants}
-}
-
-// String encodes k: keys are equal if their strings are.
-func (k ExecKey) String() string {
-	b, err := json.Marshal(k)
-	if err != nil {
-		panic("proposal: internal error: an ExecKey cannot be encoded: " + err.Error())
-	}
-	return string(b)
-}
-
-// Lineages that do not come from an ExecDecision.
-const (
-	LineageProgram uint32 = 0 // of a program that was decided, and everything that it starts
-	LineageFirst   uint32 = 1 // of a process that the sandbox itself starts for a command
-	// LineageTool and all above it are of tools that may start only what policy's table lists,
-	// and of what those start. LineageTool itself is the command's first program.
-	LineageTool uint32 = 1 << 31
-)
-
 // An ELF describes what kind of program a file is, according to its headers. The kernel
 // follows them, so a file cannot lie about Type and Interpreter. Anyone who creates a
 // file can give it any Soname, and can hide that it is a Loader.
@@ -163,10 +121,3 @@ type ExecDecision struct {
 	Chain []string `json:"-"`
 	Under string   `json:"-"`
 }
-
-// How a program that a text's process starts was judged.
-const (
-	StartPredicted = "predicted" // the text contains it, with all its words
-	StartDecided   = "decided"   // by fumehood.command, from its real argv
-	StartRefused   = "refused"   // by fumehood.command, or because nothing could be decided
-)

@@ -8,6 +8,3 @@ type GoModule struct {
 	Dir  string `json:"directory"` // relative to the workspace, "." for its top
 	Path string `json:"path"`
 }
-
-// MaxGoModules is the maximum number of modules in a Run.
-const MaxGoModules = 100

@@ -85,20 +85,17 @@ func (e *Earlier) Words() string {
 	return fmt.Sprintf("after %d earlier cells of this context", e.Cells)
 }
 
-// MaxInvalid is the maximum number of Problems of an Invalid; further ones are left out.
-const MaxInvalid = 20
-
-// RuleInvalid is the rule that denies an Invalid proposal, whatever policy says.
-const RuleInvalid = "plan.proposal"
+// ruleInvalid is the rule that denies an Invalid proposal, whatever policy says.
+const ruleInvalid = "plan.proposal"
 
 // Refusal returns the decision about p if it is Invalid.
 func (p Proposal) Refusal() (d Decision, refused bool) {
 	if p.Invalid == nil {
 		return d, false
 	}
-	d = Decision{Effect: Deny, Rules: []string{RuleInvalid}}
+	d = Decision{Effect: Deny, Rules: []string{ruleInvalid}}
 	for _, problem := range p.Invalid.Problems {
-		d.Reasons = append(d.Reasons, Reason{Rule: RuleInvalid, Effect: Deny, Command: -1, Layer: "floor", Retry: RetryVary,
+		d.Reasons = append(d.Reasons, Reason{Rule: ruleInvalid, Effect: Deny, Command: -1, Layer: "floor", Retry: RetryVary,
 			Message: problem.String()})
 	}
 	return d, true

@@ -6,60 +6,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 )
-
-// An Execution is an allowed Proposal, ready to run: the canonical text or argv
-// that was decided, and nothing else of the Proposal that could change it.
-type Execution struct {
-	ID   string
-	Text string   // shell text, run by the fixed shell; or
-	Argv []string // program and arguments
-	// Launches means that Argv's program only starts the command in its other words, as
-	// for Command.StartsText.
-	Launches bool
-	// Free means that Argv's program may start any program that policy's fumehood.exec allows,
-	// as make may; else what it starts is compared with policy's table.
-	Free    bool
-	Cwd     string // relative to the workspace
-	Stdin   string
-	Outputs []string
-	Grant   Grant
-	// Service means that the command starts a server: it runs as a user that no other
-	// command has, and if it succeeds, what it started lives until its sandbox ends.
-	Service bool
-	// Setup means that a Diff leaves out what the command changes.
-	Setup bool
-	// Cell, if not nil, is code for an interpreter that keeps its state from cell to cell.
-	// The first cell of a language starts it. Text and Argv are not used.
-	Cell *Cell
-	// Again reports that this is the second run of the same command, whose files get
-	// different names.
-	Again bool
-	// Output, if set, receives what the command prints, as it comes and not redacted. It must
-	// not block, keeps nothing of a Chunk's Data, and may be called concurrently.
-	Output func(Chunk)
-
-	// Notes, if set, are lines for the command's error output that are not its own.
-	Notes *Notes
-}
-
-// A Process is a command that runs in the background.
-type Process interface {
-	// Done is closed when the command has ended and its Result is known.
-	Done() <-chan struct{}
-	// Result waits until Done is closed. An error means that it is not certain what happened.
-	Result() (Result, error)
-	// Interrupt sends SIGINT to every process of the command, as Ctrl-C does. It does nothing
-	// if the command has ended.
-	Interrupt() error
-	// Kill kills the command. by, a Killed constant, is in the Result. It does not wait.
-	Kill(by string)
-}
 
 // The streams of a Chunk.
 const (
@@ -79,16 +30,6 @@ type Chunk struct {
 	Dropped int64
 	// Withheld is why nothing of the stream is passed on from here: the rule and its message.
 	Withheld string
-}
-
-// A Cell is a piece of code with the state of the cells before it.
-type Cell struct {
-	Language string // as in Proposal
-	Context  string // a name space of its own
-	Code     string
-	// Earlier is what the shell of the context must have run so far, for a language in which the
-	// Code was decided together with it.
-	Earlier string
 }
 
 // A Display is something that a cell showed, or the value of its last expression, in
@@ -260,11 +201,6 @@ func (l Layer) Kind() string {
 // FromLayer reports whether the command did not run because a layer has its effects.
 func (r Result) FromLayer() bool { return r.Layer != nil && !r.Layer.Kept }
 
-// FromLayer returns the Result of a command of set-up that l replaces.
-func FromLayer(l Layer) Result {
-	return Result{Status: Exited, Layer: &l, Outputs: []Output{}, Changes: Changes{Files: []Change{}}}
-}
-
 // Who ended a command: see Result.Killed.
 const (
 	KilledInterrupted = "interrupted" // the run, or the call that waited for the command
@@ -277,27 +213,14 @@ const (
 	KilledRun         = "run"         // the run or session, which had to stop: its error says why
 )
 
-// Killers are the Killed constants.
-var Killers = []string{KilledInterrupted, KilledCaller, KilledIdle, KilledClosed, KilledBudget, KilledConnect, KilledSandbox, KilledRun}
-
 // details are what a Result's Detail says about who killed the command.
 var details = map[string]string{
 	KilledInterrupted: "the run was interrupted", KilledCaller: "killed by the session's caller", KilledIdle: "the session was idle for too long",
 	KilledClosed: "the session was closed", KilledSandbox: "its sandbox was ended because of another command", KilledRun: "the run stopped",
 }
 
-// KilledDetail returns what a Detail says about a Killed constant.
-func KilledDetail(by string) string { return details[by] }
-
-// KilledBy returns the Killed constant for a context's cause.
-func KilledBy(cause error) string {
-	var stop *StopError
-	if !errors.As(cause, &stop) {
-		return KilledInterrupted
-	}
-	known := map[string]string{"session.idle": KilledIdle, "session.closed": KilledClosed, "run.cancelled": KilledInterrupted, "run.timeout": KilledInterrupted}
-	return cmp.Or(known[stop.Code], KilledRun)
-}
+// KilledDetail returns what Detail says about r.Killed.
+func (r Result) KilledDetail() string { return details[r.Killed] }
 
 // Ended says what ended the command, with one stable name: "exit", "signal", "time",
 // "memory", "processes", "disk", "output", "events", "not-run", "unknown" if fumehood or the
@@ -343,17 +266,11 @@ type Usage struct {
 
 // A Figure is a measured number.
 type Figure struct {
-	Value  int64  `json:"value"`
-	Source string `json:"source"` // a Source constant
+	Value int64 `json:"value"`
+	// Source is who measured it: "clock", our own; "cgroup", the host's kernel, of the whole
+	// sandbox while the command ran; "sandbox", gVisor's kernel; or "" if it is not known.
+	Source string `json:"source"`
 }
-
-// The sources of a Figure.
-const (
-	SourceUnknown = ""
-	SourceClock   = "clock"   // our own clock
-	SourceCgroup  = "cgroup"  // the host's kernel, of the whole sandbox while the command ran
-	SourceSandbox = "sandbox" // gVisor's kernel
-)
 
 // A Stream is what a command wrote to stdout or stderr. All bytes are untrusted.
 //
@@ -473,18 +390,10 @@ type Report struct {
 	Base *BaseRun `json:"base,omitempty"`
 }
 
-// Kinds of a Transfer.
-const (
-	TransferPut  = "put"
-	TransferTake = "take"
-	TransferList = "list"
-	TransferDiff = "diff"
-)
-
 // A Transfer is a file that went in or out between two commands of a session, or a list
 // of names or a Diff that went out.
 type Transfer struct {
-	Kind  string `json:"kind"`
+	Kind  string `json:"kind"`  // "put", "take", "list" or "diff"
 	After int    `json:"after"` // number of earlier proposals
 	// Output is the file. For a list, its Path is the pattern. For a Diff it is Diff.Patch,
 	// whose Path are the paths that were asked for. For a file that was put,

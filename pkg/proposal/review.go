@@ -34,12 +34,3 @@ type ReviewFinding struct {
 	// Invalid is set by the reader of a document: nothing of the finding is used but the ID.
 	Invalid *Invalid `json:"invalid,omitempty"`
 }
-
-// The sides of a ReviewFinding.
-const (
-	SideHead = "head"
-	SideBase = "base"
-)
-
-// Severities, the worst first.
-var Severities = []string{"critical", "high", "medium", "low"}

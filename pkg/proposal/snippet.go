@@ -17,7 +17,7 @@ type Snippet struct {
 	// Capabilities and Findings may be incomplete, and Findings says why.
 	Complete     bool             `json:"complete"`
 	Imports      []string         `json:"imports"`      // modules as written, sorted, without duplicates
-	Capabilities []string         `json:"capabilities"` // Can… constants, sorted, without duplicates
+	Capabilities []string         `json:"capabilities"` // what it can do, such as "network", sorted, without duplicates
 	Findings     []SnippetFinding `json:"findings"`     // in text order
 }
 
@@ -28,18 +28,3 @@ type SnippetFinding struct {
 	Message string `json:"message"`
 	Span    Span   `json:"span"` // in the snippet's text
 }
-
-// What a snippet can do, as far as its text shows.
-const (
-	CanReadFiles   = "files-read"
-	CanWriteFiles  = "files-write"
-	CanNetwork     = "network"
-	CanProcess     = "process"      // starts, signals or becomes other programs
-	CanEnvironment = "environment"  // reads or changes variables
-	CanDynamicCode = "dynamic-code" // runs text that is not in the snippet
-	CanNativeCode  = "native-code"  // ctypes, native add-ons, WebAssembly
-	CanProjectCode = "project-code" // imports something outside the language's own library
-	CanConcurrency = "concurrency"
-	CanTime        = "time"
-	CanInspect     = "introspection" // looks at or changes the interpreter itself
-)

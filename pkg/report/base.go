@@ -69,7 +69,7 @@ func onBase(r proposal.Report, rec proposal.Record) *proposal.Record {
 	if r.Base == nil || rec.Base == nil {
 		return nil
 	}
-	id := proposal.BaseID(rec.Proposal.ID)
+	id := baseline.RunID(rec.Proposal.ID)
 	if i := slices.IndexFunc(r.Base.Records, func(b proposal.Record) bool { return b.Proposal.ID == id }); i >= 0 {
 		return &r.Base.Records[i]
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/internal/watch/baseline"
 	"github.com/fumehood/fumehood/internal/watch/failure"
@@ -79,7 +80,7 @@ func TestForgedBase(t *testing.T) {
 		"with a comparison":   {func(r *proposal.Report) { changeBase(r, func(b *proposal.Record) { b.Base = same }) }, "base.records[0]"},
 		"not a commit":        {func(r *proposal.Report) { b := *r.Base; b.Commit = "main"; r.Base = &b }, "base.commit"},
 		"too many new names": {func(r *proposal.Report) {
-			changeHead(r, &proposal.Comparison{Verdict: proposal.BaseNew, New: make([]string, proposal.MaxNew+1)})
+			changeHead(r, &proposal.Comparison{Verdict: proposal.BaseNew, New: make([]string, valid.MaxNew+1)})
 		}, "records[0].base.new"},
 	} {
 		r := failedBeforeOnly()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/watch/baseline"
+	"github.com/fumehood/fumehood/internal/watch/hosts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -70,7 +71,7 @@ func withBase(r proposal.Report, why string, there map[string]string) proposal.R
 			if out == "ok\n" {
 				code = 0
 			}
-			b := ran(proposal.BaseID(rec.Proposal.ID), rec.Proposal.Run, proposal.Exited, code, out, "")
+			b := ran(baseline.RunID(rec.Proposal.ID), rec.Proposal.Run, proposal.Exited, code, out, "")
 			r.Base.Records = append(r.Base.Records, b)
 		}
 	}
@@ -139,7 +140,7 @@ func finish(r proposal.Report) proposal.Report {
 	if r.Records == nil {
 		r.Records = []proposal.Record{}
 	}
-	r.Totals, r.Hosts = proposal.Total(r.Records), proposal.HostsOf(r.Records)
+	r.Totals, r.Hosts = proposal.Total(r.Records), hosts.Of(r.Records)
 	r.Audit = &proposal.Audit{
 		Origin: "fumehood.example/demo", Key: "fumehood.example/demo+1a2b3c4d+AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefgh",
 		Entries: int64(3 * len(r.Records)), File: "audit/log",

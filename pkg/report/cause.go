@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/internal/watch/baseline"
 	"github.com/fumehood/fumehood/internal/watch/diagnose"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -43,7 +44,7 @@ func (p *reportChecker) checkBase(r proposal.Report) {
 		p.onBase = true
 		for i, rec := range r.Base.Records {
 			path := fmt.Sprintf("base.records[%d]", i)
-			id, ok := proposal.OfBaseID(rec.Proposal.ID)
+			id, ok := baseline.CommandID(rec.Proposal.ID)
 			at := slices.IndexFunc(r.Records, func(head proposal.Record) bool { return head.Proposal.ID == id })
 			p.requireThat(ok && at >= 0, path+".proposal.id", "is not that of a command")
 			p.requireThat(rec.Base == nil && rec.Approval == nil && rec.ClientApproval == nil, path, "is not a record of the base")
@@ -58,9 +59,9 @@ func (p *reportChecker) checkBase(r proposal.Report) {
 	for i, rec := range r.Records {
 		if b := rec.Base; b != nil {
 			path := fmt.Sprintf("records[%d].base", i)
-			p.oneOf(b.Verdict, path+".verdict", proposal.BaseVerdicts...)
+			p.oneOf(b.Verdict, path+".verdict", proposal.BaseSame, proposal.BasePasses, proposal.BaseNew, proposal.BaseDifferent, proposal.BaseUnknown)
 			p.checkCounts(path, int64(b.Omitted), int64(b.Old))
-			p.requireThat(len(b.New) <= proposal.MaxNew, path+".new", "has too many names")
+			p.requireThat(len(b.New) <= valid.MaxNew, path+".new", "has too many names")
 			follows := again[i].Base != nil && again[i].Base.Verdict == proposal.BaseSame
 			p.requireThat(b.Verdict != proposal.BaseSame || follows, path, "is not what the records give")
 		}

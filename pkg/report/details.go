@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -313,7 +314,7 @@ func nextSteps(r proposal.Reason, l detailLevel) string {
 
 func codeList(list []string, l detailLevel) []string {
 	var all []string
-	for _, text := range list[:min(len(list), proposal.MaxAlternatives)] {
+	for _, text := range list[:min(len(list), valid.MaxAlternatives)] {
 		all = append(all, formatCode(text, l.short))
 	}
 	return all

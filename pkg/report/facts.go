@@ -10,6 +10,9 @@ import (
 	"slices"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/kit/valid"
+	"github.com/fumehood/fumehood/internal/watch/baseline"
+	"github.com/fumehood/fumehood/internal/watch/hosts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -77,7 +80,7 @@ func checkFacts(r proposal.Report) *fault {
 	p.checkCauses(r.Records, r.Run.Unmet)
 	p.checkBase(r)
 	p.requireThat(r.Totals == proposal.Total(r.Records), "totals", "does not match the records")
-	p.requireThat(r.Hosts == nil || reflect.DeepEqual(r.Hosts, proposal.HostsOf(r.Records)), "hosts", "does not match the records")
+	p.requireThat(r.Hosts == nil || reflect.DeepEqual(r.Hosts, hosts.Of(r.Records)), "hosts", "does not match the records")
 	if r.Differences != nil {
 		p.checkDifferences(*r.Differences, r.Run.Session)
 	}
@@ -182,7 +185,7 @@ func (p *reportChecker) checkCached(r proposal.Result, path string) {
 func (p *reportChecker) checkProposal(r proposal.Proposal, path string) {
 	id := r.ID
 	if p.onBase {
-		id, _ = proposal.OfBaseID(id)
+		id, _ = baseline.CommandID(id)
 	}
 	p.matchGrammar(idGrammar, id, path+".id", false)
 	if r.Invalid != nil {
@@ -205,7 +208,7 @@ func (p *reportChecker) checkProposal(r proposal.Proposal, path string) {
 func (p *reportChecker) checkInvalid(r proposal.Proposal, path string) {
 	p.requireThat(r.Run == "" && len(r.Argv) == 0 && r.Code == "", path, "is invalid and has a command")
 	n := len(r.Invalid.Problems)
-	p.requireThat(n > 0 && n <= proposal.MaxInvalid, path+".invalid.problems", "is not the problems of a proposal")
+	p.requireThat(n > 0 && n <= valid.MaxInvalid, path+".invalid.problems", "is not the problems of a proposal")
 	for i, problem := range r.Invalid.Problems {
 		p.requireThat(problem.Line > 0 && problem.Col > 0, fmt.Sprintf("%s.invalid.problems[%d]", path, i), "is not a position in a plan")
 	}
@@ -247,24 +250,31 @@ func (p *reportChecker) checkDecision(r proposal.Record, path string) {
 	p.requireThat(!r.Approved() || d.Effect == proposal.Ask, path+".effect", "has an approval but needs none")
 }
 
+// The values of a Reason's Retry, and of a Result's Killed.
+var (
+	retries = []proposal.Retry{proposal.RetryVary, proposal.RetryNever, proposal.RetryApproval, proposal.RetryTransient}
+	killers = []string{proposal.KilledInterrupted, proposal.KilledCaller, proposal.KilledIdle, proposal.KilledClosed, proposal.KilledBudget,
+		proposal.KilledConnect, proposal.KilledSandbox, proposal.KilledRun}
+)
+
 // checkTyped checks the parts of a reason that are addressed to the proposer.
 func (p *reportChecker) checkTyped(r proposal.Reason, path string) {
-	p.requireThat(r.Retry == "" || slices.Contains(proposal.Retries, r.Retry), path+".retry", "is not one of the allowed values")
-	p.requireThat(r.Severity == "" || slices.Contains(proposal.Severities, r.Severity), path+".severity", "is not one of the allowed values")
-	p.requireThat(r.Category == "" || proposal.ValidCategory(r.Category), path+".category", "is not a category")
+	p.requireThat(r.Retry == "" || slices.Contains(retries, r.Retry), path+".retry", "is not one of the allowed values")
+	p.requireThat(r.Severity == "" || slices.Contains(valid.Severities, r.Severity), path+".severity", "is not one of the allowed values")
+	p.requireThat(r.Category == "" || valid.Category(r.Category), path+".category", "is not a category")
 	p.requireThat(len(r.Layer) <= 64, path+".layer", "is not the name of a layer")
 	if s := r.Span; s != nil {
 		p.requireThat(s.Start >= 0 && s.End >= s.Start && s.Line >= 1 && s.Col >= 1, path+".span", "is not a position in a text")
 	}
-	p.requireThat(len(r.Alternatives) <= proposal.MaxAlternatives, path+".alternatives", "has too many items")
+	p.requireThat(len(r.Alternatives) <= valid.MaxAlternatives, path+".alternatives", "has too many items")
 	for _, text := range r.Alternatives {
-		p.requireThat(len(text) <= proposal.MaxAlternative, path+".alternatives", "contains a command that is too long")
+		p.requireThat(len(text) <= valid.MaxAlternative, path+".alternatives", "contains a command that is too long")
 	}
 }
 
 func (p *reportChecker) checkResult(r proposal.Result, path string) {
 	p.requireThat(r.ExitCode >= -1 && r.ExitCode <= 255, path+".exit_code", "is not an exit code")
-	p.requireThat(r.Killed == "" || slices.Contains(proposal.Killers, r.Killed), path+".killed", "is not one of the allowed values")
+	p.requireThat(r.Killed == "" || slices.Contains(killers, r.Killed), path+".killed", "is not one of the allowed values")
 	p.requireThat(len(r.Signal) <= 32, path+".signal", "is not the name of a signal")
 	p.checkCounts(path, r.WallMS, r.CPUMS, int64(r.PeakMem), int64(r.Leftover), int64(r.Changes.Omitted))
 	ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed && !r.FromLayer()

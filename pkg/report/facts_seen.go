@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -51,7 +52,7 @@ func (p *reportChecker) checkObservations(o proposal.Observations, id, path stri
 func (p *reportChecker) checkRetried(a proposal.Attempt, id, path string) {
 	p.checkResult(a.Result(), path)
 	p.requireThat(a.Status == proposal.Exited && a.ExitCode != 0 || a.Status == proposal.Signaled, path+".status", "is not that of a run that is retried")
-	p.requireThat(len(a.Stdout.Head)+len(a.Stderr.Head) == 0 && max(len(a.Stdout.Tail), len(a.Stderr.Tail)) <= proposal.AttemptTail, path+".stdout", "is longer than the maximum")
+	p.requireThat(len(a.Stdout.Head)+len(a.Stderr.Head) == 0 && max(len(a.Stdout.Tail), len(a.Stderr.Tail)) <= valid.AttemptTail, path+".stdout", "is longer than the maximum")
 	if a.Usage != nil {
 		p.checkUsage(*a.Usage, path+".usage")
 	}
@@ -123,7 +124,7 @@ func (p *reportChecker) checkEvent(e proposal.Event, id, path string) {
 func (p *reportChecker) checkUsage(u proposal.Usage, path string) {
 	for _, f := range []proposal.Figure{u.Wall, u.CPUUser, u.CPUSystem, u.PeakMemory, u.Processes, u.Written} {
 		p.checkCounts(path, f.Value)
-		p.oneOf(f.Source, path, proposal.SourceUnknown, proposal.SourceClock, proposal.SourceCgroup, proposal.SourceSandbox)
-		p.requireThat(f.Source != proposal.SourceUnknown || f.Value == 0, path, "has a figure without a source")
+		p.requireThat(f.Source == "" || sources[f.Source] != "", path, "is not one of the allowed values")
+		p.requireThat(f.Source != "" || f.Value == 0, path, "has a figure without a source")
 	}
 }

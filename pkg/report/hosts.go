@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/watch/hosts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -16,11 +17,11 @@ const maxHosts = 10
 
 // hostsOf returns the destinations of r to show, at most n, and a line about the others or "".
 func hostsOf(r proposal.Report, n int) ([]proposal.Host, string) {
-	all := proposal.HostsOf(r.Records)
+	all := hosts.Of(r.Records)
 	if all == nil {
 		return nil, ""
 	}
-	rows := proposal.Selected(all.Rows, min(n, maxHosts))
+	rows := hosts.Select(all.Rows, min(n, maxHosts))
 	var left []string
 	if more := len(all.Rows) - len(rows) + all.Omitted; more > 0 {
 		left = append(left, text.FormatCount(int64(more))+" more hosts")

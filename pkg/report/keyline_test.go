@@ -19,6 +19,7 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/internal/kit/sample"
 	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -233,7 +234,7 @@ func TestSARIF(t *testing.T) {
 func TestSARIFSeverity(t *testing.T) {
 	r := mixed()
 	var reasons []proposal.Reason
-	for _, s := range append([]string{""}, proposal.Severities...) {
+	for _, s := range append([]string{""}, valid.Severities...) {
 		reasons = append(reasons, proposal.Reason{Rule: "a." + s, Severity: s, Category: s}, proposal.Reason{Rule: "a.both", Severity: s})
 	}
 	r.Records = []proposal.Record{{Proposal: proposal.Proposal{ID: "x"}, Decision: proposal.Decision{Effect: proposal.Deny, Reasons: reasons}}}

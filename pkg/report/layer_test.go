@@ -15,7 +15,8 @@ func fromLayer() proposal.Report {
 	r := approvedRun()
 	rec := &r.Records[0]
 	rec.Proposal.Origin = proposal.OriginSetup
-	result := proposal.FromLayer(proposal.Layer{Key: "sha256:" + digest("k"), Digest: "sha256:" + digest("d"), Run: "20260101-000000-abc", Made: time.Unix(1, 0).UTC()})
+	layer := proposal.Layer{Key: "sha256:" + digest("k"), Digest: "sha256:" + digest("d"), Run: "20260101-000000-abc", Made: time.Unix(1, 0).UTC()}
+	result := proposal.Result{Status: proposal.Exited, Layer: &layer, Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
 	rec.Result = &result
 	r.Totals = proposal.Total(r.Records)
 	return r

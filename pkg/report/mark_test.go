@@ -17,7 +17,7 @@ func TestMarkAgreesWithCheck(t *testing.T) {
 	exited := func(code int) *proposal.Result { return &proposal.Result{Status: proposal.Exited, ExitCode: code} }
 	records := [...]proposal.Record{
 		failed:    one(proposal.Allow, exited(1)),
-		broken:    one(proposal.Allow, &proposal.Result{Status: proposal.Signaled, ExitCode: -1, Detail: proposal.KilledDetail(proposal.KilledInterrupted)}),
+		broken:    one(proposal.Allow, &proposal.Result{Status: proposal.Signaled, ExitCode: -1, Detail: proposal.Result{Killed: proposal.KilledInterrupted}.KilledDetail()}),
 		denied:    one(proposal.Deny, nil),
 		asked:     one(proposal.Ask, nil),
 		unable:    one(proposal.Allow, exited(1)),
@@ -25,7 +25,7 @@ func TestMarkAgreesWithCheck(t *testing.T) {
 		notRun:    one(proposal.Allow, &proposal.Result{Status: proposal.NotRun, ExitCode: -1, Detail: "the run's time budget of 1m0s is used up"}),
 		succeeded: one(proposal.Allow, exited(0)),
 	}
-	records[unable].Cause = &proposal.Cause{Kind: proposal.CauseTool}
+	records[unable].Cause = &proposal.Cause{Kind: "tool"}
 	records[before].Base = &proposal.Comparison{Verdict: proposal.BaseSame}
 	marks := map[string][]string{"failure": {"❌", "🚫", "⛔"}, "action_required": {"✋"}, "neutral": {"➖"}, "success": {"✅"}}
 	for set := range 1 << len(records) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/internal/kit/sample"
+	"github.com/fumehood/fumehood/internal/watch/hosts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -46,7 +47,7 @@ func full() proposal.Report {
 	}
 	r.Error = &proposal.Failure{Code: "audit.full", Message: "no room"}
 	r.Differences = differences(proposal.Difference{Path: "a", Kind: "added", Text: "diff", Note: "partly"})
-	r.Totals, r.Hosts = proposal.Total(r.Records), proposal.HostsOf(r.Records)
+	r.Totals, r.Hosts = proposal.Total(r.Records), hosts.Of(r.Records)
 	return r
 }
 

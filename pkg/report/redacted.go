@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/kit/redaction"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -44,7 +45,7 @@ func findLeaked(r *proposal.Result) (found []proposal.Redaction) {
 	if r == nil {
 		return nil
 	}
-	return r.Redactions()
+	return redaction.Of(*r)
 }
 
 // redactedWarnings says which parts of a record were redacted.
@@ -74,7 +75,7 @@ func redactedWarnings(r proposal.Record) []string {
 
 // kindOfSecret describes a rule: a detector's name, or the owner of the value.
 func kindOfSecret(rule string) string {
-	if name, ok := strings.CutPrefix(rule, proposal.MaskPrefix); ok {
+	if name, ok := strings.CutPrefix(rule, redaction.MaskPrefix); ok {
 		return "value of " + quoteCode(name)
 	}
 	return rule

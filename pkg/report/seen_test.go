@@ -38,8 +38,8 @@ func noticed(id, kind, program string) proposal.Event {
 func measured() *proposal.Usage {
 	figure := func(n int64, source string) proposal.Figure { return proposal.Figure{Value: n, Source: source} }
 	return &proposal.Usage{
-		Wall: figure(2345, proposal.SourceClock), CPUUser: figure(1800, proposal.SourceCgroup), CPUSystem: figure(180, proposal.SourceCgroup),
-		PeakMemory: figure(143<<20, proposal.SourceCgroup), Processes: figure(39, proposal.SourceSandbox), Written: figure(7<<20, proposal.SourceSandbox),
+		Wall: figure(2345, "clock"), CPUUser: figure(1800, "cgroup"), CPUSystem: figure(180, "cgroup"),
+		PeakMemory: figure(143<<20, "cgroup"), Processes: figure(39, "sandbox"), Written: figure(7<<20, "sandbox"),
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/kit/valid"
+	"github.com/fumehood/fumehood/internal/watch/hosts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -29,9 +31,9 @@ const (
 var (
 	textBounds = map[string]int{"stdin": 1 << 20, "code": 256 << 10, "canonical": 1 << 20, "value": 256 << 10, "head": 2 << 20, "tail": 2 << 20, "text": 1 << 20}
 	listBounds = map[string]int{"records": 400, // a plan's proposals and set-up
-		"commands": 256, "problems": proposal.MaxInvalid, "needs": 200, "enforced": 200, "not_enforced": 200,
+		"commands": 256, "problems": valid.MaxInvalid, "needs": 200, "enforced": 200, "not_enforced": 200,
 		"programs": 256, "execs": 200, "notable": 200, "findings": 2000, "same": 64,
-		"toolchains": 64, "unmet_toolchains": 8, "go_modules": proposal.MaxGoModules, "network": 200, "rows": proposal.MaxHosts, "calls": 16, "redacted": 400}
+		"toolchains": 64, "unmet_toolchains": 8, "go_modules": valid.MaxGoModules, "network": 200, "rows": hosts.Max, "calls": 16, "redacted": 400}
 )
 
 // A shaper walks a document along with the Go type to decode it into. encoding/json

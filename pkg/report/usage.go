@@ -11,7 +11,7 @@ import (
 
 // sources describe what measured a figure.
 var sources = map[string]string{
-	proposal.SourceClock: "fumehood&#39;s clock", proposal.SourceCgroup: "the host&#39;s cgroup, whole sandbox", proposal.SourceSandbox: "gVisor",
+	"clock": "fumehood&#39;s clock", "cgroup": "the host&#39;s cgroup, whole sandbox", "sandbox": "gVisor",
 }
 
 // usageText lists the known figures, grouped by source.
@@ -30,7 +30,7 @@ func usageText(u proposal.Usage) string {
 		{u.Processes, "processes ", "", text.FormatCount},
 		{u.Written, "written ", "", func(n int64) string { return formatSize(proposal.Bytes(n)) }},
 	} {
-		if f.Source == proposal.SourceUnknown {
+		if f.Source == "" {
 			continue
 		}
 		if pieces[f.Source] == nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/localhttp"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -64,7 +65,7 @@ func decide(p proposal.Proposal) proposal.Record {
 	text := p.Run + strings.Join(p.Argv, " ") + p.Code + fmt.Sprint(p.Env)
 	r := proposal.Record{Proposal: p, Decision: proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{}}}
 	if strings.Contains(text, "deny") {
-		r.Decision = proposal.Denied("test.deny", "it is denied", "propose another")
+		r.Decision = points.Denied("test.deny", "it is denied", "propose another")
 	}
 	return r
 }

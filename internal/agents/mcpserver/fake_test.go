@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -85,7 +86,7 @@ func decide(p proposal.Proposal) proposal.Record {
 	r := proposal.Record{Proposal: p, Analysis: proposal.Analysis{Canonical: text + "\n"}, Decision: proposal.Decision{Effect: proposal.Allow, Rules: []string{"test.allow"}}}
 	switch {
 	case strings.Contains(text, "deny"):
-		r.Decision = proposal.Denied("test.deny", "it is denied", "propose another")
+		r.Decision = points.Denied("test.deny", "it is denied", "propose another")
 		r.Decision.Reasons[0].Alternatives = []string{"true"}
 	case strings.Contains(text, "ask"):
 		r.Decision = proposal.Decision{Effect: proposal.Ask, Reasons: []proposal.Reason{{Rule: "test.ask", Effect: proposal.Ask, Message: "a person decides"}}}

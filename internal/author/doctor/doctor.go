@@ -230,6 +230,6 @@ func tryCommand(ctx context.Context, r install.Runsc, text string) (proposal.Res
 		return proposal.Result{}, limits, err
 	}
 	defer runner.Close()
-	result, err := runner.Run(ctx, proposal.Execution{ID: "doctor", Text: text, Grant: proposal.Grant{Limits: limits}})
+	result, err := runner.Run(ctx, sandbox.Execution{ID: "doctor", Text: text, Grant: proposal.Grant{Limits: limits}})
 	return result, limits, err
 }

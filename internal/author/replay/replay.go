@@ -198,7 +198,7 @@ func gatedExec(x proposal.Exec, gate *lineage.ProgramDecider) proposal.Exec {
 	if !x.Text || x.First {
 		return x
 	}
-	x.Lineage, x.Whole, x.Partial = proposal.LineageFirst, x.Argv, x.ArgvCut
+	x.Lineage, x.Whole, x.Partial = lineage.First, x.Argv, x.ArgvCut
 	gate.Path = nil
 	if len(x.Argv) > 0 && !strings.Contains(x.Argv[0], "/") && x.Layer == proposal.LayerRootfs {
 		gate.Path = []string{path.Dir(x.Named)}

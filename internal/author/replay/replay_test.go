@@ -18,6 +18,7 @@ import (
 	"github.com/fumehood/fumehood/internal/author/replay"
 	"github.com/fumehood/fumehood/internal/egress/redact"
 	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/internal/shell/parse"
@@ -35,7 +36,7 @@ type scene struct {
 	events map[string][]proposal.Event
 }
 
-func (s *scene) Run(_ context.Context, x proposal.Execution) (proposal.Result, error) {
+func (s *scene) Run(_ context.Context, x sandbox.Execution) (proposal.Result, error) {
 	for _, e := range s.events[x.ID] {
 		e.Command = x.ID
 		s.see(e)
@@ -50,8 +51,8 @@ func (s *scene) Close() error { return nil }
 func (s *scene) Open(context.Context, []string, sandbox.Options) (order.Link, error) {
 	return order.Link{}, nil
 }
-func (s *scene) Begin(context.Context, proposal.Execution) error { return nil }
-func (s *scene) End() error                                      { return nil }
+func (s *scene) Begin(context.Context, sandbox.Execution) error { return nil }
+func (s *scene) End() error                                     { return nil }
 
 var digest = "sha256:" + strings.Repeat("0", 64)
 
@@ -107,7 +108,7 @@ func exec(path, layer string, effect proposal.Effect, rule string) proposal.Even
 func lookup(name string, effect proposal.Effect, rule string) proposal.Event {
 	d := proposal.EgressDecision{Effect: effect, Rules: []string{rule}}
 	return proposal.Event{Kind: proposal.EventLookup, Flow: &proposal.Flow{Decision: d,
-		Egress: proposal.Egress{Kind: proposal.EgressLookup, Phase: proposal.PhaseRun, Name: name, Type: "A", Protocol: "udp"}}}
+		Egress: proposal.Egress{Kind: points.EgressLookup, Phase: proposal.PhaseRun, Name: name, Type: "A", Protocol: "udp"}}}
 }
 
 func layer(role policy.Role, rego string) policy.Layer {
@@ -210,13 +211,13 @@ func byText(effect proposal.Effect, start, rule string, argv ...string) proposal
 // the text and by fumehood.command on the real argv.
 func TestStarts(t *testing.T) {
 	const bytes = "package fumehood.command\n\ndeny contains {\"rule\": \"x.bytes\", \"message\": \"m\", \"suggestion\": \"s\"} if {\n\tinput.command.program == \"wc\"\n\t\"-c\" in input.command.argv\n}\n"
-	steered := byText(proposal.Allow, proposal.StartDecided, "text.read", "wc", "-c", "y")
+	steered := byText(proposal.Allow, lineage.StartDecided, "text.read", "wc", "-c", "y")
 	steered.Exec.Variables = []string{"X"}
 	log, _ := played(t, "r1", policy.Options{}, map[string][]proposal.Event{"count": {
-		byText(proposal.Allow, proposal.StartPredicted, "text.read", "cat", "o"),
-		byText(proposal.Allow, proposal.StartDecided, "text.read", "wc", "-l", "x"),
-		byText(proposal.Allow, proposal.StartDecided, "text.read", "wc", "-c", "x"),
-		byText(proposal.Deny, proposal.StartRefused, "x.bytes", "wc", "-c", "z"),
+		byText(proposal.Allow, lineage.StartPredicted, "text.read", "cat", "o"),
+		byText(proposal.Allow, lineage.StartDecided, "text.read", "wc", "-l", "x"),
+		byText(proposal.Allow, lineage.StartDecided, "text.read", "wc", "-c", "x"),
+		byText(proposal.Deny, lineage.StartRefused, "x.bytes", "wc", "-c", "z"),
 		steered,
 	}}, proposal.Proposal{ID: "count", Run: "wc $(cat o) x"})
 	denies := policy.Options{Layers: []policy.Layer{layer(policy.Restricts, bytes)}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/watch/hosts"
 	"github.com/fumehood/fumehood/internal/watch/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -90,11 +91,11 @@ func entryOf(h proposal.Host) string {
 	return net.JoinHostPort(h.Host, strconv.Itoa(h.Port))
 }
 
-// listHosts returns the hosts in order, of each phase at most proposal.MaxHosts.
+// listHosts returns the hosts in order, of each phase at most hosts.Max.
 func (t triedHosts) listHosts() []TriedHost {
 	at := map[string]*TriedHost{}
 	for _, phase := range sortedKeys(t) {
-		found := proposal.HostsOf(t[phase])
+		found := hosts.Of(t[phase])
 		if found == nil {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -39,11 +40,11 @@ func (a answer) hasRule(rule string) bool {
 // decision point: the shipped policy allows them, without a reason.
 var ordinary = map[string]func() any{
 	"trigger": func() any {
-		return &proposal.Trigger{
+		return &points.Trigger{
 			Command: "run", Event: "issue_comment",
-			Actor: proposal.Actor{Login: "mona", ID: 9, Type: "User", Permission: "write"},
-			PR:    proposal.TriggerPR{Number: 7, State: "open", Head: "0123456789abcdef0123456789abcdef01234567"},
-			Runs:  proposal.TriggerRuns{PR: 1, Day: 3, MaxPR: 20, MaxDay: 100},
+			Actor: points.Actor{Login: "mona", ID: 9, Type: "User", Permission: "write"},
+			PR:    points.TriggerPR{Number: 7, State: "open", Head: "0123456789abcdef0123456789abcdef01234567"},
+			Runs:  points.TriggerRuns{PR: 1, Day: 3, MaxPR: 20, MaxDay: 100},
 		}
 	},
 	"exec": func() any {
@@ -54,12 +55,12 @@ var ordinary = map[string]func() any{
 	},
 	"egress": func() any {
 		return &proposal.Egress{
-			Command: "t", Phase: proposal.PhaseRun, Kind: proposal.EgressConnect, Name: "api.example.com", Type: "A", Address: "192.0.2.10", Port: 443,
+			Command: "t", Phase: proposal.PhaseRun, Kind: points.EgressConnect, Name: "api.example.com", Type: "A", Address: "192.0.2.10", Port: 443,
 			Protocol: "tcp", Grants: []string{"api.example.com"},
 		}
 	},
 	"event":  func() any { return &proposal.Event{Command: "t", Program: "/tmp/x/stats.test"} },
-	"output": func() any { return &proposal.Outgoing{Command: "unit", Kind: proposal.OutgoingStdout} },
+	"output": func() any { return &points.Outgoing{Command: "unit", Kind: points.OutgoingStdout} },
 }
 
 // applyTo applies changes to the ordinary input of point.
@@ -118,7 +119,7 @@ func (t *trial) judgeInput(ctx context.Context, input any) (answer, error) {
 
 func decideInput(ctx context.Context, e *policy.Engine, input any) (answer, error) {
 	switch in := input.(type) {
-	case *proposal.Trigger:
+	case *points.Trigger:
 		d, err := e.Trigger(ctx, *in)
 		return answer{effect: d.Effect.String(), rules: d.Rules, reasons: d.Reasons}, err
 	case *proposal.Exec:
@@ -127,7 +128,7 @@ func decideInput(ctx context.Context, e *policy.Engine, input any) (answer, erro
 	case *proposal.Egress:
 		d, err := e.Egress(ctx, *in)
 		return answer{effect: d.Effect.String(), rules: d.Rules, reasons: reasonList(d.Reason)}, err
-	case *proposal.Outgoing:
+	case *points.Outgoing:
 		d, err := e.Output(ctx, *in)
 		return answer{effect: d.Effect.String(), rules: d.Rules, reasons: reasonList(d.Reason)}, err
 	case *proposal.Event:

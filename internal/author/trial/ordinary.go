@@ -14,7 +14,7 @@ import (
 func Points() []string { return slices.Sorted(maps.Keys(ordinary)) }
 
 // ParseInput reads POINT=JSON: an ordinary input of the decision point, a
-// *proposal.Trigger, Exec, Egress, Event or Outgoing, with the fields of the JSON object
+// *points.Trigger, Exec, Egress, Event or Outgoing, with the fields of the JSON object
 // changed. An unknown field is refused, with a similar name as a hint.
 func ParseInput(text string) (any, error) {
 	point, changes, ok := strings.Cut(text, "=")

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/fumehood/fumehood/internal/egress/address"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -24,13 +25,13 @@ const (
 
 // The codes in the Flow of a lookup.
 const (
-	CodePolicy      = "policy"         // refused by policy, or policy could not be asked
-	CodeProtocol    = "protocol"       // not a valid question, or not a valid name
-	CodeAddress     = "address"        // one of the name's addresses must not be connected to
-	CodeUnresolved  = "unresolved"     // there is no such name
-	CodeUnreachable = "unreachable"    // no server gave a valid answer
-	CodeCut         = proposal.FlowCut // the command ended before the answer
-	CodeLimit       = "limit"          // too many messages or names
+	CodePolicy      = "policy"      // refused by policy, or policy could not be asked
+	CodeProtocol    = "protocol"    // not a valid question, or not a valid name
+	CodeAddress     = "address"     // one of the name's addresses must not be connected to
+	CodeUnresolved  = "unresolved"  // there is no such name
+	CodeUnreachable = "unreachable" // no server gave a valid answer
+	CodeCut         = "cut"         // the command ended before the answer
+	CodeLimit       = "limit"       // too many messages or names
 )
 
 // Options configure a Server; all functions and the Pool must be set.
@@ -80,7 +81,7 @@ func NewServer(o Options) (*Server, error) {
 func (s *Server) Query(ctx context.Context, message []byte) []byte {
 	start := time.Now()
 	q, code, answer, err := readQuery(message)
-	flow := proposal.Flow{Egress: proposal.Egress{Kind: proposal.EgressLookup, Protocol: "udp"}}
+	flow := proposal.Flow{Egress: proposal.Egress{Kind: points.EgressLookup, Protocol: "udp"}}
 	if !s.reserveSlot(&flow) {
 		if !answer {
 			return nil

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/egress/address"
 	"github.com/fumehood/fumehood/internal/egress/segment"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -213,7 +214,7 @@ func TestQueryLooksOnlyForWhatIsAllowed(t *testing.T) {
 	if diff := cmp.Diff([]string{"a.example"}, d.found); diff != "" {
 		t.Error(diff)
 	}
-	want := proposal.Egress{Kind: proposal.EgressLookup, Name: "evil.example", Type: "A", Protocol: "udp"}
+	want := proposal.Egress{Kind: points.EgressLookup, Name: "evil.example", Type: "A", Protocol: "udp"}
 	if diff := cmp.Diff(want, d.asked[0]); diff != "" {
 		t.Error(diff)
 	}

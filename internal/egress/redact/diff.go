@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fumehood/fumehood/internal/kit/redaction"
 	"github.com/fumehood/fumehood/internal/kit/terminal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -26,7 +27,7 @@ const (
 // them, so that a secret that a hunk shows only in part does not leave either. Patch is a new
 // file ID.diff among the artifacts; the copies of the compared files are removed. With an
 // error, the Diff is empty. Texts that exceed bounds are left out, with a note.
-func (u *Redactor) Diff(ctx context.Context, id string, d proposal.Diff, bounds proposal.DiffBounds) (proposal.Diff, error) {
+func (u *Redactor) Diff(ctx context.Context, id string, d proposal.Diff, bounds DiffBounds) (proposal.Diff, error) {
 	ctx = context.WithoutCancel(ctx)
 	defer os.RemoveAll(filepath.Join(u.o.Artifacts, id+".outputs"))
 	target, err := u.prepareArtifactPath(id + ".diff")
@@ -52,7 +53,7 @@ func (u *Redactor) Diff(ctx context.Context, id string, d proposal.Diff, bounds 
 }
 
 // addDiff adds f to out and to the patch, unless both sides are the same.
-func (u *Redactor) addDiff(ctx context.Context, id string, f proposal.FileDiff, bounds proposal.DiffBounds, out *proposal.Diff, c *copyResult) error {
+func (u *Redactor) addDiff(ctx context.Context, id string, f proposal.FileDiff, bounds DiffBounds, out *proposal.Diff, c *copyResult) error {
 	shown, found := redactValue(u, f)
 	before, why, err := u.redactSide(ctx, id, f.Old, shown.Old)
 	if err != nil {
@@ -65,7 +66,7 @@ func (u *Redactor) addDiff(ctx context.Context, id string, f proposal.FileDiff, 
 	f = proposal.FileDiff{Path: shown.Path, Kind: f.Kind}
 	for _, s := range []*patchSide{before, after} {
 		if s != nil {
-			found = proposal.AddRedactions(found, s.Redacted)
+			found = redaction.Add(found, s.Redacted)
 		}
 	}
 	if len(found) == 0 && isSameSide(before, after) {
@@ -82,13 +83,13 @@ func (u *Redactor) addDiff(ctx context.Context, id string, f proposal.FileDiff, 
 	if why := tooLong(f.Text, c.bytes, bounds); why != "" {
 		f.Text, f.Note = "", "left out: "+why
 	}
-	out.Files, out.Patch.Redacted = append(out.Files, f), proposal.AddRedactions(out.Patch.Redacted, found)
+	out.Files, out.Patch.Redacted = append(out.Files, f), redaction.Add(out.Patch.Redacted, found)
 	_, err = c.Write([]byte(f.Text))
 	return err
 }
 
 // tooLong says why a difference must be left out after so many bytes of others, or "".
-func tooLong(difference string, before int64, bounds proposal.DiffBounds) string {
+func tooLong(difference string, before int64, bounds DiffBounds) string {
 	all := cmp.Or(bounds.All, maxPatch)
 	switch {
 	case bounds.File > 0 && len(difference) > bounds.File:
@@ -158,4 +159,10 @@ func describeOmissions(before, after *patchSide, hidden string, found []proposal
 		list = append(list, "secrets are redacted")
 	}
 	return strings.Join(list, "; ")
+}
+
+// DiffBounds limit the Texts of a Diff, in bytes. Zero means no limit besides the Redactor's.
+type DiffBounds struct {
+	File int // of each Text
+	All  int // of all together
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -62,7 +63,7 @@ func TestDiff(t *testing.T) {
 			if c.after != "" {
 				f.New = raw(t, u, "new", c.path, c.after)
 			}
-			d, err := u.Diff(t.Context(), "~1", proposal.Diff{Files: []proposal.FileDiff{f}, Omitted: 3}, proposal.DiffBounds{})
+			d, err := u.Diff(t.Context(), "~1", proposal.Diff{Files: []proposal.FileDiff{f}, Omitted: 3}, DiffBounds{})
 			if err != nil || len(d.Files) != 1 || d.Omitted != 3 {
 				t.Fatalf("%+v, %v", d, err)
 			}
@@ -90,7 +91,7 @@ func TestDiffSame(t *testing.T) {
 		{Path: "f", Old: raw(t, u, "old", "f", "a\n"), New: raw(t, u, "new", "f", "a\n")},
 		{Path: "b", Old: raw(t, u, "old", "b", "\x00"), New: raw(t, u, "new", "b", "\x00")},
 		{Path: "l", Old: &proposal.FileState{Type: "symlink", Target: "x"}, New: &proposal.FileState{Type: "symlink", Target: "x"}},
-	}}, proposal.DiffBounds{})
+	}}, DiffBounds{})
 	if err != nil || len(d.Files) > 0 || d.Patch.Bytes > 0 {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -104,7 +105,7 @@ func TestDiffBounded(t *testing.T) {
 	for _, name := range strings.Split("abcdefghij", "") {
 		in.Files = append(in.Files, proposal.FileDiff{Path: name, New: raw(t, u, "new", name, strings.Repeat("01234567890123456789012345678901234567890123456789012345678901\n", maxCompared/63))})
 	}
-	d, err := u.Diff(t.Context(), "~1", in, proposal.DiffBounds{})
+	d, err := u.Diff(t.Context(), "~1", in, DiffBounds{})
 	if err != nil || len(d.Files) != 10 || d.Patch.Bytes > maxPatch {
 		t.Fatalf("%d files, %+v, %v", len(d.Files), d.Patch, err)
 	}
@@ -121,7 +122,7 @@ func TestDiffWithinBounds(t *testing.T) {
 		in.Files = append(in.Files, proposal.FileDiff{Path: name, New: raw(t, u, "new", name, strings.Repeat("x", size)+"\n")})
 	}
 	slices.SortFunc(in.Files, func(a, b proposal.FileDiff) int { return strings.Compare(a.Path, b.Path) })
-	d, err := u.Diff(t.Context(), "~1", in, proposal.DiffBounds{File: 2 << 10, All: 1 << 10})
+	d, err := u.Diff(t.Context(), "~1", in, DiffBounds{File: 2 << 10, All: 1 << 10})
 	if err != nil || len(d.Files) != 4 {
 		t.Fatalf("%+v, %v", d, err)
 	}
@@ -143,18 +144,18 @@ func TestDiffPolicy(t *testing.T) {
 	both := func(u *Redactor) proposal.Diff {
 		return proposal.Diff{Files: []proposal.FileDiff{{Path: "f", Old: raw(t, u, "old", "f", "first\n"), New: raw(t, u, "new", "f", "second\n")}}}
 	}
-	a := &asked{answer: func(x proposal.Outgoing) (proposal.OutputDecision, error) {
-		return proposal.OutputDecision{Effect: proposal.Deny, Reason: &proposal.Reason{Rule: "mine", Message: "no files"}}, nil
+	a := &asked{answer: func(x points.Outgoing) (points.OutputDecision, error) {
+		return points.OutputDecision{Effect: proposal.Deny, Reason: &proposal.Reason{Rule: "mine", Message: "no files"}}, nil
 	}}
 	u := redactor(t, a)
-	d, err := u.Diff(t.Context(), "~1", both(u), proposal.DiffBounds{})
+	d, err := u.Diff(t.Context(), "~1", both(u), DiffBounds{})
 	if err != nil || !strings.Contains(d.Files[0].Note, "withheld: mine: no files") || strings.Contains(d.Files[0].Text, "first") || len(a.list) != 2 || a.list[0].Name != "f" {
 		t.Errorf("%+v, %v, %+v", d, err, a.list)
 	}
-	u = redactor(t, &asked{answer: func(proposal.Outgoing) (proposal.OutputDecision, error) {
-		return proposal.OutputDecision{}, errors.New("no answer")
+	u = redactor(t, &asked{answer: func(points.Outgoing) (points.OutputDecision, error) {
+		return points.OutputDecision{}, errors.New("no answer")
 	}})
-	if d, err := u.Diff(context.Background(), "~1", both(u), proposal.DiffBounds{}); err == nil || len(d.Files) > 0 || len(left(t, u.o.Artifacts)) > 0 {
+	if d, err := u.Diff(context.Background(), "~1", both(u), DiffBounds{}); err == nil || len(d.Files) > 0 || len(left(t, u.o.Artifacts)) > 0 {
 		t.Errorf("%+v, %v, %q", d, err, left(t, u.o.Artifacts))
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/fumehood/fumehood/internal/egress/secrets"
+	"github.com/fumehood/fumehood/internal/kit/points"
+	"github.com/fumehood/fumehood/internal/kit/redaction"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -58,14 +60,14 @@ func (u *Redactor) copyDeclaredFile(ctx context.Context, id string, o, shown pro
 	if err != nil {
 		return shown, unreadableError(o.Path, err)
 	}
-	x := proposal.Outgoing{Command: id, Kind: proposal.OutgoingFile, Name: o.Path, Binary: binary}
+	x := points.Outgoing{Command: id, Kind: points.OutgoingFile, Name: o.Path, Binary: binary}
 	if binary {
 		return u.copyBinary(ctx, x, source, target, shown, withhold)
 	}
 	c, tally, err := u.copyFile(source, target, o.Bytes, nil)
 	if err == nil {
 		x.Size = c.bytes
-		var d proposal.OutputDecision
+		var d points.OutputDecision
 		d, err = u.askPolicy(ctx, x, tally)
 		switch {
 		case err != nil:
@@ -86,7 +88,7 @@ func (u *Redactor) copyDeclaredFile(ctx context.Context, id string, o, shown pro
 }
 
 // copyBinary copies a file unchanged, or not at all: nothing in it can be replaced.
-func (u *Redactor) copyBinary(ctx context.Context, x proposal.Outgoing, source, target string, shown proposal.Output,
+func (u *Redactor) copyBinary(ctx context.Context, x points.Outgoing, source, target string, shown proposal.Output,
 	withhold func([]proposal.Redaction, string) proposal.Output) (proposal.Output, error) {
 	f, err := os.Open(source)
 	if err != nil {
@@ -102,8 +104,8 @@ func (u *Redactor) copyBinary(ctx context.Context, x proposal.Outgoing, source, 
 	if err != nil {
 		return shown, err
 	}
-	found := proposal.AddRedactions(nil, withoutForged(tally.Found))
-	if _, masked := proposal.CountRedactions(found); d.Effect != proposal.Allow || masked > 0 {
+	found := redaction.Add(nil, withoutForged(tally.Found))
+	if _, masked := redaction.Count(found); d.Effect != proposal.Allow || masked > 0 {
 		return withhold(found, withholdingRule(d)), nil
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/egress/secrets"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -179,7 +180,7 @@ func (l *liveQueue) startAfterGap(s *liveStream, c proposal.Chunk) {
 
 // askPolicy asks policy about s, and ends it if policy withholds it.
 func (l *liveQueue) askPolicy(s *liveStream, stream string) {
-	d, err := l.u.askPolicy(l.ctx, proposal.Outgoing{Command: l.id, Kind: stream, Size: s.total}, s.live.Tally())
+	d, err := l.u.askPolicy(l.ctx, points.Outgoing{Command: l.id, Kind: stream, Size: s.total}, s.live.Tally())
 	reason := ""
 	switch {
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -59,17 +60,17 @@ func TestLive(t *testing.T) {
 func TestLiveWithheld(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		denies func(proposal.Outgoing) bool
+		denies func(points.Outgoing) bool
 	}{
-		{"always", func(proposal.Outgoing) bool { return true }},
-		{"a masked value", func(x proposal.Outgoing) bool { return x.Masked > 0 }},
+		{"always", func(points.Outgoing) bool { return true }},
+		{"a masked value", func(x points.Outgoing) bool { return x.Masked > 0 }},
 	} {
 		r := newReceiver()
-		a := &asked{answer: func(x proposal.Outgoing) (proposal.OutputDecision, error) {
+		a := &asked{answer: func(x points.Outgoing) (points.OutputDecision, error) {
 			if test.denies(x) {
-				return proposal.OutputDecision{Effect: proposal.Deny, Reason: &proposal.Reason{Rule: "r.x", Message: "no"}}, nil
+				return points.OutputDecision{Effect: proposal.Deny, Reason: &proposal.Reason{Rule: "r.x", Message: "no"}}, nil
 			}
-			return proposal.OutputDecision{Effect: proposal.Allow}, nil
+			return points.OutputDecision{Effect: proposal.Allow}, nil
 		}}
 		take, end := redactor(t, a).Live(t.Context(), "c", func(c proposal.Chunk) { r.take(c) })
 		for _, text := range []string{"one\n", "two " + canary + "\n", "three\n"} {

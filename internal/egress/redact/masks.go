@@ -8,6 +8,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/egress/secrets"
 	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/kit/redaction"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -40,7 +41,7 @@ func MasksOnly(masks []Mask) (func(string) string, error) {
 		return nil, err
 	}
 	keep := func(rule string) bool {
-		return !strings.HasPrefix(rule, proposal.MaskPrefix) && rule != secrets.Unscanned
+		return !strings.HasPrefix(rule, redaction.MaskPrefix) && rule != secrets.Unscanned
 	}
 	return func(s string) string {
 		var b strings.Builder

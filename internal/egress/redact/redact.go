@@ -23,6 +23,8 @@ import (
 
 	"github.com/fumehood/fumehood/internal/egress/secrets"
 	"github.com/fumehood/fumehood/internal/kit/lease"
+	"github.com/fumehood/fumehood/internal/kit/points"
+	"github.com/fumehood/fumehood/internal/kit/redaction"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -37,7 +39,7 @@ type Options struct {
 	Masks []Mask
 	// Decide asks policy. nil redacts every find, and withholds a file that is not a text
 	// if it contains one.
-	Decide func(context.Context, proposal.Outgoing) (proposal.OutputDecision, error)
+	Decide func(context.Context, points.Outgoing) (points.OutputDecision, error)
 	// Artifacts is the directory for files that may leave; without it nothing is copied.
 	Artifacts string
 }
@@ -62,12 +64,12 @@ func New(o Options) (*Redactor, error) {
 }
 
 // replaceAll decides if there is no policy.
-func replaceAll(_ context.Context, x proposal.Outgoing) (proposal.OutputDecision, error) {
-	d := proposal.OutputDecision{Effect: proposal.Allow}
+func replaceAll(_ context.Context, x points.Outgoing) (points.OutputDecision, error) {
+	d := points.OutputDecision{Effect: proposal.Allow}
 	for _, s := range x.Secrets {
 		d.Redact = append(d.Redact, s.Rule)
 	}
-	if n, _ := proposal.CountRedactions(x.Secrets); x.Binary && n+x.Masked > 0 {
+	if n, _ := redaction.Count(x.Secrets); x.Binary && n+x.Masked > 0 {
 		d.Effect = proposal.Deny
 	}
 	return d, nil

@@ -21,6 +21,8 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/internal/kit/lease"
 	"github.com/fumehood/fumehood/internal/kit/lease/leasetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
+	"github.com/fumehood/fumehood/internal/kit/redaction"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -30,11 +32,11 @@ const canary = "hunter2-canary"
 var token = "gh" + "p_" + "aZ3kQ9rT7mW1xY5vB8nC2dF6gH4jL0pS3uEq"
 
 type asked struct {
-	list   []proposal.Outgoing
-	answer func(proposal.Outgoing) (proposal.OutputDecision, error)
+	list   []points.Outgoing
+	answer func(points.Outgoing) (points.OutputDecision, error)
 }
 
-func (a *asked) decide(ctx context.Context, x proposal.Outgoing) (proposal.OutputDecision, error) {
+func (a *asked) decide(ctx context.Context, x points.Outgoing) (points.OutputDecision, error) {
 	a.list = append(a.list, x)
 	if a.answer != nil {
 		return a.answer(x)
@@ -240,11 +242,11 @@ func TestFiles(t *testing.T) {
 
 // A deny withholds everything; finds that policy allows stay, but never a masked value.
 func TestPolicyDecides(t *testing.T) {
-	a := &asked{answer: func(x proposal.Outgoing) (proposal.OutputDecision, error) {
+	a := &asked{answer: func(x points.Outgoing) (points.OutputDecision, error) {
 		if x.Kind == "stdout" {
-			return proposal.OutputDecision{Effect: proposal.Deny, Reason: &proposal.Reason{Rule: "org.no", Message: "not this"}}, nil
+			return points.OutputDecision{Effect: proposal.Deny, Reason: &proposal.Reason{Rule: "org.no", Message: "not this"}}, nil
 		}
-		return proposal.OutputDecision{Effect: proposal.Allow, Redact: []string{}}, nil
+		return points.OutputDecision{Effect: proposal.Allow, Redact: []string{}}, nil
 	}}
 	u := redactor(t, a)
 	r := result(stream(t, u, "unit.stdout", "printed "+canary, false))
@@ -265,8 +267,8 @@ func TestPolicyDecides(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"unit.stderr": "e [redacted CANARY] " + token, "unit.outputs/a": token + "\n(redacted x] [redacted CANARY]"}, left(t, u.o.Artifacts)); diff != "" {
 		t.Error(diff)
 	}
-	for rule, stays := range map[string]bool{"github-pat": true, secrets.ForgedMarker: false, secrets.Unscanned: false, proposal.MaskPrefix + "CANARY": false} {
-		if keepFindFunc(proposal.OutputDecision{Effect: proposal.Allow})(rule) != stays {
+	for rule, stays := range map[string]bool{"github-pat": true, secrets.ForgedMarker: false, secrets.Unscanned: false, redaction.MaskPrefix + "CANARY": false} {
+		if keepFindFunc(points.OutputDecision{Effect: proposal.Allow})(rule) != stays {
 			t.Errorf("%s: stays %v", rule, !stays)
 		}
 	}
@@ -283,14 +285,14 @@ func TestWhole(t *testing.T) {
 		bare   bool
 		rule   string
 	}{
-		"allowed": {}, "report": {denied: proposal.OutgoingReport, bare: true, rule: "output.withheld"}, "comment": {denied: proposal.OutgoingComment, rule: "output.withheld"},
+		"allowed": {}, "report": {denied: points.OutgoingReport, bare: true, rule: "output.withheld"}, "comment": {denied: points.OutgoingComment, rule: "output.withheld"},
 		"no answer": {err: &proposal.StopError{Code: "policy.eval"}, bare: true, rule: "policy.eval"},
 	} {
-		a := &asked{answer: func(x proposal.Outgoing) (proposal.OutputDecision, error) {
+		a := &asked{answer: func(x points.Outgoing) (points.OutputDecision, error) {
 			if x.Kind == c.denied {
-				return proposal.OutputDecision{}, nil
+				return points.OutputDecision{}, nil
 			}
-			return proposal.OutputDecision{Effect: proposal.Allow}, c.err
+			return points.OutputDecision{Effect: proposal.Allow}, c.err
 		}}
 		got, err := redactor(t, a).DecideReport(t.Context(), r)
 		if (err != nil) != (c.err != nil) || (got.Withheld != nil) != (c.rule != "") || got.Withheld != nil && got.Withheld.Rule != c.rule {
@@ -311,9 +313,9 @@ func TestWhole(t *testing.T) {
 // The output of an interrupted command leaves, too.
 func TestInterruptedLeaves(t *testing.T) {
 	u := redactor(t, &asked{})
-	u.o.Decide = func(ctx context.Context, x proposal.Outgoing) (proposal.OutputDecision, error) {
+	u.o.Decide = func(ctx context.Context, x points.Outgoing) (points.OutputDecision, error) {
 		if err := ctx.Err(); err != nil {
-			return proposal.OutputDecision{}, err
+			return points.OutputDecision{}, err
 		}
 		return replaceAll(ctx, x)
 	}
@@ -328,7 +330,7 @@ func TestInterruptedLeaves(t *testing.T) {
 // If policy cannot answer, nothing leaves.
 func TestFailsClosed(t *testing.T) {
 	stop := &proposal.StopError{Code: "policy.eval", Message: "no answer"}
-	u := redactor(t, &asked{answer: func(proposal.Outgoing) (proposal.OutputDecision, error) { return proposal.OutputDecision{}, stop }})
+	u := redactor(t, &asked{answer: func(points.Outgoing) (points.OutputDecision, error) { return points.OutputDecision{}, stop }})
 	r, err := u.Result(t.Context(), "unit", result(stream(t, u, "unit.stdout", "printed "+canary, false)))
 	if proposal.FailureOf(err) == nil || proposal.FailureOf(err).Code != "policy.eval" {
 		t.Errorf("got %v", err)
@@ -548,18 +550,18 @@ func TestResultsAreOutput(t *testing.T) {
 	if s := r.TestResults; string(s.Head)+string(s.Tail) != want || s.SHA256 != sumOf([]byte(want)) || s.Bytes != int64(len(want)) || len(s.Redacted) != 2 {
 		t.Errorf("%+v, %q", s, s.Head)
 	}
-	if len(a.list) != 1 || a.list[0].Kind != proposal.OutgoingStdout || len(a.list[0].Secrets) != 1 || a.list[0].Masked != 1 {
+	if len(a.list) != 1 || a.list[0].Kind != points.OutgoingStdout || len(a.list[0].Secrets) != 1 || a.list[0].Masked != 1 {
 		t.Errorf("policy was asked %+v", a.list)
 	}
-	if n, masked := proposal.CountRedactions(r.Redactions()); n != 2 || masked != 1 {
+	if n, masked := redaction.Count(redaction.Of(r)); n != 2 || masked != 1 {
 		t.Errorf("%d redactions, %d masked", n, masked)
 	}
 	report := proposal.Report{Records: []proposal.Record{{Result: &r}}}
-	a.answer = func(x proposal.Outgoing) (proposal.OutputDecision, error) {
-		if x.Kind == proposal.OutgoingReport && x.Size != int64(len(want)) {
+	a.answer = func(x points.Outgoing) (points.OutputDecision, error) {
+		if x.Kind == points.OutgoingReport && x.Size != int64(len(want)) {
 			t.Errorf("the report has %d bytes of output", x.Size)
 		}
-		return proposal.OutputDecision{Effect: proposal.Deny}, nil
+		return points.OutputDecision{Effect: proposal.Deny}, nil
 	}
 	whole, err := u.DecideReport(t.Context(), report)
 	if err != nil || len(whole.Records[0].Result.TestResults.Head) != 0 || string(r.TestResults.Head) != want {
@@ -569,19 +571,19 @@ func TestResultsAreOutput(t *testing.T) {
 		t.Errorf("denied: %v, %+v", err, r.TestResults)
 	}
 	// With stdout withheld, they are, too, whatever policy says about them.
-	a.answer = func(x proposal.Outgoing) (proposal.OutputDecision, error) {
+	a.answer = func(x points.Outgoing) (points.OutputDecision, error) {
 		if x.Size == 4 {
-			return proposal.OutputDecision{Effect: proposal.Deny}, nil
+			return points.OutputDecision{Effect: proposal.Deny}, nil
 		}
-		return proposal.OutputDecision{Effect: proposal.Allow}, nil
+		return points.OutputDecision{Effect: proposal.Allow}, nil
 	}
 	both := results("a test that failed\n")
 	both.Stdout = proposal.Stream{Head: []byte("out\n"), Bytes: 4, SHA256: sumOf([]byte("out\n"))}
 	if r, err = u.Result(t.Context(), "unit", both); err != nil || r.Stdout.Withheld == "" || r.TestResults.Withheld != r.Stdout.Withheld {
 		t.Errorf("stdout is withheld: %v, %+v", err, r.TestResults)
 	}
-	a.answer = func(proposal.Outgoing) (proposal.OutputDecision, error) {
-		return proposal.OutputDecision{}, errors.New("policy fails")
+	a.answer = func(points.Outgoing) (points.OutputDecision, error) {
+		return points.OutputDecision{}, errors.New("policy fails")
 	}
 	if r, err = u.Result(t.Context(), "unit", results("a test\n")); err == nil || len(r.TestResults.Head) != 0 || r.TestResults.Withheld == "" {
 		t.Errorf("policy fails: %v, %+v", err, r.TestResults)

@@ -17,6 +17,8 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/egress/secrets"
+	"github.com/fumehood/fumehood/internal/kit/points"
+	"github.com/fumehood/fumehood/internal/kit/redaction"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -36,7 +38,7 @@ func (u *Redactor) Result(ctx context.Context, id string, r proposal.Result) (pr
 	for _, s := range []struct {
 		kind     string
 		from, to *proposal.Stream
-	}{{proposal.OutgoingStdout, &given.Stdout, &r.Stdout}, {proposal.OutgoingStderr, &given.Stderr, &r.Stderr}} {
+	}{{points.OutgoingStdout, &given.Stdout, &r.Stdout}, {points.OutgoingStderr, &given.Stderr, &r.Stderr}} {
 		if err == nil {
 			*s.to, err = u.redactStream(ctx, id, s.kind, *s.from)
 		}
@@ -68,7 +70,7 @@ func (u *Redactor) testResults(ctx context.Context, id string, given proposal.St
 	if why := cmp.Or(r.Stdout.Withheld, r.Stderr.Withheld); why != "" {
 		return withholdStream(given, nil, why), nil
 	}
-	return u.redactStream(ctx, id, proposal.OutgoingStdout, given)
+	return u.redactStream(ctx, id, points.OutgoingStdout, given)
 }
 
 // withholdStream returns the description of a stream that does not leave.
@@ -101,8 +103,8 @@ func (u *Redactor) redactStream(ctx context.Context, id, kind string, s proposal
 	}
 	c, tally, err := pass(nil)
 	if err == nil {
-		var d proposal.OutputDecision
-		d, err = u.askPolicy(ctx, proposal.Outgoing{Command: id, Kind: kind, Size: c.bytes}, tally)
+		var d points.OutputDecision
+		d, err = u.askPolicy(ctx, points.Outgoing{Command: id, Kind: kind, Size: c.bytes}, tally)
 		switch {
 		case err != nil:
 		case d.Effect != proposal.Allow:
@@ -134,7 +136,7 @@ func (u *Redactor) redactStream(ctx context.Context, id, kind string, s proposal
 }
 
 // withholdingRule names the rule that withholds something.
-func withholdingRule(d proposal.OutputDecision) string {
+func withholdingRule(d points.OutputDecision) string {
 	if d.Reason == nil {
 		return "by policy"
 	}
@@ -150,11 +152,11 @@ func unreadableError(kind string, err error) error {
 }
 
 // askPolicy asks policy about one thing. A marker that the command printed itself is not a secret.
-func (u *Redactor) askPolicy(ctx context.Context, x proposal.Outgoing, t secrets.Tally) (proposal.OutputDecision, error) {
+func (u *Redactor) askPolicy(ctx context.Context, x points.Outgoing, t secrets.Tally) (points.OutputDecision, error) {
 	x.Encodings, x.Secrets = t.Encodings, []proposal.Redaction{}
-	_, x.Masked = proposal.CountRedactions(t.Found)
+	_, x.Masked = redaction.Count(t.Found)
 	for _, f := range t.Found {
-		if f.Rule != secrets.ForgedMarker && !strings.HasPrefix(f.Rule, proposal.MaskPrefix) {
+		if f.Rule != secrets.ForgedMarker && !strings.HasPrefix(f.Rule, redaction.MaskPrefix) {
 			x.Secrets = append(x.Secrets, f)
 		}
 	}
@@ -162,14 +164,14 @@ func (u *Redactor) askPolicy(ctx context.Context, x proposal.Outgoing, t secrets
 }
 
 // allowsSomeFinds reports whether policy allows some of the finds to stay.
-func allowsSomeFinds(t secrets.Tally, d proposal.OutputDecision) bool {
+func allowsSomeFinds(t secrets.Tally, d points.OutputDecision) bool {
 	return slices.ContainsFunc(t.Found, func(f proposal.Redaction) bool { return keepFindFunc(d)(f.Rule) })
 }
 
 // keepFindFunc returns a function that reports which finds stay: only those of detectors.
-func keepFindFunc(d proposal.OutputDecision) func(string) bool {
+func keepFindFunc(d points.OutputDecision) func(string) bool {
 	return func(rule string) bool {
-		return !slices.Contains(d.Redact, rule) && rule != secrets.ForgedMarker && rule != secrets.Unscanned && !strings.HasPrefix(rule, proposal.MaskPrefix)
+		return !slices.Contains(d.Redact, rule) && rule != secrets.ForgedMarker && rule != secrets.Unscanned && !strings.HasPrefix(rule, redaction.MaskPrefix)
 	}
 }
 
@@ -326,7 +328,7 @@ func (w *allButEnd) Write(p []byte) (int, error) {
 func addTallies(a, b secrets.Tally) secrets.Tally {
 	forms := slices.Concat(a.Encodings, b.Encodings)
 	slices.Sort(forms)
-	return secrets.Tally{Found: proposal.AddRedactions(a.Found, b.Found), Encodings: slices.Compact(forms)}
+	return secrets.Tally{Found: redaction.Add(a.Found, b.Found), Encodings: slices.Compact(forms)}
 }
 
 // A tailBuffer keeps the last bytes written to it.

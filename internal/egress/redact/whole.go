@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/fumehood/fumehood/internal/egress/secrets"
+	"github.com/fumehood/fumehood/internal/kit/points"
+	"github.com/fumehood/fumehood/internal/kit/redaction"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -18,21 +20,21 @@ func (u *Redactor) DecideReport(ctx context.Context, r proposal.Report) (proposa
 	var t secrets.Tally
 	var size int64
 	for _, rec := range allRecords(r) {
-		t.Found = proposal.AddRedactions(t.Found, rec.Redacted)
+		t.Found = redaction.Add(t.Found, rec.Redacted)
 		if rec.Result != nil {
 			for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr, rec.Result.TestResults} {
-				t.Found, size = proposal.AddRedactions(t.Found, s.Redacted), size+int64(len(s.Head)+len(s.Tail))
+				t.Found, size = redaction.Add(t.Found, s.Redacted), size+int64(len(s.Head)+len(s.Tail))
 			}
 			for _, o := range rec.Result.Outputs {
-				t.Found = proposal.AddRedactions(t.Found, o.Redacted)
+				t.Found = redaction.Add(t.Found, o.Redacted)
 			}
 		}
 	}
 	if r.Differences != nil {
-		t.Found, size = proposal.AddRedactions(t.Found, r.Differences.Patch.Redacted), size+r.Differences.Patch.Bytes
+		t.Found, size = redaction.Add(t.Found, r.Differences.Patch.Redacted), size+r.Differences.Patch.Bytes
 	}
-	for _, kind := range []string{proposal.OutgoingReport, proposal.OutgoingComment} {
-		d, err := u.askPolicy(ctx, proposal.Outgoing{Kind: kind, Size: size}, t)
+	for _, kind := range []string{points.OutgoingReport, points.OutgoingComment} {
+		d, err := u.askPolicy(ctx, points.Outgoing{Kind: kind, Size: size}, t)
 		if err != nil {
 			r.Withheld = &proposal.Reason{Rule: proposal.FailureOf(err).Code, Effect: proposal.Deny, Message: "policy could not decide whether it may leave", Command: -1}
 			return stripOutput(r), err
@@ -45,7 +47,7 @@ func (u *Redactor) DecideReport(ctx context.Context, r proposal.Report) (proposa
 			reason = *d.Reason
 		}
 		r.Withheld = &reason
-		if kind == proposal.OutgoingReport {
+		if kind == points.OutgoingReport {
 			r = stripOutput(r)
 		}
 	}

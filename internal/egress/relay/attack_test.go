@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -79,7 +80,7 @@ func TestAttackCredentialComesBackInAnError(t *testing.T) {
 				res.Body.Close()
 				shows(t, "the answer", fmt.Sprint(res.Status, res.Header, string(body)))
 			}
-			f := w.reported(proposal.EgressRequest, 1)[0]
+			f := w.reported(points.EgressRequest, 1)[0]
 			shows(t, "the record", fmt.Sprintf("%+v %+v", f, f.Decision.Reason))
 			if f.Code == "" && res.StatusCode != 200 {
 				t.Errorf("reported as if nothing had happened: %+v", f)
@@ -190,7 +191,7 @@ func TestAttackSecretAsMethod(t *testing.T) {
 				t.Errorf("h2 %v, %s: status %d, want %d", h2, name, res.StatusCode, status)
 			}
 		}
-		if reported := fmt.Sprintf("%+v", w.reported(proposal.EgressRequest, 4)); strings.Contains(reported, token) {
+		if reported := fmt.Sprintf("%+v", w.reported(points.EgressRequest, 4)); strings.Contains(reported, token) {
 			t.Errorf("h2 %v: it is on record: %s", h2, reported)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/egress/segment"
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -27,7 +28,7 @@ func TestRaw(t *testing.T) {
 	if back := w.talk(data); back != "SSH-2.0-x\r\n"+data {
 		t.Errorf("%d bytes came back of %d", len(back), len(data))
 	}
-	f := w.reported(proposal.EgressConnect, 1)[0]
+	f := w.reported(points.EgressConnect, 1)[0]
 	if f.Code != "" || f.Sent != int64(len(data)) || f.Received != int64(len(data)+11) {
 		t.Errorf("reported %+v", f)
 	}
@@ -61,7 +62,7 @@ func TestRawServerName(t *testing.T) {
 		if back := w.talk(tt.data); back != tt.data {
 			t.Errorf("%.40q: %d bytes came back of %d", tt.data, len(back), len(tt.data))
 		}
-		if f := w.reported(proposal.EgressConnect, 1)[0]; f.Egress.SNI != tt.want {
+		if f := w.reported(points.EgressConnect, 1)[0]; f.Egress.SNI != tt.want {
 			t.Errorf("%.40q: the server name is %q, want %q", tt.data, f.Egress.SNI, tt.want)
 		}
 	}
@@ -113,7 +114,7 @@ func TestConnectionsEnd(t *testing.T) {
 			if _, err := io.Copy(io.Discard, c); err != nil && strings.Contains(err.Error(), "timeout") {
 				t.Error("the connection stays open")
 			}
-			if f := w.reported(proposal.EgressConnect, 1)[0]; f.Code != test.code || f.Decision.Reason == nil {
+			if f := w.reported(points.EgressConnect, 1)[0]; f.Code != test.code || f.Decision.Reason == nil {
 				t.Errorf("reported %+v, want code %q", f, test.code)
 			}
 		})
@@ -130,7 +131,7 @@ func TestBudgetOfRaw(t *testing.T) {
 	if n := <-arrived; n > 100<<10 {
 		t.Errorf("%d bytes left", n)
 	}
-	if f := w.reported(proposal.EgressConnect, 1)[0]; f.Code != "limit" {
+	if f := w.reported(points.EgressConnect, 1)[0]; f.Code != "limit" {
 		t.Errorf("reported %+v", f)
 	}
 }
@@ -147,7 +148,7 @@ func TestBudgetOfRun(t *testing.T) {
 	if n := <-arrived + <-arrived; n > 100<<10 || n < 60<<10 {
 		t.Errorf("%d bytes left", n)
 	}
-	if f := w.reported(proposal.EgressConnect, 2); (f[0].Code == "limit") == (f[1].Code == "limit") {
+	if f := w.reported(points.EgressConnect, 2); (f[0].Code == "limit") == (f[1].Code == "limit") {
 		t.Errorf("reported %+v, want one that met the limit", f)
 	}
 }

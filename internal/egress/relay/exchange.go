@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -52,7 +53,7 @@ func (x *exchange) serveRequest() {
 // describeRequest fills in the question to policy.
 func (x *exchange) describeRequest() {
 	e := x.session.target.Egress
-	e.Kind, e.Protocol = proposal.EgressRequest, x.proxy.scheme
+	e.Kind, e.Protocol = points.EgressRequest, x.proxy.scheme
 	e.Method, e.Path = x.in.Method, mergeSlashes(x.in.URL.Path)
 	e.Query, e.Size = len(x.in.URL.RawQuery), x.in.ContentLength
 	if e.Protocol == "https" {

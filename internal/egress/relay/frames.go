@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -154,6 +155,6 @@ func (s *session) reportFault(f *frames) {
 		return
 	}
 	e := s.target.Egress
-	e.Kind, e.Protocol, e.SNI = proposal.EgressRequest, "https", e.Name
+	e.Kind, e.Protocol, e.SNI = points.EgressRequest, "https", e.Name
 	s.relay.options.Report(proposal.Flow{Egress: e, Decision: proposal.EgressDecision{Reason: refusalReason("protocol", why)}, Code: "protocol", Inside: s.target.Inside})
 }

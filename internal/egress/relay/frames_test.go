@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
-	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/internal/kit/points"
 )
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -103,12 +103,12 @@ func TestMalformedHTTP2(t *testing.T) {
 		w.https(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
 		w.start()
 		w.talk2(test.text, test.answers)
-		w.reported(proposal.EgressConnect, 1)
+		w.reported(points.EgressConnect, 1)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		var whys []string
 		for _, f := range w.flows {
-			if f.Egress.Kind == proposal.EgressRequest && f.Code == "protocol" && f.Refused() && f.Egress.Method == "" {
+			if f.Egress.Kind == points.EgressRequest && f.Code == "protocol" && f.Refused() && f.Egress.Method == "" {
 				whys = append(whys, f.Decision.Reason.Message)
 			}
 		}
@@ -170,8 +170,8 @@ func TestBrokenHTTP2(t *testing.T) {
 		res.Body.Close()
 	}
 	c.CloseIdleConnections()
-	w.reported(proposal.EgressConnect, 1)
-	for _, f := range w.reported(proposal.EgressRequest, 3) {
+	w.reported(points.EgressConnect, 1)
+	for _, f := range w.reported(points.EgressRequest, 3) {
 		if f.Egress.Method == "" || f.Code == "protocol" {
 			t.Errorf("reported %+v", f)
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/kit/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -66,11 +67,11 @@ func TestRequest(t *testing.T) {
 		if got := res.Header["X-Two"]; len(got) != 2 || res.Header.Get("Alt-Svc") != "" {
 			t.Errorf("headers that came: %v", res.Header)
 		}
-		e := w.questions(proposal.EgressRequest)[0]
+		e := w.questions(points.EgressRequest)[0]
 		if e.Path != "/@scope/name/x/" || e.Query != 11 || e.Method != "GET" || e.Size != 0 || e.Name != "allowed.example" {
 			t.Errorf("asked about %+v", e)
 		}
-		f := w.reported(proposal.EgressRequest, 1)[0]
+		f := w.reported(points.EgressRequest, 1)[0]
 		if f.Code != "" || f.Status != 200 || f.Sent < 50 || f.Received < int64(len(body)) {
 			t.Errorf("reported %+v", f)
 		}
@@ -109,7 +110,7 @@ func TestRequestsAreDeniedOneByOne(t *testing.T) {
 		if n := touched.Load(); n != 2 {
 			t.Errorf("the server saw %d requests, want 2", n)
 		}
-		flows := w.reported(proposal.EgressRequest, 4)
+		flows := w.reported(points.EgressRequest, 4)
 		if flows[1].Code != "policy" || flows[1].Status != 403 || flows[1].Sent != 0 {
 			t.Errorf("reported %+v", flows[1])
 		}
@@ -201,7 +202,7 @@ func TestBigBodiesStream(t *testing.T) {
 		if got := res.Trailer.Get("X-Sum"); got != want {
 			t.Errorf("trailer %q, want %q", got, want)
 		}
-		f := w.reported(proposal.EgressRequest, 1)[0]
+		f := w.reported(points.EgressRequest, 1)[0]
 		if f.Sent < size || f.Received < size || f.Egress.Size != -1 {
 			t.Errorf("reported %+v", f)
 		}
@@ -375,7 +376,7 @@ func TestUpstreamsCertificateIsVerified(t *testing.T) {
 			if res.StatusCode != 502 || res.Header.Get(RefusedHeader) != "egress.certificate" {
 				t.Errorf("gave %d %q", res.StatusCode, body)
 			}
-			if f := w.reported(proposal.EgressRequest, 1)[0]; f.Code != "certificate" {
+			if f := w.reported(points.EgressRequest, 1)[0]; f.Code != "certificate" {
 				t.Errorf("reported %+v", f)
 			}
 		})

@@ -40,7 +40,7 @@ func denyRefusal(d proposal.EgressDecision) refusal {
 // unansweredRefusal returns the refusal for a question that policy has not answered.
 func unansweredRefusal(ctx context.Context) refusal {
 	if ctx.Err() != nil {
-		return refusal{code: proposal.FlowCut, message: "it ended before policy had answered"}
+		return refusal{code: "cut", message: "it ended before policy had answered"}
 	}
 	return refusal{code: "policy", message: "policy could not be asked"}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -21,7 +22,7 @@ func TestEndsBeforeTheAnswer(t *testing.T) {
 		port int
 		ends bool
 		code string
-	}{{proposal.EgressHello, 443, true, proposal.FlowCut}, {proposal.EgressRequest, 80, true, proposal.FlowCut}, {proposal.EgressHello, 443, false, "policy"}, {proposal.EgressRequest, 80, false, "policy"}} {
+	}{{points.EgressHello, 443, true, "cut"}, {points.EgressRequest, 80, true, "cut"}, {points.EgressHello, 443, false, "policy"}, {points.EgressRequest, 80, false, "policy"}} {
 		t.Run(fmt.Sprint(test.kind, test.ends), func(t *testing.T) {
 			w := newWorld(t, test.port, allow)
 			var end context.CancelFunc

@@ -85,7 +85,7 @@ func (s *session) serveAndReport(ctx context.Context) {
 // recordInterruption records why the session cannot go on; ctx is the command's.
 func (s *session) recordInterruption(ctx context.Context) {
 	if ctx.Err() != nil {
-		s.recordEndReason(proposal.FlowCut, "the command has ended, or the run")
+		s.recordEndReason("cut", "the command has ended, or the run")
 		return
 	}
 	s.recordEndReason("timeout", "the connection was open for too long")

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
-	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/internal/kit/points"
 )
 
 // smuggles are streams of bytes after which a server must have seen exactly the
@@ -156,18 +156,18 @@ func TestSmuggling(t *testing.T) {
 			w.tcp(c.serve)
 			w.start()
 			back := w.talk(test.text)
-			flows := w.reported(proposal.EgressConnect, 1)
+			flows := w.reported(points.EgressConnect, 1)
 			if got, _ := c.saw(); got != fmt.Sprint(test.seen) {
 				t.Errorf("the server saw %s, want %s", got, test.seen)
 			}
-			if len(w.questions(proposal.EgressRequest)) != len(test.seen) {
-				t.Errorf("policy was asked %d times, want %d", len(w.questions(proposal.EgressRequest)), len(test.seen))
+			if len(w.questions(points.EgressRequest)) != len(test.seen) {
+				t.Errorf("policy was asked %d times, want %d", len(w.questions(points.EgressRequest)), len(test.seen))
 			}
 			if strings.Contains(test.text, "X") && test.seen == nil {
 				if !strings.Contains(back, "fumehood: refused") || !strings.Contains(back, "Fumehood-Refused: egress.") {
 					t.Errorf("it was answered %q", back)
 				}
-				f := w.reported(proposal.EgressRequest, 1)[0]
+				f := w.reported(points.EgressRequest, 1)[0]
 				if f.Code != "protocol" || f.Decision.Reason == nil || f.Sent != 0 {
 					t.Errorf("reported %+v", f)
 				}
@@ -186,8 +186,8 @@ func TestBadChunks(t *testing.T) {
 			w.tcp(c.serve)
 			w.start()
 			w.talk("POST /a HTTP/1.1\r\nHost: allowed.example\r\nTransfer-Encoding: chunked\r\n\r\n" + body + "GET /X HTTP/1.1\r\nHost: allowed.example\r\n\r\n")
-			f := w.reported(proposal.EgressRequest, 1)[0]
-			w.reported(proposal.EgressConnect, 1)
+			f := w.reported(points.EgressRequest, 1)[0]
+			w.reported(points.EgressConnect, 1)
 			seen, whole := c.saw()
 			if whole != 0 || f.Code != "protocol" || strings.Contains(seen, "X") {
 				t.Errorf("the server saw %s, %d whole; reported %q %+v", seen, whole, f.Code, f.Decision.Reason)

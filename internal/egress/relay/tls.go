@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/egress/hello"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -102,7 +103,7 @@ func (s *session) passTLS(ctx context.Context) {
 // allowHello asks policy about h.
 func (s *session) allowHello(ctx context.Context, h hello.Hello) bool {
 	e := s.target.Egress
-	e.Kind, e.Protocol, e.SNI = proposal.EgressHello, "tls", h.ServerName
+	e.Kind, e.Protocol, e.SNI = points.EgressHello, "tls", h.ServerName
 	d, err := s.relay.options.Ask(ctx, e)
 	why := denyRefusal(d)
 	if err != nil {

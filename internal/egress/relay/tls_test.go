@@ -15,6 +15,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/egress/hello"
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -73,7 +74,7 @@ func TestTLSPassesByItsHello(t *testing.T) {
 			c.NetConn().Close()
 			var f []proposal.Flow
 			for end := time.Now().Add(time.Minute); len(f) == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
-				f = append(w.reported(proposal.EgressConnect, 0), w.reported(proposal.EgressHello, 0)...)
+				f = append(w.reported(points.EgressConnect, 0), w.reported(points.EgressHello, 0)...)
 			}
 			if len(f) != 1 || f[0].Code != test.code || test.code != "" && f[0].Sent != 0 {
 				t.Errorf("reported %+v", f)
@@ -91,7 +92,7 @@ func TestPolicyIsAskedAboutTheHello(t *testing.T) {
 	if _, err := w.handshake(&tls.Config{ServerName: "allowed.example"}); err == nil || !strings.Contains(err.Error(), "access denied") {
 		t.Errorf("handshake: %v", err)
 	}
-	f := w.reported(proposal.EgressHello, 1)[0]
+	f := w.reported(points.EgressHello, 1)[0]
 	if f.Code != "policy" || f.Sent != 0 || f.Egress.SNI != "allowed.example" || f.Egress.Protocol != "tls" || f.Decision.Reason.Rule != "test.deny" {
 		t.Errorf("reported %+v", f)
 	}
@@ -108,7 +109,7 @@ func TestPassedTLSIsTheServersOwn(t *testing.T) {
 			t.Errorf("got %q, want %q", body, want)
 		}
 		c.CloseIdleConnections()
-		if f := w.reported(proposal.EgressHello, 1)[0]; f.Code != "" || f.Sent < 200 || f.Received < 500 || len(w.questions(proposal.EgressRequest)) != 0 {
+		if f := w.reported(points.EgressHello, 1)[0]; f.Code != "" || f.Sent < 200 || f.Received < 500 || len(w.questions(points.EgressRequest)) != 0 {
 			t.Errorf("reported %+v", f)
 		}
 	}
@@ -122,7 +123,7 @@ func TestHiddenNameIsRefused(t *testing.T) {
 	if back != "\x15\x03\x01\x00\x02\x02\x31" {
 		t.Errorf("answered %q, want an alert", back)
 	}
-	f := w.reported(proposal.EgressConnect, 1)[0]
+	f := w.reported(points.EgressConnect, 1)[0]
 	if f.Code != "hello" || f.Sent != 0 || !strings.Contains(f.Decision.Reason.Message, "ECH") {
 		t.Errorf("reported %+v", f)
 	}
@@ -181,7 +182,7 @@ func TestSecondHelloIsChecked(t *testing.T) {
 				t.Errorf("the server saw %q, want %q", got, want)
 			}
 			conn.Close()
-			if f := w.reported(proposal.EgressHello, 1)[0]; f.Code != test.code {
+			if f := w.reported(points.EgressHello, 1)[0]; f.Code != test.code {
 				t.Errorf("reported %+v", f)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -23,7 +24,7 @@ const socketRequest = "GET /socket HTTP/1.1\r\nHost: allowed.example\r\nConnecti
 // sockets allows WebSockets on one path.
 func sockets(e proposal.Egress) proposal.EgressDecision {
 	d := allow
-	d.Raw = e.Kind == proposal.EgressRequest && e.Method == "GET" && e.Path == "/socket"
+	d.Raw = e.Kind == points.EgressRequest && e.Method == "GET" && e.Path == "/socket"
 	return d
 }
 
@@ -106,12 +107,12 @@ func TestWebSocket(t *testing.T) {
 				t.Fatalf("%v", err)
 			}
 			c.Close()
-			f := w.reported(proposal.EgressRequest, 1)[0]
+			f := w.reported(points.EgressRequest, 1)[0]
 			if f.Status != 101 || f.Code != "" || f.Sent < int64(len(message)) || f.Received < int64(len(message)) || f.Egress.Path != "/socket" {
 				t.Errorf("reported %+v", f)
 			}
-			if f := w.reported(proposal.EgressConnect, 1)[0]; f.Sent < int64(len(message)) || f.Received < int64(len(message)) || len(w.questions(proposal.EgressRequest)) != 1 {
-				t.Errorf("reported %+v, asked %+v", f, w.questions(proposal.EgressRequest))
+			if f := w.reported(points.EgressConnect, 1)[0]; f.Sent < int64(len(message)) || f.Received < int64(len(message)) || len(w.questions(points.EgressRequest)) != 1 {
+				t.Errorf("reported %+v, asked %+v", f, w.questions(points.EgressRequest))
 			}
 		})
 	}
@@ -156,11 +157,11 @@ func TestWebSocketRefused(t *testing.T) {
 					status = res.StatusCode
 				}
 				c.Close()
-				f := w.reported(proposal.EgressRequest, 1)[0]
+				f := w.reported(points.EgressRequest, 1)[0]
 				if status != test.status || f.Code != test.code {
 					t.Errorf("status %d, reported %+v %+v", status, f, f.Decision.Reason)
 				}
-				w.reported(proposal.EgressConnect, 1)
+				w.reported(points.EgressConnect, 1)
 				if served := len(got); served > 1 || (served == 1) != test.served {
 					t.Errorf("%d requests were served", served)
 				}
@@ -204,10 +205,10 @@ func TestWebSocketEnds(t *testing.T) {
 				t.Errorf("%d bytes came back", n)
 			}
 			want := map[string]string{"command": "cut", "budget": "limit", "silence": "idle"}[name]
-			if f := w.reported(proposal.EgressConnect, 1)[0]; f.Code != want || f.Sent > 4<<10 {
+			if f := w.reported(points.EgressConnect, 1)[0]; f.Code != want || f.Sent > 4<<10 {
 				t.Errorf("reported %+v, want %s", f, want)
 			}
-			w.reported(proposal.EgressRequest, 1)
+			w.reported(points.EgressRequest, 1)
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -158,7 +159,7 @@ func (w *world) start() string {
 
 func (w *world) target() Target {
 	t := Target{Dial: w.dial, Egress: proposal.Egress{
-		Command: "one", Kind: proposal.EgressConnect, Name: w.name,
+		Command: "one", Kind: points.EgressConnect, Name: w.name,
 		Address: "192.0.2.7", Port: w.port, Protocol: "tcp",
 	}}
 	if w.name == "" {

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/internal/kit/redaction"
 )
 
 const (
@@ -40,7 +40,7 @@ type Mask struct {
 }
 
 // ruleName returns the name under which finds of m are counted.
-func (m Mask) ruleName() string { return proposal.MaskPrefix + m.Name }
+func (m Mask) ruleName() string { return redaction.MaskPrefix + m.Name }
 
 // checkMask reports what is wrong with m, without quoting its value.
 func (m Mask) checkMask() error {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/redaction"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -73,7 +74,7 @@ func (c *counter) countRule(rule, _ string) { c.found[rule]++ }
 func (c *counter) tally() Tally {
 	t := Tally{Encodings: []string{}}
 	for rule, n := range c.found {
-		t.Found = proposal.AddRedactions(t.Found, []proposal.Redaction{{Rule: rule, Count: n}})
+		t.Found = redaction.Add(t.Found, []proposal.Redaction{{Rule: rule, Count: n}})
 	}
 	for form := range c.forms {
 		t.Encodings = append(t.Encodings, form)

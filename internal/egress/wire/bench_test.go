@@ -5,12 +5,13 @@ package wire
 import (
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // BenchmarkAsk is a question about a connection and its answer, written and read.
 func BenchmarkAsk(b *testing.B) {
-	e := proposal.Egress{Kind: proposal.EgressConnect, Name: "a.example", Address: "192.0.2.1", Port: 443, Protocol: "tcp"}
+	e := proposal.Egress{Kind: points.EgressConnect, Name: "a.example", Address: "192.0.2.1", Port: 443, Protocol: "tcp"}
 	d := proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"hosts"}, Most: 1 << 20}
 	for b.Loop() {
 		through(b, KindAsk, &Ask{Egress: e}, new(Ask))

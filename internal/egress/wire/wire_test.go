@@ -13,11 +13,12 @@ import (
 
 	"github.com/fumehood/fumehood/internal/egress/segment"
 	"github.com/fumehood/fumehood/internal/kit/frame"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 func fullEgress() proposal.Egress {
-	return proposal.Egress{Kind: proposal.EgressRequest, Name: "a.example", Type: "A", Address: "203.0.113.7", Port: 443, Protocol: "https", SNI: "a.example",
+	return proposal.Egress{Kind: points.EgressRequest, Name: "a.example", Type: "A", Address: "203.0.113.7", Port: 443, Protocol: "https", SNI: "a.example",
 		Method: "GET", Path: "/<x>&\u2028", Query: 3, Size: -1, Secrets: []proposal.EgressSecret{{Rule: "r", Where: "url"}}}
 }
 

@@ -5,6 +5,7 @@ package export
 import (
 	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -65,12 +66,12 @@ type Custom struct {
 // An Input is the object of the decision: one of its fields, and Proposal together
 // with Command.
 type Input struct {
-	Proposal *Proposal         `json:"proposal,omitempty"`
-	Command  *Command          `json:"command,omitempty"`
-	Exec     *proposal.Exec    `json:"exec,omitempty"`
-	Egress   *proposal.Egress  `json:"egress,omitempty"`
-	Event    *Event            `json:"event,omitempty"`
-	Trigger  *proposal.Trigger `json:"trigger,omitempty"`
+	Proposal *Proposal        `json:"proposal,omitempty"`
+	Command  *Command         `json:"command,omitempty"`
+	Exec     *proposal.Exec   `json:"exec,omitempty"`
+	Egress   *proposal.Egress `json:"egress,omitempty"`
+	Event    *Event           `json:"event,omitempty"`
+	Trigger  *points.Trigger  `json:"trigger,omitempty"`
 }
 
 // A Proposal is the proposal that was decided.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -22,7 +23,7 @@ const (
 // decided.
 func worstSeverity(d Decision) string {
 	if d.Result.Effect == Deny {
-		for _, s := range proposal.Severities {
+		for _, s := range valid.Severities {
 			if slices.ContainsFunc(d.Result.Reasons, func(r proposal.Reason) bool { return r.Effect == proposal.Deny && !r.Observed && r.Severity == s }) {
 				return s
 			}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -111,7 +112,7 @@ func (c *inputTruncator) cutEvent(e proposal.Event) *Event {
 	return in
 }
 
-func (c *inputTruncator) cutTrigger(t proposal.Trigger) *proposal.Trigger {
+func (c *inputTruncator) cutTrigger(t points.Trigger) *points.Trigger {
 	t.Command, t.Event = c.cutText("/trigger/command", t.Command, maxName), c.cutText("/trigger/event", t.Event, maxName)
 	t.Actor.Login, t.Actor.Type = c.cutText("/trigger/actor/login", t.Actor.Login, maxName), c.cutText("/trigger/actor/type", t.Actor.Type, maxName)
 	t.Actor.Permission = c.cutText("/trigger/actor/permission", t.Actor.Permission, maxName)

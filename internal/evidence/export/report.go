@@ -5,6 +5,7 @@ package export
 import (
 	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -48,7 +49,7 @@ func millisecondsToDuration(n int64) time.Duration { return time.Duration(n) * t
 
 // TriggerDecision returns the decision about a trigger, which is in no log. id is its
 // permanent id, for example "OWNER/NAME/comments/ID".
-func TriggerDecision(id string, asked proposal.Trigger, d proposal.Decision, run proposal.Run, o Options, at time.Time) Decision {
+func TriggerDecision(id string, asked points.Trigger, d proposal.Decision, run proposal.Run, o Options, at time.Time) Decision {
 	run.ID = id
 	t := emitter{o: o}
 	t.setRun(run)

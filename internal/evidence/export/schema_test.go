@@ -11,6 +11,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/evidence/export/exporttest"
 	"github.com/fumehood/fumehood/internal/kit/golden"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/kit/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -67,7 +68,7 @@ func TestLinesFollowSchema(t *testing.T) {
 		for _, d := range hostileDecisions(t, name) {
 			check(name, d)
 		}
-		check(name, TriggerDecision("acme/api/comments/5"+s, proposal.Trigger{Command: s, Actor: proposal.Actor{Login: s}}, proposal.Denied(s, s, s), proposal.Run{}, Options{}, exporttest.Start))
+		check(name, TriggerDecision("acme/api/comments/5"+s, points.Trigger{Command: s, Actor: points.Actor{Login: s}}, points.Denied(s, s, s), proposal.Run{}, Options{}, exporttest.Start))
 	}
 	if err := resolved.Validate(map[string]any{"path": "fumehood/other"}); err == nil {
 		t.Error("the schema takes anything")

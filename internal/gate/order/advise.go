@@ -54,7 +54,7 @@ func closeProbing(records []proposal.Record) {
 
 // probingKey returns the key under which reason is counted, or "".
 func probingKey(r proposal.Record, reason proposal.Reason) string {
-	if reason.Observed || reason.Retry != proposal.RetryVary || reason.Rule == proposal.RuleInvalid {
+	if reason.Observed || reason.Retry != proposal.RetryVary || r.Proposal.Invalid != nil {
 		return ""
 	}
 	for _, u := range r.Analysis.Unknowns {

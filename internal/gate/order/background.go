@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/internal/watch/diagnose"
 	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -21,7 +22,7 @@ const MaxBackground = 8
 type Running struct {
 	i       int
 	record  proposal.Record // redacted, without a Result
-	process proposal.Process
+	process sandbox.Process
 	unmet   []proposal.Unmet // see Run.Unmet
 	done    chan struct{}    // closed when the next two are set
 	result  *proposal.Result
@@ -138,7 +139,7 @@ func (s *Session) startBackground(ctx context.Context, r *Running) error {
 
 // awaitBackground waits for the end of a command in the background, and writes its result. err is why
 // it could not be started.
-func (s *Session) awaitBackground(ctx context.Context, p proposal.Process, x proposal.Execution, record proposal.Record, err error) (*proposal.Result, error) {
+func (s *Session) awaitBackground(ctx context.Context, p sandbox.Process, x sandbox.Execution, record proposal.Record, err error) (*proposal.Result, error) {
 	result := notStarted("the sandbox did not accept it")
 	if p != nil {
 		result, err = p.Result()

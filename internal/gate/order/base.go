@@ -87,7 +87,7 @@ func reachedLimit(r proposal.Record) bool {
 // hasPassed reports whether the command id succeeded on the base.
 func hasPassed(there []proposal.Record, id string) bool {
 	return slices.ContainsFunc(there, func(r proposal.Record) bool {
-		return r.Proposal.ID == proposal.BaseID(id) && r.Runnable() && r.Result != nil && r.Result.Succeeded()
+		return r.Proposal.ID == baseline.RunID(id) && r.Runnable() && r.Result != nil && r.Result.Succeeded()
 	})
 }
 
@@ -164,11 +164,11 @@ func basePlan(known, records []proposal.Record) (plan proposal.Plan) {
 	}
 	for _, i := range slices.Sorted(maps.Keys(wanted)) {
 		p := records[i].Proposal
-		p.ID = proposal.BaseID(p.ID)
+		p.ID = baseline.RunID(p.ID)
 		p.Outputs, p.Cache = nil, false
 		p.Needs = slices.Concat(p.Needs, needs[i])
 		for k, id := range p.Needs {
-			p.Needs[k] = proposal.BaseID(id)
+			p.Needs[k] = baseline.RunID(id)
 		}
 		slices.Sort(p.Needs)
 		p.Needs = slices.Compact(p.Needs)

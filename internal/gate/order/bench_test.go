@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -19,7 +20,7 @@ type burst struct {
 	see func(proposal.Event)
 }
 
-func (r burst) Run(context.Context, proposal.Execution) (proposal.Result, error) {
+func (r burst) Run(context.Context, sandbox.Execution) (proposal.Result, error) {
 	e := proposal.Event{
 		Command: "a", Kind: proposal.EventExec, Program: "/usr/bin/true",
 		Exec: &proposal.Exec{Path: "/usr/bin/true", Argv: []string{"true", "--some", "flag"}, ArgvDigest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -62,7 +63,7 @@ func denyAll(records []proposal.Record, plan proposal.Plan, err error) {
 	f := proposal.FailureOf(err)
 	for i, p := range plan.Proposals {
 		records[i].Proposal, records[i].Entry = p, -1
-		records[i].Decision = proposal.Denied(f.Code, "policy could not decide this plan", f.Hint)
+		records[i].Decision = points.Denied(f.Code, "policy could not decide this plan", f.Hint)
 		records[i].Decision.Reasons[0].Retry = retryAfter(f.Code)
 	}
 }

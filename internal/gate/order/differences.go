@@ -5,6 +5,7 @@ package order
 import (
 	"context"
 
+	"github.com/fumehood/fumehood/internal/egress/redact"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -32,14 +33,14 @@ func (s *Session) compareWorkspace(ctx context.Context) error {
 	var d proposal.Diff
 	if len(paths) > 0 {
 		var err error
-		if d, err = s.diffFiles(context.WithoutCancel(ctx), "~1", paths, proposal.DiffBounds{File: maxDifference, All: maxDifferences}); err != nil { // no proposal ID contains a tilde
+		if d, err = s.diffFiles(context.WithoutCancel(ctx), "~1", paths, redact.DiffBounds{File: maxDifference, All: maxDifferences}); err != nil { // no proposal ID contains a tilde
 			return err
 		}
 	}
-	found := proposal.DifferencesOf(d)
+	found := differencesOf(d)
 	found.Omitted += omitted
 	s.report.Differences = &found
-	_, err := s.stages.Log.Append("transfer", found.Transfer(len(s.records)))
+	_, err := s.stages.Log.Append("transfer", transferOf(found, len(s.records)))
 	return err
 }
 
@@ -60,10 +61,24 @@ func comparedPaths(changes proposal.Changes) (paths []string, omitted int) {
 }
 
 // diffFiles compares the files at paths, redacted and within bounds.
-func (s *Session) diffFiles(ctx context.Context, name string, paths []string, bounds proposal.DiffBounds) (proposal.Diff, error) {
+func (s *Session) diffFiles(ctx context.Context, name string, paths []string, bounds redact.DiffBounds) (proposal.Diff, error) {
 	d, err := s.runner.Diff(ctx, name, paths)
 	if err != nil {
 		return proposal.Diff{}, err
 	}
 	return s.stages.Redactor.Diff(ctx, name, d, bounds)
+}
+
+// differencesOf returns what a report has of d.
+func differencesOf(d proposal.Diff) proposal.Differences {
+	out := proposal.Differences{Files: []proposal.Difference{}, Omitted: d.Omitted, Patch: d.Patch}
+	for _, f := range d.Files {
+		out.Files = append(out.Files, proposal.Difference{Path: f.Path, Kind: f.Kind, Text: f.Text, Note: f.Note})
+	}
+	return out
+}
+
+// transferOf returns the entry of the log that binds d, after a number of proposals.
+func transferOf(d proposal.Differences, after int) proposal.Transfer {
+	return proposal.Transfer{Kind: transferDiff, After: after, Output: d.Patch, Names: len(d.Files)}
 }

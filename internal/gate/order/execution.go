@@ -7,19 +7,21 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/watch/baseline"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // decidedExecution takes what will run from the analysis, never from the proposal: the
 // text that was printed and parsed again, or the argv that was decided.
-func decidedExecution(r proposal.Record) proposal.Execution {
-	x := proposal.Execution{
+func decidedExecution(r proposal.Record) sandbox.Execution {
+	x := sandbox.Execution{
 		ID: r.Proposal.ID, Cwd: r.Proposal.Cwd, Stdin: r.Proposal.Stdin,
 		Outputs: r.Proposal.Outputs, Grant: *r.Decision.Grant, Service: r.Proposal.Origin == proposal.OriginService,
 		Setup: r.Proposal.Origin != "",
 	}
 	if p := r.Proposal; p.Context != "" && p.Code != "" {
-		x.Cell = &proposal.Cell{Language: p.Language, Context: p.Context, Code: p.Code}
+		x.Cell = &sandbox.Cell{Language: p.Language, Context: p.Context, Code: p.Code}
 		if p.RunsShell() {
 			x.Cell.Earlier, x.Cell.Code = r.Analysis.Canonical[:r.Analysis.Begins], r.Analysis.Own()
 		}
@@ -35,7 +37,7 @@ func decidedExecution(r proposal.Record) proposal.Execution {
 
 // executionOf returns what was decided for r, within the time that is left for the run. Some is
 // always left: writing to the log can outlast the deadline, and no limit means none to a sandbox.
-func (s *Session) executionOf(r proposal.Record) proposal.Execution {
+func (s *Session) executionOf(r proposal.Record) sandbox.Execution {
 	x := decidedExecution(r)
 	if left := max(s.deadline.Sub(s.stages.Now()), time.Millisecond); left < x.Grant.Limits.Wall.Std() {
 		x.Grant.Limits.Wall = proposal.Duration(left)
@@ -44,7 +46,7 @@ func (s *Session) executionOf(r proposal.Record) proposal.Execution {
 }
 
 // nameBudget names the time for all commands together, if it was that which ended x.
-func nameBudget(result proposal.Result, x proposal.Execution, r proposal.Record) proposal.Result {
+func nameBudget(result proposal.Result, x sandbox.Execution, r proposal.Record) proposal.Result {
 	if result.Status == proposal.TimedOut && x.Grant.Limits.Wall < r.Decision.Grant.Limits.Wall {
 		result.Killed = proposal.KilledBudget
 	}
@@ -63,7 +65,7 @@ func (s *Session) reasonNotToRun(ctx context.Context, before []proposal.Record, 
 	}
 	for _, id := range r.Proposal.Needs {
 		if !hasSucceeded(before, id) {
-			if command, onBase := proposal.OfBaseID(id); onBase {
+			if command, onBase := baseline.CommandID(id); onBase {
 				return fmt.Sprintf("it needs the earlier command %q, which does not succeed on the base", command)
 			}
 			return fmt.Sprintf("it needs %q, which did not succeed", id)

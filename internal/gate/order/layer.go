@@ -69,7 +69,7 @@ func (s *Session) isReplaced(r proposal.Record) bool {
 
 // takeFromLayer takes the result of r from the layer that was found.
 func (s *Session) takeFromLayer(r *proposal.Record) error {
-	result := proposal.FromLayer(*s.found.Layer)
+	result := fromLayer(*s.found.Layer)
 	r.Result = &result
 	_, err := s.stages.Log.Append("result", journal.NewResult(*r))
 	return err
@@ -90,4 +90,9 @@ func (s *Session) keepLayer(ctx context.Context, i int) {
 		l.Kept = true
 		s.records[i].Result.Layer = l
 	}
+}
+
+// fromLayer returns the Result of a command of set-up that l replaces.
+func fromLayer(l proposal.Layer) proposal.Result {
+	return proposal.Result{Status: proposal.Exited, Layer: &l, Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
 }

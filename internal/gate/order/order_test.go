@@ -60,12 +60,12 @@ func (w *world) Append(kind string, v any) (int64, error) {
 	return int64(len(w.did)), err
 }
 
-func (w *world) Start(ctx context.Context, x proposal.Execution) (proposal.Process, error) {
+func (w *world) Start(ctx context.Context, x sandbox.Execution) (sandbox.Process, error) {
 	result, err := w.Run(ctx, x)
 	return afterRun{result, err}, nil
 }
 
-func (w *world) Run(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
+func (w *world) Run(ctx context.Context, x sandbox.Execution) (proposal.Result, error) {
 	if x.Grant.Limits.Wall <= 0 {
 		return proposal.Result{}, errors.New("no time limit") // as the real one
 	}
@@ -348,7 +348,7 @@ func TestInvalid(t *testing.T) {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 	reason := report.Records[0].Decision.Reasons[0]
-	if reason.Rule != proposal.RuleInvalid || reason.Message != "proposals[0].run (line 1, column 2): is empty" {
+	if reason.Rule != "plan.proposal" || reason.Message != "proposals[0].run (line 1, column 2): is empty" {
 		t.Errorf("reason %+v", reason)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/fumehood/fumehood/internal/kit/redaction"
+	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -26,7 +28,7 @@ func OutputOf(ctx context.Context) func(proposal.Chunk) {
 }
 
 // passOutput makes x pass on what it prints to ctx's receiver. end must be called after x has ended.
-func (s *Session) passOutput(ctx context.Context, x *proposal.Execution) (end func()) {
+func (s *Session) passOutput(ctx context.Context, x *sandbox.Execution) (end func()) {
 	f := OutputOf(ctx)
 	if f == nil {
 		return func() {}
@@ -59,8 +61,8 @@ const ruleSecret = "output.secret"
 // addSecretFinding adds a finding to a command's observations if secrets were found in its
 // output. It does not cause a second run.
 func addSecretFinding(r *proposal.Record) {
-	found := r.Result.Redactions()
-	if n, _ := proposal.CountRedactions(found); n == 0 || r.Result.Observations == nil {
+	found := redaction.Of(*r.Result)
+	if n, _ := redaction.Count(found); n == 0 || r.Result.Observations == nil {
 		return
 	}
 	message := "part of its output or files was replaced or withheld:"

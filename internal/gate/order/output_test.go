@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/internal/egress/redact"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/watch/observe"
 	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -75,8 +76,8 @@ func TestRedactorFails(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}}
 	h := w.stages()
 	w.results = map[string]proposal.Result{"a": {Status: proposal.Exited, Stdout: proposal.Stream{Bytes: 14, Head: []byte(canary)}}}
-	u, err := redact.New(redact.Options{Masks: []redact.Mask{{Name: "C", Value: canary}}, Decide: func(context.Context, proposal.Outgoing) (proposal.OutputDecision, error) {
-		return proposal.OutputDecision{}, &proposal.StopError{Code: "output.unreadable", Message: "no"}
+	u, err := redact.New(redact.Options{Masks: []redact.Mask{{Name: "C", Value: canary}}, Decide: func(context.Context, points.Outgoing) (points.OutputDecision, error) {
+		return points.OutputDecision{}, &proposal.StopError{Code: "output.unreadable", Message: "no"}
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ package order
 import (
 	"slices"
 
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -63,7 +64,7 @@ func lastOf(s proposal.Stream) proposal.Stream {
 	if !s.Truncated {
 		kept = slices.Concat(s.Head, s.Tail)
 	}
-	s.Head, s.Tail = []byte{}, kept[max(0, len(kept)-proposal.AttemptTail):]
+	s.Head, s.Tail = []byte{}, kept[max(0, len(kept)-valid.AttemptTail):]
 	s.Truncated = s.Bytes > int64(len(s.Tail))
 	return s
 }

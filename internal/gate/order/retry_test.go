@@ -42,7 +42,7 @@ type stage struct {
 	see    *observe.Observer
 }
 
-func (s *stage) Run(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
+func (s *stage) Run(ctx context.Context, x sandbox.Execution) (proposal.Result, error) {
 	again := ""
 	if x.Again {
 		again = " again"

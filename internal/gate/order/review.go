@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/fumehood/fumehood/internal/watch/baseline"
 	"github.com/fumehood/fumehood/internal/watch/observe"
 	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -113,7 +114,7 @@ func expectedEntries(report proposal.Report) []expectation {
 			list = append(list, expectedRun(i, r)...)
 		}
 		if d := report.Differences; d != nil {
-			list = append(list, expectation{kind: "transfer", what: "the differences", body: d.Transfer(len(report.Records))})
+			list = append(list, expectation{kind: "transfer", what: "the differences", body: transferOf(*d, len(report.Records))})
 		}
 		list = append(list, expectedOnBase(report.Base)...)
 	}
@@ -234,7 +235,7 @@ func decodeJSON(data []byte) any {
 func (c Checker) redecideBase(ctx context.Context, ours []proposal.Record, report proposal.Report) (doubts []string, barred int, err error) {
 	var plan proposal.Plan
 	for _, r := range report.Base.Records {
-		id, ok := proposal.OfBaseID(r.Proposal.ID)
+		id, ok := baseline.CommandID(r.Proposal.ID)
 		i := slices.IndexFunc(ours, func(o proposal.Record) bool { return o.Proposal.ID == id })
 		if !ok || i < 0 {
 			return []string{"the report has a command on the base that is not in the plan"}, 0, nil

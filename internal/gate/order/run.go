@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -84,7 +85,7 @@ func (s *Session) runOnce(ctx context.Context, r proposal.Record, again bool) (p
 
 // runObserved runs x between the beginning and the end of what watches it: the Observer, which logs
 // what the kernel sees, the Lineage, which decides what x starts, and the gateway, if there is one.
-func (s *Session) runObserved(ctx context.Context, x proposal.Execution, r proposal.Record) (proposal.Result, error) {
+func (s *Session) runObserved(ctx context.Context, x sandbox.Execution, r proposal.Record) (proposal.Result, error) {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if err := s.stages.Observer.Begin(r, s.stages.Redactor.Event, stop); err != nil {
@@ -105,12 +106,12 @@ func (s *Session) runObserved(ctx context.Context, x proposal.Execution, r propo
 
 // runConnected runs x between the gateway's Begin and End. The first error is the Runner's,
 // or says that x was not started; the second says that the gateway did not end it.
-func (s *Session) runConnected(ctx context.Context, x proposal.Execution) (r proposal.Result, runErr, endErr error) {
+func (s *Session) runConnected(ctx context.Context, x sandbox.Execution) (r proposal.Result, runErr, endErr error) {
 	if s.link == nil {
 		r, runErr = s.runner.Run(ctx, x)
 		return r, runErr, nil
 	}
-	x.Notes = new(proposal.Notes)
+	x.Notes = new(sandbox.Notes)
 	if err := s.stages.Network.Begin(ctx, x); err != nil {
 		never := notStarted("the gateway did not accept it")
 		if ctx.Err() != nil {

@@ -16,10 +16,10 @@ import (
 // A Runner is the sandbox of one run: internal/sandbox's Runner, or a test's.
 type Runner interface {
 	// Run runs x to its end. An error means that the outcome is unknown.
-	Run(ctx context.Context, x proposal.Execution) (proposal.Result, error)
+	Run(ctx context.Context, x sandbox.Execution) (proposal.Result, error)
 	// Start starts x beside the commands of Run. A command that does not start is a Process
 	// that has ended; an error means the same as Run's. Close ends it.
-	Start(ctx context.Context, x proposal.Execution) (proposal.Process, error)
+	Start(ctx context.Context, x sandbox.Execution) (sandbox.Process, error)
 	// Earlier returns what the live shell of a context has run, or nil if there is none.
 	Earlier(language, context string) *proposal.Earlier
 
@@ -68,7 +68,7 @@ type Network interface {
 	// Begin allows x, and only x, as much as x.Grant says: the grants of other commands
 	// no longer apply. It is called before every command, including those without a
 	// grant of a host, so that their attempts are attributed to them.
-	Begin(ctx context.Context, x proposal.Execution) error
+	Begin(ctx context.Context, x sandbox.Execution) error
 	// End closes every connection of the command, and returns when all events about
 	// them have been delivered. It is called once after each successful Begin, when
 	// nothing of the command runs any more.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/internal/watch/diagnose"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -218,14 +219,14 @@ func (s *Session) confineToBounds(r *proposal.Record) {
 	}
 	lowerGrant(g, s.bounds.Limits)
 	if len(g.Network) > 0 && (r.Background || s.isBusy()) {
-		r.Decision = proposal.Denied("session.background", "a command with a network cannot run while commands run in the background, or as one of them: they share the network",
+		r.Decision = points.Denied("session.background", "a command with a network cannot run while commands run in the background, or as one of them: they share the network",
 			"end the commands in the background first")
 		return
 	}
 	for _, entry := range g.Network {
 		setup := r.Proposal.Origin == proposal.OriginSetup && slices.Contains(s.bounds.SetupNetwork, entry)
 		if !setup && !slices.Contains(s.bounds.Network, entry) {
-			r.Decision = proposal.Denied("session.network", fmt.Sprintf("the session was not opened for the network entry %q", entry),
+			r.Decision = points.Denied("session.network", fmt.Sprintf("the session was not opened for the network entry %q", entry),
 				"open a session that names it, or propose the command without it")
 			return
 		}
@@ -260,7 +261,7 @@ func (s *Session) Close(why error) (proposal.Report, error) {
 	}
 	by := proposal.KilledClosed
 	if why != nil {
-		by = proposal.KilledBy(why)
+		by = sandbox.KilledBy(why)
 	}
 	for _, r := range s.background {
 		r.Kill(by)

@@ -12,7 +12,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/egress/redact"
 	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// The kinds of a proposal.Transfer.
+const (
+	transferPut  = "put"
+	transferTake = "take"
+	transferList = "list"
+	transferDiff = "diff"
 )
 
 // MaxTransfers is the maximum number of files and lists that one session moves.
@@ -22,7 +31,7 @@ const MaxTransfers = 10_000
 // file that could not be written is refused in the Output, and so is one that policy would not
 // let a command copy there. The error is as for Do.
 func (s *Session) Put(ctx context.Context, path string, data []byte) (proposal.Output, error) {
-	t, _, err := s.moveRecorded(ctx, proposal.TransferPut, func(ctx context.Context, _ string) (proposal.Result, error) {
+	t, _, err := s.moveRecorded(ctx, transferPut, func(ctx context.Context, _ string) (proposal.Result, error) {
 		if why, err := s.refusalOfPlace(ctx, path); err != nil || why != "" {
 			return proposal.Result{Outputs: []proposal.Output{{Path: path, Refused: why}}}, err
 		}
@@ -55,7 +64,7 @@ func (s *Session) refusalOfPlace(ctx context.Context, path string) (why string, 
 // Take copies the file at path out, as far as policy allows it to leave. Output.File is
 // its path, relative to the artifacts. The error is as for Do.
 func (s *Session) Take(ctx context.Context, path string) (proposal.Output, error) {
-	t, _, err := s.moveRecorded(ctx, proposal.TransferTake, func(ctx context.Context, name string) (proposal.Result, error) {
+	t, _, err := s.moveRecorded(ctx, transferTake, func(ctx context.Context, name string) (proposal.Result, error) {
 		return s.runner.Take(ctx, name, path)
 	})
 	return t.Output, err
@@ -64,7 +73,7 @@ func (s *Session) Take(ctx context.Context, path string) (proposal.Output, error
 // List returns the files of the workspace that match pattern, with secrets in their names
 // redacted. The error is as for Do.
 func (s *Session) List(ctx context.Context, pattern string) (proposal.Changes, error) {
-	_, r, err := s.moveRecorded(ctx, proposal.TransferList, func(ctx context.Context, _ string) (proposal.Result, error) {
+	_, r, err := s.moveRecorded(ctx, transferList, func(ctx context.Context, _ string) (proposal.Result, error) {
 		r, err := s.runner.List(ctx, pattern)
 		r.Outputs = []proposal.Output{{Path: pattern}}
 		return r, err
@@ -79,8 +88,8 @@ func (s *Session) Diff(ctx context.Context, paths []string) (d proposal.Diff, er
 	if s.runner == nil && s.stopped == nil {
 		return proposal.Diff{Files: []proposal.FileDiff{}}, nil // nothing has run
 	}
-	err = s.recordTransfer(proposal.TransferDiff, func(name string, t *proposal.Transfer) error {
-		d, err = s.diffFiles(context.WithoutCancel(ctx), name, paths, proposal.DiffBounds{})
+	err = s.recordTransfer(transferDiff, func(name string, t *proposal.Transfer) error {
+		d, err = s.diffFiles(context.WithoutCancel(ctx), name, paths, redact.DiffBounds{})
 		d.Patch.Path = s.stages.Redactor.Text(strings.Join(paths, " "))
 		t.Output, t.Names = d.Patch, len(d.Files)
 		return err
@@ -98,7 +107,7 @@ func (s *Session) moveRecorded(ctx context.Context, kind string, move func(ctx c
 			return err
 		}
 		given.Output = r.Outputs[0]
-		if kind == proposal.TransferList {
+		if kind == transferList {
 			given.Names = len(r.Changes.Files) + r.Changes.Omitted
 		} else {
 			s.addChanges(r)
@@ -123,7 +132,7 @@ func (s *Session) recordTransfer(kind string, move func(name string, t *proposal
 	if len(s.report.Transfers) >= MaxTransfers {
 		return &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has reached its limit of %d transfers", MaxTransfers), Hint: "open another session"}
 	}
-	if kind == proposal.TransferPut {
+	if kind == transferPut {
 		s.changing++
 	}
 	t := proposal.Transfer{Kind: kind, After: len(s.records)}

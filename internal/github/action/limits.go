@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -57,15 +58,15 @@ func setLimit(l *proposal.Limits, part string) (name string, err error) {
 	case "cpus":
 		l.CPUs, err = parseProcessors(value)
 	case "memory":
-		l.Memory, err = proposal.ParseBytes(value)
+		l.Memory, err = text.ParseBytes(value)
 	case "pids":
 		l.Pids, err = parseWholeNumber(value)
 	case "disk":
-		l.Disk, err = proposal.ParseBytes(value)
+		l.Disk, err = text.ParseBytes(value)
 	case "files":
 		l.Files, err = parseWholeNumber(value)
 	case "output":
-		l.Output, err = proposal.ParseBytes(value)
+		l.Output, err = text.ParseBytes(value)
 	default:
 		err = errors.New("is not wall, cpus, memory, pids, disk, files or output")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -63,7 +64,7 @@ func (p *Problem) RenderMarkdown() string {
 }
 
 // DeniedReply explains why policy does not allow t's actor to use the command.
-func DeniedReply(t proposal.Trigger, d proposal.Decision) string {
+func DeniedReply(t points.Trigger, d proposal.Decision) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**Nothing was started.** Policy does not allow %s to use %s here.\n\n",
 		codeSpan(t.Actor.Login, shortText), codeSpan(word+" "+t.Command, shortText))

@@ -18,17 +18,18 @@ import (
 	nethtml "golang.org/x/net/html"
 
 	"github.com/fumehood/fumehood/internal/github/bot"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-func writer() proposal.Trigger {
-	return proposal.Trigger{
+func writer() points.Trigger {
+	return points.Trigger{
 		Command: "approve", Event: "issue_comment",
-		Actor: proposal.Actor{Login: "mona", ID: 9, Type: "User", Permission: "read", Author: true},
-		PR:    proposal.TriggerPR{Number: 7, State: "closed", Head: sha}, Runs: proposal.TriggerRuns{PR: 20, MaxPR: 20, MaxDay: 100},
+		Actor: points.Actor{Login: "mona", ID: 9, Type: "User", Permission: "read", Author: true},
+		PR:    points.TriggerPR{Number: 7, State: "closed", Head: sha}, Runs: points.TriggerRuns{PR: 20, MaxPR: 20, MaxDay: 100},
 	}
 }
 
@@ -99,7 +100,7 @@ func TestAnswersShowOnlyCode(t *testing.T) {
 		r.Proposal.ID, r.Analysis.Canonical, r.Decision = a, a, d
 		asked := r
 		asked.Decision.Effect, asked.Approval = proposal.Ask, &proposal.Approval{By: a}
-		trigger := proposal.Trigger{Command: a, Actor: proposal.Actor{Login: a}}
+		trigger := points.Trigger{Command: a, Actor: points.Actor{Login: a}}
 		for _, answer := range []string{
 			(&bot.Problem{Message: a, Text: a, Line: 3}).RenderMarkdown(), (&bot.Problem{Message: "m", Text: a}).RenderMarkdown(), bot.DeniedReply(trigger, d),
 			bot.StoppedReply(&proposal.Failure{Code: a, Message: a, Hint: a}), bot.ExplainDecisions([]proposal.Record{r, asked}, a), bot.ExplainDecisions([]proposal.Record{r}, a+"x"),

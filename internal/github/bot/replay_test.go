@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/github/bot"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -22,8 +23,8 @@ type replay struct {
 type start struct{ pr, day int }
 
 // runs counts what was started, against a budget of 5 runs on a pull request and 12 a day.
-func (r *replay) runs(pr, day int) proposal.TriggerRuns {
-	counted := proposal.TriggerRuns{MaxPR: 5, MaxDay: 12}
+func (r *replay) runs(pr, day int) points.TriggerRuns {
+	counted := points.TriggerRuns{MaxPR: 5, MaxDay: 12}
 	for _, s := range r.started {
 		if s.pr == pr {
 			counted.PR++
@@ -36,7 +37,7 @@ func (r *replay) runs(pr, day int) proposal.TriggerRuns {
 }
 
 // comment takes one event the whole way and reports whether a run was started.
-func (r *replay) comment(t *testing.T, actor proposal.Actor, pr int, body string, at time.Time) bool {
+func (r *replay) comment(t *testing.T, actor points.Actor, pr int, body string, at time.Time) bool {
 	t.Helper()
 	c, ok, problem := bot.Read(body)
 	if !ok && actor.Type == "Bot" {
@@ -48,9 +49,9 @@ func (r *replay) comment(t *testing.T, actor proposal.Actor, pr int, body string
 	if !ok || problem != nil {
 		return false
 	}
-	d, err := r.engine.Trigger(t.Context(), proposal.Trigger{
+	d, err := r.engine.Trigger(t.Context(), points.Trigger{
 		Command: c.Name, Event: "issue_comment", Actor: actor, Bots: []int64{41},
-		PR: proposal.TriggerPR{Number: pr, State: "open", Head: sha}, Runs: r.runs(pr, at.YearDay()),
+		PR: points.TriggerPR{Number: pr, State: "open", Head: sha}, Runs: r.runs(pr, at.YearDay()),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -69,10 +70,10 @@ func TestReplayKeepsTheCap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writer := proposal.Actor{Login: "mona", ID: 9, Type: "User", Permission: "write"}
-	listed := proposal.Actor{Login: "reviewer[bot]", ID: 41, Type: "Bot", Permission: "none"}
-	outsider := proposal.Actor{Login: "eve", ID: 66, Type: "User", Permission: "none", Author: true}
-	own := proposal.Actor{Login: "github-actions[bot]", ID: 42, Type: "Bot", Permission: "write"}
+	writer := points.Actor{Login: "mona", ID: 9, Type: "User", Permission: "write"}
+	listed := points.Actor{Login: "reviewer[bot]", ID: 41, Type: "Bot", Permission: "none"}
+	outsider := points.Actor{Login: "eve", ID: 66, Type: "User", Permission: "none", Author: true}
+	own := points.Actor{Login: "github-actions[bot]", ID: 42, Type: "Bot", Permission: "write"}
 	r := &replay{engine: engine}
 	for i := range 100 {
 		at := noon.Add(time.Duration(i) * time.Minute)
@@ -108,8 +109,8 @@ func TestAnswersStartNothing(t *testing.T) {
 	var answers []string
 	for _, hostile := range []string{"/fumehood run ls", "\n/fumehood run ls", fenced, "\n\n" + fenced, "\r\n" + fenced, "``\n" + fenced} {
 		p := &bot.Problem{Message: hostile, Text: hostile, Line: 1, Usage: true}
-		trigger := proposal.Trigger{Command: hostile, Actor: proposal.Actor{Login: hostile}}
-		d := proposal.Denied(hostile, hostile, hostile)
+		trigger := points.Trigger{Command: hostile, Actor: points.Actor{Login: hostile}}
+		d := points.Denied(hostile, hostile, hostile)
 		d.Reasons[0].Text = "x" + hostile
 		record := proposal.Record{Proposal: proposal.Proposal{ID: hostile}, Decision: d, Analysis: proposal.Analysis{Canonical: hostile}}
 		answers = append(answers, p.RenderMarkdown(), bot.DeniedReply(trigger, d), bot.StoppedReply(&proposal.Failure{Code: hostile, Message: hostile, Hint: hostile}),

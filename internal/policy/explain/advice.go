@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -88,7 +89,7 @@ func (v *Adviser) tryText(ctx context.Context, text string) textDecision {
 	v.mu.Lock()
 	t, there := v.known[text]
 	v.mu.Unlock()
-	if there || ctx.Err() != nil || len(text) > proposal.MaxAlternative {
+	if there || ctx.Err() != nil || len(text) > valid.MaxAlternative {
 		return t
 	}
 	p := proposal.Proposal{ID: "alternative", Run: text}
@@ -96,7 +97,7 @@ func (v *Adviser) tryText(ctx context.Context, text string) textDecision {
 	d, err := v.engine.Decide(ctx, p, a)
 	if err == nil {
 		t = textDecision{canonical: oneLine(a.Canonical, text), program: programIn(a), against: len(effectiveReasons(d.Reasons))}
-		t.allowed = d.Effect == proposal.Allow && t.canonical != "" && len(t.canonical) <= proposal.MaxAlternative
+		t.allowed = d.Effect == proposal.Allow && t.canonical != "" && len(t.canonical) <= valid.MaxAlternative
 	} else {
 		t = textDecision{against: 1 << 20}
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/policy/facts"
 	"github.com/fumehood/fumehood/internal/policy/module"
@@ -146,7 +147,7 @@ func (v *Adviser) EvaluateInput(ctx context.Context, in any) (Explanation, error
 	x := Explanation{Schema: ExplanationSchema, ID: strings.TrimPrefix(doc.Point, "fumehood.")}
 	var err error
 	switch in := in.(type) {
-	case *proposal.Trigger:
+	case *points.Trigger:
 		x.Decision, err = e.Trigger(ctx, *in)
 	case *proposal.Exec:
 		var d proposal.ExecDecision
@@ -156,8 +157,8 @@ func (v *Adviser) EvaluateInput(ctx context.Context, in any) (Explanation, error
 		var d proposal.EgressDecision
 		d, err = e.Egress(ctx, *in)
 		x.Decision, x.Notes = simpleDecision(d.Effect, d.Rules, d.Reason), v.privateNote(ctx, *in)
-	case *proposal.Outgoing:
-		var d proposal.OutputDecision
+	case *points.Outgoing:
+		var d points.OutputDecision
 		d, err = e.Output(ctx, *in)
 		x.Decision = simpleDecision(d.Effect, d.Rules, d.Reason)
 	case *proposal.Event:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/internal/kit/sample"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/policy/explain"
 	"github.com/fumehood/fumehood/internal/shell/parse"
@@ -193,7 +194,7 @@ func heldAlternatives(t testing.TB, e *policy.Engine, text string, d, advised pr
 		t.Errorf("%q: advice changed the decision: %+v, %+v", text, d, advised)
 	}
 	for _, r := range advised.Reasons {
-		if len(r.Alternatives) > proposal.MaxAlternatives {
+		if len(r.Alternatives) > valid.MaxAlternatives {
 			t.Errorf("%q: %d alternatives", text, len(r.Alternatives))
 		}
 		for _, other := range r.Alternatives {
@@ -201,7 +202,7 @@ func heldAlternatives(t testing.TB, e *policy.Engine, text string, d, advised pr
 			if lost := lostWords(text, other); lost != "" {
 				t.Errorf("%q: %q is advertised without %q", text, other, lost)
 			}
-			if got := decide(t, e, other); got.Effect != proposal.Allow || len(other) > proposal.MaxAlternative || strings.Contains(other, "\n") {
+			if got := decide(t, e, other); got.Effect != proposal.Allow || len(other) > valid.MaxAlternative || strings.Contains(other, "\n") {
 				t.Errorf("%q: %q is advertised and %v by %v", text, other, got.Effect, got.Rules)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/policy/facts"
 	"github.com/fumehood/fumehood/internal/policy/module"
@@ -218,7 +219,7 @@ func (v *Adviser) examplesOf(ctx context.Context, a proposal.Analysis, n Near) [
 				continue
 			}
 			for _, text := range d.match[:min(len(d.match), maxExamples)] {
-				if t := v.tryText(ctx, text); t.allowed && t.program == program && len(found) < proposal.MaxAlternatives {
+				if t := v.tryText(ctx, text); t.allowed && t.program == program && len(found) < valid.MaxAlternatives {
 					found = append(found, t.canonical)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -28,7 +29,7 @@ func (v *Adviser) privateNotes(ctx context.Context, p proposal.Proposal) []strin
 		if strings.HasPrefix(entry, "registry:") || !internalName.MatchString(name) {
 			continue
 		}
-		x := proposal.Egress{Command: p.ID, Phase: p.Phase, Kind: proposal.EgressConnect, Name: strings.Replace(name, "*", "x", 1),
+		x := proposal.Egress{Command: p.ID, Phase: p.Phase, Kind: points.EgressConnect, Name: strings.Replace(name, "*", "x", 1),
 			Address: "10.0.0.1", Port: 443, Protocol: "tcp", Grants: []string{entry}}
 		if x.Phase == "" {
 			x.Phase = proposal.PhaseRun
@@ -44,7 +45,7 @@ func (v *Adviser) privateNotes(ctx context.Context, p proposal.Proposal) []strin
 // privateNote is the note for one connection, if it needs one.
 func (v *Adviser) privateNote(ctx context.Context, x proposal.Egress) []string {
 	d, err := v.engine.Egress(ctx, x)
-	if err != nil || d.Private || x.Kind != proposal.EgressConnect || !internalName.MatchString(x.Name) {
+	if err != nil || d.Private || x.Kind != points.EgressConnect || !internalName.MatchString(x.Name) {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s: if its address is private, the gateway also needs a rule in package fumehood.egress: private contains {\"rule\": \"my.private\"} if input.name == %q", x.Name, x.Name)}

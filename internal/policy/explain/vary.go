@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/internal/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -18,7 +19,7 @@ import (
 // written literally, or without what has no effect in a sandbox. It is "" if none was found.
 func (v *Adviser) nearestVariation(ctx context.Context, p proposal.Proposal, a proposal.Analysis) string {
 	text := cmp.Or(a.Canonical, facts.OwnText(p, a))
-	if text == "" || len(text) > 2*proposal.MaxAlternative || len(a.Commands) > maxParts {
+	if text == "" || len(text) > 2*valid.MaxAlternative || len(a.Commands) > maxParts {
 		return ""
 	}
 	left := maxTried

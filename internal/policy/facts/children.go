@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/policies"
 )
@@ -86,7 +87,7 @@ func underOf(x proposal.Exec, names []string) string {
 			return ""
 		}
 	}
-	if many := ManifoldOf(x.Key()); many != "" {
+	if many := ManifoldOf(points.KeyOf(x)); many != "" {
 		tool, words := selectTool(many, x, argv)
 		return confinedBy(tool, words, x.Grants)
 	}
@@ -154,7 +155,7 @@ func ListsProgram(tool string, x proposal.Exec) bool {
 // childName is the plain name of the program of x: as for gcc-12, the tool of
 // /usr/bin/x86_64-linux-gnu-gcc-12.
 func childName(x proposal.Exec) string {
-	if many := ManifoldOf(x.Key()); many != "" {
+	if many := ManifoldOf(points.KeyOf(x)); many != "" {
 		tool, _ := selectTool(many, x, x.Argv)
 		return tool
 	}

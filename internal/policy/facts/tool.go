@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -57,7 +58,7 @@ var programReaders = map[string]struct{ valued, given []string }{
 // and must not allow.
 func AsksFor(x proposal.Exec) (string, []string) {
 	tool, words := FileName(x.Path), wordsAfterProgram(x.Path, x.Argv)
-	if many := ManifoldOf(x.Key()); many != "" {
+	if many := ManifoldOf(points.KeyOf(x)); many != "" {
 		tool, words = appletTool(many, path.Base(x.Path), x.Argv)
 	}
 	for range 3 { // env python3 -m twine
@@ -92,7 +93,7 @@ func wordsAfterProgram(path string, argv []string) []string {
 
 // ManifoldOf is the manifold program that the file of k is, by its name or as a copy of
 // one, or "".
-func ManifoldOf(k proposal.ExecKey) string {
+func ManifoldOf(k points.ExecKey) string {
 	for _, name := range append([]string{k.Path}, k.Same...) {
 		name = FileName(name)
 		for _, many := range manifold {

@@ -11,13 +11,13 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/internal/kit/spelling"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/internal/policy/module"
-	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // labelHelp says what to write for each key.
 var labelHelp = map[string]string{
-	module.KeySeverity: "write " + strings.Join(proposal.Severities, ", "),
+	module.KeySeverity: "write " + strings.Join(valid.Severities, ", "),
 	module.KeyCategory: "write one word of lower-case letters, digits and hyphens, at most 32",
 }
 

@@ -26,7 +26,7 @@ import (
 // GuardSet is the set that is not empty if an answer must not be reused.
 const GuardSet = "beyond_key"
 
-// KeyFields are the fields of the input that are made from a proposal.ExecKey: those on which
+// KeyFields are the fields of the input that are made from a points.ExecKey: those on which
 // a reusable answer may depend. Env is one of them because an answer about an Exec with an
 // Env is never reused. A test of package policy compares them with what the input is made of.
 var KeyFields = []string{"command", "path", "asked", "loaded", "name", "names", "many", "same", "layer", "digest", "elf", "grants", "env"}

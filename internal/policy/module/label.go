@@ -7,14 +7,14 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 )
 
 // The keys of METADATA's custom that classify the denials and questions of a rule.
 const (
-	KeySeverity = "severity"  // one of proposal.Severities
+	KeySeverity = "severity"  // one of valid.Severities
 	KeyTextOnly = "text_only" // true if the rule is about texts, and not about what other programs start
-	KeyCategory = "category"  // a proposal.ValidCategory
+	KeyCategory = "category"  // a valid.Category
 )
 
 // programNames are the fields with the name of a command's program.
@@ -32,7 +32,7 @@ func NamesProgram(r *ast.Rule) (names bool) {
 // Label is the value of KeySeverity or KeyCategory in a, or "" if it is absent or not valid.
 func Label(a *ast.Annotations, key string) string {
 	text, _ := a.Custom[key].(string)
-	if key == KeySeverity && !slices.Contains(proposal.Severities, text) || key == KeyCategory && !proposal.ValidCategory(text) {
+	if key == KeySeverity && !slices.Contains(valid.Severities, text) || key == KeyCategory && !valid.Category(text) {
 		return ""
 	}
 	return text

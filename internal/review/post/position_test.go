@@ -61,7 +61,7 @@ func lineAt(file string, line, start int, side string) proposal.ReviewFinding {
 func everyLine(files []string, lines int) (list []proposal.ReviewFinding) {
 	for _, file := range files {
 		for line := 1; line <= lines; line++ {
-			for _, side := range []string{proposal.SideHead, proposal.SideBase} {
+			for _, side := range []string{review.SideHead, review.SideBase} {
 				list = append(list, lineAt(file, line, 0, side), lineAt(file, line, max(1, line-3), side))
 			}
 		}

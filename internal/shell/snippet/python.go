@@ -7,7 +7,6 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/shell/snippet/grammar"
-	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // A pythonReader reads Python. It tracks names, not values: a name bound anywhere in
@@ -29,7 +28,7 @@ func (r *pythonReader) readTree(tree *grammar.Tree) {
 	for n := range tree.All() {
 		r.judgeNode(n)
 	}
-	if r.can[proposal.CanNetwork] {
+	if r.can[canNetwork] {
 		r.findHosts(tree)
 	}
 }
@@ -134,7 +133,7 @@ func (r *pythonReader) recordImport(module string, n grammar.Node) {
 	first, _, _ := strings.Cut(module, ".")
 	r.recordModule(module)
 	if !libraries["python"].modules[first] {
-		r.addCapabilities(proposal.CanProjectCode)
+		r.addCapabilities(canProjectCode)
 	}
 	r.recordUse(module, n)
 }
@@ -144,7 +143,7 @@ func (r *pythonReader) recordUse(path string, n grammar.Node) {
 	can := libraries["python"].capabilitiesOf(path)
 	r.addCapabilities(can...)
 	for _, word := range can {
-		if word == proposal.CanNativeCode && path != "mmap" {
+		if word == canNativeCode && path != "mmap" {
 			r.findAt("native-code", n)
 		}
 	}
@@ -218,7 +217,7 @@ func (r *pythonReader) judgeAttribute(n grammar.Node, name string) {
 	case name == "__subclasses__" && r.isClimbedClass(n.ChildIn("object")):
 		r.findAt("interpreter-internals", n)
 	case pathMethods[name] && (r.imports["pathlib"] || r.imports["os"]):
-		r.addCapabilities(proposal.CanWriteFiles)
+		r.addCapabilities(canWriteFiles)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/shell/snippet/grammar"
-	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // judgeCall judges the calls that turn their arguments into a name or code.
@@ -16,7 +15,7 @@ func (r *pythonReader) judgeCall(n grammar.Node) {
 	switch {
 	case runners[path]:
 		r.markJudged(function)
-		r.addCapabilities(proposal.CanDynamicCode)
+		r.addCapabilities(canDynamicCode)
 		r.judgeRun(n, args)
 	case importers[path]:
 		r.importCall(n, args)
@@ -89,7 +88,7 @@ func (r *pythonReader) sourceOf(n grammar.Node) string {
 func plainDecode(path string) bool { return strings.HasSuffix(path, ".read().decode()") }
 
 func (r *pythonReader) importCall(n grammar.Node, args []grammar.Node) {
-	r.addCapabilities(proposal.CanDynamicCode)
+	r.addCapabilities(canDynamicCode)
 	if len(args) == 0 {
 		return
 	}
@@ -145,7 +144,7 @@ func (r *pythonReader) judgeAttributeName(n grammar.Node, args []grammar.Node, n
 }
 
 func (r *pythonReader) openCall(path string, args []grammar.Node) {
-	r.addCapabilities(proposal.CanReadFiles)
+	r.addCapabilities(canReadFiles)
 	at := 1
 	if path == "pathlib.Path().open" {
 		at = 0
@@ -161,7 +160,7 @@ func (r *pythonReader) openCall(path string, args []grammar.Node) {
 			continue
 		}
 		if mode, ok := r.constantValue(value, 0); !ok || strings.ContainsAny(mode, "wax+") {
-			r.addCapabilities(proposal.CanWriteFiles)
+			r.addCapabilities(canWriteFiles)
 		}
 	}
 }

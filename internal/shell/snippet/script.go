@@ -7,7 +7,6 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/shell/snippet/grammar"
-	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // A scriptReader reads JavaScript and TypeScript. Like a pythonReader it tracks
@@ -27,7 +26,7 @@ func (r *scriptReader) readTree(tree *grammar.Tree) {
 	for n := range tree.All() {
 		r.judgeNode(n)
 	}
-	if r.can[proposal.CanNetwork] {
+	if r.can[canNetwork] {
 		for n := range tree.All() {
 			if text, ok := r.constantValue(n, 0); ok && n.Kind() != "identifier" && (remoteURL(text) || n.Field() == "value" && isRemoteHost(text) && address.MatchString(text)) {
 				r.findAt("remote-host", n)
@@ -128,10 +127,10 @@ func (r *scriptReader) recordImport(name string, n grammar.Node) {
 	r.recordModule(name)
 	plain := plainModule(name)
 	if !libraries["javascript"].modules[plain] {
-		r.addCapabilities(proposal.CanProjectCode)
+		r.addCapabilities(canProjectCode)
 	}
 	if strings.HasSuffix(plain, ".node") {
-		r.addCapabilities(proposal.CanNativeCode)
+		r.addCapabilities(canNativeCode)
 		r.findAt("native-code", n)
 	}
 	r.recordUse(plain, n)
@@ -141,12 +140,12 @@ func (r *scriptReader) recordUse(path string, n grammar.Node) {
 	can := libraries["javascript"].capabilitiesOf(path)
 	r.addCapabilities(can...)
 	for _, word := range can {
-		if word == proposal.CanNativeCode && !strings.HasPrefix(path, "WebAssembly") {
+		if word == canNativeCode && !strings.HasPrefix(path, "WebAssembly") {
 			r.findAt("native-code", n)
 		}
 	}
 	if scriptInternals.MatchString(path) {
-		r.addCapabilities(proposal.CanInspect)
+		r.addCapabilities(canInspect)
 		r.findAt("interpreter-internals", n)
 	}
 }

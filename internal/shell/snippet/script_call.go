@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/shell/snippet/grammar"
-	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 func calleeOf(n grammar.Node) grammar.Node {
@@ -23,7 +22,7 @@ func (r *scriptReader) judgeCall(n grammar.Node) {
 	switch {
 	case scriptRunners[path]:
 		r.markJudged(function)
-		r.addCapabilities(proposal.CanDynamicCode)
+		r.addCapabilities(canDynamicCode)
 		r.judgeRun(n, path, args)
 	case strings.HasSuffix(path, ".constructor") && len(args) > 0:
 		r.byConstructor(n, function, args)
@@ -42,7 +41,7 @@ func (r *scriptReader) byConstructor(n, function grammar.Node, args []grammar.No
 	_, ok := r.constantValue(args[len(args)-1], 0)
 	inner := function.ChildIn("object").Kind()
 	if ok || strings.Contains(inner, "function") || inner == "parenthesized_expression" || inner == "array" || inner == "string" {
-		r.addCapabilities(proposal.CanDynamicCode)
+		r.addCapabilities(canDynamicCode)
 		r.findAt("interpreter-internals", n)
 	}
 }
@@ -103,10 +102,10 @@ func (r *scriptReader) importCall(n grammar.Node, path string, args []grammar.No
 	switch {
 	case !ok && r.hidesName(args[0]):
 		r.findAt("built-name", n)
-		r.addCapabilities(proposal.CanProjectCode)
+		r.addCapabilities(canProjectCode)
 	case !ok:
 		r.findAt("dynamic-import", n)
-		r.addCapabilities(proposal.CanProjectCode)
+		r.addCapabilities(canProjectCode)
 	default:
 		if r.isBuiltConstant(args[0]) && args[0].Kind() != "identifier" {
 			r.findAt("built-name", n)

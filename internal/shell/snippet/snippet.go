@@ -195,7 +195,7 @@ func (r *reader) addCapabilities(words ...string) {
 // recordModule records a module, if its name is fit to be listed.
 func (r *reader) recordModule(module string) {
 	if len(module) > maxName || strings.ContainsFunc(module, func(c rune) bool { return !unicode.IsPrint(c) }) {
-		r.addCapabilities(proposal.CanProjectCode)
+		r.addCapabilities(canProjectCode)
 		return
 	}
 	if len(r.imports) < maxImports {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/document"
 	"github.com/fumehood/fumehood/internal/kit/pattern"
-	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 )
 
 // The words for setup and registries.
@@ -70,7 +70,7 @@ var reviewShape = document.Shape{
 		document.Optional("paths", document.ListOf(&patternShape, "Files and directories to review, by name, path or pattern (default all).")),
 		document.Optional("ignore", document.ListOf(&patternShape, "Files and directories to leave out.")),
 		document.Optional("focus", document.ListOf(&document.Shape{Kind: document.Text, Max: 500}, "What the model should look at, each in a sentence.")),
-		document.Optional("severity", &document.Shape{Kind: document.Text, Max: 16, Choice: proposal.Severities, Want: quoteWords(proposal.Severities),
+		document.Optional("severity", &document.Shape{Kind: document.Text, Max: 16, Choice: valid.Severities, Want: quoteWords(valid.Severities),
 			Doc: "The lowest severity that is reported (default low)."}),
 		document.Optional("language", &document.Shape{Kind: document.Text, Max: 64, Doc: "The language of findings (default English)."}),
 		document.Optional("transcript", &document.Shape{Kind: document.Boolean, Doc: "Whether the texts of requests and answers, without secrets, are kept beside the review's log (default false)."}),

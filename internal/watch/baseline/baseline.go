@@ -37,6 +37,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/internal/watch/diagnose"
 	"github.com/fumehood/fumehood/internal/watch/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -52,7 +53,7 @@ func IsIncomplete(r proposal.Record) bool { return isUnexplained(r) && whyIncomp
 
 func isUnexplained(r proposal.Record) bool {
 	return r.Proposal.Origin == "" && r.Decision.Effect == proposal.Allow && r.Result != nil && r.Result.EndedByItself() &&
-		(r.Cause == nil || r.Cause.IsOfMachine()) && !r.Proposal.ExpectsFailure()
+		(r.Cause == nil || diagnose.IsOfMachine(*r.Cause)) && !r.Proposal.ExpectsFailure()
 }
 
 // whyIncomplete returns why a result is no account of everything that the command did, or "".
@@ -171,9 +172,9 @@ func (s *nameSet) addFresh(names []string) {
 }
 
 func (s nameSet) comparison() proposal.Comparison {
-	c := proposal.Comparison{Verdict: proposal.BaseNew, Omitted: max(0, len(s.fresh)-proposal.MaxNew), Old: s.old}
+	c := proposal.Comparison{Verdict: proposal.BaseNew, Omitted: max(0, len(s.fresh)-valid.MaxNew), Old: s.old}
 	for _, name := range s.fresh[:len(s.fresh)-c.Omitted] {
-		c.New = append(c.New, strings.ToValidUTF8(name[:min(len(name), proposal.MaxNewName)], ""))
+		c.New = append(c.New, strings.ToValidUTF8(name[:min(len(name), maxNewName)], ""))
 	}
 	return c
 }
@@ -275,7 +276,7 @@ func CompareRecords(records []proposal.Record, run *proposal.BaseRun, unmet []pr
 
 // compareOnBase compares head, which is Comparable, with its run on the base.
 func compareOnBase(head proposal.Record, run proposal.BaseRun, there []proposal.Record) proposal.Comparison {
-	id := proposal.BaseID(head.Proposal.ID)
+	id := RunID(head.Proposal.ID)
 	i := slices.IndexFunc(there, func(r proposal.Record) bool { return r.Proposal.ID == id })
 	failed := slices.IndexFunc(there, func(r proposal.Record) bool {
 		return r.Proposal.Origin != "" && (r.Result == nil || !r.Result.Succeeded())
@@ -313,3 +314,6 @@ func comparisonOfNeeds(before []proposal.Record, r proposal.Record) *proposal.Co
 	}
 	return found
 }
+
+// maxNewName is the maximum size in bytes of a name in Comparison.New.
+const maxNewName = 300

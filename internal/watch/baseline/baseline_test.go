@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/valid"
 	"github.com/fumehood/fumehood/internal/watch/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -47,7 +48,7 @@ func TestCompare(t *testing.T) {
 		r.Cause = &proposal.Cause{Kind: kind, Reason: "too old"}
 		return r
 	}
-	old := func(r proposal.Record) proposal.Record { return cause(proposal.CauseToolchain, r) }
+	old := func(r proposal.Record) proposal.Record { return cause("toolchain", r) }
 	change := func(r proposal.Record, f func(*proposal.Result)) proposal.Record { f(r.Result); return r }
 	for name, test := range map[string]struct {
 		head, base proposal.Record
@@ -121,8 +122,8 @@ func TestCompare(t *testing.T) {
 		"expected to fail":            {func() proposal.Record { r := ran(1, ""); r.Proposal.Expect = "fails"; return r }(), ran(1, ""), proposal.BaseUnknown, "cannot be compared"},
 		"a toolchain too old, passes": {old(ran(1, "x")), ran(0, ""), proposal.BasePasses, ""},
 		"a toolchain too old on both": {old(ran(1, "x")), old(ran(1, "x")), proposal.BaseUnknown, "could not run there: too old"},
-		"a missing tool, passes":      {cause(proposal.CauseTool, ran(127, "x")), ran(0, ""), proposal.BasePasses, ""},
-		"another cause":               {cause(proposal.CauseNetwork, ran(1, "x")), ran(0, ""), proposal.BaseUnknown, "cannot be compared"},
+		"a missing tool, passes":      {cause("tool", ran(127, "x")), ran(0, ""), proposal.BasePasses, ""},
+		"another cause":               {cause("network", ran(1, "x")), ran(0, ""), proposal.BaseUnknown, "cannot be compared"},
 	} {
 		got := Compare(test.head, test.base)
 		if got.Verdict != test.want || !strings.Contains(got.Why+strings.Join(got.New, ","), test.about) {
@@ -291,11 +292,11 @@ func TestManyNames(t *testing.T) {
 		fmt.Fprintf(&b, "not ok %d - %s%d\n", i+1, strings.Repeat("ä", 190), i)
 	}
 	got := Compare(ran(1, b.String()), ran(1, "not ok 1 - old\n"))
-	if got.Verdict != proposal.BaseNew || len(got.New) != proposal.MaxNew || got.Omitted != 150 {
+	if got.Verdict != proposal.BaseNew || len(got.New) != valid.MaxNew || got.Omitted != 150 {
 		t.Errorf("%s, %d names, %d omitted", got.Verdict, len(got.New), got.Omitted)
 	}
 	for _, name := range got.New {
-		if len(name) > proposal.MaxNewName || strings.ToValidUTF8(name, "") != name {
+		if len(name) > maxNewName || strings.ToValidUTF8(name, "") != name {
 			t.Errorf("%q", name)
 		}
 	}
@@ -309,7 +310,7 @@ func TestRecords(t *testing.T) {
 	records := []proposal.Record{old, fresh, after}
 	onBase := func(r proposal.Record, code int, out string) proposal.Record {
 		b := ran(code, out)
-		b.Proposal.ID = proposal.BaseID(r.Proposal.ID)
+		b.Proposal.ID = RunID(r.Proposal.ID)
 		return b
 	}
 	setup := ran(0, "")

@@ -99,7 +99,7 @@ func causeOf(r proposal.Record, unmet []proposal.Unmet) *proposal.Cause {
 	}
 	for _, find := range []func(*command) *proposal.Cause{oldToolchain, missingProgram, missingVersion, missingPackages, missingService, missingNetwork} {
 		cause := find(c)
-		if cause == nil || cause.IsOfMachine() && c.Base != nil && c.Base.Verdict == proposal.BasePasses {
+		if cause == nil || IsOfMachine(*cause) && c.Base != nil && c.Base.Verdict == proposal.BasePasses {
 			continue
 		}
 		cause.Subject, cause.Evidence = clipEvidence(cause.Subject), clipEvidence(cause.Evidence)
@@ -149,7 +149,7 @@ func causeFromNeeds(before []proposal.Record, r proposal.Record) *proposal.Cause
 		case need.Cause != nil:
 			c = *need.Cause
 		case need.Outcome() == proposal.OutcomeAsked:
-			c = proposal.Cause{Kind: proposal.CauseApproval, Reason: noApproval}
+			c = proposal.Cause{Kind: causeApproval, Reason: noApproval}
 		case need.Outcome() == proposal.OutcomeSucceeded:
 			continue
 		default:
@@ -207,7 +207,7 @@ func registriesConfig(name string) string { return "registries: [" + name + "]" 
 
 // packagesCause is the Cause that dependencies from a registry are not installed.
 func packagesCause(registry, subject, line string) *proposal.Cause {
-	c := &proposal.Cause{Kind: proposal.CauseDependencies, Reason: noPackages, Subject: subject, Evidence: line, Config: []string{setup}}
+	c := &proposal.Cause{Kind: causeDependencies, Reason: noPackages, Subject: subject, Evidence: line, Config: []string{setup}}
 	if registry != "" {
 		c.Config = append(c.Config, registriesConfig(registry))
 	}

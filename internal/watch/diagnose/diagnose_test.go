@@ -216,11 +216,11 @@ func checkSubject(t *testing.T, want, printed string, events []proposal.Event) {
 		printed += "\n" + event.Address
 	}
 	subject := parts[2]
-	if port := map[string]string{"redis": "6379", "postgres": "5432", "mysql": "3306"}[subject]; parts[0] == proposal.CauseService && !strings.Contains(printed, port) {
+	if port := map[string]string{"redis": "6379", "postgres": "5432", "mysql": "3306"}[subject]; parts[0] == causeService && !strings.Contains(printed, port) {
 		t.Errorf("the port of %s is not in\n%s", subject, printed)
 	}
 	for _, word := range strings.Fields(subject) {
-		if parts[0] != proposal.CauseService && !strings.Contains(printed, word) {
+		if parts[0] != causeService && !strings.Contains(printed, word) {
 			t.Errorf("%q is not in\n%s", word, printed)
 		}
 	}
@@ -259,7 +259,7 @@ func checkEvidence(t *testing.T, r proposal.Record, cause *proposal.Cause) {
 			t.Errorf("%s: got %s", what, describe(c))
 		}
 	}
-	if cause.Kind == proposal.CauseNetwork || cause.Kind == proposal.CauseService {
+	if cause.Kind == causeNetwork || cause.Kind == causeService {
 		changed, res, o := r, *r.Result, *r.Result.Observations
 		res.Observations, changed.Result, o.Notable = &o, &res, nil
 		if c := causeOf(changed, nil); c != nil {
@@ -383,7 +383,7 @@ func TestRecords(t *testing.T) {
 	spent := needs
 	spent.Result = &proposal.Result{Status: proposal.NotRun, Detail: "the run's budget of 20m0s was spent"}
 	forged := failing("true", 0, "", "", "")
-	forged.Cause = &proposal.Cause{Kind: proposal.CauseTool}
+	forged.Cause = &proposal.Cause{Kind: causeTool}
 
 	kinds := func(records ...proposal.Record) (list []string) {
 		for _, r := range DiagnoseRecords(records, nil) {

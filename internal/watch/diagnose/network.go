@@ -48,7 +48,7 @@ func missingNetwork(c *command) *proposal.Cause {
 		if isLocalName(name) || !c.hasFailedToReach(name) {
 			return nil
 		}
-		cause := &proposal.Cause{Kind: proposal.CauseNetwork, Reason: noNetwork, Subject: name, Evidence: line}
+		cause := &proposal.Cause{Kind: causeNetwork, Reason: noNetwork, Subject: name, Evidence: line}
 		if r := c.Decision.Grant; r != nil && len(r.Network) > 0 {
 			cause.Reason = noHost
 		}
@@ -179,7 +179,7 @@ func missingService(c *command) *proposal.Cause {
 }
 
 func (s service) causeAt(line string) *proposal.Cause {
-	c := &proposal.Cause{Kind: proposal.CauseService, Reason: noService, Subject: s.name, Evidence: line,
+	c := &proposal.Cause{Kind: causeService, Reason: noService, Subject: s.name, Evidence: line,
 		Advice: "The proposal can start the server itself, on `127.0.0.1`, with its data in `/tmp`."}
 	if s.pack != "" {
 		c.Config = []string{"services: [" + s.name + "]"}

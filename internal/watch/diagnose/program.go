@@ -75,7 +75,7 @@ func missingProgram(c *command) *proposal.Cause {
 }
 
 func withoutTool(name, line string) *proposal.Cause {
-	return &proposal.Cause{Kind: proposal.CauseTool, Reason: noTool, Subject: name, Evidence: line,
+	return &proposal.Cause{Kind: causeTool, Reason: noTool, Subject: name, Evidence: line,
 		Advice: "Install it on the runner, in a directory of `PATH` below `/usr`, or as a dependency of the project."}
 }
 
@@ -126,7 +126,7 @@ func missingVersion(c *command) *proposal.Cause {
 			if v.askedByChange(c.unmet) != nil {
 				return nil
 			}
-			return &proposal.Cause{Kind: proposal.CauseTool, Reason: noVersion, Subject: v.tool + " " + m[1], Evidence: line, Advice: v.advice}
+			return &proposal.Cause{Kind: causeTool, Reason: noVersion, Subject: v.tool + " " + m[1], Evidence: line, Advice: v.advice}
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ func notStarted(r proposal.Record) *proposal.Cause {
 	if !known || !r.Runnable() || r.Result == nil || r.Result.Status != proposal.Exited || r.Result.ExitCode == 0 {
 		return nil
 	}
-	c := &proposal.Cause{Kind: proposal.CauseService, Reason: noStart, Subject: s.name, Evidence: clipEvidence(lastLine(*r.Result)),
+	c := &proposal.Cause{Kind: causeService, Reason: noStart, Subject: s.name, Evidence: clipEvidence(lastLine(*r.Result)),
 		Advice: "The output of `service-" + s.name + "` is the end of the server's log."}
 	if r.Result.ExitCode == 127 { // no such program
 		c.Advice = "The server is not installed on the host. Install it before fumehood runs: `sudo apt-get install " + s.pack + "`."

@@ -25,18 +25,18 @@ func ofSetup(r proposal.Record, found *proposal.Cause) *proposal.Cause {
 		return nil
 	}
 	switch host := findUnanswered(r); {
-	case found != nil && (found.Kind == proposal.CauseTool || found.Kind == proposal.CauseToolchain):
+	case found != nil && (found.Kind == causeTool || found.Kind == causeToolchain):
 		return found // it says what to install
-	case registryOf[host] != "" || found != nil && found.Kind == proposal.CauseNetwork:
-		if found == nil || found.Kind != proposal.CauseNetwork {
+	case registryOf[host] != "" || found != nil && found.Kind == causeNetwork:
+		if found == nil || found.Kind != causeNetwork {
 			found = &proposal.Cause{Evidence: clipEvidence(complaintLine(*r.Result))}
 		}
-		return &proposal.Cause{Kind: proposal.CauseNetwork, Reason: noHost, Subject: clipEvidence(cmp.Or(found.Subject, host)), Evidence: found.Evidence,
+		return &proposal.Cause{Kind: causeNetwork, Reason: noHost, Subject: clipEvidence(cmp.Or(found.Subject, host)), Evidence: found.Evidence,
 			Advice: "Set-up needs it. Check that the machine that runs fumehood can reach it, and run again."}
 	case BrokenByChange(r):
 		return nil
 	}
-	return &proposal.Cause{Kind: proposal.CauseDependencies, Reason: noSetup, Evidence: clipEvidence(complaintLine(*r.Result)), Advice: setupAdvice}
+	return &proposal.Cause{Kind: causeDependencies, Reason: noSetup, Evidence: clipEvidence(complaintLine(*r.Result)), Advice: setupAdvice}
 }
 
 // IsComparableSetup reports whether a run of r on the base can show that the change broke it: r is a
@@ -68,7 +68,7 @@ func findUnanswered(r proposal.Record) string {
 // that is the reason. If all did, or the change broke one, what is missing is missing in the pull
 // request: nil.
 func afterSetup(before []proposal.Record, c *proposal.Cause) *proposal.Cause {
-	if c == nil || c.Kind == proposal.CauseTool || c.Kind == proposal.CauseToolchain || c.Kind == proposal.CauseService {
+	if c == nil || c.Kind == causeTool || c.Kind == causeToolchain || c.Kind == causeService {
 		return c
 	}
 	i := slices.IndexFunc(before, func(r proposal.Record) bool { return r.Cause != nil && r.Result != nil && isRegistrySetup(r, c.Config) })
@@ -76,16 +76,16 @@ func afterSetup(before []proposal.Record, c *proposal.Cause) *proposal.Cause {
 	case i >= 0:
 		merged := *before[i].Cause
 		merged.After, merged.Evidence = "", c.Evidence
-		if merged.Kind != proposal.CauseNetwork { // else it is the host that set-up needs
+		if merged.Kind != causeNetwork { // else it is the host that set-up needs
 			merged.Subject = c.Subject
 		}
-		if c.Kind == proposal.CauseNetwork && merged.Kind != proposal.CauseNetwork {
+		if c.Kind == causeNetwork && merged.Kind != causeNetwork {
 			merged.Subject = "" // the registry's host
 		}
 		return &merged
-	case c.Kind == proposal.CauseDependencies && slices.ContainsFunc(before, func(r proposal.Record) bool { return BrokenByChange(r) && isRegistrySetup(r, c.Config) }):
+	case c.Kind == causeDependencies && slices.ContainsFunc(before, func(r proposal.Record) bool { return BrokenByChange(r) && isRegistrySetup(r, c.Config) }):
 		return nil
-	case c.Kind == proposal.CauseDependencies && hasInstalledPackages(before, c.Config):
+	case c.Kind == causeDependencies && hasInstalledPackages(before, c.Config):
 		return nil
 	}
 	return c

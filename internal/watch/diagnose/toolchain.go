@@ -15,7 +15,7 @@ import (
 func oldToolchain(c *command) *proposal.Cause {
 	for _, u := range c.unmet {
 		if u.Base && u.Version != "" && isPlain(u) && c.hasStarted(toolchain.Tools[u.Tool].Programs...) {
-			return &proposal.Cause{Kind: proposal.CauseToolchain, Reason: DescribeUnmet(u), Advice: describeInstall(u)}
+			return &proposal.Cause{Kind: causeToolchain, Reason: DescribeUnmet(u), Advice: describeInstall(u)}
 		}
 	}
 	return nil
@@ -56,7 +56,7 @@ func OldToolchain(r proposal.Record, unmet []proposal.Unmet) string {
 func absentToolchain(c *command, name, line string) *proposal.Cause {
 	for _, u := range c.unmet {
 		if u.Version == "" && isPlain(u) && slices.Contains(toolchain.Tools[u.Tool].Programs, trimProgramName(name)) {
-			return &proposal.Cause{Kind: proposal.CauseTool, Reason: DescribeUnmet(u), Subject: name, Evidence: line, Advice: describeInstall(u)}
+			return &proposal.Cause{Kind: causeTool, Reason: DescribeUnmet(u), Subject: name, Evidence: line, Advice: describeInstall(u)}
 		}
 	}
 	return nil

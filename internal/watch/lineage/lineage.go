@@ -44,7 +44,7 @@
 // programs that the text never names, programs under another name. An inner shell or
 // launcher that is allowed this way is analyzed as a separate text. What is not allowed
 // fails with EACCES. Arguments are bytes: those that are not UTF-8 are escaped for policy, one
-// character each (proposal.EscapeBytes), but refused beside code, whose reading may differ. A person's approval of the text covers the rules that asked for
+// character each (points.EscapeBytes), but refused beside code, whose reading may differ. A person's approval of the text covers the rules that asked for
 // it, and no others.
 //
 // # What it does not protect against
@@ -65,6 +65,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -141,10 +142,10 @@ type decidedText struct {
 // before the command starts. End forgets it. It reports whether the command's first program,
 // if it is not a shell or a launcher, is free.
 func (g *ProgramDecider) Begin(r proposal.Record) bool {
-	c := &runningCommand{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*decidedText{}, last: proposal.LineageFirst,
+	c := &runningCommand{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*decidedText{}, last: First,
 		tools: map[uint32]tool{}, numbers: map[string]uint32{},
 		kept: map[[sha256.Size]byte]proposal.ExecDecision{}, files: map[string]proposal.ExecDecision{}}
-	c.texts[proposal.LineageFirst] = newText(r.Analysis)
+	c.texts[First] = newText(r.Analysis)
 	if r.Approval != nil {
 		for _, reason := range r.Decision.Reasons {
 			c.asked[reason.Rule] = c.asked[reason.Rule] || reason.Effect == proposal.Ask
@@ -170,7 +171,7 @@ func (g *ProgramDecider) beginTool(c *runningCommand, r proposal.Record) (free b
 	}
 	name, under := g.Confine(x, nil)
 	if under != "" {
-		c.tools[proposal.LineageTool] = tool{[]string{name}, under}
+		c.tools[Tool] = tool{[]string{name}, under}
 	}
 	return under == ""
 }
@@ -202,15 +203,15 @@ func (g *ProgramDecider) DecideExec(ctx context.Context, x proposal.Exec) (propo
 		return g.judgeMapped(ctx, x)
 	case x.Loaded: // the process stays what it is
 		return g.Exec(ctx, x)
-	case x.Lineage >= proposal.LineageTool:
+	case x.Lineage >= Tool:
 		return g.judgeChild(ctx, x)
-	case x.Lineage == proposal.LineageProgram:
+	case x.Lineage == Program:
 		d, err := g.Exec(ctx, x)
 		if err == nil {
 			d, err = g.judgeTarget(ctx, x, d)
 		}
-		if d.Lineage = proposal.LineageProgram; x.First && d.Effect == proposal.Allow {
-			d.Start = proposal.StartPredicted
+		if d.Lineage = Program; x.First && d.Effect == proposal.Allow {
+			d.Start = StartPredicted
 		}
 		return d, err
 	}
@@ -254,7 +255,7 @@ func (g *ProgramDecider) judgeChild(ctx context.Context, x proposal.Exec) (propo
 // known.
 func (g *ProgramDecider) judgeMapped(ctx context.Context, x proposal.Exec) (d proposal.ExecDecision, err error) {
 	x.Argv = []string{""}
-	if x.Lineage >= proposal.LineageTool {
+	if x.Lineage >= Tool {
 		return g.judgeChild(ctx, x)
 	}
 	if d, err = g.Exec(ctx, asStart(x)); err == nil {
@@ -328,7 +329,7 @@ func (g *ProgramDecider) assignTool(c *runningCommand, x proposal.Exec, d propos
 		under = x.Under // it is on the list, and so must be what it starts
 	}
 	if under == "" {
-		d.Lineage = proposal.LineageProgram
+		d.Lineage = Program
 		return d
 	}
 	chain := append(x.Chain[:len(x.Chain):len(x.Chain)], name)
@@ -339,7 +340,7 @@ func (g *ProgramDecider) assignTool(c *runningCommand, x proposal.Exec, d propos
 	case len(chain) > maxChain || len(c.numbers) >= maxTools:
 		return refuseExec(d, RuleTooDeep, fmt.Sprintf("more programs start each other below %s than can be followed", chain[0]), "start fewer of them")
 	default:
-		number = proposal.LineageTool + 1 + uint32(len(c.numbers))
+		number = Tool + 1 + uint32(len(c.numbers))
 		c.numbers[key], c.tools[number] = number, tool{chain, under}
 	}
 	d.Lineage = number
@@ -353,12 +354,12 @@ func (g *ProgramDecider) decideFile(ctx context.Context, x proposal.Exec) (propo
 	if text == nil || len(x.Env) > 0 {
 		return g.Exec(ctx, x)
 	}
-	key := x.Key().String()
+	key := points.KeyOf(x).String()
 	if d, ok := text.files[key]; ok {
 		return d, nil
 	}
 	d, err := g.Exec(ctx, x)
-	if d.Lineage = proposal.LineageProgram; err == nil && d.Cacheable && len(text.files) < maxKept {
+	if d.Lineage = Program; err == nil && d.Cacheable && len(text.files) < maxKept {
 		text.files[key] = d
 	}
 	return d, err
@@ -374,17 +375,17 @@ func (g *ProgramDecider) decideTextProcess(ctx context.Context, x proposal.Exec,
 	if x.Renamed {
 		x.Whole = t.originalArgv(x, g)
 	}
-	if x.First && x.Lineage == proposal.LineageFirst { // the sandbox's own start
-		d.Start = proposal.StartPredicted
+	if x.First && x.Lineage == First { // the sandbox's own start
+		d.Start = StartPredicted
 		if c.startsText() {
-			d.Lineage = proposal.LineageFirst
+			d.Lineage = First
 			return d, nil
 		}
 		return g.assignTool(c, x, d, g.decidedNames(x)), nil
 	}
 	if at := t.predictedIndex(x); at >= 0 && g.isPlainFile(x) && !x.EnvCut && t.assignsAll(x.Changed) {
-		if d.Start = proposal.StartPredicted; x.Lineage != proposal.LineageFirst {
-			d.Start = proposal.StartDecided // with the launcher whose arguments it was in
+		if d.Start = StartPredicted; x.Lineage != First {
+			d.Start = StartDecided // with the launcher whose arguments it was in
 		}
 		if t.commands[at].StartsText() {
 			d.Lineage = x.Lineage
@@ -397,7 +398,7 @@ func (g *ProgramDecider) decideTextProcess(ctx context.Context, x proposal.Exec,
 
 // startsText reports whether the command's first process is the text's: a shell, or a launcher.
 func (c *runningCommand) startsText() bool {
-	commands := c.texts[proposal.LineageFirst].commands
+	commands := c.texts[First].commands
 	return c.proposal.RunsShell() || len(commands) > 0 && commands[0].StartsText()
 }
 
@@ -422,7 +423,7 @@ func (g *ProgramDecider) decideAgain(ctx context.Context, c *runningCommand, t *
 
 // askUnderNames asks policy about x under each of its file's names, until one is not allowed.
 func (g *ProgramDecider) askUnderNames(ctx context.Context, c *runningCommand, t *decidedText, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
-	inner := proposal.LineageProgram
+	inner := Program
 	for i, name := range g.decidedNames(x) {
 		p, a := g.separateProposal(c.proposal, t, name, x)
 		if len(a.Unknowns) > 0 {
@@ -442,12 +443,12 @@ func (g *ProgramDecider) askUnderNames(ctx context.Context, c *runningCommand, t
 		d.Rules = append(d.Rules[:len(d.Rules):len(d.Rules)], answer.Rules...)
 		d = recordObserved(d, answer)
 		if i == 0 && a.Commands[0].StartsText() {
-			if inner = c.addInnerText(a); inner == proposal.LineageProgram {
+			if inner = c.addInnerText(a); inner == Program {
 				return t.refuseInText(x, d, RuleTooMany, "more shells and launchers were started than can be followed", "start fewer of them"), nil
 			}
 		}
 	}
-	if d.Start = proposal.StartDecided; inner != proposal.LineageProgram {
+	if d.Start = StartDecided; inner != Program {
 		d.Lineage = inner
 		return d, nil
 	}
@@ -457,7 +458,7 @@ func (g *ProgramDecider) askUnderNames(ctx context.Context, c *runningCommand, t
 // addInnerText gives an inner text a lineage, or LineageProgram if there are too many texts.
 func (c *runningCommand) addInnerText(a proposal.Analysis) uint32 {
 	if c.bytes += memorySize(a); c.bytes > maxTextBytes {
-		return proposal.LineageProgram
+		return Program
 	}
 	c.last++
 	c.texts[c.last] = newText(a)
@@ -496,7 +497,7 @@ func (g *ProgramDecider) separateProposal(p proposal.Proposal, t *decidedText, n
 	p.Run, p.Code, p.Language, p.Stdin, p.Outputs, p.Needs = "", "", "", "", nil, nil
 	p.Argv = []string{name}
 	for _, word := range x.Whole[min(1, len(x.Whole)):] {
-		p.Argv = append(p.Argv, proposal.EscapeBytes(word))
+		p.Argv = append(p.Argv, points.EscapeBytes(word))
 	}
 	p.Cwd = x.Cwd
 	a := g.Analyze(p)
@@ -513,11 +514,11 @@ func (g *ProgramDecider) separateProposal(p proposal.Proposal, t *decidedText, n
 
 // hasOtherBytes reports whether a word has bytes that EscapeBytes changes.
 func hasOtherBytes(words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return proposal.EscapeBytes(w) != w })
+	return slices.ContainsFunc(words, func(w string) bool { return points.EscapeBytes(w) != w })
 }
 
 func refuseExec(d proposal.ExecDecision, rule, message, hint string) proposal.ExecDecision {
-	return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{rule}, Start: proposal.StartRefused,
+	return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{rule}, Start: StartRefused,
 		Reason: &proposal.Reason{Rule: rule, Effect: proposal.Deny, Message: message, Suggestion: hint, Command: -1}}
 }
 

@@ -93,7 +93,7 @@ func started(argv ...string) proposal.Exec {
 		named = "/usr/bin/" + named
 	}
 	return proposal.Exec{Command: "p", Path: named, Named: named, Argv: argv, Whole: argv, Layer: proposal.LayerRootfs,
-		Lineage: proposal.LineageFirst, Text: true, Same: []string{}, ArgvDigest: strings.Join(argv, "\x00")}
+		Lineage: First, Text: true, Same: []string{}, ArgvDigest: strings.Join(argv, "\x00")}
 }
 
 // script is an exec of a script: the kernel has put the script's name before its
@@ -162,7 +162,7 @@ func TestJudge(t *testing.T) {
 			x.Layer, x.Path, x.Same = proposal.LayerWritten, "/workspace/x.sh", []string{"/usr/bin/curl"}
 		}), start: "refused", rule: "r.evil"},
 		{name: "the repository's own file", exec: with(started("./x.sh"), func(x *proposal.Exec) { x.Layer, x.Path = proposal.LayerWorkspace, "/workspace/x.sh" }), start: "predicted"},
-		{name: "a program's child", exec: with(started("curl"), func(x *proposal.Exec) { x.Lineage = proposal.LineageProgram })},
+		{name: "a program's child", exec: with(started("curl"), func(x *proposal.Exec) { x.Lineage = Program })},
 		{name: "another command's", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Command = "q" }), start: "refused", rule: RuleNoText},
 		{name: "a lineage that was never given", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Lineage = 77 }), start: "refused", rule: RuleNoText},
 		{name: "a script of the root file system", exec: script("/usr/bin/npm", "/usr/lib/npm-cli.js", "test"), start: "predicted"},
@@ -188,7 +188,7 @@ func TestJudge(t *testing.T) {
 			if d.Reason != nil {
 				message = d.Reason.Message
 			}
-			if d.Start != tt.start || rule != tt.rule || !strings.Contains(message, tt.message) || (d.Lineage != 0 && d.Lineage < proposal.LineageTool) != tt.text || (d.Lineage >= proposal.LineageTool) != tt.tool {
+			if d.Start != tt.start || rule != tt.rule || !strings.Contains(message, tt.message) || (d.Lineage != 0 && d.Lineage < Tool) != tt.text || (d.Lineage >= Tool) != tt.tool {
 				t.Errorf("%+v, reason %+v", d, d.Reason)
 			}
 			if tt.exec.Lineage != 0 && d.Cacheable && d.Effect == proposal.Allow {
@@ -202,7 +202,7 @@ func TestJudge(t *testing.T) {
 func TestInnerText(t *testing.T) {
 	g := gated(t, command("go", "test"))
 	d, err := g.DecideExec(t.Context(), started("timeout", "5"))
-	if err != nil || d.Start != proposal.StartDecided || d.Lineage <= proposal.LineageFirst {
+	if err != nil || d.Start != StartDecided || d.Lineage <= First {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	in := with(started("inner"), func(x *proposal.Exec) { x.Lineage = d.Lineage })
@@ -212,10 +212,10 @@ func TestInnerText(t *testing.T) {
 		asked++
 		return start(ctx, p, a)
 	}
-	if d, err := g.DecideExec(t.Context(), in); err != nil || d.Start != proposal.StartDecided || asked != 0 {
+	if d, err := g.DecideExec(t.Context(), in); err != nil || d.Start != StartDecided || asked != 0 {
 		t.Errorf("what the inner text names was decided with it: %+v, %v, asked %d times", d, err, asked)
 	}
-	if d, err := g.DecideExec(t.Context(), started("inner")); err != nil || d.Start != proposal.StartDecided || asked != 1 {
+	if d, err := g.DecideExec(t.Context(), started("inner")); err != nil || d.Start != StartDecided || asked != 1 {
 		t.Errorf("what the outer one does not name: %+v, %v, asked %d times", d, err, asked)
 	}
 	g.Begin(proposal.Record{Proposal: proposal.Proposal{ID: "p"}})
@@ -294,7 +294,7 @@ func TestFirst(t *testing.T) {
 		g := gated(t)
 		g.Begin(proposal.Record{Proposal: tt.p, Analysis: proposal.Analysis{Commands: []proposal.Command{tt.c}}})
 		d, err := g.DecideExec(t.Context(), with(started("anything"), func(x *proposal.Exec) { x.First = true }))
-		if err != nil || d.Start != proposal.StartPredicted || (d.Lineage == proposal.LineageFirst) != tt.text {
+		if err != nil || d.Start != StartPredicted || (d.Lineage == First) != tt.text {
 			t.Errorf("%s: %+v, %v", tt.name, d, err)
 		}
 	}
@@ -403,15 +403,15 @@ func TestChildren(t *testing.T) {
 	if again := judge(child(tar.Lineage, "/usr/bin/dash", "sh", "-c", "x")); again.Lineage != shell.Lineage {
 		t.Errorf("the same programs have the lineages %d and %d", shell.Lineage, again.Lineage)
 	}
-	if own := judge(written(child(shell.Lineage, "/workspace/x", "./x"))); own.Lineage != proposal.LineageProgram {
+	if own := judge(written(child(shell.Lineage, "/workspace/x", "./x"))); own.Lineage != Program {
 		t.Errorf("the repository's program: %+v", own)
 	}
-	if copied := judge(with(written(child(tar.Lineage, "/workspace/x", "./x")), func(x *proposal.Exec) { x.Same = []string{"/usr/bin/sed"} })); copied.Lineage <= proposal.LineageTool {
+	if copied := judge(with(written(child(tar.Lineage, "/workspace/x", "./x")), func(x *proposal.Exec) { x.Same = []string{"/usr/bin/sed"} })); copied.Lineage <= Tool {
 		t.Errorf("a copy of sed: %+v", copied)
 	}
 	chain("tar", "tar")
 
-	if free := judge(started("make")); free.Lineage != proposal.LineageProgram {
+	if free := judge(started("make")); free.Lineage != Program {
 		t.Errorf("make: %+v", free)
 	}
 	tool := judge(started("go", "tool", "test2json", "./x.test"))
@@ -419,13 +419,13 @@ func TestChildren(t *testing.T) {
 	judge(written(child(built.Lineage, "/workspace/x.test", "./x.test")))
 	chain("test2json", "go", "test2json")
 
-	if unknown := judge(started("acme")); unknown.Lineage <= proposal.LineageTool {
+	if unknown := judge(started("acme")); unknown.Lineage <= Tool {
 		t.Errorf("a tool that is in no table: %+v", unknown)
 	}
-	if runner := judge(with(started("acme"), func(x *proposal.Exec) { x.Grants = []string{"built"} })); runner.Lineage != proposal.LineageProgram {
+	if runner := judge(with(started("acme"), func(x *proposal.Exec) { x.Grants = []string{"built"} })); runner.Lineage != Program {
 		t.Errorf("one whose command was granted built: %+v", runner)
 	}
-	if d := judge(child(proposal.LineageTool+999, "/usr/bin/id", "id")); d.Effect != proposal.Deny || d.Rules[0] != RuleNoText {
+	if d := judge(child(Tool+999, "/usr/bin/id", "id")); d.Effect != proposal.Deny || d.Rules[0] != RuleNoText {
 		t.Errorf("a lineage that was never given: %+v", d)
 	}
 	deep := tar
@@ -475,18 +475,18 @@ func TestOtherNames(t *testing.T) {
 		denied  bool
 		load    bool // fumehood.exec is asked about a library
 	}{
-		{"its own name", proposal.LineageProgram, link("/usr/bin/curl"), false, false},
-		{"a link of the root", proposal.LineageProgram, link("/bin/curl"), false, false},
-		{"a link of the workspace", proposal.LineageProgram, link("/workspace/t"), true, false},
+		{"its own name", Program, link("/usr/bin/curl"), false, false},
+		{"a link of the root", Program, link("/bin/curl"), false, false},
+		{"a link of the workspace", Program, link("/workspace/t"), true, false},
 		{"a link in /tmp of a tool's child", tar.Lineage, link("/tmp/t"), true, false},
-		{"a tool of a link to a program that is many", proposal.LineageProgram, busybox, true, false},
-		{"a copy", proposal.LineageProgram, copied, true, false},
-		{"a mapping", proposal.LineageProgram, mapped(program), true, false},
+		{"a tool of a link to a program that is many", Program, busybox, true, false},
+		{"a copy", Program, copied, true, false},
+		{"a mapping", Program, mapped(program), true, false},
 		{"a mapping of a tool's process", tar.Lineage, mapped(program), true, false},
-		{"a mapping of the text's process", proposal.LineageFirst, mapped(program), true, false},
-		{"a mapping of a copy", proposal.LineageProgram, func(x *proposal.Exec) { mapped(program)(x); copied(x) }, true, false},
-		{"a mapping of a library", proposal.LineageProgram, mapped(library), false, true},
-		{"a mapping of an own program", proposal.LineageProgram, func(x *proposal.Exec) { mapped(program)(x); x.Path, x.Layer = "/tmp/curl", proposal.LayerWritten }, false, true},
+		{"a mapping of the text's process", First, mapped(program), true, false},
+		{"a mapping of a copy", Program, func(x *proposal.Exec) { mapped(program)(x); copied(x) }, true, false},
+		{"a mapping of a library", Program, mapped(library), false, true},
+		{"a mapping of an own program", Program, func(x *proposal.Exec) { mapped(program)(x); x.Path, x.Layer = "/tmp/curl", proposal.LayerWritten }, false, true},
 	} {
 		programs, loaded = nil, false
 		d, err := g.DecideExec(t.Context(), with(child(test.lineage, "/usr/bin/curl", "t"), test.change))
@@ -495,7 +495,7 @@ func TestOtherNames(t *testing.T) {
 		}
 	}
 	g.DecideProgram = none
-	if d, err := g.DecideExec(t.Context(), with(child(proposal.LineageProgram, "/usr/bin/curl", "t"), link("/workspace/t"))); err != nil || d.Effect != proposal.Allow || !d.Cacheable {
+	if d, err := g.DecideExec(t.Context(), with(child(Program, "/usr/bin/curl", "t"), link("/workspace/t"))); err != nil || d.Effect != proposal.Allow || !d.Cacheable {
 		t.Errorf("without an organization's rules: %+v, %v", d, err)
 	}
 }
@@ -523,7 +523,7 @@ func TestFirstTool(t *testing.T) {
 		if free := g.Begin(r); free != tt.free {
 			t.Errorf("%q: free %v", tt.argv, free)
 		}
-		d, err := g.DecideExec(t.Context(), child(proposal.LineageTool, "/usr/bin/id", "id"))
+		d, err := g.DecideExec(t.Context(), child(Tool, "/usr/bin/id", "id"))
 		if known := err == nil && d.Effect == proposal.Allow; known == tt.free {
 			t.Errorf("%q: the lineage of its first program is known: %v", tt.argv, known)
 		}
@@ -576,13 +576,13 @@ func TestStartOfTwin(t *testing.T) {
 		start string
 		stdin string
 	}{
-		"none":            {command("ls"), proposal.StartPredicted, ""},
-		"other words":     {proposal.Command{Program: "sqlite3", Args: []proposal.Word{{Value: "sqlite3", Static: true}, {}, {}}}, proposal.StartPredicted, ""},
-		"a word":          {proposal.Command{Program: "sqlite3", Args: []proposal.Word{{Value: "sqlite3", Static: true}, {}}, StdinFrom: "pipe"}, proposal.StartDecided, "pipe"},
-		"without input":   {proposal.Command{Program: "sqlite3", Args: []proposal.Word{{Value: "sqlite3", Static: true}, {}}}, proposal.StartDecided, "pipe"},
-		"any program":     {proposal.Command{Args: []proposal.Word{{Split: true}}}, proposal.StartDecided, "pipe"},
-		"a part of it":    {proposal.Command{Program: "sqlite3", Args: []proposal.Word{{Value: "sqlite3", Static: true}, {Split: true}}}, proposal.StartDecided, "pipe"},
-		"another program": {proposal.Command{Program: "cat", Args: []proposal.Word{{Value: "cat", Static: true}, {Split: true}}}, proposal.StartPredicted, ""},
+		"none":            {command("ls"), StartPredicted, ""},
+		"other words":     {proposal.Command{Program: "sqlite3", Args: []proposal.Word{{Value: "sqlite3", Static: true}, {}, {}}}, StartPredicted, ""},
+		"a word":          {proposal.Command{Program: "sqlite3", Args: []proposal.Word{{Value: "sqlite3", Static: true}, {}}, StdinFrom: "pipe"}, StartDecided, "pipe"},
+		"without input":   {proposal.Command{Program: "sqlite3", Args: []proposal.Word{{Value: "sqlite3", Static: true}, {}}}, StartDecided, "pipe"},
+		"any program":     {proposal.Command{Args: []proposal.Word{{Split: true}}}, StartDecided, "pipe"},
+		"a part of it":    {proposal.Command{Program: "sqlite3", Args: []proposal.Word{{Value: "sqlite3", Static: true}, {Split: true}}}, StartDecided, "pipe"},
+		"another program": {proposal.Command{Program: "cat", Args: []proposal.Word{{Value: "cat", Static: true}, {Split: true}}}, StartPredicted, ""},
 	} {
 		g := gated(t, c.twin, fixed)
 		stdin := ""

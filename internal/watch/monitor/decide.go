@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/internal/kit/elf"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/watch/monitor/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -212,9 +213,9 @@ func (c *Command) policyQuestions(m *Monitor, e *wire.Exec) []proposal.Exec {
 
 // answerKey returns what a reusable answer about file i may depend on. It is made from the kernel's
 // key, and from what is fixed for a command: nothing else may become a part of it.
-func (c *Command) answerKey(m *Monitor, of *wire.ExecKey, i int) proposal.ExecKey {
+func (c *Command) answerKey(m *Monitor, of *wire.ExecKey, i int) points.ExecKey {
 	f := of.Files[i]
-	k := proposal.ExecKey{Command: c.ID, Path: toValidUTF8(f.Path), Asked: toValidUTF8(of.Asked), Loaded: f.Loaded, Digest: formatDigest(f.Digest), ELF: ELFOf(f.ELF),
+	k := points.ExecKey{Command: c.ID, Path: toValidUTF8(f.Path), Asked: toValidUTF8(of.Asked), Loaded: f.Loaded, Digest: formatDigest(f.Digest), ELF: ELFOf(f.ELF),
 		Layer: layerNames[f.Layer], Same: []string{}, Grants: slices.Clone(c.Grants)}
 	switch {
 	case i > 0:

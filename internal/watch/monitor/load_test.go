@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/watch/monitor/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -136,7 +137,7 @@ func TestKeys(t *testing.T) {
 	other.Vars, other.VarsCut = []string{"A=b"}, true
 	var keys, others []string
 	for i := range e.Files {
-		keys, others = append(keys, c.policyQuestions(m, &e)[i].Key().String()), append(others, c.policyQuestions(m, &other)[i].Key().String())
+		keys, others = append(keys, points.KeyOf(c.policyQuestions(m, &e)[i]).String()), append(others, points.KeyOf(c.policyQuestions(m, &other)[i]).String())
 	}
 	if d := cmp.Diff(keys, others); d != "" || len(slices.Compact(slices.Sorted(slices.Values(keys)))) != 3 {
 		t.Error(d, keys)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/internal/kit/peer"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/watch/monitor/wire"
-	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // defaultPatience is far more than a live kernel needs, even on a fully loaded host.
@@ -154,7 +154,7 @@ func (m *Monitor) Begin(c *Command, nudge func() error) error {
 	m.mu.Unlock()
 	o := c.orderFor(wire.ActBegin)
 	o.First, o.Memory, o.Disk = c.firstLineage(), uint64(c.Memory), uint64(c.Disk)
-	o.Control = slices.Contains(c.Grants, proposal.ExecBuilt)
+	o.Control = slices.Contains(c.Grants, points.ExecBuilt)
 	_, err := m.sendOrder(o, nudge)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/watch/lineage"
 	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -157,12 +158,12 @@ func (t *tally) countStart(e proposal.Event) {
 		return
 	}
 	switch c := &t.o.Counts; {
-	case e.Kind == proposal.EventRefused && e.Decision.Start == proposal.StartRefused:
+	case e.Kind == proposal.EventRefused && e.Decision.Start == lineage.StartRefused:
 		c.Unforeseen++
 	case e.Kind == proposal.EventRefused:
-	case e.Decision.Start == proposal.StartPredicted:
+	case e.Decision.Start == lineage.StartPredicted:
 		c.Predicted++
-	case e.Decision.Start == proposal.StartDecided:
+	case e.Decision.Start == lineage.StartDecided:
 		c.Decided++
 	}
 }

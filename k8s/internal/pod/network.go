@@ -66,7 +66,7 @@ func (p *Pod) Connect(ctx context.Context, n Network) (path string, ca []byte, e
 		return "", nil, p.redactor.Error(err)
 	}
 	p.network = &connected{gateway: g, record: record, began: time.Now()}
-	return g.Path(), g.CACertificate(), p.redactor.Error(g.Begin(ctx, proposal.Execution{ID: networkID, Grant: *record.Decision.Grant}))
+	return g.Path(), g.CACertificate(), p.redactor.Error(g.Begin(ctx, networkID, *record.Decision.Grant))
 }
 
 // decideNetwork decides the entries as those of a command that does nothing, and writes the

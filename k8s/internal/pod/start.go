@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/internal/watch/lineage"
@@ -157,7 +158,7 @@ func (p *Pod) decide(ctx context.Context, x Process) (proposal.Record, error) {
 	}
 	record := proposal.Record{Proposal: proposed, Analysis: order.AnalyzeProposal(proposed), Entry: -1, Background: true}
 	if x.Pause {
-		record.Decision = proposal.Decision{Effect: proposal.Allow, Rules: []string{"pod.pause"}, Grant: &proposal.Grant{Exec: []string{proposal.ExecBuilt}}}
+		record.Decision = proposal.Decision{Effect: proposal.Allow, Rules: []string{"pod.pause"}, Grant: &proposal.Grant{Exec: []string{points.ExecBuilt}}}
 	} else {
 		records, err := p.checker().Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{proposed}})
 		if err != nil {

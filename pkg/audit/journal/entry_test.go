@@ -47,7 +47,7 @@ func TestDecode(t *testing.T) {
 		"events":   {Events{ID: "a", First: 9, More: 2, Flows: &flows}, func(l LogEvent) bool { return l.ID == "a" && l.First == 9 && l.More == 2 && l.Flows == 1 }},
 		"attempt":  {NewAttempt(r, *r.Result.Retried), func(l LogEvent) bool { return l.ID == "a" && l.Attempt.Crash == "SIGSEGV" }},
 		"result":   {NewResult(r), func(l LogEvent) bool { return l.ID == "a" && l.Result.Status == proposal.Exited }},
-		"transfer": {proposal.Transfer{Kind: proposal.TransferPut}, func(l LogEvent) bool { return l.Transfer.Kind == proposal.TransferPut }},
+		"transfer": {proposal.Transfer{Kind: "put"}, func(l LogEvent) bool { return l.Transfer.Kind == "put" }},
 		"end":      {End{Totals: totals}, func(l LogEvent) bool { return *l.Totals == totals && l.Error == nil }},
 	} {
 		l, err := Entry{Kind: kind, Body: encode(t, test.entry)}.Decode()

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/internal/kit/redaction"
 	"github.com/fumehood/fumehood/internal/watch/observe"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/audit/journal"
@@ -56,9 +57,9 @@ func describeTransfer(t proposal.Transfer) string {
 	switch {
 	case t.Output.Refused != "":
 		return t.Kind + " " + t.Output.Path + ": refused: " + t.Output.Refused
-	case t.Kind == proposal.TransferDiff:
+	case t.Kind == "diff":
 		return fmt.Sprintf("%s %s: %d files, %d bytes", t.Kind, cmp.Or(t.Output.Path, "."), t.Names, t.Output.Bytes)
-	case t.Kind == proposal.TransferList:
+	case t.Kind == "list":
 		return fmt.Sprintf("%s %s: %d names", t.Kind, t.Output.Path, t.Names)
 	}
 	return fmt.Sprintf("%s %s: %d bytes", t.Kind, t.Output.Path, t.Output.Bytes)
@@ -134,7 +135,7 @@ func describeResult(r proposal.Result) string {
 			words += "; finding " + f.Rule + ": " + f.Message
 		}
 	}
-	words += redactedWords(r.Redactions())
+	words += redactedWords(redaction.Of(r))
 	if r.Detail != "" {
 		words += "; " + r.Detail
 	}

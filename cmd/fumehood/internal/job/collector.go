@@ -10,6 +10,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/evidence/export"
 	"github.com/fumehood/fumehood/internal/evidence/export/otlp"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -60,7 +61,7 @@ func (j *Job) readCollector() error {
 
 // noteDecision keeps what policy decided about a comment, or nil without a collector. The
 // engine is nil when the shipped policy decided.
-func (t Trigger) noteDecision(facts proposal.Trigger, d proposal.Decision, engine *policy.Engine) *askedDecision {
+func (t Trigger) noteDecision(facts points.Trigger, d proposal.Decision, engine *policy.Engine) *askedDecision {
 	j := t.Job
 	if j.collector.Endpoint == "" {
 		return nil

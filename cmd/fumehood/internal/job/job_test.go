@@ -170,7 +170,7 @@ func TestTouched(t *testing.T) {
 // Files of set-up are named only if set-up failed.
 func TestSetupFiles(t *testing.T) {
 	failed := proposal.Record{Proposal: proposal.Proposal{Origin: proposal.OriginSetup}, Decision: proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{}},
-		Result: &proposal.Result{Status: proposal.Exited, ExitCode: 1}, Cause: &proposal.Cause{Kind: proposal.CauseDependencies}}
+		Result: &proposal.Result{Status: proposal.Exited, ExitCode: 1}, Cause: &proposal.Cause{Kind: "dependencies"}}
 	other := failed
 	other.Proposal.Origin = ""
 	files := changedFiles{paths: []string{"main.go", "web/package-lock.json", "requirements/test.txt", "go.mod", "docs/requirements.md"}}

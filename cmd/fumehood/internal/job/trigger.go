@@ -13,6 +13,7 @@ import (
 	"github.com/fumehood/fumehood/internal/github/action"
 	"github.com/fumehood/fumehood/internal/github/bot"
 	"github.com/fumehood/fumehood/internal/github/comment"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -92,7 +93,7 @@ func (t Trigger) request(command string) Request {
 
 // refuse answers what policy does not allow. A bot gets no text, which it could answer;
 // an author without permissions gets only a reaction: text would replace the answer to others.
-func (t Trigger) refuse(ctx context.Context, facts proposal.Trigger, d proposal.Decision) error {
+func (t Trigger) refuse(ctx context.Context, facts points.Trigger, d proposal.Decision) error {
 	switch {
 	case facts.Actor.Type == "Bot":
 		return nil
@@ -115,20 +116,20 @@ func firstRule(d proposal.Decision) string {
 
 // noWriteAccess reports whether a can write neither to the repository nor to the pull
 // request, as any account can.
-func noWriteAccess(a proposal.Actor) bool {
+func noWriteAccess(a points.Actor) bool {
 	return !a.Author && (a.Permission == "none" || a.Permission == "read")
 }
 
 // facts gathers what policy decides by, except for what ran before: who the author is by the
 // API, and the pull request.
-func (t Trigger) facts(ctx context.Context, c commentCommand) (proposal.Trigger, error) {
+func (t Trigger) facts(ctx context.Context, c commentCommand) (points.Trigger, error) {
 	j, pr := t.Job, t.Task.PR
-	facts := proposal.Trigger{Command: c.command.Name, Event: j.event.Name, Bots: append([]int64{}, j.in.AllowedBots...)}
+	facts := points.Trigger{Command: c.command.Name, Event: j.event.Name, Bots: append([]int64{}, j.in.AllowedBots...)}
 	if c.problem != nil {
 		facts.Command = "help"
 	}
-	facts.PR = proposal.TriggerPR{Number: pr.Number, State: pr.State, Draft: pr.Draft, Locked: pr.Locked, Fork: isFork(pr), Head: pr.Head.SHA}
-	facts.Runs = proposal.TriggerRuns{MaxPR: j.in.MaxRunsPerPR, MaxDay: j.in.MaxRunsPerDay}
+	facts.PR = points.TriggerPR{Number: pr.Number, State: pr.State, Draft: pr.Draft, Locked: pr.Locked, Fork: isFork(pr), Head: pr.Head.SHA}
+	facts.Runs = points.TriggerRuns{MaxPR: j.in.MaxRunsPerPR, MaxDay: j.in.MaxRunsPerDay}
 	var err error
 	facts.Actor, err = t.actor(ctx)
 	return facts, err
@@ -136,9 +137,9 @@ func (t Trigger) facts(ctx context.Context, c commentCommand) (proposal.Trigger,
 
 // actor is the comment's author. Only a person's permission is read, and it counts only
 // if the login still belongs to the account that wrote: a login can change hands.
-func (t Trigger) actor(ctx context.Context) (proposal.Actor, error) {
+func (t Trigger) actor(ctx context.Context) (points.Actor, error) {
 	c := t.Job.event.Comment
-	a := proposal.Actor{Login: c.AuthorLogin, ID: c.AuthorID, Type: c.AuthorType, Permission: "none", Author: c.AuthorID != 0 && c.AuthorID == t.Task.PR.Author.ID}
+	a := points.Actor{Login: c.AuthorLogin, ID: c.AuthorID, Type: c.AuthorType, Permission: "none", Author: c.AuthorID != 0 && c.AuthorID == t.Task.PR.Author.ID}
 	if c.AuthorType != "User" {
 		return a, nil
 	}
@@ -168,7 +169,7 @@ func (t Trigger) readState(ctx context.Context) (comment.State, error) {
 }
 
 // countRuns counts in runs what comments have started before.
-func (t Trigger) countRuns(ctx context.Context, runs *proposal.TriggerRuns) error {
+func (t Trigger) countRuns(ctx context.Context, runs *points.TriggerRuns) error {
 	j := t.Job
 	state, err := t.readState(ctx)
 	if err != nil {
@@ -190,7 +191,7 @@ func (t Trigger) countRuns(ctx context.Context, runs *proposal.TriggerRuns) erro
 // second or two, then this repository's. The engine is nil when the shipped policy
 // refused. What ran before is counted only for a command that starts a run and that the
 // shipped policy otherwise allows: anyone can comment, and counting takes many requests.
-func (t Trigger) decide(ctx context.Context, facts *proposal.Trigger, c bot.Command) (proposal.Decision, *policy.Engine, error) {
+func (t Trigger) decide(ctx context.Context, facts *points.Trigger, c bot.Command) (proposal.Decision, *policy.Engine, error) {
 	shipped, err := t.Job.options.Compile(ctx, policy.Options{})
 	if err != nil {
 		return proposal.Decision{}, nil, err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -133,10 +134,10 @@ func commandEvents(s string) []proposal.Event {
 		exec(proposal.EventExec, proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{"team.exec"}, Observed: true, Reason: why}),
 		exec(proposal.EventRefused, proposal.ExecDecision{Rules: []string{"exec.network-client"}, Reason: why}),
 		{Command: "unit", Kind: proposal.EventWrite, Path: "/etc/x" + s},
-		FlowEvent(proposal.EventLookup, proposal.Egress{Kind: proposal.EgressLookup, Name: "evil.example" + s, Type: "A"}, proposal.EgressDecision{Rules: []string{"egress.none"}}, "policy"),
-		FlowEvent(proposal.EventConnection, proposal.Egress{Kind: proposal.EgressConnect, Name: "proxy.example", Address: "192.0.2.1", Port: 443, Protocol: "tcp"}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""),
-		FlowEvent(proposal.EventConnection, proposal.Egress{Kind: proposal.EgressConnect, Address: "10.0.0.1", Port: 22, Protocol: "tcp"}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, "address"),
-		FlowEvent(proposal.EventRequest, proposal.Egress{Kind: proposal.EgressRequest, Name: "proxy.example", Port: 443, Protocol: "https", Method: "GET", Path: "/a" + s, Secrets: []proposal.EgressSecret{{Rule: "aws", Where: "url"}}}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""),
+		FlowEvent(proposal.EventLookup, proposal.Egress{Kind: points.EgressLookup, Name: "evil.example" + s, Type: "A"}, proposal.EgressDecision{Rules: []string{"egress.none"}}, "policy"),
+		FlowEvent(proposal.EventConnection, proposal.Egress{Kind: points.EgressConnect, Name: "proxy.example", Address: "192.0.2.1", Port: 443, Protocol: "tcp"}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""),
+		FlowEvent(proposal.EventConnection, proposal.Egress{Kind: points.EgressConnect, Address: "10.0.0.1", Port: 22, Protocol: "tcp"}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, "address"),
+		FlowEvent(proposal.EventRequest, proposal.Egress{Kind: points.EgressRequest, Name: "proxy.example", Port: 443, Protocol: "https", Method: "GET", Path: "/a" + s, Secrets: []proposal.EgressSecret{{Rule: "aws", Where: "url"}}}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""),
 	}
 }
 
@@ -149,7 +150,7 @@ func FlowEvent(kind string, x proposal.Egress, d proposal.EgressDecision, code s
 func ManyFlows(n int) []proposal.Event {
 	var list []proposal.Event
 	for i := range n {
-		list = append(list, FlowEvent(proposal.EventConnection, proposal.Egress{Kind: proposal.EgressConnect, Name: fmt.Sprintf("h%d.example", i), Port: 443}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""))
+		list = append(list, FlowEvent(proposal.EventConnection, proposal.Egress{Kind: points.EgressConnect, Name: fmt.Sprintf("h%d.example", i), Port: 443}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""))
 	}
-	return append(list, FlowEvent(proposal.EventConnection, proposal.Egress{Kind: proposal.EgressConnect, Name: "last.example", Port: 22}, proposal.EgressDecision{Rules: []string{"egress.none"}}, "policy"))
+	return append(list, FlowEvent(proposal.EventConnection, proposal.Egress{Kind: points.EgressConnect, Name: "last.example", Port: 22}, proposal.EgressDecision{Rules: []string{"egress.none"}}, "policy"))
 }

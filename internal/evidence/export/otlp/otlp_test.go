@@ -20,6 +20,7 @@ import (
 	"github.com/fumehood/fumehood/internal/evidence/export/exporttest"
 	"github.com/fumehood/fumehood/internal/kit/golden"
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/kit/sample"
 	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -135,7 +136,7 @@ type sent struct {
 func everything(t *testing.T) []sent {
 	whole, b := exported(t, exporttest.Run{Text: "x"}, export.Options{All: true})
 	b.Dropped = 3
-	b.Add(export.TriggerDecision("id", proposal.Trigger{Command: "run", Actor: proposal.Actor{Login: "octocat"}}, proposal.Decision{Effect: proposal.Allow}, whole.Run, export.Options{}, exporttest.Start))
+	b.Add(export.TriggerDecision("id", points.Trigger{Command: "run", Actor: points.Actor{Login: "octocat"}}, proposal.Decision{Effect: proposal.Allow}, whole.Run, export.Options{}, exporttest.Start))
 	limited := whole
 	limited.Steps = slices.Clone(whole.Steps)
 	limited.Steps[0].Result = &proposal.Result{Status: proposal.TimedOut, Limit: "wall 2m", Signal: "SIGKILL"}

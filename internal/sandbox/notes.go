@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proposal
+package sandbox
 
-import "sync"
+import (
+	"sync"
+)
 
 // Notes carries lines that are not the command's own into its error output, while it runs:
 // who reads a client's "could not resolve host" there reads the reason before it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proposal
+package points
 
 // A Trigger is a request for an action on a pull request: the input of policy's
 // decision point fumehood.trigger. Every field is a fact from an API, never a

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proposal
+package text
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
 
 func TestParseBytes(t *testing.T) {
-	for text, want := range map[string]Bytes{"1": 1, "4096": 4096, "512MiB": 512 * MiB, "2 GB": 2e9, "1TiB": MaxBytes, "5B": 5} {
+	for text, want := range map[string]proposal.Bytes{"1": 1, "4096": 4096, "512MiB": 512 * proposal.MiB, "2 GB": 2e9, "1TiB": maxBytes, "5B": 5} {
 		if got, err := ParseBytes(text); got != want || err != nil {
 			t.Errorf("%q: %d, %v", text, got, err)
 		}

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proposal
+package points
 
 import (
 	"reflect"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // beyondKey are the fields of an Exec on which no reusable answer depends, and why.
@@ -20,13 +22,13 @@ var beyondKey = map[string]string{
 // decision. The key changes with each of its fields.
 func TestExecKey(t *testing.T) {
 	key := reflect.TypeFor[ExecKey]()
-	for field := range reflect.TypeFor[Exec]().Fields() {
+	for field := range reflect.TypeFor[proposal.Exec]().Fields() {
 		in, keyed := key.FieldByName(field.Name)
 		if _, beyond := beyondKey[field.Name]; keyed == beyond || keyed && in.Type != field.Type {
 			t.Errorf("%s is in the key and beyond it, or in neither", field.Name)
 			continue
 		}
-		x := Exec{}
+		x := proposal.Exec{}
 		v := reflect.ValueOf(&x).Elem().FieldByIndex(field.Index)
 		switch v.Kind() {
 		case reflect.String:
@@ -44,11 +46,11 @@ func TestExecKey(t *testing.T) {
 		default:
 			t.Fatalf("%s: vary a %s here", field.Name, v.Kind())
 		}
-		if changed := x.Key().String() != (Exec{}).Key().String(); changed != keyed {
+		if changed := KeyOf(x).String() != KeyOf(proposal.Exec{}).String(); changed != keyed {
 			t.Errorf("%s: the key changes with it: %v", field.Name, changed)
 		}
 	}
-	if len(beyondKey)+key.NumField() != reflect.TypeFor[Exec]().NumField() {
+	if len(beyondKey)+key.NumField() != reflect.TypeFor[proposal.Exec]().NumField() {
 		t.Error("a field that is listed does not exist")
 	}
 }

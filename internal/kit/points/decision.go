@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package points
+
+import (
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Denied returns a Decision that denies for one reason.
+func Denied(rule, message, suggestion string) proposal.Decision {
+	return proposal.Decision{
+		Effect:  proposal.Deny,
+		Rules:   []string{rule},
+		Reasons: []proposal.Reason{{Rule: rule, Effect: proposal.Deny, Message: message, Suggestion: suggestion, Command: -1}},
+	}
+}
+
+// ExecBuilt is the kind in Grant.Exec for commands that run the repository's code.
+const ExecBuilt = "built"
