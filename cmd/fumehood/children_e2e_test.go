@@ -19,7 +19,6 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/policy/facts"
-	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/policies"
 )
@@ -190,7 +189,7 @@ func runInWorkspace(t *testing.T, dir string, texts []string, timeout string, fl
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "plan.json"), data, 0o644)
 	}
-	if err != nil || len(texts) > plan.MaxProposals {
+	if err != nil || len(texts) > 200 {
 		t.Fatal(err, len(texts))
 	}
 	args := append([]string{"run", "--config", "none", "--setup", "none", "--plan", filepath.Join(dir, "plan.json"), "--workspace", filepath.Join(dir, "ws"),

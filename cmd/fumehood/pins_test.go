@@ -212,7 +212,7 @@ func TestCacheRules(t *testing.T) {
 func cacheProblem(w workflow, s workflowStep) string {
 	const durations = "fumehood-durations"
 	if s.With["path"] == "${{ runner.temp }}/"+durations && strings.HasPrefix(s.With["key"], durations+"-") {
-		return "" // data that only decides which job runs a command: see plan.ReadDurations
+		return "" // data that only decides which job runs a command: see split.ReadDurations
 	}
 	events, _ := w.On.(map[string]any)
 	push, _ := events["push"].(map[string]any)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/split"
 	"github.com/fumehood/fumehood/pkg/plan"
 )
 
@@ -40,14 +41,14 @@ are in every part. A plan that is not valid is one part: its run shows what is w
 }
 
 func (c *invocation) splitPlan(s *splitFlags) int {
-	if s.plan == "" || s.parts < 1 || s.parts > plan.MaxParts {
+	if s.plan == "" || s.parts < 1 || s.parts > split.MaxParts {
 		return c.ReportMisuse("split needs --plan, and --parts from 1 to 256")
 	}
 	document, name, err := plan.ReadFile(s.plan, c.Stdin)
 	if err != nil {
 		return c.ReportMisuse(fmt.Sprintf("cannot read plan: %v", err))
 	}
-	matrix, err := plan.Matrix(document, name, s.parts, c.readDurations(s.durations).Took)
+	matrix, err := split.Matrix(document, name, s.parts, c.readDurations(s.durations).Took)
 	if err != nil {
 		return c.Stop(err)
 	}
@@ -55,7 +56,7 @@ func (c *invocation) splitPlan(s *splitFlags) int {
 }
 
 // readDurations reads a file, if one is given. One that cannot be used is ignored with a warning.
-func (c *invocation) readDurations(path string) plan.Durations {
+func (c *invocation) readDurations(path string) split.Durations {
 	if path == "" {
 		return nil
 	}
@@ -65,7 +66,7 @@ func (c *invocation) readDurations(path string) plan.Durations {
 		return nil
 	}
 	defer f.Close()
-	d, err := plan.ReadDurations(f)
+	d, err := split.ReadDurations(f)
 	if err != nil {
 		c.PrintWarnings(fmt.Sprintf("durations are ignored: %v", err))
 	}

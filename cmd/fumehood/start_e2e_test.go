@@ -17,7 +17,6 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/watch/lineage"
-	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/policies"
 )
@@ -189,7 +188,7 @@ func runTexts(t *testing.T, texts []string) (proposal.Report, []proposal.Event) 
 	}
 	p["proposals"] = proposals
 	data, err := json.Marshal(p)
-	if err != nil || len(texts) > plan.MaxProposals {
+	if err != nil || len(texts) > 200 {
 		t.Fatal(err, len(texts))
 	}
 	for name, text := range map[string]string{"plan.json": string(data), "ws/f": hidden + "\n", "ws/o": "-x --exec=" + hidden + " -exec=curl -c curl\n", "ws/x/x.go": "package x\n", "ws/go.mod": "module x\n"} {

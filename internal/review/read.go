@@ -13,7 +13,6 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/internal/kit/valid"
-	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -22,6 +21,7 @@ const MaxDocument = 16 << 20
 
 // The bounds of a Document's lists.
 const (
+	maxFindings = 100
 	maxRuns     = 10_000
 	maxEvidence = 100
 )
@@ -79,7 +79,7 @@ func (d Document) invalidReason() string {
 		return "it has no full commit ids"
 	case d.Findings != "" && !digestName.MatchString(d.Findings):
 		return "the digest of its findings is malformed"
-	case len(d.Results) > plan.MaxFindings || len(d.Runs) > maxRuns:
+	case len(d.Results) > maxFindings || len(d.Runs) > maxRuns:
 		return "it has too many findings or runs"
 	case d.Since != "" && !fullSHA.MatchString(d.Since):
 		return "the commit that was reviewed before is malformed"

@@ -17,8 +17,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// MaxCases is how many cases one document may hold.
-const MaxCases = 2000
+// maxCases is how many cases one document may hold.
+const maxCases = 2000
 
 // DecodeCases reads the policy test cases that a policy author writes, as strictly as
 // Decode reads plans: a document of the format fumehood.cases/v1.
@@ -62,7 +62,7 @@ const (
 var casesShape = shape{Kind: object, Want: "an object with the fields schema and cases", Fields: []field{
 	document.Required("schema", &shape{Kind: text, Max: 64, Choice: []string{proposal.CasesSchema}, Want: strconv.Quote(proposal.CasesSchema),
 		Doc: "The version of this format."}),
-	document.Required("cases", &shape{Kind: list, Max: MaxCases, Items: &caseShape, Doc: "The cases. Each is decided separately."}),
+	document.Required("cases", &shape{Kind: list, Max: maxCases, Items: &caseShape, Doc: "The cases. Each is decided separately."}),
 }}
 
 var caseShape = shape{Kind: object, Want: "a case: an object with a name, something to decide, and what is expected", Fields: slices.Concat(
@@ -154,7 +154,7 @@ func inputFields(t reflect.Type) []field {
 // checkCases checks cases against each other, and the fields of each case against each other.
 func checkCases(root *node, ps *problems) {
 	cases := root.Get("cases")
-	if cases == nil || len(cases.Items) > MaxCases {
+	if cases == nil || len(cases.Items) > maxCases {
 		return
 	}
 	first := map[string]int{}

@@ -11,7 +11,7 @@ import (
 
 // Checked returns p as it would be read from a plan. The error says where it is not valid.
 func Checked(p proposal.Proposal) (proposal.Proposal, error) {
-	document, err := json.Marshal(writtenPlan{Schema: proposal.PlanSchema, Proposals: writeProposals([]proposal.Proposal{p})})
+	document, err := Encode(proposal.Plan{Schema: proposal.PlanSchema, Proposals: []proposal.Proposal{p}})
 	if err != nil {
 		return p, err
 	}
@@ -20,6 +20,11 @@ func Checked(p proposal.Proposal) (proposal.Proposal, error) {
 		return p, errors.New(problems[0].Path + ": " + problems[0].Message)
 	}
 	return decoded.Proposals[0], nil
+}
+
+// Encode returns the document of p, in JSON, which Decode reads if p is valid.
+func Encode(p proposal.Plan) ([]byte, error) {
+	return json.Marshal(writtenPlan{Schema: p.Schema, Proposer: p.Proposer, Proposals: writeProposals(p.Proposals)})
 }
 
 // A writtenPlan is a plan as a document has it.

@@ -195,7 +195,7 @@ func BenchmarkDecode(b *testing.B) {
 // largePlan has MaxProposals proposals and nearly MaxDocument bytes.
 func largePlan(t testing.TB) []byte {
 	p := proposal.Plan{Schema: proposal.PlanSchema}
-	for i := range MaxProposals {
+	for i := range maxProposals {
 		p.Proposals = append(p.Proposals, proposal.Proposal{
 			ID:  "p" + string(rune('A'+i/26)) + string(rune('a'+i%26)),
 			Run: string(bytes.Repeat([]byte("go test ./...\n"), 300)),

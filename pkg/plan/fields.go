@@ -37,7 +37,7 @@ var planShape = shape{Kind: object, Want: "a plan: an object with the fields sch
 	document.Required("schema", &shape{Kind: text, Max: 64, Choice: []string{proposal.PlanSchema}, Want: strconv.Quote(proposal.PlanSchema),
 		Doc: "The version of this format."}),
 	document.Optional("proposer", &shape{Kind: text, Max: 128, Scalar: true, Doc: "Who made the plan, for the report. It has no effect on decisions."}),
-	document.Required("proposals", &shape{Kind: list, Max: MaxProposals, Items: &proposalShape,
+	document.Required("proposals", &shape{Kind: list, Max: maxProposals, Items: &proposalShape,
 		Doc: "What to run, in this order."}),
 }}
 

@@ -11,8 +11,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// MaxFindings is how many findings one document may hold.
-const MaxFindings = 100
+// maxFindings is how many findings one document may hold.
+const maxFindings = 100
 
 // maxTests is how many tests a document of findings may name.
 const maxTests = 10
@@ -98,7 +98,7 @@ var findingsShape = shape{Kind: object, Want: "findings: an object with the fiel
 	document.Required("schema", &shape{Kind: text, Max: 64, Choice: []string{proposal.FindingsSchema}, Want: strconv.Quote(proposal.FindingsSchema),
 		Doc: "The version of this format."}),
 	document.Optional("reviewer", &shape{Kind: text, Max: 128, Doc: "Who made the findings, for people. It has no effect."}),
-	document.Required("findings", &shape{Kind: list, Max: MaxFindings, Items: &findingShape, Blank: true, Doc: "The findings; an empty list if there are none."}),
+	document.Required("findings", &shape{Kind: list, Max: maxFindings, Items: &findingShape, Blank: true, Doc: "The findings; an empty list if there are none."}),
 	document.Optional("tests", &shape{Kind: list, Max: maxTests, Items: &reproducerShape,
 		Doc: "Commands that must succeed after a suggestion, if they succeed before it."}),
 }}

@@ -56,7 +56,7 @@ func FuzzDecode(f *testing.F) {
 
 func checkProblems(t *testing.T, problems []proposal.Problem) {
 	t.Helper()
-	if len(problems) > MaxProblems {
+	if len(problems) > maxProblems {
 		t.Fatalf("%d problems", len(problems))
 	}
 	for i, p := range problems {
@@ -83,7 +83,7 @@ func printable(s string) bool {
 
 func checkAccepted(t *testing.T, p proposal.Plan) {
 	t.Helper()
-	if p.Schema != proposal.PlanSchema || len(p.Proposals) == 0 || len(p.Proposals) > MaxProposals {
+	if p.Schema != proposal.PlanSchema || len(p.Proposals) == 0 || len(p.Proposals) > maxProposals {
 		t.Fatalf("schema %q with %d proposals", p.Schema, len(p.Proposals))
 	}
 	ids, ran := map[string]bool{}, false

@@ -42,10 +42,9 @@ import (
 
 // The limits of a plan.
 const (
-	MaxDocument  = 1 << 20           // bytes
-	MaxDepth     = document.MaxDepth // nested objects and lists
-	MaxProposals = 200
-	MaxProblems  = document.MaxProblems // listed; a plan with more is rejected as well
+	MaxDocument  = 1 << 20 // bytes
+	maxProposals = 200
+	maxProblems  = document.MaxProblems // listed; a plan with more is rejected as well
 )
 
 // Decode reads the plan in data.
@@ -102,7 +101,7 @@ func readPlan(data []byte, name string, ps *problems) *node {
 // sees all at once.
 func addRefused(root *node, ps *problems) {
 	items := root.Get("proposals") // root may be nil
-	if items == nil || len(items.Items) > MaxProposals {
+	if items == nil || len(items.Items) > maxProposals {
 		return
 	}
 	for _, p := range planOf(root).Refused() {

@@ -13,6 +13,8 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/golden"
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/internal/kit/valid"
+
+	"github.com/fumehood/fumehood/internal/kit/document"
 )
 
 // planWith returns a plan with these proposals.
@@ -50,7 +52,7 @@ func TestRefusedAlone(t *testing.T) {
 		"set-up needs a run":  {[]string{good, `{"id":"s","run":"ls","phase":"setup","needs":["good"]}`}, "s: proposals[1].needs[0], good"},
 		"needs later set-up":  {[]string{`{"id":"b","run":"ls","needs":["s"]}`, `{"id":"s","run":"ls","phase":"setup"}`}, "s, b"},
 		"refused set-up":      {[]string{good, `{"id":"s","run":5,"phase":"setup"}`}, "s: proposals[1].run, good"},
-		"too deep":            {[]string{good, strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth)}, "good, refused-2: proposals[1]"},
+		"too deep":            {[]string{good, strings.Repeat("[", document.MaxDepth) + strings.Repeat("]", document.MaxDepth)}, "good, refused-2: proposals[1]"},
 		"bidirectional":       {[]string{good, "{\"id\":\"a\",\"run\":\"ls \u202e\"}"}, "good, a: proposals[1].run"},
 		"invisible name":      {[]string{good, "{\"id\":\"a\",\"run\":\"ls\", \"ti\u200bmeout\": \"5s\"}"}, "good, a: proposals[1][\"ti\ufffdmeout\"]"},
 		"needs a text":        {[]string{good, `{"id":"b","run":"ls","needs":"good"}`, `{"id":"c","run":"ls","needs":"goood"}`}, "good, b, c: proposals[2].needs"},
@@ -106,7 +108,7 @@ func TestRejectedWhole(t *testing.T) {
 		"no proposals":                     planWith(),
 		"null proposals":                   `{"schema":"fumehood.plan/v1","proposals":null}`,
 		"unknown field":                    `{"schema":"fumehood.plan/v1","x":1,"proposals":[` + good + `]}`,
-		"too many":                         planWith(many(MaxProposals + 1)...),
+		"too many":                         planWith(many(maxProposals + 1)...),
 		"too large":                        planWith(good, `{"id":"a","run":"ls","why":"`+strings.Repeat("x", MaxDocument)+`"}`),
 		"bidirectional":                    "schema: fumehood.plan/v1 # \u202e\nproposals: [" + good + "]",
 		"bidirectional, outside of values": "{\u202e" + planWith(good)[1:],
@@ -153,7 +155,7 @@ func TestMovedWarning(t *testing.T) {
 func TestRefusedSoon(t *testing.T) {
 	lanetest.SkipShort(t)
 	var list []string
-	for i := range MaxProposals {
+	for i := range maxProposals {
 		var needs []string
 		for k := range 64 {
 			needs = append(needs, fmt.Sprintf(`"%s%04d"`, strings.Repeat("x", 60), 9000+k))
@@ -166,7 +168,7 @@ func TestRefusedSoon(t *testing.T) {
 	}
 	start := time.Now()
 	p, problems := Decode(doc, "")
-	if len(problems) > 0 || len(p.Refused()) != MaxProposals*valid.MaxInvalid {
+	if len(problems) > 0 || len(p.Refused()) != maxProposals*valid.MaxInvalid {
 		t.Errorf("%d problems, %d refused", len(problems), len(p.Refused()))
 	}
 	if took := time.Since(start); took > 10*time.Second {

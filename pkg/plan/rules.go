@@ -203,7 +203,7 @@ func (c *checker) cannotNeed(i int, id string) string {
 // suggestID searches in document order, so that a plan always has the same problems, and
 // only MaxProblems times, because a search takes time.
 func (c *checker) suggestID(name string) string {
-	if c.searches++; c.searches > MaxProblems {
+	if c.searches++; c.searches > maxProblems {
 		return ""
 	}
 	for _, p := range c.items {

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/split"
 	"github.com/fumehood/fumehood/internal/github"
-	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -25,7 +25,7 @@ const (
 )
 
 // maxWallMS is more than any valid duration, so that no multiplication overflows.
-const maxWallMS = int64(2 * plan.MaxDuration / time.Millisecond)
+const maxWallMS = int64(2 * split.MaxDuration / time.Millisecond)
 
 // split sets the output matrix. The plan and the durations are data: nothing of them runs here.
 func (j *Job) split() error {
@@ -33,7 +33,7 @@ func (j *Job) split() error {
 	if err != nil {
 		return err
 	}
-	matrix, err := plan.Matrix(document, name, j.in.Parts, j.restoredDurations().Took)
+	matrix, err := split.Matrix(document, name, j.in.Parts, j.restoredDurations().Took)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (j *Job) split() error {
 
 // restoredDurations reads the input durations. No file is usual in the first run; one that is
 // not valid is ignored with a warning.
-func (j *Job) restoredDurations() plan.Durations {
+func (j *Job) restoredDurations() split.Durations {
 	if j.in.Durations == "" {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (j *Job) restoredDurations() plan.Durations {
 	return d
 }
 
-func readDurations(dir, name string) (plan.Durations, error) {
+func readDurations(dir, name string) (split.Durations, error) {
 	if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
 		return nil, err
 	}
@@ -69,13 +69,13 @@ func readDurations(dir, name string) (plan.Durations, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return plan.ReadDurations(f)
+	return split.ReadDurations(f)
 }
 
 // keepDurations writes how long the commands of runs took that ended by themselves. Reports are
 // not trusted: what is not valid is left out.
 func (j *Job) keepDurations(runs []PlanRun) error {
-	d := plan.Durations{}
+	d := split.Durations{}
 	for _, l := range runs {
 		for _, r := range l.Report.Records {
 			if r.Result != nil && r.Result.Status == proposal.Exited && r.Result.Limit == "" && r.Result.Cached == nil && r.Proposal.Origin == "" {
@@ -110,7 +110,7 @@ func (g Gather) missingParts(artifacts []github.Artifact) (runs []PlanRun) {
 	found := map[int]map[int]bool{}
 	for _, a := range artifacts {
 		job, name := g.Job.readArtifactName(a.Name)
-		k, n, ok := plan.ParsePart(cmp.Or(name, job))
+		k, n, ok := split.ParsePart(cmp.Or(name, job))
 		if ok && found[n] == nil {
 			found[n] = map[int]bool{}
 		}
@@ -118,7 +118,7 @@ func (g Gather) missingParts(artifacts []github.Artifact) (runs []PlanRun) {
 			found[n][k] = true
 		}
 	}
-	for n := 2; n <= plan.MaxParts; n++ {
+	for n := 2; n <= split.MaxParts; n++ {
 		if parts := found[n]; parts != nil && len(parts) < n {
 			runs = append(runs, g.substitute(PlanRun{Name: fmt.Sprintf("missing-of-%d", n)}, missing(parts, n)))
 		}
@@ -130,7 +130,7 @@ func missing(found map[int]bool, n int) error {
 	var names []string
 	for k := 1; k <= n && len(names) < maxPlans; k++ {
 		if !found[k] {
-			names = append(names, plan.PartName(k, n))
+			names = append(names, split.PartName(k, n))
 		}
 	}
 	return &proposal.StopError{Code: "report.part-missing", Message: fmt.Sprintf("%d of %d parts of the plan have no report: %s", n-len(found), n, strings.Join(names, ", ")),

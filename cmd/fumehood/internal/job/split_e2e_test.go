@@ -13,7 +13,7 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/split"
 )
 
 const splitPlan = "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: echo a}\n  - {id: b, run: echo b}\n  - {id: c, run: echo c, needs: [a]}\n"
@@ -37,7 +37,7 @@ func TestE2EActionSplit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	opened := w.EventPayload("pull_request.opened", nil)
-	for name, restored := range map[string]string{"hostile": `{"schema":"fumehood.durations/v1","milliseconds":{"a":-1,"::error::x":1}}`, "large": strings.Repeat("x", plan.MaxDurationsFile+1)} {
+	for name, restored := range map[string]string{"hostile": `{"schema":"fumehood.durations/v1","milliseconds":{"a":-1,"::error::x":1}}`, "large": strings.Repeat("x", split.MaxDurationsFile+1)} {
 		r, _ := w.actRestored("pull_request", opened, map[string][]byte{"d.json": []byte(restored)}, splitPlan, "INPUT_PHASE=split", "INPUT_PARTS=2", "INPUT_DURATIONS="+restoredDir+"/d.json")
 		if names, _ := matrixOf(t, r.Outputs["matrix"]); r.Code != cli.OK || len(names) != 2 || !strings.Contains(r.Log, "durations.invalid") {
 			t.Errorf("%s: exit %d, %v\n%s", name, r.Code, names, r.Log)
@@ -66,7 +66,7 @@ func TestE2EActionSplit(t *testing.T) {
 	const again = "GITHUB_RUN_ATTEMPT=2" // the failed jobs are run again
 	phase("run", again, "INPUT_PLAN="+plans[0], "INPUT_NAME="+names[0])
 	r = phase("report", again)
-	d, err := plan.ReadDurations(bytes.NewReader(jobtest.ReadFile(t, r.Outputs["durations"])))
+	d, err := split.ReadDurations(bytes.NewReader(jobtest.ReadFile(t, r.Outputs["durations"])))
 	if r.Code != cli.OK || err != nil || len(d) != 3 {
 		t.Errorf("exit %d, %v, %v\n%s", r.Code, d, err, r.Log)
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+// Package split divides a plan among the jobs of a GitHub matrix.
+package split
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package split
 
 import (
 	"encoding/json"
@@ -16,9 +16,11 @@ import (
 // The limits of a file of durations.
 const (
 	MaxDurationsFile = 256 << 10 // bytes
-	MaxDurations     = 1000      // entries
+	maxDurations     = 1000      // entries
 	MaxDuration      = 6 * time.Hour
 )
+
+var idShape = document.ID("")
 
 const durationsSchema = "fumehood.durations/v1"
 
@@ -48,7 +50,7 @@ func ReadDurations(r io.Reader) (Durations, error) {
 	d := Durations{}
 	for id, ms := range f.Milliseconds {
 		if !d.Add(id, time.Duration(min(ms, int64(MaxDuration/time.Millisecond)+1))*time.Millisecond) {
-			return nil, fmt.Errorf("invalid durations: want at most %d ids with durations up to %s", MaxDurations, MaxDuration)
+			return nil, fmt.Errorf("invalid durations: want at most %d ids with durations up to %s", maxDurations, MaxDuration)
 		}
 	}
 	return d, nil
@@ -59,9 +61,9 @@ func ReadDurations(r io.Reader) (Durations, error) {
 // or there are MaxDurations others.
 func (d Durations) Add(id string, took time.Duration) bool {
 	_, known := d[id]
-	var ps problems
-	document.Check(&node{Kind: text, Value: id}, idShape, "", &ps)
-	if took <= 0 || took > MaxDuration || len(ps.List) > 0 || !known && len(d) >= MaxDurations {
+	var ps document.Problems
+	document.Check(&document.Node{Kind: document.Text, Value: id}, idShape, "", &ps)
+	if took <= 0 || took > MaxDuration || len(ps.List) > 0 || !known && len(d) >= maxDurations {
 		return false
 	}
 	d[id] = max(d[id], took)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package split
 
 import (
 	"encoding/json"
@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // The limits of a matrix, in bytes. GitHub bounds the outputs of a job to 1 MiB and counts them
 // as UTF-16. Linux bounds a variable, which has the plan of a part, to 128 KiB.
 const (
-	MaxMatrix = 256 << 10
+	maxMatrix = 256 << 10
 	maxPart   = 120 << 10
 )
 
@@ -33,7 +34,7 @@ type entry struct {
 // The error is a StopError with the code split.too-large if the matrix has more than MaxMatrix
 // bytes, or a part more than a step can read from its environment.
 func Matrix(document []byte, name string, n int, took func(id string) (time.Duration, bool)) ([]byte, error) {
-	p, _ := Decode(document, name) // problems are shown by the run of the only part
+	p, _ := plan.Decode(document, name) // problems are shown by the run of the only part
 	entries := []entry{}
 	parts := Split(p, n, took)
 	for i, part := range parts {
@@ -47,8 +48,8 @@ func Matrix(document []byte, name string, n int, took func(id string) (time.Dura
 		entries = append(entries, entry{PartName(i+1, len(parts)), text})
 	}
 	matrix, err := json.Marshal(map[string]any{"include": entries})
-	if err == nil && len(matrix) > MaxMatrix {
-		err = tooLarge("the matrix", len(matrix), MaxMatrix)
+	if err == nil && len(matrix) > maxMatrix {
+		err = tooLarge("the matrix", len(matrix), maxMatrix)
 	}
 	return matrix, err
 }
@@ -64,7 +65,7 @@ func encodePart(part proposal.Plan, document []byte, parts int) (string, error) 
 	if parts == 1 {
 		return strings.TrimRight(string(document), "\n") + "\n", nil
 	}
-	text, err := json.Marshal(writtenPlan{Schema: part.Schema, Proposer: part.Proposer, Proposals: writeProposals(part.Proposals)})
+	text, err := plan.Encode(part)
 	return string(text), err
 }
 

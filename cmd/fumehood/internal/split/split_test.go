@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package split
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -124,8 +125,8 @@ func TestMatrix(t *testing.T) {
 		"one":                      {text, 1, 1, ""},
 		"invalid":                  {strings.Replace(text, `"cache"`, `"cash"`, 1), 2, 1, ""},
 		"not a plan":               {"x", 2, 1, ""},
-		"too large":                {strings.Replace(text, `"x"`, `"`+strings.Repeat("x", maxPart)+`"`, 1), 2, 0, "split.too-large"},
-		"parts too large together": {manyLong(6, maxPart*2/5), 3, 0, "split.too-large"},
+		"too large":                {strings.Replace(text, `"x"`, `"`+strings.Repeat("x", maxPart)+`"`, 1), 2, 0, "too-large"},
+		"parts too large together": {manyLong(6, maxPart*2/5), 3, 0, "too-large"},
 		"yaml, padded":             {"schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: a}\n", 3, 1, ""},
 	} {
 		data, err := Matrix([]byte(c.document), "plan", c.n, nil)
@@ -143,7 +144,7 @@ func TestMatrix(t *testing.T) {
 			if k, n, ok := ParsePart(e.Name); !ok || k != i+1 || n != c.parts {
 				t.Errorf("%s: %q", name, e.Name)
 			}
-			if c.parts > 1 && len(Warnings([]byte(e.Plan), "p.json")) > 0 {
+			if c.parts > 1 && len(plan.Warnings([]byte(e.Plan), "p.json")) > 0 {
 				t.Errorf("%s: warnings about %s", name, e.Plan)
 			}
 			if c.parts == 1 && strings.TrimSpace(e.Plan) != strings.TrimSpace(c.document) {
@@ -157,7 +158,7 @@ func TestMatrix(t *testing.T) {
 func FuzzMatrix(f *testing.F) {
 	f.Add([]byte(`{"schema":"fumehood.plan/v1","proposals":[{"id":"a","run":"<&>","env":{"A":"b"}},{"id":"b","code":"1","language":"python","phase":"setup"},{"id":"c","run":"true"}]}`), 2)
 	f.Fuzz(func(t *testing.T, data []byte, n int) {
-		p, problems := Decode(data, "plan.json")
+		p, problems := plan.Decode(data, "plan.json")
 		matrix, err := Matrix(data, "plan.json", n, nil)
 		if err != nil || len(problems) > 0 || len(p.Refused()) > 0 {
 			return
@@ -169,7 +170,7 @@ func FuzzMatrix(f *testing.F) {
 		}
 		parts := Split(p, n, nil)
 		for i, e := range m.Include {
-			got, problems := Decode([]byte(e.Plan), "plan.json")
+			got, problems := plan.Decode([]byte(e.Plan), "plan.json")
 			got.Digest, parts[i].Digest = "", ""
 			if len(problems) > 0 || !reflect.DeepEqual(got, parts[i]) {
 				t.Fatalf("%v\n%+v\n%+v", problems, got, parts[i])
@@ -180,7 +181,7 @@ func FuzzMatrix(f *testing.F) {
 
 func TestReadDurationsHostile(t *testing.T) {
 	many := Durations{}
-	for i := range MaxDurations {
+	for i := range maxDurations {
 		many.Add(fmt.Sprint("p", i), time.Second)
 	}
 	full, err := many.JSON()
