@@ -130,17 +130,17 @@ func TestCosignedRefuses(t *testing.T) {
 		trust Trust
 		code  string
 	}{
-		"another key":                 {log, Trust{Key: testSigner(t, "other").Key(), Cosigned: cosigned}, CodeCosigned},
-		"the log's key":               {log, Trust{Key: testSigner(t, "k").Key(), Cosigned: cosigned}, CodeCosigned},
-		"no key":                      {log, Trust{Cosigned: cosigned}, CodeCosigned},
-		"only the log's signature":    {log, Trust{Key: acme.Key(), Cosigned: text + "\n\n" + own + "\n"}, CodeCosigned},
-		"a signature of logs":         {log, Trust{Key: acme.Key(), Cosigned: text + "\n\n" + own + "\n" + plain}, CodeCosigned},
-		"in another order":            {log, Trust{Key: acme.Key(), Cosigned: text + "\n\n" + line + own + "\n"}, CodeForked},
-		"too large":                   {log, Trust{Key: acme.Key(), Cosigned: cosigned + strings.Repeat("\n", maxCosigned)}, CodeCosigned},
-		"another log of this key":     {other, Trust{Key: acme.Key(), Cosigned: cosigned}, CodeForked},
-		"the same, signed by another": {forged, Trust{Key: acme.Key(), Cosigned: cosigned}, CodeForked},
-		"cut short":                   {log[:len(log)-2], Trust{Key: acme.Key(), Cosigned: cosigned}, CodeTruncated},
-		"more than the seal":          {append(bytes.Clone(log), '\n'), Trust{Key: acme.Key(), Cosigned: cosigned}, CodeAfterSeal},
+		"another key":                 {log, Trust{Key: testSigner(t, "other").Key(), Cosigned: cosigned}, codeCosigned},
+		"the log's key":               {log, Trust{Key: testSigner(t, "k").Key(), Cosigned: cosigned}, codeCosigned},
+		"no key":                      {log, Trust{Cosigned: cosigned}, codeCosigned},
+		"only the log's signature":    {log, Trust{Key: acme.Key(), Cosigned: text + "\n\n" + own + "\n"}, codeCosigned},
+		"a signature of logs":         {log, Trust{Key: acme.Key(), Cosigned: text + "\n\n" + own + "\n" + plain}, codeCosigned},
+		"in another order":            {log, Trust{Key: acme.Key(), Cosigned: text + "\n\n" + line + own + "\n"}, codeForked},
+		"too large":                   {log, Trust{Key: acme.Key(), Cosigned: cosigned + strings.Repeat("\n", maxCosigned)}, codeCosigned},
+		"another log of this key":     {other, Trust{Key: acme.Key(), Cosigned: cosigned}, codeForked},
+		"the same, signed by another": {forged, Trust{Key: acme.Key(), Cosigned: cosigned}, codeForked},
+		"cut short":                   {log[:len(log)-2], Trust{Key: acme.Key(), Cosigned: cosigned}, codeTruncated},
+		"more than the seal":          {append(bytes.Clone(log), '\n'), Trust{Key: acme.Key(), Cosigned: cosigned}, codeAfterSeal},
 	}
 	for name, tt := range tests {
 		got, err := Verify(bytes.NewReader(tt.log), tt.trust)

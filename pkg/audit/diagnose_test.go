@@ -35,7 +35,7 @@ func TestCutCheckpointLine(t *testing.T) {
 		changed := slices.Clone(lines)
 		changed[4] = bytes.Replace(lines[4], []byte(`\n`), []byte(inner), 1)
 		_, err := Verify(bytes.NewReader(slices.Concat(changed...)), Trust{Key: key})
-		wantVerify(t, err, CodeCheckpoint, 5, -1)
+		wantVerify(t, err, codeCheckpoint, 5, -1)
 	}
 }
 
@@ -48,5 +48,5 @@ func TestSealOfAnotherLog(t *testing.T) {
 	log, other := rows(memoryLog(t, name, origin, one, false)), rows(memoryLog(t, name, origin, two, true))
 	log[5] = other[6]
 	_, err := Verify(bytes.NewReader(slices.Concat(log...)), Trust{Key: testSigner(t, name).Key()})
-	wantVerify(t, err, CodeChanged, 5, 1)
+	wantVerify(t, err, codeChanged, 5, 1)
 }

@@ -175,7 +175,7 @@ func TestReading(t *testing.T) {
 		}
 	}
 	_, err := Verify(io.MultiReader(bytes.NewReader(data[:500]), iotest.ErrReader(syscall.EIO)), trust)
-	wantVerify(t, err, CodeRead, 3, -1)
+	wantVerify(t, err, codeRead, 3, -1)
 }
 
 // endless yields one byte forever.
@@ -194,13 +194,13 @@ func TestEndlessLine(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := Verify(io.MultiReader(bytes.NewReader(data), endless('x')), Trust{})
-	wantVerify(t, err, CodeLineLength, 5, -1)
+	wantVerify(t, err, codeLineLength, 5, -1)
 	_, err = Verify(endless('{'), Trust{})
-	wantVerify(t, err, CodeLineLength, 1, -1)
+	wantVerify(t, err, codeLineLength, 1, -1)
 	_, err = Verify(io.MultiReader(bytes.NewReader(data), endless('\n')), Trust{})
-	wantVerify(t, err, CodeEntry, 5, 1)
+	wantVerify(t, err, codeEntry, 5, 1)
 	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; used > 20*MaxEntry {
+	if used := after.TotalAlloc - before.TotalAlloc; used > 20*maxEntry {
 		t.Errorf("%d bytes allocated", used)
 	}
 }
@@ -210,11 +210,11 @@ func TestLargestEntry(t *testing.T) {
 	lanetest.SkipShort(t)
 	overhead := len(leafOf("x", clock()(), []byte(`""`)))
 	l := create(t)
-	if _, err := l.Append("x", strings.Repeat("y", MaxEntry-overhead)); err != nil {
+	if _, err := l.Append("x", strings.Repeat("y", maxEntry-overhead)); err != nil {
 		t.Fatal(err)
 	}
 	wantSummary(t, read(t, l.Path()), Trust{Key: l.Key()}, Summary{State: Unsealed, Origin: testOrigin, Key: l.Key(), KeyTrusted: true, Entries: 1})
-	_, err := l.Append("x", strings.Repeat("y", MaxEntry-overhead+1))
+	_, err := l.Append("x", strings.Repeat("y", maxEntry-overhead+1))
 	wantStop(t, err, "audit.entry")
 }
 

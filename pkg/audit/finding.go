@@ -33,7 +33,7 @@ func (f Finding) Sealed() bool { return f.Fault == nil && f.State == Sealed }
 // Unread reports whether the log could not be read, so that nothing was found.
 func (f Finding) Unread() bool {
 	var fault *VerifyError
-	return errors.As(f.Fault, &fault) && fault.Code == CodeRead
+	return errors.As(f.Fault, &fault) && fault.Code == codeRead
 }
 
 // String is one sentence. A fault may quote the log.

@@ -18,14 +18,14 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 )
 
-// Schema names the format.
-const Schema = "fumehood.audit/v1"
+// schema names the format.
+const schema = "fumehood.audit/v1"
 
-// MaxEntry is the maximum size in bytes of an entry's canonical JSON.
-const MaxEntry = 8 << 20
+// maxEntry is the maximum size in bytes of an entry's canonical JSON.
+const maxEntry = 8 << 20
 
 // maxLine leaves room for the rest of an entry's line, or for any checkpoint.
-const maxLine = MaxEntry + 1024
+const maxLine = maxEntry + 1024
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
@@ -54,8 +54,8 @@ func parseHeader(line []byte) (header, note.Verifier, error) {
 	if err := json.Unmarshal(line, &h); err != nil || !bytes.Equal(h.formatLine(), line) {
 		return h, nil, fmt.Errorf("first line is not a log's header")
 	}
-	if h.Schema != Schema {
-		return h, nil, fmt.Errorf("unsupported schema %q, want %q", h.Schema, Schema)
+	if h.Schema != schema {
+		return h, nil, fmt.Errorf("unsupported schema %q, want %q", h.Schema, schema)
 	}
 	v, err := parseKey(h.Key)
 	if err != nil || !validName(h.Origin) {
@@ -139,8 +139,8 @@ func parseEntryLine(line []byte) (leaf []byte, n int64, err error) {
 		return nil, 0, fmt.Errorf("entry's number is malformed")
 	}
 	leaf = rest[:i-len(`{"entry":`)]
-	if len(leaf) > MaxEntry {
-		return nil, 0, fmt.Errorf("entry is larger than %d bytes", MaxEntry)
+	if len(leaf) > maxEntry {
+		return nil, 0, fmt.Errorf("entry is larger than %d bytes", maxEntry)
 	}
 	return leaf, n, nil
 }

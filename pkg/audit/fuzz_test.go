@@ -18,7 +18,7 @@ func FuzzVerify(f *testing.F) {
 		f.Add(v.data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var hashes Hashes
+		var hashes hashes
 		var entries []Entry
 		sum, err := Scan(bytes.NewReader(data), Trust{}, func(e Entry) error {
 			entries = append(entries, e)

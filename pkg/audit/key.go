@@ -92,8 +92,8 @@ func GenerateKey(name string) (string, error) {
 	return text, nil
 }
 
-// EphemeralSigner returns a Signer whose private key exists only in this process.
-func EphemeralSigner(name string) (*Signer, error) {
+// ephemeralSigner returns a Signer whose private key exists only in this process.
+func ephemeralSigner(name string) (*Signer, error) {
 	text, err := GenerateKey(name)
 	if err != nil {
 		return nil, err

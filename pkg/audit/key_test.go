@@ -53,7 +53,7 @@ func TestReadSigner(t *testing.T) {
 	}
 	_, err = ReadSigner(filepath.Join(t.TempDir(), "none"))
 	wantStop(t, err, "audit.key")
-	_, err = EphemeralSigner("a b")
+	_, err = ephemeralSigner("a b")
 	wantStop(t, err, "audit.key")
 }
 

@@ -86,7 +86,7 @@ func newLog(path string, o Options) (*Log, error) {
 		return nil, writeError(path, err)
 	}
 	if o.Signer == nil {
-		if o.Signer, err = EphemeralSigner(o.Origin); err != nil {
+		if o.Signer, err = ephemeralSigner(o.Origin); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +97,7 @@ func newLog(path string, o Options) (*Log, error) {
 }
 
 func (l *Log) headerLine() []byte {
-	return append(header{Key: l.signer.key, Origin: l.origin, Schema: Schema}.formatLine(), '\n')
+	return append(header{Key: l.signer.key, Origin: l.origin, Schema: schema}.formatLine(), '\n')
 }
 
 // writeHeader writes the header and a checkpoint for no entries.
@@ -211,8 +211,8 @@ func (l *Log) nextEntry(kind string, v any) ([]byte, tree, error) {
 		return nil, tree{}, entryError(fmt.Sprintf("invalid kind of entry %q", kind), nil)
 	}
 	leaf := leafOf(kind, l.now(), body)
-	if len(leaf) > MaxEntry {
-		return nil, tree{}, entryError(fmt.Sprintf("an entry of %d bytes is larger than %d", len(leaf), MaxEntry), nil)
+	if len(leaf) > maxEntry {
+		return nil, tree{}, entryError(fmt.Sprintf("an entry of %d bytes is larger than %d", len(leaf), maxEntry), nil)
 	}
 	after := tree{size: l.tree.size, edges: slices.Clone(l.tree.edges)}
 	after.addLeaf(tlog.RecordHash(leaf))

@@ -163,12 +163,12 @@ func TestEphemeralKeyVerifies(t *testing.T) {
 	appendN(t, l, 2)
 	wantSummary(t, read(t, l.Path()), Trust{Key: l.Key()},
 		Summary{State: Unsealed, Origin: testOrigin, Key: l.Key(), KeyTrusted: true, Entries: 2})
-	other, err := EphemeralSigner(testOrigin)
+	other, err := ephemeralSigner(testOrigin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = Verify(bytes.NewReader(read(t, l.Path())), Trust{Key: other.Key()})
-	wantVerify(t, err, CodeKey, 1, -1)
+	wantVerify(t, err, codeKey, 1, -1)
 }
 
 func TestCreateRefuses(t *testing.T) {
@@ -203,7 +203,7 @@ func TestDeadLogStaysDead(t *testing.T) {
 	lanetest.SkipShort(t)
 	for name, v := range map[string]any{
 		"not JSON":  func() {},
-		"too large": strings.Repeat("x", MaxEntry),
+		"too large": strings.Repeat("x", maxEntry),
 		"inexact":   uint64(1) << 60,
 	} {
 		t.Run(name, func(t *testing.T) {

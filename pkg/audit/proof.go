@@ -20,8 +20,8 @@ import (
 
 const proofFirstLine = "c2sp.org/tlog-proof@v1"
 
-// MaxProof is the maximum size of a proof in bytes.
-const MaxProof = 2 * maxLine
+// maxProof is the maximum size of a proof in bytes.
+const maxProof = 2 * maxLine
 
 // ErrNoEntry means that a log has no such signed entry.
 var ErrNoEntry = errors.New("the log has no such entry")
@@ -49,7 +49,7 @@ func Find(r io.Reader, trust Trust, match func(Entry) bool) ([]int64, Summary, e
 //
 // If no checkpoint covers n, the error is ErrNoEntry.
 func Prove(r io.Reader, trust Trust, n int64) ([]byte, error) {
-	var hashes Hashes
+	var hashes hashes
 	var leaf []byte
 	v := newVerifier(r, trust)
 	v.each = func(e Entry) error {
@@ -75,18 +75,18 @@ func Prove(r io.Reader, trust Trust, n int64) ([]byte, error) {
 	return inclusion{leaf, n, path, sum.Checkpoint}.formatProof(), nil
 }
 
-// Hashes are those of a Merkle tree, in tlog's order: 64 bytes for each leaf.
-type Hashes []tlog.Hash
+// hashes are those of a Merkle tree, in tlog's order: 64 bytes for each leaf.
+type hashes []tlog.Hash
 
 // Add adds leaf number n. Leaves are added from 0 on, without gaps.
-func (s *Hashes) Add(n int64, leaf []byte) error {
+func (s *hashes) Add(n int64, leaf []byte) error {
 	more, err := tlog.StoredHashes(n, leaf, *s)
 	*s = append(*s, more...)
 	return err
 }
 
 // ReadHashes implements tlog.HashReader.
-func (s Hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+func (s hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	out := make([]tlog.Hash, len(indexes))
 	for i, at := range indexes {
 		if at < 0 || at >= int64(len(s)) {
@@ -155,7 +155,7 @@ func ReadProof(path string) ([]byte, error) {
 	if err == nil {
 		defer f.Close()
 		var data []byte
-		if data, err = io.ReadAll(io.LimitReader(f, MaxProof+1)); err == nil {
+		if data, err = io.ReadAll(io.LimitReader(f, maxProof+1)); err == nil {
 			return data, nil
 		}
 	}
@@ -198,7 +198,7 @@ func CheckProof(proof []byte, trust Trust) (Proved, error) {
 // parseInclusion reads exactly what bytes writes.
 func parseInclusion(proof []byte) (p inclusion, err error) {
 	malformed := errors.New("invalid proof: malformed")
-	if len(proof) > MaxProof {
+	if len(proof) > maxProof {
 		return p, malformed
 	}
 	head, signed, ok := strings.Cut(string(proof), "\n\n")

@@ -96,7 +96,7 @@ func TestProveRefuses(t *testing.T) {
 		t.Errorf("unsigned entry: %v", err)
 	}
 	_, err := Prove(bytes.NewReader(bytes.Replace(data, []byte("unit"), []byte("Unit"), 1)), Trust{Key: key}, 3)
-	wantVerify(t, err, CodeChanged, 3, 0)
+	wantVerify(t, err, codeChanged, 3, 0)
 }
 
 func TestFind(t *testing.T) {

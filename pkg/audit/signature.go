@@ -46,7 +46,7 @@ func (v *verifier) firstInvalid() error {
 	for _, p := range v.pending {
 		if !v.isValidSignature(p) {
 			return &VerifyError{
-				Code: CodeSignature, Line: p.line, Offset: p.offset, Entry: p.entry,
+				Code: codeSignature, Line: p.line, Offset: p.offset, Entry: p.entry,
 				Message: "signature is not valid: this checkpoint was changed, or it together with lines since the checkpoint before it",
 			}
 		}
@@ -62,23 +62,23 @@ func (v *verifier) diagnoseLine(line []byte, want checkpoint) error {
 	signed, ok := cutCheckpointLine(line)
 	if !ok {
 		if v.owed {
-			return v.errorAtLine(CodeMissing, "entry %d is not followed by its checkpoint", v.tree.size-1)
+			return v.errorAtLine(codeMissing, "entry %d is not followed by its checkpoint", v.tree.size-1)
 		}
-		return v.errorAtLine(CodeCheckpoint, "line is not a checkpoint")
+		return v.errorAtLine(codeCheckpoint, "line is not a checkpoint")
 	}
 	got, err := openCheckpoint(signed, v.key)
 	if err != nil {
-		return v.errorAtLine(CodeSignature, "checkpoint fits neither the lines before it nor its signature: it was changed (%v)", err)
+		return v.errorAtLine(codeSignature, "checkpoint fits neither the lines before it nor its signature: it was changed (%v)", err)
 	}
 	switch {
 	case got.origin != want.origin && want.size > 0:
-		return v.errorAtLine(CodeCheckpoint, "checkpoint is of another log, with origin %s", got.origin)
+		return v.errorAtLine(codeCheckpoint, "checkpoint is of another log, with origin %s", got.origin)
 	case got.size != want.size:
-		return v.errorAtLine(CodeCheckpoint, "checkpoint is for %d entries where one for %d belongs: lines were removed, repeated or moved", got.size, want.size)
+		return v.errorAtLine(codeCheckpoint, "checkpoint is for %d entries where one for %d belongs: lines were removed, repeated or moved", got.size, want.size)
 	case got.sealed != want.sealed && got.bytes == want.bytes && got.digest == want.digest:
-		return v.errorAtLine(CodeMissing, "a seal is in the place of an entry's checkpoint")
+		return v.errorAtLine(codeMissing, "a seal is in the place of an entry's checkpoint")
 	case !v.owed && v.sum.Lines > 1:
-		return v.errorAtLine(CodeCheckpoint, "checkpoint is repeated")
+		return v.errorAtLine(codeCheckpoint, "checkpoint is repeated")
 	}
 	return v.changedError(got, want)
 }
@@ -86,10 +86,10 @@ func (v *verifier) diagnoseLine(line []byte, want checkpoint) error {
 // changedError returns the error for a genuine checkpoint that does not fit the line
 // before it. The checkpoint among the lines before that one vouches for all of them.
 func (v *verifier) changedError(got, want checkpoint) error {
-	code, message := CodeChanged, "bytes up to here are not the ones that were signed"
+	code, message := codeChanged, "bytes up to here are not the ones that were signed"
 	switch {
 	case want.size == 0:
-		code, message = CodeHeader, "header is not the one that was signed"
+		code, message = codeHeader, "header is not the one that was signed"
 	case got.root != want.root:
 		message = "entry is not the one that was signed (or lines before it come from another log of this key)"
 	}
@@ -150,12 +150,12 @@ func (v *verifier) knownSeen() error {
 	point, err := parseCheckpoint(text + "\n")
 	switch {
 	case err != nil:
-		return v.errorAtLine(CodeForked, "the trusted checkpoint is malformed, so the log cannot hold it")
+		return v.errorAtLine(codeForked, "the trusted checkpoint is malformed, so the log cannot hold it")
 	case v.key != nil && point.origin != v.header.Origin || point.bytes < v.sum.SignedBytes:
 	case point.size == v.sum.Entries && point.sealed:
-		return v.errorAtLine(CodeTruncated, "log has all %d entries and ends at byte %d, without the seal that was signed up to byte %d: it was cut short", point.size, v.sum.SignedBytes, point.bytes)
+		return v.errorAtLine(codeTruncated, "log has all %d entries and ends at byte %d, without the seal that was signed up to byte %d: it was cut short", point.size, v.sum.SignedBytes, point.bytes)
 	case point.size > v.sum.Entries:
-		return v.errorAtLine(CodeTruncated, "log ends with %d entries, but a checkpoint was signed for %d at byte %d: it was cut short", v.sum.Entries, point.size, point.bytes)
+		return v.errorAtLine(codeTruncated, "log ends with %d entries, but a checkpoint was signed for %d at byte %d: it was cut short", v.sum.Entries, point.size, point.bytes)
 	}
-	return v.errorAtLine(CodeForked, "log does not hold the trusted checkpoint for %d entries: it is another log or has another history", point.size)
+	return v.errorAtLine(codeForked, "log does not hold the trusted checkpoint for %d entries: it is another log or has another history", point.size)
 }

@@ -118,25 +118,26 @@ func (s Summary) String() string {
 
 // The codes of a VerifyError.
 const (
-	CodeRead       = "read"               // the log cannot be read
-	CodeHeader     = "header"             // the first line is not a header, or was changed
-	CodeKey        = "key"                // the key is malformed or not the trusted one
-	CodeLineLength = "line-too-long"      // a line exceeds the maximum length
-	CodeEntry      = "entry-malformed"    // not an entry where one must be, or not canonical
-	CodeNumber     = "entry-number"       // an entry is missing, repeated or moved
-	CodeChanged    = "entry-changed"      // an entry differs from the one that was signed
-	CodeCheckpoint = "checkpoint"         // not a checkpoint where one must be, or misplaced
-	CodeSignature  = "signature"          // a checkpoint is not signed by the key, or was changed
-	CodeMissing    = "checkpoint-missing" // an entry is not followed by its checkpoint
-	CodeAfterSeal  = "after-seal"         // bytes follow the seal
-	CodeTruncated  = "truncated"          // the log ends before the checkpoint in Trust
-	CodeForked     = "forked"             // the log has another history than the checkpoint in Trust
-	CodeCosigned   = "cosigned"           // the checkpoint in Trust.Cosigned is not cosigned with Trust.Key
+	codeRead       = "read"               // the log cannot be read
+	codeHeader     = "header"             // the first line is not a header, or was changed
+	codeKey        = "key"                // the key is malformed or not the trusted one
+	codeLineLength = "line-too-long"      // a line exceeds the maximum length
+	codeEntry      = "entry-malformed"    // not an entry where one must be, or not canonical
+	codeNumber     = "entry-number"       // an entry is missing, repeated or moved
+	codeChanged    = "entry-changed"      // an entry differs from the one that was signed
+	codeCheckpoint = "checkpoint"         // not a checkpoint where one must be, or misplaced
+	codeSignature  = "signature"          // a checkpoint is not signed by the key, or was changed
+	codeMissing    = "checkpoint-missing" // an entry is not followed by its checkpoint
+	codeAfterSeal  = "after-seal"         // bytes follow the seal
+	codeTruncated  = "truncated"          // the log ends before the checkpoint in Trust
+	codeForked     = "forked"             // the log has another history than the checkpoint in Trust
+	codeCosigned   = "cosigned"           // the checkpoint in Trust.Cosigned is not cosigned with Trust.Key
 )
 
-// A VerifyError describes the first thing that is wrong in a log, and where it is.
+// A VerifyError describes the first thing that is wrong in a log, and where it is. Code is stable
+// and in docs/ERRORS.md.
 type VerifyError struct {
-	Code    string `json:"code"`
+	Code    string `json:"code"`  // for example "truncated"
 	Line    int64  `json:"line"`  // from 1; 0 if nothing of the log was read
 	Entry   int64  `json:"entry"` // number of the affected entry, -1 for none
 	Offset  int64  `json:"byte"`  // of the line's first byte

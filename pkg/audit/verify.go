@@ -95,7 +95,7 @@ func (v *verifier) readCosigned() (Cosignature, error) {
 	}
 	checkpoint, by, err := openCosigned(v.trust.Cosigned, v.trust.Key)
 	if err != nil {
-		return by, &VerifyError{Code: CodeCosigned, Entry: -1, Message: err.Error()}
+		return by, &VerifyError{Code: codeCosigned, Entry: -1, Message: err.Error()}
 	}
 	v.trust = Trust{Checkpoint: checkpoint}
 	v.known = checkpointLine(v.trust.signedNote())
@@ -110,12 +110,12 @@ func (v *verifier) walkLines() (State, error) {
 		case err == io.EOF:
 			return v.determineEnd()
 		case errors.Is(err, errLineTooLong):
-			return Broken, v.errorAtLine(CodeLineLength, "line is longer than %d bytes", maxLine)
+			return Broken, v.errorAtLine(codeLineLength, "line is longer than %d bytes", maxLine)
 		case err != nil:
-			return Broken, v.errorAtLine(CodeRead, "cannot read: %v", err)
+			return Broken, v.errorAtLine(codeRead, "cannot read: %v", err)
 		}
 		if v.sealed {
-			return Broken, v.errorAtLine(CodeAfterSeal, "bytes follow the seal")
+			return Broken, v.errorAtLine(codeAfterSeal, "bytes follow the seal")
 		}
 		text, whole := bytes.CutSuffix(line, []byte("\n"))
 		if !whole {
@@ -155,10 +155,10 @@ func (v *verifier) readLine(line []byte) error {
 func (v *verifier) readHeader(line []byte) error {
 	h, key, err := parseHeader(line)
 	if err != nil {
-		return v.errorAtLine(CodeHeader, "%v", err)
+		return v.errorAtLine(codeHeader, "%v", err)
 	}
 	if v.trust.Key != "" && v.trust.Key != h.Key {
-		return v.errorAtLine(CodeKey, "log is signed by %s, trusted is %q", h.Key, v.trust.Key)
+		return v.errorAtLine(codeKey, "log is signed by %s, trusted is %q", h.Key, v.trust.Key)
 	}
 	v.header, v.key = h, key
 	v.sum.Key, v.sum.Origin, v.sum.KeyTrusted = h.Key, h.Origin, v.trust.Key != ""
@@ -168,21 +168,21 @@ func (v *verifier) readHeader(line []byte) error {
 func (v *verifier) readEntry(line []byte) error {
 	leaf, n, err := parseEntryLine(line)
 	if err != nil {
-		return v.errorAtLine(CodeEntry, "%v", err)
+		return v.errorAtLine(codeEntry, "%v", err)
 	}
 	c := canonicaler{in: leaf}
 	if v.scratch, err = c.writeAll(v.scratch[:0]); err != nil {
-		return v.errorAtLine(CodeEntry, "in the entry: %v", err)
+		return v.errorAtLine(codeEntry, "in the entry: %v", err)
 	}
 	if !bytes.Equal(v.scratch, leaf) {
-		return v.errorAtLine(CodeEntry, "entry is not canonical JSON")
+		return v.errorAtLine(codeEntry, "entry is not canonical JSON")
 	}
 	e, err := parseLeaf(leaf)
 	if err != nil {
-		return v.errorAtLine(CodeEntry, "%v", err)
+		return v.errorAtLine(codeEntry, "%v", err)
 	}
 	if n != v.tree.size {
-		return v.errorAtLine(CodeNumber, "line holds entry %d where entry %d belongs", n, v.tree.size)
+		return v.errorAtLine(codeNumber, "line holds entry %d where entry %d belongs", n, v.tree.size)
 	}
 	v.tree.addLeaf(tlog.RecordHash(leaf))
 	v.owed = true
@@ -207,7 +207,7 @@ func (v *verifier) readCheckpoint(line []byte, sealed bool) error {
 	}
 	p := pending{line: v.sum.Lines + 1, offset: v.offset, entry: v.subject, text: []byte(text)}
 	if !parseSignature(rest, v.key.KeyHash(), &p.signature) {
-		return v.errorAtLine(CodeSignature, "checkpoint's signature is malformed or of another key")
+		return v.errorAtLine(codeSignature, "checkpoint's signature is malformed or of another key")
 	}
 	v.pending = append(v.pending, p)
 	if len(v.pending) >= everyNth || sealed {

@@ -68,7 +68,7 @@ func TestCutAtEveryByte(t *testing.T) {
 		}
 		if _, err := Verify(bytes.NewReader(whole[:cut]), Trust{Key: key, Checkpoint: sum.Checkpoint}); err == nil {
 			t.Errorf("cut %d: not found with the seal known", cut)
-		} else if ve := new(VerifyError); !errors.As(err, &ve) || ve.Code != CodeTruncated {
+		} else if ve := new(VerifyError); !errors.As(err, &ve) || ve.Code != codeTruncated {
 			t.Errorf("cut %d: %v, want truncated", cut, err)
 		} else if got.Entries == sum.Entries != strings.Contains(ve.Message, "without the seal") {
 			t.Errorf("cut %d of %d: it does not say what is missing: %v", cut, len(whole), err)

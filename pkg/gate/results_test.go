@@ -21,7 +21,11 @@ func TestSessionResults(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(workspace, "a.go"), []byte("package a\nvar x  int\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	signer, err := audit.EphemeralSigner("other")
+	text, err := audit.GenerateKey("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := audit.NewSigner(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func TestWriterFile(t *testing.T) {
 
 func TestUnverified(t *testing.T) {
 	other := errors.New("x")
-	for code, err := range map[string]error{CodeUnverified: &audit.VerifyError{Code: audit.CodeChanged}, "audit.not-readable": &audit.VerifyError{Code: audit.CodeRead}, "internal": other} {
+	for code, err := range map[string]error{CodeUnverified: &audit.VerifyError{Code: "entry-changed"}, "audit.not-readable": &audit.VerifyError{Code: "read"}, "internal": other} {
 		if got := proposal.FailureOf(UnverifiedError("log", err)); got.Code != code {
 			t.Errorf("%v is %+v, want %s", err, got, code)
 		}

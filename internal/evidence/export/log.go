@@ -72,12 +72,12 @@ func UnverifiedError(path string, err error) error {
 	switch {
 	case !errors.As(err, &fault):
 		return err
-	case fault.Code == audit.CodeRead:
+	case fault.Code == "read":
 		return audit.Unreadable(path, err)
 	}
 	stop := &proposal.StopError{Code: CodeUnverified, Message: "the log was altered; nothing is exported",
 		Hint: "run fumehood show to see the entries before its first fault", Err: fault}
-	if fault.Code == audit.CodeHeader {
+	if fault.Code == "header" {
 		stop.Message = "this is not an audit log or a report, or its beginning was altered; nothing is exported"
 		stop.Hint = "name the audit.jsonl or the report.json of a run"
 	}

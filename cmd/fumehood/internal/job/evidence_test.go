@@ -26,7 +26,11 @@ func reporting(t *testing.T, key *audit.Signer, log *bytes.Buffer) *Job {
 
 func auditKey(t *testing.T) *audit.Signer {
 	t.Helper()
-	s, err := audit.EphemeralSigner("acme.example/fumehood")
+	text, err := audit.GenerateKey("acme.example/fumehood")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := audit.NewSigner(text)
 	if err != nil {
 		t.Fatal(err)
 	}
