@@ -125,8 +125,8 @@ func TestMatrix(t *testing.T) {
 		"one":                      {text, 1, 1, ""},
 		"invalid":                  {strings.Replace(text, `"cache"`, `"cash"`, 1), 2, 1, ""},
 		"not a plan":               {"x", 2, 1, ""},
-		"too large":                {strings.Replace(text, `"x"`, `"`+strings.Repeat("x", maxPart)+`"`, 1), 2, 0, "too-large"},
-		"parts too large together": {manyLong(6, maxPart*2/5), 3, 0, "too-large"},
+		"too large":                {strings.Replace(text, `"x"`, `"`+strings.Repeat("x", maxPart)+`"`, 1), 2, 0, "split.too-large"},
+		"parts too large together": {manyLong(6, maxPart*2/5), 3, 0, "split.too-large"},
 		"yaml, padded":             {"schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: a}\n", 3, 1, ""},
 	} {
 		data, err := Matrix([]byte(c.document), "plan", c.n, nil)
