@@ -108,7 +108,7 @@ func TestLimitsAreEverywhere(t *testing.T) {
 	for field := range reflect.TypeFor[proposal.Limits]().Fields() {
 		name := regexp.MustCompile(`\b` + field.Name + `\b`)
 		for _, path := range []string{"internal/author/replay/grant.go", "internal/gate/order/execution.go", "internal/github/action/limits.go",
-			"internal/kit/document/values.go", "internal/policy/input.go", "internal/policy/limit.go", "pkg/proposal/decision.go", "pkg/report/web.go"} {
+			"internal/kit/document/values.go", "internal/policy/input.go", "internal/policy/limit.go", "pkg/proposal/decision.go", "internal/evidence/report/web.go"} {
 			text, err := os.ReadFile("../" + path)
 			if err != nil {
 				t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	voice "github.com/fumehood/fumehood/internal/evidence/report"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	voice "github.com/fumehood/fumehood/pkg/report"
 )
 
 // An attack is an attempt to get out of the sandbox.

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
-	voice "github.com/fumehood/fumehood/pkg/report"
+	voice "github.com/fumehood/fumehood/internal/evidence/report"
 )
 
 // THREATS 17, 20 and 36: whatever a command tries, nothing leaves except for what policy

@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/internal/evidence/report"
 )
 
 // A turn is one tool call of a scripted model. found is what the model takes from the answer

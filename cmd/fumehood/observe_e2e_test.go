@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	voice "github.com/fumehood/fumehood/internal/evidence/report"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	voice "github.com/fumehood/fumehood/pkg/report"
 )
 
 // With --observe-network a command that was granted nothing reaches public addresses on any port,

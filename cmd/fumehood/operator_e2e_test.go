@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	voice "github.com/fumehood/fumehood/internal/evidence/report"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	voice "github.com/fumehood/fumehood/pkg/report"
 )
 
 // An errand is one proposal and its expected result.

@@ -60,7 +60,7 @@ func TestReadmeWorkflow(t *testing.T) {
 	}
 }
 
-// The pictures of comments show goldens that the tests of pkg/report and internal/github/comment compare byte
+// The pictures of comments show goldens that the tests of internal/evidence/report and internal/github/comment compare byte
 // for byte, and each is shown on a page.
 func TestPictures(t *testing.T) {
 	pages := string(jobtest.ReadFile(t, "../../README.md")) + string(jobtest.ReadFile(t, "../../docs/COMMENT.md"))

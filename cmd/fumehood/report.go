@@ -6,11 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/internal/evidence/report"
+	"github.com/fumehood/fumehood/internal/evidence/report/timeline"
 	"github.com/fumehood/fumehood/internal/kit/terminal"
 	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/report"
-	"github.com/fumehood/fumehood/pkg/report/timeline"
 )
 
 // reportFlags are the flags of report.

@@ -17,8 +17,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	voice "github.com/fumehood/fumehood/internal/evidence/report"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	voice "github.com/fumehood/fumehood/pkg/report"
 )
 
 // An upstream is a published package with its tests, and two edits that break one of them.

@@ -17,12 +17,12 @@ import (
 	"testing"
 	"time"
 
+	voice "github.com/fumehood/fumehood/internal/evidence/report"
 	"github.com/fumehood/fumehood/internal/gate/environment"
 	"github.com/fumehood/fumehood/internal/sandbox/guest"
 	"github.com/fumehood/fumehood/internal/sandbox/install"
 	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	voice "github.com/fumehood/fumehood/pkg/report"
 )
 
 // A suite is the tests of a third-party project, and how to run them.

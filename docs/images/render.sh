@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Renders the pictures of comments from the goldens that the tests of pkg/report and
+# Renders the pictures of comments from the goldens that the tests of internal/evidence/report and
 # internal/github/comment compare, as GitHub shows Markdown, and notes the digests of the goldens. Needs cmark-gfm,
 # Chromium and a font with emoji (fonts-noto-color-emoji).
 set -euo pipefail

@@ -8,10 +8,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/evidence/report"
 	"github.com/fumehood/fumehood/internal/kit/terminal"
 	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/report"
 )
 
 // maxShown is the maximum length of one shown part of an output, in displayed units.

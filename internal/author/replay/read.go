@@ -16,10 +16,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/evidence/report"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/report"
 )
 
 // Options configure how the past is read.

@@ -181,7 +181,7 @@ func (u *Redactor) trimCutWords(e proposal.Event) (proposal.Event, bool) {
 }
 
 // Report returns r, which may already contain markers, with the missing ones added. It is
-// for callers that print a report made elsewhere and read by pkg/report: policy is not
+// for callers that print a report made elsewhere and read by internal/evidence/report: policy is not
 // asked and no file is touched.
 func (u *Redactor) Report(r proposal.Report) proposal.Report {
 	run := r.Run

@@ -12,9 +12,9 @@ import (
 
 	"github.com/fumehood/fumehood/internal/evidence/export"
 	"github.com/fumehood/fumehood/internal/evidence/export/otlp"
+	"github.com/fumehood/fumehood/internal/evidence/report"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/report"
 )
 
 // The forms of an Export.

@@ -18,8 +18,8 @@ import (
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/evidence"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/evidence/report"
 	"github.com/fumehood/fumehood/internal/github/githubtest"
-	"github.com/fumehood/fumehood/pkg/report"
 )
 
 // THREATS 8: no event gives a fork's code a job that can write or request an OIDC token.

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/evidence/report"
 	"github.com/fumehood/fumehood/internal/github/action"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/report"
 )
 
 // The files that a job which reports leaves about the logs of runs.

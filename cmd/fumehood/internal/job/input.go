@@ -13,10 +13,10 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/fumehood/fumehood/internal/evidence/report"
 	"github.com/fumehood/fumehood/internal/github/action"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/report"
 )
 
 // reviewerFailed is the error that the reviewer's job did not succeed, as far as the workflow says so.

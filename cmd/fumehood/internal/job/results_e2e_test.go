@@ -12,7 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/internal/evidence/report"
 )
 
 // resultsFiles are a default branch that uses kept results.

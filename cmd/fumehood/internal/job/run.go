@@ -13,6 +13,8 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/runspec"
 	"github.com/fumehood/fumehood/internal/egress/registry"
+	"github.com/fumehood/fumehood/internal/evidence/report"
+	"github.com/fumehood/fumehood/internal/evidence/report/timeline"
 	"github.com/fumehood/fumehood/internal/gate/planning"
 	"github.com/fumehood/fumehood/internal/github/action"
 	"github.com/fumehood/fumehood/internal/kit/keep"
@@ -22,8 +24,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/report"
-	"github.com/fumehood/fumehood/pkg/report/timeline"
 )
 
 // A Run decides and runs the plans of a request, each in a sandbox of its own.

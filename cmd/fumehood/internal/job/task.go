@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/evidence/report"
 	"github.com/fumehood/fumehood/internal/github"
 	"github.com/fumehood/fumehood/internal/github/action"
 	"github.com/fumehood/fumehood/internal/github/comment"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/report"
 )
 
 // A Task is what a step has to do: what is requested, and about whose code.

@@ -44,7 +44,7 @@ var recording = regexp.MustCompile(`(?s)^\$ ([^\n]*)\nexit (\d+)\n-- stdout --\n
 func TestSignatures(t *testing.T) {
 	var all strings.Builder
 	for _, s := range signatures {
-		data, err := os.ReadFile(filepath.Join("../../internal/watch/diagnose/testdata", s.name+".txt"))
+		data, err := os.ReadFile(filepath.Join("../../../internal/watch/diagnose/testdata", s.name+".txt"))
 		if err != nil {
 			t.Fatal(err)
 		}

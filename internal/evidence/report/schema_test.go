@@ -54,7 +54,7 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Compare(t, "../../testdata/schema/fumehood.report.v1.json", append(data, '\n'))
+	golden.Compare(t, "../../../testdata/schema/fumehood.report.v1.json", append(data, '\n'))
 }
 
 // unshown are the fields that only programs read.
@@ -77,7 +77,7 @@ func TestFieldsAreShown(t *testing.T) {
 		for field := range of.Fields() {
 			name := of.Name() + "." + field.Name
 			if shown := regexp.MustCompile(`\.` + field.Name + `\b`).Match(source); shown == unshown[name] {
-				t.Errorf("%s: pkg/report uses it: %v; listed above as unshown: %v", name, shown, unshown[name])
+				t.Errorf("%s: internal/evidence/report uses it: %v; listed above as unshown: %v", name, shown, unshown[name])
 			}
 		}
 	}
