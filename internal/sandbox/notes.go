@@ -2,9 +2,7 @@
 
 package sandbox
 
-import (
-	"sync"
-)
+import "sync"
 
 // Notes carries lines that are not the command's own into its error output, while it runs:
 // who reads a client's "could not resolve host" there reads the reason before it.

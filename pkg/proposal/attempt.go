@@ -14,7 +14,7 @@ type Attempt struct {
 	WallMS   int64  `json:"wall_ms"`
 	CPUMS    int64  `json:"cpu_ms"`
 	PeakMem  Bytes  `json:"peak_memory_bytes"`
-	// Stdout and Stderr contain at most the last AttemptTail bytes; their files
+	// Stdout and Stderr contain at most the last 4 KiB; their files
 	// contain more.
 	Stdout       Stream        `json:"stdout"`
 	Stderr       Stream        `json:"stderr"`

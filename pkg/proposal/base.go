@@ -10,7 +10,7 @@ type BaseRun struct {
 	// Why is why nothing, or not all, could run; "" if everything was tried.
 	Why     string   `json:"why,omitempty"`
 	WallMS  int64    `json:"wall_ms"` // that it added to the run
-	Records []Record `json:"records"` // the ID of each is BaseID of that of the command
+	Records []Record `json:"records"` // the ID of each is that of the command, with "~base" after it
 }
 
 // The verdicts of a Comparison.
@@ -26,10 +26,10 @@ const (
 // BaseSame changes the Outcome.
 type Comparison struct {
 	Verdict string `json:"verdict"` // a Base constant
-	// New are the names of failing tests that do not fail on the base, at most MaxNew, and Old is
+	// New are the names of failing tests that do not fail on the base, at most 50, and Old is
 	// how many fail on both. Both are for BaseNew. Untrusted text.
 	New     []string `json:"new,omitempty"`
-	Omitted int      `json:"omitted,omitempty"` // further ones, beyond MaxNew
+	Omitted int      `json:"omitted,omitempty"` // further ones
 	Old     int      `json:"old,omitempty"`
 	// Why is in fumehood's own words.
 	Why string `json:"why,omitempty"`

@@ -8,7 +8,7 @@ package proposal
 // Reason, Config and Advice are fumehood's own text, except for names in Config and
 // Advice that match a strict grammar. Subject and Evidence are untrusted text.
 type Cause struct {
-	Kind   string `json:"kind"` // a Cause constant
+	Kind   string `json:"kind"` // "dependencies", "tool", "toolchain", "network", "service" or "approval"
 	Reason string `json:"reason"`
 	// Subject is what is missing: a module, a tool, a host or a service.
 	Subject string `json:"subject,omitempty"`

@@ -59,8 +59,8 @@ type Reason struct {
 	// Observed means that the rule's layer is only observed: it would have had Effect, but
 	// did not.
 	Observed bool `json:"observed,omitempty"`
-	// Severity is one of Severities and Category a ValidCategory, as the rule's author
-	// classified it. "" means not classified; nothing follows from it.
+	// Severity is "critical", "high", "medium" or "low", and Category is one word, as the rule's
+	// author classified it. "" means not classified; nothing follows from it.
 	Severity string `json:"severity,omitempty"`
 	Category string `json:"category,omitempty"`
 
@@ -77,7 +77,7 @@ type Reason struct {
 	// Retry says whether to try again, and how.
 	Retry Retry `json:"retry,omitempty"`
 	// Alternatives are commands that do the same and that policy allows if proposed alone, at
-	// most MaxAlternatives. They repeat words of the proposal: untrusted.
+	// most three. They repeat words of the proposal: untrusted.
 	Alternatives []string `json:"alternatives,omitempty"`
 }
 

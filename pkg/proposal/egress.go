@@ -17,7 +17,7 @@ import (
 type Egress struct {
 	Command string `json:"command"` // ID of the proposal
 	Phase   string `json:"phase"`   // PhaseSetup or PhaseRun
-	Kind    string `json:"kind"`    // an Egress constant
+	Kind    string `json:"kind"`    // "lookup", "connect", "hello", "request" or "datagram"
 	// Name is the looked-up name, lower case, without a final dot. It is known for every
 	// connection except for one to a raw address.
 	Name string `json:"name"`
@@ -81,7 +81,7 @@ type EgressDecision struct {
 	// gateway's own limit.
 	Most Bytes `json:"most,omitempty"`
 	// Below is the suffix, ".example.org", whose grant alone allows a lookup, if policy does not
-	// say that there are many names below it: a run may look up MaxNamesBelow of them.
+	// say that there are many names below it: a run may look up 64 of them.
 	Below    string `json:"below,omitempty"`
 	Observed bool   `json:"observed,omitempty"` // it would have been refused
 	// Firm is the first reason of a layer that does not replace the shipped policy, such as an

@@ -56,8 +56,8 @@ type Exec struct {
 
 	// The following fields are needed to decide about a text's process; they are not recorded.
 
-	// Lineage is the kernel's number for what was decided about the process: a Lineage
-	// constant, or one from an ExecDecision.
+	// Lineage is the kernel's number for what was decided about the process: one of
+	// package lineage's, or one from an ExecDecision.
 	Lineage uint32 `json:"-"`
 	// Whole is the argv, and Partial reports that some of it is missing.
 	Whole []string `json:"-"`
@@ -108,12 +108,14 @@ type ExecDecision struct {
 	Effect Effect   `json:"effect"`
 	Rules  []string `json:"rules"`
 	Reason *Reason  `json:"reason,omitempty"` // the first reason against it
-	// Cacheable reports that the decision depends only on the ExecKey. It is never set if
-	// Env is not empty: such an Exec is always decided, and never answered from a cache.
+	// Cacheable reports that the decision depends only on the Exec's Command, Path, Asked, Loaded,
+	// Digest, ELF, Layer, Same and Grants. It is never set if Env is not empty: such an Exec is
+	// always decided, and never answered from a cache.
 	Cacheable bool `json:"cacheable"`
 	// Observed reports that it would have been refused.
 	Observed bool `json:"observed,omitempty"`
-	// Start is how a program that a text's process starts was judged: a Start constant.
+	// Start is how a program that a text's process starts was judged: "predicted", if the text
+	// contains it with all its words; "decided" by fumehood.command, from its real argv; or "refused".
 	Start string `json:"start,omitempty"`
 	// Lineage is the process's Lineage once it runs the program. It is not recorded.
 	Lineage uint32 `json:"-"`

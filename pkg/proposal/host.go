@@ -12,8 +12,8 @@ const (
 
 // Hosts are the network destinations of a whole run.
 type Hosts struct {
-	Rows []Host `json:"rows"` // refused ones first; at most MaxHosts
-	// Omitted counts rows beyond MaxHosts, and Unlisted the network events whose destination
+	Rows []Host `json:"rows"` // refused ones first; at most 64
+	// Omitted counts further rows, and Unlisted the network events whose destination
 	// no Observations list. The log has them.
 	Omitted  int `json:"omitted,omitempty"`
 	Unlisted int `json:"unlisted,omitempty"`

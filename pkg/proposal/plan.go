@@ -61,7 +61,7 @@ type Proposal struct {
 // Invalid is a proposal that a plan's reader refused. Of the Proposal only ID is set; the
 // reader made it up if the plan gives none that is usable.
 type Invalid struct {
-	Problems []Problem `json:"problems"` // at least one, at most MaxInvalid
+	Problems []Problem `json:"problems"` // at least one, at most 20
 	// Text is what the plan has in place of a proposal, for people: not longer than the
 	// plan, and untrusted.
 	Text string `json:"text"`

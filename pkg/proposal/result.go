@@ -103,7 +103,7 @@ func (s *Status) UnmarshalText(text []byte) error {
 	return fmt.Errorf("invalid status %q", text)
 }
 
-// A Result is the outcome of one Execution.
+// A Result is the outcome of a command.
 type Result struct {
 	Status   Status `json:"status"`
 	ExitCode int    `json:"exit_code"`        // if Exited; also the exit code if a limit was reached, else -1
@@ -204,7 +204,7 @@ func (r Result) FromLayer() bool { return r.Layer != nil && !r.Layer.Kept }
 // Who ended a command: see Result.Killed.
 const (
 	KilledInterrupted = "interrupted" // the run, or the call that waited for the command
-	KilledCaller      = "caller"      // Process.Kill
+	KilledCaller      = "caller"      // the caller of the session
 	KilledIdle        = "idle"        // the session, which was idle for too long
 	KilledClosed      = "closed"      // the session, which was closed
 	KilledBudget      = "budget"      // the time for all commands together; the Status is TimedOut
@@ -379,7 +379,7 @@ type Report struct {
 	Error *Failure `json:"error,omitempty"`
 	// Withheld is why policy does not allow the comment to show what commands printed.
 	Withheld *Reason `json:"withheld,omitempty"`
-	// Hosts is HostsOf(Records), for readers of the JSON document.
+	// Hosts are the destinations of Records, for readers of the JSON document.
 	Hosts *Hosts `json:"hosts,omitempty"`
 	// Transfers are the files that the caller of a session moved into and out of the workspace.
 	Transfers []Transfer `json:"transfers,omitempty"`
@@ -434,7 +434,7 @@ type Run struct {
 	Toolchains []Toolchain `json:"toolchains,omitempty"`
 	// Unmet are the toolchains that are older than the repository asks for, or absent.
 	Unmet []Unmet `json:"unmet_toolchains,omitempty"`
-	// GoModules are the Go modules of the workspace, at most MaxGoModules.
+	// GoModules are the Go modules of the workspace, at most 100.
 	GoModules  []GoModule `json:"go_modules,omitempty"`
 	Enforced   []string   `json:"enforced"`     // what was enforced, in words
 	Unenforced []string   `json:"not_enforced"` // what was not enforced, in words; the comment shows it

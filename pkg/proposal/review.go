@@ -23,8 +23,8 @@ type ReviewFinding struct {
 	File     string `json:"file"`                 // relative to the repository's root
 	Line     int    `json:"line"`                 // from 1; the last line that the claim is about
 	Start    int    `json:"start_line,omitempty"` // the first line, if there are several
-	Side     string `json:"side,omitempty"`       // SideHead, which is the default, or SideBase: whose lines are counted
-	Severity string `json:"severity,omitempty"`   // a Severity constant
+	Side     string `json:"side,omitempty"`       // "head", which is the default, or "base": whose lines are counted
+	Severity string `json:"severity,omitempty"`   // "critical", "high", "medium" or "low"
 	Claim    string `json:"claim"`
 	// Reproducer fails where the claim is true and succeeds where it is not. A finding
 	// without one is never verified.

@@ -2,9 +2,7 @@
 
 package points
 
-import (
-	"github.com/fumehood/fumehood/pkg/proposal"
-)
+import "github.com/fumehood/fumehood/pkg/proposal"
 
 // Denied returns a Decision that denies for one reason.
 func Denied(rule, message, suggestion string) proposal.Decision {

@@ -2,9 +2,7 @@
 
 package points
 
-import (
-	"github.com/fumehood/fumehood/pkg/proposal"
-)
+import "github.com/fumehood/fumehood/pkg/proposal"
 
 // An Outgoing is one thing that is about to leave: the input of policy's decision point
 // fumehood.output. It describes what was found in it but contains none of it.

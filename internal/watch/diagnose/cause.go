@@ -2,9 +2,7 @@
 
 package diagnose
 
-import (
-	"github.com/fumehood/fumehood/pkg/proposal"
-)
+import "github.com/fumehood/fumehood/pkg/proposal"
 
 // The kinds of Cause.
 const (
