@@ -27,12 +27,16 @@ const (
 // defineFlags adds the flags. own are those of cmd that do not describe sandboxes on this host.
 func (s *backendFlags) defineFlags(cmd *cobra.Command, own ...string) {
 	s.own = own
-	cmd.Flags().StringVar(&s.kind, "backend", localBackend, "`WHERE` where sandboxes run: local, or kubernetes: each in a pod, whose node has the policy and the log. See docs/KUBERNETES.md")
+	cmd.Flags().StringVar(&s.kind, "backend", localBackend,
+		"`WHERE` where sandboxes run: local, or kubernetes: each in a pod, whose node has the policy and the log. See docs/KUBERNETES.md")
 	cli.CompleteValues(cmd, "backend", localBackend, kubernetesBackend)
 	cli.DefineGroup(cmd, "Kubernetes flags", func(f *pflag.FlagSet) {
-		f.StringVar(&s.Socket, "claims", "/run/fumehood/claims.sock", "`SOCKET` of fumehood-claims, which claims the pods")
-		f.StringVar(&s.Certificates, "certificates", "/etc/fumehood/tls", "`DIR` directory with tls.crt, tls.key and ca.crt, for the connections to pods")
-		f.StringVar(&s.Tenant, "namespace", "", "`NAME` Kubernetes namespace of clients whose token has no tenant=NAMESPACE")
+		f.StringVar(&s.Socket, "claims", "/run/fumehood/claims.sock",
+			"`SOCKET` of fumehood-claims, which claims the pods")
+		f.StringVar(&s.Certificates, "certificates", "/etc/fumehood/tls",
+			"`DIR` directory with tls.crt, tls.key and ca.crt, for the connections to pods")
+		f.StringVar(&s.Tenant, "namespace", "",
+			"`NAME` Kubernetes namespace of clients whose token has no tenant=NAMESPACE")
 		f.IntVar(&s.Port, "session-port", 8443, "`PORT` where pods answer")
 	})
 	cli.CompleteDirectories(cmd, "certificates")

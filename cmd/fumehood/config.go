@@ -38,7 +38,8 @@ each command.`,
 		ValidArgsFunction: oneDirectory,
 	}
 	f := cmd.Flags()
-	f.StringVar(&s.file, "config", "", "`FILE` configuration, or none (default: .github/fumehood.yml of DIR, if it is there)")
+	f.StringVar(&s.file, "config", "",
+		"`FILE` configuration, or none (default: .github/fumehood.yml of DIR, if it is there)")
 	f.StringVar(&s.setup, "setup", "", "`MODE` auto or none, instead of the configured set-up")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	cli.CompleteValues(cmd, "setup", "auto", "none")
@@ -62,5 +63,6 @@ func (c *invocation) showConfig(s *configFlags, args []string) int {
 		return c.Stop(err)
 	}
 	shown := starter.InForce(found, before)
-	return c.ExitCode(exitOK, c.PrintAnswer(s.format, func() error { return c.PrintJSON(json.Marshal(shown)) }, shown.Print))
+	return c.ExitCode(exitOK, c.PrintAnswer(s.format, func() error { return c.PrintJSON(json.Marshal(shown)) },
+		shown.Print))
 }

@@ -63,7 +63,8 @@ func (c *invocation) runDemo(s *runs.Flags, asked bool) int {
 		panic("demo: internal error: " + plan.Describe("plan.yaml", problems[0]))
 	}
 	say := runs.NewProgress(c.Stderr).PrintNotice
-	say(fmt.Sprintf("a reviewer proposes %d commands on a small pull request; running them usually takes 5 to 15 s", len(p.Proposals)))
+	say(fmt.Sprintf("a reviewer proposes %d commands on a small pull request; running them usually takes 5 to 15 s",
+		len(p.Proposals)))
 	p.Proposals = keepInstalled(p.Proposals, say)
 	if code := s.Run(&c.Invocation, p); code == exitStopped {
 		return code

@@ -27,12 +27,14 @@ func (c *invocation) demoReview(s *runs.Flags, dir string) int {
 		return c.Stop(err)
 	}
 	r.Guidance = func(string) (review.Guidance, error) { return review.Guidance{}, nil }
-	local := review.Local{Repository: clone, Base: "base", Head: "head", Open: func(tree, trusted string) (*gate.Gate, error) {
-		flags := *s
-		flags.Workspace, flags.Trusted, flags.Repeated = tree, trusted, true
-		return flags.Open(&c.Invocation)
-	}}
-	code := runs.PrintReview(&c.Invocation, s.Format, func() (review.Document, error) { return local.ReviewChange(c.Ctx, r) })
+	local := review.Local{Repository: clone, Base: "base", Head: "head",
+		Open: func(tree, trusted string) (*gate.Gate, error) {
+			flags := *s
+			flags.Workspace, flags.Trusted, flags.Repeated = tree, trusted, true
+			return flags.Open(&c.Invocation)
+		}}
+	code := runs.PrintReview(&c.Invocation, s.Format,
+		func() (review.Document, error) { return local.ReviewChange(c.Ctx, r) })
 	if code == exitStopped {
 		return code
 	}

@@ -76,7 +76,8 @@ func (x *exportCommandFlags) defineFlags(cmd *cobra.Command) {
 	f.StringVar(&x.to, "to", "decisions", "`FORM` decisions or otlp")
 	f.StringVar(&x.out, "out", "", "`FILE` write to this file instead of standard output")
 	f.BoolVar(&x.all, "all", false, "export every started program, not only those that were or would have been refused")
-	f.StringVar(&x.proof, "proof", "", "`ID` print a proof that the log has the result or the decision of a proposal, or the entry with a number")
+	f.StringVar(&x.proof, "proof", "",
+		"`ID` print a proof that the log has the result or the decision of a proposal, or the entry with a number")
 	f.BoolVar(&x.table, "attributes", false, "print the table of OpenTelemetry attributes and exit")
 	defineTrust(cmd, &x.trust, true)
 	x.otlp.Flag, x.otlp.Describe = "endpoint", "`URL` address of the collector, without /v1/traces"
@@ -101,8 +102,9 @@ func (c *invocation) exportRun(x *exportCommandFlags, args []string, flags int) 
 	if err != nil {
 		return c.MisuseOf(err)
 	}
-	whole, err := evidence.Export{Form: x.to, Trust: x.trust, Options: export.Options{All: x.all, TraceParent: os.Getenv("TRACEPARENT")},
-		Path: x.out, Out: c.Stdout, Exporter: exporter, Warn: c.PrintWarnings}.ExportFile(c.Ctx, args[0])
+	whole, err := evidence.Export{Form: x.to, Trust: x.trust,
+		Options: export.Options{All: x.all, TraceParent: os.Getenv("TRACEPARENT")},
+		Path:    x.out, Out: c.Stdout, Exporter: exporter, Warn: c.PrintWarnings}.ExportFile(c.Ctx, args[0])
 	switch {
 	case err != nil && proposal.FailureOf(err).Code != export.CodeUnverified:
 		return c.Stop(err)

@@ -53,10 +53,12 @@ func (c *invocation) initRepository(o starter.Options, format cli.Format, args [
 		return c.Stop(err)
 	}
 	if wrote.NoRepo {
-		c.PrintWarnings(fmt.Sprintf("%s has no .git: GitHub reads workflows only at the top of a repository", terminal.QuoteWord(wrote.Dir)))
+		c.PrintWarnings(fmt.Sprintf("%s has no .git: GitHub reads workflows only at the top of a repository",
+			terminal.QuoteWord(wrote.Dir)))
 	}
-	return c.ExitCode(exitOK, c.PrintAnswer(format, func() error { return c.PrintJSON(json.Marshal(wrote)) }, func(w io.Writer) error {
-		_, err := fmt.Fprint(w, wrote)
-		return err
-	}))
+	return c.ExitCode(exitOK, c.PrintAnswer(format, func() error { return c.PrintJSON(json.Marshal(wrote)) },
+		func(w io.Writer) error {
+			_, err := fmt.Fprint(w, wrote)
+			return err
+		}))
 }

@@ -39,7 +39,8 @@ that exists is never overwritten. The private key is not encrypted: move it to a
 		ValidArgsFunction: cli.CompleteFirstFile,
 		RunE:              c.Run(func(args []string) int { return c.generateKey(args, name, bundle) }),
 	}
-	cmd.Flags().StringVar(&name, "log", "", "`NAME` make a key for logs (--audit-key) with this name, for example HOST/fumehood")
+	cmd.Flags().StringVar(&name, "log", "",
+		"`NAME` make a key for logs (--audit-key) with this name, for example HOST/fumehood")
 	cmd.Flags().BoolVar(&bundle, "bundle", false, "make a key for policy bundles (--signing-key)")
 	cli.NoFiles(cmd, "log")
 	return cmd

@@ -22,7 +22,8 @@ func (c *invocation) manCommand() *cobra.Command {
 	cmd.RunE = c.Run(func(args []string) int {
 		err := cli.WriteManPages(cmd.Root(), args[0], fumehoodVersion())
 		if err != nil {
-			err = &proposal.StopError{Code: "man.not-writable", Message: "cannot write the pages of the manual", Hint: cli.HintUnwritable, Err: err}
+			err = &proposal.StopError{Code: "man.not-writable", Message: "cannot write the pages of the manual",
+				Hint: cli.HintUnwritable, Err: err}
 		}
 		return c.ExitCode(exitOK, err)
 	})

@@ -66,17 +66,23 @@ Exit codes: 0 the client has gone or a signal came, 2 a flag is invalid, 3 the s
 		}
 		return c.serveMCP(&s, f)
 	})
-	f.StringVar(&s.client, "print-config", "", "`CLIENT` print the configuration for "+strings.Join(mcpserver.ClientNames(), ", ")+", and exit")
-	f.StringVar(&s.format, "print-tools", "", "`FORMAT` print the tools' definitions for "+strings.Join(mcpserver.ToolFormats(), ", ")+", and exit")
-	f.StringVar(&s.http, "http", "", "`ADDRESS` serve MCP's streamable HTTP at this loopback address, for example 127.0.0.1:8931")
-	f.StringVar(&s.tokens, "token-file", "", "`FILE` bearer tokens for --http, one a line, with --backend kubernetes optionally followed by tenant=NAMESPACE; only its owner may read it")
-	f.StringVar(&s.approver, "approver", "none", "`WHO` none, or elicit: ask the client's user about commands that policy asks about. A client that answers by itself can approve them")
+	f.StringVar(&s.client, "print-config", "",
+		"`CLIENT` print the configuration for "+strings.Join(mcpserver.ClientNames(), ", ")+", and exit")
+	f.StringVar(&s.format, "print-tools", "",
+		"`FORMAT` print the tools' definitions for "+strings.Join(mcpserver.ToolFormats(), ", ")+", and exit")
+	f.StringVar(&s.http, "http", "",
+		"`ADDRESS` serve MCP's streamable HTTP at this loopback address, for example 127.0.0.1:8931")
+	f.StringVar(&s.tokens, "token-file", "",
+		"`FILE` bearer tokens for --http, one a line, with --backend kubernetes optionally followed by tenant=NAMESPACE; only its owner may read it")
+	f.StringVar(&s.approver, "approver", "none",
+		"`WHO` none, or elicit: ask the client's user about commands that policy asks about. A client that answers by itself can approve them")
 	f.Var(&s.network, "network", "`ENTRY` host, host:port or registry:NAME that policy may grant to commands; may be repeated")
 	s.DefineDrain(f)
 	s.DefineReady(f)
 	s.DefineConfigured(cmd)
 	s.DefineGate(cmd)
-	s.backend.defineFlags(cmd, "http", "token-file", "approver", "network", "drain", "report", "markdown", "decisions", "otlp", "otlp-header", "otlp-plain-unsafe")
+	s.backend.defineFlags(cmd, "http", "token-file", "approver", "network", "drain", "report", "markdown", "decisions",
+		"otlp", "otlp-header", "otlp-plain-unsafe")
 	cli.CompleteValues(cmd, "approver", "none", "elicit")
 	cli.NoFiles(cmd, "http", "network", "drain", "ready")
 	cli.CompleteValues(cmd, "print-config", mcpserver.ClientNames()...)
@@ -116,7 +122,8 @@ func (c *invocation) serveMCP(s *mcpFlags, f *pflag.FlagSet) int {
 	if err := s.Check(&c.Invocation); err != nil {
 		return c.MisuseOf(err)
 	}
-	clients := mcpserver.Transport{HTTP: s.http, TokenFile: s.tokens, Tenants: s.backend.isKubernetes(), In: c.Stdin, Out: c.Stdout, Serving: func(addr string) { c.PrintNotes("serving MCP at " + addr) }}
+	clients := mcpserver.Transport{HTTP: s.http, TokenFile: s.tokens, Tenants: s.backend.isKubernetes(), In: c.Stdin,
+		Out: c.Stdout, Serving: func(addr string) { c.PrintNotes("serving MCP at " + addr) }}
 	if err := clients.Open(c.Ctx); err != nil {
 		return c.Stop(err)
 	}
@@ -134,14 +141,17 @@ func (c *invocation) serveMCP(s *mcpFlags, f *pflag.FlagSet) int {
 	defer end()
 	return c.ExitCode(exitOK, clients.Serve(c.Ctx, mcpserver.New(mcpserver.Options{
 		Gate:     gates,
-		Approver: mcpserver.Approver(s.approver), Metrics: metrics, Drain: s.Drain, Network: s.network, Version: fumehoodVersion(),
-		Rules: func() (string, error) { return c.rulesPage(s) },
-		Ended: func(r proposal.Report, err error) { s.ReportSession(&c.Invocation, r, err) },
+		Approver: mcpserver.Approver(s.approver), Metrics: metrics, Drain: s.Drain, Network: s.network,
+		Version: fumehoodVersion(),
+		Rules:   func() (string, error) { return c.rulesPage(s) },
+		Ended:   func(r proposal.Report, err error) { s.ReportSession(&c.Invocation, r, err) },
 	})))
 }
 
 // mcpGates returns what makes the gates of clients, and what ends it.
-func (c *invocation) mcpGates(s *mcpFlags) (gates func(context.Context, string) (gate.Opener, error), end func(), err error) {
+func (c *invocation) mcpGates(
+	s *mcpFlags,
+) (gates func(context.Context, string) (gate.Opener, error), end func(), err error) {
 	if s.backend.isKubernetes() {
 		backend, err := s.backend.Open(c.Ctx, gate.DefaultLifetime+time.Hour, s.Health)
 		return backend.NewGate, func() {}, err
@@ -166,7 +176,8 @@ func (c *invocation) mcpGates(s *mcpFlags) (gates func(context.Context, string) 
 
 func (c *invocation) rulesPage(s *mcpFlags) (string, error) {
 	if s.backend.isKubernetes() {
-		return "", &proposal.StopError{Code: "mcp.rules", Message: "the rules are those of the pod's node", Hint: "propose a command: the answer has the rules that decided it"}
+		return "", &proposal.StopError{Code: "mcp.rules", Message: "the rules are those of the pod's node",
+			Hint: "propose a command: the answer has the rules that decided it"}
 	}
 	rules, err := s.Policies.ReadRules(c.Ctx)
 	if err != nil {

@@ -51,7 +51,8 @@ are written and say so), 3 cannot be read or written`,
 	f.StringVar(&s.files.JUnit, "junit", "", "`FILE` write JUnit XML")
 	f.StringVar(&s.log, "log", "", "`FILE` audit log of the run, for --html")
 	f.StringVar(&s.source, "workspace", "", "`DIR` directory of the pull request's code, for --sarif")
-	f.StringVar(&s.shown, "comment", "", "`SETTINGS` detail and length of --markdown, for example detail=quiet,length=20000")
+	f.StringVar(&s.shown, "comment", "",
+		"`SETTINGS` detail and length of --markdown, for example detail=quiet,length=20000")
 	cli.NoFiles(cmd, "comment")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown, "html", "sarif", "junit")
 	return cmd
@@ -59,10 +60,12 @@ are written and say so), 3 cannot be read or written`,
 
 func (c *invocation) showReport(s *reportFlags, name string) int {
 	lacks := func(setting, file, format string) bool { return setting != "" && file == "" && !s.format.Is(format) }
-	if lacks(s.log, s.files.HTML, "html") || lacks(s.source, s.files.SARIF, "sarif") || lacks(s.shown, s.files.Markdown, cli.Markdown) {
+	if lacks(s.log, s.files.HTML, "html") || lacks(s.source, s.files.SARIF, "sarif") ||
+		lacks(s.shown, s.files.Markdown, cli.Markdown) {
 		return c.ReportMisuse("--log needs --html, --workspace needs --sarif, and --comment needs --markdown")
 	}
-	shown, err := config.MergeOverrides(config.Config{}, config.Override{Field: "comment", Value: s.shown, From: "--comment"})
+	shown, err := config.MergeOverrides(config.Config{},
+		config.Override{Field: "comment", Value: s.shown, From: "--comment"})
 	if err != nil {
 		return c.ReportMisuse(err.Error())
 	}
@@ -71,7 +74,8 @@ func (c *invocation) showReport(s *reportFlags, name string) int {
 		return c.Stop(err)
 	}
 	if s.files == (report.Files{}) && s.format.Is(cli.Text) {
-		return c.ExitCode(exitOK, c.Print([]byte(report.View{Color: terminal.WantsColors(c.Stdout), Width: terminal.Columns(c.Stdout)}.Render(r)), nil))
+		return c.ExitCode(exitOK, c.Print([]byte(report.View{Color: terminal.WantsColors(c.Stdout),
+			Width: terminal.Columns(c.Stdout)}.Render(r)), nil))
 	}
 	forms, code := report.Forms{Comment: shown.Config.Comment}, exitOK
 	if s.source != "" {

@@ -35,11 +35,15 @@ Exit codes:
 	root.SetVersionTemplate(versionText())
 	root.InitDefaultVersionFlag()
 	root.Flags().Lookup("version").Usage = "print the versions of fumehood, gVisor and Go"
-	for _, g := range [][2]string{{cli.GroupRun, "Run and check"}, {cli.GroupPolicy, "Policy"}, {cli.GroupEvidence, "Evidence"}, {cli.GroupSetup, "Setup"}} {
+	for _, g := range [][2]string{{cli.GroupRun, "Run and check"}, {cli.GroupPolicy, "Policy"},
+		{cli.GroupEvidence, "Evidence"}, {cli.GroupSetup, "Setup"}} {
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
 	}
-	root.AddCommand(runs.Command(&c.Invocation), c.checkCommand(), c.splitCommand(), runs.ReviewCommand(&c.Invocation), c.sessionCommand(), c.cacheCommand(), c.mcpCommand(), c.serveCommand(), policies.Command(&c.Invocation), c.verifyCommand(), c.showCommand(), c.reportCommand(), c.exportCommand(), c.keyCommand(),
-		c.initCommand(), c.configCommand(), c.doctorCommand(), c.demoCommand(), c.versionCommand(), c.completionCommand(), c.actionCommand(), c.manCommand())
+	root.AddCommand(runs.Command(&c.Invocation), c.checkCommand(), c.splitCommand(), runs.ReviewCommand(&c.Invocation),
+		c.sessionCommand(), c.cacheCommand(), c.mcpCommand(), c.serveCommand(), policies.Command(&c.Invocation),
+		c.verifyCommand(), c.showCommand(), c.reportCommand(), c.exportCommand(), c.keyCommand(),
+		c.initCommand(), c.configCommand(), c.doctorCommand(), c.demoCommand(), c.versionCommand(),
+		c.completionCommand(), c.actionCommand(), c.manCommand())
 	cli.SuggestInstead(root, "tools", "fumehood mcp --print-tools")
 	cli.SuggestInstead(root, "prove", "fumehood export --proof")
 	return root

@@ -44,21 +44,28 @@ Exit codes: 0 the server was stopped, 2 a flag is invalid, 3 the server could no
 	}
 	f := cmd.Flags()
 	cmd.RunE = c.Run(func([]string) int { return c.serveE2B(&s, f) })
-	f.StringVar(&s.at.Addr, "e2b", "", "`ADDRESS` serve E2B's wire at this loopback address, for example 127.0.0.1:8932")
-	f.StringVar(&s.at.KeysFile, "keys-file", "", "`FILE` API keys, one a line, with --backend kubernetes optionally followed by tenant=NAMESPACE; only its owner may read it")
+	f.StringVar(&s.at.Addr, "e2b", "",
+		"`ADDRESS` serve E2B's wire at this loopback address, for example 127.0.0.1:8932")
+	f.StringVar(&s.at.KeysFile, "keys-file", "",
+		"`FILE` API keys, one a line, with --backend kubernetes optionally followed by tenant=NAMESPACE; only its owner may read it")
 	f.IntVar(&s.o.Quota.Sandboxes, "sandboxes", 4, "`N` maximum of sandboxes that one key has at a time")
 	f.IntVar(&s.o.Sandboxes, "all-sandboxes", 16, "`N` maximum of sandboxes of all keys together")
 	f.Int64Var(&s.memory, "memory", 2048, "`MIB` maximum memory of one sandbox in MiB; policy may grant less")
 	f.Int64Var(&s.keyMemory, "key-memory", 8192, "`MIB` maximum memory of all sandboxes of one key in MiB")
-	f.DurationVar(&s.o.Quota.Time, "key-time", 0, "`DURATION` time of all sandboxes of one key together, for example 8h (default: 24h)")
-	f.DurationVar(&s.o.Timeout, "timeout", 0, "`DURATION` end sandboxes whose client sets no timeout after this time (default: 5m)")
-	f.DurationVar(&s.o.MaxTimeout, "max-timeout", 0, "`DURATION` end every sandbox at most this time after its start (default: 1h)")
+	f.DurationVar(&s.o.Quota.Time, "key-time", 0,
+		"`DURATION` time of all sandboxes of one key together, for example 8h (default: 24h)")
+	f.DurationVar(&s.o.Timeout, "timeout", 0,
+		"`DURATION` end sandboxes whose client sets no timeout after this time (default: 5m)")
+	f.DurationVar(&s.o.MaxTimeout, "max-timeout", 0,
+		"`DURATION` end every sandbox at most this time after its start (default: 1h)")
 	s.DefineDrain(f)
 	s.DefineReady(f)
 	s.DefineConfigured(cmd)
 	s.DefineGate(cmd)
-	s.backend.defineFlags(cmd, "e2b", "keys-file", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout", "drain", "otlp", "otlp-header", "otlp-plain-unsafe")
-	cli.NoFiles(cmd, "e2b", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout", "drain", "ready")
+	s.backend.defineFlags(cmd, "e2b", "keys-file", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time",
+		"timeout", "max-timeout", "drain", "otlp", "otlp-header", "otlp-plain-unsafe")
+	cli.NoFiles(cmd, "e2b", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout",
+		"drain", "ready")
 	return cmd
 }
 

@@ -41,7 +41,8 @@ and JavaScript code from snippet to snippet. The workspace is never written to.`
   fumehood session diff work
   fumehood session end work`,
 	}
-	cmd.AddCommand(c.sessionStartCommand(), c.sessionExecCommand(), c.sessionFilesCommand(), c.sessionDiffCommand(), c.sessionListCommand(), c.sessionEndCommand())
+	cmd.AddCommand(c.sessionStartCommand(), c.sessionExecCommand(), c.sessionFilesCommand(), c.sessionDiffCommand(),
+		c.sessionListCommand(), c.sessionEndCommand())
 	cli.SuggestInstead(cmd, "code", "fumehood session exec --language")
 	return cmd
 }
@@ -118,9 +119,10 @@ func (c *invocation) startSession(s *sessionFlags) int {
 func (c *invocation) hostSession(s *sessionFlags) int {
 	return c.ExitCode(exitOK, s.Early.Error(session.Host(c.Ctx, session.Options{
 		Name: s.name, Workspace: s.Workspace, Ready: session.ReportReady,
-		SessionOptions: gate.SessionOptions{Network: s.network, Proposer: "fumehood session", Idle: s.idle, Lifetime: s.lifetime},
-		Gate:           func() (*gate.Gate, error) { return s.Open(&c.Invocation) },
-		Ended:          func(r proposal.Report, err error) { s.ReportSession(&c.Invocation, r, err) },
+		SessionOptions: gate.SessionOptions{Network: s.network, Proposer: "fumehood session", Idle: s.idle,
+			Lifetime: s.lifetime},
+		Gate:  func() (*gate.Gate, error) { return s.Open(&c.Invocation) },
+		Ended: func(r proposal.Report, err error) { s.ReportSession(&c.Invocation, r, err) },
 	})))
 }
 

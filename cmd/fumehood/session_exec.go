@@ -181,7 +181,8 @@ that "git apply" reads.`,
 
 func (c *invocation) sessionFilesCommand() *cobra.Command {
 	var format cli.Format
-	command := func(use, short, example string, min, max int, do func(s *session.Client, args []string) (any, error)) *cobra.Command {
+	command := func(use, short, example string, min, max int,
+		do func(s *session.Client, args []string) (any, error)) *cobra.Command {
 		cmd := &cobra.Command{Use: use, Short: short, Example: example, RunE: c.Run(func(args []string) int {
 			if len(args) < min || len(args) > max {
 				return c.ReportMisuse("the command line is: fumehood session files " + use)
@@ -210,14 +211,18 @@ out is searched for secrets, and policy decides whether it may.`,
 		Example: `  fumehood session files list work 'src/*.go'
   fumehood session files get work coverage.out coverage.out`}
 	cmd.AddCommand(
-		command("list NAME [PATTERN]", "List the files that match a pattern, * if left out", "  fumehood session files list work 'src/*.go'", 1, 2, func(s *session.Client, args []string) (any, error) {
-			return s.List(c.Ctx, append(args, "*")[1])
-		}),
-		command("get NAME PATH FILE", "Copy a file out, or a directory as a tar archive", "  fumehood session files get work dist dist.tar\n  fumehood session files get work result.json - | jq .", 3, 3, func(s *session.Client, args []string) (any, error) {
-			return s.Get(c.Ctx, args[1], args[2], c.Stdout, func(path, why string) { c.PrintWarnings(fmt.Sprintf("%s is left out: %s", path, why)) })
-		}),
-		command("put NAME FILE PATH", "Copy a file in; the host's workspace does not change", "  fumehood session files put work data.csv data/in.csv\n  fumehood session files put work - notes.txt < notes.txt", 3, 3, func(s *session.Client, args []string) (any, error) {
-			return s.PutFile(c.Ctx, args[1], args[2], c.Stdin)
-		}))
+		command("list NAME [PATTERN]", "List the files that match a pattern, * if left out",
+			"  fumehood session files list work 'src/*.go'", 1, 2, func(s *session.Client, args []string) (any, error) {
+				return s.List(c.Ctx, append(args, "*")[1])
+			}),
+		command("get NAME PATH FILE", "Copy a file out, or a directory as a tar archive",
+			"  fumehood session files get work dist dist.tar\n  fumehood session files get work result.json - | jq .", 3, 3, func(s *session.Client, args []string) (any, error) {
+				return s.Get(c.Ctx, args[1], args[2], c.Stdout,
+					func(path, why string) { c.PrintWarnings(fmt.Sprintf("%s is left out: %s", path, why)) })
+			}),
+		command("put NAME FILE PATH", "Copy a file in; the host's workspace does not change",
+			"  fumehood session files put work data.csv data/in.csv\n  fumehood session files put work - notes.txt < notes.txt", 3, 3, func(s *session.Client, args []string) (any, error) {
+				return s.PutFile(c.Ctx, args[1], args[2], c.Stdin)
+			}))
 	return cmd
 }

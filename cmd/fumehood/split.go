@@ -36,7 +36,8 @@ are in every part. A plan that is not valid is one part: its run shows what is w
 	}
 	cmd.Flags().StringVar(&s.plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
 	cmd.Flags().IntVar(&s.parts, "parts", 0, "`N` maximum number of parts, from 1 to 256")
-	cmd.Flags().StringVar(&s.durations, "durations", "", "`FILE` durations of earlier runs, which the action's phase report writes")
+	cmd.Flags().StringVar(&s.durations, "durations", "",
+		"`FILE` durations of earlier runs, which the action's phase report writes")
 	return cmd
 }
 

@@ -57,8 +57,10 @@ a key that is not vouched for, or an invalid proof; 3 cannot be read`,
 		RunE:              c.Run(func(args []string) int { return c.runVerify(&s, args) }),
 	}
 	cmd.Flags().StringVar(&s.proof, "proof", "", "`FILE` check the proof in this file instead of a log")
-	cmd.Flags().StringVar(&s.signed, "cosigned", "", "`FILE` checkpoint that --key has cosigned and the log must end with")
-	cmd.Flags().BoolVar(&s.any, "untrusted-key", false, "accept the key in the log, for a log that was in your hands all the time or is attested")
+	cmd.Flags().StringVar(&s.signed, "cosigned", "",
+		"`FILE` checkpoint that --key has cosigned and the log must end with")
+	cmd.Flags().BoolVar(&s.any, "untrusted-key", false,
+		"accept the key in the log, for a log that was in your hands all the time or is attested")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	defineTrust(cmd, &s.trust, true)
 	return cmd
@@ -69,7 +71,8 @@ func defineTrust(cmd *cobra.Command, trust *audit.Trust, checkpoint bool) {
 	cli.DefineGroup(cmd, "Trust flags", func(f *pflag.FlagSet) {
 		f.Var((*givenText)(&trust.Key), "key", "`KEY` verifier key that the log must be signed with, from the report")
 		if checkpoint {
-			f.Var((*givenText)(&trust.Checkpoint), "checkpoint", "`CHECKPOINT` checkpoint that the log must contain, from the report")
+			f.Var((*givenText)(&trust.Checkpoint), "checkpoint",
+				"`CHECKPOINT` checkpoint that the log must contain, from the report")
 			f.Var((*reportFlag)(trust), "report", "`FILE` take the key and the checkpoint from this report")
 		}
 	})
@@ -138,10 +141,11 @@ func (c *invocation) verifyLog(s *verifyFlags, name string) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	err = c.PrintAnswer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found.Finding) }, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, terminal.EscapeLine(found.String()))
-		return err
-	})
+	err = c.PrintAnswer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found.Finding) },
+		func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, terminal.EscapeLine(found.String()))
+			return err
+		})
 	if found.IsReplaceable() {
 		c.PrintWarnings("the log may have been replaced and signed again; name --key or --checkpoint from the report, or accept its key with --untrusted-key")
 	}
@@ -169,12 +173,13 @@ func (c *invocation) verifyProof(s *verifyFlags) int {
 	if found.Fault != nil {
 		code = exitRefused
 	}
-	return c.ExitCode(code, c.PrintAnswer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found) }, func(w io.Writer) error {
-		for _, line := range strings.SplitN(found.String(), "\n", 2) {
-			if _, err := fmt.Fprintln(w, terminal.EscapeLine(line)); err != nil {
-				return err
+	return c.ExitCode(code, c.PrintAnswer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found) },
+		func(w io.Writer) error {
+			for _, line := range strings.SplitN(found.String(), "\n", 2) {
+				if _, err := fmt.Fprintln(w, terminal.EscapeLine(line)); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	}))
+			return nil
+		}))
 }

@@ -43,7 +43,8 @@ func gvisorVersion() string {
 }
 
 func versionText() string {
-	return fmt.Sprintf("fumehood %s\ngvisor   %s\ngo       %s %s/%s\n", fumehoodVersion(), gvisorVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("fumehood %s\ngvisor   %s\ngo       %s %s/%s\n", fumehoodVersion(), gvisorVersion(),
+		runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func (c *invocation) versionCommand() *cobra.Command {
@@ -56,7 +57,8 @@ func (c *invocation) versionCommand() *cobra.Command {
 		Args:    cli.NoArgs,
 		RunE: c.Run(func([]string) int {
 			if format.Is(cli.JSON) {
-				return c.ExitCode(exitOK, c.PrintJSON(json.Marshal(map[string]string{"fumehood": fumehoodVersion(), "gvisor": gvisorVersion(), "go": runtime.Version()})))
+				return c.ExitCode(exitOK, c.PrintJSON(json.Marshal(map[string]string{"fumehood": fumehoodVersion(),
+					"gvisor": gvisorVersion(), "go": runtime.Version()})))
 			}
 			return c.ExitCode(exitOK, c.Print([]byte(versionText()), nil))
 		}),

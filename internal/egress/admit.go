@@ -53,7 +53,8 @@ func (w *gatewayServer) Admit(ctx context.Context, _, to netip.AddrPort) link.Se
 
 // admitConnection returns the reason to refuse the connection, or "".
 func (a *attempt) admitConnection(ctx context.Context) string {
-	a.egress = proposal.Egress{Kind: points.EgressConnect, Address: a.to.Addr().String(), Port: int(a.to.Port()), Protocol: "tcp"}
+	a.egress = proposal.Egress{Kind: points.EgressConnect, Address: a.to.Addr().String(), Port: int(a.to.Port()),
+		Protocol: "tcp"}
 	if code := a.resolveName(ctx); code != "" {
 		return code
 	}
@@ -109,7 +110,8 @@ func (a *attempt) connectBy(ctx context.Context) string {
 
 // recordDialError puts why the proxy did not connect into the record.
 func (a *attempt) recordDialError(err error) {
-	a.decision.Reason = &proposal.Reason{Rule: "egress.upstream", Effect: proposal.Deny, Message: err.Error(), Command: -1}
+	a.decision.Reason = &proposal.Reason{Rule: "egress.upstream", Effect: proposal.Deny, Message: err.Error(),
+		Command: -1}
 	if refused, ok := errors.AsType[*upstream.RefusedError](err); ok {
 		a.status = refused.Status
 	}
@@ -220,7 +222,8 @@ func (a *attempt) Abandon() {
 }
 
 func (a *attempt) reportFlow(code string) {
-	a.way.control.reportFlow(proposal.Flow{Egress: a.egress, Decision: a.decision, Code: code, Inside: a.syntheticAddress(), Status: a.status,
+	a.way.control.reportFlow(proposal.Flow{Egress: a.egress, Decision: a.decision, Code: code,
+		Inside: a.syntheticAddress(), Status: a.status,
 		WallMS: time.Since(a.began).Milliseconds()})
 }
 

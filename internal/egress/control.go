@@ -27,7 +27,8 @@ type control struct {
 }
 
 func newControl(conn net.Conn) *control {
-	return &control{conn: conn, asks: make(chan struct{}, wire.MaxAsks), waiting: map[uint64]chan proposal.EgressDecision{}}
+	return &control{conn: conn, asks: make(chan struct{}, wire.MaxAsks),
+		waiting: map[uint64]chan proposal.EgressDecision{}}
 }
 
 // send sends a message that is not an answer.

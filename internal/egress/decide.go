@@ -112,7 +112,8 @@ func (g *Gateway) failUndecided(err error) {
 }
 
 var eventKinds = map[string]string{
-	points.EgressLookup: proposal.EventLookup, points.EgressConnect: proposal.EventConnection, points.EgressHello: proposal.EventConnection,
+	points.EgressLookup: proposal.EventLookup, points.EgressConnect: proposal.EventConnection,
+	points.EgressHello:   proposal.EventConnection,
 	points.EgressRequest: proposal.EventRequest, points.EgressDatagram: proposal.EventDatagram,
 }
 

@@ -38,7 +38,8 @@ func Main(stderr io.Writer) int {
 func serveProcess() error {
 	// This goroutine's thread lives as long as the process; see confine.Self.
 	runtime.LockOSThread()
-	if kind, err := unix.GetsockoptInt(controlFile, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || kind != unix.SOCK_SEQPACKET {
+	if kind, err := unix.GetsockoptInt(controlFile, unix.SOL_SOCKET, unix.SO_TYPE); err != nil ||
+		kind != unix.SOCK_SEQPACKET {
 		return errors.New("fumehood run starts this process; it cannot be started by hand")
 	}
 	setup, roots, err := readSettings()

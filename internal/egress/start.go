@@ -26,7 +26,8 @@ const DoorName = "gateway"
 // Start makes the sandbox's network and starts the gateway's process at its other end.
 // It returns when the process is confined and ready, or with a *proposal.StopError.
 func Start(ctx context.Context, o Options) (*Gateway, error) {
-	if o.Decide == nil || o.AnswerWithin <= 0 || o.Events <= 0 || o.ObserveUnsafe && len(o.Credentials)+len(o.Proxies.Proxies()) > 0 {
+	if o.Decide == nil || o.AnswerWithin <= 0 || o.Events <= 0 ||
+		o.ObserveUnsafe && len(o.Credentials)+len(o.Proxies.Proxies()) > 0 {
 		return nil, startError("the gateway's options are incomplete or contradict each other", nil)
 	}
 	if o.Patience <= 0 {

@@ -66,14 +66,17 @@ type datagram struct {
 }
 
 func newGatewayServer(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*gatewayServer, error) {
-	w := &gatewayServer{segment: s.Segment, control: c, pool: names.NewPool(s.Segment), dialer: address.NewDialer(s.Own),
+	w := &gatewayServer{segment: s.Segment, control: c, pool: names.NewPool(s.Segment),
+		dialer:  address.NewDialer(s.Own),
 		proxies: upstream.NewDialer(s.Proxies, roots), datagrams: make(chan datagram, pendingDatagrams)}
 	var err error
-	w.resolver, err = names.NewResolver(names.Upstream{Servers: s.Resolvers, Hosts: s.Hosts, Check: w.dialer.Check, Elsewhere: w.proxies.HasProxy()})
+	w.resolver, err = names.NewResolver(names.Upstream{Servers: s.Resolvers, Hosts: s.Hosts, Check: w.dialer.Check,
+		Elsewhere: w.proxies.HasProxy()})
 	if err != nil {
 		return nil, err
 	}
-	w.server, err = names.NewServer(names.Options{Pool: w.pool, Ask: w.decideEgress, Find: w.resolver.Find, Elsewhere: w.proxies.UsesProxyFor, Report: c.reportFlow})
+	w.server, err = names.NewServer(names.Options{Pool: w.pool, Ask: w.decideEgress, Find: w.resolver.Find,
+		Elsewhere: w.proxies.UsesProxyFor, Report: c.reportFlow})
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +84,8 @@ func newGatewayServer(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *contr
 	if err != nil {
 		return nil, err
 	}
-	o := relay.Options{Ask: w.decideEgress, Report: c.reportFlow, Roots: roots, CA: ca, Scan: scanner.Scan, Redact: scanner.Redact}
+	o := relay.Options{Ask: w.decideEgress, Report: c.reportFlow, Roots: roots, CA: ca, Scan: scanner.Scan,
+		Redact: scanner.Redact}
 	for _, k := range s.Credentials {
 		o.Credentials = append(o.Credentials, relay.Credential(k))
 	}
@@ -186,7 +190,8 @@ func (w *gatewayServer) Datagram(protocol string, to netip.AddrPort) {
 	if s == nil {
 		return
 	}
-	e := proposal.Egress{Kind: points.EgressDatagram, Address: to.Addr().String(), Port: int(to.Port()), Protocol: protocol}
+	e := proposal.Egress{Kind: points.EgressDatagram, Address: to.Addr().String(), Port: int(to.Port()),
+		Protocol: protocol}
 	e.Name, _ = w.pool.Name(to.Addr())
 	select {
 	case w.datagrams <- datagram{e, s}:

@@ -73,7 +73,8 @@ func (c *Client) CheckRun(ctx context.Context, id int64) (KnownCheckRun, error) 
 			return KnownCheckRun{}, err
 		}
 		if run.GetID() != id || run.GetHeadSHA() == "" {
-			return KnownCheckRun{}, malformedError("requested check run %d, got %d of commit %q", id, run.GetID(), run.GetHeadSHA())
+			return KnownCheckRun{}, malformedError("requested check run %d, got %d of commit %q", id, run.GetID(),
+				run.GetHeadSHA())
 		}
 		known := KnownCheckRun{ID: id, Name: run.GetName(), HeadSHA: run.GetHeadSHA(), ExternalID: run.GetExternalID()}
 		if slug := run.GetApp().GetSlug(); slug != "" {
@@ -93,8 +94,10 @@ func (c *Client) CreateCheckRun(ctx context.Context, run CheckRun) (id int64, er
 	output := run.batchOutput(batches[0])
 	id, err = requestWithRetry(ctx, c, createCheck, func(ctx context.Context) (int64, error) {
 		return checkID(c.gh.Checks.CreateCheckRun(ctx, c.owner, c.name, gh.CreateCheckRunOptions{
-			Name: run.Name, HeadSHA: run.HeadSHA, Status: nonEmptyPointer(run.Status), Conclusion: nonEmptyPointer(run.Conclusion),
-			DetailsURL: nonEmptyPointer(run.DetailsURL), ExternalID: nonEmptyPointer(run.ExternalID), Output: output, Actions: run.ghActions(),
+			Name: run.Name, HeadSHA: run.HeadSHA, Status: nonEmptyPointer(run.Status),
+			Conclusion: nonEmptyPointer(run.Conclusion),
+			DetailsURL: nonEmptyPointer(run.DetailsURL), ExternalID: nonEmptyPointer(run.ExternalID), Output: output,
+			Actions: run.ghActions(),
 		}))
 	})
 	if err != nil {
@@ -129,7 +132,8 @@ func (c *Client) patchCheck(ctx context.Context, op operation, id int64, run Che
 	_, err := requestWithRetry(ctx, c, op, func(ctx context.Context) (int64, error) {
 		return checkID(c.gh.Checks.UpdateCheckRun(ctx, c.owner, c.name, id, gh.UpdateCheckRunOptions{
 			Name: run.Name, Status: nonEmptyPointer(run.Status), Conclusion: nonEmptyPointer(run.Conclusion),
-			DetailsURL: nonEmptyPointer(run.DetailsURL), ExternalID: nonEmptyPointer(run.ExternalID), Output: run.batchOutput(batch), Actions: run.ghActions(),
+			DetailsURL: nonEmptyPointer(run.DetailsURL), ExternalID: nonEmptyPointer(run.ExternalID),
+			Output: run.batchOutput(batch), Actions: run.ghActions(),
 		}))
 	})
 	return err
@@ -201,7 +205,8 @@ func (a Annotation) ghAnnotation() *gh.CheckRunAnnotation {
 	start := max(a.StartLine, 1)
 	return &gh.CheckRunAnnotation{
 		Path: &a.Path, StartLine: &start, EndLine: gh.Int(max(a.EndLine, start)), AnnotationLevel: &level,
-		Title: nonEmptyPointer(shortenText(a.Title, maxCheckTitle)), Message: gh.String(shortenText(a.Message, maxAnnotation)),
+		Title:   nonEmptyPointer(shortenText(a.Title, maxCheckTitle)),
+		Message: gh.String(shortenText(a.Message, maxAnnotation)),
 	}
 }
 

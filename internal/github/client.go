@@ -71,8 +71,9 @@ func New(o Options) (*Client, error) {
 	}
 	o = withDefaults(o)
 	c := &Client{
-		wire:  &apiTransport{next: o.Transport, base: base, token: o.Token, cache: newCache(maxCache), now: o.Now},
-		fetch: &http.Client{Transport: o.Transport, CheckRedirect: keepTo(func(u *url.URL) error { return checkPlace(u, base) })},
+		wire: &apiTransport{next: o.Transport, base: base, token: o.Token, cache: newCache(maxCache), now: o.Now},
+		fetch: &http.Client{Transport: o.Transport,
+			CheckRedirect: keepTo(func(u *url.URL) error { return checkPlace(u, base) })},
 		owner: owner, name: name,
 		sleep: o.Sleep, now: o.Now, maxWait: o.MaxWait, timeout: o.Timeout,
 	}
@@ -115,7 +116,8 @@ func parseBase(s string) (*url.URL, error) {
 	if err != nil {
 		return nil, fmt.Errorf("invalid GitHub API URL %q", s)
 	}
-	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" ||
+		u.Fragment != "" {
 		return nil, fmt.Errorf("invalid GitHub API URL %q: want for example %q", s, DefaultBaseURL)
 	}
 	return u, nil

@@ -96,7 +96,8 @@ func (e *Error) hint(op operation) string {
 	case Forbidden:
 		return op.grantHint()
 	case NotFound:
-		return "check that it exists and that the token can read it: GitHub returns 404 in both cases; " + op.grantHint()
+		return "check that it exists and that the token can read it: GitHub returns 404 in both cases; " +
+			op.grantHint()
 	case Locked:
 		return "unlock the pull request's conversation"
 	case RateLimited:

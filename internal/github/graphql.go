@@ -77,7 +77,8 @@ func graphQLRefusal(resp *http.Response, body []byte) error {
 		return nil
 	}
 	first := said.Errors[0]
-	e := &Error{Kind: graphQLKind(first.Type, strings.ToLower(first.Message)), Status: resp.StatusCode, Message: makePrintable(first.Message)}
+	e := &Error{Kind: graphQLKind(first.Type, strings.ToLower(first.Message)), Status: resp.StatusCode,
+		Message: makePrintable(first.Message)}
 	e.wait = serverWait(resp.Header, e.Kind)
 	return e
 }

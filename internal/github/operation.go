@@ -32,8 +32,9 @@ var (
 	createComment  = operation{"create a comment", "{pull-requests: write}", adds}
 	updateComment  = operation{"update a comment", "{pull-requests: write}", sets}
 	deleteComment  = operation{"delete a comment", "{pull-requests: write}", sets}
-	react          = operation{"react to a comment", "{pull-requests: write}", sets} // GitHub keeps one per kind and person
-	createReview   = operation{"create a review", "{pull-requests: write}", adds}
+	react          = operation{"react to a comment", "{pull-requests: write}",
+		sets} // GitHub keeps one per kind and person
+	createReview = operation{"create a review", "{pull-requests: write}", adds}
 
 	listReviewComments  = operation{"list the comments of the pull request's reviews", "{pull-requests: read}", reads}
 	updateReviewComment = operation{"update a comment of a review", "{pull-requests: write}", sets}

@@ -45,7 +45,9 @@ func (c *Client) getDocument(ctx context.Context, path string, query url.Values,
 // If a page exceeds the bound of a response, it is requested again in smaller
 // pages: a hundred comments of maximum length do not fit, and the author of such
 // comments must not be able to block reading the rest.
-func readPages[P any](ctx context.Context, c *Client, op operation, path string, query url.Values, take func(P) error) error {
+func readPages[P any](
+	ctx context.Context, c *Client, op operation, path string, query url.Values, take func(P) error,
+) error {
 	p := c.newRetryState(op)
 	for n, size := 1, pageSize; n*size <= maxItems; n++ {
 		page, resp, err := onePage[P](ctx, p, path, query, n, size)
@@ -70,7 +72,9 @@ func readPages[P any](ctx context.Context, c *Client, op operation, path string,
 }
 
 // listAll reads a list by ascending ID, each item once.
-func listAll[P, T any](ctx context.Context, c *Client, op operation, path string, of func(P) (T, error), id func(T) int64) ([]T, error) {
+func listAll[P, T any](
+	ctx context.Context, c *Client, op operation, path string, of func(P) (T, error), id func(T) int64,
+) ([]T, error) {
 	var all []T
 	err := readPages(ctx, c, op, path, nil, func(page []P) error {
 		for _, item := range page {
@@ -89,7 +93,9 @@ func listAll[P, T any](ctx context.Context, c *Client, op operation, path string
 	return dropRepeated(all, id), nil
 }
 
-func onePage[P any](ctx context.Context, p *retryState, path string, query url.Values, n, size int) (P, *gh.Response, error) {
+func onePage[P any](
+	ctx context.Context, p *retryState, path string, query url.Values, n, size int,
+) (P, *gh.Response, error) {
 	query = maps.Clone(query)
 	if query == nil {
 		query = url.Values{}

@@ -103,7 +103,8 @@ func (c *Client) Files(ctx context.Context, number int) (files []File, complete 
 			if f.GetFilename() == "" {
 				return malformedError("a file without a name")
 			}
-			files = append(files, File{Path: f.GetFilename(), Previous: f.GetPreviousFilename(), Status: f.GetStatus(), Patch: f.GetPatch()})
+			files = append(files, File{Path: f.GetFilename(), Previous: f.GetPreviousFilename(), Status: f.GetStatus(),
+				Patch: f.GetPatch()})
 		}
 		return nil
 	})

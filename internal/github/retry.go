@@ -37,7 +37,9 @@ func (c *Client) newRetryState(op operation) *retryState {
 }
 
 // requestWithRetry makes one request by f, again where that helps and does no harm.
-func requestWithRetry[T any](ctx context.Context, c *Client, op operation, f func(context.Context) (T, error)) (T, error) {
+func requestWithRetry[T any](
+	ctx context.Context, c *Client, op operation, f func(context.Context) (T, error),
+) (T, error) {
 	return retryRequest(ctx, c.newRetryState(op), f)
 }
 
@@ -79,7 +81,8 @@ func tryRequest[T any](ctx context.Context, p *retryState, f func(context.Contex
 		return value, nil
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		e = &Error{Kind: Unavailable, Status: e.Status, Message: fmt.Sprintf("no complete response within %v", limit), Err: err}
+		e = &Error{Kind: Unavailable, Status: e.Status, Message: fmt.Sprintf("no complete response within %v", limit),
+			Err: err}
 		if ctx.Err() != nil {
 			e = canceledError(ctx.Err())
 			e.unsent = false

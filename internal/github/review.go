@@ -89,7 +89,8 @@ func (c *Client) CreateReview(ctx context.Context, number int, r NewReview) (Rev
 // ReviewComments lists the comments of all submitted reviews of a pull request by ascending ID,
 // each once.
 func (c *Client) ReviewComments(ctx context.Context, number int) ([]ReviewComment, error) {
-	return listAll(ctx, c, listReviewComments, c.repositoryPath(fmt.Sprintf("pulls/%d/comments", number)), reviewCommentOf, func(c ReviewComment) int64 { return c.ID })
+	return listAll(ctx, c, listReviewComments, c.repositoryPath(fmt.Sprintf("pulls/%d/comments", number)),
+		reviewCommentOf, func(c ReviewComment) int64 { return c.ID })
 }
 
 // UpdateReviewComment replaces the body of a comment of a review.
@@ -120,15 +121,17 @@ func reviewOf(r *gh.PullRequestReview) (Review, error) {
 	if r.GetID() <= 0 {
 		return Review{}, malformedError("a review without an id")
 	}
-	return Review{ID: r.GetID(), Author: authorOf(r.GetUser()), Body: r.GetBody(), State: r.GetState(), Commit: r.GetCommitID()}, nil
+	return Review{ID: r.GetID(), Author: authorOf(r.GetUser()), Body: r.GetBody(), State: r.GetState(),
+		Commit: r.GetCommitID()}, nil
 }
 
 func reviewCommentOf(item *gh.PullRequestComment) (ReviewComment, error) {
 	if item.GetID() <= 0 {
 		return ReviewComment{}, malformedError("a comment of a review without an id")
 	}
-	return ReviewComment{ID: item.GetID(), Review: item.GetPullRequestReviewID(), Author: authorOf(item.GetUser()), Body: item.GetBody(),
-		URL: item.GetHTMLURL(), Path: item.GetPath(), Side: item.GetSide(), Line: item.GetLine()}, nil
+	return ReviewComment{ID: item.GetID(), Review: item.GetPullRequestReviewID(), Author: authorOf(item.GetUser()),
+		Body: item.GetBody(),
+		URL:  item.GetHTMLURL(), Path: item.GetPath(), Side: item.GetSide(), Line: item.GetLine()}, nil
 }
 
 // A Hunk is the lines of a file that GitHub shows together, by their first number and their count
@@ -139,14 +142,15 @@ type Hunk struct{ Old, OldLines, New, NewLines int }
 // hunks of files whose diff GitHub does not show, and only the first 3,000 files.
 func (c *Client) Hunks(ctx context.Context, number int) (map[string][]Hunk, error) {
 	hunks := map[string][]Hunk{}
-	err := readPages(ctx, c, listFiles, c.repositoryPath(fmt.Sprintf("pulls/%d/files", number)), nil, func(page []*gh.CommitFile) error {
-		for _, f := range page {
-			if list := hunksOf(f.GetPatch()); len(list) > 0 {
-				hunks[f.GetFilename()] = list
+	err := readPages(ctx, c, listFiles, c.repositoryPath(fmt.Sprintf("pulls/%d/files", number)), nil,
+		func(page []*gh.CommitFile) error {
+			for _, f := range page {
+				if list := hunksOf(f.GetPatch()); len(list) > 0 {
+					hunks[f.GetFilename()] = list
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 	return hunks, err
 }
 

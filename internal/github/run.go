@@ -44,7 +44,8 @@ type run struct {
 func (c *Client) WorkflowRun(ctx context.Context, id int64) (WorkflowRun, error) {
 	return requestWithRetry(ctx, c, readRun, func(ctx context.Context) (WorkflowRun, error) {
 		var answer run
-		if _, err := c.getDocument(ctx, c.repositoryPath(fmt.Sprintf("actions/runs/%d", id)), nil, &answer); err != nil {
+		if _, err := c.getDocument(ctx, c.repositoryPath(fmt.Sprintf("actions/runs/%d", id)), nil,
+			&answer); err != nil {
 			return WorkflowRun{}, err
 		}
 		if answer.GetID() != id {
@@ -57,7 +58,9 @@ func (c *Client) WorkflowRun(ctx context.Context, id int64) (WorkflowRun, error)
 // CountWorkflowRuns counts the runs that events have started since then, by the actor
 // that caused them. It counts runs of the workflow whose file is path, or of all
 // workflows if path is "". Skipped runs are not counted.
-func (c *Client) CountWorkflowRuns(ctx context.Context, events []string, path string, since time.Time) (map[Author]int, error) {
+func (c *Client) CountWorkflowRuns(
+	ctx context.Context, events []string, path string, since time.Time,
+) (map[Author]int, error) {
 	count := map[Author]int{}
 	if dir, file := pathpkg.Split(path); dir == ".github/workflows/" && file != "" {
 		err := c.countRuns(ctx, "actions/workflows/"+url.PathEscape(file)+"/runs", nil, since, func(r WorkflowRun) {
@@ -87,7 +90,9 @@ func (c *Client) CountWorkflowRuns(ctx context.Context, events []string, path st
 }
 
 // countRuns passes each run that was not skipped to add, once.
-func (c *Client) countRuns(ctx context.Context, list string, query url.Values, since time.Time, add func(WorkflowRun)) error {
+func (c *Client) countRuns(
+	ctx context.Context, list string, query url.Values, since time.Time, add func(WorkflowRun),
+) error {
 	seen := map[int64]bool{}
 	created := ">=" + formatTime(since)
 	for range maxSearches {

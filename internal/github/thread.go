@@ -83,7 +83,8 @@ func (c *Client) ReviewThreads(ctx context.Context, number int) ([]ReviewThread,
 
 // threadOf reads a thread. One whose comments were deleted meanwhile has none.
 func threadOf(n threadNode) ReviewThread {
-	t := ReviewThread{ID: n.ID, Resolved: n.IsResolved, ResolvedBy: Author{Login: n.ResolvedBy.Login, ID: n.ResolvedBy.ID}}
+	t := ReviewThread{ID: n.ID, Resolved: n.IsResolved,
+		ResolvedBy: Author{Login: n.ResolvedBy.Login, ID: n.ResolvedBy.ID}}
 	if len(n.Comments.Nodes) > 0 {
 		t.Comment = n.Comments.Nodes[0].ID
 	}

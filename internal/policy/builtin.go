@@ -66,8 +66,9 @@ func restoreLayer(s Layer, text string) (l *layer, err error) {
 	if err := json.Unmarshal([]byte(head), &b); err != nil {
 		return nil, module.Stop(module.CodeCompile, "cannot read the compiled policy", "report this as a defect", err)
 	}
-	l = &layer{name: s.Name, role: s.Role, shipped: s.shipped, now: s.readTime(), counts: b.Counts, programs: b.Programs,
-		points: map[string]*point{}, labels: map[string]label{}, files: s.Files}
+	l = &layer{name: s.Name, role: s.Role, shipped: s.shipped, now: s.readTime(), counts: b.Counts,
+		programs: b.Programs,
+		points:   map[string]*point{}, labels: map[string]label{}, files: s.Files}
 	for rule, one := range b.Labels {
 		l.labels[rule] = label{retry: one.Retry, severity: one.Severity, category: one.Category}
 	}
@@ -82,7 +83,8 @@ func restoreLayer(s Layer, text string) (l *layer, err error) {
 		})}
 	}
 	if rules != "" {
-		return nil, module.Stop(module.CodeCompile, "cannot read the compiled policy: it is longer than its points", "report this as a defect", nil)
+		return nil, module.Stop(module.CodeCompile, "cannot read the compiled policy: it is longer than its points",
+			"report this as a defect", nil)
 	}
 	return l, nil
 }

@@ -65,7 +65,8 @@ func (m *merger) observeCandidate(floor func(*merger)) {
 // hasReason reports whether r is already a reason that counts.
 func (m *merger) hasReason(r proposal.Reason) bool {
 	return slices.ContainsFunc(m.reasons, func(own proposal.Reason) bool {
-		return !own.Observed && own.Rule == r.Rule && own.Effect == r.Effect && own.Command == r.Command && own.Text == r.Text
+		return !own.Observed && own.Rule == r.Rule && own.Effect == r.Effect && own.Command == r.Command &&
+			own.Text == r.Text
 	})
 }
 
@@ -78,14 +79,18 @@ func (m *merger) observeGrant() {
 	for _, key := range module.LimitKeys {
 		to, given := m.would.limits[key]
 		if !given {
-			m.addObservedReason(l, "limits", proposal.Deny, fmt.Sprintf("layer %q grants no limit %s: every run with it would stop", l.name, key), "write limits contains {…} in package "+module.PointProposal)
+			m.addObservedReason(l, "limits", proposal.Deny,
+				fmt.Sprintf("layer %q grants no limit %s: every run with it would stop", l.name, key),
+				"write limits contains {…} in package "+module.PointProposal)
 			continue
 		}
 		m.lowers = append(m.lowers, observedLimit{l, "limits", whole, key, to})
 	}
 	for _, kind := range slices.Sorted(maps.Keys(m.kinds)) {
 		if !m.would.kinds[kind] {
-			m.addObservedReason(l, "exec."+kind, proposal.Allow, fmt.Sprintf("layer %q would not allow it to start programs of the kind %q", l.name, kind), "write exec contains {…} in package "+module.PointCommand)
+			m.addObservedReason(l, "exec."+kind, proposal.Allow,
+				fmt.Sprintf("layer %q would not allow it to start programs of the kind %q", l.name, kind),
+				"write exec contains {…} in package "+module.PointCommand)
 		}
 	}
 }
@@ -93,5 +98,6 @@ func (m *merger) observeGrant() {
 func (m *merger) addObservedReason(l *layer, rule string, effect proposal.Effect, message, suggestion string) {
 	m.rules[rule] = true
 	m.by = append(m.by, l)
-	m.reasons = append(m.reasons, proposal.Reason{Rule: rule, Effect: effect, Observed: true, Command: whole, Message: message, Suggestion: suggestion})
+	m.reasons = append(m.reasons, proposal.Reason{Rule: rule, Effect: effect, Observed: true, Command: whole,
+		Message: message, Suggestion: suggestion})
 }

@@ -229,7 +229,9 @@ func parseWith(layer string, f File, annotations bool) (*ast.Module, error) {
 
 // compilePoint compiles the point's modules with the library, and prepares the one
 // query that fetches all its sets.
-func (l *layer) compilePoint(ctx context.Context, name, query string, modules map[string]*ast.Module, all *module.Graph) (c compiled, err error) {
+func (l *layer) compilePoint(
+	ctx context.Context, name, query string, modules map[string]*ast.Module, all *module.Graph,
+) (c compiled, err error) {
 	own := module.ForPoint(name, modules, all)
 	compiler := module.Compile(name, documentOf(name), own, true, l.sparedStages()...)
 	if compiler.Failed() {
@@ -248,7 +250,9 @@ func (l *layer) compilePoint(ctx context.Context, name, query string, modules ma
 }
 
 // prepareQuery prepares a point's query.
-func (l *layer) prepareQuery(ctx context.Context, name, query string, compiler *ast.Compiler) (rego.PreparedEvalQuery, error) {
+func (l *layer) prepareQuery(
+	ctx context.Context, name, query string, compiler *ast.Compiler,
+) (rego.PreparedEvalQuery, error) {
 	prepared, err := rego.New(
 		rego.Compiler(compiler),
 		rego.Query(query),
@@ -271,14 +275,17 @@ func (l *layer) sparedStages() []ast.StageID {
 	if !l.shipped {
 		return nil
 	}
-	return []ast.StageID{ast.StageCheckKeywordOverrides, ast.StageCheckVoidCalls, ast.StageCheckRuleConflicts, ast.StageCheckUndefinedFuncs,
+	return []ast.StageID{ast.StageCheckKeywordOverrides, ast.StageCheckVoidCalls, ast.StageCheckRuleConflicts,
+		ast.StageCheckUndefinedFuncs,
 		ast.StageCheckSafetyRuleHeads, ast.StageCheckRecursion, ast.StageCheckTypes}
 }
 
 // compileWithGuards compiles the exec point again with its guards, and adds them to the query.
 // Strict mode would refuse the guards' unused variables. If it cannot, no answer is
 // reused.
-func compileWithGuards(plain *ast.Compiler, modules map[string]*ast.Module, query string, spared ...ast.StageID) (*ast.Compiler, string, bool) {
+func compileWithGuards(
+	plain *ast.Compiler, modules map[string]*ast.Module, query string, spared ...ast.StageID,
+) (*ast.Compiler, string, bool) {
 	guards, ok := module.AddGuards(modules)
 	if !ok || guards == 0 {
 		return plain, query, !ok
@@ -287,7 +294,8 @@ func compileWithGuards(plain *ast.Compiler, modules map[string]*ast.Module, quer
 	if compiler.Failed() {
 		return plain, query, true
 	}
-	return compiler, strings.TrimSuffix(query, "}") + fmt.Sprintf(", %q: data.%s.%s}", module.GuardSet, module.PointExec, module.GuardSet), false
+	return compiler, strings.TrimSuffix(query, "}") +
+		fmt.Sprintf(", %q: data.%s.%s}", module.GuardSet, module.PointExec, module.GuardSet), false
 }
 
 // askPrograms asks once which programs the layer knows. They depend on no input and are
@@ -305,7 +313,9 @@ func (l *layer) askPrograms(ctx context.Context, compiler *ast.Compiler) error {
 	for _, name := range names {
 		text, ok := name.(string)
 		if !ok {
-			return module.Stop(module.CodeUnknownKey, fmt.Sprintf("layer %q: a member of programs is not a string", l.name), "write programs contains \"name\"", nil)
+			return module.Stop(module.CodeUnknownKey,
+				fmt.Sprintf("layer %q: a member of programs is not a string", l.name),
+				"write programs contains \"name\"", nil)
 		}
 		l.programs = append(l.programs, text)
 	}
@@ -342,8 +352,10 @@ func compileStop(layer string, err error) error {
 	message := fmt.Sprintf("the policy layer %q does not compile", layer)
 	for _, name := range module.UndefinedFunctions(err) {
 		if advice, ok := module.WithheldBuiltin(module.PointExec, name); ok {
-			return module.Stop(module.CodeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies must not use", layer, name), advice, err)
+			return module.Stop(module.CodeBuiltin,
+				fmt.Sprintf("the policy layer %q uses %s, which policies must not use", layer, name), advice, err)
 		}
 	}
-	return module.Stop(module.CodeCompile, message, "fix these places: fumehood policy check prints a fix for each, and fumehood policy explain --input 'COMMAND' the fields of input", err)
+	return module.Stop(module.CodeCompile, message,
+		"fix these places: fumehood policy check prints a fix for each, and fumehood policy explain --input 'COMMAND' the fields of input", err)
 }

@@ -40,7 +40,8 @@ func (l Layer) Data() (map[string]any, error) {
 			err = errors.New("data.fumehood is reserved for packages")
 		}
 		if err != nil {
-			return nil, module.Stop(module.CodeData, fmt.Sprintf("invalid data file %q in policy layer %q", f.Name, l.Name),
+			return nil, module.Stop(module.CodeData,
+				fmt.Sprintf("invalid data file %q in policy layer %q", f.Name, l.Name),
 				"write one object; its names must not be in another data file and must not begin with fumehood", err)
 		}
 	}
@@ -54,7 +55,8 @@ func (l Layer) Store() (storage.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inmem.NewFromObjectWithOpts(data, inmem.OptReturnASTValuesOnRead(true), inmem.OptRoundTripOnWrite(false)), nil
+	return inmem.NewFromObjectWithOpts(data, inmem.OptReturnASTValuesOnRead(true), inmem.OptRoundTripOnWrite(false)),
+		nil
 }
 
 // HoldsData reports whether f is data that rules read.

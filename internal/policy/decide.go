@@ -20,7 +20,9 @@ import (
 // whole, in place of a command's index, is the proposal or trigger itself.
 const whole = -1
 
-func (e *Engine) decideProposal(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+func (e *Engine) decideProposal(
+	ctx context.Context, p proposal.Proposal, a proposal.Analysis,
+) (proposal.Decision, error) {
 	m := newMerger(e)
 	in := input{Workspace: e.workspace, Proposal: e.proposalInput(p, a)}
 	shared := termOf(reflect.ValueOf(in.Proposal))
@@ -35,9 +37,12 @@ func (e *Engine) decideProposal(ctx context.Context, p proposal.Proposal, a prop
 
 // askCommands asks about each command of p and the code that they carry; shared is the
 // proposal's part of the input.
-func (e *Engine) askCommands(ctx context.Context, m *merger, shared *ast.Term, p proposal.Proposal, a proposal.Analysis) error {
+func (e *Engine) askCommands(
+	ctx context.Context, m *merger, shared *ast.Term, p proposal.Proposal, a proposal.Analysis,
+) error {
 	err := e.eachCommand(p, a, func(written proposal.Command, ci commandInput) error {
-		if err := e.askLayers(ctx, m, module.PointCommand, e.commandDocument(shared, ci), ci.Index, textOf(written)); err != nil {
+		if err := e.askLayers(ctx, m, module.PointCommand, e.commandDocument(shared, ci), ci.Index,
+			textOf(written)); err != nil {
 			return err
 		}
 		if !m.allowed[ci.Index] {
@@ -55,7 +60,9 @@ func (e *Engine) askCommands(ctx context.Context, m *merger, shared *ast.Term, p
 }
 
 // eachCommand describes the commands of p in order, until do fails.
-func (e *Engine) eachCommand(p proposal.Proposal, a proposal.Analysis, do func(proposal.Command, commandInput) error) error {
+func (e *Engine) eachCommand(
+	p proposal.Proposal, a proposal.Analysis, do func(proposal.Command, commandInput) error,
+) error {
 	cwds, env := facts.CwdTracker{Cwds: []string{placeStart(p.Cwd, e.workspace)}}, facts.TrackEnvironment(p, a.Commands)
 	known := facts.NewExpander(a.Commands)
 	for _, written := range a.Commands {
@@ -108,7 +115,9 @@ func (e *Engine) commandDocument(shared *ast.Term, c commandInput) ast.Value {
 }
 
 // askLayers evaluates one document in every layer that has rules at the point.
-func (e *Engine) askLayers(ctx context.Context, m *merger, name string, document ast.Value, command int, text string) error {
+func (e *Engine) askLayers(
+	ctx context.Context, m *merger, name string, document ast.Value, command int, text string,
+) error {
 	for _, l := range e.layers {
 		p := l.points[name]
 		if p == nil {
@@ -120,21 +129,26 @@ func (e *Engine) askLayers(ctx context.Context, m *merger, name string, document
 		}
 		var rs rego.ResultSet
 		l.usageMeter(ctx).Run(func() {
-			rs, err = c.query.Eval(ctx, slices.Concat(e.common, e.listenerOptions(l), []rego.EvalOption{rego.EvalParsedInput(document), rego.EvalExternalCancel(contextCancel{ctx})})...)
+			rs, err = c.query.Eval(ctx, slices.Concat(e.common, e.listenerOptions(l),
+				[]rego.EvalOption{rego.EvalParsedInput(document), rego.EvalExternalCancel(contextCancel{ctx})})...)
 		})
 		if err != nil {
 			return evalStop(ctx, l.name, name, err)
 		}
 		if len(rs) != 1 {
-			return module.Stop(module.CodeNoDecision, fmt.Sprintf("layer %q returned no result at %s", l.name, name), "fix the policy: a set is undefined", nil)
+			return module.Stop(module.CodeNoDecision, fmt.Sprintf("layer %q returned no result at %s", l.name, name),
+				"fix the policy: a set is undefined", nil)
 		}
 		result, ok := rs[0].Bindings["result"].(map[string]any)
 		if !ok {
-			return module.Stop(module.CodeNoDecision, fmt.Sprintf("layer %q did not return an object at %s", l.name, name), "this is a defect: report it", nil)
+			return module.Stop(module.CodeNoDecision,
+				fmt.Sprintf("layer %q did not return an object at %s", l.name, name), "this is a defect: report it",
+				nil)
 		}
 		m.beyond = m.beyond || c.beyond || guardHeld(result)
 		delete(result, module.GuardSet)
-		m.readReply(l, reply{result, command, text, func(set string) string { return l.describePlaces(ctx, Document{name, command, document}, set) }})
+		m.readReply(l, reply{result, command, text,
+			func(set string) string { return l.describePlaces(ctx, Document{name, command, document}, set) }})
 	}
 	return nil
 }

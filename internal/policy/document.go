@@ -134,7 +134,8 @@ func pointOf(point string) (string, error) {
 		point = "fumehood." + point
 	}
 	if !slices.Contains(module.Points(), point) {
-		return "", module.Stop(module.CodeUnknownKey, fmt.Sprintf("%q is not a decision point", point), module.SuggestName(point, module.Points()), nil)
+		return "", module.Stop(module.CodeUnknownKey, fmt.Sprintf("%q is not a decision point", point),
+			module.SuggestName(point, module.Points()), nil)
 	}
 	return point, nil
 }

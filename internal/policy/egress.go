@@ -56,7 +56,8 @@ func (e *Engine) Egress(ctx context.Context, x proposal.Egress) (proposal.Egress
 	return inTime(ctx, e, func(ctx context.Context) (proposal.EgressDecision, error) {
 		m := newMerger(e)
 		in := egressInputOf(x)
-		if err := e.askLayers(ctx, m, module.PointEgress, termOf(reflect.ValueOf(in)).Value, whole, describeTarget(x)); err != nil {
+		if err := e.askLayers(ctx, m, module.PointEgress, termOf(reflect.ValueOf(in)).Value, whole,
+			describeTarget(x)); err != nil {
 			return proposal.EgressDecision{}, err
 		}
 		d := m.egressDecision(x)
@@ -76,8 +77,9 @@ func IsGrantedByName(x proposal.Egress) bool {
 
 func egressInputOf(x proposal.Egress) egressInput {
 	in := egressInput{
-		Command: x.Command, Phase: x.Phase, Kind: x.Kind, Name: x.Name, Type: x.Type, Address: x.Address, Port: x.Port, Protocol: x.Protocol,
-		SNI: x.SNI, Method: x.Method, Path: x.Path, Query: x.Query, Size: x.Size, Secrets: x.Secrets,
+		Command: x.Command, Phase: x.Phase, Kind: x.Kind, Name: x.Name, Type: x.Type, Address: x.Address, Port: x.Port,
+		Protocol: x.Protocol,
+		SNI:      x.SNI, Method: x.Method, Path: x.Path, Query: x.Query, Size: x.Size, Secrets: x.Secrets,
 		Grants: x.Grants, Registries: x.Registries, Registry: len(x.Registries) > 0,
 	}
 	if a, err := netip.ParseAddr(x.Address); err == nil {
@@ -97,7 +99,8 @@ func lookupOnlySuffix(in egressInput) string {
 	}
 	widest := ""
 	for _, n := range in.Naming {
-		if suffix := strings.TrimPrefix(in.Name, n.Below); n.Kind == kindSuffix && (widest == "" || len(suffix) < len(widest)) {
+		if suffix := strings.TrimPrefix(in.Name, n.Below); n.Kind == kindSuffix &&
+			(widest == "" || len(suffix) < len(widest)) {
 			widest = suffix
 		}
 	}
@@ -128,7 +131,8 @@ type egressExtras struct {
 func (m *merger) readFlag(l *layer, set, rule string) {
 	if set == "many_names" || set == "private" || set == "raw" || set == "redact" {
 		if !l.hasRole(Opens) {
-			m.engine.addWarning(fmt.Sprintf("policy.ignored-allow: layer %q must not set %s; its rule %q is ignored", l.name, set, rule))
+			m.engine.addWarning(fmt.Sprintf("policy.ignored-allow: layer %q must not set %s; its rule %q is ignored",
+				l.name, set, rule))
 			return
 		}
 	}
@@ -173,7 +177,8 @@ func (m *merger) readBudget(l *layer, object map[string]any) string {
 func (m *merger) egressDecision(x proposal.Egress) proposal.EgressDecision {
 	m.egressFloor(x)
 	m.observeCandidate(func(would *merger) { would.egressFloor(x) })
-	d := proposal.EgressDecision{Effect: m.strictestEffect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reason: mostImportantReason(m.reasons)}
+	d := proposal.EgressDecision{Effect: m.strictestEffect(), Rules: slices.Sorted(maps.Keys(m.rules)),
+		Reason: mostImportantReason(m.reasons)}
 	if d.Effect != proposal.Allow {
 		d.Effect, d.Firm = proposal.Deny, m.nonGrantingReason()
 		return d
@@ -202,15 +207,18 @@ func (m *merger) nonGrantingReason() *proposal.Reason {
 // egressFloor applies whatever the layers say.
 func (m *merger) egressFloor(x proposal.Egress) {
 	add := func(rule, message, suggestion string) {
-		m.addReason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, whole, describeTarget(x))
+		m.addReason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, whole,
+			describeTarget(x))
 	}
 	if rule, message, suggestion := alwaysDenied(x); rule != "" {
 		add(rule, message, suggestion)
 	}
 	if len(x.Secrets) > 0 && !m.given.redact {
-		add("egress.secret", fmt.Sprintf("what looks like a secret (%s) is in the %s of the request", x.Secrets[0].Rule, x.Secrets[0].Where), "remove it: secrets must not leave the sandbox")
+		add("egress.secret", fmt.Sprintf("what looks like a secret (%s) is in the %s of the request", x.Secrets[0].Rule,
+			x.Secrets[0].Where), "remove it: secrets must not leave the sandbox")
 	}
 	if !m.allowed[whole] && !m.isDenied(whole) {
-		add("egress.no-rule", "no rule of the granting policy allows it", "request the host in the proposal's network, if the policy grants it")
+		add("egress.no-rule", "no rule of the granting policy allows it",
+			"request the host in the proposal's network, if the policy grants it")
 	}
 }

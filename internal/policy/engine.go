@@ -114,7 +114,8 @@ func (o Options) Digest() (string, error) {
 // New reads, checks and compiles the layers. Its error is a *proposal.StopError
 // whose code begins with "policy.".
 func New(ctx context.Context, o Options) (*Engine, error) {
-	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, onRule: o.OnRule, reported: map[string]bool{}, jobs: make(chan func())}
+	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, onRule: o.OnRule,
+		reported: map[string]bool{}, jobs: make(chan func())}
 	e.common = e.evalOptions()
 	if e.workspace == "" {
 		e.workspace = "/workspace"
@@ -236,15 +237,18 @@ func judgeWithinLimit[T any](ctx context.Context, e *Engine, limit time.Duration
 	var v verdict[T]
 	done := make(chan struct{})
 	e.runJob(func() { v = runJudge(inside, judge); close(done) })
-	why, abandoned := bounds.Bounds{Used: m.Used, Time: limit, Grace: grace, Memory: decisionMemory}.Wait(ctx, cancel, done)
+	why, abandoned := bounds.Bounds{Used: m.Used, Time: limit, Grace: grace, Memory: decisionMemory}.Wait(ctx, cancel,
+		done)
 	switch {
 	case abandoned:
 		e.dead.Store(true)
 		return none, module.Stop(module.CodeDeadline, "an evaluation does not end", hintDeadline, nil)
 	case why == bounds.TooLong:
-		return none, module.Stop(module.CodeDeadline, fmt.Sprintf("the decision took more than %v of processor time", limit), hintDeadline, nil)
+		return none, module.Stop(module.CodeDeadline,
+			fmt.Sprintf("the decision took more than %v of processor time", limit), hintDeadline, nil)
 	case why == bounds.TooLarge:
-		return none, module.Stop(module.CodeTooLarge, fmt.Sprintf("the decision took more than %d MiB", decisionMemory>>20), hintDeadline, nil)
+		return none, module.Stop(module.CodeTooLarge,
+			fmt.Sprintf("the decision took more than %d MiB", decisionMemory>>20), hintDeadline, nil)
 	}
 	return v.decision, v.err
 }
@@ -262,7 +266,8 @@ type verdict[T any] struct {
 func runJudge[T any](ctx context.Context, judge judge[T]) (v verdict[T]) {
 	defer func() {
 		if r := recover(); r != nil {
-			v = verdict[T]{err: module.Stop(module.CodeEval, fmt.Sprintf("the evaluator panicked: %v", r), "report this as a defect", nil)}
+			v = verdict[T]{err: module.Stop(module.CodeEval, fmt.Sprintf("the evaluator panicked: %v", r),
+				"report this as a defect", nil)}
 		}
 	}()
 	v.decision, v.err = judge(ctx)

@@ -40,7 +40,8 @@ const reflecting = 10
 // RunExplanation runs work, which explains decisions, within ten times the processor time of one
 // decision. Its error is a *proposal.StopError.
 func (e *Engine) RunExplanation(ctx context.Context, work func(context.Context) error) error {
-	_, err := judgeWithinLimit(ctx, e, reflecting*e.deadline, func(ctx context.Context) (struct{}, error) { return struct{}{}, work(ctx) })
+	_, err := judgeWithinLimit(ctx, e, reflecting*e.deadline,
+		func(ctx context.Context) (struct{}, error) { return struct{}{}, work(ctx) })
 	return err
 }
 
@@ -68,7 +69,8 @@ func (l *layer) heldPlaces(ctx context.Context, doc Document, set string) ([]mod
 			places = append(places, at)
 		}
 	}
-	if _, err := c.query.Eval(ctx, rego.EvalParsedInput(doc.Input), rego.EvalQueryTracer(module.Listener{Layer: l.name, Set: set, Held: tell})); err != nil {
+	if _, err := c.query.Eval(ctx, rego.EvalParsedInput(doc.Input),
+		rego.EvalQueryTracer(module.Listener{Layer: l.name, Set: set, Held: tell})); err != nil {
 		return nil, evalStop(ctx, l.name, doc.Point, err)
 	}
 	slices.SortFunc(places, func(a, b module.Place) int {
@@ -110,7 +112,8 @@ func (l *layer) compileConditions(ctx context.Context, point string) *Conditions
 		}
 	}
 	module.DisableExpired(modules, l.now)
-	compiler := module.Compile(point, documentOf(point), module.ForPoint(point, modules, module.NewGraph(modules)), false, l.sparedStages()...)
+	compiler := module.Compile(point, documentOf(point), module.ForPoint(point, modules, module.NewGraph(modules)),
+		false, l.sparedStages()...)
 	if compiler.Failed() {
 		return nil
 	}
@@ -132,7 +135,9 @@ func (c *Conditions) Rules(name string) []*ast.Rule {
 
 // EvaluateBody evaluates conditions of a file with these imports. sound is false if they cannot
 // be evaluated without the conditions before them. It must be called within Reflect.
-func (c *Conditions) EvaluateBody(ctx context.Context, imports []*ast.Import, conditions ast.Body, input ast.Value) (holds, sound bool) {
+func (c *Conditions) EvaluateBody(
+	ctx context.Context, imports []*ast.Import, conditions ast.Body, input ast.Value,
+) (holds, sound bool) {
 	fresh := make(ast.Body, len(conditions))
 	for i, expr := range conditions {
 		fresh[i] = expr.Copy()
@@ -144,8 +149,10 @@ func (c *Conditions) EvaluateBody(ctx context.Context, imports []*ast.Import, co
 	var err error
 	c.layer.usageMeter(ctx).Run(func() {
 		rs, err = rego.New(
-			rego.Compiler(c.compiler), rego.Store(c.layer.data), rego.ParsedQuery(query), rego.ParsedPackage(&ast.Package{Path: ast.MustParseRef("data." + c.point)}),
-			rego.ParsedImports(imports), rego.ParsedInput(input), rego.Capabilities(module.Capabilities()), rego.SetRegoVersion(ast.RegoV1),
+			rego.Compiler(c.compiler), rego.Store(c.layer.data), rego.ParsedQuery(query),
+			rego.ParsedPackage(&ast.Package{Path: ast.MustParseRef("data." + c.point)}),
+			rego.ParsedImports(imports), rego.ParsedInput(input), rego.Capabilities(module.Capabilities()),
+			rego.SetRegoVersion(ast.RegoV1),
 		).Eval(ctx)
 	})
 	if err != nil || len(rs) != 1 {

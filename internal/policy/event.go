@@ -48,7 +48,8 @@ type eventInput struct {
 func (e *Engine) Event(ctx context.Context, v proposal.Event) ([]proposal.Finding, error) {
 	return inTime(ctx, e, func(ctx context.Context) ([]proposal.Finding, error) {
 		m := newMerger(e)
-		if err := e.askLayers(ctx, m, module.PointEvent, termOf(reflect.ValueOf(eventInputOf(v))).Value, whole, ""); err != nil {
+		if err := e.askLayers(ctx, m, module.PointEvent, termOf(reflect.ValueOf(eventInputOf(v))).Value, whole,
+			""); err != nil {
 			return nil, err
 		}
 		for i := range m.notes {
@@ -59,7 +60,8 @@ func (e *Engine) Event(ctx context.Context, v proposal.Event) ([]proposal.Findin
 }
 
 func eventInputOf(v proposal.Event) eventInput {
-	in := eventInput{Command: v.Command, Kind: v.Kind, Program: v.Program, Path: v.Path, Target: v.Target, Call: v.Call, Errno: v.Errno, Unverified: v.Unverified}
+	in := eventInput{Command: v.Command, Kind: v.Kind, Program: v.Program, Path: v.Path, Target: v.Target, Call: v.Call,
+		Errno: v.Errno, Unverified: v.Unverified}
 	if v.Program != "" {
 		in.Name = path.Base(v.Program)
 	}

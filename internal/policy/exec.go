@@ -73,7 +73,8 @@ type elfInput struct {
 func (e *Engine) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.ExecDecision, error) {
 		m := newMerger(e)
-		if err := e.askLayers(ctx, m, module.PointExec, termOf(reflect.ValueOf(e.execInput(x))).Value, whole, x.Path); err != nil {
+		if err := e.askLayers(ctx, m, module.PointExec, termOf(reflect.ValueOf(e.execInput(x))).Value, whole,
+			x.Path); err != nil {
 			return proposal.ExecDecision{}, err
 		}
 		return m.execDecision(x), nil
@@ -96,7 +97,8 @@ func (e *Engine) execInput(x proposal.Exec) execInput {
 // module.KeyFields, and no others.
 func keyInput(k points.ExecKey) execInput {
 	in := execInput{
-		Command: k.Command, Path: k.Path, Asked: cmp.Or(k.Asked, k.Path), Loaded: k.Loaded, Name: facts.FileName(k.Path), Same: k.Same,
+		Command: k.Command, Path: k.Path, Asked: cmp.Or(k.Asked, k.Path), Loaded: k.Loaded,
+		Name: facts.FileName(k.Path), Same: k.Same,
 		Layer: k.Layer, Digest: k.Digest, Grants: k.Grants, Env: k.Env,
 	}
 	if k.ELF != nil {
@@ -119,16 +121,19 @@ func keyInput(k points.ExecKey) execInput {
 // Confine is what lineage.Gate needs to know of tools. It depends on no policy.
 func Confine(x proposal.Exec, names []string) (name, under string) { return facts.Confine(x, names) }
 
-var layers = []string{proposal.LayerRootfs, proposal.LayerWorkspace, proposal.LayerWritten, proposal.LayerMemory, proposal.LayerOther}
+var layers = []string{proposal.LayerRootfs, proposal.LayerWorkspace, proposal.LayerWritten, proposal.LayerMemory,
+	proposal.LayerOther}
 
 // execFloor applies whatever the layers say.
 func (m *merger) execFloor(x proposal.Exec) {
 	if !slices.Contains(layers, x.Layer) || x.Path == "" || x.Command == "" {
-		m.addReason("deny", map[string]string{"rule": "floor.exec", "message": "the request is not about a program of a command",
+		m.addReason("deny", map[string]string{"rule": "floor.exec",
+			"message":    "the request is not about a program of a command",
 			"suggestion": "this is a defect: report it"}, whole, x.Path)
 	}
 	if !m.allowed[whole] && !m.isDenied(whole) {
-		m.addReason("deny", map[string]string{"rule": "exec.no-rule", "message": fmt.Sprintf("no rule of the granting policy allows %q to %s", x.Path, execVerb(x)),
+		m.addReason("deny", map[string]string{"rule": "exec.no-rule",
+			"message":    fmt.Sprintf("no rule of the granting policy allows %q to %s", x.Path, execVerb(x)),
 			"suggestion": "write allow contains {…} in package " + module.PointExec}, whole, x.Path)
 	}
 }
@@ -143,7 +148,8 @@ func execVerb(x proposal.Exec) string {
 func (m *merger) execDecision(x proposal.Exec) proposal.ExecDecision {
 	m.execFloor(x)
 	m.observeCandidate(func(would *merger) { would.execFloor(x) })
-	d := proposal.ExecDecision{Effect: m.strictestEffect(), Rules: slices.Sorted(maps.Keys(m.rules)), Cacheable: !m.beyond && len(x.Env) == 0 && x.Under == ""}
+	d := proposal.ExecDecision{Effect: m.strictestEffect(), Rules: slices.Sorted(maps.Keys(m.rules)),
+		Cacheable: !m.beyond && len(x.Env) == 0 && x.Under == ""}
 	if d.Effect != proposal.Allow {
 		d.Effect = proposal.Deny
 	}

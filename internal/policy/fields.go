@@ -68,7 +68,8 @@ func fieldsBelow(prefix string, t reflect.Type) []Field {
 			at, below, kind = at+"[]", below.Elem(), "array of "
 		}
 		schema, _ := module.SchemaOf(below).(map[string]any)
-		all = append(all, Field{strings.TrimSuffix(at, "[]"), kind + fmt.Sprint(schema["type"]), fieldComments()[fieldKey(t, name)]})
+		all = append(all, Field{strings.TrimSuffix(at, "[]"), kind + fmt.Sprint(schema["type"]),
+			fieldComments()[fieldKey(t, name)]})
 		if below.Kind() == reflect.Struct {
 			all = append(all, fieldsBelow(at, below)...)
 		}

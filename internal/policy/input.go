@@ -194,15 +194,19 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 		in.Static = in.Static && w.Static
 	}
 	put := func(w proposal.Word) wordInput {
-		return wordInput{w.Value, w.Static, w.Glob, facts.ResolvePlace(w.Value, w.Static, cwds, e.workspace), strings.HasPrefix(w.Head, "$") && w.Head[1] != '(' && w.Tail == "" && !w.Split, w.Glob && w.Star}
+		return wordInput{w.Value, w.Static, w.Glob, facts.ResolvePlace(w.Value, w.Static, cwds, e.workspace),
+			strings.HasPrefix(w.Head, "$") && w.Head[1] != '(' && w.Tail == "" && !w.Split, w.Glob && w.Star}
 	}
 	read := e.grammars.Read(prog, args)
 	read.AddVariableOptions(e.grammars, env)
 	in.Tool, in.Sub, in.Unknown, in.Loose = read.Tool, read.Sub, read.Unknown, read.Loose || hasAppendedWords(c)
-	in.Open, in.HomeSet, in.Libraries, in.Searched = read.Unlisted, env.SetsHome(), env.SetsLibraries(), env.SearchedPathDirs()
+	in.Open, in.HomeSet, in.Libraries, in.Searched = read.Unlisted, env.SetsHome(), env.SetsLibraries(),
+		env.SearchedPathDirs()
 	in.Starts = e.grammars.ChildKind(prog, args)
 	for _, o := range read.Options {
-		in.Options = append(in.Options, optionInput{o.Name, o.Value.Value, facts.ValuesOf(o.Value.Value), o.Value.Static, facts.ResolvePlace(o.Value.Value, o.Value.Static, cwds, e.workspace), o.From})
+		in.Options = append(in.Options,
+			optionInput{o.Name, o.Value.Value, facts.ValuesOf(o.Value.Value), o.Value.Static,
+				facts.ResolvePlace(o.Value.Value, o.Value.Static, cwds, e.workspace), o.From})
 	}
 	for _, w := range read.Operands {
 		in.Operands = append(in.Operands, put(w))
@@ -212,7 +216,9 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 	in.Script = facts.ScriptOf(prog.Name, read, hasAppendedWords(c))
 	in.Homes = facts.HomesIn(text, c.Span)
 	for _, as := range c.Assigns {
-		in.Assigns = append(in.Assigns, assignInput{as.Name, as.Value.Value, as.Value.Static, as.Exported, facts.AssignedPlace(as.Value, cwds, e.workspace)})
+		in.Assigns = append(in.Assigns,
+			assignInput{as.Name, as.Value.Value, as.Value.Static, as.Exported,
+				facts.AssignedPlace(as.Value, cwds, e.workspace)})
 	}
 	in.Credentials = facts.CredentialsIn(text, c.Span)
 	for _, r := range c.Redirects {

@@ -33,7 +33,8 @@ func (l *layer) labelOf(rule string) label {
 	}
 	for end := len(rule); end > 0; end = strings.LastIndexByte(rule[:end-1], '.') + 1 {
 		one := l.labels[rule[:end]]
-		all = label{cmp.Or(all.retry, one.retry), cmp.Or(all.severity, one.severity), cmp.Or(all.category, one.category), all.textOnly || one.textOnly}
+		all = label{cmp.Or(all.retry, one.retry), cmp.Or(all.severity, one.severity),
+			cmp.Or(all.category, one.category), all.textOnly || one.textOnly}
 	}
 	return all
 }
@@ -44,11 +45,13 @@ var labelKeys = [][]byte{[]byte("retry:"), []byte("severity:"), []byte("category
 
 // saysMore reports whether a file's METADATA may have a label or an expiry.
 func saysMore(content []byte) bool {
-	return slices.ContainsFunc(labelKeys, func(key []byte) bool { return bytes.Contains(content, key) }) || bytes.Contains(bytes.ToLower(content), []byte("expir"))
+	return slices.ContainsFunc(labelKeys, func(key []byte) bool { return bytes.Contains(content, key) }) ||
+		bytes.Contains(bytes.ToLower(content), []byte("expir"))
 }
 
 // strictness orders the values: if two rules with one id disagree, the first of these counts.
-var strictness = []proposal.Retry{proposal.RetryNever, proposal.RetryApproval, proposal.RetryVary, proposal.RetryTransient}
+var strictness = []proposal.Retry{proposal.RetryNever, proposal.RetryApproval, proposal.RetryVary,
+	proposal.RetryTransient}
 
 // readLabels reads the labels beside custom.rule.
 func (l *layer) readLabels(modules map[string]*ast.Module) error {
@@ -56,16 +59,20 @@ func (l *layer) readLabels(modules map[string]*ast.Module) error {
 	for _, m := range modules {
 		for _, a := range m.Annotations {
 			rule, _ := a.Custom["rule"].(string)
-			one := label{severity: module.Label(a, module.KeySeverity), category: module.Label(a, module.KeyCategory), textOnly: a.Custom[module.KeyTextOnly] == true}
+			one := label{severity: module.Label(a, module.KeySeverity), category: module.Label(a, module.KeyCategory),
+				textOnly: a.Custom[module.KeyTextOnly] == true}
 			l.textOnly = l.textOnly || one.textOnly && a.Scope == "package"
 			if said, ok := a.Custom["retry"]; ok {
 				word, _ := said.(string)
 				one.retry = proposal.Retry(word)
 				switch {
 				case rule == "":
-					return lint.Refuse(l.name, a.Location, module.CodeUnknownKey, "custom.retry needs custom.rule", "add the rule's id")
+					return lint.Refuse(l.name, a.Location, module.CodeUnknownKey, "custom.retry needs custom.rule",
+						"add the rule's id")
 				case !slices.Contains(strictness, one.retry):
-					return lint.Refuse(l.name, a.Location, module.CodeUnknownKey, fmt.Sprintf("invalid custom.retry %q", fmt.Sprint(said)), "write never, approval, vary or transient")
+					return lint.Refuse(l.name, a.Location, module.CodeUnknownKey,
+						fmt.Sprintf("invalid custom.retry %q", fmt.Sprint(said)),
+						"write never, approval, vary or transient")
 				}
 			}
 			if rule != "" && one != (label{}) {
@@ -79,7 +86,8 @@ func (l *layer) readLabels(modules map[string]*ast.Module) error {
 // combineWith returns the label of two rules with one id: the strictest retry, the worst severity, and the
 // first category in alphabetical order.
 func (a label) combineWith(b label) label {
-	return label{firstOf(strictness, a.retry, b.retry), firstOf(valid.Severities, a.severity, b.severity), firstOf(nil, a.category, b.category), a.textOnly || b.textOnly}
+	return label{firstOf(strictness, a.retry, b.retry), firstOf(valid.Severities, a.severity, b.severity),
+		firstOf(nil, a.category, b.category), a.textOnly || b.textOnly}
 }
 
 // firstOf is the one of a and b that is first in order, or else in the alphabet; "" is last.

@@ -111,14 +111,16 @@ func (m *merger) buildGrant(p proposal.Proposal, a proposal.Analysis) (proposal.
 	for _, key := range module.LimitKeys {
 		if m.limits[key] <= 0 {
 			return proposal.Grant{}, module.Stop(module.CodeNoDecision, "the granting policy grants no limit "+key,
-				"write limits contains {…} in package "+module.PointProposal+" with "+strings.Join(module.LimitKeys, ", "), nil)
+				"write limits contains {…} in package "+module.PointProposal+" with "+
+					strings.Join(module.LimitKeys, ", "), nil)
 		}
 		limits[key] = m.limits[key]
 		if low, ok := m.lowered[key]; ok {
 			lowerLimit(limits, key, low)
 		}
 	}
-	g := proposal.Grant{Env: map[string]string{}, Network: append([]string{}, p.Network...), Phase: proposal.PhaseRun, Fresh: p.Fresh, Exec: m.execKinds(p), Cache: p.Cache && m.isCacheable(p, a)}
+	g := proposal.Grant{Env: map[string]string{}, Network: append([]string{}, p.Network...), Phase: proposal.PhaseRun,
+		Fresh: p.Fresh, Exec: m.execKinds(p), Cache: p.Cache && m.isCacheable(p, a)}
 	if p.Phase == proposal.PhaseSetup {
 		g.Phase = proposal.PhaseSetup
 	}
@@ -127,7 +129,8 @@ func (m *merger) buildGrant(p proposal.Proposal, a proposal.Analysis) (proposal.
 	}
 	g.Limits = proposal.Limits{
 		Wall: proposal.Duration(time.Duration(limits["wall_ms"]) * time.Millisecond), CPUs: limits["cpus"],
-		Memory: proposal.Bytes(limits["memory_bytes"]), Pids: int(limits["pids"]), Disk: proposal.Bytes(limits["disk_bytes"]),
+		Memory: proposal.Bytes(limits["memory_bytes"]), Pids: int(limits["pids"]),
+		Disk:  proposal.Bytes(limits["disk_bytes"]),
 		Files: int(limits["files"]), Output: proposal.Bytes(limits["output_bytes"]),
 	}
 	return g, nil

@@ -48,7 +48,9 @@ func newMerger(e *Engine) *merger {
 }
 
 func emptyMerger(e *Engine) *merger {
-	return &merger{engine: e, rules: map[string]bool{}, allowed: map[int]bool{}, limits: map[string]float64{}, lowered: map[string]float64{}, env: map[string]bool{}, network: map[string]bool{}, ignored: map[string]bool{}, kinds: map[string]bool{}, steady: map[int]bool{}}
+	return &merger{engine: e, rules: map[string]bool{}, allowed: map[int]bool{}, limits: map[string]float64{},
+		lowered: map[string]float64{}, env: map[string]bool{}, network: map[string]bool{}, ignored: map[string]bool{},
+		kinds: map[string]bool{}, steady: map[int]bool{}}
 }
 
 // A reply is what one layer says about one command, or about the proposal (whole).
@@ -83,7 +85,8 @@ func (m *merger) readReply(l *layer, a reply) {
 // a mistake in one rule must not stop what other rules decide.
 func (m *merger) denyMalformed(l *layer, a reply, set, what string) {
 	message := fmt.Sprintf("the policy's answer is not valid: a member of %s %s (%s)", set, what, a.where(set))
-	m.addReason("deny", map[string]string{"rule": RuleMalformed, "message": sanitizeLine(message), "suggestion": "correct the rule: " + describeMember(set)}, a.command, a.text)
+	m.addReason("deny", map[string]string{"rule": RuleMalformed, "message": sanitizeLine(message),
+		"suggestion": "correct the rule: " + describeMember(set)}, a.command, a.text)
 	m.reasons[len(m.reasons)-1].Observed = m.isObserved(l)
 	m.notes = append(m.notes, proposal.Finding{Rule: RuleMalformed, Message: sanitizeLine(message)})
 }
@@ -209,7 +212,8 @@ func (m *merger) addReason(set string, f map[string]string, command int, text st
 
 func (m *merger) allowCommand(l *layer, rule string, command int) {
 	if !l.hasRole(Allows) {
-		m.engine.addWarning(fmt.Sprintf("policy.ignored-allow: layer %q must not allow; its rule %q is ignored", l.name, rule))
+		m.engine.addWarning(fmt.Sprintf("policy.ignored-allow: layer %q must not allow; its rule %q is ignored", l.name,
+			rule))
 		return
 	}
 	m.rules[rule] = true
@@ -253,7 +257,8 @@ func (m *merger) noRule(c commandInput, text string) {
 		message = fmt.Sprintf("no rule allows %q with these arguments", c.Program)
 	}
 	if near := m.suggestPrograms(c.Program); near != "" {
-		m.addReason("deny", map[string]string{"rule": "default.no-rule", "message": message, "suggestion": near}, c.Index, text)
+		m.addReason("deny", map[string]string{"rule": "default.no-rule", "message": message, "suggestion": near},
+			c.Index, text)
 		return
 	}
 	m.addReason("deny", map[string]string{"rule": "default.no-rule", "message": message,
@@ -274,7 +279,8 @@ func (m *merger) suggestPrograms(program string) string {
 	}
 	var close []string
 	for _, known := range programs {
-		if len(program) > 2 && (strings.HasPrefix(known, program) || len(known) > 2 && strings.HasPrefix(program, known)) {
+		if len(program) > 2 && (strings.HasPrefix(known, program) ||
+			len(known) > 2 && strings.HasPrefix(program, known)) {
 			close = append(close, known)
 		}
 	}
@@ -330,7 +336,8 @@ func (m *merger) applyFloorRules(p proposal.Proposal, a proposal.Analysis) {
 	denied := m.strictestEffect() == proposal.Deny
 	add := func(rule, message, suggestion string) {
 		if !denied {
-			m.addReason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, whole, "")
+			m.addReason("deny", map[string]string{"rule": rule, "message": message, "suggestion": suggestion}, whole,
+				"")
 		}
 	}
 	if len(a.Unknowns) > 0 {
@@ -352,7 +359,8 @@ func (m *merger) applyFloorRules(p proposal.Proposal, a proposal.Analysis) {
 func (m *merger) networkFloor(p proposal.Proposal) {
 	for _, host := range p.Network {
 		if !m.network[host] {
-			m.addReason("deny", map[string]string{"rule": "network.none", "message": fmt.Sprintf("no policy grants the host %q", host),
+			m.addReason("deny", map[string]string{"rule": "network.none",
+				"message":    fmt.Sprintf("no policy grants the host %q", host),
 				"suggestion": m.hostGrantHint(host, p.Phase)}, whole, host)
 		}
 	}

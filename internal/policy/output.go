@@ -45,7 +45,8 @@ func (e *Engine) Output(ctx context.Context, x points.Outgoing) (points.OutputDe
 	return inTime(ctx, e, func(ctx context.Context) (points.OutputDecision, error) {
 		m := newMerger(e)
 		m.replaced = map[string]bool{}
-		if err := e.askLayers(ctx, m, module.PointOutput, termOf(reflect.ValueOf(outputInputOf(x))).Value, whole, x.Name); err != nil {
+		if err := e.askLayers(ctx, m, module.PointOutput, termOf(reflect.ValueOf(outputInputOf(x))).Value, whole,
+			x.Name); err != nil {
 			return points.OutputDecision{}, err
 		}
 		return m.outputDecision(x), nil
@@ -53,7 +54,8 @@ func (e *Engine) Output(ctx context.Context, x points.Outgoing) (points.OutputDe
 }
 
 func outputInputOf(x points.Outgoing) outputInput {
-	in := outputInput{Command: x.Command, Kind: x.Kind, Name: x.Name, Ending: path.Ext(x.Name), Size: x.Size, Binary: x.Binary,
+	in := outputInput{Command: x.Command, Kind: x.Kind, Name: x.Name, Ending: path.Ext(x.Name), Size: x.Size,
+		Binary:  x.Binary,
 		Secrets: x.Secrets, Masked: x.Masked, Encodings: x.Encodings}
 	in.Found, _ = redaction.Count(x.Secrets)
 	return in
@@ -74,7 +76,8 @@ func (m *merger) readReplacement(l *layer, fields map[string]string) {
 func (m *merger) outputDecision(x points.Outgoing) points.OutputDecision {
 	m.outputFloor(x)
 	m.observeCandidate(func(would *merger) { would.outputFloor(x) })
-	d := points.OutputDecision{Effect: m.strictestEffect(), Redact: []string{}, Rules: slices.Sorted(maps.Keys(m.rules)), Reason: mostImportantReason(m.reasons)}
+	d := points.OutputDecision{Effect: m.strictestEffect(), Redact: []string{},
+		Rules: slices.Sorted(maps.Keys(m.rules)), Reason: mostImportantReason(m.reasons)}
 	for _, s := range x.Secrets {
 		if m.replaced[allFindings] || m.replaced[s.Rule] || s.Rule == unreadable {
 			d.Redact = append(d.Redact, s.Rule)
@@ -90,14 +93,16 @@ func (m *merger) outputDecision(x points.Outgoing) points.OutputDecision {
 
 // outputFloor applies whatever the layers say.
 func (m *merger) outputFloor(x points.Outgoing) {
-	if !slices.ContainsFunc(m.engine.layers, func(l *layer) bool { return l.hasRole(Grants) && l.points[module.PointOutput] != nil }) {
+	if !slices.ContainsFunc(m.engine.layers,
+		func(l *layer) bool { return l.hasRole(Grants) && l.points[module.PointOutput] != nil }) {
 		m.replaced[allFindings] = true
 	}
 	if !x.Binary {
 		return
 	}
 	withhold := func(rule, what string) {
-		m.addReason("deny", map[string]string{"rule": rule, "message": fmt.Sprintf("%s, which cannot be redacted there", what),
+		m.addReason("deny", map[string]string{"rule": rule,
+			"message":    fmt.Sprintf("%s, which cannot be redacted there", what),
 			"suggestion": "write it as text, or remove the value"}, whole, x.Name)
 	}
 	if x.Masked > 0 {

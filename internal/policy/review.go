@@ -147,13 +147,16 @@ func (e *Engine) warnExpiring(problems []lint.Problem) []lint.Problem {
 // dates.
 func lintLayer(s Layer) []lint.Problem {
 	modules, problems := parseAll(s)
-	problems = append(problems, (&layer{name: s.Name, role: s.Role, now: s.readTime()}).forLint(s, modules, false).Lint()...)
-	return slices.DeleteFunc(lint.SortProblems(problems), func(p lint.Problem) bool { return p.Severity == lint.Doubtful && p.Code != lint.Expires })
+	problems = append(problems, (&layer{name: s.Name, role: s.Role, now: s.readTime()}).forLint(s, modules,
+		false).Lint()...)
+	return slices.DeleteFunc(lint.SortProblems(problems),
+		func(p lint.Problem) bool { return p.Severity == lint.Doubtful && p.Code != lint.Expires })
 }
 
 // forLint is s for package lint. unread means that some of its files could not be read.
 func (l *layer) forLint(s Layer, modules map[string]*ast.Module, unread bool) lint.Layer {
-	about := lint.Layer{Name: s.Name, Opens: l.hasRole(Opens), Allows: l.hasRole(Allows), Shipped: l.shipped, Modules: modules, Unread: unread, Now: l.now, Document: documentOf}
+	about := lint.Layer{Name: s.Name, Opens: l.hasRole(Opens), Allows: l.hasRole(Allows), Shipped: l.shipped,
+		Modules: modules, Unread: unread, Now: l.now, Document: documentOf}
 	if data, err := s.Data(); err == nil { // read reports the error
 		about.Data = slices.Collect(maps.Keys(data))
 	}

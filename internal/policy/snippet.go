@@ -40,7 +40,8 @@ type findingInput struct {
 }
 
 func snippetInputOf(s proposal.Snippet) snippetInput {
-	in := snippetInput{Language: s.Language, Via: s.Via, Command: s.Command, Size: s.Size, Complete: s.Complete, Imports: s.Imports, Capabilities: s.Capabilities}
+	in := snippetInput{Language: s.Language, Via: s.Via, Command: s.Command, Size: s.Size, Complete: s.Complete,
+		Imports: s.Imports, Capabilities: s.Capabilities}
 	for _, f := range s.Findings {
 		in.Findings = append(in.Findings, findingInput{f.Code, f.Message, f.Span.Line, f.Span.Col})
 	}

@@ -77,7 +77,8 @@ type File struct {
 
 // Decides reports whether f takes part in decisions: it is not a test, and it is read.
 func (f File) Decides() bool {
-	return path.Ext(f.Name) == ".rego" && !strings.HasSuffix(f.Name, "_test.rego") || f.Name == optionsFile || f.HoldsData()
+	return path.Ext(f.Name) == ".rego" && !strings.HasSuffix(f.Name, "_test.rego") || f.Name == optionsFile ||
+		f.HoldsData()
 }
 
 // IsTest reports whether f contains tests in Rego.
@@ -86,7 +87,8 @@ func (f File) IsTest() bool { return strings.HasSuffix(f.Name, "_test.rego") }
 // IsCases reports whether f contains cases.
 func (f File) IsCases() bool {
 	name := path.Base(f.Name)
-	return slices.Contains([]string{"cases.yaml", "cases.yml"}, name) || strings.HasSuffix(name, "_cases.yaml") || strings.HasSuffix(name, "_cases.yml")
+	return slices.Contains([]string{"cases.yaml", "cases.yml"}, name) || strings.HasSuffix(name, "_cases.yaml") ||
+		strings.HasSuffix(name, "_cases.yml")
 }
 
 // optionsFile is the shipped policy's knowledge of tools' options.
@@ -119,7 +121,8 @@ func orderLayers(given []Layer, observe bool) ([]Layer, error) {
 		}
 	}
 	if granting > 1 {
-		return nil, module.Stop(module.CodeMissing, "two policy layers cannot both grant", "use one of them to allow, and the other to deny, ask and lower limits", nil)
+		return nil, module.Stop(module.CodeMissing, "two policy layers cannot both grant",
+			"use one of them to allow, and the other to deny, ask and lower limits", nil)
 	}
 	layers := []Layer{}
 	if granting == 0 || observe {
@@ -154,22 +157,27 @@ func ReadDirectory(dir string) (Layer, error) {
 	info, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return l, module.Stop(module.CodeMissing, fmt.Sprintf("the policy directory %q does not exist", dir), "create it with at least one .rego file, or remove the flag", nil)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("the policy directory %q does not exist", dir),
+			"create it with at least one .rego file, or remove the flag", nil)
 	case err != nil:
-		return l, module.Stop(module.CodeMissing, fmt.Sprintf("cannot read the policy directory %q", dir), "make it readable", err)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("cannot read the policy directory %q", dir),
+			"make it readable", err)
 	case !info.IsDir():
-		return l, module.Stop(module.CodeSymlink, fmt.Sprintf("%q is not a directory", dir), "name the directory itself, not a symlink or a file", nil)
+		return l, module.Stop(module.CodeSymlink, fmt.Sprintf("%q is not a directory", dir),
+			"name the directory itself, not a symlink or a file", nil)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return l, module.Stop(module.CodeMissing, fmt.Sprintf("cannot open the policy directory %q", dir), "make it readable", err)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("cannot open the policy directory %q", dir),
+			"make it readable", err)
 	}
 	defer root.Close()
 	if l.Files, err = collectFiles(root.FS()); err != nil {
 		return l, inDir(dir, err)
 	}
 	if len(l.withoutTests().Files) == 0 {
-		return l, module.Stop(module.CodeMissing, fmt.Sprintf("the policy directory %q contains no .rego file", dir), "add a rule, or remove the flag", nil)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("the policy directory %q contains no .rego file", dir),
+			"add a rule, or remove the flag", nil)
 	}
 	return l, nil
 }
@@ -182,15 +190,19 @@ var (
 func inDir(dir string, err error) error {
 	switch {
 	case errors.Is(err, errIrregular):
-		return module.Stop(module.CodeSymlink, fmt.Sprintf("invalid file in the policy directory %q", dir), "replace it with a regular file", err)
+		return module.Stop(module.CodeSymlink, fmt.Sprintf("invalid file in the policy directory %q", dir),
+			"replace it with a regular file", err)
 	case errors.Is(err, errTooLarge):
-		return module.Stop(module.CodeTooLarge, fmt.Sprintf("the policy directory %q exceeds a limit", dir), hintTooLarge(), err)
+		return module.Stop(module.CodeTooLarge, fmt.Sprintf("the policy directory %q exceeds a limit", dir),
+			hintTooLarge(), err)
 	}
-	return module.Stop(module.CodeMissing, fmt.Sprintf("cannot read the policy directory %q", dir), "make it readable", err)
+	return module.Stop(module.CodeMissing, fmt.Sprintf("cannot read the policy directory %q", dir), "make it readable",
+		err)
 }
 
 func hintTooLarge() string {
-	return fmt.Sprintf("use at most %d files, %d KiB for each file of rules, and %d KiB in total", maxFiles, maxFile>>10, maxTotal>>10)
+	return fmt.Sprintf("use at most %d files, %d KiB for each file of rules, and %d KiB in total", maxFiles,
+		maxFile>>10, maxTotal>>10)
 }
 
 // collected are the extensions of a layer's files.
@@ -261,17 +273,20 @@ func FromFiles(name string, all []File) (Layer, error) {
 		}
 		l.Files = append(l.Files, f)
 		if total += len(f.Content); total > maxTotal || len(l.Files) > maxFiles || len(f.Content) > FileLimit(f.Name) {
-			return l, module.Stop(module.CodeTooLarge, fmt.Sprintf("the policy %q exceeds a limit", name), hintTooLarge(), fmt.Errorf("%q, or the total, %w", f.Name, errTooLarge))
+			return l, module.Stop(module.CodeTooLarge, fmt.Sprintf("the policy %q exceeds a limit", name),
+				hintTooLarge(), fmt.Errorf("%q, or the total, %w", f.Name, errTooLarge))
 		}
 	}
 	slices.SortFunc(l.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(l.Files); i++ {
 		if l.Files[i].Name == l.Files[i-1].Name {
-			return l, module.Stop(module.CodeMissing, fmt.Sprintf("policy %q has two files named %q", name, l.Files[i].Name), "keep one of them", nil)
+			return l, module.Stop(module.CodeMissing,
+				fmt.Sprintf("policy %q has two files named %q", name, l.Files[i].Name), "keep one of them", nil)
 		}
 	}
 	if len(l.withoutTests().Files) == 0 {
-		return l, module.Stop(module.CodeMissing, fmt.Sprintf("policy %q contains no .rego file", name), "add a rule, or remove the flag", nil)
+		return l, module.Stop(module.CodeMissing, fmt.Sprintf("policy %q contains no .rego file", name),
+			"add a rule, or remove the flag", nil)
 	}
 	return l, nil
 }
@@ -315,7 +330,8 @@ func digestLayers(layers []Layer, observe bool) string {
 	}
 	for i, s := range layers {
 		fmt.Fprintf(h, "layer %d %d %d\n", i, s.Role, len(s.Files))
-		files := slices.SortedFunc(slices.Values(s.Files), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+		files := slices.SortedFunc(slices.Values(s.Files),
+			func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 		for _, f := range files {
 			fmt.Fprintf(h, "%d %s %d\n", len(f.Name), f.Name, len(f.Content))
 			h.Write(f.Content)

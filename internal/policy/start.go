@@ -15,7 +15,9 @@ import (
 // DecideProgram decides the commands of p by the layers besides the shipped one: what they deny in
 // fumehood.command does not start under another name. Rules that are text_only do not count. It is
 // like Start otherwise. Decided is false if no layer has such rules: then p does not matter.
-func (e *Engine) DecideProgram(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (d proposal.Decision, decided bool, err error) {
+func (e *Engine) DecideProgram(
+	ctx context.Context, p proposal.Proposal, a proposal.Analysis,
+) (d proposal.Decision, decided bool, err error) {
 	if !slices.ContainsFunc(e.layers, func(l *layer) bool {
 		return l.name != DefaultLayer && !l.textOnly && l.points[module.PointCommand] != nil
 	}) {
@@ -56,6 +58,7 @@ func (e *Engine) Start(ctx context.Context, p proposal.Proposal, a proposal.Anal
 		if len(a.Commands) == 0 || len(a.Unknowns) > 0 {
 			m.applyFloorRules(p, a)
 		}
-		return proposal.Decision{Effect: m.strictestEffect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reasons: m.completeReasons(p, a)}, nil
+		return proposal.Decision{Effect: m.strictestEffect(), Rules: slices.Sorted(maps.Keys(m.rules)),
+			Reasons: m.completeReasons(p, a)}, nil
 	})
 }

@@ -23,15 +23,19 @@ func alwaysDenied(x proposal.Egress) (rule, message, suggestion string) {
 	}
 	switch {
 	case len(x.Grants) == 0:
-		return "egress.none", "no host was granted to this command", "use what is already in the repository or installed"
+		return "egress.none", "no host was granted to this command",
+			"use what is already in the repository or installed"
 	case x.Kind == points.EgressDatagram:
-		return "egress.datagram", fmt.Sprintf("%s is not allowed: only TCP, and lookups with the sandbox's resolver", protocolName(x)), "use TCP, and the sandbox's resolver"
+		return "egress.datagram", fmt.Sprintf("%s is not allowed: only TCP, and lookups with the sandbox's resolver",
+			protocolName(x)), "use TCP, and the sandbox's resolver"
 	case x.Kind == points.EgressLookup && x.Type != "A" && x.Type != "AAAA":
-		return "egress.type", fmt.Sprintf("lookups of type %s are not allowed: only addresses may be looked up", x.Type), "look up A or AAAA"
+		return "egress.type", fmt.Sprintf("lookups of type %s are not allowed: only addresses may be looked up",
+			x.Type), "look up A or AAAA"
 	case x.Address == "" && x.Kind != points.EgressLookup && !IsGrantedByName(x):
 		return "egress.unresolved", "this host cannot resolve the name, and the upstream proxy only gets names that are granted themselves", "request the host by its name, not by a wildcard"
 	case x.SNI != x.Name && (x.Kind == points.EgressHello || x.Kind == points.EgressRequest && x.SNI != ""):
-		return "egress.mismatch", fmt.Sprintf("the TLS hello is for %q on a connection to %q", x.SNI, x.Name), "connect to the name in the hello"
+		return "egress.mismatch", fmt.Sprintf("the TLS hello is for %q on a connection to %q", x.SNI, x.Name),
+			"connect to the name in the hello"
 	}
 	return "", "", ""
 }
@@ -126,7 +130,8 @@ func findNamings(in egressInput) []namingInput {
 		case port < 0:
 			continue
 		case name == "":
-			if a, err := netip.ParseAddr(host); err != nil || address == "" || a.Unmap().WithZone("").String() != address {
+			if a, err := netip.ParseAddr(host); err != nil || address == "" ||
+				a.Unmap().WithZone("").String() != address {
 				continue
 			}
 			n.Kind = "address"

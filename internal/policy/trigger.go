@@ -29,7 +29,8 @@ func (e *Engine) Trigger(ctx context.Context, t points.Trigger) (proposal.Decisi
 
 func (m *merger) triggerFloor() {
 	if !m.allowed[whole] && !m.isDenied(whole) {
-		m.addReason("deny", map[string]string{"rule": "trigger.no-rule", "message": "no rule of the granting policy allows this",
+		m.addReason("deny", map[string]string{"rule": "trigger.no-rule",
+			"message":    "no rule of the granting policy allows this",
 			"suggestion": "write allow contains {…} in package " + module.PointTrigger}, whole, "")
 	}
 }
@@ -37,7 +38,8 @@ func (m *merger) triggerFloor() {
 func (m *merger) triggerDecision() proposal.Decision {
 	m.triggerFloor()
 	m.observeCandidate((*merger).triggerFloor)
-	d := proposal.Decision{Effect: m.strictestEffect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reasons: m.completeReasons(proposal.Proposal{}, proposal.Analysis{})}
+	d := proposal.Decision{Effect: m.strictestEffect(), Rules: slices.Sorted(maps.Keys(m.rules)),
+		Reasons: m.completeReasons(proposal.Proposal{}, proposal.Analysis{})}
 	if d.Effect == proposal.Ask {
 		d.Effect = proposal.Deny
 	}

@@ -36,9 +36,11 @@ func runWithinLimit(ctx context.Context, limit time.Duration, layer string, work
 	case bounds.Cancelled:
 		return module.Stop(module.CodeDeadline, "reading the policy was interrupted", "try again", ctx.Err())
 	case bounds.TooLong:
-		return module.Stop(module.CodeDeadline, fmt.Sprintf("compiling the policy takes more than %v of processor time", limit), hintCompile, nil)
+		return module.Stop(module.CodeDeadline,
+			fmt.Sprintf("compiling the policy takes more than %v of processor time", limit), hintCompile, nil)
 	case bounds.TooLarge:
-		return module.Stop(module.CodeTooLarge, fmt.Sprintf("compiling the policy takes more than %d MiB", compileMemory>>20), hintCompile, nil)
+		return module.Stop(module.CodeTooLarge,
+			fmt.Sprintf("compiling the policy takes more than %d MiB", compileMemory>>20), hintCompile, nil)
 	}
 	return err
 }

@@ -58,7 +58,8 @@ func decodeAnswer(data string, round int, reviewer string) (a answer, err error)
 		return a, errors.New("the answer is not one JSON object that fits the schema")
 	}
 	if len(in.Commands) > maxAsked || len(in.Findings) > maxFound {
-		return a, fmt.Errorf("at most %d commands and %d findings are used; the answer has %d and %d", maxAsked, maxFound, len(in.Commands), len(in.Findings))
+		return a, fmt.Errorf("at most %d commands and %d findings are used; the answer has %d and %d", maxAsked,
+			maxFound, len(in.Commands), len(in.Findings))
 	}
 	a.done = in.Done
 	if err := a.addCommands(in, round); err != nil {

@@ -50,7 +50,8 @@ func (a ReviewerOptions) PrepareReviewer() (r Reviewer, masks []redact.Mask, err
 	if err != nil {
 		return r, nil, err
 	}
-	r = Reviewer{Name: a.Provider, Model: a.Model, Rounds: a.Rounds, MaxOutput: a.MaxOutput, Timeout: cmp.Or(a.Timeout, DefaultTimeout)}
+	r = Reviewer{Name: a.Provider, Model: a.Model, Rounds: a.Rounds, MaxOutput: a.MaxOutput,
+		Timeout: cmp.Or(a.Timeout, DefaultTimeout)}
 	if r.Provider, masks, err = a.newProvider(); err != nil {
 		return r, nil, err
 	}
@@ -87,7 +88,8 @@ func (a ReviewerOptions) newProvider() (p model.Provider, masks []redact.Mask, e
 func ReplayAnswers(answers []string, dir string) (r Reviewer, err error) {
 	ledger, err := spend.OpenLedger(dir)
 	free := spend.Limits{Review: spend.Unlimited, Subject: spend.Unlimited, Day: spend.Unlimited}
-	return Reviewer{Provider: model.NewRecorded(answers), Name: "recorded", Model: "conversation", Rounds: DefaultRounds, MaxOutput: DefaultMaxOutput, Timeout: DefaultTimeout,
+	return Reviewer{Provider: model.NewRecorded(answers), Name: "recorded", Model: "conversation",
+		Rounds: DefaultRounds, MaxOutput: DefaultMaxOutput, Timeout: DefaultTimeout,
 		Budget: spend.NewBudget(free, spend.Price{}, "demo", ledger)}, err
 }
 
@@ -100,7 +102,8 @@ type modelPrice struct {
 // readLimits checks a and returns its limits.
 func (a ReviewerOptions) readLimits() (limits spend.Limits, price modelPrice, err error) {
 	if a.Model == "" || a.Rounds < 1 || a.Rounds > MaxRounds || a.MaxOutput < 1 || a.MaxOutput > DefaultMaxOutput {
-		return limits, price, &proposal.StopError{Code: "model.options", Message: "invalid options for a model", Hint: fmt.Sprintf("name a model, 1 to %d rounds and 1 to %d tokens of output", MaxRounds, DefaultMaxOutput)}
+		return limits, price, &proposal.StopError{Code: "model.options", Message: "invalid options for a model",
+			Hint: fmt.Sprintf("name a model, 1 to %d rounds and 1 to %d tokens of output", MaxRounds, DefaultMaxOutput)}
 	}
 	prices, err := a.readPrices()
 	if err != nil {
@@ -140,9 +143,13 @@ func (a ReviewerOptions) checkEnforceable(priced bool) error {
 	case priced:
 		return nil
 	case a.Review.Tokens < 0:
-		return &proposal.StopError{Code: "model.price", Message: fmt.Sprintf("the price of the model %q is not known", a.Model), Hint: "set --max-tokens, or name a table with its price with --prices"}
+		return &proposal.StopError{Code: "model.price",
+			Message: fmt.Sprintf("the price of the model %q is not known", a.Model),
+			Hint:    "set --max-tokens, or name a table with its price with --prices"}
 	case a.Review.USD != "" || a.PR.USD != "" || a.Day.USD != "":
-		return &proposal.StopError{Code: "model.price", Message: fmt.Sprintf("the price of the model %q is not known, so that a limit in dollars has no effect", a.Model), Hint: "set limits in tokens only, or name a table with its price with --prices"}
+		return &proposal.StopError{Code: "model.price",
+			Message: fmt.Sprintf("the price of the model %q is not known, so that a limit in dollars has no effect",
+				a.Model), Hint: "set limits in tokens only, or name a table with its price with --prices"}
 	}
 	return nil
 }
@@ -153,7 +160,8 @@ func (a ReviewerOptions) readPrices() (spend.Prices, error) {
 	}
 	data, err := os.ReadFile(a.Prices)
 	if err != nil {
-		return spend.Prices{}, &proposal.StopError{Code: "model.prices", Message: "cannot read the table of prices", Hint: "check --prices", Err: err}
+		return spend.Prices{}, &proposal.StopError{Code: "model.prices", Message: "cannot read the table of prices",
+			Hint: "check --prices", Err: err}
 	}
 	return spend.ReadPrices(data)
 }
@@ -168,7 +176,8 @@ func (c LimitText) parseAmount() (spend.Amount, error) {
 	}
 	usd, err := spend.ParseUSD(c.USD)
 	if err != nil {
-		return limit, &proposal.StopError{Code: "model.options", Message: "invalid limit: " + err.Error(), Hint: "write dollars, such as 0.50"}
+		return limit, &proposal.StopError{Code: "model.options", Message: "invalid limit: " + err.Error(),
+			Hint: "write dollars, such as 0.50"}
 	}
 	limit.USD = usd
 	return limit, nil

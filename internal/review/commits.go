@@ -150,7 +150,9 @@ func (c *commits) withoutFresh(plan proposal.Plan) proposal.Plan {
 }
 
 // Suggested implements Trees.
-func (c *commits) Suggested(ctx context.Context, f proposal.ReviewFinding, plan proposal.Plan) (proposal.Report, error) {
+func (c *commits) Suggested(
+	ctx context.Context, f proposal.ReviewFinding, plan proposal.Plan,
+) (proposal.Report, error) {
 	if c.applied != f.ID {
 		if err := c.applySuggestion(ctx, f); err != nil {
 			return proposal.Report{}, err

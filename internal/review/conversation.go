@@ -228,7 +228,8 @@ func (c *conversation) logRequest(r model.Request, reserved *spend.Reservation) 
 	}
 	c.use.Requests++
 	c.use.SentBytes += int64(len(sent))
-	e := requestEntry{N: c.use.Requests, Model: r.Model, Digest: digestOf(sent), Bytes: len(sent), MaxInput: r.MaxInput(), MaxOutput: r.MaxOutput, Reserved: reserved.Amount(), Spent: c.budget.SpentAmount()}
+	e := requestEntry{N: c.use.Requests, Model: r.Model, Digest: digestOf(sent), Bytes: len(sent),
+		MaxInput: r.MaxInput(), MaxOutput: r.MaxOutput, Reserved: reserved.Amount(), Spent: c.budget.SpentAmount()}
 	if _, err := c.log.Append("model.request", e); err != nil {
 		return err
 	}
@@ -237,7 +238,8 @@ func (c *conversation) logRequest(r model.Request, reserved *spend.Reservation) 
 
 // logAnswer writes the entry of what came of a request.
 func (c *conversation) logAnswer(a model.Answer, used spend.Amount, failure error) error {
-	e := answerEntry{N: c.use.Requests, Stop: a.Stop, Bytes: len(a.Text), Input: min(a.Input, maxLogged), Output: min(a.Output, maxLogged), Used: used}
+	e := answerEntry{N: c.use.Requests, Stop: a.Stop, Bytes: len(a.Text), Input: min(a.Input, maxLogged),
+		Output: min(a.Output, maxLogged), Used: used}
 	if failure == nil {
 		e.Digest = digestOf([]byte(a.Text))
 	} else {

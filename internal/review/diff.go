@@ -22,7 +22,8 @@ type Diff struct {
 func ParseDiff(data []byte) (*Diff, error) {
 	files, _, err := gitdiff.Parse(bytes.NewReader(data))
 	if err != nil {
-		return nil, &proposal.StopError{Code: "review.diff", Message: "cannot read the diff between base and head", Err: err}
+		return nil, &proposal.StopError{Code: "review.diff", Message: "cannot read the diff between base and head",
+			Err: err}
 	}
 	d := &Diff{files: map[string]*gitdiff.File{}, old: map[string]string{}}
 	for _, f := range files {

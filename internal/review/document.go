@@ -110,7 +110,8 @@ func runOf(side string, r proposal.Report) Run {
 
 // newDocument returns the document before anything has run.
 func newDocument(diff *Diff, findings proposal.ReviewFindings) Document {
-	d := Document{Schema: Schema, Reviewer: findings.Reviewer, Findings: findings.Digest, Results: []Result{}, Runs: []Run{}}
+	d := Document{Schema: Schema, Reviewer: findings.Reviewer, Findings: findings.Digest, Results: []Result{},
+		Runs: []Run{}}
 	for _, f := range findings.Findings {
 		r := Result{Finding: f, Evidence: []Evidence{}}
 		if f.Invalid == nil {

@@ -41,9 +41,11 @@ type FoundFindings struct {
 
 // Describe describe f in one line, without any text of the model.
 func (f FoundFindings) Describe() string {
-	words := fmt.Sprintf("%s, which a later job verifies. %s", countNoun(f.Count, "finding", "findings"), f.Use.describe())
+	words := fmt.Sprintf("%s, which a later job verifies. %s", countNoun(f.Count, "finding", "findings"),
+		f.Use.describe())
 	if f.Unused > 0 {
-		words += "; " + countNoun(f.Unused, "finding was", "findings were") + " not used, because the schema does not allow them"
+		words += "; " + countNoun(f.Unused, "finding was", "findings were") +
+			" not used, because the schema does not allow them"
 	}
 	return words
 }
@@ -75,9 +77,11 @@ func (r Reviewer) Find(ctx context.Context, c Change) (f FoundFindings, err erro
 // findLog creates the log. Its first entry has all that is fixed.
 func (r Reviewer) findLog(c Change, id string) (*audit.Log, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		return nil, &proposal.StopError{Code: "artifacts.not-writable", Message: "cannot make the review's directory", Hint: "free space in RUNNER_TEMP", Err: err}
+		return nil, &proposal.StopError{Code: "artifacts.not-writable", Message: "cannot make the review's directory",
+			Hint: "free space in RUNNER_TEMP", Err: err}
 	}
-	log, err := audit.Create(filepath.Join(c.Dir, "audit.jsonl"), audit.Options{Origin: "fumehood/" + id, Signer: r.Signer})
+	log, err := audit.Create(filepath.Join(c.Dir, "audit.jsonl"),
+		audit.Options{Origin: "fumehood/" + id, Signer: r.Signer})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +97,8 @@ func (r Reviewer) findLog(c Change, id string) (*audit.Log, error) {
 func (r Reviewer) handOver(talk *conversation, c Change, ended error) (f FoundFindings, err error) {
 	reported, left := c.Guidance.reportedFindings(talk.found)
 	f.Use = talk.use
-	f.Use.Provider, f.Use.Model, f.Use.Spent, f.Use.Priced, f.Use.Left, f.Use.Once = r.Name, r.Model, r.Budget.SpentAmount(), r.Prices != "", left, true
+	f.Use.Provider, f.Use.Model, f.Use.Spent, f.Use.Priced, f.Use.Left, f.Use.Once = r.Name, r.Model,
+		r.Budget.SpentAmount(), r.Prices != "", left, true
 	var partly *incomplete
 	switch {
 	case errors.As(ended, &partly):
@@ -108,7 +113,8 @@ func (r Reviewer) handOver(talk *conversation, c Change, ended error) (f FoundFi
 	f.Unused = len(reported.Findings) - f.Count
 	switch {
 	case f.Count == 0 && f.Unused > 0:
-		f.Findings, f.Reason = nil, fmt.Sprintf("none of the model's %s fits the schema", countNoun(f.Unused, "finding", "findings"))
+		f.Findings, f.Reason = nil, fmt.Sprintf("none of the model's %s fits the schema",
+			countNoun(f.Unused, "finding", "findings"))
 	case len(f.Findings) > MaxHandedOver:
 		f.Reason = fmt.Sprintf("the model's findings have %d bytes, more than %d", len(f.Findings), MaxHandedOver)
 		f.Findings, f.Count = nil, 0
@@ -153,7 +159,8 @@ func encodeFindings(found proposal.ReviewFindings) (data []byte, count int, err 
 }
 
 func handedOverOf(f proposal.ReviewFinding) answerFinding {
-	h := answerFinding{ID: f.ID, File: f.File, Line: f.Line, Start: f.Start, Side: f.Side, Severity: f.Severity, Claim: f.Claim, Suggestion: f.Suggestion}
+	h := answerFinding{ID: f.ID, File: f.File, Line: f.Line, Start: f.Start, Side: f.Side, Severity: f.Severity,
+		Claim: f.Claim, Suggestion: f.Suggestion}
 	if f.Reproducer != nil {
 		h.Reproducer = &reproducer{f.Reproducer.Run}
 	}
@@ -178,7 +185,8 @@ func (r Reviewer) sealFind(log *audit.Log, f *FoundFindings, failure error) erro
 	if f.Findings != nil {
 		digest = digestOf(f.Findings)
 	}
-	_, err := log.Append("end", endEntry{Reviewed: f.Findings != nil, Reason: f.Reason, Findings: digest, Verdicts: map[string]Verdict{}, Runs: []Run{},
+	_, err := log.Append("end", endEntry{Reviewed: f.Findings != nil, Reason: f.Reason, Findings: digest,
+		Verdicts: map[string]Verdict{}, Runs: []Run{},
 		Spent: r.Budget.SpentAmount(), Error: proposal.FailureOf(r.Redactor.Error(failure))})
 	if err != nil {
 		return err

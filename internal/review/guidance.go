@@ -20,7 +20,8 @@ func ReadGuidance(name, trusted string) (Guidance, error) {
 // GuidanceOf returns the guidance in c.
 func GuidanceOf(c config.Config) Guidance {
 	r := c.Review
-	return Guidance{Paths: r.Paths, Ignore: r.Ignore, Focus: r.Focus, Severity: r.Severity, Language: r.Language, Keep: r.Transcript}
+	return Guidance{Paths: r.Paths, Ignore: r.Ignore, Focus: r.Focus, Severity: r.Severity, Language: r.Language,
+		Keep: r.Transcript}
 }
 
 // newTextKeeper returns a function that writes a text to dir if g allows it.
@@ -30,7 +31,8 @@ func (g Guidance) newTextKeeper(dir string) func(name, text string) error {
 			return nil
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return &proposal.StopError{Code: "artifacts.not-writable", Message: "cannot keep a text of the review", Hint: "free space, or leave out transcript", Err: err}
+			return &proposal.StopError{Code: "artifacts.not-writable", Message: "cannot keep a text of the review",
+				Hint: "free space, or leave out transcript", Err: err}
 		}
 		return nil
 	}

@@ -70,7 +70,8 @@ func (d *Diff) headLine(name string, n int) (line string, changed, ok bool) {
 // A change is a suggestion only if the lines that it replaces are those of head, as GitHub shows
 // them, and at least one of them is changed by the pull request.
 func LintsOf(source, head, base string, reports []proposal.Report, diff *Diff) Document {
-	d := Document{Schema: Schema, Head: head, Base: base, Reviewed: true, Lints: fmt.Sprintf("%x", sha256.Sum256([]byte(source)))[:16]}
+	d := Document{Schema: Schema, Head: head, Base: base, Reviewed: true,
+		Lints: fmt.Sprintf("%x", sha256.Sum256([]byte(source)))[:16]}
 	var names []string
 	for name := range diff.files {
 		names = append(names, name)
@@ -84,7 +85,8 @@ func LintsOf(source, head, base string, reports []proposal.Report, diff *Diff) D
 			if rec.Result == nil || !rec.Runnable() || r.Withheld != nil {
 				continue
 			}
-			o := failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, Succeeded: rec.Result.Succeeded()}
+			o := failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree,
+				Succeeded: rec.Result.Succeeded()}
 			for _, x := range failure.Diagnostics(rec.Result, o) {
 				d.addLint(rec, x, diff, times)
 			}
@@ -108,7 +110,9 @@ func (d *Document) addLint(rec proposal.Record, x proposal.Diagnostic, diff *Dif
 		return
 	}
 	if _, changed, _ := diff.headLine(x.File, x.Line); changed {
-		d.addResult(rec, Lint{Tool: x.Tool, Rule: x.Rule}, proposal.ReviewFinding{File: x.File, Line: x.Line, Claim: failure.FormatLine(x)}, []any{x.Tool, x.Rule, x.Message}, diff, times)
+		d.addResult(rec, Lint{Tool: x.Tool, Rule: x.Rule},
+			proposal.ReviewFinding{File: x.File, Line: x.Line, Claim: failure.FormatLine(x)},
+			[]any{x.Tool, x.Rule, x.Message}, diff, times)
 	}
 }
 
@@ -133,7 +137,9 @@ func (d *Document) addFix(rec proposal.Record, f failure.Fix, diff *Diff, times 
 }
 
 // addResult adds a result, if a comment about f can be placed.
-func (d *Document) addResult(rec proposal.Record, l Lint, f proposal.ReviewFinding, about []any, diff *Diff, times map[string]int) {
+func (d *Document) addResult(
+	rec proposal.Record, l Lint, f proposal.ReviewFinding, about []any, diff *Diff, times map[string]int,
+) {
 	f.ID = "lint"
 	position, _ := diff.Position(f)
 	if position == nil || !hasValidFields(f) || len(d.Results) >= maxLints {
@@ -169,7 +175,8 @@ func (d Document) lintRemark(r Result) string {
 	var b strings.Builder
 	switch {
 	case r.Finding.Suggestion != nil:
-		fmt.Fprintf(&b, "**Change of a command**\n\nThe command %s printed this change on `%s`:\n\n%s", inlineCode(r.Lint.Command), shortenSHA(d.Head), r.suggestionBlock())
+		fmt.Fprintf(&b, "**Change of a command**\n\nThe command %s printed this change on `%s`:\n\n%s",
+			inlineCode(r.Lint.Command), shortenSHA(d.Head), r.suggestionBlock())
 	default:
 		fmt.Fprintf(&b, "**%s**: %s\n\n", text.Inline(toolName(r.Lint.Tool), 40), inlineCode(r.Lint.Rule))
 		writeExcerpt(&b, "text", r.Finding.Claim, maxShownClaim)

@@ -54,7 +54,8 @@ func (d *Document) keepLogs(dir string) error {
 		}
 	}
 	if err != nil {
-		return &proposal.StopError{Code: "review.logs", Message: "cannot keep the audit logs of the review", Hint: "name a new directory on a file system with free space", Err: err}
+		return &proposal.StopError{Code: "review.logs", Message: "cannot keep the audit logs of the review",
+			Hint: "name a new directory on a file system with free space", Err: err}
 	}
 	return nil
 }

@@ -136,7 +136,8 @@ type promptContext struct {
 func (s promptContext) firstMessage() (string, WholeFiles) {
 	var b strings.Builder
 	if s.once {
-		fmt.Fprintf(&b, "%sThe sandbox has the tools of the machine on which the reproducers run later.\n", s.guidance.promptText())
+		fmt.Fprintf(&b, "%sThe sandbox has the tools of the machine on which the reproducers run later.\n",
+			s.guidance.promptText())
 	} else {
 		s.writeSituation(&b)
 	}

@@ -102,7 +102,8 @@ func (d Document) invalidReason() string {
 func (r Result) invalidReason() string {
 	verdict, why := r.judgeEvidence()
 	switch {
-	case r.Finding.Invalid == nil && !hasValidFields(r.Finding), r.Finding.Invalid != nil && len(r.Finding.Invalid.Problems) == 0:
+	case r.Finding.Invalid == nil && !hasValidFields(r.Finding),
+		r.Finding.Invalid != nil && len(r.Finding.Invalid.Problems) == 0:
 		return "a field is out of bounds"
 	case verdict != r.Verdict || why != r.Why:
 		return "its verdict does not follow from its evidence"
@@ -124,7 +125,8 @@ func (r Result) wrongSuggestion() string {
 	switch {
 	case !isValidEvidence(again.Evidence, SideSuggested):
 		return "the evidence of its suggestion is out of bounds"
-	case r.Suggestion.Offered && (!again.Offered || r.Verdict != Verified || !r.Position.isSuggestible() || r.Finding.Suggestion == nil):
+	case r.Suggestion.Offered && (!again.Offered || r.Verdict != Verified || !r.Position.isSuggestible() ||
+		r.Finding.Suggestion == nil):
 		return "its suggestion is offered although nothing shows that it helps"
 	}
 	return ""
@@ -141,7 +143,8 @@ const (
 
 // hasValidFields reports whether the fields of a finding have values that DecodeFindings returns.
 func hasValidFields(f proposal.ReviewFinding) bool {
-	return f.ID != "" && len(f.ID) <= maxID && filepath.IsLocal(f.File) && len(f.File) <= maxPath && len(f.Claim) <= maxClaim &&
+	return f.ID != "" && len(f.ID) <= maxID && filepath.IsLocal(f.File) && len(f.File) <= maxPath &&
+		len(f.Claim) <= maxClaim &&
 		f.Line >= 1 && f.Line <= maxLine && f.Start >= 0 && f.Start <= f.Line &&
 		(f.Suggestion == nil || len(*f.Suggestion) <= maxSuggestion) &&
 		slices.Contains([]string{"", SideHead, SideBase}, f.Side) &&
@@ -196,7 +199,8 @@ func (r Result) withRedactedTexts(redact func(string) string) Result {
 		text := redact(*s)
 		f.Suggestion = &text
 		if r.Suggestion != nil {
-			copied := Suggestion{Offered: r.Suggestion.Offered, Why: redact(r.Suggestion.Why), Evidence: redactEvidence(r.Suggestion.Evidence, redact)}
+			copied := Suggestion{Offered: r.Suggestion.Offered, Why: redact(r.Suggestion.Why),
+				Evidence: redactEvidence(r.Suggestion.Evidence, redact)}
 			if text != *s {
 				copied.Offered, copied.Why = false, "it has a value that is redacted"
 			}
@@ -216,7 +220,8 @@ func redactEvidence(list []Evidence, redact func(string) string) []Evidence {
 }
 
 func redactProposal(p proposal.Proposal, redact func(string) string) proposal.Proposal {
-	p.Run, p.Code, p.Why, p.Stdin, p.Expect = redact(p.Run), redact(p.Code), redact(p.Why), redact(p.Stdin), redact(p.Expect)
+	p.Run, p.Code, p.Why, p.Stdin, p.Expect = redact(p.Run), redact(p.Code), redact(p.Why), redact(p.Stdin),
+		redact(p.Expect)
 	p.Argv, p.Env = slices.Clone(p.Argv), maps.Clone(p.Env)
 	for i := range p.Argv {
 		p.Argv[i] = redact(p.Argv[i])

@@ -56,7 +56,8 @@ func (d Document) RenderRemark(r Result) string {
 	}
 	b.WriteString("\n\n")
 	writeExcerpt(&b, "text", r.Finding.Claim, maxShownClaim)
-	fmt.Fprintf(&b, "On `%s`, and before it on `%s`: %s.\n\n", shortenSHA(d.Head), shortenSHA(d.Base), inlineCode(r.Why))
+	fmt.Fprintf(&b, "On `%s`, and before it on `%s`: %s.\n\n", shortenSHA(d.Head), shortenSHA(d.Base),
+		inlineCode(r.Why))
 	if p := r.Finding.Reproducer; p != nil {
 		writeExcerpt(&b, "sh", reproducerText(*p), maxShownCommand)
 	}
@@ -77,11 +78,13 @@ func writeExcerpt(b *strings.Builder, language, s string, units int) {
 // suggestionBlock returns the block with the offered suggestion, or "". It must be exactly what was
 // tried, so that one with characters that GitHub or a reader could take for others has none.
 func (r Result) suggestionBlock() string {
-	if r.Verdict != Verified || r.Suggestion == nil || !r.Suggestion.Offered || !r.Position.isSuggestible() || r.Finding.Suggestion == nil {
+	if r.Verdict != Verified || r.Suggestion == nil || !r.Suggestion.Offered || !r.Position.isSuggestible() ||
+		r.Finding.Suggestion == nil {
 		return ""
 	}
 	with := *r.Finding.Suggestion
-	if !utf8.ValidString(with) || strings.ContainsFunc(with, func(c rune) bool { return c != '\n' && c != '\t' && text.IsHidden(c) }) {
+	if !utf8.ValidString(with) || strings.ContainsFunc(with,
+		func(c rune) bool { return c != '\n' && c != '\t' && text.IsHidden(c) }) {
 		return ""
 	}
 	if with != "" && !strings.HasSuffix(with, "\n") {
@@ -142,7 +145,8 @@ func (s SummaryOptions) writeOpen(b *strings.Builder) {
 	if len(s.Open) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s of earlier reviews still open:\n\n", countNoun(len(s.Open), "verified finding", "verified findings"))
+	fmt.Fprintf(b, "\n%s of earlier reviews still open:\n\n",
+		countNoun(len(s.Open), "verified finding", "verified findings"))
 	for i, o := range s.Open {
 		if i == maxOpen {
 			fmt.Fprintf(b, "- and %d more\n", len(s.Open)-maxOpen)
@@ -152,7 +156,8 @@ func (s SummaryOptions) writeOpen(b *strings.Builder) {
 		if o.Line > 0 {
 			place = fmt.Sprintf("%s:%d", o.Path, o.Line)
 		}
-		fmt.Fprintf(b, "- %s: see the [comment](%s), open since commit `%s`\n", inlineCode(place), o.URL, shortenSHA(o.Since))
+		fmt.Fprintf(b, "- %s: see the [comment](%s), open since commit `%s`\n", inlineCode(place), o.URL,
+			shortenSHA(o.Since))
 	}
 }
 

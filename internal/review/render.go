@@ -31,7 +31,8 @@ var headings = []struct {
 func (d Document) Headline() string {
 	switch n := d.CountVerdict(Verified); {
 	case d.Partial:
-		return fmt.Sprintf("Incomplete review, %s so far: %s", countNoun(n, "verified finding", "verified findings"), d.Reason)
+		return fmt.Sprintf("Incomplete review, %s so far: %s", countNoun(n, "verified finding", "verified findings"),
+			d.Reason)
 	case !d.Reviewed:
 		return "Not reviewed: " + d.Reason
 	case len(d.Results) == 0:
@@ -98,20 +99,24 @@ func (d Document) RenderText() string {
 	}
 	b.WriteString("\n")
 	if d.Model != nil {
-		fmt.Fprintf(&b, "%s\nmodel: log %s\n", terminal.EscapeLine(d.Model.describe()), terminal.EscapeLine(d.Model.Log.Log))
+		fmt.Fprintf(&b, "%s\nmodel: log %s\n", terminal.EscapeLine(d.Model.describe()),
+			terminal.EscapeLine(d.Model.Log.Log))
 		if s := d.Model.Session; s != nil {
-			fmt.Fprintf(&b, "commands of the model: run %s, log %s\n", terminal.EscapeLine(s.ID), terminal.EscapeLine(s.Log))
+			fmt.Fprintf(&b, "commands of the model: run %s, log %s\n", terminal.EscapeLine(s.ID),
+				terminal.EscapeLine(s.Log))
 		}
 	}
 	for _, run := range d.Runs {
-		fmt.Fprintf(&b, "%s: run %s, log %s\n", terminal.EscapeLine(run.Side), terminal.EscapeLine(run.ID), terminal.EscapeLine(run.Log))
+		fmt.Fprintf(&b, "%s: run %s, log %s\n", terminal.EscapeLine(run.Side), terminal.EscapeLine(run.ID),
+			terminal.EscapeLine(run.Log))
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
 func (r Result) writeText(b *strings.Builder) {
 	f := r.Finding
-	fmt.Fprintln(b, strings.TrimRight("  "+terminal.EscapeLine(f.ID)+"  "+terminal.EscapeLine(r.placeWithSeverity()), " "))
+	fmt.Fprintln(b, strings.TrimRight("  "+terminal.EscapeLine(f.ID)+"  "+terminal.EscapeLine(r.placeWithSeverity()),
+		" "))
 	if f.Claim != "" {
 		fmt.Fprintf(b, "    %s\n", terminal.EscapeLine(strings.TrimSpace(f.Claim)))
 	}
@@ -179,7 +184,8 @@ func (d Document) renderCells(s SummaryOptions, cell int) string {
 		fmt.Fprintf(&b, "\nThe commit `%s` was reviewed before: new comments are only on lines that have changed since, and near them.\n", shortenSHA(d.Since))
 	}
 	if d.Model != nil {
-		fmt.Fprintf(&b, "\nThe findings are a model's, which does not decide anything: %s.\n", inlineCode(d.Model.describe()))
+		fmt.Fprintf(&b, "\nThe findings are a model's, which does not decide anything: %s.\n",
+			inlineCode(d.Model.describe()))
 	}
 	for _, h := range headings {
 		list := d.resultsWith(h.verdict)

@@ -135,7 +135,8 @@ func (m *modelReview) makeDir() error {
 		m.dir, mode = filepath.Join(state, "fumehood", m.id), 0o700
 	}
 	if err := os.MkdirAll(m.dir, mode); err != nil {
-		return &proposal.StopError{Code: "artifacts.not-writable", Message: "cannot make the review's directory", Hint: "check the directory for artifacts, or that of your state", Err: err}
+		return &proposal.StopError{Code: "artifacts.not-writable", Message: "cannot make the review's directory",
+			Hint: "check the directory for artifacts, or that of your state", Err: err}
 	}
 	return nil
 }
@@ -148,13 +149,16 @@ func newID() string {
 
 // firstEntry returns a log's first entry, without the commits and the policy.
 func (r Reviewer) firstEntry(id, system string, g Guidance) fixedEntry {
-	return fixedEntry{ID: id, Network: []string{}, Provider: r.Name, Model: r.Model, Rounds: r.Rounds, MaxOutput: r.MaxOutput, TimeoutMS: r.Timeout.Milliseconds(),
-		Limits: r.Budget.Limits(), Subject: r.Budget.Subject(), Prices: r.Prices, Guidance: g, System: digestOf([]byte(system)), Schema: digestOf(answerSchema), Events: []string{}}
+	return fixedEntry{ID: id, Network: []string{}, Provider: r.Name, Model: r.Model, Rounds: r.Rounds,
+		MaxOutput: r.MaxOutput, TimeoutMS: r.Timeout.Milliseconds(),
+		Limits: r.Budget.Limits(), Subject: r.Budget.Subject(), Prices: r.Prices, Guidance: g,
+		System: digestOf([]byte(system)), Schema: digestOf(answerSchema), Events: []string{}}
 }
 
 // newConversation returns a conversation that has not begun, without its setting.
 func (r Reviewer) newConversation(system string, log entries, keep func(name, text string) error) *conversation {
-	return &conversation{provider: r.Provider, reviewer: r.Name + "/" + r.Model, budget: r.Budget, redactor: r.Redactor, log: log, keep: keep, wait: cmp.Or(r.wait, time.Second),
+	return &conversation{provider: r.Provider, reviewer: r.Name + "/" + r.Model, budget: r.Budget, redactor: r.Redactor,
+		log: log, keep: keep, wait: cmp.Or(r.wait, time.Second),
 		request: model.Request{Model: r.Model, System: system, Schema: answerSchema, MaxOutput: r.MaxOutput}}
 }
 
@@ -190,7 +194,8 @@ func (m *modelReview) askWithSession(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	m.talk.setting = promptContext{rounds: m.Rounds, guidance: m.guidance, tools: g.Toolchains(), diff: m.commits.diff, head: readWithin(m.commits.treePath(SideHead)),
+	m.talk.setting = promptContext{rounds: m.Rounds, guidance: m.guidance, tools: g.Toolchains(), diff: m.commits.diff,
+		head: readWithin(m.commits.treePath(SideHead)),
 		room: int(min(maxWholeFiles, m.Budget.InputShare(wholeShare)/int64(m.Rounds)))}
 	return m.converse(ctx, session)
 }
@@ -241,7 +246,9 @@ func (m *modelReview) sealLog(failure error) error {
 	for _, r := range m.doc.Results {
 		verdicts[r.Finding.ID] = r.Verdict
 	}
-	_, err := m.log.Append("end", endEntry{Reviewed: m.doc.Reviewed, Reason: m.doc.Reason, Findings: m.doc.Findings, Verdicts: verdicts, Runs: m.doc.Runs, Session: m.talk.use.Session, Spent: m.Budget.SpentAmount(), Error: proposal.FailureOf(m.Redactor.Error(failure))})
+	_, err := m.log.Append("end", endEntry{Reviewed: m.doc.Reviewed, Reason: m.doc.Reason, Findings: m.doc.Findings,
+		Verdicts: verdicts, Runs: m.doc.Runs, Session: m.talk.use.Session, Spent: m.Budget.SpentAmount(),
+		Error: proposal.FailureOf(m.Redactor.Error(failure))})
 	if err != nil {
 		return err
 	}

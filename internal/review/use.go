@@ -32,11 +32,15 @@ func (u ModelUse) describe() string {
 	if u.Priced {
 		cost = u.Spent.USD.String()
 	}
-	line := fmt.Sprintf("%s %s: %s, %s, %d tokens, %d bytes sent, ", u.Provider, u.Model, countNoun(u.Rounds, "round", "rounds"), countNoun(u.Requests, "request", "requests"), u.Spent.Tokens, u.SentBytes)
+	line := fmt.Sprintf("%s %s: %s, %s, %d tokens, %d bytes sent, ", u.Provider, u.Model,
+		countNoun(u.Rounds, "round", "rounds"), countNoun(u.Requests, "request", "requests"), u.Spent.Tokens,
+		u.SentBytes)
 	if u.Once {
 		line += cost
 	} else {
-		line += fmt.Sprintf("%s (%d bytes) besides the diff, %s; %d of %s ran", countNoun(u.Whole.Files, "whole file", "whole files"), u.Whole.Bytes, cost, u.Ran, countNoun(u.Commands, "command", "commands"))
+		line += fmt.Sprintf("%s (%d bytes) besides the diff, %s; %d of %s ran",
+			countNoun(u.Whole.Files, "whole file", "whole files"), u.Whole.Bytes, cost, u.Ran,
+			countNoun(u.Commands, "command", "commands"))
 	}
 	if u.Left > 0 {
 		line += "; " + countNoun(u.Left, "finding is", "findings are") + " left out by the configuration"

@@ -95,7 +95,8 @@ func (v *verifier) runReproducers(ctx context.Context, side string, which []int,
 	if len(owner) == 0 {
 		return nil
 	}
-	records, err := v.runPlan(side, plan, func(p proposal.Plan) (proposal.Report, error) { return v.trees.Run(ctx, side, p) })
+	records, err := v.runPlan(side, plan,
+		func(p proposal.Plan) (proposal.Report, error) { return v.trees.Run(ctx, side, p) })
 	for k, e := range records {
 		r := &v.doc.Results[owner[k]]
 		r.Evidence = append(r.Evidence, e)
@@ -128,7 +129,8 @@ func (v *verifier) runPlan(side string, plan proposal.Plan, run runner) (list []
 }
 
 func (v *verifier) runPart(side string, part []proposal.Proposal, run runner) (list []Evidence, err error) {
-	report, err := run(proposal.Plan{Schema: proposal.PlanSchema, Proposer: v.findings.Reviewer, Digest: v.findings.Digest, Proposals: part})
+	report, err := run(proposal.Plan{Schema: proposal.PlanSchema, Proposer: v.findings.Reviewer,
+		Digest: v.findings.Digest, Proposals: part})
 	if report.Audit != nil {
 		v.doc.Runs = append(v.doc.Runs, runOf(side, report))
 	}
@@ -136,9 +138,11 @@ func (v *verifier) runPart(side string, part []proposal.Proposal, run runner) (l
 		return nil, err
 	}
 	for _, p := range part {
-		at := slices.IndexFunc(report.Records, func(r proposal.Record) bool { return r.Proposal.ID == p.ID && r.Proposal.Origin == "" })
+		at := slices.IndexFunc(report.Records,
+			func(r proposal.Record) bool { return r.Proposal.ID == p.ID && r.Proposal.Origin == "" })
 		if at < 0 {
-			return list, &proposal.StopError{Code: "review.incomplete", Message: fmt.Sprintf("the report of run %q lacks the command %q", report.Run.ID, p.ID)}
+			return list, &proposal.StopError{Code: "review.incomplete",
+				Message: fmt.Sprintf("the report of run %q lacks the command %q", report.Run.ID, p.ID)}
 		}
 		list = append(list, evidenceOf(side, report, report.Records[at]))
 	}
@@ -147,13 +151,15 @@ func (v *verifier) runPart(side string, part []proposal.Proposal, run runner) (l
 
 // runTests finds out which tests succeed on head, if a suggestion can need them.
 func (v *verifier) runTests(ctx context.Context) error {
-	suggested := slices.ContainsFunc(v.findings.Findings, func(f proposal.ReviewFinding) bool { return f.Suggestion != nil && f.Reproducer != nil })
+	suggested := slices.ContainsFunc(v.findings.Findings,
+		func(f proposal.ReviewFinding) bool { return f.Suggestion != nil && f.Reproducer != nil })
 	if len(v.findings.Tests) == 0 || !suggested {
 		return nil
 	}
-	records, err := v.runPlan(SideHead, proposal.Plan{Proposals: requireFresh(v.findings.Tests)}, func(p proposal.Plan) (proposal.Report, error) {
-		return v.trees.Run(ctx, SideHead, p)
-	})
+	records, err := v.runPlan(SideHead, proposal.Plan{Proposals: requireFresh(v.findings.Tests)},
+		func(p proposal.Plan) (proposal.Report, error) {
+			return v.trees.Run(ctx, SideHead, p)
+		})
 	for i, e := range records {
 		v.tests[v.findings.Tests[i].ID] = e.Outcome == Passed
 	}
@@ -196,7 +202,8 @@ func (v *verifier) trySuggestion(ctx context.Context, i int) error {
 			plan.Proposals = append(plan.Proposals, t)
 		}
 	}
-	records, err := v.runPlan(SideSuggested, plan, func(p proposal.Plan) (proposal.Report, error) { return v.trees.Suggested(ctx, r.Finding, p) })
+	records, err := v.runPlan(SideSuggested, plan,
+		func(p proposal.Plan) (proposal.Report, error) { return v.trees.Suggested(ctx, r.Finding, p) })
 	var unsuitable *Unsuitable
 	if errors.As(err, &unsuitable) {
 		r.Suggestion.Why = unsuitable.Why

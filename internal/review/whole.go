@@ -51,7 +51,8 @@ func (s promptContext) writeWholeFiles(b *strings.Builder, room int) (w WholeFil
 		w.Files, w.Bytes = w.Files+1, w.Bytes+int64(len(block))
 	}
 	if w.Left > 0 {
-		fmt.Fprintf(b, "\n%s not shown whole: too large, binary or generated.\n", countNoun(w.Left, "changed file is", "changed files are"))
+		fmt.Fprintf(b, "\n%s not shown whole: too large, binary or generated.\n",
+			countNoun(w.Left, "changed file is", "changed files are"))
 	}
 	return w
 }
@@ -79,7 +80,8 @@ func longLine(data []byte) bool {
 }
 
 // generatedNames are patterns of path.Match for files that people do not write.
-var generatedNames = []string{"*.lock", "*.lockb", "*.min.*", "*.map", "*.pb.go", "*_pb2.py", "*.snap", "go.sum", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"}
+var generatedNames = []string{"*.lock", "*.lockb", "*.min.*", "*.map", "*.pb.go", "*_pb2.py", "*.snap", "go.sum",
+	"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"}
 
 var generatedMark = pattern.New(`@generated\b|(?i:code generated\b.*\bdo not edit)`)
 

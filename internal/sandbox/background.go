@@ -34,15 +34,18 @@ func (r *Runner) Start(ctx context.Context, x Execution) (Process, error) {
 		return nil, r.ended
 	}
 	err := checkGrant(r.o, x.Grant)
-	if err == nil && (!r.o.isWatched() || x.Cell != nil || x.Service || len(x.Outputs) > 0 || len(x.Grant.Network) > 0) {
-		err = newStopError("sandbox.background", "this command cannot run in the background", "run it in the foreground", nil)
+	if err == nil && (!r.o.isWatched() || x.Cell != nil || x.Service || len(x.Outputs) > 0 ||
+		len(x.Grant.Network) > 0) {
+		err = newStopError("sandbox.background", "this command cannot run in the background",
+			"run it in the foreground", nil)
 	}
 	if err != nil {
 		return nil, err
 	}
 	fresh, err := r.ensureRunning(context.WithoutCancel(ctx), false) // a start that is cancelled would end the run
 	if err == nil && len(r.current.backgroundIDs()) >= MaxBackground {
-		return nil, newStopError("sandbox.background", fmt.Sprintf("%d commands run in the background", MaxBackground), "end one of them", nil)
+		return nil, newStopError("sandbox.background", fmt.Sprintf("%d commands run in the background", MaxBackground),
+			"end one of them", nil)
 	}
 	if err != nil {
 		r.ended = err

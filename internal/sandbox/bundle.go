@@ -89,7 +89,8 @@ func (l layout) ociSpec() (*specs.Spec, error) {
 
 // firstServiceID returns the user of the first service. No command has it or one of those after it.
 func (l layout) firstServiceID() int {
-	if first, end := serviceID, serviceID+guest.MaxServices; l.UID >= first && l.UID < end || l.GID >= first && l.GID < end {
+	if first, end := serviceID, serviceID+guest.MaxServices; l.UID >= first && l.UID < end ||
+		l.GID >= first && l.GID < end {
 		return serviceID + 2*guest.MaxServices
 	}
 	return serviceID
@@ -106,7 +107,8 @@ func (l layout) servicePasswdLines() string {
 }
 
 func (l layout) guestConfig() guest.Config {
-	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.firstServiceID(), Home: l.Home, Lookups: l.Netns == "", Layer: l.Layer != "", Recorded: l.Recorded}
+	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.firstServiceID(), Home: l.Home, Lookups: l.Netns == "",
+		Layer: l.Layer != "", Recorded: l.Recorded}
 	for i, t := range l.Trees {
 		c.Overlays = append(c.Overlays, guest.Overlay{Lower: guest.Lower + "/" + strconv.Itoa(i), Target: t.Target})
 	}
@@ -152,7 +154,8 @@ func imageMount(source, target string) specs.Mount {
 }
 
 func readOnly(source, target string) specs.Mount {
-	return specs.Mount{Destination: target, Type: "bind", Source: source, Options: []string{"rbind", "ro", "nosuid", "nodev"}}
+	return specs.Mount{Destination: target, Type: "bind", Source: source,
+		Options: []string{"rbind", "ro", "nosuid", "nodev"}}
 }
 
 // overlayAnnotations make Upper a gVisor tmpfs whose pages are in a file in that host
@@ -218,7 +221,8 @@ func (l layout) writeBundle(dir string) error {
 // createMountPoints makes the mount points under root. The sandbox sees everything in it
 // read-only.
 func (l layout) createMountPoints() error {
-	dirs := []string{"/proc", "/sys", "/dev", "/tmp", guest.Home, guest.Upper, guest.Layer, guest.Merged, guest.Recorded, "/run", "/var/tmp"}
+	dirs := []string{"/proc", "/sys", "/dev", "/tmp", guest.Home, guest.Upper, guest.Layer, guest.Merged,
+		guest.Recorded, "/run", "/var/tmp"}
 	if l.Image != "" {
 		dirs = append(dirs, guest.Image)
 	}

@@ -105,7 +105,8 @@ func (c *command) executeCell(ctx context.Context) (processEnd, error) {
 	if r.shell != nil {
 		return c.executeShell(ctx, r), nil
 	}
-	outcome, err := r.Execute(ctx, interpreter.Cell{Context: c.x.Cell.Context, Code: c.x.Cell.Code, Env: c.cellEnv()}, c.showCellEvent)
+	outcome, err := r.Execute(ctx, interpreter.Cell{Context: c.x.Cell.Context, Code: c.x.Cell.Code, Env: c.cellEnv()},
+		c.showCellEvent)
 	c.displaysOmitted = outcome.ResultsOmitted
 	var died *interpreter.DiedError
 	var refused *proposal.StopError
@@ -115,7 +116,8 @@ func (c *command) executeCell(ctx context.Context) (processEnd, error) {
 	case errors.As(err, &died), refused != nil:
 		return r.endInterpreter(), nil
 	case outcome.Error != nil:
-		c.exception = &proposal.Exception{Name: outcome.Error.Name, Value: outcome.Error.Value, Traceback: outcome.Error.Traceback}
+		c.exception = &proposal.Exception{Name: outcome.Error.Name, Value: outcome.Error.Value,
+			Traceback: outcome.Error.Traceback}
 		return processEnd{status: 1 << 8}, nil
 	case err != nil:
 		return processEnd{status: 1 << 8}, nil
@@ -237,7 +239,8 @@ func (r *liveInterpreter) startWithPipes(c *command, argv []string) (in, out *os
 	}()
 	grant := c.x.Grant
 	grant.Env = nil // the cell has it, not the interpreter
-	if err = r.startProcess(c, grant, argv, control.Process{Stdin: files[0], Stdout: files[1], Stderr: files[2]}); err != nil {
+	if err = r.startProcess(c, grant, argv,
+		control.Process{Stdin: files[0], Stdout: files[1], Stderr: files[2]}); err != nil {
 		return nil, nil, err
 	}
 	return files[3], files[4], nil

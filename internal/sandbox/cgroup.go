@@ -46,7 +46,8 @@ func newCgroup(mount, parent, name string) (*cgroup, error) {
 		base := filepath.Join(mount, controller, parent)
 		if _, err := os.Stat(base); err != nil {
 			c.remove()
-			return nil, fmt.Errorf("cgroup controller %q is not mounted under %s, or lacks the cgroup %q", controller, mount, parent)
+			return nil, fmt.Errorf("cgroup controller %q is not mounted under %s, or lacks the cgroup %q", controller,
+				mount, parent)
 		}
 		dir := filepath.Join(base, name)
 		// cpu and cpuacct are one hierarchy on many distributions.
@@ -183,12 +184,14 @@ func (c *cgroup) limitMemory1(memory string) error {
 	const swap = "memory.memsw.limit_in_bytes"
 	if _, err := os.Stat(filepath.Join(c.dirs["memory"], swap)); err != nil {
 		// The kernel does not account for swap: keep the sandbox out of it.
-		return errors.Join(c.writeControl("memory", "memory.limit_in_bytes", memory), c.writeControl("memory", "memory.swappiness", "0"))
+		return errors.Join(c.writeControl("memory", "memory.limit_in_bytes", memory),
+			c.writeControl("memory", "memory.swappiness", "0"))
 	}
 	if c.writeControl("memory", swap, memory) == nil { // raising
 		return c.writeControl("memory", "memory.limit_in_bytes", memory)
 	}
-	return errors.Join(c.writeControl("memory", "memory.limit_in_bytes", memory), c.writeControl("memory", swap, memory))
+	return errors.Join(c.writeControl("memory", "memory.limit_in_bytes", memory),
+		c.writeControl("memory", swap, memory))
 }
 
 func (c *cgroup) setLimitsV2(l proposal.Limits) error {
@@ -238,7 +241,8 @@ func (c *cgroup) readUsage() usage {
 			pidHits:  parseNamedCount(c.readControl("pids", "pids.events"), "max"),
 			cpu:      time.Duration(parseNamedCount(c.readControl("cpu", "cpu.stat"), "usage_usec")) * time.Microsecond,
 			user:     time.Duration(parseNamedCount(c.readControl("cpu", "cpu.stat"), "user_usec")) * time.Microsecond,
-			system:   time.Duration(parseNamedCount(c.readControl("cpu", "cpu.stat"), "system_usec")) * time.Microsecond,
+			system: time.Duration(parseNamedCount(c.readControl("cpu", "cpu.stat"),
+				"system_usec")) * time.Microsecond,
 		}
 	}
 	stat := c.readControl("cpuacct", "cpuacct.stat")

@@ -118,6 +118,7 @@ func (s *instance) readFileState(from diffSide, name, path string, left *int64) 
 		return state, nil
 	}
 	*left -= state.Bytes
-	state.Output = s.copyOutput(from, outputsOf(name)+"/"+string(from), proposal.Change{Path: path, Type: state.Type, Bytes: state.Bytes})
+	state.Output = s.copyOutput(from, outputsOf(name)+"/"+string(from),
+		proposal.Change{Path: path, Type: state.Type, Bytes: state.Bytes})
 	return state, nil
 }

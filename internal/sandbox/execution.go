@@ -73,6 +73,7 @@ func KilledBy(cause error) string {
 	if !errors.As(cause, &stop) {
 		return proposal.KilledInterrupted
 	}
-	known := map[string]string{"session.idle": proposal.KilledIdle, "session.closed": proposal.KilledClosed, "run.cancelled": proposal.KilledInterrupted, "run.timeout": proposal.KilledInterrupted}
+	known := map[string]string{"session.idle": proposal.KilledIdle, "session.closed": proposal.KilledClosed,
+		"run.cancelled": proposal.KilledInterrupted, "run.timeout": proposal.KilledInterrupted}
 	return cmp.Or(known[stop.Code], proposal.KilledRun)
 }

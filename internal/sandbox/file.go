@@ -69,10 +69,13 @@ func (r *Runner) List(ctx context.Context, pattern string) (proposal.Result, err
 const maxList = 10_000
 
 // doBetweenCommands calls do in the sandbox while no command runs.
-func (r *Runner) doBetweenCommands(ctx context.Context, do func(*instance, *proposal.Result) error) (proposal.Result, error) {
+func (r *Runner) doBetweenCommands(
+	ctx context.Context, do func(*instance, *proposal.Result) error,
+) (proposal.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	result := proposal.Result{Status: proposal.Exited, Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
+	result := proposal.Result{Status: proposal.Exited, Outputs: []proposal.Output{},
+		Changes: proposal.Changes{Files: []proposal.Change{}}}
 	if r.ended != nil {
 		return failedResult(r.ended), r.ended
 	}
@@ -82,7 +85,8 @@ func (r *Runner) doBetweenCommands(ctx context.Context, do func(*instance, *prop
 		err = r.current.doWhileStopped(func() error { return do(r.current, &result) })
 	}
 	if err != nil {
-		r.ended = newStopError("sandbox.files", fmt.Sprintf("cannot reach the sandbox's files: %v", err), "run fumehood doctor", err)
+		r.ended = newStopError("sandbox.files", fmt.Sprintf("cannot reach the sandbox's files: %v", err),
+			"run fumehood doctor", err)
 		return failedResult(r.ended), errors.Join(r.ended, r.closeCurrent())
 	}
 	return result, nil

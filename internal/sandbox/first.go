@@ -96,7 +96,8 @@ func (c *command) firstExec(asked, inside, host string) (proposal.Exec, error) {
 	if err != nil {
 		return proposal.Exec{}, err
 	}
-	x := proposal.Exec{Command: c.x.ID, Path: inside, Asked: path.Clean(asked), Argv: []string{}, Env: []string{}, Cwd: c.workingDir(), Digest: digest, ELF: facts,
+	x := proposal.Exec{Command: c.x.ID, Path: inside, Asked: path.Clean(asked), Argv: []string{}, Env: []string{},
+		Cwd: c.workingDir(), Digest: digest, ELF: facts,
 		Layer: proposal.LayerRootfs, First: true, Same: []string{}, Grants: append([]string{}, c.x.Grant.Exec...)}
 	hash, room := sha256.New(), maxArgv
 	for i, w := range c.decidedArgv() {
@@ -107,7 +108,8 @@ func (c *command) firstExec(asked, inside, host string) (proposal.Exec, error) {
 			continue
 		}
 		kept := w[:min(len(w), maxWord, room)]
-		x.Argv, room, x.ArgvCut = append(x.Argv, strings.ToValidUTF8(kept, "\uFFFD")), room-len(kept), x.ArgvCut || len(kept) < len(w)
+		x.Argv, room, x.ArgvCut = append(x.Argv, strings.ToValidUTF8(kept, "\uFFFD")), room-len(kept), x.ArgvCut ||
+			len(kept) < len(w)
 	}
 	x.ArgvDigest = "sha256:" + hex.EncodeToString(hash.Sum(nil))
 	return x, nil
@@ -131,7 +133,8 @@ type readOnlyRoot struct {
 }
 
 func (o Options) newReadOnlyRoot() readOnlyRoot {
-	r := readOnlyRoot{files: o.files, binds: o.Binds, links: o.Links, trees: []string{"/workspace", "/tmp", "/home", "/proc", "/dev", "/.fumehood"}}
+	r := readOnlyRoot{files: o.files, binds: o.Binds, links: o.Links,
+		trees: []string{"/workspace", "/tmp", "/home", "/proc", "/dev", "/.fumehood"}}
 	for _, t := range o.Trees {
 		r.trees = append(r.trees, t.Target)
 	}

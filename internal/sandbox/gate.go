@@ -42,8 +42,9 @@ func newGate(s *instance) (*execGate, error) {
 	g.same.roots = s.o.newReadOnlyRoot()
 	var err error
 	g.monitor, err = monitor.Listen(g.path, monitor.Options{
-		Exec: s.owner.askRunner, AnswerWithin: s.o.answerWithin, Patience: s.o.patience, Event: s.owner.reportEvent, Events: g.eventBudget(),
-		Same: g.same.namesOfContent, Linked: g.same.hardLinks, Init: guest.Init,
+		Exec: s.owner.askRunner, AnswerWithin: s.o.answerWithin, Patience: s.o.patience, Event: s.owner.reportEvent,
+		Events: g.eventBudget(),
+		Same:   g.same.namesOfContent, Linked: g.same.hardLinks, Init: guest.Init,
 	})
 	if err != nil {
 		return nil, err
@@ -67,7 +68,8 @@ func (c *command) endForFlood() {
 
 // endForShellNetwork ends a command whose own shell connects to the network.
 func (c *command) endForShellNetwork(e proposal.Event) {
-	c.endKilledBy(proposal.KilledConnect, "killed: the command's shell connected to "+e.Address+", which is not in a redirection that policy decided")
+	c.endKilledBy(proposal.KilledConnect,
+		"killed: the command's shell connected to "+e.Address+", which is not in a redirection that policy decided")
 }
 
 func (g *execGate) socketPath() string {
@@ -152,7 +154,8 @@ func (g *execGate) beginCommand(c *command) error {
 	if g == nil {
 		return nil
 	}
-	c.facts = &monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec, Env: c.environ(), Program: c.isPlainProgram(), Free: c.x.Free,
+	c.facts = &monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec, Env: c.environ(), Program: c.isPlainProgram(),
+		Free:   c.x.Free,
 		Memory: c.x.Grant.Limits.Memory, Disk: c.x.Grant.Limits.Disk, Flood: c.endForFlood, Stray: c.endForShellNetwork}
 	err := g.monitor.Begin(c.facts, g.nudgeKernel)
 	if g.clearReports(); err == nil {
@@ -161,7 +164,8 @@ func (g *execGate) beginCommand(c *command) error {
 	if why := g.failureReason(err); why != nil {
 		return why
 	}
-	return newStopError("sandbox.crashed", "the sandbox ended between two commands"+g.s.runscOutput(), "run fumehood doctor", err)
+	return newStopError("sandbox.crashed", "the sandbox ended between two commands"+g.s.runscOutput(),
+		"run fumehood doctor", err)
 }
 
 // endCommand gets the kernel's last message about a command with no processes left, and fills
@@ -190,7 +194,8 @@ func (g *execGate) recordMark(c *command, r *proposal.Result, mark wire.Mark, er
 // give up on the monitor. It returns nil if the whole sandbox died: the closed socket
 // is then not the cause.
 func (g *execGate) failureReason(err error) error {
-	for end := time.Now().Add(fallGrace); !g.s.isDead() && g.isFailureUnexplained() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(fallGrace); !g.s.isDead() && g.isFailureUnexplained() &&
+		time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		g.reportedLimits()
 	}
 	reported := g.reportedLimits()
@@ -198,13 +203,16 @@ func (g *execGate) failureReason(err error) error {
 	case g.s.isDead():
 		return nil
 	case reported[sinkSlow]:
-		return newStopError("gate.slow", "the sandbox's kernel waited too long for the exec gate", "check what else runs on this host", err)
+		return newStopError("gate.slow", "the sandbox's kernel waited too long for the exec gate",
+			"check what else runs on this host", err)
 	case reported[sinkProtocol]:
-		return newStopError("gate.protocol", "the sandbox's kernel does not understand the exec gate", "use the fumehood-runsc of this version", err)
+		return newStopError("gate.protocol", "the sandbox's kernel does not understand the exec gate",
+			"use the fumehood-runsc of this version", err)
 	case g.monitor.Err() != nil:
 		return g.monitor.Err()
 	}
-	return newStopError("gate.gone", "the sandbox's kernel does not communicate with the exec gate", "run fumehood doctor", err)
+	return newStopError("gate.gone", "the sandbox's kernel does not communicate with the exec gate",
+		"run fumehood doctor", err)
 }
 
 // isFailureUnexplained reports whether only the sandbox's death would explain why the gate

@@ -65,7 +65,8 @@ func (i Image) verifyDigest(f *os.File) error {
 }
 
 func badImage(path string, err error) error {
-	return newStopError("sandbox.image", fmt.Sprintf("the image %q cannot be used", path), "delete the image; it is made again", err)
+	return newStopError("sandbox.image", fmt.Sprintf("the image %q cannot be used", path),
+		"delete the image; it is made again", err)
 }
 
 // A snapshot is the image of a run's workspace, shared by the run's sandboxes. It has no

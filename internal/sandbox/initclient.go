@@ -323,7 +323,8 @@ func (c *initClient) describePath(from diffSide, path string) (*proposal.FileSta
 	if err != nil || w[1] == "none" {
 		return nil, err
 	}
-	return &proposal.FileState{Type: w[1], Mode: uint32(mode), Target: target, Output: proposal.Output{Path: path, Bytes: size}}, nil
+	return &proposal.FileState{Type: w[1], Mode: uint32(mode), Target: target,
+		Output: proposal.Output{Path: path, Bytes: size}}, nil
 }
 
 // copyFile copies one regular file of at most most bytes to w.

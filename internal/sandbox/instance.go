@@ -92,7 +92,8 @@ func startSandbox(ctx context.Context, o Options) (*instance, error) {
 
 // startWaiting is startSandbox for a sandbox without a Runner: no program can start in it yet.
 func startWaiting(ctx context.Context, o Options) (*instance, error) {
-	s := &instance{o: o, owner: &callbackHolder{}, backgrounds: &backgrounds{}, gone: make(chan struct{}), stderr: &tailBuffer{}}
+	s := &instance{o: o, owner: &callbackHolder{}, backgrounds: &backgrounds{}, gone: make(chan struct{}),
+		stderr: &tailBuffer{}}
 	if err := s.bootSandbox(ctx); err != nil {
 		err = s.describeStartError(err)
 		return nil, errors.Join(err, s.close())
@@ -175,7 +176,9 @@ func (s *instance) launchRunsc() error {
 // checkGVisor checks from inside and outside that this is gVisor, and our build of it.
 func (s *instance) checkGVisor(version string) error {
 	if !strings.Contains(version, "-gvisor ") {
-		return newStopError("sandbox.not-gvisor", fmt.Sprintf("the sandbox's kernel identifies itself as %q, not as gVisor", version), "do not replace runsc; run fumehood doctor", nil)
+		return newStopError("sandbox.not-gvisor",
+			fmt.Sprintf("the sandbox's kernel identifies itself as %q, not as gVisor", version),
+			"do not replace runsc; run fumehood doctor", nil)
 	}
 	conn, err := control.Dial(s.controlSocketPath())
 	if err != nil {
@@ -201,7 +204,8 @@ func (s *instance) checkGVisor(version string) error {
 				return nil
 			}
 		}
-		return newStopError("sandbox.not-gvisor", "a process in the sandbox's cgroup is not the verified runsc", "run fumehood doctor", nil)
+		return newStopError("sandbox.not-gvisor", "a process in the sandbox's cgroup is not the verified runsc",
+			"run fumehood doctor", nil)
 	})
 }
 
@@ -268,7 +272,8 @@ func (s *instance) describeStartError(err error) error {
 	// At its limit the kernel kills a process, or has no memory for a new one.
 	refused := s.o.Limits.Memory < leastMemory && strings.Contains(said, unix.ENOMEM.Error())
 	if s.cgroup != nil && (refused || s.cgroup.readUsage().oomKills > 0) {
-		hint = "the memory limit " + s.o.Limits.Memory.String() + " is too small for gVisor itself: grant at least " + leastMemory.String()
+		hint = "the memory limit " + s.o.Limits.Memory.String() + " is too small for gVisor itself: grant at least " +
+			leastMemory.String()
 	}
 	return newStopError("sandbox.start", "cannot start the sandbox"+said, hint, err)
 }

@@ -110,7 +110,8 @@ func (v treeView) enterNamespace() error {
 // mountReadOnly mounts source read-only at target, with the users of a namespace if there is
 // one. Mounts below source are not included, so a mount inside the workspace cannot leak in.
 func mountReadOnly(source, target string, users *os.File) error {
-	fd, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
+	fd, err := unix.OpenTree(unix.AT_FDCWD, source,
+		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil {
 		return fmt.Errorf("cannot open tree %q: %v", source, err)
 	}
@@ -122,7 +123,9 @@ func mountReadOnly(source, target string, users *os.File) error {
 	}
 	switch err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr); {
 	case err == unix.EINVAL && users != nil: // as overlayfs, on which a container's root is
-		return newStopError("sandbox.start", fmt.Sprintf("cannot start the sandbox: cannot mount %q: its file system does not support ID-mapped mounts", source),
+		return newStopError("sandbox.start",
+			fmt.Sprintf("cannot start the sandbox: cannot mount %q: its file system does not support ID-mapped mounts",
+				source),
 			"put it on a volume or another disk", nil)
 	case err != nil:
 		return fmt.Errorf("cannot make tree %q read-only: %v", source, err)

@@ -94,8 +94,8 @@ const MaxReads = wire.MaxReads
 
 // Reads returns what commands have read of the workspace in the current sandbox, and ends the
 // recording, also of later sandboxes. Optional is what was first read after the command with the id
-// before began; if there was none, nothing is. It requires Options.Recorded. ErrReads and ErrNoLayer leave the Runner usable, any
-// other error ends it.
+// before began; if there was none, nothing is. It requires Options.Recorded. ErrReads and ErrNoLayer leave the
+// Runner usable, any other error ends it.
 func (r *Runner) Reads(ctx context.Context, before string) (list []Read, err error) {
 	if !r.o.Recorded || r.isIdle() {
 		return nil, fmt.Errorf("%w: nothing was recorded", ErrNoLayer)
@@ -200,10 +200,12 @@ func parseNode(line string) (f LayerFile, regular bool, err error) {
 	}
 	name, err := strconv.Unquote(quoted)
 	target, errTarget := strconv.Unquote(strings.TrimPrefix(w[7][len(quoted):], " "))
-	if err != nil || errTarget != nil || !fs.ValidPath(strings.ToValidUTF8(name, "?")) || path.Clean(name) != name || numbers[0] > 0o1777 || numbers[1] > 1<<31 || numbers[2] > 1<<31 {
+	if err != nil || errTarget != nil || !fs.ValidPath(strings.ToValidUTF8(name, "?")) || path.Clean(name) != name ||
+		numbers[0] > 0o1777 || numbers[1] > 1<<31 || numbers[2] > 1<<31 {
 		return refuse()
 	}
-	f = LayerFile{Path: name, Mode: fs.FileMode(numbers[0] & 0o777), UID: uint32(numbers[1]), GID: uint32(numbers[2]), ModTime: time.Unix(0, numbers[3]), Size: numbers[4]}
+	f = LayerFile{Path: name, Mode: fs.FileMode(numbers[0] & 0o777), UID: uint32(numbers[1]), GID: uint32(numbers[2]),
+		ModTime: time.Unix(0, numbers[3]), Size: numbers[4]}
 	if numbers[0]&0o1000 != 0 {
 		f.Mode |= fs.ModeSticky
 	}

@@ -101,7 +101,8 @@ func (p *Pool) Keep(o Options) {
 // canWait reports whether a sandbox with o can start before its Runner is known.
 // What is in images is opened, or made, for a Runner.
 func (o Options) canWait() bool {
-	return o.Netns == "" && o.isWatched() && o.RootImage.Source == "" && o.Layer == nil && !o.Recorded && len(o.Images) == 0 &&
+	return o.Netns == "" && o.isWatched() && o.RootImage.Source == "" && o.Layer == nil && !o.Recorded &&
+		len(o.Images) == 0 &&
 		!hasFiles(o.Workspace, cmp.Or(o.ImageFrom, DefaultImageFrom))
 }
 

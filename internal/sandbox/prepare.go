@@ -100,7 +100,8 @@ func stateDir(o Options, id string) (string, error) {
 }
 
 func noState(err error) error {
-	return newStopError("sandbox.state", "cannot make a directory for the sandbox's state", "free some space, or set TMPDIR to a writable directory", err)
+	return newStopError("sandbox.state", "cannot make a directory for the sandbox's state",
+		"free some space, or set TMPDIR to a writable directory", err)
 }
 
 // chooseUser chooses the user that commands run as: the owner of the workspace, or guestID
@@ -108,7 +109,9 @@ func noState(err error) error {
 func (s *instance) chooseUser(ctx context.Context) (treeView, error) {
 	info, err := os.Stat(s.o.Workspace)
 	if err != nil || !info.IsDir() {
-		return treeView{}, newStopError("sandbox.workspace", fmt.Sprintf("workspace %q is not a directory", s.o.Workspace), "name the directory that contains the pull request's code", err)
+		return treeView{}, newStopError("sandbox.workspace",
+			fmt.Sprintf("workspace %q is not a directory", s.o.Workspace),
+			"name the directory that contains the pull request's code", err)
 	}
 	owner := info.Sys().(*syscall.Stat_t)
 	s.layout = layout{UID: int(owner.Uid), GID: int(owner.Gid)}
@@ -144,7 +147,8 @@ func (s *instance) openTrees(ctx context.Context, swap bool) error {
 		o.Owner = swapRoot
 	}
 	snapshot := s.o.workspace
-	if err := snapshot.takeSnapshot(ctx, s.o.Workspace, filepath.Join(s.dir, "workspace.erofs"), s.o.ImageFrom, o); err != nil {
+	if err := snapshot.takeSnapshot(ctx, s.o.Workspace, filepath.Join(s.dir, "workspace.erofs"), s.o.ImageFrom,
+		o); err != nil {
 		return err
 	}
 	if snapshot.file != nil {
@@ -233,7 +237,8 @@ func (s *instance) writeRootFiles() error {
 		if err := os.MkdirAll(filepath.Dir(host), 0o755); err != nil {
 			return err
 		}
-		text := strings.NewReplacer("{uid}", fmt.Sprint(s.layout.UID), "{gid}", fmt.Sprint(s.layout.GID), "{services}", s.layout.servicePasswdLines()).Replace(string(data))
+		text := strings.NewReplacer("{uid}", fmt.Sprint(s.layout.UID), "{gid}", fmt.Sprint(s.layout.GID), "{services}",
+			s.layout.servicePasswdLines()).Replace(string(data))
 		if err := os.WriteFile(host, []byte(text), 0o644); err != nil {
 			return err
 		}

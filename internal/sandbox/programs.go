@@ -9,7 +9,8 @@ type Programs struct{ index sameIndex }
 
 // ProgramsOf returns the programs of dir, an absolute path.
 func ProgramsOf(dir string) *Programs {
-	return &Programs{index: sameIndex{roots: readOnlyRoot{files: hostFiles{}, binds: []Bind{{Source: dir, Target: "/"}}}}}
+	return &Programs{index: sameIndex{roots: readOnlyRoot{files: hostFiles{},
+		binds: []Bind{{Source: dir, Target: "/"}}}}}
 }
 
 // SameContent returns, of those with this content, up to 32 paths inside, sorted.

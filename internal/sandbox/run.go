@@ -104,7 +104,8 @@ func (s *instance) resumeServices(x Execution) error {
 		err = errors.Join(err, errors.New("too many services"))
 	}
 	if err != nil {
-		return newStopError("sandbox.services", "cannot resume the services", "run fumehood doctor", errors.Join(err, s.killSandbox()))
+		return newStopError("sandbox.services", "cannot resume the services", "run fumehood doctor",
+			errors.Join(err, s.killSandbox()))
 	}
 	return nil
 }
@@ -296,7 +297,8 @@ func (c *command) fixedEnv() map[string]string {
 	if c.x.Service {
 		vars["HOME"], vars["USER"], vars["LOGNAME"] = "/tmp", "service", "service"
 		// The pull request's programs must not run as this user.
-		vars["PATH"] = strings.Join(slices.DeleteFunc(strings.Split(c.s.o.Path, ":"), func(dir string) bool { return isWithinDir(dir, guest.Workspace) }), ":")
+		vars["PATH"] = strings.Join(slices.DeleteFunc(strings.Split(c.s.o.Path, ":"),
+			func(dir string) bool { return isWithinDir(dir, guest.Workspace) }), ":")
 	}
 	if c.x.Text != "" || c.x.Cell != nil || c.x.Grant.Env["LC_ALL"] == "" {
 		vars["LC_ALL"], vars["LANG"] = "C.UTF-8", "C.UTF-8"
@@ -419,7 +421,9 @@ func (c *command) finishResult(ctx context.Context, status syscall.WaitStatus, w
 // setEndStatus determines what ended the command. Our own clock and counter come first,
 // because they kill the command; then the kernels' counters; the exit status last,
 // because only it is ambiguous.
-func (c *command) setEndStatus(r *proposal.Result, status syscall.WaitStatus, waitErr error, after usage, reported map[byte]bool) error {
+func (c *command) setEndStatus(
+	r *proposal.Result, status syscall.WaitStatus, waitErr error, after usage, reported map[byte]bool,
+) error {
 	l := c.x.Grant.Limits
 	r.ExitCode = -1
 	if waitErr == nil && status.Exited() {
@@ -461,7 +465,8 @@ func (c *command) setEndStatus(r *proposal.Result, status syscall.WaitStatus, wa
 }
 
 func (c *command) recordCrash(r *proposal.Result, err error) error {
-	err = newStopError("sandbox.crashed", "the sandbox ended while a command ran"+c.s.runscOutput(), "run the command alone, to see whether a bug in gVisor causes it", err)
+	err = newStopError("sandbox.crashed", "the sandbox ended while a command ran"+c.s.runscOutput(),
+		"run the command alone, to see whether a bug in gVisor causes it", err)
 	r.Status, r.Detail = proposal.SandboxFailed, err.Error()
 	return err
 }
@@ -492,7 +497,8 @@ func (c *command) collectChanges(r *proposal.Result) error {
 	all, err := c.s.init.listChanges()
 	if err != nil {
 		_ = c.s.killSandbox()
-		return newStopError("sandbox.changes", "cannot list what the command changed", "run the command with a smaller disk limit", err)
+		return newStopError("sandbox.changes", "cannot list what the command changed",
+			"run the command with a smaller disk limit", err)
 	}
 	if !r.Succeeded() && r.Killed == "" {
 		r.TestResults = c.s.readTestResults(all)

@@ -149,7 +149,8 @@ func (x *sameIndex) addLoaderOf(name string) {
 	if err != nil {
 		return
 	}
-	if info, err := x.roots.files.Lstat(host); err == nil && info.Mode().IsRegular() && !slices.Contains(x.sizes[uint64(info.Size())], fileAt(inside, host, info)) {
+	if info, err := x.roots.files.Lstat(host); err == nil && info.Mode().IsRegular() &&
+		!slices.Contains(x.sizes[uint64(info.Size())], fileAt(inside, host, info)) {
 		x.addFile(inside, host, info)
 	}
 }

@@ -174,9 +174,11 @@ func New(o Options) (*Runner, error) {
 	case o.Verify == nil:
 		return nil, newStopError("sandbox.options", "runsc is not verified", "set Options.Verify", nil)
 	case o.UnwatchedUnsafe && (o.Exec != nil || o.Event != nil):
-		return nil, newStopError("sandbox.options", "UnwatchedUnsafe contradicts Exec and Event", "remove one of them", nil)
+		return nil, newStopError("sandbox.options", "UnwatchedUnsafe contradicts Exec and Event", "remove one of them",
+			nil)
 	case !o.UnwatchedUnsafe && (o.Exec == nil || o.Event == nil):
-		return nil, newStopError("sandbox.options", "Exec or Event is missing", "set Options.Exec and Options.Event, as package gate does", nil)
+		return nil, newStopError("sandbox.options", "Exec or Event is missing",
+			"set Options.Exec and Options.Event, as package gate does", nil)
 	}
 	o.closeRoot = func() {}
 	if err := o.openRoot(); err != nil {
@@ -300,11 +302,14 @@ func (r *Runner) Close() error {
 func checkGrant(o Options, g proposal.Grant) error {
 	for name := range g.Env {
 		if steersShell(name) || strings.ContainsAny(name, "=\x00") || name == "" {
-			return newStopError("sandbox.env", fmt.Sprintf("the grant sets the variable %q, which controls the shell or the loader", name), "make policy refuse it", nil)
+			return newStopError("sandbox.env",
+				fmt.Sprintf("the grant sets the variable %q, which controls the shell or the loader", name),
+				"make policy refuse it", nil)
 		}
 	}
 	if g.Limits.Disk < o.Limits.Disk && !o.isWatched() {
-		return newStopError("sandbox.limits", "a command's disk limit can be lower than the run's only where the sandbox is watched", "remove Options.UnwatchedUnsafe", nil)
+		return newStopError("sandbox.limits",
+			"a command's disk limit can be lower than the run's only where the sandbox is watched", "remove Options.UnwatchedUnsafe", nil)
 	}
 	return checkLimitsCovered(o.Limits, g.Limits)
 }
@@ -316,10 +321,12 @@ func (o Options) isWatched() bool { return !o.UnwatchedUnsafe }
 // open.
 func checkLimitsCovered(run, l proposal.Limits) error {
 	if l.Open() {
-		return newStopError("sandbox.limits", fmt.Sprintf("the grant does not set every limit: %+v", l), "set every limit", nil)
+		return newStopError("sandbox.limits", fmt.Sprintf("the grant does not set every limit: %+v", l),
+			"set every limit", nil)
 	}
 	if l.Pids > run.Pids || l.Disk > run.Disk || l.Files > run.Files {
-		return newStopError("sandbox.limits", "the grant exceeds the run's limits", "start the run with the largest limits that it grants", nil)
+		return newStopError("sandbox.limits", "the grant exceeds the run's limits",
+			"start the run with the largest limits that it grants", nil)
 	}
 	return nil
 }

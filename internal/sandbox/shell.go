@@ -123,8 +123,9 @@ func (c *command) startShell(ctx context.Context) (*liveInterpreter, error) {
 	ours.Ended = r.gone
 	ctx, cancel := context.WithTimeout(ctx, interpreterStart)
 	defer cancel()
-	r.Interpreter, err = interpreter.StartShell(ctx, ours, interpreter.Options{Language: interpreter.Bash, Grace: time.Millisecond,
-		Interrupt: func() error { return nil }})
+	r.Interpreter, err = interpreter.StartShell(ctx, ours,
+		interpreter.Options{Language: interpreter.Bash, Grace: time.Millisecond,
+			Interrupt: func() error { return nil }})
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +146,9 @@ func (r *liveInterpreter) execShell(c *command) (ours interpreter.Shell, err err
 	}
 	err = errors.Join(errs[:]...)
 	if err == nil {
-		err = r.startProcess(c, c.x.Grant, interpreter.ShellArgv(shell[0]), control.Process{Stdin: stdin, Stdout: write[2], Stderr: write[3],
-			More: map[int]*os.File{interpreter.ScriptFD: read[0], interpreter.DoneFD: write[1]}})
+		err = r.startProcess(c, c.x.Grant, interpreter.ShellArgv(shell[0]),
+			control.Process{Stdin: stdin, Stdout: write[2], Stderr: write[3],
+				More: map[int]*os.File{interpreter.ScriptFD: read[0], interpreter.DoneFD: write[1]}})
 	}
 	closed := []*os.File{stdin, read[0], write[1], write[2], write[3]} // the process has its own now
 	if err != nil {

@@ -28,10 +28,12 @@ func (s *instance) readTestResults(changes proposal.Changes) proposal.Stream {
 		found.NoteOmission("the command changed too many files")
 	}
 	for _, c := range changes.Files {
-		if c.Type != "file" || c.Kind == "removed" || c.Bytes == 0 || !failure.IsResults(c.Path) || !isLocalPath(c.Path) {
+		if c.Type != "file" || c.Kind == "removed" || c.Bytes == 0 || !failure.IsResults(c.Path) ||
+			!isLocalPath(c.Path) {
 			continue
 		}
-		if files++; c.Bytes > maxResultFile || c.Bytes > left || files > maxResultFiles || time.Since(start) > maxResultTime {
+		if files++; c.Bytes > maxResultFile || c.Bytes > left || files > maxResultFiles ||
+			time.Since(start) > maxResultTime {
 			found.NoteOmission("the files are too many or too large")
 			continue
 		}

@@ -75,7 +75,8 @@ func traceConfig(fifo, gate string, patience time.Duration, trees []string) any 
 	sinks := []monitor.Sink{{Name: sinkName, Config: map[string]any{"fifo": fifo}}}
 	if gate != "" {
 		names = append(names, monitor.TracePoints()...)
-		sinks = append(sinks, monitor.Sink{Name: monitor.SinkName, Config: map[string]any{"socket": gate, "patience": patience.Milliseconds(), "trees": trees}})
+		sinks = append(sinks, monitor.Sink{Name: monitor.SinkName,
+			Config: map[string]any{"socket": gate, "patience": patience.Milliseconds(), "trees": trees}})
 	}
 	slices.Sort(names)
 	return monitor.TraceConfig(monitor.PointsOf(slices.Compact(names)...), sinks...)
@@ -89,7 +90,8 @@ func (w *sinkReader) confirmActive(c *control.Conn) error {
 		return err
 	}
 	if !slices.Equal(sessions, []string{monitor.TraceSession}) || !w.reportedLimits()[sinkHello] {
-		return newStopError("sandbox.watch", "the sink in gVisor's kernel is not active", "use the fumehood-runsc of this version", nil)
+		return newStopError("sandbox.watch", "the sink in gVisor's kernel is not active",
+			"use the fumehood-runsc of this version", nil)
 	}
 	return nil
 }

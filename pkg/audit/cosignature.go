@@ -138,6 +138,7 @@ func ReadCosigned(path string) (string, error) {
 			return string(data), nil // "" would ask for nothing
 		}
 	}
-	return "", &proposal.StopError{Code: "audit.not-readable", Message: fmt.Sprintf("cannot read the cosigned checkpoint %q", path),
-		Hint: "name the audit.cosigned of the job that reported the run", Err: err}
+	return "", &proposal.StopError{Code: "audit.not-readable",
+		Message: fmt.Sprintf("cannot read the cosigned checkpoint %q", path),
+		Hint:    "name the audit.cosigned of the job that reported the run", Err: err}
 }

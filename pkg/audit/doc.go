@@ -99,8 +99,8 @@
 // \u00xx (lower case, other characters below U+0020) escaped; numbers as ECMAScript
 // prints them. It is narrower in four ways: a number without fraction and exponent
 // lies within ±(2⁵³−1), member names do not repeat, arrays and objects are at most 100
-// deep (an entry's own object is the first), and lone surrogates are invalid. Because control characters are always escaped, no entry
-// can contain or forge a line end.
+// deep (an entry's own object is the first), and lone surrogates are invalid. Because control characters are
+// always escaped, no entry can contain or forge a line end.
 //
 // Append encodes Go values with encoding/json, which writes U+FFFD for invalid UTF-8.
 // Callers that must keep such bytes exactly pass them as []byte.

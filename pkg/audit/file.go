@@ -88,7 +88,8 @@ func checkUnchanged(path string, f file, size int64) error {
 		return nil
 	}
 	return &proposal.StopError{
-		Code: "audit.replaced", Message: fmt.Sprintf("the audit log %q was replaced or changed while it was open", path), Err: err,
+		Code: "audit.replaced", Message: fmt.Sprintf("the audit log %q was replaced or changed while it was open",
+			path), Err: err,
 		Hint: "find out what else writes there, and keep the log where only fumehood can write",
 	}
 }

@@ -52,7 +52,8 @@ type Log struct {
 }
 
 var (
-	errClosed = &proposal.StopError{Code: "audit.closed", Message: "the audit log is closed", Hint: "append before Close"}
+	errClosed = &proposal.StopError{Code: "audit.closed", Message: "the audit log is closed",
+		Hint: "append before Close"}
 	errSealed = &proposal.StopError{Code: "audit.sealed", Message: "the audit log is sealed", Hint: "name a new file"}
 )
 
@@ -278,7 +279,8 @@ func (l *Log) writeLines(lines []byte, after tree, sealed, durable bool) error {
 // signLines returns lines followed by a checkpoint for after, and the checkpoint's note.
 func (l *Log) signLines(lines []byte, after tree, sealed bool) (all []byte, signed string, err error) {
 	l.digest.Write(lines)
-	point := checkpoint{origin: l.origin, size: after.size, root: after.rootHash(), bytes: l.size + int64(len(lines)), sealed: sealed}
+	point := checkpoint{origin: l.origin, size: after.size, root: after.rootHash(), bytes: l.size + int64(len(lines)),
+		sealed: sealed}
 	l.digest.Sum(point.digest[:0])
 	text, err := note.Sign(&note.Note{Text: point.signedText()}, l.signer.signer)
 	if err != nil {

@@ -133,7 +133,8 @@ func (p Proved) String() string {
 	if p.Sealed {
 		end = "sealed"
 	}
-	return fmt.Sprintf("valid proof: entry %d is in the log %q of %d entries, %s\n%s", p.Entry.N, p.Origin, p.Size, end, p.Entry.Leaf)
+	return fmt.Sprintf("valid proof: entry %d is in the log %q of %d entries, %s\n%s", p.Entry.N, p.Origin, p.Size, end,
+		p.Entry.Leaf)
 }
 
 // MarshalJSON writes what the proof shows; size counts the entries that the log had at
@@ -192,7 +193,8 @@ func CheckProof(proof []byte, trust Trust) (Proved, error) {
 		return Proved{}, errors.New("invalid proof: it is for another checkpoint")
 	}
 	entry.N = p.index
-	return Proved{Entry: entry, Origin: point.origin, Size: point.size, Sealed: point.sealed, Checkpoint: p.checkpoint}, nil
+	return Proved{Entry: entry, Origin: point.origin, Size: point.size, Sealed: point.sealed, Checkpoint: p.checkpoint},
+		nil
 }
 
 // parseInclusion reads exactly what bytes writes.

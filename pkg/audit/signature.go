@@ -68,13 +68,15 @@ func (v *verifier) diagnoseLine(line []byte, want checkpoint) error {
 	}
 	got, err := openCheckpoint(signed, v.key)
 	if err != nil {
-		return v.errorAtLine(codeSignature, "checkpoint fits neither the lines before it nor its signature: it was changed (%v)", err)
+		return v.errorAtLine(codeSignature,
+			"checkpoint fits neither the lines before it nor its signature: it was changed (%v)", err)
 	}
 	switch {
 	case got.origin != want.origin && want.size > 0:
 		return v.errorAtLine(codeCheckpoint, "checkpoint is of another log, with origin %s", got.origin)
 	case got.size != want.size:
-		return v.errorAtLine(codeCheckpoint, "checkpoint is for %d entries where one for %d belongs: lines were removed, repeated or moved", got.size, want.size)
+		return v.errorAtLine(codeCheckpoint,
+			"checkpoint is for %d entries where one for %d belongs: lines were removed, repeated or moved", got.size, want.size)
 	case got.sealed != want.sealed && got.bytes == want.bytes && got.digest == want.digest:
 		return v.errorAtLine(codeMissing, "a seal is in the place of an entry's checkpoint")
 	case !v.owed && v.sum.Lines > 1:
@@ -93,7 +95,8 @@ func (v *verifier) changedError(got, want checkpoint) error {
 	case got.root != want.root:
 		message = "entry is not the one that was signed (or lines before it come from another log of this key)"
 	}
-	return &VerifyError{Code: code, Line: v.sum.Lines, Offset: v.sum.SignedBytes, Entry: want.size - 1, Message: message}
+	return &VerifyError{Code: code, Line: v.sum.Lines, Offset: v.sum.SignedBytes, Entry: want.size - 1,
+		Message: message}
 }
 
 var errSpelling = errors.New("note is not spelled as a log spells it")
@@ -153,9 +156,12 @@ func (v *verifier) knownSeen() error {
 		return v.errorAtLine(codeForked, "the trusted checkpoint is malformed, so the log cannot hold it")
 	case v.key != nil && point.origin != v.header.Origin || point.bytes < v.sum.SignedBytes:
 	case point.size == v.sum.Entries && point.sealed:
-		return v.errorAtLine(codeTruncated, "log has all %d entries and ends at byte %d, without the seal that was signed up to byte %d: it was cut short", point.size, v.sum.SignedBytes, point.bytes)
+		return v.errorAtLine(codeTruncated,
+			"log has all %d entries and ends at byte %d, without the seal that was signed up to byte %d: it was cut short", point.size, v.sum.SignedBytes, point.bytes)
 	case point.size > v.sum.Entries:
-		return v.errorAtLine(codeTruncated, "log ends with %d entries, but a checkpoint was signed for %d at byte %d: it was cut short", v.sum.Entries, point.size, point.bytes)
+		return v.errorAtLine(codeTruncated,
+			"log ends with %d entries, but a checkpoint was signed for %d at byte %d: it was cut short", v.sum.Entries, point.size, point.bytes)
 	}
-	return v.errorAtLine(codeForked, "log does not hold the trusted checkpoint for %d entries: it is another log or has another history", point.size)
+	return v.errorAtLine(codeForked,
+		"log does not hold the trusted checkpoint for %d entries: it is another log or has another history", point.size)
 }

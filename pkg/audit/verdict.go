@@ -61,8 +61,9 @@ func (t Trust) Check() error {
 	}
 	text, _, _ := strings.Cut(t.Checkpoint, "\n\n")
 	if _, err := parseCheckpoint(text + "\n"); err != nil {
-		return &proposal.StopError{Code: "audit.checkpoint", Message: fmt.Sprintf("invalid checkpoint %.60q", t.Checkpoint),
-			Hint: "give the checkpoint itself, as the report has it (.audit.checkpoint)"}
+		return &proposal.StopError{Code: "audit.checkpoint",
+			Message: fmt.Sprintf("invalid checkpoint %.60q", t.Checkpoint),
+			Hint:    "give the checkpoint itself, as the report has it (.audit.checkpoint)"}
 	}
 	return nil
 }
@@ -102,7 +103,8 @@ func (s Summary) Complete() bool { return s.State == Sealed && s.KeyTrusted }
 func (s Summary) String() string {
 	switch {
 	case s.Complete() && s.Cosigned.Key != "":
-		return fmt.Sprintf("sealed and complete: %d entries, cosigned with %s at %s", s.Entries, s.Cosigned.Key, s.Cosigned.Time.Format(time.RFC3339))
+		return fmt.Sprintf("sealed and complete: %d entries, cosigned with %s at %s", s.Entries, s.Cosigned.Key,
+			s.Cosigned.Time.Format(time.RFC3339))
 	case s.Complete():
 		return fmt.Sprintf("sealed and complete: %d entries", s.Entries)
 	case s.State == Sealed:

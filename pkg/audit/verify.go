@@ -133,7 +133,8 @@ func (v *verifier) walkLines() (State, error) {
 
 // errorAtLine returns an error at the current line.
 func (v *verifier) errorAtLine(code, format string, args ...any) error {
-	return &VerifyError{Code: code, Line: v.sum.Lines + 1, Entry: v.subject, Offset: v.offset, Message: fmt.Sprintf(format, args...)}
+	return &VerifyError{Code: code, Line: v.sum.Lines + 1, Entry: v.subject, Offset: v.offset,
+		Message: fmt.Sprintf(format, args...)}
 }
 
 func (v *verifier) readLine(line []byte) error {
@@ -219,7 +220,8 @@ func (v *verifier) readCheckpoint(line []byte, sealed bool) error {
 }
 
 func (v *verifier) expectedCheckpoint(sealed bool) checkpoint {
-	point := checkpoint{origin: v.header.Origin, size: v.tree.size, root: v.tree.rootHash(), bytes: v.offset, sealed: sealed}
+	point := checkpoint{origin: v.header.Origin, size: v.tree.size, root: v.tree.rootHash(), bytes: v.offset,
+		sealed: sealed}
 	v.digest.Sum(point.digest[:0])
 	return point
 }

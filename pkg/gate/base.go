@@ -76,7 +76,9 @@ func findMergeBase(ctx context.Context, workspace, name string) (commit, below s
 	}
 	commit, err = local.MergeBase(ctx, base, head)
 	if err == nil && commit == head {
-		err = &proposal.StopError{Code: checkout.CodeLocal, Message: "HEAD is on the base: there is nothing to compare with", Hint: "leave out --base, or commit the change"}
+		err = &proposal.StopError{Code: checkout.CodeLocal,
+			Message: "HEAD is on the base: there is nothing to compare with",
+			Hint:    "leave out --base, or commit the change"}
 	}
 	return commit, below, err
 }
@@ -120,7 +122,8 @@ func (b *base) Open(ctx context.Context) (workspace string, err error) {
 		return "", fmt.Errorf("other parts of the commit are left out: %s", strings.Join(left, "; "))
 	}
 	workspace = filepath.Join(top, b.tree.Directory)
-	if info, err := os.Lstat(workspace); err != nil || !info.IsDir() || !filepath.IsLocal(filepath.Join(".", b.tree.Directory)) {
+	if info, err := os.Lstat(workspace); err != nil || !info.IsDir() ||
+		!filepath.IsLocal(filepath.Join(".", b.tree.Directory)) {
 		return "", fmt.Errorf("it has no directory %q", b.tree.Directory)
 	}
 	if err := ownLike(b.head.gate.sandbox.Workspace, b.dir.Path, top); err != nil {
@@ -206,7 +209,9 @@ func (b *base) Close() error {
 type baseLayers struct{ layering }
 
 // Find implements order.Layers.
-func (l *baseLayers) Find(_ context.Context, records []proposal.Record, o sandbox.Options) (none order.FoundSetupLayer) {
+func (l *baseLayers) Find(
+	_ context.Context, records []proposal.Record, o sandbox.Options,
+) (none order.FoundSetupLayer) {
 	var err error
 	if l.key, err = l.keyOf(records, o); err != nil {
 		return none

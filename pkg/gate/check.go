@@ -22,7 +22,8 @@ func (o Options) check() error {
 	}
 	for _, r := range o.Resolvers {
 		if !r.IsValid() || r.Port() == 0 {
-			return invalid(fmt.Sprintf("invalid resolver %q: it has no address or no port", r), "give an address and a port, for example 192.0.2.53:53")
+			return invalid(fmt.Sprintf("invalid resolver %q: it has no address or no port", r),
+				"give an address and a port, for example 192.0.2.53:53")
 		}
 	}
 	for _, kept := range []struct {
@@ -48,9 +49,11 @@ func invalid(message, hint string) error {
 
 // checkDecideOnly refuses DecideOnly together with options that only a run uses.
 func (o Options) checkDecideOnly() error {
-	runs := o.Artifacts+o.AuditFile+o.Runsc != "" || o.Signer != nil || o.ObserveNetworkUnsafe || len(o.Credentials)+len(o.MountsUnsafe)+len(o.Resolvers) > 0
+	runs := o.Artifacts+o.AuditFile+o.Runsc != "" || o.Signer != nil || o.ObserveNetworkUnsafe ||
+		len(o.Credentials)+len(o.MountsUnsafe)+len(o.Resolvers) > 0
 	if o.DecideOnly && runs {
-		return invalid("DecideOnly is set together with options for running commands", "remove DecideOnly or those options")
+		return invalid("DecideOnly is set together with options for running commands",
+			"remove DecideOnly or those options")
 	}
 	return nil
 }
@@ -68,7 +71,8 @@ func (o Options) checkPolicies() error {
 			granting++
 		}
 		if role := p.Origin.Role; role != "" && role != has.String() {
-			return invalid(fmt.Sprintf("the origin of policy %q has the role %q, but the policy itself %q", p.Name, role, has), "leave the origin's role empty")
+			return invalid(fmt.Sprintf("the origin of policy %q has the role %q, but the policy itself %q", p.Name,
+				role, has), "leave the origin's role empty")
 		}
 	}
 	if granting > 1 {
@@ -89,11 +93,15 @@ func (c Credential) check() error {
 	case !credentialName.MatchString(c.Name) || !credentialHost.MatchString(c.Host) || c.Path != "" && c.Path[0] != '/':
 		return &proposal.StopError{Code: code, Message: "invalid name, host or path of a credential", Hint: hint}
 	case c.Header != "" && !wire.IsCredentialHeader(c.Header):
-		return &proposal.StopError{Code: code, Message: fmt.Sprintf("invalid header %q of a credential", c.Header), Hint: "use for example Authorization, X-Api-Key or Cookie"}
+		return &proposal.StopError{Code: code, Message: fmt.Sprintf("invalid header %q of a credential", c.Header),
+			Hint: "use for example Authorization, X-Api-Key or Cookie"}
 	case c.Query != "" && (c.Header != "" || !wire.IsWord(c.Query)):
-		return &proposal.StopError{Code: code, Message: fmt.Sprintf("invalid query parameter %q of a credential", c.Query), Hint: "use for example api_key, and no Header"}
+		return &proposal.StopError{Code: code,
+			Message: fmt.Sprintf("invalid query parameter %q of a credential", c.Query),
+			Hint:    "use for example api_key, and no Header"}
 	case !isHeaderValue(c.Value):
-		return &proposal.StopError{Code: code, Message: "the value of a credential is empty or has a control character", Hint: hint}
+		return &proposal.StopError{Code: code, Message: "the value of a credential is empty or has a control character",
+			Hint: hint}
 	}
 	return nil
 }

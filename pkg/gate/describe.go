@@ -30,7 +30,8 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 		"limits on time, processor, memory, processes, disk, open files and output",
 	}
 	if g.image != nil {
-		run.Enforced = append(run.Enforced, "programs of the image alone; its user, entry point and variables except PATH have no effect")
+		run.Enforced = append(run.Enforced,
+			"programs of the image alone; its user, entry point and variables except PATH have no effect")
 	}
 	run.Unenforced = g.o.unenforced()
 	for _, text := range g.root.Warnings(g.tools) {
@@ -38,7 +39,9 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 	}
 	for _, u := range g.unmet {
 		if !u.Base { // then it excuses no failure
-			run.Unenforced = append(run.Unenforced, "the versions of your tools: "+diagnose.DescribeUnmet(u)+". Only the pull request is known to ask for that version, so failures with it count")
+			run.Unenforced = append(run.Unenforced,
+				"the versions of your tools: "+diagnose.DescribeUnmet(u)+
+					". Only the pull request is known to ask for that version, so failures with it count")
 		}
 	}
 	run.Toolchains, run.Unmet, run.GoModules = g.tools, g.unmet, g.modules
@@ -49,8 +52,10 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 func (o Options) subject(p proposal.Plan) proposal.Run {
 	s := o.Subject
 	return proposal.Run{
-		Proposer: p.Proposer, PlanDigest: p.Digest, Mode: mode(o.ObserveUnsafe), Version: o.version(), NetworkObserved: o.ObserveNetworkUnsafe,
-		Repository: s.Repository, Fork: s.Fork, PR: s.PR, HeadSHA: s.HeadSHA, BaseSHA: s.BaseSHA, Left: s.Left, Approval: s.Approval, Cwd: s.Cwd,
+		Proposer: p.Proposer, PlanDigest: p.Digest, Mode: mode(o.ObserveUnsafe), Version: o.version(),
+		NetworkObserved: o.ObserveNetworkUnsafe,
+		Repository:      s.Repository, Fork: s.Fork, PR: s.PR, HeadSHA: s.HeadSHA, BaseSHA: s.BaseSHA, Left: s.Left,
+		Approval: s.Approval, Cwd: s.Cwd,
 		Enforced: []string{}, Unenforced: []string{},
 	}
 }

@@ -11,7 +11,9 @@ import (
 
 // startEarly starts the sandbox of Options.Plan, if it has one without a network, of o.
 func (g *Gate) startEarly(o sandbox.Options) {
-	if g.o.Plan == nil || g.o.ObserveNetworkUnsafe || g.o.keepsLayers() && len(g.o.Setup.Steps) > 0 || g.o.needsPrivate(renews(*g.o.Plan)) { // it may begin with a layer, or make one
+	// it may begin with a layer, or make one
+	if g.o.Plan == nil || g.o.ObserveNetworkUnsafe || g.o.keepsLayers() && len(g.o.Setup.Steps) > 0 ||
+		g.o.needsPrivate(renews(*g.o.Plan)) {
 		return
 	}
 	planned := g.o.planner().Plan(*g.o.Plan).Proposals
@@ -38,7 +40,8 @@ func usualLimits(list []proposal.Proposal, ceiling proposal.Limits) (proposal.Li
 		if p.Limits != nil {
 			limits = p.Limits.Or(limits)
 		}
-		records = append(records, proposal.Record{Decision: proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{Limits: limits.Under(ceiling)}}})
+		records = append(records, proposal.Record{Decision: proposal.Decision{Effect: proposal.Allow,
+			Grant: &proposal.Grant{Limits: limits.Under(ceiling)}}})
 	}
 	return order.LargestLimits(records)
 }

@@ -195,7 +195,8 @@ func (o Options) planner() planning.Planner {
 
 // checker returns what decides for g.
 func (g *Gate) checker() order.Checker {
-	return order.Checker{Policy: g.engine, Adviser: explain.NewAdviser(g.engine, order.AnalyzeProposal), Ceiling: g.o.Ceiling}
+	return order.Checker{Policy: g.engine, Adviser: explain.NewAdviser(g.engine, order.AnalyzeProposal),
+		Ceiling: g.o.Ceiling}
 }
 
 // usable returns an error if the Gate is closed.
@@ -203,7 +204,8 @@ func (g *Gate) usable() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return &proposal.StopError{Code: "gate.closed", Message: "the gate was closed", Hint: "make another with gate.New"}
+		return &proposal.StopError{Code: "gate.closed", Message: "the gate was closed",
+			Hint: "make another with gate.New"}
 	}
 	return nil
 }

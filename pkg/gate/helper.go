@@ -31,8 +31,9 @@ func gatewayArgv(o Options) ([]string, error) {
 		return o.Gateway, nil
 	}
 	if !helped.Load() {
-		return nil, &proposal.StopError{Code: "gateway.start", Message: "this program does not call gate.Helper, which starts the gateway's process",
-			Hint: "call gate.Helper first in main, as the documentation of package gate shows"}
+		return nil, &proposal.StopError{Code: "gateway.start",
+			Message: "this program does not call gate.Helper, which starts the gateway's process",
+			Hint:    "call gate.Helper first in main, as the documentation of package gate shows"}
 	}
 	return []string{"/proc/self/exe", egress.DoorName}, nil
 }

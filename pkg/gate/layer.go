@@ -46,7 +46,8 @@ func (l *gateLayers) open() (*layers.Store, error) {
 	}
 	cache, err := install.CacheDir()
 	if err != nil {
-		return nil, &proposal.StopError{Code: layers.CodeStore, Message: "cannot find the directory for layers", Hint: "set FUMEHOOD_CACHE", Err: err}
+		return nil, &proposal.StopError{Code: layers.CodeStore, Message: "cannot find the directory for layers",
+			Hint: "set FUMEHOOD_CACHE", Err: err}
 	}
 	l.store, err = layers.OpenTemporary(cache)
 	return l.store, err
@@ -162,7 +163,9 @@ func optionalFrom(steps []SetupStep, records []proposal.Record) (id string) {
 }
 
 // find returns the layer that look finds for workspace.
-func (l *layering) find(workspace string, look func(key string, match layers.Matcher) (*layers.SetupLayer, error)) (*layers.SetupLayer, error) {
+func (l *layering) find(
+	workspace string, look func(key string, match layers.Matcher) (*layers.SetupLayer, error),
+) (*layers.SetupLayer, error) {
 	tree, err := setup.OpenTree(workspace)
 	if err != nil {
 		return nil, err
@@ -215,7 +218,8 @@ func (l *layering) keyOf(records []proposal.Record, s sandbox.Options) (string, 
 		return "", err
 	}
 	k := layerKey{
-		Format: layers.Version, Version: o.version(), Runsc: l.run.gate.runsc.Version, Arch: runtime.GOARCH, Root: l.run.info.Rootfs, Policy: l.run.info.Policy,
+		Format: layers.Version, Version: o.version(), Runsc: l.run.gate.runsc.Version, Arch: runtime.GOARCH,
+		Root: l.run.info.Rootfs, Policy: l.run.info.Policy,
 		UID: owner.Uid, GID: owner.Gid, Env: s.Env, Path: s.Path,
 	}
 	for _, t := range s.Trees {
@@ -228,7 +232,8 @@ func (l *layering) keyOf(records []proposal.Record, s sandbox.Options) (string, 
 		g := r.Decision.Grant
 		k.Commands = append(k.Commands, layerCommand{r.Analysis.Canonical, r.Proposal.Cwd, g.Env, g.Network, g.Exec})
 	}
-	if slices.ContainsFunc(o.Setup.Steps, func(step SetupStep) bool { return !setup.IsPinned(wordsOf(step.Proposal)) }) {
+	if slices.ContainsFunc(o.Setup.Steps,
+		func(step SetupStep) bool { return !setup.IsPinned(wordsOf(step.Proposal)) }) {
 		k.Day = time.Now().UTC().Format(time.DateOnly)
 	}
 	return k.digest()
@@ -262,7 +267,8 @@ func (l *layering) Keep(ctx context.Context, runner order.Runner, _ []proposal.R
 	store, info, err := l.make(ctx, runner)
 	if err != nil {
 		g.layers.refused = l.key
-		g.o.notice("warning: set-up is not kept in a layer: " + l.run.redactor.Text(notKept(layers.CodeFiles, err).Error()))
+		g.o.notice("warning: set-up is not kept in a layer: " +
+			l.run.redactor.Text(notKept(layers.CodeFiles, err).Error()))
 		return nil
 	}
 	if err := errors.Join(l.leave(store, info), l.begin(store, info, runner)); err != nil {
@@ -306,7 +312,8 @@ func (l *layering) readInputs(ctx context.Context, from order.SetupFiles) error 
 	defer tree.Close()
 	tree.RefuseChangesSince(l.began)
 	if all {
-		notice := proposal.StopError{Code: layers.CodeReads, Message: fmt.Sprintf("set-up read more than %d files of the workspace: its layer is only used where all files are the same", sandbox.MaxReads)}
+		notice := proposal.StopError{Code: layers.CodeReads,
+			Message: fmt.Sprintf("set-up read more than %d files of the workspace: its layer is only used where all files are the same", sandbox.MaxReads)}
 		l.run.gate.o.notice(notice.Error())
 		l.inputs, err = tree.AllInputs()
 		l.covers = l.inputs
@@ -384,7 +391,8 @@ func (l *layering) add(m *layers.Maker, f sandbox.LayerFile, content io.Reader) 
 	if inside && !setup.CoversFile(l.covers, name) {
 		return fmt.Errorf("set-up changed %q, which other commits may change, too", name)
 	}
-	return m.Add(image.Entry{Path: f.Path, Mode: f.Mode, UID: f.UID, GID: f.GID, ModTime: f.ModTime, Link: f.Link, Hard: f.Hard, Size: f.Size}, content)
+	return m.Add(image.Entry{Path: f.Path, Mode: f.Mode, UID: f.UID, GID: f.GID, ModTime: f.ModTime, Link: f.Link,
+		Hard: f.Hard, Size: f.Size}, content)
 }
 
 // digests returns the digests of the layers that a new sandbox begins with. A private one is not

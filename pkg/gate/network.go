@@ -71,7 +71,9 @@ func (n *network) Open(ctx context.Context, granted []string, sandboxed sandbox.
 	return n.link(sandboxed.Binds, registries, credentials, o.Roots)
 }
 
-func (n *network) options(ctx context.Context, registries []registry.Registry, credentials []wire.Credential, proxies upstream.Config) (egress.Options, error) {
+func (n *network) options(
+	ctx context.Context, registries []registry.Registry, credentials []wire.Credential, proxies upstream.Config,
+) (egress.Options, error) {
 	proxied := len(proxies.Proxies()) > 0
 	if proxied && n.o.ObserveNetworkUnsafe {
 		return egress.Options{}, observeError("this host's network has an upstream proxy, which would choose the addresses", "unset HTTPS_PROXY and HTTP_PROXY, or leave out --observe-network")
@@ -94,13 +96,19 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 			d, err := n.engine.Egress(ctx, x)
 			d = n.names.Limit(x, d)
 			n.noteRefusal(x, d)
-			d.Unresolved = proxied && d.Effect == proposal.Allow && (x.Kind == points.EgressLookup || x.Kind == points.EgressConnect) && policy.IsGrantedByName(x)
+			d.Unresolved = proxied && d.Effect == proposal.Allow &&
+				(x.Kind == points.EgressLookup || x.Kind == points.EgressConnect) && policy.IsGrantedByName(x)
 			d.Intercept = d.Intercept || x.Kind == points.EgressConnect && credited(credentials, x)
 			return d, err
 		},
-		Event: n.observer.AddEvent, Events: sandbox.DefaultEvents, AnswerWithin: sandbox.AnswerWithin, Fail: n.observer.Fail,
-		Registries: func(name string, port int, path string) []string { return registry.Match(registries, name, port, path) },
-		Resolvers:  sources.Servers, Hosts: sources.Hosts, Roots: roots, Credentials: credentials, Proxies: proxies, Argv: argv,
+		Event: n.observer.AddEvent, Events: sandbox.DefaultEvents, AnswerWithin: sandbox.AnswerWithin,
+		Fail: n.observer.Fail,
+		Registries: func(name string, port int,
+			path string) []string {
+			return registry.Match(registries, name, port, path)
+		},
+		Resolvers: sources.Servers, Hosts: sources.Hosts, Roots: roots, Credentials: credentials, Proxies: proxies,
+		Argv: argv,
 	}), nil
 }
 
@@ -192,7 +200,9 @@ func (n *network) coverBundles(binds []sandbox.Bind, trusted []byte) (covers []s
 }
 
 // cover returns mounts of a new file over those of paths that binds show.
-func (n *network) cover(binds []sandbox.Bind, paths []string, name string, content []byte) (covers []sandbox.Bind, _ error) {
+func (n *network) cover(
+	binds []sandbox.Bind, paths []string, name string, content []byte,
+) (covers []sandbox.Bind, _ error) {
 	file := filepath.Join(n.dir, name)
 	if err := os.WriteFile(file, content, 0o644); err != nil {
 		return nil, err
@@ -221,7 +231,8 @@ func isShown(binds []sandbox.Bind, path string) bool {
 func (o Options) sources(proxied bool) (names.Upstream, error) {
 	u, err := names.HostUpstream()
 	if err != nil && len(o.Resolvers) == 0 && !proxied {
-		return u, &proposal.StopError{Code: "network.unavailable", Message: "cannot find the host's name servers", Hint: "name one: --resolver, or Options.Resolvers", Err: err}
+		return u, &proposal.StopError{Code: "network.unavailable", Message: "cannot find the host's name servers",
+			Hint: "name one: --resolver, or Options.Resolvers", Err: err}
 	}
 	if len(o.Resolvers) > 0 {
 		u.Servers = o.Resolvers
@@ -235,7 +246,8 @@ func (o Options) credentialsFor(registries []registry.Registry) []wire.Credentia
 	var list []wire.Credential
 	for _, r := range registries {
 		for _, c := range r.Credentials {
-			list = append(list, wire.Credential{Name: "registry:" + c.Registry, Host: hostOf(c), Scheme: c.Scheme, PathPrefix: c.Path, Header: c.Header, Value: c.Value})
+			list = append(list, wire.Credential{Name: "registry:" + c.Registry, Host: hostOf(c), Scheme: c.Scheme,
+				PathPrefix: c.Path, Header: c.Header, Value: c.Value})
 		}
 	}
 	for _, c := range o.Credentials {
@@ -252,7 +264,8 @@ func (c Credential) wire() wire.Credential {
 	if c.Query != "" {
 		header = ""
 	}
-	return wire.Credential{Name: c.Name, Host: strings.ToLower(c.Host), Scheme: "https", PathPrefix: "/" + strings.TrimPrefix(c.Path, "/"), Header: header, Query: c.Query,
+	return wire.Credential{Name: c.Name, Host: strings.ToLower(c.Host), Scheme: "https",
+		PathPrefix: "/" + strings.TrimPrefix(c.Path, "/"), Header: header, Query: c.Query,
 		Placeholder: "fumehood-" + hex.EncodeToString(b[:]), Value: c.Value}
 }
 

@@ -35,7 +35,8 @@ func (n *notes) begin(to *sandbox.Notes) {
 // another type than an address is no attempt to connect.
 func (n *notes) refused(x proposal.Egress, d proposal.EgressDecision) {
 	lookup := x.Kind == points.EgressLookup
-	if d.Effect == proposal.Allow || d.Reason == nil || x.Kind == points.EgressRequest || lookup && x.Type != "A" && x.Type != "AAAA" {
+	if d.Effect == proposal.Allow || d.Reason == nil || x.Kind == points.EgressRequest ||
+		lookup && x.Type != "A" && x.Type != "AAAA" {
 		return
 	}
 	where := x.Destination()
@@ -52,7 +53,8 @@ func (n *notes) refused(x proposal.Egress, d proposal.EgressDecision) {
 		n.to.Add("fumehood: the network policy refused further hosts")
 		return
 	}
-	n.to.Add(printable(fmt.Sprintf("fumehood: the network policy refused %s (%s): %s", where, d.Reason.Rule, cmp.Or(d.Reason.Suggestion, d.Reason.Message))))
+	n.to.Add(printable(fmt.Sprintf("fumehood: the network policy refused %s (%s): %s", where, d.Reason.Rule,
+		cmp.Or(d.Reason.Suggestion, d.Reason.Message))))
 }
 
 // printable keeps what a terminal shows as it is.

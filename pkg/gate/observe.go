@@ -14,15 +14,18 @@ func (o Options) checkObserved() error {
 	case !o.ObserveNetworkUnsafe:
 		return nil
 	case s.Fork != "" || s.PR != 0 && s.Repository == "":
-		return observeError("the code is of a fork, or its origin is not known", "run code of the repository itself, or leave out --observe-network")
+		return observeError("the code is of a fork, or its origin is not known",
+			"run code of the repository itself, or leave out --observe-network")
 	case len(o.Credentials) > 0:
-		return observeError("credentials are set, and nothing could add them to requests", "leave out --credential or --observe-network")
+		return observeError("credentials are set, and nothing could add them to requests",
+			"leave out --credential or --observe-network")
 	}
 	return nil
 }
 
 func observeError(why, hint string) error {
-	return &proposal.StopError{Code: "network.observe", Message: "cannot run with a network that is only observed: " + why, Hint: hint}
+	return &proposal.StopError{Code: "network.observe",
+		Message: "cannot run with a network that is only observed: " + why, Hint: hint}
 }
 
 // observing returns o for a run whose network is observed: what it leaves was fetched without

@@ -47,6 +47,7 @@ func newPlace(o Options, id string) (place, error) {
 }
 
 func placeError(dir string, err error) error {
-	return &proposal.StopError{Code: "artifacts.not-writable", Message: fmt.Sprintf("cannot make the directory %q", dir),
-		Hint: "name a new directory: --artifacts, or Options.Artifacts", Err: err}
+	return &proposal.StopError{Code: "artifacts.not-writable",
+		Message: fmt.Sprintf("cannot make the directory %q", dir),
+		Hint:    "name a new directory: --artifacts, or Options.Artifacts", Err: err}
 }

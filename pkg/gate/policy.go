@@ -67,7 +67,9 @@ func ReadPolicy(ctx context.Context, spec string, o PolicyOptions) (Policy, erro
 	if err := source.CheckMinimum(o.MinimumRevision); err != nil {
 		return Policy{}, err
 	}
-	l, origin, err := source.Read(ctx, spec, source.Options{Keys: keys, Scope: o.Scope, MinimumRevision: o.MinimumRevision, Repository: policyrepo.Open(o.Repository)})
+	l, origin, err := source.Read(ctx, spec,
+		source.Options{Keys: keys, Scope: o.Scope, MinimumRevision: o.MinimumRevision,
+			Repository: policyrepo.Open(o.Repository)})
 	if err != nil {
 		return Policy{}, err
 	}
@@ -78,7 +80,8 @@ func ReadPolicy(ctx context.Context, spec string, o PolicyOptions) (Policy, erro
 func (p Policy) role() (policy.Role, error) {
 	role, known := policy.ParseRole(cmp.Or(p.Role, policy.Restricts.String()))
 	if !known {
-		return role, invalid(fmt.Sprintf("invalid role %q of the policy %q", p.Role, p.Name), "use restricts, opens, allows or grants")
+		return role, invalid(fmt.Sprintf("invalid role %q of the policy %q", p.Role, p.Name),
+			"use restricts, opens, allows or grants")
 	}
 	return role, nil
 }

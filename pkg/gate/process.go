@@ -40,7 +40,8 @@ func (p *backgroundProcess) Wait(ctx context.Context) (proposal.Record, error) {
 
 func (p *backgroundProcess) Interrupt() error {
 	if err := p.running.Interrupt(); err != nil {
-		return p.session.gate.redactor.Error(&proposal.StopError{Code: "session.interrupt", Message: "cannot interrupt the command", Hint: "kill it", Err: err})
+		return p.session.gate.redactor.Error(&proposal.StopError{Code: "session.interrupt",
+			Message: "cannot interrupt the command", Hint: "kill it", Err: err})
 	}
 	return nil
 }

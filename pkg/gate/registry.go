@@ -62,7 +62,8 @@ func (r Registry) inner() (registry.Registry, error) {
 	for _, text := range r.URLs {
 		origin, err := registry.ParseOrigin(text)
 		if err != nil {
-			return inner, invalid(fmt.Sprintf("the registry %q has an invalid URL: %v", r.Name, err), "use https://HOST/PATH")
+			return inner, invalid(fmt.Sprintf("the registry %q has an invalid URL: %v", r.Name, err),
+				"use https://HOST/PATH")
 		}
 		inner.Origins = append(inner.Origins, origin)
 	}
@@ -90,8 +91,10 @@ func (c Credential) ofRegistry(name string) (registry.Credential, error) {
 		Registry: name, Scheme: "https", Host: strings.ToLower(host), Port: int(number),
 		Path: cmp.Or(c.Path, "/"), Header: cmp.Or(c.Header, "Authorization"), Value: c.Value,
 	}
-	if err != nil || number == 0 || host == "" || used.Path[0] != '/' || c.Name+c.Query != "" || !wire.IsCredentialHeader(used.Header) || !isHeaderValue(c.Value) {
-		return used, invalid(fmt.Sprintf("invalid credential of the registry %q", name), "set Host and Value; Path begins with a slash, and there is no Name and no Query")
+	if err != nil || number == 0 || host == "" || used.Path[0] != '/' || c.Name+c.Query != "" ||
+		!wire.IsCredentialHeader(used.Header) || !isHeaderValue(c.Value) {
+		return used, invalid(fmt.Sprintf("invalid credential of the registry %q", name),
+			"set Host and Value; Path begins with a slash, and there is no Name and no Query")
 	}
 	return used, nil
 }

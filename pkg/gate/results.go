@@ -148,7 +148,8 @@ func (k *keptResults) inputs(ctx context.Context, r proposal.Record, o sandbox.O
 		}
 	})
 	in := results.InputsOf(r)
-	in.Policy, in.Root, in.Toolchain, in.Runsc, in.Arch = g.engine.Digest(), g.root.String(), g.tools, g.runsc.Digest, runtime.GOARCH
+	in.Policy, in.Root, in.Toolchain, in.Runsc, in.Arch = g.engine.Digest(), g.root.String(), g.tools, g.runsc.Digest,
+		runtime.GOARCH
 	in.Program, in.Workspace = programDigest(), k.workspace
 	in.Sandbox = results.Digest(shown(o))
 	for _, step := range g.o.Setup.Steps {
@@ -163,7 +164,8 @@ func shown(o sandbox.Options) []any {
 	for _, t := range o.Trees {
 		trees = append(trees, t.Target)
 	}
-	binds := slices.SortedFunc(slices.Values(o.Binds), func(a, b sandbox.Bind) int { return strings.Compare(a.Target, b.Target) })
+	binds := slices.SortedFunc(slices.Values(o.Binds),
+		func(a, b sandbox.Bind) int { return strings.Compare(a.Target, b.Target) })
 	return []any{binds, o.Links, o.Files, o.Home, o.Path, o.Env, o.Guard, o.Netns, trees}
 }
 

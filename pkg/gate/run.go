@@ -98,7 +98,8 @@ func (g *Gate) runnable() error {
 func (o Options) NotStarted(plan proposal.Plan, err error) proposal.Report {
 	info := o.subject(plan)
 	info.Start, info.Unenforced = time.Now(), append(info.Unenforced, o.Subject.Unenforced...)
-	return proposal.Report{Schema: proposal.ReportSchema, Run: info, Records: []proposal.Record{}, Error: proposal.FailureOf(err)}
+	return proposal.Report{Schema: proposal.ReportSchema, Run: info, Records: []proposal.Record{},
+		Error: proposal.FailureOf(err)}
 }
 
 func (g *Gate) notStarted(plan proposal.Plan, err error) proposal.Report {
@@ -116,14 +117,16 @@ func (r *run) open(ctx context.Context, plan proposal.Plan, o sandbox.Options) (
 		return err
 	}
 	g.made(r.files.artifacts, r.files.audit)
-	if r.redactor, err = redact.New(redact.Options{Masks: g.o.masks(), Decide: g.engine.Output, Artifacts: r.files.artifacts}); err != nil {
+	if r.redactor, err = redact.New(redact.Options{Masks: g.o.masks(), Decide: g.engine.Output,
+		Artifacts: r.files.artifacts}); err != nil {
 		return err
 	}
 	unread, err := r.redactor.CreateRawDir()
 	if err != nil {
 		return err
 	}
-	if r.log, err = audit.Create(r.files.audit, audit.Options{Origin: "fumehood/" + id, Signer: g.o.Signer}); err != nil {
+	if r.log, err = audit.Create(r.files.audit,
+		audit.Options{Origin: "fumehood/" + id, Signer: g.o.Signer}); err != nil {
 		return err
 	}
 	return r.connectStages(o, unread)
@@ -145,8 +148,9 @@ func (r *run) connectStages(o sandbox.Options, unread string) error {
 	r.stages = order.Stages{
 		Checker: g.checker(), Log: log, Redactor: r.redactor, Unread: unread, Observer: observer,
 		Lineage: &lineage.ProgramDecider{
-			Exec: g.engine.Exec, Analyze: order.AnalyzeProposal, Start: g.engine.Start, DecideProgram: g.engine.DecideProgram,
-			Confine: policy.Confine, Path: strings.Split(o.Path, ":"),
+			Exec: g.engine.Exec, Analyze: order.AnalyzeProposal, Start: g.engine.Start,
+			DecideProgram: g.engine.DecideProgram,
+			Confine:       policy.Confine, Path: strings.Split(o.Path, ":"),
 		},
 		Sandbox: o, Start: order.StartSandbox, Now: time.Now,
 		Budget: r.budget, Progress: g.o.progress(),
@@ -176,7 +180,8 @@ func (r *run) seal(report proposal.Report, err error) (proposal.Report, error) {
 		err = sealErr
 		report.Error = proposal.FailureOf(err)
 	}
-	report.Audit = &proposal.Audit{Origin: r.log.Origin(), Key: r.log.Key(), Entries: r.log.Entries(), Checkpoint: checkpoint, File: r.log.Path()}
+	report.Audit = &proposal.Audit{Origin: r.log.Origin(), Key: r.log.Key(), Entries: r.log.Entries(),
+		Checkpoint: checkpoint, File: r.log.Path()}
 	if err == nil {
 		r.saveResults(*report.Audit)
 	}
@@ -192,7 +197,8 @@ func (r *run) close() {
 		}
 	}
 	if err := r.redactor.Close(); err != nil {
-		r.gate.warn("output.left: cannot remove the output of commands that was not searched for secrets: " + err.Error())
+		r.gate.warn("output.left: cannot remove the output of commands that was not searched for secrets: " +
+			err.Error())
 	}
 	if r.results != nil {
 		_ = r.results.cache.Close()

@@ -95,7 +95,8 @@ func (g *Gate) openRoot(ctx context.Context, search rootfs.Search) (err error) {
 		g.root = g.image.Root
 		return nil
 	case devcontainer.Is(g.o.Rootfs):
-		return &proposal.StopError{Code: "rootfs.devcontainer", Message: "Options.Rootfs names a devcontainer.json", Hint: "name the image that it names"}
+		return &proposal.StopError{Code: "rootfs.devcontainer", Message: "Options.Rootfs names a devcontainer.json",
+			Hint: "name the image that it names"}
 	}
 	g.root, err = search.Open(g.o.Rootfs)
 	return err

@@ -124,7 +124,8 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*session, error) {
 	}
 	bounds.Requested = o.Requested
 	o.Idle = cmp.Or(o.Idle, DefaultIdle)
-	s := &session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}), setup: g.o.planner().Plan(proposal.Plan{}).Proposals}
+	s := &session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}),
+		setup: g.o.planner().Plan(proposal.Plan{}).Proposals}
 	s.run = &run{gate: g, budget: cmp.Or(o.Lifetime, DefaultLifetime)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if err = s.run.open(s.ctx, o.described(), g.sessionSandbox()); err == nil {
@@ -153,7 +154,8 @@ func (s *session) watch(ctx context.Context) {
 	}
 }
 
-var errIdle = &proposal.StopError{Code: "session.idle", Message: "the session was idle for too long", Hint: "close sessions, or open them with a longer Idle"}
+var errIdle = &proposal.StopError{Code: "session.idle", Message: "the session was idle for too long",
+	Hint: "close sessions, or open them with a longer Idle"}
 
 // described returns a substitute for the plan that a session does not have.
 func (o SessionOptions) described() proposal.Plan {
@@ -183,7 +185,9 @@ func (g *Gate) sessionBounds(ctx context.Context, o SessionOptions) (order.Bound
 	if !b.Limits.Open() {
 		return b, nil
 	}
-	return b, &proposal.StopError{Code: "session.limits", Message: "policy grants no limits to a command that requests none", Hint: "set every field of SessionOptions.Limits"}
+	return b, &proposal.StopError{Code: "session.limits",
+		Message: "policy grants no limits to a command that requests none",
+		Hint:    "set every field of SessionOptions.Limits"}
 }
 
 func (s *session) SetUp(ctx context.Context, each func(proposal.Record)) error {
@@ -212,7 +216,10 @@ func (s *session) SetUp(ctx context.Context, each func(proposal.Record)) error {
 }
 
 func (s *session) Do(ctx context.Context, p proposal.Proposal) (record proposal.Record, err error) {
-	return s.callProposed(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) { return s.inner.Do(ctx, p) })
+	return s.callProposed(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record,
+		error) {
+		return s.inner.Do(ctx, p)
+	})
 }
 
 // WithOutput returns a context for a Session's Do, DoApproved and SetUp: f receives what the
@@ -231,7 +238,9 @@ func WithOutput(ctx context.Context, f func(proposal.Chunk)) context.Context {
 	return order.WithOutput(ctx, f)
 }
 
-func (s *session) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error) {
+func (s *session) DoApproved(
+	ctx context.Context, p proposal.Proposal, a proposal.ClientApproval,
+) (proposal.Record, error) {
 	return s.callProposed(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
 		return s.inner.DoApproved(ctx, p, a)
 	})
@@ -246,7 +255,9 @@ func (s *session) Asked(ctx context.Context, p proposal.Proposal) (asked proposa
 }
 
 // callProposed calls f, when it is its turn, with p as it is decided.
-func (s *session) callProposed(ctx context.Context, p proposal.Proposal, f func(context.Context, proposal.Proposal) (proposal.Record, error)) (record proposal.Record, err error) {
+func (s *session) callProposed(
+	ctx context.Context, p proposal.Proposal, f func(context.Context, proposal.Proposal) (proposal.Record, error),
+) (record proposal.Record, err error) {
 	p, err = checkProposed(p)
 	if err != nil {
 		return record, s.gate.redactor.Error(err)
@@ -274,7 +285,8 @@ func checkProposed(p proposal.Proposal) (proposal.Proposal, error) {
 	p.Needs, p.Context, p.Earlier = nil, "", nil // the session checks and sets them
 	p, err := plan.Checked(p)
 	if err != nil {
-		return p, &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + err.Error(), Hint: "check the proposal against the plan's schema, fumehood.plan.v1.json"}
+		return p, &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + err.Error(),
+			Hint: "check the proposal against the plan's schema, fumehood.plan.v1.json"}
 	}
 	p.Needs, p.Context = needs, name
 	return p, nil
@@ -298,7 +310,8 @@ func checkContext(p proposal.Proposal) error {
 	if why == "" {
 		return nil
 	}
-	return &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + why, Hint: "correct the proposal, or leave out its context"}
+	return &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + why,
+		Hint: "correct the proposal, or leave out its context"}
 }
 
 func (s *session) Put(ctx context.Context, name string, data []byte) (out proposal.Output, err error) {
@@ -335,7 +348,8 @@ func (s *session) Changes(ctx context.Context) (list proposal.Changes, err error
 
 func (s *session) Diff(ctx context.Context, paths ...string) (d proposal.Diff, err error) {
 	if len(paths) > maxDiffPaths {
-		return d, &proposal.StopError{Code: "session.paths", Message: fmt.Sprintf("more than %d paths", maxDiffPaths), Hint: "name directories, or leave the paths out"}
+		return d, &proposal.StopError{Code: "session.paths", Message: fmt.Sprintf("more than %d paths", maxDiffPaths),
+			Hint: "name directories, or leave the paths out"}
 	}
 	err = s.call(ctx, func(ctx context.Context) (err error) {
 		d, err = s.inner.Diff(ctx, paths)
@@ -373,7 +387,8 @@ func (s *session) call(ctx context.Context, f func(context.Context) error) error
 	return s.gate.redactor.Error(f(ctx))
 }
 
-var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed", Hint: "open another session with Gate.Open"}
+var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed",
+	Hint: "open another session with Gate.Open"}
 
 func (s *session) Close() (proposal.Report, error) {
 	s.close(nil)

@@ -60,32 +60,44 @@ const (
 )
 
 var casesShape = shape{Kind: object, Want: "an object with the fields schema and cases", Fields: []field{
-	document.Required("schema", &shape{Kind: text, Max: 64, Choice: []string{proposal.CasesSchema}, Want: strconv.Quote(proposal.CasesSchema),
-		Doc: "The version of this format."}),
-	document.Required("cases", &shape{Kind: list, Max: maxCases, Items: &caseShape, Doc: "The cases. Each is decided separately."}),
+	document.Required("schema", &shape{Kind: text, Max: 64, Choice: []string{proposal.CasesSchema},
+		Want: strconv.Quote(proposal.CasesSchema),
+		Doc:  "The version of this format."}),
+	document.Required("cases", &shape{Kind: list, Max: maxCases, Items: &caseShape,
+		Doc: "The cases. Each is decided separately."}),
 }}
 
-var caseShape = shape{Kind: object, Want: "a case: an object with a name, something to decide, and what is expected", Fields: slices.Concat(
-	[]field{
-		document.Required("name", &shape{Kind: text, Max: 200, Doc: "What the case shows, unique in the file."}),
-		document.Optional("why", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "The reason, for people."}),
-	},
-	proposedFields(),
-	[]field{
-		document.Optional(fieldPR, &shape{Kind: text, Max: 64, Choice: []string{"fork", "same-repository"}, Want: `"fork" or "same-repository"`,
-			Doc: "Where the pull request's code comes from. fumehood.trigger judges the request to run it, before run, argv or code are judged."}),
-		document.Optional(fieldActor, &shape{Kind: text, Max: 64, Choice: []string{"admin", "maintain", "write", "triage", "read", "none"},
-			Want: `a role: "admin", "maintain", "write", "triage", "read" or "none"`, Doc: "The role of the person who requests the run; write if omitted."}),
-		document.Optional("trigger", inputShape(reflect.TypeFor[points.Trigger](), "The request, judged by fumehood.trigger. Omitted fields are those of a user with the role write who comments /fumehood run on another user's pull request.")),
-		document.Optional("exec", inputShape(reflect.TypeFor[proposal.Exec](), "A program that starts, judged by fumehood.exec. Omitted fields are those of git in the root file system.")),
-		document.Optional("egress", inputShape(reflect.TypeFor[proposal.Egress](), "A step of a connection, judged by fumehood.egress. Omitted fields are those of a granted connection to api.example.com:443.")),
-		document.Optional("event", inputShape(reflect.TypeFor[proposal.Event](), "What was observed, judged by fumehood.event. Expect its notes with rule and not_rule.")),
-		document.Optional("output", inputShape(reflect.TypeFor[points.Outgoing](), "Data about to leave, judged by fumehood.output. Omitted fields are those of a standard output without secrets.")),
-		document.Optional("want", &shape{Kind: text, Max: 64, Choice: []string{"allow", "deny", "ask"}, Want: `"allow", "deny" or "ask"`, Doc: "The expected effect. Events have none."}),
-		document.Optional("rule", rulesShape("Rules that must apply. An entry that ends in a dot means any rule with that prefix.")),
-		document.Optional("not_rule", rulesShape("Rules that must not apply.")),
-		document.Optional("granted", grantedShape()),
-	})}
+var caseShape = shape{Kind: object, Want: "a case: an object with a name, something to decide, and what is expected",
+	Fields: slices.Concat(
+		[]field{
+			document.Required("name", &shape{Kind: text, Max: 200, Doc: "What the case shows, unique in the file."}),
+			document.Optional("why", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "The reason, for people."}),
+		},
+		proposedFields(),
+		[]field{
+			document.Optional(fieldPR, &shape{Kind: text, Max: 64, Choice: []string{"fork", "same-repository"},
+				Want: `"fork" or "same-repository"`,
+				Doc:  "Where the pull request's code comes from. fumehood.trigger judges the request to run it, before run, argv or code are judged."}),
+			document.Optional(fieldActor, &shape{Kind: text, Max: 64,
+				Choice: []string{"admin", "maintain", "write", "triage", "read", "none"},
+				Want:   `a role: "admin", "maintain", "write", "triage", "read" or "none"`,
+				Doc:    "The role of the person who requests the run; write if omitted."}),
+			document.Optional("trigger", inputShape(reflect.TypeFor[points.Trigger](),
+				"The request, judged by fumehood.trigger. Omitted fields are those of a user with the role write who comments /fumehood run on another user's pull request.")),
+			document.Optional("exec", inputShape(reflect.TypeFor[proposal.Exec](),
+				"A program that starts, judged by fumehood.exec. Omitted fields are those of git in the root file system.")),
+			document.Optional("egress", inputShape(reflect.TypeFor[proposal.Egress](),
+				"A step of a connection, judged by fumehood.egress. Omitted fields are those of a granted connection to api.example.com:443.")),
+			document.Optional("event", inputShape(reflect.TypeFor[proposal.Event](),
+				"What was observed, judged by fumehood.event. Expect its notes with rule and not_rule.")),
+			document.Optional("output", inputShape(reflect.TypeFor[points.Outgoing](),
+				"Data about to leave, judged by fumehood.output. Omitted fields are those of a standard output without secrets.")),
+			document.Optional("want", &shape{Kind: text, Max: 64, Choice: []string{"allow", "deny", "ask"},
+				Want: `"allow", "deny" or "ask"`, Doc: "The expected effect. Events have none."}),
+			document.Optional("rule", rulesShape("Rules that must apply. An entry that ends in a dot means any rule with that prefix.")),
+			document.Optional("not_rule", rulesShape("Rules that must not apply.")),
+			document.Optional("granted", grantedShape()),
+		})}
 
 // proposedFields are a plan's, except for those that decide nothing.
 // Unlike there, a value must be given: models do not write cases.
@@ -114,7 +126,8 @@ func grantedShape() *shape {
 
 func rulesShape(doc string) *shape {
 	one := &shape{Kind: text, Max: 200, Doc: "A rule's id."}
-	return &shape{Kind: list, Max: document.MaxListed, Items: one, Once: true, Or: one, Want: "a rule's id, or a list of them", Doc: doc}
+	return &shape{Kind: list, Max: document.MaxListed, Items: one, Once: true, Or: one,
+		Want: "a rule's id, or a list of them", Doc: doc}
 }
 
 // inputShape returns the shape of a Go type as encoding/json writes it.
@@ -129,7 +142,8 @@ func inputShape(t reflect.Type, doc string) *shape {
 	case reflect.Bool:
 		return &shape{Kind: boolean, Doc: doc}
 	case reflect.Int, reflect.Int64:
-		return &shape{Kind: number, Low: -document.MaxBytes, High: document.MaxBytes, Integer: true, Want: "a whole number", Doc: doc}
+		return &shape{Kind: number, Low: -document.MaxBytes, High: document.MaxBytes, Integer: true,
+			Want: "a whole number", Doc: doc}
 	case reflect.Slice:
 		return &shape{Kind: list, Max: document.MaxWords, Items: inputShape(t.Elem(), ""), Doc: doc}
 	case reflect.Struct:
@@ -172,7 +186,8 @@ func checkCases(root *node, ps *problems) {
 			continue
 		}
 		if before, taken := first[name.Value]; taken {
-			ps.Add(name.At, document.JoinName(path, "name"), "the name %s is already used by cases[%d] in line %d", document.Quote(name.Value), before, cases.Items[before].At.Line)
+			ps.Add(name.At, document.JoinName(path, "name"), "the name %s is already used by cases[%d] in line %d",
+				document.Quote(name.Value), before, cases.Items[before].At.Line)
 		} else {
 			first[name.Value] = i
 		}
@@ -199,16 +214,19 @@ func presentNames(c *node, names ...string) []string {
 
 // checkSubject requires exactly one thing to decide, and no fields that belong to another.
 func checkSubject(c *node, path string, ps *problems) {
-	forms, others, triggers := presentNames(c, formFields...), presentNames(c, otherFields...), presentNames(c, triggering...)
+	forms, others, triggers := presentNames(c, formFields...), presentNames(c, otherFields...),
+		presentNames(c, triggering...)
 	switch about := len(forms) + len(others); {
 	case about == 0 && len(triggers) == 0:
 		ps.Add(c.At, path, "has nothing to decide: give run (shell text), argv (a list of words), code (with language), pr, actor or trigger (the request), exec, egress, event or output")
 		return
 	case about > 1:
-		ps.Add(c.At, path, "has %s; only one of them is allowed in a case", strings.Join(append(forms, others...), " and "))
+		ps.Add(c.At, path, "has %s; only one of them is allowed in a case",
+			strings.Join(append(forms, others...), " and "))
 		return
 	case len(others) > 0 && len(triggers) > 0:
-		ps.Add(c.Get(triggers[0]).At, document.JoinName(path, triggers[0]), "does not apply to %s: leave it out", others[0])
+		ps.Add(c.Get(triggers[0]).At, document.JoinName(path, triggers[0]), "does not apply to %s: leave it out",
+			others[0])
 	}
 	if len(forms) > 0 {
 		checkForm(c, path, ps)
@@ -228,18 +246,21 @@ func checkWanted(c *node, path string, ps *problems) {
 	case len(wants) == 0:
 		ps.Add(c.At, path, `expects nothing: give want ("allow", "deny" or "ask"), rule, or both`)
 	case c.Get("event") != nil && want != nil:
-		ps.Add(want.At, document.JoinName(path, "want"), "does not apply to an event, which is neither allowed nor denied: give rule or not_rule")
+		ps.Add(want.At, document.JoinName(path, "want"),
+			"does not apply to an event, which is neither allowed nor denied: give rule or not_rule")
 	}
 	granted := c.Get("granted")
 	if granted != nil && (want == nil || want.Value == "deny" || len(presentNames(c, formFields...)) == 0) {
-		ps.Add(granted.At, document.JoinName(path, "granted"), `is allowed only with run, argv or code, and with want: allow or ask`)
+		ps.Add(granted.At, document.JoinName(path, "granted"),
+			`is allowed only with run, argv or code, and with want: allow or ask`)
 	}
 }
 
 func caseOf(n *node, i int) proposal.Case {
 	c := proposal.Case{
 		Name: n.TextOf("name"), Why: n.TextOf("why"), Want: n.TextOf("want"), Line: n.At.Line,
-		Rules: rulesOf(n.Get("rule")), NotRules: rulesOf(n.Get("not_rule")), Granted: document.LimitsOf(n.Get("granted")),
+		Rules: rulesOf(n.Get("rule")), NotRules: rulesOf(n.Get("not_rule")),
+		Granted: document.LimitsOf(n.Get("granted")),
 	}
 	if len(presentNames(n, formFields...)) > 0 {
 		p := proposalOf(n)

@@ -50,8 +50,9 @@ func DecodeFindings(data []byte, name string) (proposal.ReviewFindings, []propos
 	return findingsOf(root, rejected.Digest), nil
 }
 
-var reproducerShape = shape{Kind: object, Want: "a command: an object with one of run, argv and code", Extra: oneForm, Fields: reproducerFields(),
-	Doc: "A command that fails where the claim is true, and succeeds where it is not."}
+var reproducerShape = shape{Kind: object, Want: "a command: an object with one of run, argv and code", Extra: oneForm,
+	Fields: reproducerFields(),
+	Doc:    "A command that fails where the claim is true, and succeeds where it is not."}
 
 // reproducerFields are those of a proposal that say what runs.
 func reproducerFields() (fields []field) {
@@ -72,7 +73,8 @@ var findingShape = shape{Kind: object, Want: "a finding: an object with id, file
 	blankField("start_line", lineShape("The first of several lines.")),
 	blankField("side", &shape{Kind: text, Max: 64, Choice: []string{"head", "base"}, Want: `"head" or "base"`,
 		Doc: "Whose lines are counted: the pull request's, which is the default, or those before it."}),
-	blankField("severity", &shape{Kind: text, Max: 64, Choice: valid.Severities, Want: "one of " + strings.Join(valid.Severities, ", "), Doc: "How bad it is."}),
+	blankField("severity", &shape{Kind: text, Max: 64, Choice: valid.Severities,
+		Want: "one of " + strings.Join(valid.Severities, ", "), Doc: "How bad it is."}),
 	document.Required("claim", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "What is wrong, for people."}),
 	blankField("reproducer", &reproducerShape),
 	document.Optional("suggestion", &shape{Kind: text, Max: maxSuggestion, Lines: true, Empty: true,
@@ -94,14 +96,18 @@ func blankField(name string, s *shape) field {
 	return document.Optional(name, &c)
 }
 
-var findingsShape = shape{Kind: object, Want: "findings: an object with the fields schema and findings", Fields: []field{
-	document.Required("schema", &shape{Kind: text, Max: 64, Choice: []string{proposal.FindingsSchema}, Want: strconv.Quote(proposal.FindingsSchema),
-		Doc: "The version of this format."}),
-	document.Optional("reviewer", &shape{Kind: text, Max: 128, Doc: "Who made the findings, for people. It has no effect."}),
-	document.Required("findings", &shape{Kind: list, Max: maxFindings, Items: &findingShape, Blank: true, Doc: "The findings; an empty list if there are none."}),
-	document.Optional("tests", &shape{Kind: list, Max: maxTests, Items: &reproducerShape,
-		Doc: "Commands that must succeed after a suggestion, if they succeed before it."}),
-}}
+var findingsShape = shape{Kind: object, Want: "findings: an object with the fields schema and findings",
+	Fields: []field{
+		document.Required("schema", &shape{Kind: text, Max: 64, Choice: []string{proposal.FindingsSchema},
+			Want: strconv.Quote(proposal.FindingsSchema),
+			Doc:  "The version of this format."}),
+		document.Optional("reviewer", &shape{Kind: text, Max: 128,
+			Doc: "Who made the findings, for people. It has no effect."}),
+		document.Required("findings", &shape{Kind: list, Max: maxFindings, Items: &findingShape, Blank: true,
+			Doc: "The findings; an empty list if there are none."}),
+		document.Optional("tests", &shape{Kind: list, Max: maxTests, Items: &reproducerShape,
+			Doc: "Commands that must succeed after a suggestion, if they succeed before it."}),
+	}}
 
 // findingsEnvelope is findingsShape without its findings, each of which is checked on its own.
 var findingsEnvelope = withLooseList(findingsShape, "findings")
@@ -133,7 +139,8 @@ func (c *checker) convertFinding(i int, n *node) proposal.ReviewFinding {
 		}
 	}
 	if list := ps.SortedProblems(); len(list) > 0 {
-		return proposal.ReviewFinding{ID: c.ids[i], Invalid: &proposal.Invalid{Problems: list[:min(len(list), valid.MaxInvalid)], Text: n.String()}}
+		return proposal.ReviewFinding{ID: c.ids[i],
+			Invalid: &proposal.Invalid{Problems: list[:min(len(list), valid.MaxInvalid)], Text: n.String()}}
 	}
 	return findingOf(document.PruneBlank(n, &findingShape))
 }
@@ -141,13 +148,15 @@ func (c *checker) convertFinding(i int, n *node) proposal.ReviewFinding {
 // checkRange requires that the first line is not after the last.
 func checkRange(n *node, path string, ps *problems) {
 	start, line := n.Get("start_line"), n.Get("line")
-	if start != nil && line != nil && start.Kind == number && line.Kind == number && document.IntOf(start) > document.IntOf(line) {
+	if start != nil && line != nil && start.Kind == number && line.Kind == number &&
+		document.IntOf(start) > document.IntOf(line) {
 		ps.Add(start.At, document.JoinName(path, "start_line"), "is after line %d", document.IntOf(line))
 	}
 }
 
 func findingOf(n *node) proposal.ReviewFinding {
-	f := proposal.ReviewFinding{ID: n.TextOf("id"), File: n.TextOf("file"), Line: document.IntOf(n.Get("line")), Side: n.TextOf("side"),
+	f := proposal.ReviewFinding{ID: n.TextOf("id"), File: n.TextOf("file"), Line: document.IntOf(n.Get("line")),
+		Side:     n.TextOf("side"),
 		Severity: n.TextOf("severity"), Claim: n.TextOf("claim")}
 	if start := n.Get("start_line"); start != nil {
 		f.Start = document.IntOf(start)

@@ -7,5 +7,6 @@ package plan
 func ProposesNothing(data []byte, name string) bool {
 	var ps problems
 	proposals := readPlan(data, name, &ps).Get("proposals")
-	return len(ps.List) == 1 && ps.List[0].Path == "proposals" && proposals != nil && proposals.Kind == list && len(proposals.Items) == 0
+	return len(ps.List) == 1 && ps.List[0].Path == "proposals" && proposals != nil && proposals.Kind == list &&
+		len(proposals.Items) == 0
 }

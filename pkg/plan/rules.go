@@ -137,7 +137,8 @@ func warnMoved(items []*node, ps *problems) {
 	running := slices.IndexFunc(items, func(p *node) bool { return !isSetup(p) })
 	for i, p := range items {
 		if isSetup(p) && running >= 0 && running < i {
-			ps.Add(p.Get("phase").At, document.JoinName(document.JoinIndex("proposals", i), "phase"), "is setup: it runs before proposals[%d] in line %d", running, items[running].At.Line)
+			ps.Add(p.Get("phase").At, document.JoinName(document.JoinIndex("proposals", i), "phase"),
+				"is setup: it runs before proposals[%d] in line %d", running, items[running].At.Line)
 		}
 	}
 }
@@ -150,7 +151,8 @@ func (c *checker) checkID(i int, path, list string, ps *problems) {
 		}
 		for _, other := range c.with[m.Value.Value] {
 			if other != i {
-				ps.Add(m.Value.At, document.JoinName(path, "id"), "the id %s is also that of %s[%d] in line %d", document.Quote(m.Value.Value), list, other, c.items[other].At.Line)
+				ps.Add(m.Value.At, document.JoinName(path, "id"), "the id %s is also that of %s[%d] in line %d",
+					document.Quote(m.Value.Value), list, other, c.items[other].At.Line)
 				break
 			}
 		}

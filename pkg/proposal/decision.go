@@ -127,8 +127,10 @@ func (l Limits) Open() bool {
 // Under returns l with no field above ceiling's; a zero field of ceiling means no limit.
 func (l Limits) Under(ceiling Limits) Limits {
 	return Limits{
-		Wall: under(l.Wall, ceiling.Wall), CPUs: under(l.CPUs, ceiling.CPUs), Memory: under(l.Memory, ceiling.Memory), Pids: under(l.Pids, ceiling.Pids),
-		Disk: under(l.Disk, ceiling.Disk), Files: under(l.Files, ceiling.Files), Output: under(l.Output, ceiling.Output),
+		Wall: under(l.Wall, ceiling.Wall), CPUs: under(l.CPUs, ceiling.CPUs), Memory: under(l.Memory, ceiling.Memory),
+		Pids: under(l.Pids, ceiling.Pids),
+		Disk: under(l.Disk, ceiling.Disk), Files: under(l.Files, ceiling.Files),
+		Output: under(l.Output, ceiling.Output),
 	}
 }
 
@@ -142,7 +144,8 @@ func under[T ~int | ~int64 | ~float64](limit, ceiling T) T {
 // Or returns l with its zero fields taken from other.
 func (l Limits) Or(other Limits) Limits {
 	return Limits{
-		Wall: cmp.Or(l.Wall, other.Wall), CPUs: cmp.Or(l.CPUs, other.CPUs), Memory: cmp.Or(l.Memory, other.Memory), Pids: cmp.Or(l.Pids, other.Pids),
+		Wall: cmp.Or(l.Wall, other.Wall), CPUs: cmp.Or(l.CPUs, other.CPUs), Memory: cmp.Or(l.Memory, other.Memory),
+		Pids: cmp.Or(l.Pids, other.Pids),
 		Disk: cmp.Or(l.Disk, other.Disk), Files: cmp.Or(l.Files, other.Files), Output: cmp.Or(l.Output, other.Output),
 	}
 }

@@ -23,7 +23,8 @@ const (
 	OutcomeSucceeded                   // also if it failed where Expect says so
 )
 
-var outcomeNames = [...]string{"failed", "cancelled", "denied", "waiting for approval", "could not run", "failed before", "not run", "succeeded"}
+var outcomeNames = [...]string{"failed", "cancelled", "denied", "waiting for approval", "could not run",
+	"failed before", "not run", "succeeded"}
 
 func (o Outcome) String() string {
 	if o < 0 || int(o) >= len(outcomeNames) {
@@ -48,7 +49,8 @@ func (r Record) Outcome() Outcome {
 		return OutcomeFailedBefore
 	case r.Result == nil || r.Result.Status == NotRun:
 		return OutcomeNotRun
-	case r.Proposal.ExpectsFailure() && r.Result.FailedByItself() && r.UnexpectedCode() == 0, !r.Proposal.ExpectsFailure() && r.Result.Succeeded():
+	case r.Proposal.ExpectsFailure() && r.Result.FailedByItself() && r.UnexpectedCode() == 0,
+		!r.Proposal.ExpectsFailure() && r.Result.Succeeded():
 		return OutcomeSucceeded
 	case r.Result.Detail == details[KilledInterrupted]:
 		return OutcomeCancelled

@@ -95,7 +95,8 @@ func (p Proposal) Refusal() (d Decision, refused bool) {
 	}
 	d = Decision{Effect: Deny, Rules: []string{ruleInvalid}}
 	for _, problem := range p.Invalid.Problems {
-		d.Reasons = append(d.Reasons, Reason{Rule: ruleInvalid, Effect: Deny, Command: -1, Layer: "floor", Retry: RetryVary,
+		d.Reasons = append(d.Reasons, Reason{Rule: ruleInvalid, Effect: Deny, Command: -1, Layer: "floor",
+			Retry:   RetryVary,
 			Message: problem.String()})
 	}
 	return d, true

@@ -215,8 +215,10 @@ const (
 
 // details are what a Result's Detail says about who killed the command.
 var details = map[string]string{
-	KilledInterrupted: "the run was interrupted", KilledCaller: "killed by the session's caller", KilledIdle: "the session was idle for too long",
-	KilledClosed: "the session was closed", KilledSandbox: "its sandbox was ended because of another command", KilledRun: "the run stopped",
+	KilledInterrupted: "the run was interrupted", KilledCaller: "killed by the session's caller",
+	KilledIdle:   "the session was idle for too long",
+	KilledClosed: "the session was closed", KilledSandbox: "its sandbox was ended because of another command",
+	KilledRun: "the run stopped",
 }
 
 // KilledDetail returns what Detail says about r.Killed.
@@ -480,9 +482,12 @@ type Totals struct {
 // Add returns the sums of t and other.
 func (t Totals) Add(other Totals) Totals {
 	return Totals{
-		Proposed: t.Proposed + other.Proposed, Allowed: t.Allowed + other.Allowed, Denied: t.Denied + other.Denied, Asked: t.Asked + other.Asked,
-		Succeeded: t.Succeeded + other.Succeeded, Failed: t.Failed + other.Failed, CouldNotRun: t.CouldNotRun + other.CouldNotRun,
-		FailedBefore: t.FailedBefore + other.FailedBefore, NotRun: t.NotRun + other.NotRun, AsExpected: t.AsExpected + other.AsExpected, Cached: t.Cached + other.Cached,
+		Proposed: t.Proposed + other.Proposed, Allowed: t.Allowed + other.Allowed, Denied: t.Denied + other.Denied,
+		Asked:     t.Asked + other.Asked,
+		Succeeded: t.Succeeded + other.Succeeded, Failed: t.Failed + other.Failed,
+		CouldNotRun:  t.CouldNotRun + other.CouldNotRun,
+		FailedBefore: t.FailedBefore + other.FailedBefore, NotRun: t.NotRun + other.NotRun,
+		AsExpected: t.AsExpected + other.AsExpected, Cached: t.Cached + other.Cached,
 	}
 }
 

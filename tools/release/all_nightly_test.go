@@ -104,7 +104,7 @@ func copySource(t *testing.T, from, to string) {
 	if err := os.Mkdir(to, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"go.mod", "go.sum", "LICENSE", "cmd", "internal", "pkg", "policies", "testdata", "tools"} {
+	for _, name := range []string{"go.mod", "go.sum", "LICENSE", "cmd", "internal", "k8s", "pkg", "policies", "testdata", "tools"} {
 		if out, err := exec.CommandContext(t.Context(), "cp", "-r", filepath.Join(from, name), to).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

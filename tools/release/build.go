@@ -98,7 +98,9 @@ type digested struct{ key, path string }
 
 // pack makes an archive of dir, and its bill of materials. It returns their lines of release.env, and
 // those of other files.
-func (o releaseFlags) pack(dir, archive, key string, programs []string, others ...digested) (lines []string, err error) {
+func (o releaseFlags) pack(
+	dir, archive, key string, programs []string, others ...digested,
+) (lines []string, err error) {
 	if err := pack(dir, archive); err != nil {
 		return nil, fmt.Errorf("cannot pack %q: %w", archive, err)
 	}

@@ -75,7 +75,8 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 		return 0
 	}
 	if differences := built.compare(o.check); len(differences) > 0 {
-		fmt.Fprintf(stderr, "fumehood-release: the build differs from %s:\n%s\n", o.check, strings.Join(differences, "\n"))
+		fmt.Fprintf(stderr, "fumehood-release: the build differs from %s:\n%s\n", o.check,
+			strings.Join(differences, "\n"))
 		return 1
 	}
 	return 0
@@ -91,7 +92,8 @@ func readFlags(args []string, stderr io.Writer) (releaseFlags, error) {
 	f.StringVar(&o.check, "check", "", "compare the result with this release.env, line by line")
 	f.StringVar(&o.root, "root", ".", "directory of the module")
 	f.StringVar(&archs, "arch", "amd64,arm64", "architectures, separated by commas")
-	f.BoolVar(&o.node, "node", false, "also build the archives with the programs of nodes of Kubernetes, as every release has them")
+	f.BoolVar(&o.node, "node", false,
+		"also build the archives with the programs of nodes of Kubernetes, as every release has them")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/fumehood/fumehood/internal/sandbox/install"
 )
 
-// programs are the files of an archive that Go linked, nodePrograms those of an archive for nodes. gvisor-bin/gvisor_sentry is the same
-// file as fumehood-runsc; the prewarmer is C without libraries.
+// programs are the files of an archive that Go linked, nodePrograms those of an archive for nodes.
+// gvisor-bin/gvisor_sentry is the same file as fumehood-runsc; the prewarmer is C without libraries.
 var (
 	programs     = []string{"fumehood", "fumehood-init", "fumehood-runsc"}
 	nodePrograms = append([]string{"fumehood-init", "fumehood-runsc"}, install.NodePrograms...)
@@ -74,10 +74,12 @@ func writeBOM(path, dir, archive, version string, programs []string) error {
 	if err != nil {
 		return err
 	}
-	top := component{Type: "application", Ref: "archive", Name: filepath.Base(archive), Version: version, Hashes: []bomHash{{"SHA-256", sum}}}
+	top := component{Type: "application", Ref: "archive", Name: filepath.Base(archive), Version: version,
+		Hashes: []bomHash{{"SHA-256", sum}}}
 	top.Licenses = make([]license, 1)
 	top.Licenses[0].License.ID = "Apache-2.0"
-	b := bom{Format: "CycloneDX", Spec: "1.6", Version: 1, Metadata: metadata{top}, Dependencies: []dependency{{"archive", programs}}}
+	b := bom{Format: "CycloneDX", Spec: "1.6", Version: 1, Metadata: metadata{top},
+		Dependencies: []dependency{{"archive", programs}}}
 	b.Serial = fmt.Sprintf("urn:uuid:%s-%s-8%s-8%s-%s", sum[:8], sum[8:12], sum[12:15], sum[15:18], sum[18:30])
 	modules := map[string]component{}
 	for _, name := range programs {
@@ -106,7 +108,8 @@ func (b *bom) add(dir, name string, modules map[string]component) error {
 	if err != nil {
 		return err
 	}
-	b.Components = append(b.Components, component{Type: "application", Ref: name, Name: name, Hashes: []bomHash{{"SHA-256", sum}}})
+	b.Components = append(b.Components,
+		component{Type: "application", Ref: name, Name: name, Hashes: []bomHash{{"SHA-256", sum}}})
 	uses := []string{}
 	standard := &debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}
 	for _, m := range append(info.Deps, standard) {

@@ -41,7 +41,8 @@ const defaultBudget = 3.0
 
 func main() {
 	usage := flag.String("usage", "", "append each package's processor time to this `file`")
-	budgets := flag.String("budgets", "", "`file` with lines of a package's directory and its seconds of processor time")
+	budgets := flag.String("budgets", "",
+		"`file` with lines of a package's directory and its seconds of processor time")
 	lane := flag.String("lane", "", "run only tests whose names begin with this `prefix`")
 	part := flag.String("part", "1/1", "run part `K/N` of the lane")
 	summary := flag.String("summary", "", "print the usage in this `file`, and fail if no test ran")
@@ -98,7 +99,8 @@ func runPackage(args []string, usage, budgets, lane, part string) (int, error) {
 		return 0, err
 	}
 	if budgets != "" && used > budget {
-		fmt.Printf("FAIL: the tests of %s used %.1f s of processor time; their budget in %s is %.1f s\n", name, used, filepath.Base(budgets), budget)
+		fmt.Printf("FAIL: the tests of %s used %.1f s of processor time; their budget in %s is %.1f s\n", name, used,
+			filepath.Base(budgets), budget)
 		code = max(code, 1)
 	}
 	return code, nil

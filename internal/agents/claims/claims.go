@@ -98,7 +98,8 @@ func (c *Client) Claim(ctx context.Context, r Request) (claim Claim, err error) 
 func (c *Client) requestPod(ctx context.Context, tenant string, body []byte) (claim Claim, err error) {
 	path := "/holders/" + c.holder + "/claims/" + strings.ToLower(rand.Text())
 	err = c.call(ctx, http.MethodPut, path, body, &claim)
-	if _, bad := netip.ParseAddr(claim.Address); err == nil && (bad != nil || claim.Node == "" || claim.Namespace != tenant) {
+	if _, bad := netip.ParseAddr(claim.Address); err == nil &&
+		(bad != nil || claim.Node == "" || claim.Namespace != tenant) {
 		err = c.socketError(errors.New("its answer names no pod"))
 	}
 	if err != nil {
@@ -196,7 +197,9 @@ func (c *Client) answerError(data []byte, status string) error {
 }
 
 func (c *Client) socketError(err error) error {
-	return &proposal.StopError{Code: "claims.socket", Message: fmt.Sprintf("fumehood-claims does not answer at %s", c.socket), Hint: "start it beside this server, as the same user", Err: err}
+	return &proposal.StopError{Code: "claims.socket",
+		Message: fmt.Sprintf("fumehood-claims does not answer at %s", c.socket),
+		Hint:    "start it beside this server, as the same user", Err: err}
 }
 
 // SameUser returns l, a listener at a unix socket, without connections of other users.

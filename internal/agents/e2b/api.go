@@ -53,11 +53,13 @@ func (n newSandbox) refuseUnsupported() error {
 	yes := func(b *bool) bool { return b != nil && *b }
 	switch {
 	case !slices.Contains(templates, n.TemplateID):
-		return refuseRequest(notFound, "there is no template %q: sandboxes have the tools of this host; use base or code-interpreter-v1", n.TemplateID)
+		return refuseRequest(notFound,
+			"there is no template %q: sandboxes have the tools of this host; use base or code-interpreter-v1", n.TemplateID)
 	case yes(n.Internet), n.Network != nil:
 		return refuseRequest(unimplemented, "sandboxes have no network: leave out allowInternetAccess and network")
 	case yes(n.AutoPause), n.AutoResume != nil, n.PauseMemory != nil:
-		return refuseRequest(unimplemented, "sandboxes cannot be paused: leave out the lifecycle, or use onTimeout: kill")
+		return refuseRequest(unimplemented,
+			"sandboxes cannot be paused: leave out the lifecycle, or use onTimeout: kill")
 	case n.MCP != nil:
 		return refuseRequest(unimplemented, "the MCP gateway is not supported: fumehood mcp is an MCP server")
 	case n.IAM != nil, n.Volumes != nil:
@@ -91,7 +93,9 @@ func parseSeconds(n *int64, orElse time.Duration) (time.Duration, error) {
 }
 
 // serveAPI serves a request with a key. A nil answer has no body.
-func (s *Server) serveAPI(status int, f func(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error)) http.HandlerFunc {
+func (s *Server) serveAPI(
+	status int, f func(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error),
+) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		user := s.keys.Find(r.Header.Get("X-API-KEY"))
 		if user.Name == "" {
@@ -108,7 +112,9 @@ func (s *Server) serveAPI(status int, f func(w http.ResponseWriter, r *http.Requ
 }
 
 // apiOf is serveAPI for a request about one sandbox, with a body.
-func apiOf[In any](s *Server, status int, f func(ctx context.Context, b *sandbox, in In) (any, error)) http.HandlerFunc {
+func apiOf[In any](
+	s *Server, status int, f func(ctx context.Context, b *sandbox, in In) (any, error),
+) http.HandlerFunc {
 	return s.serveAPI(status, func(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error) {
 		data, err := readBody(w, r, maxAPI)
 		if err != nil {
@@ -146,20 +152,26 @@ func (s *Server) apiRoutes(mux *http.ServeMux) {
 		mux.HandleFunc("GET "+version+"/sandboxes", s.serveAPI(http.StatusOK, s.apiList))
 		mux.HandleFunc("POST "+version+one+"/connect", apiOf(s, http.StatusOK, s.apiConnect))
 	}
-	mux.HandleFunc("GET "+one, apiOf(s, http.StatusOK, func(_ context.Context, b *sandbox, _ noInput) (any, error) { return b.publicInfo(), nil }))
-	mux.HandleFunc("DELETE "+one, apiOf(s, http.StatusNoContent, func(_ context.Context, b *sandbox, _ noInput) (any, error) {
-		s.removeSandbox(b)
-		return nil, nil
-	}))
+	mux.HandleFunc("GET "+one, apiOf(s, http.StatusOK,
+		func(_ context.Context, b *sandbox, _ noInput) (any, error) { return b.publicInfo(), nil }))
+	mux.HandleFunc("DELETE "+one, apiOf(s, http.StatusNoContent,
+		func(_ context.Context, b *sandbox, _ noInput) (any, error) {
+			s.removeSandbox(b)
+			return nil, nil
+		}))
 	mux.HandleFunc("POST "+one+"/timeout", apiOf(s, http.StatusNoContent, apiTimeout))
 	for _, what := range []string{"pause", "resume", "snapshots", "fork", "network", "metrics", "logs", "refreshes"} {
-		mux.HandleFunc(one+"/"+what, s.serveAPI(0, func(http.ResponseWriter, *http.Request, localhttp.User) (any, error) {
-			return nil, refuseRequest(unimplemented, "%s is not supported: a sandbox lives in one piece until its timeout, without a network", what)
-		}))
+		mux.HandleFunc(one+"/"+what, s.serveAPI(0,
+			func(http.ResponseWriter, *http.Request, localhttp.User) (any, error) {
+				return nil, refuseRequest(unimplemented,
+					"%s is not supported: a sandbox lives in one piece until its timeout, without a network", what)
+			}))
 	}
-	for _, what := range []string{"/snapshots", "/templates/", "/v2/templates/", "/v3/templates", "/volumes", "/volumes/", "/secrets", "/secrets/"} {
+	for _, what := range []string{"/snapshots", "/templates/", "/v2/templates/", "/v3/templates", "/volumes",
+		"/volumes/", "/secrets", "/secrets/"} {
 		mux.HandleFunc(what, s.serveAPI(0, func(_ http.ResponseWriter, r *http.Request, _ localhttp.User) (any, error) {
-			return nil, refuseRequest(unimplemented, "%s is not supported: sandboxes have the tools of this host and the workspace of the server", r.URL.Path)
+			return nil, refuseRequest(unimplemented,
+				"%s is not supported: sandboxes have the tools of this host and the workspace of the server", r.URL.Path)
 		}))
 	}
 }
@@ -192,7 +204,8 @@ func (s *Server) apiCreate(w http.ResponseWriter, r *http.Request, user localhtt
 
 // ownerInfo is what only the sandbox's owner gets.
 func (b *sandbox) ownerInfo() map[string]any {
-	return map[string]any{"sandboxID": b.id, "templateID": b.about.TemplateID, "clientID": "fumehood", "envdVersion": envdVersion,
+	return map[string]any{"sandboxID": b.id, "templateID": b.about.TemplateID, "clientID": "fumehood",
+		"envdVersion":     envdVersion,
 		"envdAccessToken": b.access, "trafficAccessToken": b.traffic, "domain": nil}
 }
 
@@ -203,8 +216,9 @@ func (b *sandbox) publicInfo() map[string]any {
 	if metadata == nil {
 		metadata = map[string]string{}
 	}
-	return map[string]any{"sandboxID": b.id, "templateID": b.about.TemplateID, "clientID": "fumehood", "envdVersion": envdVersion,
-		"metadata": metadata, "state": "running", "startedAt": b.started.UTC(), "endAt": b.end.UTC(), "cpuCount": int(b.limits.CPUs),
+	return map[string]any{"sandboxID": b.id, "templateID": b.about.TemplateID, "clientID": "fumehood",
+		"envdVersion": envdVersion,
+		"metadata":    metadata, "state": "running", "startedAt": b.started.UTC(), "endAt": b.end.UTC(), "cpuCount": int(b.limits.CPUs),
 		"memoryMB": int64(b.limits.Memory / proposal.MiB), "diskSizeMB": int64(b.limits.Disk / proposal.MiB),
 		"allowInternetAccess": false, "lifecycle": map[string]any{"onTimeout": "kill", "autoResume": false}}
 }
@@ -268,7 +282,10 @@ func (s *Server) apiList(w http.ResponseWriter, r *http.Request, user localhttp.
 		slices.Reverse(found)
 	}
 	if after := q.Get("nextToken"); after != "" {
-		at := slices.IndexFunc(found, func(b *sandbox) bool { return b.sortKey() > after == (q.Get("order") == "asc") && b.sortKey() != after })
+		at := slices.IndexFunc(found, func(b *sandbox) bool {
+			return b.sortKey() > after == (q.Get("order") == "asc") &&
+				b.sortKey() != after
+		})
 		found = found[max(at, 0):]
 		if at < 0 {
 			found = nil
@@ -309,6 +326,7 @@ func readFilter(q url.Values) (func(*sandbox) bool, error) {
 				return false
 			}
 		}
-		return (state == "" || slices.Contains(strings.Split(state, ","), "running")) && (template == "" || template == b.about.TemplateID) && b.started.After(after)
+		return (state == "" || slices.Contains(strings.Split(state, ","), "running")) &&
+			(template == "" || template == b.about.TemplateID) && b.started.After(after)
 	}, nil
 }

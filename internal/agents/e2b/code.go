@@ -21,7 +21,8 @@ import (
 )
 
 // languages are the SDK's names of languages.
-var languages = map[string]string{"": "python", "python": "python", "javascript": "javascript", "js": "javascript", "bash": "bash", "sh": "bash"}
+var languages = map[string]string{"": "python", "python": "python", "javascript": "javascript", "js": "javascript",
+	"bash": "bash", "sh": "bash"}
 
 // A codeContext is a name space of an interpreter. The SDK knows it by its id; a restart gives
 // it another name space.
@@ -59,7 +60,8 @@ func noLanguage(name string) error {
 // addOrReset makes a context, or gives another name space to the one with this id.
 func (c *contexts) addOrReset(id, language string) (codeContext, error) {
 	if c.made[language]+2 > interpreter.MaxContexts { // the interpreter's first is not used
-		return codeContext{}, refuseRequest(resourceExhausted, "the sandbox has had %d contexts of %s, removed and restarted ones included: create another sandbox", c.made[language], language)
+		return codeContext{}, refuseRequest(resourceExhausted,
+			"the sandbox has had %d contexts of %s, removed and restarted ones included: create another sandbox", c.made[language], language)
 	}
 	c.made[language]++
 	return codeContext{id, language, root, rand.Text()}, nil
@@ -102,8 +104,10 @@ func (b *sandbox) proposeCell(in cell) (proposal.Proposal, int, error) {
 
 func (s *Server) codeRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /execute", s.serveInSandbox(codePort, failText, executeCode))
-	mux.HandleFunc("GET /contexts", s.contextCall(func(b *sandbox, _ string, _ contextRequest) (any, error) { return b.contexts.list, nil }))
-	mux.HandleFunc("POST /contexts", s.contextCall(func(b *sandbox, _ string, in contextRequest) (any, error) { return b.addContext(in) }))
+	mux.HandleFunc("GET /contexts",
+		s.contextCall(func(b *sandbox, _ string, _ contextRequest) (any, error) { return b.contexts.list, nil }))
+	mux.HandleFunc("POST /contexts",
+		s.contextCall(func(b *sandbox, _ string, in contextRequest) (any, error) { return b.addContext(in) }))
 	mux.HandleFunc("DELETE /contexts/{id}", s.contextCall(func(b *sandbox, id string, _ contextRequest) (any, error) {
 		i := b.contexts.findIndex(id)
 		if i < len(standing) {
@@ -112,17 +116,18 @@ func (s *Server) codeRoutes(mux *http.ServeMux) {
 		b.contexts.list = append(b.contexts.list[:i:i], b.contexts.list[i+1:]...)
 		return nil, nil
 	}))
-	mux.HandleFunc("POST /contexts/{id}/restart", s.contextCall(func(b *sandbox, id string, _ contextRequest) (any, error) {
-		i := b.contexts.findIndex(id)
-		if i < 0 {
-			return nil, refuseRequest(notFound, "there is no context %q", id)
-		}
-		again, err := b.contexts.addOrReset(id, b.contexts.list[i].Language)
-		if err == nil {
-			b.contexts.list[i] = again
-		}
-		return nil, err
-	}))
+	mux.HandleFunc("POST /contexts/{id}/restart",
+		s.contextCall(func(b *sandbox, id string, _ contextRequest) (any, error) {
+			i := b.contexts.findIndex(id)
+			if i < 0 {
+				return nil, refuseRequest(notFound, "there is no context %q", id)
+			}
+			again, err := b.contexts.addOrReset(id, b.contexts.list[i].Language)
+			if err == nil {
+				b.contexts.list[i] = again
+			}
+			return nil, err
+		}))
 }
 
 type contextRequest struct {
@@ -183,13 +188,15 @@ func (l *eventWriter) sendEvent(event map[string]any) {
 }
 
 func (l *eventWriter) sendOutput(stream string, data []byte) {
-	l.sendEvent(map[string]any{"type": stream, "text": strings.ToValidUTF8(string(data), "\uFFFD"), "timestamp": time.Now().UnixNano()})
+	l.sendEvent(map[string]any{"type": stream, "text": strings.ToValidUTF8(string(data), "\uFFFD"),
+		"timestamp": time.Now().UnixNano()})
 }
 
 func (l *eventWriter) sendDisplay(d proposal.Display) { l.sendEvent(resultOf(d)) }
 
 func (l *eventWriter) sendError(name, value, traceback string) {
-	l.sendEvent(map[string]any{"type": "error", "name": name, "value": value, "traceback": cmp.Or(traceback, name+": "+value)})
+	l.sendEvent(map[string]any{"type": "error", "name": name, "value": value,
+		"traceback": cmp.Or(traceback, name+": "+value)})
 }
 
 // executeCode runs code and sends what it shows. What is not acceptable as code is an error of the
@@ -253,7 +260,8 @@ func (l *eventWriter) sendFailure(x proposal.Result) {
 }
 
 // formNames are the SDK's names of a result's forms. Others keep their MIME type.
-var formNames = map[string]string{"text/plain": "text", "text/html": "html", "text/markdown": "markdown", "image/svg+xml": "svg", "image/png": "png",
+var formNames = map[string]string{"text/plain": "text", "text/html": "html", "text/markdown": "markdown",
+	"image/svg+xml": "svg", "image/png": "png",
 	"image/jpeg": "jpeg", "application/pdf": "pdf", "text/latex": "latex", "application/json": "json", "application/javascript": "javascript"}
 
 const tableType = "application/vnd.dataresource+json"

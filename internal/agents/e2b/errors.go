@@ -37,8 +37,9 @@ const (
 // statuses are the HTTP statuses by which the SDK tells errors apart. 502 is what E2B's
 // proxy answers for a sandbox that has ended.
 var statuses = map[code]int{
-	invalidArgument: 400, unauthenticated: 401, permissionDenied: 403, notFound: 404, alreadyExists: 409, resourceExhausted: 429,
-	noSpace: 507, unimplemented: 501, unavailable: 502, busy: 503, canceled: 499, internal: 500,
+	invalidArgument: 400, unauthenticated: 401, permissionDenied: 403, notFound: 404, alreadyExists: 409,
+	resourceExhausted: 429,
+	noSpace:           507, unimplemented: 501, unavailable: 502, busy: 503, canceled: 499, internal: 500,
 }
 
 // A refusal is an error for the client.

@@ -27,14 +27,16 @@ const root = "/workspace"
 // inWorkspace returns a path of the SDK relative to the workspace; "." is the workspace.
 func inWorkspace(name string) (string, error) {
 	rel, below := strings.CutPrefix(name, root)
-	outside := path.IsAbs(name) && !(below && (rel == "" || rel[0] == '/')) || name == "~" || strings.HasPrefix(name, "~/")
+	outside := path.IsAbs(name) && !(below && (rel == "" || rel[0] == '/')) || name == "~" ||
+		strings.HasPrefix(name, "~/")
 	if below {
 		name = "./" + rel
 	}
 	clean := path.Clean(name)
 	switch {
 	case outside, clean == "..", strings.HasPrefix(clean, "../"):
-		return "", refuseRequest(invalidArgument, "the path %q is not in the workspace: use a relative path, or one below %s", text.Inline(name, 200), root)
+		return "", refuseRequest(invalidArgument,
+			"the path %q is not in the workspace: use a relative path, or one below %s", text.Inline(name, 200), root)
 	case strings.ContainsRune(name, 0), len(name) > document.MaxPath:
 		return "", refuseRequest(invalidArgument, "the path has a NUL or more than %d bytes", document.MaxPath)
 	}
@@ -54,10 +56,12 @@ type entry struct {
 	Size string `json:"size,omitempty"`
 }
 
-var fileTypes = map[string]string{"file": "FILE_TYPE_FILE", "dir": "FILE_TYPE_DIRECTORY", "symlink": "FILE_TYPE_SYMLINK"}
+var fileTypes = map[string]string{"file": "FILE_TYPE_FILE", "dir": "FILE_TYPE_DIRECTORY",
+	"symlink": "FILE_TYPE_SYMLINK"}
 
 func entryOf(c proposal.Change) entry {
-	return entry{path.Base(absolutePath(c.Path)), fileTypes[c.Type], absolutePath(c.Path), strconv.FormatInt(c.Bytes, 10)}
+	return entry{path.Base(absolutePath(c.Path)), fileTypes[c.Type], absolutePath(c.Path),
+		strconv.FormatInt(c.Bytes, 10)}
 }
 
 // listFiles returns the files that match pattern.
@@ -125,9 +129,11 @@ func (s *Server) fileRoutes(mux *http.ServeMux) {
 	mux.HandleFunc(service+"Move", serveUnary(s, moveFile))
 	mux.HandleFunc(service+"Remove", serveUnary(s, removeFile))
 	watch := func() error { return refuseRequest(unimplemented, "directories cannot be watched: list them") }
-	mux.HandleFunc(service+"WatchDir", serveStreaming(s, func(context.Context, *sandbox, watchRequest, *stream) error { return watch() }))
+	mux.HandleFunc(service+"WatchDir",
+		serveStreaming(s, func(context.Context, *sandbox, watchRequest, *stream) error { return watch() }))
 	for _, call := range []string{"CreateWatcher", "GetWatcherEvents", "RemoveWatcher"} {
-		mux.HandleFunc(service+call, serveUnary(s, func(context.Context, *sandbox, watchRequest) (any, error) { return nil, watch() }))
+		mux.HandleFunc(service+call, serveUnary(s,
+			func(context.Context, *sandbox, watchRequest) (any, error) { return nil, watch() }))
 	}
 }
 
@@ -156,7 +162,8 @@ func listDir(ctx context.Context, b *sandbox, in listRequest) (any, error) {
 			return nil, err
 		}
 		if found.Omitted > 0 {
-			return nil, refuseRequest(resourceExhausted, "there are more than %d files: list parts of the directory", len(found.Files))
+			return nil, refuseRequest(resourceExhausted, "there are more than %d files: list parts of the directory",
+				len(found.Files))
 		}
 		below := map[string]bool{}
 		for _, f := range found.Files {
@@ -182,7 +189,8 @@ func (b *sandbox) changeFiles(ctx context.Context, why string, argv ...string) e
 	case !r.Runnable():
 		return refuseRequest(permissionDenied, "policy refuses to change the file: %s", reasonsOf(r).joinLines())
 	case !r.Result.Succeeded():
-		return refuseRequest(invalidArgument, "%s: %s: %s", argv[0], describeEnd(*r.Result), text.Inline(string(r.Result.Stderr.Head), 300))
+		return refuseRequest(invalidArgument, "%s: %s: %s", argv[0], describeEnd(*r.Result),
+			text.Inline(string(r.Result.Stderr.Head), 300))
 	}
 	return nil
 }
@@ -256,7 +264,8 @@ func (b *sandbox) unlockFiles() { <-b.files }
 // sameUser refuses users other than the one that all commands have.
 func sameUser(name string) error {
 	if name != "" && name != "user" {
-		return refuseRequest(invalidArgument, "the user %q is not supported: everything in a sandbox has one unprivileged user; leave user out", text.Inline(name, 100))
+		return refuseRequest(invalidArgument,
+			"the user %q is not supported: everything in a sandbox has one unprivileged user; leave user out", text.Inline(name, 100))
 	}
 	return nil
 }
@@ -320,7 +329,8 @@ func writeFiles(w http.ResponseWriter, r *http.Request, b *sandbox) error {
 			if strings.HasPrefix(out.Refused, "no space left") {
 				code = noSpace
 			}
-			return refuseRequest(code, "cannot write %q: %s; %d of %d files are written", text.Inline(f.path, 200), out.Refused, len(wrote), len(files))
+			return refuseRequest(code, "cannot write %q: %s; %d of %d files are written", text.Inline(f.path, 200),
+				out.Refused, len(wrote), len(files))
 		}
 		wrote = append(wrote, map[string]any{"name": path.Base(f.path), "type": "file", "path": absolutePath(f.path)})
 	}
@@ -354,7 +364,8 @@ func readUploads(w http.ResponseWriter, r *http.Request) (files []upload, err er
 	case err == nil && kind == "multipart/form-data":
 		return readForm(data, params["boundary"], q.Get("path"))
 	}
-	return nil, refuseRequest(invalidArgument, "the content type is neither multipart/form-data nor application/octet-stream")
+	return nil, refuseRequest(invalidArgument,
+		"the content type is neither multipart/form-data nor application/octet-stream")
 }
 
 func writablePath(name string) (string, error) {

@@ -105,7 +105,8 @@ func (s *Server) processRoutes(mux *http.ServeMux) {
 	mux.HandleFunc(service+"Connect", serveStreaming(s, connectProcess))
 	mux.HandleFunc(service+"List", serveUnary(s, listProcesses))
 	mux.HandleFunc(service+"SendSignal", serveUnary(s, signalProcess))
-	for call, what := range map[string]string{"Update": "pseudo-terminals are", "SendInput": "standard input is", "CloseStdin": "standard input is"} {
+	for call, what := range map[string]string{"Update": "pseudo-terminals are", "SendInput": "standard input is",
+		"CloseStdin": "standard input is"} {
 		mux.HandleFunc(service+call, serveUnary(s, func(context.Context, *sandbox, processRequest) (any, error) {
 			return nil, refuseRequest(unimplemented, "%s not supported", what)
 		}))
@@ -186,7 +187,8 @@ func (b *sandbox) startBackground(in startRequest, p proposal.Proposal) (*proces
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.processes.list) >= maxProcesses {
-		return nil, nil, refuseRequest(resourceExhausted, "the sandbox has %d commands at a time: wait for one to end", maxProcesses)
+		return nil, nil, refuseRequest(resourceExhausted, "the sandbox has %d commands at a time: wait for one to end",
+			maxProcesses)
 	}
 	b.processes.count++
 	ctx, cancel := context.WithCancel(b.ctx)
@@ -388,7 +390,8 @@ func (f *feed) takeEvents() (events []map[string]any, last bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lost {
-		return nil, true, refuseRequest(resourceExhausted, "the client read the output too slowly: the command goes on without it")
+		return nil, true, refuseRequest(resourceExhausted,
+			"the client read the output too slowly: the command goes on without it")
 	}
 	events, f.events, f.bytes = f.events, nil, 0
 	signalTo(f.room)

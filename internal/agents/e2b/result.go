@@ -193,7 +193,8 @@ func (p *printer) printRest(r proposal.Record) {
 	if r.Result == nil {
 		return
 	}
-	for name, s := range map[string]proposal.Stream{proposal.ChunkStdout: r.Result.Stdout, proposal.ChunkStderr: r.Result.Stderr} {
+	for name, s := range map[string]proposal.Stream{proposal.ChunkStdout: r.Result.Stdout,
+		proposal.ChunkStderr: r.Result.Stderr} {
 		if !p.seen[name] {
 			passStream(s, func(data []byte) { p.print(name, data) })
 		}

@@ -76,9 +76,11 @@ func (s *Server) reserveSandbox(user string) (time.Duration, error) {
 	case a.sandboxes >= q.Sandboxes:
 		return 0, refuseRequest(resourceExhausted, "the key has its maximum of %d sandboxes: kill one", q.Sandboxes)
 	case proposal.Bytes(a.sandboxes+1)*s.o.Memory > q.Memory:
-		return 0, refuseRequest(resourceExhausted, "the key's sandboxes may have %v of memory together, and each has %v: kill one", q.Memory, s.o.Memory)
+		return 0, refuseRequest(resourceExhausted,
+			"the key's sandboxes may have %v of memory together, and each has %v: kill one", q.Memory, s.o.Memory)
 	case left <= 0:
-		return 0, refuseRequest(resourceExhausted, "the key has used, or its sandboxes may still use, all of its %v of sandbox time: kill those that are not needed", q.Time)
+		return 0, refuseRequest(resourceExhausted,
+			"the key has used, or its sandboxes may still use, all of its %v of sandbox time: kill those that are not needed", q.Time)
 	case total >= s.o.Sandboxes:
 		return 0, refuseRequest(busy, "the server has its maximum of %d sandboxes", s.o.Sandboxes)
 	}
@@ -100,14 +102,18 @@ func (s *Server) releaseReservation(user string, unused time.Duration) {
 }
 
 // createSandbox starts a sandbox of user that ends after timeout.
-func (s *Server) createSandbox(ctx context.Context, user localhttp.User, about newSandbox, timeout time.Duration) (*sandbox, error) {
+func (s *Server) createSandbox(
+	ctx context.Context, user localhttp.User, about newSandbox, timeout time.Duration,
+) (*sandbox, error) {
 	defer s.work.Enter()()
 	allowed, err := s.reserveSandbox(user.Name)
 	if err != nil {
 		return nil, err
 	}
-	b := &sandbox{server: s, id: "sb" + strings.ToLower(rand.Text()), access: rand.Text(), traffic: rand.Text(), user: user.Name, tenant: user.Tenant, about: about,
-		ready: make(chan struct{}), gone: make(chan struct{}), requests: make(chan struct{}, maxRequests), files: make(chan struct{}, 1),
+	b := &sandbox{server: s, id: "sb" + strings.ToLower(rand.Text()), access: rand.Text(), traffic: rand.Text(),
+		user: user.Name, tenant: user.Tenant, about: about,
+		ready: make(chan struct{}), gone: make(chan struct{}), requests: make(chan struct{}, maxRequests),
+		files:    make(chan struct{}, 1),
 		contexts: newContexts(), processes: newProcesses()}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err = b.openSession(ctx); err == nil && timeout > allowed {
@@ -138,16 +144,19 @@ func (b *sandbox) openSession(ctx context.Context) (err error) {
 		}
 		return err
 	}
-	records, err := b.gate.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{{ID: "sandbox", Argv: []string{"true"}, Env: b.about.EnvVars}}})
+	records, err := b.gate.Check(ctx,
+		proposal.Plan{Proposals: []proposal.Proposal{{ID: "sandbox", Argv: []string{"true"}, Env: b.about.EnvVars}}})
 	if err != nil {
 		return err
 	}
 	r := records[len(records)-1] // after the set-up's
 	if !r.Runnable() {
-		return refuseRequest(permissionDenied, "policy refuses a sandbox with these variables: %s", reasonsOf(r).joinLines())
+		return refuseRequest(permissionDenied, "policy refuses a sandbox with these variables: %s",
+			reasonsOf(r).joinLines())
 	}
 	b.limits = r.Decision.Grant.Limits.Under(proposal.Limits{Memory: b.server.o.Memory})
-	o := gate.SessionOptions{Limits: b.server.o.SessionLimits(), Proposer: "E2B client", Requested: requested, Idle: b.server.o.SessionLifetime(), Lifetime: b.server.o.SessionLifetime()}
+	o := gate.SessionOptions{Limits: b.server.o.SessionLimits(), Proposer: "E2B client", Requested: requested,
+		Idle: b.server.o.SessionLifetime(), Lifetime: b.server.o.SessionLifetime()}
 	if b.session, err = b.gate.Open(b.ctx, o); err != nil {
 		return err
 	}
@@ -198,7 +207,8 @@ func (b *sandbox) extendTimeout(timeout time.Duration, longer bool) error {
 	case timeout < 0:
 		return refuseRequest(invalidArgument, "timeout: must not be negative")
 	case end.After(b.last):
-		return refuseRequest(invalidArgument, "timeout: the sandbox must end %v after its start: at most %d more seconds", b.last.Sub(b.started).Round(time.Second), int(time.Until(b.last).Seconds()))
+		return refuseRequest(invalidArgument,
+			"timeout: the sandbox must end %v after its start: at most %d more seconds", b.last.Sub(b.started).Round(time.Second), int(time.Until(b.last).Seconds()))
 	case longer && end.Before(b.end):
 		return nil
 	}
@@ -244,7 +254,9 @@ func (b *sandbox) setUp() {
 }
 
 // proposeAfterSetUp proposes p to the session, after the set-up, with the sandbox's variables under p's own.
-func (b *sandbox) proposeAfterSetUp(ctx context.Context, how proposeFunc, p proposal.Proposal) (proposal.Record, error) {
+func (b *sandbox) proposeAfterSetUp(
+	ctx context.Context, how proposeFunc, p proposal.Proposal,
+) (proposal.Record, error) {
 	if err := b.waitForSetUp(ctx); err != nil {
 		return proposal.Record{}, err
 	}

@@ -46,13 +46,15 @@ func (o Options) checkLimits() error {
 	refuse := func(message, hint string) error {
 		return &proposal.StopError{Code: "e2b.options", Message: message, Hint: hint}
 	}
-	if min(o.Quota.Sandboxes, o.Sandboxes) < 0 || min(o.Memory, o.Quota.Memory) < 0 || min(o.Timeout, o.MaxTimeout, o.Quota.Time) < 0 {
+	if min(o.Quota.Sandboxes, o.Sandboxes) < 0 || min(o.Memory, o.Quota.Memory) < 0 ||
+		min(o.Timeout, o.MaxTimeout, o.Quota.Time) < 0 {
 		return refuse("a limit of the server is negative", "use positive limits")
 	}
 	d := o.withDefaults()
 	switch {
 	case d.Memory > d.Quota.Memory:
-		return refuse("one sandbox has more memory than all sandboxes of a key together", "lower the memory of a sandbox, or raise that of a key")
+		return refuse("one sandbox has more memory than all sandboxes of a key together",
+			"lower the memory of a sandbox, or raise that of a key")
 	case d.Timeout > d.MaxTimeout:
 		return refuse("a sandbox's time-out is longer than its maximum", "lower the time-out, or raise its maximum")
 	}

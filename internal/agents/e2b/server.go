@@ -63,8 +63,10 @@ func (o Options) SessionLimits() proposal.Limits {
 func (o Options) SessionLifetime() time.Duration { return o.withDefaults().MaxTimeout + time.Minute }
 
 func (o Options) withDefaults() Options {
-	o.Quota = Quota{cmp.Or(o.Quota.Sandboxes, 4), cmp.Or(o.Quota.Memory, 8*proposal.GiB), cmp.Or(o.Quota.Time, 24*time.Hour)}
-	o.Memory, o.Timeout, o.MaxTimeout = cmp.Or(o.Memory, 2*proposal.GiB), cmp.Or(o.Timeout, 5*time.Minute), cmp.Or(o.MaxTimeout, time.Hour)
+	o.Quota = Quota{cmp.Or(o.Quota.Sandboxes, 4), cmp.Or(o.Quota.Memory, 8*proposal.GiB),
+		cmp.Or(o.Quota.Time, 24*time.Hour)}
+	o.Memory, o.Timeout, o.MaxTimeout = cmp.Or(o.Memory, 2*proposal.GiB), cmp.Or(o.Timeout, 5*time.Minute),
+		cmp.Or(o.MaxTimeout, time.Hour)
 	o.Sandboxes = cmp.Or(o.Sandboxes, 16)
 	if o.Ended == nil {
 		o.Ended = func(proposal.Report, error) {}
@@ -92,7 +94,8 @@ type Server struct {
 
 // New returns a Server.
 func New(o Options) *Server {
-	return &Server{o: o.withDefaults(), ctx: context.Background(), sandboxes: map[string]*sandbox{}, accounts: map[string]*account{}}
+	return &Server{o: o.withDefaults(), ctx: context.Background(), sandboxes: map[string]*sandbox{},
+		accounts: map[string]*account{}}
 }
 
 // ServeClients serves clients with one of keys at l until ctx ends. Then nothing begins, what runs
@@ -107,8 +110,9 @@ func (s *Server) ServeClients(ctx context.Context, l net.Listener, keys localhtt
 	if s.o.Metrics != nil {
 		routes = s.o.Metrics.Mount(routes, s.serverStatus)
 	}
-	server := &http.Server{Handler: localhttp.RefuseBrowserRequests(l.Addr().String(), routes), ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: localhttp.MaxHeader}
+	server := &http.Server{Handler: localhttp.RefuseBrowserRequests(l.Addr().String(), routes),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute, MaxHeaderBytes: localhttp.MaxHeader}
 	drained := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		defer close(drained)
@@ -141,7 +145,8 @@ func (s *Server) serverStatus() health.Status {
 	case s.work.HasBegun():
 		return health.DrainingStatus()
 	case total >= s.o.Sandboxes:
-		return health.Status{Status: health.StatusNotReady, Reason: fmt.Sprintf("the server has its maximum of %d sandboxes", total)}
+		return health.Status{Status: health.StatusNotReady,
+			Reason: fmt.Sprintf("the server has its maximum of %d sandboxes", total)}
 	}
 	return health.Status{Status: health.StatusReady}
 }
@@ -170,12 +175,14 @@ func (s *Server) newHandler() http.Handler {
 	s.codeRoutes(mux)
 	s.fileRoutes(mux)
 	s.processRoutes(mux)
-	mux.HandleFunc("GET /health", s.serveInSandbox("", failJSON, func(w http.ResponseWriter, _ *http.Request, _ *sandbox) error {
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	}))
+	mux.HandleFunc("GET /health", s.serveInSandbox("", failJSON,
+		func(w http.ResponseWriter, _ *http.Request, _ *sandbox) error {
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		}))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		failJSON(w, refuseRequest(notFound, "there is no %s %s here; docs/E2B.md lists what is supported", r.Method, r.URL.Path))
+		failJSON(w, refuseRequest(notFound, "there is no %s %s here; docs/E2B.md lists what is supported", r.Method,
+			r.URL.Path))
 	})
 	return mux
 }
@@ -190,7 +197,9 @@ const (
 const maxRequests = 64
 
 // serveInSandbox serves a request to a sandbox at one of its ports; any if port is "".
-func (s *Server) serveInSandbox(port string, fail failure, f func(http.ResponseWriter, *http.Request, *sandbox) error) http.HandlerFunc {
+func (s *Server) serveInSandbox(
+	port string, fail failure, f func(http.ResponseWriter, *http.Request, *sandbox) error,
+) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		b, err := s.findReached(r, port)
 		if err != nil {
@@ -218,7 +227,8 @@ func (s *Server) findReached(r *http.Request, port string) (*sandbox, error) {
 	id, at := r.Header.Get("E2b-Sandbox-Id"), r.Header.Get("E2b-Sandbox-Port")
 	switch {
 	case id == "":
-		return nil, refuseRequest(unauthenticated, "the request names no sandbox: set E2B_SANDBOX_URL to this server; signed URLs are not supported")
+		return nil, refuseRequest(unauthenticated,
+			"the request names no sandbox: set E2B_SANDBOX_URL to this server; signed URLs are not supported")
 	case at != envdPort && at != codePort, port != "" && at != port:
 		return nil, refuseRequest(notFound, "nothing is served at port %q of a sandbox", at)
 	}

@@ -154,7 +154,9 @@ func (s *stream) parseTimeout() (time.Duration, error) {
 
 // serveStreaming serves a Connect call with a stream of answers. Its errors are the stream's last
 // message: the SDK does not read them elsewhere.
-func serveStreaming[In any](s *Server, f func(ctx context.Context, b *sandbox, in In, out *stream) error) http.HandlerFunc {
+func serveStreaming[In any](
+	s *Server, f func(ctx context.Context, b *sandbox, in In, out *stream) error,
+) http.HandlerFunc {
 	fail := func(w http.ResponseWriter, err error) {
 		w.Header().Set("Content-Type", "application/connect+json")
 		(&stream{w: w}).sendEnd(err)
@@ -198,11 +200,13 @@ func (b *sandbox) cutOff() {
 func parseFrame(data []byte) ([]byte, error) {
 	switch {
 	case len(data) < frameHead:
-		return nil, refuseRequest(invalidArgument, "the request has %d bytes, which is not a Connect message", len(data))
+		return nil, refuseRequest(invalidArgument, "the request has %d bytes, which is not a Connect message",
+			len(data))
 	case data[0] != 0:
 		return nil, refuseRequest(invalidArgument, "unsupported flags %#x of a Connect message", data[0])
 	case uint64(binary.BigEndian.Uint32(data[1:])) != uint64(len(data)-frameHead):
-		return nil, refuseRequest(invalidArgument, "the Connect message has %d bytes, its head says %d", len(data)-frameHead, binary.BigEndian.Uint32(data[1:]))
+		return nil, refuseRequest(invalidArgument, "the Connect message has %d bytes, its head says %d",
+			len(data)-frameHead, binary.BigEndian.Uint32(data[1:]))
 	}
 	return data[frameHead:], nil
 }

@@ -37,7 +37,8 @@ const (
 // more than the package comment says; the caller limits who can connect.
 func (m *Metrics) Handler(status func() Status) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET "+MetricsPath, promhttp.HandlerFor(m.all, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTime}))
+	mux.Handle("GET "+MetricsPath,
+		promhttp.HandlerFor(m.all, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTime}))
 	mux.HandleFunc("GET "+HealthPath, func(w http.ResponseWriter, _ *http.Request) {
 		s := status()
 		if why := m.StartFailure(); s.Status == StatusReady && why != "" {

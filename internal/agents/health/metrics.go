@@ -54,17 +54,27 @@ const (
 func New() *Metrics {
 	m := &Metrics{own: prometheus.NewRegistry(), all: prometheus.NewRegistry()}
 	m.live = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fumehood_sandboxes", Help: "Sandboxes that are running."})
-	m.starts = m.newCounterVec("fumehood_sandbox_starts_total", "Sandboxes that were started, by result.", "result", started, startFailed, cancelled)
-	m.runs = m.newCounterVec("fumehood_runs_total", "Sessions and plans that ended: stopped means by a failure of fumehood.", "outcome", completed, cancelled, stopped)
-	m.decisions = m.newCounterVec("fumehood_decisions_total", "Commands that policy decided, by effect.", "effect", proposal.Allow.String(), proposal.Deny.String(), proposal.Ask.String())
-	m.commands = m.newCounterVec("fumehood_commands_total", "Commands that ran, by how they ended.", "outcome", listOutcomes()...)
-	m.refusals = m.newCounterVec("fumehood_refusals_total", "Starts of programs and network accesses of running commands that were refused.", "kind", refusedProgram, refusedNetwork)
-	m.retried = prometheus.NewCounter(prometheus.CounterOpts{Name: "fumehood_commands_retried_total", Help: "Commands that ran again because a runtime crashed."})
-	m.startTime = m.newHistogram("fumehood_sandbox_start_seconds", "Time in which a sandbox started.", .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60)
-	m.readyTime = m.newHistogram("fumehood_session_ready_seconds", "Time from the request for a session until its first sandbox was ready, without the time in which the session was not used.", .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60)
-	m.commandTime = m.newHistogram("fumehood_command_seconds", "Time that a command ran.", .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1200)
+	m.starts = m.newCounterVec("fumehood_sandbox_starts_total", "Sandboxes that were started, by result.", "result",
+		started, startFailed, cancelled)
+	m.runs = m.newCounterVec("fumehood_runs_total",
+		"Sessions and plans that ended: stopped means by a failure of fumehood.", "outcome", completed, cancelled, stopped)
+	m.decisions = m.newCounterVec("fumehood_decisions_total", "Commands that policy decided, by effect.", "effect",
+		proposal.Allow.String(), proposal.Deny.String(), proposal.Ask.String())
+	m.commands = m.newCounterVec("fumehood_commands_total", "Commands that ran, by how they ended.", "outcome",
+		listOutcomes()...)
+	m.refusals = m.newCounterVec("fumehood_refusals_total",
+		"Starts of programs and network accesses of running commands that were refused.", "kind", refusedProgram, refusedNetwork)
+	m.retried = prometheus.NewCounter(prometheus.CounterOpts{Name: "fumehood_commands_retried_total",
+		Help: "Commands that ran again because a runtime crashed."})
+	m.startTime = m.newHistogram("fumehood_sandbox_start_seconds", "Time in which a sandbox started.", .05, .1, .25, .5,
+		1, 2.5, 5, 10, 30, 60)
+	m.readyTime = m.newHistogram("fumehood_session_ready_seconds",
+		"Time from the request for a session until its first sandbox was ready, without the time in which the session was not used.", .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60)
+	m.commandTime = m.newHistogram("fumehood_command_seconds", "Time that a command ran.", .005, .01, .05, .1, .5, 1, 5,
+		10, 30, 60, 300, 1200)
 	m.own.MustRegister(m.live, m.retried)
-	m.all.MustRegister(m.own, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.all.MustRegister(m.own, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 

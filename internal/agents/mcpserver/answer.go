@@ -70,7 +70,8 @@ func reasonsOf(r proposal.Record) (list []reason) {
 		if x.Observed || len(list) == maxReasons {
 			continue
 		}
-		y := reason{Rule: shortenMessage(x.Rule), Message: shortenMessage(x.Message), Instead: shortenMessage(x.Suggestion), Retry: string(x.Retry)}
+		y := reason{Rule: shortenMessage(x.Rule), Message: shortenMessage(x.Message),
+			Instead: shortenMessage(x.Suggestion), Retry: string(x.Retry)}
 		for _, a := range x.Alternatives {
 			y.Alternatives = append(y.Alternatives, shortenMessage(a))
 		}
@@ -96,7 +97,8 @@ func (s *session) ranOf(r proposal.Record) runAnswer {
 
 func (s *session) addResult(x *runAnswer, r proposal.Record) {
 	result := r.Result
-	x.Status, x.Signal, x.Limit, x.Detail, x.WallMS = result.Status.String(), result.Signal, shortenMessage(result.Limit), shortenMessage(result.Detail), result.WallMS
+	x.Status, x.Signal, x.Limit, x.Detail, x.WallMS = result.Status.String(), result.Signal,
+		shortenMessage(result.Limit), shortenMessage(result.Detail), result.WallMS
 	if result.Status == proposal.Exited {
 		x.ExitCode = &result.ExitCode
 	}
@@ -129,7 +131,8 @@ func refusedPrograms(o *proposal.Observations) (notes []string) {
 	}
 	for _, p := range o.Programs {
 		if p.Refused > 0 && len(notes) < maxRefused {
-			notes = append(notes, fmt.Sprintf("policy refused the program %s: %s", shortenMessage(p.Name), shortenMessage(p.Rule)))
+			notes = append(notes, fmt.Sprintf("policy refused the program %s: %s", shortenMessage(p.Name),
+				shortenMessage(p.Rule)))
 		}
 	}
 	return notes
@@ -232,7 +235,8 @@ func fenceLines(lines string) string {
 
 // toolResult returns a tool's result: text for models that read it, out for programs.
 func toolResult(words string, out any, more ...mcp.Content) (*mcp.CallToolResult, any, error) {
-	return &mcp.CallToolResult{Content: append([]mcp.Content{&mcp.TextContent{Text: strings.TrimSuffix(words, "\n")}}, more...)}, out, nil
+	return &mcp.CallToolResult{Content: append([]mcp.Content{&mcp.TextContent{Text: strings.TrimSuffix(words, "\n")}},
+		more...)}, out, nil
 }
 
 // clientError returns an error for the client: its code, its message and its hint.
@@ -261,7 +265,8 @@ func shownImages(r proposal.Record) (list []mcp.Content) {
 			case err != nil || len(data) == 0:
 				continue
 			case len(data) > left:
-				list = append(list, &mcp.TextContent{Text: fmt.Sprintf("%s of %s: too large to show", mime, text.Size(int64(len(data))))})
+				list = append(list, &mcp.TextContent{Text: fmt.Sprintf("%s of %s: too large to show", mime,
+					text.Size(int64(len(data))))})
 			default:
 				left -= len(data)
 				list = append(list, &mcp.ImageContent{MIMEType: mime, Data: data})

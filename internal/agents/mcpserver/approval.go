@@ -84,7 +84,9 @@ func (q *questions) signState(asked proposal.ClientApproval) (signed, code strin
 	defer q.mu.Unlock()
 	maps.DeleteFunc(q.open, func(_ string, p pendingQuestion) bool { return q.now().Sub(p.time) > answerWithin })
 	if len(q.open) >= maxAsked {
-		return "", "", &proposal.StopError{Code: "approval.busy", Message: fmt.Sprintf("%d questions wait for an answer", maxAsked), Hint: fmt.Sprintf("answer them, or wait %s", answerWithin)}
+		return "", "", &proposal.StopError{Code: "approval.busy",
+			Message: fmt.Sprintf("%d questions wait for an answer", maxAsked),
+			Hint:    fmt.Sprintf("answer them, or wait %s", answerWithin)}
 	}
 	x := state{Nonce: rand.Text(), Time: q.now(), Asked: asked}
 	data, err := json.Marshal(x)
@@ -93,7 +95,8 @@ func (q *questions) signState(asked proposal.ClientApproval) (signed, code strin
 	}
 	code = rand.Text()[:6]
 	q.open[x.Nonce] = pendingQuestion{code, x.Time}
-	return base64.RawURLEncoding.EncodeToString(data) + "." + base64.RawURLEncoding.EncodeToString(q.computeMAC(data)), code, nil
+	return base64.RawURLEncoding.EncodeToString(data) + "." + base64.RawURLEncoding.EncodeToString(q.computeMAC(data)),
+		code, nil
 }
 
 func (q *questions) computeMAC(data []byte) []byte {
@@ -165,7 +168,9 @@ const (
 
 // takeApproval returns the approval that the call has, if it answers a question, or why it is
 // void. A call that answers none has neither.
-func (c *client) takeApproval(ctx context.Context, req *mcp.CallToolRequest, s *session, p proposal.Proposal) (*proposal.ClientApproval, *reason, error) {
+func (c *client) takeApproval(
+	ctx context.Context, req *mcp.CallToolRequest, s *session, p proposal.Proposal,
+) (*proposal.ClientApproval, *reason, error) {
 	params := req.Params
 	if len(params.InputResponses) == 0 && params.RequestState == "" {
 		return nil, nil, nil
@@ -189,7 +194,8 @@ func (c *client) takeApproval(ctx context.Context, req *mcp.CallToolRequest, s *
 }
 
 func voidReason(why string) *reason {
-	return &reason{Rule: "approval.void", Message: why + "; nothing ran", Instead: "propose the command again, and have the new question answered"}
+	return &reason{Rule: "approval.void", Message: why + "; nothing ran",
+		Instead: "propose the command again, and have the new question answered"}
 }
 
 // canElicit reports whether the client may be asked: the operator allows it, and the client
@@ -203,7 +209,9 @@ func (c *client) canElicit(req *mcp.CallToolRequest) bool {
 }
 
 // askApproval returns the question about r, or nil if the client cannot be asked.
-func (c *client) askApproval(ctx context.Context, req *mcp.CallToolRequest, s *session, r proposal.Record, p proposal.Proposal) (*mcp.CallToolResult, error) {
+func (c *client) askApproval(
+	ctx context.Context, req *mcp.CallToolRequest, s *session, r proposal.Record, p proposal.Proposal,
+) (*mcp.CallToolResult, error) {
 	p.Earlier = r.Proposal.Earlier
 	words, whole := describeProposal(r, p)
 	if !c.canElicit(req) || !whole {
@@ -217,10 +225,12 @@ func (c *client) askApproval(ctx context.Context, req *mcp.CallToolRequest, s *s
 	if err != nil {
 		return nil, err
 	}
-	words += fmt.Sprintf("To run it once, type the code %s. The log records the answer as that of the %s.", code, clientName(req))
+	words += fmt.Sprintf("To run it once, type the code %s. The log records the answer as that of the %s.", code,
+		clientName(req))
 	return &mcp.CallToolResult{RequestState: signed, InputRequests: mcp.InputRequestMap{approveKey: &mcp.ElicitParams{
 		Mode: "form", Message: words, RequestedSchema: &jsonschema.Schema{Type: "object", Required: []string{codeField},
-			Properties: map[string]*jsonschema.Schema{codeField: {Type: "string", Title: "Code", Description: "the code in the message; anything else refuses"}}},
+			Properties: map[string]*jsonschema.Schema{codeField: {Type: "string", Title: "Code",
+				Description: "the code in the message; anything else refuses"}}},
 	}}}, nil
 }
 

@@ -151,7 +151,8 @@ func (c *client) ensureSession(req *mcp.CallToolRequest) (*session, error) {
 	}
 	// The end of the connection ends calls, and close then seals the log: it is not an
 	// interruption of the session.
-	inner, err := g.Open(context.WithoutCancel(c.ctx), gate.SessionOptions{Network: c.server.o.Network, Proposer: clientName(req), Requested: requested})
+	inner, err := g.Open(context.WithoutCancel(c.ctx),
+		gate.SessionOptions{Network: c.server.o.Network, Proposer: clientName(req), Requested: requested})
 	if err != nil {
 		return nil, err
 	}

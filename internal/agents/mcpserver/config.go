@@ -20,19 +20,23 @@ const toolSeconds = 1200
 // clientConfigs are the documented forms of clients' configuration files.
 var clientConfigs = map[string]func(command string, args []string) (any, string){
 	"claude": func(command string, args []string) (any, string) {
-		return map[string]any{"mcpServers": map[string]any{"fumehood": map[string]any{"type": "stdio", "command": command, "args": args, "timeout": toolSeconds * 1000}}}, ""
+		return map[string]any{"mcpServers": map[string]any{"fumehood": map[string]any{"type": "stdio",
+			"command": command, "args": args, "timeout": toolSeconds * 1000}}}, ""
 	},
 	"codex": func(command string, args []string) (any, string) {
 		return nil, fmt.Sprintf("[mcp_servers.fumehood]\ncommand = %q\nargs = [%s]\nrequired = true\nstartup_timeout_sec = 120\ntool_timeout_sec = %d\n", command, quotedList(args), toolSeconds)
 	},
 	"cursor": func(command string, args []string) (any, string) {
-		return map[string]any{"mcpServers": map[string]any{"fumehood": map[string]any{"command": command, "args": args}}}, ""
+		return map[string]any{"mcpServers": map[string]any{"fumehood": map[string]any{"command": command,
+			"args": args}}}, ""
 	},
 	"gemini": func(command string, args []string) (any, string) {
-		return map[string]any{"mcpServers": map[string]any{"fumehood": map[string]any{"command": command, "args": args, "timeout": toolSeconds * 1000}}}, ""
+		return map[string]any{"mcpServers": map[string]any{"fumehood": map[string]any{"command": command, "args": args,
+			"timeout": toolSeconds * 1000}}}, ""
 	},
 	"vscode": func(command string, args []string) (any, string) {
-		return map[string]any{"servers": map[string]any{"fumehood": map[string]any{"type": "stdio", "command": command, "args": args}}}, ""
+		return map[string]any{"servers": map[string]any{"fumehood": map[string]any{"type": "stdio", "command": command,
+			"args": args}}}, ""
 	},
 }
 
@@ -45,7 +49,8 @@ func ClientNames() []string { return slices.Sorted(maps.Keys(clientConfigs)) }
 func ClientConfig(client string, sudo bool) (string, error) {
 	make, known := clientConfigs[client]
 	if !known {
-		return "", &proposal.StopError{Code: "mcp.client", Message: fmt.Sprintf("unknown client %q", client), Hint: "use one of " + strings.Join(ClientNames(), ", ")}
+		return "", &proposal.StopError{Code: "mcp.client", Message: fmt.Sprintf("unknown client %q", client),
+			Hint: "use one of " + strings.Join(ClientNames(), ", ")}
 	}
 	command, args := "fumehood", []string{"mcp", "--workspace", "."}
 	if sudo {

@@ -58,7 +58,8 @@ type content struct {
 
 func (c *client) readFile(ctx context.Context, s *session, in readArgs) (*mcp.CallToolResult, any, error) {
 	if in.Offset < 0 || in.Limit < 0 || in.Limit > readMax {
-		return nil, nil, invalidArguments(fmt.Sprintf("offset and limit: must be from 0 on, and limit at most %d", readMax))
+		return nil, nil, invalidArguments(fmt.Sprintf("offset and limit: must be from 0 on, and limit at most %d",
+			readMax))
 	}
 	data, refused, err := c.readFileOrOutput(ctx, s, in.Path)
 	if err != nil {
@@ -69,7 +70,8 @@ func (c *client) readFile(ctx context.Context, s *session, in readArgs) (*mcp.Ca
 		return toolResult("refused: "+out.Refused, out)
 	}
 	if mime := http.DetectContentType(data); in.Offset == 0 && isImage(mime) && len(data) <= maxImage {
-		return toolResult(fmt.Sprintf("%s, %s", mime, text.Size(int64(len(data)))), out, &mcp.ImageContent{MIMEType: mime, Data: data})
+		return toolResult(fmt.Sprintf("%s, %s", mime, text.Size(int64(len(data)))), out,
+			&mcp.ImageContent{MIMEType: mime, Data: data})
 	}
 	return out.partAnswer(data, in)
 }
@@ -92,7 +94,9 @@ func (out content) partAnswer(data []byte, in readArgs) (*mcp.CallToolResult, an
 }
 
 // readFileOrOutput returns the bytes of a workspace file or of an output, or why they are refused.
-func (c *client) readFileOrOutput(ctx context.Context, s *session, path string) (data []byte, refused string, err error) {
+func (c *client) readFileOrOutput(
+	ctx context.Context, s *session, path string,
+) (data []byte, refused string, err error) {
 	if strings.HasPrefix(path, uriOutput) {
 		whole, err := c.readOutput(path)
 		return []byte(whole), "", err
@@ -169,7 +173,8 @@ func (s *session) patchAnswer(ctx context.Context, paths []string) (*mcp.CallToo
 	var whole strings.Builder
 	for i, f := range d.Files {
 		if i < maxListed {
-			out.Files = append(out.Files, change{Path: shortenMessage(f.Path), Kind: f.Kind, Note: shortenMessage(f.Note)})
+			out.Files = append(out.Files, change{Path: shortenMessage(f.Path), Kind: f.Kind,
+				Note: shortenMessage(f.Note)})
 		}
 		if whole.Len() < maxStdout {
 			whole.WriteString(f.Text)
@@ -182,7 +187,8 @@ func (s *session) patchAnswer(ctx context.Context, paths []string) (*mcp.CallToo
 		words += fenceLines(shown.Text)
 	}
 	if shown.Omitted > 0 {
-		out.Full = s.keepOutput(strings.TrimPrefix(filepath.Base(d.Patch.File), "~"), proposal.Stream{File: d.Patch.File, FileBytes: d.Patch.Bytes})
+		out.Full = s.keepOutput(strings.TrimPrefix(filepath.Base(d.Patch.File), "~"),
+			proposal.Stream{File: d.Patch.File, FileBytes: d.Patch.Bytes})
 		words += "full patch: " + out.Full
 	}
 	return toolResult(words, out)

@@ -23,13 +23,15 @@ import (
 // Options.Approver must be NoApprover.
 func (s *Server) ServeStreamableHTTP(ctx context.Context, l net.Listener, tokens localhttp.Tokens) error {
 	if s.o.Approver == Elicit {
-		return &proposal.StopError{Code: "mcp.approver", Message: "clients over HTTP cannot approve", Hint: "use --approver none with --http"}
+		return &proposal.StopError{Code: "mcp.approver", Message: "clients over HTTP cannot approve",
+			Hint: "use --approver none with --http"}
 	}
 	killed, kill := health.WithGrace(ctx, s.o.Drain)
 	defer kill()
 	s.setContext(killed)
 	s.share = (s.o.MaxClients + len(tokens) - 1) / max(1, len(tokens))
-	server := &http.Server{Handler: s.httpHandler(l.Addr().String(), tokens), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: localhttp.MaxHeader}
+	server := &http.Server{Handler: s.httpHandler(l.Addr().String(), tokens), ReadHeaderTimeout: 10 * time.Second,
+		MaxHeaderBytes: localhttp.MaxHeader}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
 	var err error
@@ -56,7 +58,8 @@ func (s *Server) httpHandler(addr string, tokens localhttp.Tokens) http.Handler 
 		if user.Name == "" {
 			return nil, auth.ErrInvalidToken
 		}
-		return &auth.TokenInfo{UserID: user.Name, Extra: map[string]any{tenantKey: user.Tenant}, Expiration: time.Now().Add(time.Hour)}, nil
+		return &auth.TokenInfo{UserID: user.Name, Extra: map[string]any{tenantKey: user.Tenant},
+			Expiration: time.Now().Add(time.Hour)}, nil
 	}
 	checked := auth.RequireBearerToken(verify, nil)(s.trackRequests(inner))
 	if s.o.Metrics != nil {

@@ -81,7 +81,8 @@ func decodeProposal(id string, args any) (proposal.Proposal, error) {
 }
 
 func invalidArguments(message string) error {
-	return &proposal.StopError{Code: "mcp.arguments", Message: "invalid arguments: " + message, Hint: "fix them and call the tool again; nothing ran"}
+	return &proposal.StopError{Code: "mcp.arguments", Message: "invalid arguments: " + message,
+		Hint: "fix them and call the tool again; nothing ran"}
 }
 
 // describeArgument names a problem's place as the tool's caller knows it.

@@ -32,12 +32,17 @@ const (
 
 func (s *Server) addResources() {
 	add := func(uri, name, mime, description string, read func(*client) (string, error)) {
-		s.mcp.AddResource(&mcp.Resource{URI: uri, Name: name, MIMEType: mime, Description: description}, s.resourceHandler(mime, func(c *client, _ string) (string, error) { return read(c) }))
+		s.mcp.AddResource(&mcp.Resource{URI: uri, Name: name, MIMEType: mime, Description: description},
+			s.resourceHandler(mime, func(c *client, _ string) (string, error) { return read(c) }))
 	}
-	add(uriRules, "policy rules", "text/markdown", "The rules that decide commands", func(*client) (string, error) { return s.readRules() })
-	add(uriReport, "session report", "application/json", "The report of the session that ended last", (*client).readReport)
-	add(uriLog, "session log", "application/jsonl", "The end of the tamper-evident log of the session", (*client).readLogEnd)
-	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: uriOutput + "{id}", Name: "output", MIMEType: "text/plain", Description: "The whole of an output that an answer cut"},
+	add(uriRules, "policy rules", "text/markdown", "The rules that decide commands",
+		func(*client) (string, error) { return s.readRules() })
+	add(uriReport, "session report", "application/json", "The report of the session that ended last",
+		(*client).readReport)
+	add(uriLog, "session log", "application/jsonl", "The end of the tamper-evident log of the session",
+		(*client).readLogEnd)
+	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: uriOutput + "{id}", Name: "output",
+		MIMEType: "text/plain", Description: "The whole of an output that an answer cut"},
 		s.resourceHandler("text/plain", (*client).readOutput))
 }
 
@@ -52,7 +57,8 @@ func (s *Server) resourceHandler(mime string, read func(c *client, uri string) (
 		if err != nil {
 			return nil, clientError(err)
 		}
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: mime, Text: content}}}, nil
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: mime,
+			Text: content}}}, nil
 	}
 }
 
@@ -64,7 +70,9 @@ func (s *Server) readRules() (string, error) {
 }
 
 func noResource(uri string) error {
-	return &proposal.StopError{Code: "mcp.resource", Message: fmt.Sprintf("there is no resource %s", text.Inline(uri, 100)), Hint: "list the resources; outputs of an ended session are gone"}
+	return &proposal.StopError{Code: "mcp.resource",
+		Message: fmt.Sprintf("there is no resource %s", text.Inline(uri, 100)),
+		Hint:    "list the resources; outputs of an ended session are gone"}
 }
 
 // readReport returns the sealed report, or what is known of the open session.

@@ -36,7 +36,8 @@ var toolFormats = map[string]func([]*mcp.Tool) any{
 		return mapTools(tools, func(t *mcp.Tool) any { return functionSchema(t, "input_schema") })
 	},
 	"gemini": func(tools []*mcp.Tool) any {
-		return []any{map[string]any{"functionDeclarations": mapTools(tools, func(t *mcp.Tool) any { return functionSchema(t, "parametersJsonSchema") })}}
+		return []any{map[string]any{"functionDeclarations": mapTools(tools,
+			func(t *mcp.Tool) any { return functionSchema(t, "parametersJsonSchema") })}}
 	},
 }
 
@@ -49,7 +50,8 @@ func ToolFormats() []string { return slices.Sorted(maps.Keys(toolFormats)) }
 func ToolDefinitions(ctx context.Context, format string) ([]byte, error) {
 	form, known := toolFormats[format]
 	if !known {
-		return nil, &proposal.StopError{Code: "mcp.format", Message: fmt.Sprintf("unknown format %q", format), Hint: "use one of " + strings.Join(ToolFormats(), ", ")}
+		return nil, &proposal.StopError{Code: "mcp.format", Message: fmt.Sprintf("unknown format %q", format),
+			Hint: "use one of " + strings.Join(ToolFormats(), ", ")}
 	}
 	tools, err := listTools(ctx)
 	if err != nil {

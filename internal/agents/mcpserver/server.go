@@ -83,9 +83,10 @@ func New(o Options) *Server {
 		o.Every = 5 * time.Second
 	}
 	s := &Server{o: o, ctx: context.Background(), clients: map[*mcp.ServerSession]*client{}}
-	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "fumehood", Title: "fumehood", Version: o.Version}, &mcp.ServerOptions{
-		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}, SupportedProtocolVersions: o.versions,
-	})
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "fumehood", Title: "fumehood", Version: o.Version},
+		&mcp.ServerOptions{
+			Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}, SupportedProtocolVersions: o.versions,
+		})
 	s.addTools()
 	s.addResources()
 	s.addPrompts()
@@ -106,7 +107,9 @@ func (s *Server) ensureClient(ss *mcp.ServerSession, user localhttp.User) (*clie
 		return c, nil
 	}
 	if len(s.clients) >= s.o.MaxClients {
-		return nil, &proposal.StopError{Code: "mcp.busy", Message: fmt.Sprintf("the server has its maximum of %d clients", s.o.MaxClients), Hint: "end another client, or try again later"}
+		return nil, &proposal.StopError{Code: "mcp.busy",
+			Message: fmt.Sprintf("the server has its maximum of %d clients", s.o.MaxClients),
+			Hint:    "end another client, or try again later"}
 	}
 	if s.share > 0 {
 		mine := 0
@@ -116,7 +119,9 @@ func (s *Server) ensureClient(ss *mcp.ServerSession, user localhttp.User) (*clie
 			}
 		}
 		if mine >= s.share {
-			return nil, &proposal.StopError{Code: "mcp.busy", Message: fmt.Sprintf("the token has its share of %d of the server's %d clients", s.share, s.o.MaxClients), Hint: "end another client of this token, or try again later"}
+			return nil, &proposal.StopError{Code: "mcp.busy",
+				Message: fmt.Sprintf("the token has its share of %d of the server's %d clients", s.share,
+					s.o.MaxClients), Hint: "end another client of this token, or try again later"}
 		}
 	}
 	c := newClient(s, user)

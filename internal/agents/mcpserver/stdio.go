@@ -23,11 +23,13 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	defer cancel()
 	s.setContext(ctx)
 	defer s.endClients()
-	err := s.mcp.Run(ctx, &mcp.IOTransport{Reader: ending{in, cancel}, Writer: nopCloseWriter{out}, MaxLineLength: maxFrame})
+	err := s.mcp.Run(ctx, &mcp.IOTransport{Reader: ending{in, cancel}, Writer: nopCloseWriter{out},
+		MaxLineLength: maxFrame})
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
-	return &proposal.StopError{Code: "mcp.protocol", Message: "cannot read a message from the client", Hint: "send JSON-RPC messages, one a line, of at most 8 MiB", Err: err}
+	return &proposal.StopError{Code: "mcp.protocol", Message: "cannot read a message from the client",
+		Hint: "send JSON-RPC messages, one a line, of at most 8 MiB", Err: err}
 }
 
 // setContext makes ctx the context of all sessions.

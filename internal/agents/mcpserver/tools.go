@@ -25,24 +25,34 @@ func (s *Server) addTools() {
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "check", Annotations: reads,
 		Description: "Decide commands or code by policy and run nothing. Returns allow, deny or ask, with rule, reason and alternatives."}, toolHandler(s, (*client).checkProposals))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "run", Annotations: runs,
-		Description: "Run one command in the sandbox, if policy allows it, on a copy of the workspace."}, onSession(s, (*client).runTool))
+		Description: "Run one command in the sandbox, if policy allows it, on a copy of the workspace."},
+		onSession(s, (*client).runTool))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "run_code", Annotations: runs,
 		Description: "Run a snippet of python, javascript, bash or sh in the sandbox, if policy allows it. All keep variables from call to call; Python and JavaScript show the value of the last expression and images. Shell code is decided together with what its context ran before."}, onSession(s, (*client).runCode))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "read_file", Annotations: reads,
-		Description: "Read a file of the sandbox's workspace. Secrets are redacted."}, onSession(s, withoutRequest((*client).readFile)))
-	mcp.AddTool(s.mcp, &mcp.Tool{Name: "write_file", Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no},
-		Description: "Write a file of the sandbox's workspace. The files on the host do not change."}, onSession(s, withoutRequest((*client).writeFile)))
+		Description: "Read a file of the sandbox's workspace. Secrets are redacted."},
+		onSession(s, withoutRequest((*client).readFile)))
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: "write_file",
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no},
+		Description: "Write a file of the sandbox's workspace. The files on the host do not change."},
+		onSession(s, withoutRequest((*client).writeFile)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "list_files", Annotations: reads,
-		Description: "List files of the sandbox's workspace that match a pattern."}, onSession(s, withoutRequest((*client).listFiles)))
+		Description: "List files of the sandbox's workspace that match a pattern."},
+		onSession(s, withoutRequest((*client).listFiles)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "diff", Annotations: reads,
 		Description: "List the files that commands and write_file added, changed or removed, with contents as a patch."}, onSession(s, withoutRequest((*client).handleDiff)))
-	mcp.AddTool(s.mcp, &mcp.Tool{Name: "end_session", Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &no},
-		Description: "End the sandbox, discard its files and seal the log. The next call begins another."}, toolHandler(s, (*client).endSession))
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: "end_session",
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &no},
+		Description: "End the sandbox, discard its files and seal the log. The next call begins another."},
+		toolHandler(s, (*client).endSession))
 }
 
 // toolHandler returns a handler that calls f with the client of the call. A call ends with its
 // client's connection, too.
-func toolHandler[In any](s *Server, f func(c *client, ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error)) mcp.ToolHandlerFor[In, any] {
+func toolHandler[In any](
+	s *Server, f func(c *client, ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any,
+		error),
+) mcp.ToolHandlerFor[In, any] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		if s.drain.HasBegun() {
 			return nil, nil, clientError(errDraining)
@@ -66,8 +76,12 @@ func toolHandler[In any](s *Server, f func(c *client, ctx context.Context, req *
 
 // onSession is toolHandler for what needs the client's session, which it begins. A client that
 // sent a progress token is notified while it waits.
-func onSession[In any](s *Server, f func(c *client, ctx context.Context, req *mcp.CallToolRequest, s *session, in In) (*mcp.CallToolResult, any, error)) mcp.ToolHandlerFor[In, any] {
-	return toolHandler(s, func(c *client, ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+func onSession[In any](
+	s *Server, f func(c *client, ctx context.Context, req *mcp.CallToolRequest, s *session, in In) (*mcp.CallToolResult,
+		any, error),
+) mcp.ToolHandlerFor[In, any] {
+	return toolHandler(s, func(c *client, ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult,
+		any, error) {
 		notes := c.startNotifier(ctx, req)
 		defer notes.stop()
 		session, err := c.ensureSession(req)
@@ -80,8 +94,11 @@ func onSession[In any](s *Server, f func(c *client, ctx context.Context, req *mc
 }
 
 // withoutRequest adapts a function that needs no request.
-func withoutRequest[In any](f func(*client, context.Context, *session, In) (*mcp.CallToolResult, any, error)) func(*client, context.Context, *mcp.CallToolRequest, *session, In) (*mcp.CallToolResult, any, error) {
-	return func(c *client, ctx context.Context, _ *mcp.CallToolRequest, s *session, in In) (*mcp.CallToolResult, any, error) {
+func withoutRequest[In any](
+	f func(*client, context.Context, *session, In) (*mcp.CallToolResult, any, error),
+) func(*client, context.Context, *mcp.CallToolRequest, *session, In) (*mcp.CallToolResult, any, error) {
+	return func(c *client, ctx context.Context, _ *mcp.CallToolRequest, s *session, in In) (*mcp.CallToolResult, any,
+		error) {
 		r, out, err := f(c, ctx, s, in)
 		if err == nil {
 			s.markUsed()
@@ -98,7 +115,9 @@ type decision struct {
 	Reasons []reason `json:"reasons,omitempty"`
 }
 
-func (c *client) checkProposals(ctx context.Context, _ *mcp.CallToolRequest, in question) (*mcp.CallToolResult, any, error) {
+func (c *client) checkProposals(
+	ctx context.Context, _ *mcp.CallToolRequest, in question,
+) (*mcp.CallToolResult, any, error) {
 	proposals, err := proposalsOf(in)
 	if err != nil {
 		return nil, nil, err
@@ -114,7 +133,8 @@ func (c *client) checkProposals(ctx context.Context, _ *mcp.CallToolRequest, in 
 	var words strings.Builder
 	out := []decision{}
 	for _, r := range records[len(records)-len(proposals):] { // after the set-up's
-		d := decision{Command: shortenMessage(strings.TrimSpace(r.Analysis.Canonical)), Effect: r.Decision.Effect.String(), Reasons: reasonsOf(r)}
+		d := decision{Command: shortenMessage(strings.TrimSpace(r.Analysis.Canonical)),
+			Effect: r.Decision.Effect.String(), Reasons: reasonsOf(r)}
 		for _, rule := range r.Decision.Rules {
 			d.Rules = append(d.Rules, shortenMessage(rule))
 		}
@@ -157,7 +177,9 @@ func proposalsOf(in question) (list []proposal.Proposal, err error) {
 	return list, nil
 }
 
-func (c *client) runTool(ctx context.Context, req *mcp.CallToolRequest, s *session, in proposeArgs) (*mcp.CallToolResult, any, error) {
+func (c *client) runTool(
+	ctx context.Context, req *mcp.CallToolRequest, s *session, in proposeArgs,
+) (*mcp.CallToolResult, any, error) {
 	p, err := decodeProposal(c.nextID(), in)
 	if err != nil {
 		return nil, nil, err
@@ -168,7 +190,9 @@ func (c *client) runTool(ctx context.Context, req *mcp.CallToolRequest, s *sessi
 // defaultContext is the context of snippets that name none.
 const defaultContext = "main"
 
-func (c *client) runCode(ctx context.Context, req *mcp.CallToolRequest, s *session, in snippet) (*mcp.CallToolResult, any, error) {
+func (c *client) runCode(
+	ctx context.Context, req *mcp.CallToolRequest, s *session, in snippet,
+) (*mcp.CallToolResult, any, error) {
 	p, err := decodeProposal(c.nextID(), in)
 	if err != nil {
 		return nil, nil, err
@@ -178,7 +202,9 @@ func (c *client) runCode(ctx context.Context, req *mcp.CallToolRequest, s *sessi
 }
 
 // runProposal runs p, after the set-up, and with the client's approval if policy asks.
-func (c *client) runProposal(ctx context.Context, req *mcp.CallToolRequest, s *session, p proposal.Proposal) (*mcp.CallToolResult, any, error) {
+func (c *client) runProposal(
+	ctx context.Context, req *mcp.CallToolRequest, s *session, p proposal.Proposal,
+) (*mcp.CallToolResult, any, error) {
 	if err := s.setup.waitOrRun(ctx, c.ctx, s); err != nil {
 		return nil, nil, err
 	}
@@ -208,7 +234,9 @@ func (c *client) runProposal(ctx context.Context, req *mcp.CallToolRequest, s *s
 }
 
 // doWithApproval is Do, or DoApproved if there is an approval.
-func doWithApproval(ctx context.Context, s gate.Session, p proposal.Proposal, a *proposal.ClientApproval) (proposal.Record, error) {
+func doWithApproval(
+	ctx context.Context, s gate.Session, p proposal.Proposal, a *proposal.ClientApproval,
+) (proposal.Record, error) {
 	if a == nil {
 		return s.Do(ctx, p)
 	}
@@ -259,7 +287,8 @@ func (c *client) startNotifier(ctx context.Context, req *mcp.CallToolRequest) *n
 	go func() {
 		defer close(n.ended)
 		n.sendProgress(ctx, c.server.o.Every, func(count int, message string) {
-			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(count), Message: message})
+			_ = req.Session.NotifyProgress(ctx,
+				&mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(count), Message: message})
 		})
 	}()
 	return n

@@ -50,7 +50,8 @@ func Start(ctx context.Context, args []string, stderr *os.File) (info Info, err 
 	}
 	var exit *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &exit) {
-		return info, errors.Join(err, newStopError("session.start", "the process in the background did not become ready", ""))
+		return info, errors.Join(err, newStopError("session.start",
+			"the process in the background did not become ready", ""))
 	}
 	return info, &ExitError{exit.ExitCode()}
 }

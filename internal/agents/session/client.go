@@ -53,16 +53,19 @@ func Connect(ctx context.Context, name string) (*Client, error) {
 // unreachableError says why nothing answers, and removes what a killed session left.
 func (c *Client) unreachableError(err error) error {
 	if errors.Is(err, peer.ErrOtherUser) {
-		return newStopError("session.user", fmt.Sprintf("the process that serves the session %q belongs to another user", c.name), "remove "+c.path)
+		return newStopError("session.user",
+			fmt.Sprintf("the process that serves the session %q belongs to another user", c.name), "remove "+c.path)
 	}
 	info, dead := removeKilled(c.path)
 	switch {
 	case !dead:
-		return &proposal.StopError{Code: "session.busy", Message: fmt.Sprintf("the session %q does not answer", c.name), Hint: "wait: it starts or ends", Err: err}
+		return &proposal.StopError{Code: "session.busy", Message: fmt.Sprintf("the session %q does not answer", c.name),
+			Hint: "wait: it starts or ends", Err: err}
 	case info.Killed:
 		return &killed{info}
 	}
-	return newStopError("session.unknown", fmt.Sprintf("there is no session %q", c.name), "see: fumehood session list. A session that is idle or open for too long ends")
+	return newStopError("session.unknown", fmt.Sprintf("there is no session %q", c.name),
+		"see: fumehood session list. A session that is idle or open for too long ends")
 }
 
 // killed is the error about a session whose process was killed.
@@ -71,17 +74,23 @@ type killed struct{ info Info }
 func (k *killed) Error() string { return k.Unwrap().Error() }
 
 func (k *killed) Unwrap() error {
-	return newStopError("session.killed", fmt.Sprintf("the process of the session %q was killed; its log is cut off: %s", k.info.Name, k.info.Log), "start another: fumehood session start --name "+k.info.Name)
+	return newStopError("session.killed",
+		fmt.Sprintf("the process of the session %q was killed; its log is cut off: %s", k.info.Name, k.info.Log),
+		"start another: fumehood session start --name "+k.info.Name)
 }
 
 func (c *Client) endedError(err error) error {
-	return &proposal.StopError{Code: "session.ended", Message: fmt.Sprintf("the session %q ended during the request", c.name), Hint: "see: fumehood session list", Err: err}
+	return &proposal.StopError{Code: "session.ended",
+		Message: fmt.Sprintf("the session %q ended during the request", c.name), Hint: "see: fumehood session list",
+		Err: err}
 }
 
 // Do is gate.Session.Do after the set-up. The session gives p its ID; code without a Context has
 // "main". each is called with the output as it comes, and note with what the caller should know, such
 // as set-up that failed. If ctx ends, the command is interrupted, and the Record says so.
-func (c *Client) Do(ctx context.Context, p proposal.Proposal, each func(proposal.Chunk), note func(string)) (proposal.Record, error) {
+func (c *Client) Do(
+	ctx context.Context, p proposal.Proposal, each func(proposal.Chunk), note func(string),
+) (proposal.Record, error) {
 	if _, keeps := interpreter.LanguageOf(p.Language); keeps && p.Code != "" {
 		p.Context = cmp.Or(p.Context, defaultContext)
 	}

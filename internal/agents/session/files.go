@@ -55,7 +55,8 @@ func openBelowCwd(name string, flags int) (*os.File, error) {
 }
 
 func unreadableFile(name string, err error) error {
-	return &proposal.StopError{Code: "session.file", Message: fmt.Sprintf("cannot read %q", name), Hint: "name a file that you can read", Err: err}
+	return &proposal.StopError{Code: "session.file", Message: fmt.Sprintf("cannot read %q", name),
+		Hint: "name a file that you can read", Err: err}
 }
 
 // ParseEnv reads words of the form NAME=VALUE. Its error is a *proposal.StopError.
@@ -86,13 +87,16 @@ func (e *RefusedError) Unwrap() error {
 
 // Get copies a file of the workspace, or a directory as a tar archive, to the new file name, or
 // to stdout if name is "-". skipped is as for Tar.
-func (c *Client) Get(ctx context.Context, path, name string, stdout io.Writer, skipped func(path, why string)) (out proposal.Output, err error) {
+func (c *Client) Get(
+	ctx context.Context, path, name string, stdout io.Writer, skipped func(path, why string),
+) (out proposal.Output, err error) {
 	dir, err := c.IsDir(ctx, path)
 	if err != nil {
 		return out, err
 	}
 	if dir {
-		return proposal.Output{Path: path}, writeTo(name, stdout, func(w io.Writer) error { return c.WriteTar(ctx, path, w, skipped) })
+		return proposal.Output{Path: path},
+			writeTo(name, stdout, func(w io.Writer) error { return c.WriteTar(ctx, path, w, skipped) })
 	}
 	data, out, err := c.Take(ctx, path)
 	if err == nil && out.Refused != "" {
@@ -158,5 +162,6 @@ func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	if err == nil || errors.As(err, &coded) {
 		return err
 	}
-	return &proposal.StopError{Code: "session.file", Message: fmt.Sprintf("cannot write %q", name), Hint: "name a new file in a directory that you can write to", Err: err}
+	return &proposal.StopError{Code: "session.file", Message: fmt.Sprintf("cannot write %q", name),
+		Hint: "name a new file in a directory that you can write to", Err: err}
 }

@@ -52,8 +52,9 @@ func Host(ctx context.Context, o Options) error {
 		return err
 	}
 	h := &sharedSession{Session: inner, ctx: lifetime, ready: make(chan struct{}),
-		info: Info{Name: o.Name, Session: inner.ID(), Log: absolutePath(inner.Log()), Workspace: absolutePath(o.Workspace),
-			PID: os.Getpid(), Started: time.Now()}}
+		info: Info{Name: o.Name, Session: inner.ID(), Log: absolutePath(inner.Log()),
+			Workspace: absolutePath(o.Workspace),
+			PID:       os.Getpid(), Started: time.Now()}}
 	listener, err := p.listen()
 	if err == nil {
 		err = p.writeInfo(h.info)
@@ -62,7 +63,8 @@ func Host(ctx context.Context, o Options) error {
 		err = o.Ready(h.info, p.Path)
 	}
 	if err == nil {
-		return remote.ServeLocal(ctx, listener, remote.LocalOptions{Session: h, Describe: h.sessionInfo, Ended: o.Ended})
+		return remote.ServeLocal(ctx, listener,
+			remote.LocalOptions{Session: h, Describe: h.sessionInfo, Ended: o.Ended})
 	}
 	_, endErr := inner.Close()
 	err = &proposal.StopError{Code: "session.start", Message: fmt.Sprintf("cannot serve the session %q", o.Name),
@@ -124,8 +126,11 @@ func (h *sharedSession) Start(context.Context, proposal.Proposal) (gate.Process,
 }
 
 // DoApproved refuses p.
-func (h *sharedSession) DoApproved(context.Context, proposal.Proposal, proposal.ClientApproval) (r proposal.Record, err error) {
-	return r, newStopError("session.request", "a session of the command line has no approvals", "propose what policy allows")
+func (h *sharedSession) DoApproved(
+	context.Context, proposal.Proposal, proposal.ClientApproval,
+) (r proposal.Record, err error) {
+	return r, newStopError("session.request", "a session of the command line has no approvals",
+		"propose what policy allows")
 }
 
 // SetUp ends with the session, not with the client that waits first: the next one needs it too.

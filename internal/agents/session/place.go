@@ -31,7 +31,8 @@ func CheckName(name string) error {
 	if validName.MatchString(name) {
 		return nil
 	}
-	return newStopError("session.name", fmt.Sprintf("invalid session name %q", name), "use up to 63 lower-case letters, digits, '.', '_' and '-'")
+	return newStopError("session.name", fmt.Sprintf("invalid session name %q", name),
+		"use up to 63 lower-case letters, digits, '.', '_' and '-'")
 }
 
 func newStopError(code, message, hint string) error {
@@ -50,10 +51,14 @@ func userSessionsDir() (string, error) {
 		info, err = os.Lstat(dir)
 	}
 	if err != nil {
-		return "", &proposal.StopError{Code: "session.directory", Message: fmt.Sprintf("cannot use the directory of sessions %q", dir), Hint: "set XDG_STATE_HOME to a directory that you can write to", Err: err}
+		return "", &proposal.StopError{Code: "session.directory",
+			Message: fmt.Sprintf("cannot use the directory of sessions %q", dir),
+			Hint:    "set XDG_STATE_HOME to a directory that you can write to", Err: err}
 	}
 	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !isOwnedByUser(info) {
-		return "", newStopError("session.directory", fmt.Sprintf("other users can use the directory of sessions %q", dir), "make it yours alone: chmod 0700, and chown it to the user that runs fumehood")
+		return "", newStopError("session.directory",
+			fmt.Sprintf("other users can use the directory of sessions %q", dir),
+			"make it yours alone: chmod 0700, and chown it to the user that runs fumehood")
 	}
 	return dir, nil
 }
@@ -85,12 +90,14 @@ func claimSessionDir(name string) (*sessionDir, error) {
 		case err == nil:
 			_ = dir.Remove()
 		case errors.Is(err, lease.ErrHeld) && !made:
-			return nil, newStopError("session.exists", fmt.Sprintf("there is a session %q already", name), "end it with: fumehood session end "+name+", or give the new one another --name")
+			return nil, newStopError("session.exists", fmt.Sprintf("there is a session %q already", name),
+				"end it with: fumehood session end "+name+", or give the new one another --name")
 		case !errors.Is(err, lease.ErrHeld) && !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
 	}
-	return nil, newStopError("session.directory", fmt.Sprintf("cannot keep the directory %q: other processes remove it at once", path), "try again")
+	return nil, newStopError("session.directory",
+		fmt.Sprintf("cannot keep the directory %q: other processes remove it at once", path), "try again")
 }
 
 // listen makes the socket. Its path may be longer than the kernel accepts for sockets.
@@ -100,7 +107,8 @@ func (p *sessionDir) listen() (listener peer.Listener, err error) {
 		return listener, err
 	}
 	defer dir.Close()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName), Net: "unix"})
+	l, err := net.ListenUnix("unix",
+		&net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName), Net: "unix"})
 	if err != nil {
 		return listener, err
 	}

@@ -33,7 +33,8 @@ func (p Printer) PrintChunk(c proposal.Chunk) {
 		to = p.Err
 	}
 	if c.Dropped > 0 {
-		p.PrintNote(fmt.Sprintf("%s: %d bytes are not shown; the copy among the artifacts has them", c.Stream, c.Dropped))
+		p.PrintNote(fmt.Sprintf("%s: %d bytes are not shown; the copy among the artifacts has them", c.Stream,
+			c.Dropped))
 	}
 	if c.Display != nil {
 		writeExcerpt(to, displayText(*c.Display))
@@ -45,7 +46,8 @@ func (p Printer) PrintChunk(c proposal.Chunk) {
 }
 
 func writeExcerpt(w io.Writer, s string) {
-	_, _ = io.WriteString(w, text.Excerpt([]byte(s), nil, int64(len(s)), maxShown).Text) // the command's printer keeps the error
+	// the command's printer keeps the error
+	_, _ = io.WriteString(w, text.Excerpt([]byte(s), nil, int64(len(s)), maxShown).Text)
 }
 
 // textForms are the forms of a display that people read, the best first.
@@ -129,7 +131,8 @@ func WriteList(w io.Writer, list []Info) error {
 		if s.Killed {
 			state = "killed"
 		}
-		if _, err := fmt.Fprintf(w, "%-12s %s  %s  %s\n", s.Name, s.Started.UTC().Format("2006-01-02 15:04:05"), state, terminal.EscapeLine(s.Log)); err != nil {
+		if _, err := fmt.Fprintf(w, "%-12s %s  %s  %s\n", s.Name, s.Started.UTC().Format("2006-01-02 15:04:05"), state,
+			terminal.EscapeLine(s.Log)); err != nil {
 			return err
 		}
 	}

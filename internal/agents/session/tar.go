@@ -68,7 +68,9 @@ func (t *archive) addDirectory(ctx context.Context, dir string) error {
 
 func (t *archive) addFile(ctx context.Context, f proposal.Change) error {
 	if t.files++; t.files > maxTarFiles || t.bytes+f.Bytes > maxTarBytes {
-		return newStopError("session.directory-size", fmt.Sprintf("the directory has more than %d files or %s", maxTarFiles, proposal.Bytes(maxTarBytes)), "pack it with a command, and get the archive")
+		return newStopError("session.directory-size",
+			fmt.Sprintf("the directory has more than %d files or %s", maxTarFiles, proposal.Bytes(maxTarBytes)),
+			"pack it with a command, and get the archive")
 	}
 	data, out, err := t.Take(ctx, f.Path)
 	if err != nil {

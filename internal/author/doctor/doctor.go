@@ -65,7 +65,8 @@ func Write(w io.Writer, checks []Check) error {
 // fumehood-runsc, "" for the installed one; notice is called with a line about work that
 // takes long.
 func ExamineHost(ctx context.Context, path string, notice func(string)) []Check {
-	checks := append([]Check{checkSystem(), checkRoot(), checkCgroup(), checkNetwork()}, checkTools(ctx, rootfs.CallerPath())...)
+	checks := append([]Check{checkSystem(), checkRoot(), checkCgroup(), checkNetwork()},
+		checkTools(ctx, rootfs.CallerPath())...)
 	if !IsReady(checks) {
 		return checks // building runsc would take a minute or two, and nothing could run in it
 	}
@@ -73,7 +74,8 @@ func ExamineHost(ctx context.Context, path string, notice func(string)) []Check 
 	if err != nil {
 		return append(checks, FailedCheck("runsc", err))
 	}
-	checks = append(checks, Check{Name: "runsc", State: OK, Detail: runsc.Version + " at " + runsc.Path}, checkPrewarmer(runsc))
+	checks = append(checks, Check{Name: "runsc", State: OK, Detail: runsc.Version + " at " + runsc.Path},
+		checkPrewarmer(runsc))
 	return append(checks, CheckSandbox(ctx, runsc)...)
 }
 
@@ -86,7 +88,8 @@ func FailedCheck(name string, err error) Check {
 func checkSystem() Check {
 	var uts unix.Utsname
 	_ = unix.Uname(&uts)
-	k := Check{Name: "system", State: OK, Detail: runtime.GOOS + "/" + runtime.GOARCH + " " + unix.ByteSliceToString(uts.Release[:])}
+	k := Check{Name: "system", State: OK,
+		Detail: runtime.GOOS + "/" + runtime.GOARCH + " " + unix.ByteSliceToString(uts.Release[:])}
 	if _, err := os.Stat("/bin/bash"); err != nil {
 		k.State, k.Detail, k.Fix = Missing, "/bin/bash is missing; it runs shell text", "install bash"
 	}
@@ -100,8 +103,9 @@ func checkRoot() Check {
 		return Check{Name: "root", State: Missing, Detail: "cgroups, mounts and namespaces need root",
 			Fix: "run fumehood as root or with sudo; a cgroup that systemd delegates to the user is not enough"}
 	case !hasCapabilities(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN):
-		return Check{Name: "root", State: Missing, Detail: "this process is root without the capabilities SYS_ADMIN and NET_ADMIN, as in a container",
-			Fix: "start the container with the options of docs/CONTAINER.md"}
+		return Check{Name: "root", State: Missing,
+			Detail: "this process is root without the capabilities SYS_ADMIN and NET_ADMIN, as in a container",
+			Fix:    "start the container with the options of docs/CONTAINER.md"}
 	}
 	return Check{Name: "root", State: OK, Detail: "this process may create cgroups, mounts and namespaces"}
 }
@@ -166,17 +170,20 @@ func checkCgroupVersion() Check {
 	}
 	for _, controller := range []string{"memory", "cpu", "cpuacct", "pids"} {
 		if _, err := os.Stat("/sys/fs/cgroup/" + controller); err != nil {
-			return Check{Name: "cgroup", State: Missing, Detail: "no cgroup controller " + controller, Fix: "mount cgroup version 2 at /sys/fs/cgroup"}
+			return Check{Name: "cgroup", State: Missing, Detail: "no cgroup controller " + controller,
+				Fix: "mount cgroup version 2 at /sys/fs/cgroup"}
 		}
 	}
-	return Check{Name: "cgroup", State: Slow, Detail: "version 1: entering a cgroup takes 10–20 ms per sandbox", Fix: "boot with cgroup version 2"}
+	return Check{Name: "cgroup", State: Slow, Detail: "version 1: entering a cgroup takes 10–20 ms per sandbox",
+		Fix: "boot with cgroup version 2"}
 }
 
 func checkPrewarmer(r install.Runsc) Check {
 	if r.Prewarmed {
 		return Check{Name: "prewarmer", State: OK, Detail: "built"}
 	}
-	return Check{Name: "prewarmer", State: Slow, Detail: "not built: each sandbox starts 8–16 ms later", Fix: "install gcc or clang, and remove the cached build"}
+	return Check{Name: "prewarmer", State: Slow, Detail: "not built: each sandbox starts 8–16 ms later",
+		Fix: "install gcc or clang, and remove the cached build"}
 }
 
 // CheckSandbox is the proof: one command inside.
@@ -190,7 +197,8 @@ func CheckSandbox(ctx context.Context, r install.Runsc) []Check {
 		return []Check{{Name: "sandbox", State: Missing, Detail: "a command inside ended with: " + result.Outcome()}}
 	}
 	version, machine, _ := strings.Cut(string(result.Stdout.Head), "\n")
-	return []Check{{Name: "sandbox", State: OK, Detail: fmt.Sprintf("%s, first command after %s", version, time.Since(began).Round(time.Millisecond))},
+	return []Check{{Name: "sandbox", State: OK,
+		Detail: fmt.Sprintf("%s, first command after %s", version, time.Since(began).Round(time.Millisecond))},
 		checkMachine(machine, limits)}
 }
 
@@ -199,12 +207,15 @@ func CheckSandbox(ctx context.Context, r install.Runsc) []Check {
 func checkMachine(seen string, limits proposal.Limits) Check {
 	var memory proposal.Bytes
 	var processors int
-	if n, err := fmt.Sscanf(seen, "MemTotal: %d kB\n%d", &memory, &processors); n != 2 || err != nil || memory*proposal.KiB != limits.Memory {
-		return Check{Name: "limits", State: Limited, Detail: "limits are enforced, but programs inside see the host's memory and may size themselves by it",
-			Fix: "use the fumehood-runsc of this version"}
+	if n, err := fmt.Sscanf(seen, "MemTotal: %d kB\n%d", &memory, &processors); n != 2 || err != nil ||
+		memory*proposal.KiB != limits.Memory {
+		return Check{Name: "limits", State: Limited,
+			Detail: "limits are enforced, but programs inside see the host's memory and may size themselves by it",
+			Fix:    "use the fumehood-runsc of this version"}
 	}
-	return Check{Name: "limits", State: OK, Detail: fmt.Sprintf("programs inside see their limits as the machine: of %s and %g processors, %s and %d",
-		limits.Memory, limits.CPUs, memory*proposal.KiB, processors)}
+	return Check{Name: "limits", State: OK,
+		Detail: fmt.Sprintf("programs inside see their limits as the machine: of %s and %g processors, %s and %d",
+			limits.Memory, limits.CPUs, memory*proposal.KiB, processors)}
 }
 
 // tryCommand runs text in a new sandbox.

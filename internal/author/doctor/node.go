@@ -55,9 +55,11 @@ func ExamineNode(ctx context.Context) []Check {
 	if err != nil {
 		return append(checks, FailedCheck("installation", err))
 	}
-	checks = append(checks, Check{Name: "installation", State: OK, Detail: filepath.Dir(shim) + ", only root can change it"})
+	checks = append(checks, Check{Name: "installation", State: OK,
+		Detail: filepath.Dir(shim) + ", only root can change it"})
 	if err := process.CheckPrivate(nodeFile(), 0); err != nil {
-		checks = append(checks, FailedCheck("node.toml", nodeError("cannot trust the node's configuration", "write it as root"+documented, err)))
+		checks = append(checks, FailedCheck("node.toml",
+			nodeError("cannot trust the node's configuration", "write it as root"+documented, err)))
 	}
 	if !IsReady(checks) {
 		return checks
@@ -90,12 +92,14 @@ func checkNodeCgroup() Check {
 func checkAgent() Check {
 	names, _ := filepath.Glob("/proc/[0-9]*/comm") // the pattern is valid
 	for _, name := range names {
-		if text, err := os.ReadFile(name); err == nil && string(text) == "fumehood-node-a\n" { // the kernel keeps 15 bytes
+		// the kernel keeps 15 bytes
+		if text, err := os.ReadFile(name); err == nil && string(text) == "fumehood-node-a\n" {
 			return Check{Name: "agent", State: OK, Detail: "fumehood-node-agent runs"}
 		}
 	}
-	return Check{Name: "agent", State: Limited, Detail: "fumehood-node-agent does not run here: refusals are in the pods' logs, not in events and metrics",
-		Fix: `label the node fumehood.dev/install=true: docs/KUBERNETES.md, "Events and metrics"`}
+	return Check{Name: "agent", State: Limited,
+		Detail: "fumehood-node-agent does not run here: refusals are in the pods' logs, not in events and metrics",
+		Fix:    `label the node fumehood.dev/install=true: docs/KUBERNETES.md, "Events and metrics"`}
 }
 
 // findShim returns the shim that containerd's configuration names. Only root can change it.
@@ -105,14 +109,17 @@ func findShim() (string, error) {
 		return "", nodeError("containerd has no runtime fumehood", "run "+Shim+" install"+documented, err)
 	}
 	if err != nil {
-		return "", nodeError("cannot trust the configuration of containerd", "find out who could change it, then run "+Shim+" install", err)
+		return "", nodeError("cannot trust the configuration of containerd",
+			"find out who could change it, then run "+Shim+" install", err)
 	}
 	shim, err := runtimePath(text)
 	if err != nil {
-		return "", nodeError("invalid configuration of containerd: "+DropIn, "run "+Shim+" install, which writes it again", err)
+		return "", nodeError("invalid configuration of containerd: "+DropIn,
+			"run "+Shim+" install, which writes it again", err)
 	}
 	if err := process.CheckPrivate(shim, 0); err != nil {
-		return "", nodeError("cannot trust the installed shim", "remove that version, and install it again"+documented, err)
+		return "", nodeError("cannot trust the installed shim", "remove that version, and install it again"+documented,
+			err)
 	}
 	return shim, nil
 }
@@ -147,7 +154,8 @@ func runtimePath(text string) (shim string, err error) {
 		}
 		value := shimValue.FindStringSubmatch(found[1])
 		if value == nil || shim != "" {
-			return "", fmt.Errorf("line %d: runtime_path must appear once, with %s of a version below %s", i+1, Shim, Versions)
+			return "", fmt.Errorf("line %d: runtime_path must appear once, with %s of a version below %s", i+1, Shim,
+				Versions)
 		}
 		shim = value[1]
 	}
@@ -163,9 +171,11 @@ func askShim(ctx context.Context, shim string) []Check {
 	checks, invalid := decodeChecks(data)
 	switch {
 	case err != nil && (invalid != nil || IsReady(checks)):
-		return []Check{FailedCheck("shim", nodeError("cannot check the node's configuration", "install this version"+documented, err))}
+		return []Check{FailedCheck("shim",
+			nodeError("cannot check the node's configuration", "install this version"+documented, err))}
 	case invalid != nil:
-		return []Check{FailedCheck("shim", nodeError("cannot read what the shim has checked", "install this version"+documented, invalid))}
+		return []Check{FailedCheck("shim",
+			nodeError("cannot read what the shim has checked", "install this version"+documented, invalid))}
 	}
 	return checks
 }

@@ -99,7 +99,8 @@ func layerRules(l policy.Layer) ([]Rule, error) {
 		if path.Ext(f.Name) != ".rego" || strings.HasSuffix(f.Name, "_test.rego") {
 			continue
 		}
-		m, err := ast.ParseModuleWithOpts(f.Name, string(f.Content), ast.ParserOptions{RegoVersion: ast.RegoV1, ProcessAnnotation: true})
+		m, err := ast.ParseModuleWithOpts(f.Name, string(f.Content),
+			ast.ParserOptions{RegoVersion: ast.RegoV1, ProcessAnnotation: true})
 		if err != nil {
 			return nil, notRego(l.Name, err)
 		}
@@ -138,7 +139,8 @@ func describedRule(a *ast.Annotations, r *ast.Rule) (Rule, bool) {
 	}
 	retry, _ := a.Custom["retry"].(string)
 	severity, category := module.Label(a, module.KeySeverity), module.Label(a, module.KeyCategory)
-	return Rule{Line: r.Location.Row, Set: string(r.Head.Ref()[0].Value.(ast.Var)), ID: id, Title: a.Title, Description: a.Description, Retry: retry,
+	return Rule{Line: r.Location.Row, Set: string(r.Head.Ref()[0].Value.(ast.Var)), ID: id, Title: a.Title,
+		Description: a.Description, Retry: retry,
 		Severity: severity, Category: category,
 		Match: exampleTexts(a.Custom["match"]), NotMatch: exampleTexts(a.Custom["not_match"])}, true
 }

@@ -77,7 +77,8 @@ func (a Arguments) Subject(read func(name string) ([]byte, error)) (Subject, err
 		}
 		return ParseInputs(given)
 	}
-	one := Command{Text: a.Command, Argv: a.Argv, Language: a.Language, Cwd: a.Cwd, Phase: a.Phase, Network: a.Network, Env: a.Env}
+	one := Command{Text: a.Command, Argv: a.Argv, Language: a.Language, Cwd: a.Cwd, Phase: a.Phase, Network: a.Network,
+		Env: a.Env}
 	if a.Code != "" {
 		text, err := bounded(a.Code)
 		if err != nil {

@@ -33,7 +33,8 @@ func (c Command) Subject() (Subject, error) {
 	if c.Phase != "" && c.Phase != proposal.PhaseSetup && c.Phase != proposal.PhaseRun {
 		return Subject{}, errors.New("invalid --phase: want setup or run")
 	}
-	p := proposal.Proposal{ID: "command", Run: c.Text, Argv: c.Argv, Code: c.Code, Language: c.Language, Cwd: c.Cwd, Phase: c.Phase, Network: c.Network}
+	p := proposal.Proposal{ID: "command", Run: c.Text, Argv: c.Argv, Code: c.Code, Language: c.Language, Cwd: c.Cwd,
+		Phase: c.Phase, Network: c.Network}
 	for _, e := range c.Env {
 		name, value, ok := strings.Cut(e, "=")
 		if !ok {
@@ -111,7 +112,8 @@ func (s Subject) Documents(e *policy.Engine, point string) ([]policy.Document, e
 		return nil, err
 	}
 	name := strings.TrimPrefix(point, "fumehood.")
-	docs = slices.DeleteFunc(docs, func(d policy.Document) bool { return strings.TrimPrefix(d.Point, "fumehood.") != name })
+	docs = slices.DeleteFunc(docs,
+		func(d policy.Document) bool { return strings.TrimPrefix(d.Point, "fumehood.") != name })
 	if len(docs) == 0 {
 		return nil, fmt.Errorf("the question has no input for %s: try --over '%s={}'", point, name)
 	}

@@ -99,7 +99,8 @@ type commandForm struct {
 type values map[string]map[word]bool
 
 func newForm(c command) *commandForm {
-	return &commandForm{program: c.Program, place: c.Place, sub: c.Sub, function: c.Function, plain: true, runs: map[string]bool{}, options: values{}, operands: values{},
+	return &commandForm{program: c.Program, place: c.Place, sub: c.Sub, function: c.Function, plain: true,
+		runs: map[string]bool{}, options: values{}, operands: values{},
 		via: map[string]bool{}, stdin: map[string]bool{}, assigns: values{}, redirects: values{}}
 }
 
@@ -164,7 +165,8 @@ var pathlike = pattern.New(pathPattern)
 // isWideWord reports whether a rule may allow other words of the same place instead of w:
 // w is a path of the workspace or of /tmp, and cannot be a verb.
 func isWideWord(w word) bool {
-	return w.Static && (w.Place == "workspace" || w.Place == "tmp") && pathlike.MatchString(w.Value) && !slices.Contains(texts, w.Name)
+	return w.Static && (w.Place == "workspace" || w.Place == "tmp") && pathlike.MatchString(w.Value) &&
+		!slices.Contains(texts, w.Name)
 }
 
 // splitWords divides words into places, in which any path is allowed, and exact words.
@@ -195,7 +197,8 @@ func (f *commandForm) widerNotes() []string {
 	}
 	for _, kind := range sortedKeys(f.redirects) {
 		if places, _ := splitWords(f.redirects.wordsOf(kind)); len(places) > 0 {
-			list = append(list, fmt.Sprintf("any path of %s as the file of a redirection (%s)", strings.Join(places, " and "), kind))
+			list = append(list, fmt.Sprintf("any path of %s as the file of a redirection (%s)",
+				strings.Join(places, " and "), kind))
 		}
 	}
 	if slices.ContainsFunc(f.operands.wordsOf(""), func(w word) bool { return !w.Static }) {

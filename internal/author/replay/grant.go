@@ -58,8 +58,10 @@ func (o *Outcome) compareGrants(j job, to proposal.Decision) {
 			}
 		}
 		if len(before) > 0 {
-			o.Changes = append(o.Changes, Change{Kind: KindGrant, Run: j.run, ID: j.act.Proposal.ID, Text: j.act.Text(), Times: 1, Less: less,
-				From: Answer{Effect: was.Effect.String(), Message: strings.Join(before, ", ")}, To: Answer{Effect: to.Effect.String(), Message: strings.Join(after, ", ")}})
+			o.Changes = append(o.Changes, Change{Kind: KindGrant, Run: j.run, ID: j.act.Proposal.ID, Text: j.act.Text(),
+				Times: 1, Less: less,
+				From: Answer{Effect: was.Effect.String(), Message: strings.Join(before, ", ")},
+				To:   Answer{Effect: to.Effect.String(), Message: strings.Join(after, ", ")}})
 		}
 	}
 }

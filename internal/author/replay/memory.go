@@ -26,7 +26,9 @@ type decisionCache struct {
 
 // Decide leaves the analysis out of the key: it is the result of Options.Parse for
 // the proposal.
-func (m *decisionCache) Decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+func (m *decisionCache) Decide(
+	ctx context.Context, p proposal.Proposal, a proposal.Analysis,
+) (proposal.Decision, error) {
 	return m.decisions.answerOnce(p, func() (proposal.Decision, error) { return m.Judge.Decide(ctx, p, a) })
 }
 
@@ -49,7 +51,8 @@ type answerCache[A any] struct {
 // answerOnce returns the cached result or asks. Errors are not cached.
 func (s *answerCache[A]) answerOnce(question any, ask func() (A, error)) (A, error) {
 	text, err := json.Marshal(question)
-	if err != nil || bytes.Contains(text, []byte(`\ufffd`)) { // replaces bytes that JSON cannot represent, which might differ
+	// replaces bytes that JSON cannot represent, which might differ
+	if err != nil || bytes.Contains(text, []byte(`\ufffd`)) {
 		return ask()
 	}
 	key := sha256.Sum256(text)

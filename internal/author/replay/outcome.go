@@ -32,7 +32,8 @@ func (o Outcome) Speed() string {
 	if o.Took <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d decisions in %v: %.0f a second", o.Decisions, o.Took.Round(time.Millisecond), float64(o.Decisions)/o.Took.Seconds())
+	return fmt.Sprintf("%d decisions in %v: %.0f a second", o.Decisions, o.Took.Round(time.Millisecond),
+		float64(o.Decisions)/o.Took.Seconds())
 }
 
 // Notes returns a line for each file that is not verified and each item that was not used.
@@ -63,7 +64,8 @@ func (o Outcome) Write(w io.Writer) error {
 		fmt.Fprintf(b, "\nnot decided: %s of commands that would not run\n", countNoun(o.Moot, "program or connection"))
 	}
 	if o.Omitted > 0 {
-		fmt.Fprintf(b, "\nnot decided: %s that are not recorded in full\n", countNoun(o.Omitted, "program or connection"))
+		fmt.Fprintf(b, "\nnot decided: %s that are not recorded in full\n",
+			countNoun(o.Omitted, "program or connection"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -77,9 +79,11 @@ func (o Outcome) writeTotals(w io.Writer) {
 	if n := changed[KindGrant]; n > 0 {
 		granted = "; " + countNoun(n, "grant") + " would"
 	}
-	fmt.Fprintf(w, "of %s in %s, %s would change%s%s\n", countNoun(o.Proposals, "proposal"), countNoun(o.Runs, "run"), noneOr(changed[KindProposal]), granted, lineEnding(len(o.Changes)))
+	fmt.Fprintf(w, "of %s in %s, %s would change%s%s\n", countNoun(o.Proposals, "proposal"), countNoun(o.Runs, "run"),
+		noneOr(changed[KindProposal]), granted, lineEnding(len(o.Changes)))
 	if others := changed[KindExec] + changed[KindEgress]; o.Execs+o.Egress > 0 {
-		fmt.Fprintf(w, "of %s and %s, %s would change%s\n", countNoun(o.Execs, "program"), countNoun(o.Egress, "step")+" of connections", noneOr(others), lineEnding(others))
+		fmt.Fprintf(w, "of %s and %s, %s would change%s\n", countNoun(o.Execs, "program"),
+			countNoun(o.Egress, "step")+" of connections", noneOr(others), lineEnding(others))
 	}
 }
 
@@ -157,7 +161,8 @@ func (g group) writeGroup(w io.Writer) {
 	if g.kind == KindGrant {
 		fmt.Fprintf(w, "\n%s: %s", countNoun(len(g.changes), g.kind), terminal.EscapePart(g.rule, 400))
 	} else {
-		fmt.Fprintf(w, "\n%s %s → %s, %s %s", countNoun(len(g.changes), g.kind), g.from, g.to, by, terminal.EscapePart(g.rule, 100))
+		fmt.Fprintf(w, "\n%s %s → %s, %s %s", countNoun(len(g.changes), g.kind), g.from, g.to, by,
+			terminal.EscapePart(g.rule, 100))
 	}
 	if g.kind != KindGrant && g.stricter && g.message != "" {
 		fmt.Fprintf(w, " (%s)", terminal.EscapePart(g.message, 200))
@@ -186,6 +191,8 @@ func (g group) writeGroup(w io.Writer) {
 		if t.times > 1 {
 			times = fmt.Sprintf(", %d times", t.times)
 		}
-		fmt.Fprintf(w, "  %s\n      %s%s\n", terminal.EscapePart(strings.ReplaceAll(strings.TrimSpace(t.text), "\n", "⏎ "), 200), terminal.EscapePart(t.at, 120), times)
+		fmt.Fprintf(w, "  %s\n      %s%s\n",
+			terminal.EscapePart(strings.ReplaceAll(strings.TrimSpace(t.text), "\n", "⏎ "), 200),
+			terminal.EscapePart(t.at, 120), times)
 	}
 }

@@ -102,8 +102,11 @@ func (d Act) Text() string {
 func (d *Act) addEvents(events []proposal.Event) {
 	for _, e := range events {
 		switch {
-		case e.Exec != nil && (e.Kind == proposal.EventExec || e.Kind == proposal.EventLoad || e.Kind == proposal.EventRefused):
-			if x := e.Exec; e.Decision == nil || isCut(x.Path) || isCut(x.Asked) || isCut(x.Script) || isCut(x.ParentPath) || isCut(e.Program) || cutELF(x.ELF) || isCut(x.Cwd) || isShortened(x.Env, maxNames) || isShortened(x.Same, maxPaths) || x.Path == "" || x.Layer == "" {
+		case e.Exec != nil && (e.Kind == proposal.EventExec || e.Kind == proposal.EventLoad ||
+			e.Kind == proposal.EventRefused):
+			if x := e.Exec; e.Decision == nil || isCut(x.Path) || isCut(x.Asked) || isCut(x.Script) ||
+				isCut(x.ParentPath) || isCut(e.Program) || cutELF(x.ELF) || isCut(x.Cwd) ||
+				isShortened(x.Env, maxNames) || isShortened(x.Same, maxPaths) || x.Path == "" || x.Layer == "" {
 				d.Omitted++
 				continue
 			}
@@ -111,7 +114,8 @@ func (d *Act) addEvents(events []proposal.Event) {
 			x.From = e.Program
 			d.addExec(x, *e.Decision)
 		case e.Flow != nil:
-			if g := e.Flow.Egress; g.Kind == "" || isCut(g.Name) || isCut(g.Path) || isCut(g.Method) || isCut(g.SNI) || isShortened(g.Registries, maxNames) || len(g.Secrets) >= maxSecrets || len(e.Flow.Decision.Rules) == 0 {
+			if g := e.Flow.Egress; g.Kind == "" || isCut(g.Name) || isCut(g.Path) || isCut(g.Method) || isCut(g.SNI) ||
+				isShortened(g.Registries, maxNames) || len(g.Secrets) >= maxSecrets || len(e.Flow.Decision.Rules) == 0 {
 				d.Omitted++
 				continue
 			}
@@ -160,7 +164,8 @@ func (d *Act) addReach(r proposal.Reach) {
 		d.Reaches = append(d.Reaches, r)
 	}
 	was := &d.Reaches[i]
-	was.Count, was.Sent, was.Received = was.Count+count, min(maxTraffic, was.Sent+sent), min(maxTraffic, was.Received+received)
+	was.Count, was.Sent, was.Received = was.Count+count, min(maxTraffic, was.Sent+sent),
+		min(maxTraffic, was.Received+received)
 }
 
 func (d *Act) addFlow(x proposal.Egress, decision proposal.EgressDecision) {

@@ -65,7 +65,8 @@ func Read(paths []string, o Options) (Past, error) {
 		}
 	}
 	if past.acts == 0 {
-		return past, newStopError(codeEmpty, "the files contain no proposal", "name audit logs of runs, their reports, or a directory with them", nil)
+		return past, newStopError(codeEmpty, "the files contain no proposal",
+			"name audit logs of runs, their reports, or a directory with them", nil)
 	}
 	return past, nil
 }
@@ -92,7 +93,9 @@ func findSources(paths []string) (logs, reports []string, err error) {
 			case isReport:
 				reports = append(reports, file)
 			case !info.IsDir():
-				return nil, nil, newStopError(codeMalformed, fmt.Sprintf("%q is neither an audit log nor a report", file), "name the audit.jsonl or the report of a run", nil)
+				return nil, nil, newStopError(codeMalformed,
+					fmt.Sprintf("%q is neither an audit log nor a report", file),
+					"name the audit.jsonl or the report of a run", nil)
 			}
 		}
 	}
@@ -100,7 +103,8 @@ func findSources(paths []string) (logs, reports []string, err error) {
 }
 
 func unreadableError(path string, err error) error {
-	return newStopError(codeUnreadable, fmt.Sprintf("cannot read %q", path), "name the audit.jsonl or the report of a run, or a directory with them", err)
+	return newStopError(codeUnreadable, fmt.Sprintf("cannot read %q", path),
+		"name the audit.jsonl or the report of a run, or a directory with them", err)
 }
 
 // filesIn lists possible logs and reports below dir. Links are not followed.
@@ -167,7 +171,8 @@ func (p *Past) readLog(f *os.File, path string, o Options) error {
 		return err
 	}
 	if err != nil && !o.Unverified {
-		return newStopError(codeUnverified, fmt.Sprintf("the log %q does not verify", path), "run fumehood verify for the reason, or use --unverified to read the entries before the fault", err)
+		return newStopError(codeUnverified, fmt.Sprintf("the log %q does not verify", path),
+			"run fumehood verify for the reason, or use --unverified to read the entries before the fault", err)
 	}
 	t.run.Verified, t.run.Sealed = err == nil, summary.State == audit.Sealed
 	return p.addRun(t.run)
@@ -193,7 +198,8 @@ func (p *Past) addRun(r Run) error {
 // hasRun reports whether the known runs with r's id include all facts of r.
 func (p *Past) hasRun(r Run) bool {
 	known := p.known[r.ID]
-	return known != nil && !slices.ContainsFunc(r.factDigests(), func(one [sha256.Size]byte) bool { return !known[one] })
+	return known != nil && !slices.ContainsFunc(r.factDigests(),
+		func(one [sha256.Size]byte) bool { return !known[one] })
 }
 
 func (p *Past) rememberFacts(r Run) {
@@ -230,7 +236,8 @@ func (r Run) factDigests() [][sha256.Size]byte {
 func (p *Past) addLeft(source, id, why string) { p.Left = append(p.Left, Left{source, id, why}) }
 
 func tooLarge() error {
-	return newStopError(codeTooLarge, "the files contain too many runs or proposals", fmt.Sprintf("read fewer logs at once: at most %d runs and %d proposals", maxRuns, maxActs), nil)
+	return newStopError(codeTooLarge, "the files contain too many runs or proposals",
+		fmt.Sprintf("read fewer logs at once: at most %d runs and %d proposals", maxRuns, maxActs), nil)
 }
 
 // reserveRoom counts what is held and enforces the limits.
@@ -291,7 +298,8 @@ func (t *logReader) readDecision(h journal.LogEvent, size int) error {
 		t.at = map[string]int{}
 	}
 	t.at[h.ID] = len(t.run.Acts)
-	t.run.Acts = append(t.run.Acts, Act{Proposal: *h.Proposal, Analysis: t.parse(*h.Proposal), Decision: *h.Decision, Approved: h.Approved})
+	t.run.Acts = append(t.run.Acts,
+		Act{Proposal: *h.Proposal, Analysis: t.parse(*h.Proposal), Decision: *h.Decision, Approved: h.Approved})
 	return t.past.reserveRoom(1, 3*size)
 }
 
@@ -303,7 +311,8 @@ func (p *Past) readReport(f *os.File, path string, o Options) error {
 	}
 	r, err := report.Read(data, maxReport)
 	if err != nil {
-		return newStopError(codeMalformed, fmt.Sprintf("%q is not a report", path), "name the report.json of a run", err)
+		return newStopError(codeMalformed, fmt.Sprintf("%q is not a report", path), "name the report.json of a run",
+			err)
 	}
 	run := Run{ID: r.Run.ID, Source: path, Observed: r.Run.Mode == "observe", NetworkObserved: r.Run.NetworkObserved}
 	for _, rec := range r.Records {
@@ -315,7 +324,8 @@ func (p *Past) readReport(f *os.File, path string, o Options) error {
 			p.addLeft(path, rec.Proposal.ID, why)
 			continue
 		}
-		d := Act{Proposal: rec.Proposal, Analysis: o.Parse(rec.Proposal), Decision: rec.Decision, Approved: rec.Approved()}
+		d := Act{Proposal: rec.Proposal, Analysis: o.Parse(rec.Proposal), Decision: rec.Decision,
+			Approved: rec.Approved()}
 		if rec.Result != nil && rec.Result.Status != proposal.NotRun {
 			d.Ran = true
 			if seen := rec.Result.Observations; seen != nil {
@@ -325,7 +335,8 @@ func (p *Past) readReport(f *os.File, path string, o Options) error {
 						d.addReach(reach)
 					}
 				}
-				d.Omitted += seen.Counts.Lookups + seen.Counts.Connections + seen.Counts.Requests // a report has only their counts
+				// a report has only their counts
+				d.Omitted += seen.Counts.Lookups + seen.Counts.Connections + seen.Counts.Requests
 			}
 		}
 		run.Acts = append(run.Acts, d)

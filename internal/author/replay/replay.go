@@ -166,7 +166,8 @@ func (j job) redecideJob(ctx context.Context, judge Judge, parse func(proposal.P
 		o.Moot += len(j.act.Execs) + len(j.act.Flows)
 		return o
 	}
-	gate := &lineage.ProgramDecider{Exec: judge.Exec, Analyze: parse, Start: judge.Start, DecideProgram: judge.DecideProgram, Confine: policy.Confine}
+	gate := &lineage.ProgramDecider{Exec: judge.Exec, Analyze: parse, Start: judge.Start,
+		DecideProgram: judge.DecideProgram, Confine: policy.Confine}
 	gate.Begin(j.recordOf(d))
 	for _, x := range j.act.Execs {
 		o.redecideExec(ctx, j, x, *d.Grant, gate)
@@ -179,7 +180,8 @@ func (j job) redecideJob(ctx context.Context, judge Judge, parse func(proposal.P
 
 func (o *Outcome) compareAnswers(j job, kind, text string, times int, from, to Answer) {
 	if from.Effect != to.Effect {
-		o.Changes = append(o.Changes, Change{Kind: kind, Run: j.run, ID: j.act.Proposal.ID, Text: text, Times: times, From: from, To: to})
+		o.Changes = append(o.Changes, Change{Kind: kind, Run: j.run, ID: j.act.Proposal.ID, Text: text, Times: times,
+			From: from, To: to})
 	}
 }
 
@@ -209,7 +211,8 @@ func gatedExec(x proposal.Exec, gate *lineage.ProgramDecider) proposal.Exec {
 func (o *Outcome) redecideExec(ctx context.Context, j job, x Exec, g proposal.Grant, gate *lineage.ProgramDecider) {
 	asked := gatedExec(x.Exec, gate)
 	asked.Command, asked.Grants = j.act.Proposal.ID, slices.Concat([]string{}, g.Exec)
-	if asked.Text && (len(asked.Variables) > 0 || asked.ArgvCut) { // values and words that are not recorded may affect the decision
+	// values and words that are not recorded may affect the decision
+	if asked.Text && (len(asked.Variables) > 0 || asked.ArgvCut) {
 		o.Omitted++
 		return
 	}
@@ -220,7 +223,9 @@ func (o *Outcome) redecideExec(ctx context.Context, j job, x Exec, g proposal.Gr
 		return
 	}
 	o.Execs++
-	o.compareAnswers(j, KindExec, x.Exec.Path, x.Times, makeAnswer(x.Decision.Effect, x.Decision.Rules, reasonList(x.Decision.Reason), nil), makeAnswer(d.Effect, d.Rules, reasonList(d.Reason), err))
+	o.compareAnswers(j, KindExec, x.Exec.Path, x.Times,
+		makeAnswer(x.Decision.Effect, x.Decision.Rules, reasonList(x.Decision.Reason), nil),
+		makeAnswer(d.Effect, d.Rules, reasonList(d.Reason), err))
 }
 
 func (o *Outcome) redecideEgress(ctx context.Context, j job, f Flow, g proposal.Grant, judge Judge) {
@@ -229,7 +234,9 @@ func (o *Outcome) redecideEgress(ctx context.Context, j job, f Flow, g proposal.
 	asked := f.Egress
 	asked.Command, asked.Phase, asked.Grants = j.act.Proposal.ID, g.Phase, slices.Concat([]string{}, g.Network)
 	d, err := judge.Egress(ctx, asked)
-	o.compareAnswers(j, KindEgress, f.Egress.Destination(), f.Times, makeAnswer(f.Decision.Effect, f.Decision.Rules, reasonList(f.Decision.Reason), nil), makeAnswer(d.Effect, d.Rules, reasonList(d.Reason), err))
+	o.compareAnswers(j, KindEgress, f.Egress.Destination(), f.Times,
+		makeAnswer(f.Decision.Effect, f.Decision.Rules, reasonList(f.Decision.Reason), nil),
+		makeAnswer(d.Effect, d.Rules, reasonList(d.Reason), err))
 }
 
 func reasonList(r *proposal.Reason) []proposal.Reason {

@@ -74,7 +74,8 @@ type seenCase struct {
 // is suggested that judge would not allow today. The error is a StopError, or means
 // that ctx ended.
 func Suggest(ctx context.Context, past Past, judge Describer, w Wanted) (Suggestion, error) {
-	b := builder{judge: judge, wanted: w, forms: map[string]*commandForm{}, hosts: map[string]*SuggestedHost{}, texts: map[string]int{}, tried: triedHosts{}, reported: map[Left]bool{}}
+	b := builder{judge: judge, wanted: w, forms: map[string]*commandForm{}, hosts: map[string]*SuggestedHost{},
+		texts: map[string]int{}, tried: triedHosts{}, reported: map[Left]bool{}}
 	for _, r := range past.Runs {
 		b.s.Runs++
 		for _, d := range r.Acts {
@@ -162,7 +163,8 @@ func (b *builder) unwantedReason(r Run, d Act, decision proposal.Decision) strin
 		return "its file is not verified"
 	case d.Proposal.Form() == "code":
 		return "it is a snippet, for which no rule is made"
-	case !plainText(d.Text()) || !plainText(fmt.Sprint(d.Proposal.Run, d.Proposal.Argv, d.Proposal.Network, d.Proposal.Cwd, d.Proposal.Env)):
+	case !plainText(d.Text()) || !plainText(fmt.Sprint(d.Proposal.Run, d.Proposal.Argv, d.Proposal.Network,
+		d.Proposal.Cwd, d.Proposal.Env)):
 		return "it contains characters that are not plain ASCII"
 	case len(d.Text()) > maxExample:
 		return fmt.Sprintf("it is longer than %d bytes", maxExample)
@@ -181,7 +183,8 @@ func (b *builder) unwantedReason(r Run, d Act, decision proposal.Decision) strin
 // layer can give that id to its own rule, which then denies.
 func unknownAlone(d proposal.Decision) bool {
 	return !slices.ContainsFunc(d.Reasons, func(r proposal.Reason) bool {
-		return !r.Observed && r.Effect != proposal.Allow && (r.Rule != "default.no-rule" || r.Layer != policy.LayerFloor)
+		return !r.Observed && r.Effect != proposal.Allow &&
+			(r.Rule != "default.no-rule" || r.Layer != policy.LayerFloor)
 	})
 }
 
@@ -248,8 +251,9 @@ func (b *builder) addGrantedHosts(d seenAct) {
 		h.Runs++
 		name, _, _ := strings.Cut(entry, ":")
 		h.Reached = h.Reached || slices.ContainsFunc(d.act.Flows, func(f Flow) bool {
-			return f.Decision.Effect == proposal.Allow && (f.Egress.Name == name || len(f.Egress.Registries) > 0 && name == "registry" ||
-				strings.HasPrefix(name, "*") && strings.HasSuffix(f.Egress.Name, name[1:]))
+			return f.Decision.Effect == proposal.Allow &&
+				(f.Egress.Name == name || len(f.Egress.Registries) > 0 && name == "registry" ||
+					strings.HasPrefix(name, "*") && strings.HasSuffix(f.Egress.Name, name[1:]))
 		})
 	}
 }
@@ -268,7 +272,8 @@ func (b *builder) makeRules() {
 			continue
 		}
 		id := uniqueID("seen."+strings.Join(nonEmpty(makeSlug(f.program), makeSlug(f.sub)), "-"), taken)
-		b.s.Rules = append(b.s.Rules, SuggestedRule{Rule: id, Program: f.program, Sub: f.sub, Commands: f.times, Runs: len(f.runs), Examples: f.examples, Wider: f.widerNotes(), form: f})
+		b.s.Rules = append(b.s.Rules, SuggestedRule{Rule: id, Program: f.program, Sub: f.sub, Commands: f.times,
+			Runs: len(f.runs), Examples: f.examples, Wider: f.widerNotes(), form: f})
 	}
 	for _, entry := range sortedKeys(b.hosts) {
 		slices.Sort(b.hosts[entry].Phases)

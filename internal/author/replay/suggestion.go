@@ -73,7 +73,8 @@ func (s Suggestion) CheckAny() error {
 	if len(s.Rules)+len(s.Tried) > 0 {
 		return nil
 	}
-	return newStopError("suggest.empty", "no command ran from which a rule could be made", "name logs of runs in which commands ran", nil)
+	return newStopError("suggest.empty", "no command ran from which a rule could be made",
+		"name logs of runs in which commands ran", nil)
 }
 
 // HasRules reports whether the suggestion has a rule, and not only hosts to judge.
@@ -152,7 +153,8 @@ func (s Suggestion) CountMade() string {
 	if len(s.Tried) > 0 {
 		tried = fmt.Sprintf(", %s to judge", countNoun(len(s.Tried), "tried host"))
 	}
-	return fmt.Sprintf("%s and %s%s from %s", countNoun(len(s.Rules), "rule"), countNoun(len(s.Hosts), "host"), tried, countNoun(s.Runs, "run"))
+	return fmt.Sprintf("%s and %s%s from %s", countNoun(len(s.Rules), "rule"), countNoun(len(s.Hosts), "host"), tried,
+		countNoun(s.Runs, "run"))
 }
 
 // LeftOut counts the proposals that nothing was suggested for.
@@ -170,7 +172,8 @@ func (s Suggestion) Notes() []string {
 	var lines []string
 	for _, why := range order {
 		lines = append(lines, fmt.Sprintf("%s left out, the first %s of run %s: %s", countNoun(times[why], "proposal"),
-			terminal.EscapePart(first[why].ID, 64), terminal.EscapePart(first[why].Source, 64), terminal.EscapePart(why, 300)))
+			terminal.EscapePart(first[why].ID, 64), terminal.EscapePart(first[why].Source, 64),
+			terminal.EscapePart(why, 300)))
 	}
 	return lines
 }

@@ -67,7 +67,8 @@ func (t triedHosts) addHosts(d Act) (plain bool) {
 	if phase == "" {
 		phase = proposal.PhaseRun
 	}
-	t[phase] = append(t[phase], proposal.Record{Proposal: proposal.Proposal{ID: text.Inline(strings.TrimSpace(d.Text()), maxTriedText)},
+	t[phase] = append(t[phase], proposal.Record{Proposal: proposal.Proposal{ID: text.Inline(strings.TrimSpace(d.Text()),
+		maxTriedText)},
 		Result: &proposal.Result{Observations: &proposal.Observations{Network: list}}})
 	return plain
 }
@@ -158,12 +159,15 @@ func (s Suggestion) writeTried(b *strings.Builder) {
 		fmt.Fprintf(b, ": %d bytes sent, %d received.\n", h.Sent, h.Received)
 		switch {
 		case h.Verdict == proposal.VerdictRefused:
-			fmt.Fprintf(b, "# It was refused even so %s. Such a host may need more than this rule.\n", quoteComment(byRule(h.Rule, "because its address is not public")))
+			fmt.Fprintf(b, "# It was refused even so %s. Such a host may need more than this rule.\n",
+				quoteComment(byRule(h.Rule, "because its address is not public")))
 		case h.Rule != "":
 			fmt.Fprintf(b, "# The policy would have refused it, by %s.\n", quoteComment(h.Rule))
 		}
-		fmt.Fprintf(b, "#\n# # METADATA\n# # title: %s\n# # custom: {rule: tried.host-%d}\n", quoteText("A host that was tried: "+h.Host), i+1)
-		fmt.Fprintf(b, "# network contains {\"rule\": \"tried.host-%d\", \"host\": %s} if %s\n", i+1, quoteText(h.Host), membershipOf("input.proposal.phase", h.Phases))
+		fmt.Fprintf(b, "#\n# # METADATA\n# # title: %s\n# # custom: {rule: tried.host-%d}\n",
+			quoteText("A host that was tried: "+h.Host), i+1)
+		fmt.Fprintf(b, "# network contains {\"rule\": \"tried.host-%d\", \"host\": %s} if %s\n", i+1, quoteText(h.Host),
+			membershipOf("input.proposal.phase", h.Phases))
 	}
 }
 

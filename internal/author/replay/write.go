@@ -99,7 +99,8 @@ func quoteList(texts []string) string {
 
 func (r SuggestedRule) writeRule(b *strings.Builder) {
 	f, name := r.form, strings.NewReplacer(".", "_", "-", "_").Replace(r.Rule)
-	fmt.Fprintf(b, "\n# Seen %s, in %d of the runs: %s\n", timesText(r.Commands), r.Runs, strings.Join(shownRuns(f.runs), " "))
+	fmt.Fprintf(b, "\n# Seen %s, in %d of the runs: %s\n", timesText(r.Commands), r.Runs,
+		strings.Join(shownRuns(f.runs), " "))
 	for _, w := range r.Wider {
 		fmt.Fprintf(b, "# Wider than what was seen: %s\n", quoteComment(w))
 	}
@@ -107,7 +108,8 @@ func (r SuggestedRule) writeRule(b *strings.Builder) {
 	if r.Program == "" {
 		title = "Assignments and redirections that were seen"
 	}
-	fmt.Fprintf(b, "#\n# METADATA\n# title: %s\n# custom:\n#   rule: %s\n#   match: [%s]\n", quoteText(title), r.Rule, quoteList(r.Examples))
+	fmt.Fprintf(b, "#\n# METADATA\n# title: %s\n# custom:\n#   rule: %s\n#   match: [%s]\n", quoteText(title), r.Rule,
+		quoteList(r.Examples))
 	fmt.Fprintf(b, "allow contains {\"rule\": %s} if {\n", quoteText(r.Rule))
 	for _, condition := range f.ruleConditions(name) {
 		fmt.Fprintf(b, "\t%s\n", condition)
@@ -144,7 +146,9 @@ var scripted = []string{"sed", "gsed", "awk", "gawk", "mawk", "nawk", "original-
 
 // ruleConditions returns the conditions of the rule; those that OPA indexes come first.
 func (f *commandForm) ruleConditions(name string) []string {
-	list := []string{fmt.Sprintf("input.command.program == %s", quoteText(f.program)), fmt.Sprintf("input.command.place == %s", quoteText(f.place)), fmt.Sprintf("input.command.sub == %s", quoteText(f.sub))}
+	list := []string{fmt.Sprintf("input.command.program == %s", quoteText(f.program)),
+		fmt.Sprintf("input.command.place == %s", quoteText(f.place)),
+		fmt.Sprintf("input.command.sub == %s", quoteText(f.sub))}
 	if !f.function {
 		list = append(list, "not input.command.function")
 	}
@@ -152,10 +156,13 @@ func (f *commandForm) ruleConditions(name string) []string {
 	if f.plain && slices.Contains(scripted, f.program) {
 		list = append(list, "input.command.script.plain")
 	}
-	list = append(list, everyCondition("option", "options", len(f.options) > 0, name+"_option(option)"), everyCondition("operand", "operands", len(f.operands) > 0, name+"_operand(operand)"))
+	list = append(list, everyCondition("option", "options", len(f.options) > 0, name+"_option(option)"),
+		everyCondition("operand", "operands", len(f.operands) > 0, name+"_operand(operand)"))
 	list = append(list, everyCondition("wrapper", "via", len(f.via) > 0, membershipOf("wrapper", sortedKeys(f.via))))
-	list = append(list, f.assignsCondition(), everyCondition("redirect", "redirects", len(f.redirects) > 0, name+"_redirect(redirect)"))
-	return append(list, "count(input.command.unknown) == 0", "count(input.command.homes) == 0", "count(input.command.credentials) == 0", "not input.command.loose")
+	list = append(list, f.assignsCondition(),
+		everyCondition("redirect", "redirects", len(f.redirects) > 0, name+"_redirect(redirect)"))
+	return append(list, "count(input.command.unknown) == 0", "count(input.command.homes) == 0",
+		"count(input.command.credentials) == 0", "not input.command.loose")
 }
 
 func membershipOf(field string, texts []string) string {
@@ -181,7 +188,8 @@ func (f *commandForm) assignsCondition() string {
 			pairs = append(pairs, fmt.Sprintf("[%s, %s, %t]", quoteText(name), quoteText(w.Value), w.Static))
 		}
 	}
-	return everyCondition("a", "assigns", len(pairs) > 0, fmt.Sprintf("[a.name, a.value, a.static] in {%s}", strings.Join(pairs, ", ")))
+	return everyCondition("a", "assigns", len(pairs) > 0,
+		fmt.Sprintf("[a.name, a.value, a.static] in {%s}", strings.Join(pairs, ", ")))
 }
 
 // writeWords writes the function that matches the words that were seen. field is
@@ -194,7 +202,8 @@ func (f *commandForm) writeWords(b *strings.Builder, function string, v values, 
 			if field != "" {
 				fmt.Fprintf(b, "\tword.%s == %s\n", field, quoteText(name))
 			}
-			fmt.Fprintf(b, "\tword.static\n\t%s\n\tregex.match(`%s`, word.value)\n}\n", membershipOf("word.place", places), pathPattern)
+			fmt.Fprintf(b, "\tword.static\n\t%s\n\tregex.match(`%s`, word.value)\n}\n",
+				membershipOf("word.place", places), pathPattern)
 		}
 		if len(exact) == 0 {
 			continue
@@ -207,7 +216,8 @@ func (f *commandForm) writeWords(b *strings.Builder, function string, v values, 
 		for _, w := range exact {
 			pairs = append(pairs, fmt.Sprintf("[%s, %s, %t]", quoteText(w.Value), quoteText(w.Place), w.Static))
 		}
-		fmt.Fprintf(b, "\t[word.value, word.place, word.static] in {%s}\n}\n", strings.Join(slices.Compact(pairs), ", "))
+		fmt.Fprintf(b, "\t[word.value, word.place, word.static] in {%s}\n}\n",
+			strings.Join(slices.Compact(pairs), ", "))
 	}
 }
 
@@ -218,8 +228,10 @@ func (s Suggestion) writeHosts(b *strings.Builder) {
 		if !h.Reached {
 			reached = "granted, but never reached: remove it if no test needs it"
 		}
-		fmt.Fprintf(b, "\n# In %d proposals, %s.\n#\n# METADATA\n# title: %s\n# custom: {rule: seen.host-%d}\n", h.Runs, reached, quoteText("A host that was used: "+h.Host), i+1)
-		fmt.Fprintf(b, "network contains {\"rule\": \"seen.host-%d\", \"host\": %s} if %s\n", i+1, quoteText(h.Host), membershipOf("input.proposal.phase", h.Phases))
+		fmt.Fprintf(b, "\n# In %d proposals, %s.\n#\n# METADATA\n# title: %s\n# custom: {rule: seen.host-%d}\n", h.Runs,
+			reached, quoteText("A host that was used: "+h.Host), i+1)
+		fmt.Fprintf(b, "network contains {\"rule\": \"seen.host-%d\", \"host\": %s} if %s\n", i+1, quoteText(h.Host),
+			membershipOf("input.proposal.phase", h.Phases))
 	}
 }
 

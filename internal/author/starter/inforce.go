@@ -64,7 +64,8 @@ type shownNote struct {
 // InForce returns the view of a configuration and of the set-up that was found for it.
 func InForce(found config.Effective, s setup.Setup) View {
 	v := View{Values: []shownValue{}, Setup: shownSetup{
-		Commands: []shownCommand{}, Registries: append([]string{}, s.Registries()...), Env: map[string]string{}, Path: append([]string{}, s.Path...), Notes: []shownNote{},
+		Commands: []shownCommand{}, Registries: append([]string{}, s.Registries()...), Env: map[string]string{},
+		Path: append([]string{}, s.Path...), Notes: []shownNote{},
 	}}
 	if found.Config.Schema != "" {
 		v.Digest = found.Config.Digest
@@ -74,7 +75,8 @@ func InForce(found config.Effective, s setup.Setup) View {
 		if value.Field == "setup" && found.Config.Setup.Mode == config.Listed {
 			shown.text = "(commands below)"
 		}
-		if n, err := strconv.ParseInt(value.Text, 10, 64); err == nil && slices.Contains([]string{"limits.memory", "limits.disk", "limits.output"}, value.Field) {
+		if n, err := strconv.ParseInt(value.Text, 10, 64); err == nil &&
+			slices.Contains([]string{"limits.memory", "limits.disk", "limits.output"}, value.Field) {
 			shown.text = proposal.Bytes(n).String()
 		}
 		if json.Valid([]byte(value.Text)) {
@@ -88,7 +90,8 @@ func InForce(found config.Effective, s setup.Setup) View {
 	}
 	for _, step := range append(steps, s.Steps...) {
 		v.Setup.Commands = append(v.Setup.Commands, shownCommand{
-			ID: step.ID, Run: step.Run, Argv: step.Argv, Cwd: step.Cwd, Env: step.Env, Network: append([]string{}, step.Network...),
+			ID: step.ID, Run: step.Run, Argv: step.Argv, Cwd: step.Cwd, Env: step.Env,
+			Network: append([]string{}, step.Network...),
 			Timeout: step.Timeout, Why: step.Why, Optional: step.Optional, line: FormatCommand(step.Proposal),
 		})
 	}
@@ -103,7 +106,8 @@ func InForce(found config.Effective, s setup.Setup) View {
 func (v View) Print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, value := range v.Values {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", value.Field, terminal.EscapeLine(value.text), terminal.EscapeLine(value.From))
+		fmt.Fprintf(table, "%s\t%s\t%s\n", value.Field, terminal.EscapeLine(value.text),
+			terminal.EscapeLine(value.From))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -121,7 +125,8 @@ func (v View) Print(w io.Writer) error {
 		if command.Optional {
 			about = append(about, "failure is ignored")
 		}
-		fmt.Fprintf(&b, "  %s: %s\n    %s\n", terminal.EscapeLine(command.ID), command.line, terminal.EscapeLine(strings.Join(about, "; ")))
+		fmt.Fprintf(&b, "  %s: %s\n    %s\n", terminal.EscapeLine(command.ID), command.line,
+			terminal.EscapeLine(strings.Join(about, "; ")))
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Setup.Env)) {
 		fmt.Fprintf(&b, "  %s=%s\n", name, terminal.QuoteWord(v.Setup.Env[name]))

@@ -71,7 +71,8 @@ func DetectKinds(fsys fs.FS) []string {
 
 // isSkippedDir are directories of third-party code and of tools.
 func isSkippedDir(name string) bool {
-	return strings.HasPrefix(name, ".") || slices.Contains([]string{"node_modules", "vendor", "third_party", "target", "testdata", "dist", "build"}, name)
+	return strings.HasPrefix(name, ".") ||
+		slices.Contains([]string{"node_modules", "vendor", "third_party", "target", "testdata", "dist", "build"}, name)
 }
 
 // A PolicyFile is one file of the policy, by its name in the policy directory.

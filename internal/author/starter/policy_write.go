@@ -68,7 +68,8 @@ func ParseKinds(text string) (list []string, err error) {
 func WritePolicy(repository string, kinds []string) (WrittenPolicy, error) {
 	root, err := os.OpenRoot(repository)
 	if err != nil {
-		return WrittenPolicy{}, initError(fmt.Sprintf("cannot open the directory %q", repository), "name the repository's directory", err)
+		return WrittenPolicy{}, initError(fmt.Sprintf("cannot open the directory %q", repository),
+			"name the repository's directory", err)
 	}
 	defer root.Close()
 	if kinds == nil {
@@ -89,7 +90,8 @@ func WritePolicy(repository string, kinds []string) (WrittenPolicy, error) {
 	}
 	for _, file := range files {
 		if err := root.WriteFile(path.Join(PolicyDir, file.Name), file.Content, 0o644); err != nil {
-			return WrittenPolicy{}, errors.Join(unwritableError(filepath.Join(wrote.Dir, file.Name), err), root.RemoveAll(PolicyDir))
+			return WrittenPolicy{}, errors.Join(unwritableError(filepath.Join(wrote.Dir, file.Name), err),
+				root.RemoveAll(PolicyDir))
 		}
 		wrote.Files = append(wrote.Files, file.Name)
 	}
@@ -105,7 +107,8 @@ func makeNew(root *os.Root, shown string) error {
 	err := root.Mkdir(PolicyDir, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		return initError(fmt.Sprintf("a policy already exists at %q", shown),
-			"edit it, or move it away first; to check it, run fumehood policy check --policy "+terminal.QuoteWord(shown), nil)
+			"edit it, or move it away first; to check it, run fumehood policy check --policy "+
+				terminal.QuoteWord(shown), nil)
 	}
 	if err != nil {
 		return unwritableError(shown, err)

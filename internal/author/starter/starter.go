@@ -107,10 +107,11 @@ func DetectRepository(root fs.FS) Repository {
 var plainDir = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 var (
-	makeTest  = pattern.New(`(?m)^test[ \t]*:([^=]|$)`)
-	goUse     = pattern.New(`(?m)^\s*(?:use\s+)?\./([A-Za-z0-9][A-Za-z0-9._-]{0,63})\s*$`)
-	gradles   = []string{"settings.gradle.kts", "settings.gradle", "build.gradle.kts", "build.gradle"}
-	pythons   = []string{"pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "requirements.txt", "requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt", "test-requirements.txt"}
+	makeTest = pattern.New(`(?m)^test[ \t]*:([^=]|$)`)
+	goUse    = pattern.New(`(?m)^\s*(?:use\s+)?\./([A-Za-z0-9][A-Za-z0-9._-]{0,63})\s*$`)
+	gradles  = []string{"settings.gradle.kts", "settings.gradle", "build.gradle.kts", "build.gradle"}
+	pythons  = []string{"pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "requirements.txt",
+		"requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt", "test-requirements.txt"}
 	makefiles = []string{"GNUmakefile", "makefile", "Makefile"}
 )
 
@@ -177,7 +178,8 @@ func nodeTest(r reader) string {
 		return ""
 	}
 	manager, _, _ := strings.Cut(m.PackageManager, "@")
-	for _, lock := range [][2]string{{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"package-lock.json", "npm"}, {"npm-shrinkwrap.json", "npm"}} {
+	for _, lock := range [][2]string{{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"package-lock.json", "npm"},
+		{"npm-shrinkwrap.json", "npm"}} {
 		if manager == "" && r.hasFile(lock[0]) {
 			manager = lock[1]
 		}
@@ -340,7 +342,8 @@ func (r Repository) Config() string {
 	comment(" Limits that commands request if the plan has none. Policy may grant less.",
 		" limits:", "   memory: 4GiB", "   wall: 5m")
 	b.WriteString("\n")
-	comment(" The maximum duration of fumehood run. In CI, the action's input timeout takes precedence.", " timeout: 15m")
+	comment(" The maximum duration of fumehood run. In CI, the action's input timeout takes precedence.",
+		" timeout: 15m")
 	return b.String()
 }
 

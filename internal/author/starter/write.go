@@ -40,7 +40,9 @@ type Written struct {
 func Write(dir string, o Options) (Written, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return Written{}, &proposal.StopError{Code: "init.directory", Message: fmt.Sprintf("cannot open the directory %q", dir), Hint: "name the repository's directory", Err: err}
+		return Written{}, &proposal.StopError{Code: "init.directory",
+			Message: fmt.Sprintf("cannot open the directory %q", dir), Hint: "name the repository's directory",
+			Err: err}
 	}
 	defer root.Close()
 	r := DetectRepository(root.FS())
@@ -67,8 +69,9 @@ func Write(dir string, o Options) (Written, error) {
 			for _, name := range created {
 				_ = root.Remove(name)
 			}
-			return Written{}, &proposal.StopError{Code: "init.not-writable", Message: fmt.Sprintf("cannot write %q", filepath.Join(dir, f.Path)),
-				Hint: "check that .github is a directory and writable, and that the disk has free space", Err: err}
+			return Written{}, &proposal.StopError{Code: "init.not-writable",
+				Message: fmt.Sprintf("cannot write %q", filepath.Join(dir, f.Path)),
+				Hint:    "check that .github is a directory and writable, and that the disk has free space", Err: err}
 		}
 		if isNew {
 			created = append(created, f.Path)
@@ -94,9 +97,11 @@ func mayWrite(root *os.Root, dir, name string, force bool) error {
 	case err != nil: // it is not there, or writing it fails
 		return nil
 	case !info.Mode().IsRegular():
-		return &proposal.StopError{Code: "init.exists", Message: fmt.Sprintf("%q exists and is not a regular file", shown), Hint: "move it away first"}
+		return &proposal.StopError{Code: "init.exists",
+			Message: fmt.Sprintf("%q exists and is not a regular file", shown), Hint: "move it away first"}
 	case !force:
-		return &proposal.StopError{Code: "init.exists", Message: fmt.Sprintf("%q exists already", shown), Hint: "edit it, or use --force to overwrite it"}
+		return &proposal.StopError{Code: "init.exists", Message: fmt.Sprintf("%q exists already", shown),
+			Hint: "edit it, or use --force to overwrite it"}
 	}
 	return nil
 }
@@ -152,6 +157,7 @@ func (w Written) String() string {
 	if w.forkFiles {
 		pull = "merge both workflows: the comment appears on pull requests after that"
 	}
-	fmt.Fprintf(&b, "\nnext:\n  check the plan in %s\n  fumehood config%s\n  commit the files and %s\n", runPath, here, pull)
+	fmt.Fprintf(&b, "\nnext:\n  check the plan in %s\n  fumehood config%s\n  commit the files and %s\n", runPath, here,
+		pull)
 	return b.String()
 }

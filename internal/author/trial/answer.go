@@ -55,7 +55,8 @@ var ordinary = map[string]func() any{
 	},
 	"egress": func() any {
 		return &proposal.Egress{
-			Command: "t", Phase: proposal.PhaseRun, Kind: points.EgressConnect, Name: "api.example.com", Type: "A", Address: "192.0.2.10", Port: 443,
+			Command: "t", Phase: proposal.PhaseRun, Kind: points.EgressConnect, Name: "api.example.com", Type: "A",
+			Address: "192.0.2.10", Port: 443,
 			Protocol: "tcp", Grants: []string{"api.example.com"},
 		}
 	},
@@ -107,7 +108,8 @@ func (t *trial) decideProposal(ctx context.Context, p proposal.Proposal) (answer
 
 func (t *trial) decideBy(ctx context.Context, e *policy.Engine, p proposal.Proposal) (answer, error) {
 	d, err := e.Decide(ctx, p, t.Analyse(p))
-	return answer{point: module.PointProposal, effect: d.Effect.String(), rules: d.Rules, reasons: d.Reasons, grant: d.Grant}, err
+	return answer{point: module.PointProposal, effect: d.Effect.String(), rules: d.Rules, reasons: d.Reasons,
+		grant: d.Grant}, err
 }
 
 // judgeInput evaluates an input of another point.

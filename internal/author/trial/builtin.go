@@ -20,7 +20,8 @@ import (
 // forTests are the built-ins for tests.
 var forTests = []string{module.BuiltinParse, module.BuiltinDecide, module.BuiltinParseWith, module.BuiltinDecideWith}
 
-var declared = types.NewFunction(types.Args(types.Named("text", types.S), types.Named("options", types.NewObject(nil, types.NewDynamicProperty(types.S, types.A)))), types.A)
+var declared = types.NewFunction(types.Args(types.Named("text", types.S),
+	types.Named("options", types.NewObject(nil, types.NewDynamicProperty(types.S, types.A)))), types.A)
 
 // testCapabilities are a policy's, with the built-ins for tests.
 func testCapabilities() *ast.Capabilities {
@@ -35,7 +36,8 @@ func testCapabilities() *ast.Capabilities {
 // has a fixed number of arguments.
 func spellOut(m *ast.Module) {
 	full := func(call []*ast.Term) []*ast.Term {
-		if name := call[0].Value.String(); len(call) == 2 && (name == module.BuiltinParse || name == module.BuiltinDecide) {
+		if name := call[0].Value.String(); len(call) == 2 &&
+			(name == module.BuiltinParse || name == module.BuiltinDecide) {
 			return append(call[:2:2], ast.ObjectTerm().SetLocation(call[0].Location))
 		}
 		return call
@@ -57,16 +59,17 @@ func spellOut(m *ast.Module) {
 // testBuiltins implement them.
 func (t *trial) testBuiltins(ctx context.Context) []func(*rego.Rego) {
 	function := func(name string, do func(proposal.Proposal, int) (ast.Value, error)) func(*rego.Rego) {
-		return rego.Function2(&rego.Function{Name: name, Decl: declared}, func(_ rego.BuiltinContext, text, options *ast.Term) (*ast.Term, error) {
-			p, command, err := meantBy(text, options)
-			if err == nil {
-				var v ast.Value
-				if v, err = do(p, command); err == nil {
-					return ast.NewTerm(v), nil
+		return rego.Function2(&rego.Function{Name: name, Decl: declared},
+			func(_ rego.BuiltinContext, text, options *ast.Term) (*ast.Term, error) {
+				p, command, err := meantBy(text, options)
+				if err == nil {
+					var v ast.Value
+					if v, err = do(p, command); err == nil {
+						return ast.NewTerm(v), nil
+					}
 				}
-			}
-			return nil, rego.NewHaltError(err)
-		})
+				return nil, rego.NewHaltError(err)
+			})
 	}
 	decide := func(p proposal.Proposal, _ int) (ast.Value, error) { return t.decisionValue(ctx, p) }
 	return []func(*rego.Rego){

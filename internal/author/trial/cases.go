@@ -27,8 +27,9 @@ func (t *trial) addCases(layer string, f policy.File) {
 	}
 	for _, c := range list {
 		t.tests = append(t.tests, test{
-			result: Result{Name: c.Name, Kind: KindCase, Layer: layer, File: f.Name, Line: c.Line, Subject: subjectOf(c), Want: wantOf(c)},
-			run:    func(ctx context.Context, r *Result) { t.tryCase(ctx, c, r) },
+			result: Result{Name: c.Name, Kind: KindCase, Layer: layer, File: f.Name, Line: c.Line,
+				Subject: subjectOf(c), Want: wantOf(c)},
+			run: func(ctx context.Context, r *Result) { t.tryCase(ctx, c, r) },
 		})
 	}
 }

@@ -29,7 +29,8 @@ type files struct {
 // collectTests finds a layer's tests. A mistake in a file is a test with an error.
 func (t *trial) collectTests(ctx context.Context, l policy.Layer) {
 	f := files{layer: l, rules: map[string]*ast.Module{}, tests: map[string]*ast.Module{}}
-	for _, file := range slices.SortedFunc(slices.Values(l.Files), func(a, b policy.File) int { return strings.Compare(a.Name, b.Name) }) {
+	for _, file := range slices.SortedFunc(slices.Values(l.Files),
+		func(a, b policy.File) int { return strings.Compare(a.Name, b.Name) }) {
 		switch {
 		case file.IsCases():
 			f.cases = append(f.cases, file)
@@ -44,7 +45,8 @@ func (t *trial) collectTests(ctx context.Context, l policy.Layer) {
 				f.rules[file.Name] = m
 			}
 		case (path.Ext(file.Name) == ".yaml" || path.Ext(file.Name) == ".yml") && !file.HoldsData():
-			t.addBroken(KindCase, l.Name, file.Name, 1, "this file is not used", "if it contains cases, rename it to cases.yaml or to a name that ends in _cases.yaml")
+			t.addBroken(KindCase, l.Name, file.Name, 1, "this file is not used",
+				"if it contains cases, rename it to cases.yaml or to a name that ends in _cases.yaml")
 		}
 	}
 	t.findMisplaced(f)
@@ -60,7 +62,9 @@ func (t *trial) findMisplaced(f files) {
 	for _, name := range slices.Sorted(maps.Keys(f.rules)) {
 		for _, r := range f.rules[name].Rules {
 			if isTest(r) {
-				t.addBroken(KindRego, f.layer.Name, name, r.Location.Row, fmt.Sprintf("the test %s is not in a test file", r.Head.Ref()), "move it to a file that ends in _test.rego")
+				t.addBroken(KindRego, f.layer.Name, name, r.Location.Row,
+					fmt.Sprintf("the test %s is not in a test file", r.Head.Ref()),
+					"move it to a file that ends in _test.rego")
 			}
 		}
 	}
@@ -69,7 +73,8 @@ func (t *trial) findMisplaced(f files) {
 // addBroken adds a test with an error from before it could run.
 func (t *trial) addBroken(kind, layer, file string, line int, message, hint string) {
 	t.tests = append(t.tests, test{result: Result{
-		Name: fmt.Sprintf("%s:%d", file, line), Kind: kind, Layer: layer, File: file, Line: line, Status: Erred, Message: message, Hint: hint, broken: true,
+		Name: fmt.Sprintf("%s:%d", file, line), Kind: kind, Layer: layer, File: file, Line: line, Status: Erred,
+		Message: message, Hint: hint, broken: true,
 	}})
 }
 

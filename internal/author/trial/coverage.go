@@ -31,7 +31,8 @@ func (t *trial) ruleCoverage(l policy.Layer) []RuleReport {
 				continue
 			}
 			d := describeRule(r)
-			all = append(all, RuleReport{Layer: l.Name, File: at.File, Line: at.Row, Point: module.PackageOf(m), Set: string(r.Head.Ref()[0].Value.(ast.Var)),
+			all = append(all, RuleReport{Layer: l.Name, File: at.File, Line: at.Row, Point: module.PackageOf(m),
+				Set:  string(r.Head.Ref()[0].Value.(ast.Var)),
 				Rule: d.id, Title: d.title, Tests: len(t.spoken[at])})
 		}
 	}
@@ -73,7 +74,8 @@ func headID(r *ast.Rule) string {
 	case ast.Object:
 		return stringOf(v.Get(ast.StringTerm("rule")))
 	case ast.Call:
-		if len(v) > 1 && strings.HasSuffix(v[0].Value.String(), "denial") { // the library's function: its first argument is the id
+		// the library's function: its first argument is the id
+		if len(v) > 1 && strings.HasSuffix(v[0].Value.String(), "denial") {
 			return stringOf(v[1])
 		}
 	}

@@ -55,25 +55,31 @@ func (t *trial) examplesOf(f files, m *ast.Module, r *ast.Rule, places map[strin
 	for _, key := range slices.Sorted(maps.Keys(d.custom)) {
 		if !slices.Contains(exampleKeys, key) {
 			if meant := suggestKey(key); meant != "" {
-				t.addBroken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("unknown key %q in METADATA's custom", key), "did you mean "+meant+"?")
+				t.addBroken(KindExample, f.layer.Name, r.Location.File, r.Location.Row,
+					fmt.Sprintf("unknown key %q in METADATA's custom", key), "did you mean "+meant+"?")
 			}
 			continue
 		}
 		list, ok := d.custom[key].([]any)
 		switch {
 		case !ok:
-			t.addBroken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("custom.%s is not a list", key), `write `+key+`: ["go test ./..."]`)
+			t.addBroken(KindExample, f.layer.Name, r.Location.File, r.Location.Row,
+				fmt.Sprintf("custom.%s is not a list", key), `write `+key+`: ["go test ./..."]`)
 			continue
 		case d.id == "":
-			t.addBroken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, "the rule has examples but no id", "write custom: {rule: my.rule} in its METADATA")
+			t.addBroken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, "the rule has examples but no id",
+				"write custom: {rule: my.rule} in its METADATA")
 			continue
 		}
 		for _, value := range list {
-			x := example{description: d, key: key, set: string(r.Head.Ref()[0].Value.(ast.Var)), point: strings.TrimPrefix(module.PackageOf(m), "fumehood."), layer: f.layer, places: places[d.id], value: value}
+			x := example{description: d, key: key, set: string(r.Head.Ref()[0].Value.(ast.Var)),
+				point: strings.TrimPrefix(module.PackageOf(m), "fumehood."), layer: f.layer, places: places[d.id],
+				value: value}
 			subject := x.subjectText()
 			t.tests = append(t.tests, test{
-				result: Result{Name: fmt.Sprintf("%s %s %s", d.id, key, subject), Kind: KindExample, Layer: f.layer.Name, File: r.Location.File, Line: r.Location.Row, Subject: subject},
-				run:    func(ctx context.Context, r *Result) { t.testExample(ctx, x, r) },
+				result: Result{Name: fmt.Sprintf("%s %s %s", d.id, key, subject), Kind: KindExample,
+					Layer: f.layer.Name, File: r.Location.File, Line: r.Location.Row, Subject: subject},
+				run: func(ctx context.Context, r *Result) { t.testExample(ctx, x, r) },
 			})
 		}
 	}
@@ -117,7 +123,8 @@ func (t *trial) testExample(ctx context.Context, x example, r *Result) {
 	}
 	r.Status = Failed
 	if r.Want, r.Message = x.expectation(); holds {
-		r.Want, r.Message = "allow or ask", fmt.Sprintf("%s allows it, but %s denies it: the rule has no effect", x.id, denier)
+		r.Want, r.Message = "allow or ask",
+			fmt.Sprintf("%s allows it, but %s denies it: the rule has no effect", x.id, denier)
 		r.Hint = "use an example that is allowed, or remove the rule: an allow cannot loosen a denial"
 		return
 	}

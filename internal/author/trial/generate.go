@@ -126,7 +126,8 @@ func (g *gatherer) addCompared(field, with *ast.Term) {
 		return
 	}
 	name, _ := ref[len(ref)-1].Value.(ast.String)
-	to := map[string]*[]string{"program": &g.programs, "programs": &g.programs, "tool": &g.programs, "name": &g.programs, "path": &g.programs, "sub": &g.subs}[string(name)]
+	to := map[string]*[]string{"program": &g.programs, "programs": &g.programs, "tool": &g.programs,
+		"name": &g.programs, "path": &g.programs, "sub": &g.subs}[string(name)]
 	if to == nil {
 		return
 	}

@@ -14,14 +14,16 @@ import (
 )
 
 // ofFloor are the rules that apply whatever the layers say.
-var ofFloor = []string{"default.no-rule", "egress.no-rule", "egress.secret", "env.name", "exec.no-rule", "floor.", "network.none", "output.", "trigger.no-rule"}
+var ofFloor = []string{"default.no-rule", "egress.no-rule", "egress.secret", "env.name", "exec.no-rule", "floor.",
+	"network.none", "output.", "trigger.no-rule"}
 
 // reportUnknownRule reports that no rule has this id. Such a rule never holds, so "must not hold"
 // would always pass. A layer with a rule whose id cannot be read may have any id.
 func (t *trial) reportUnknownRule(id string) (message, hint string) {
 	known, all := t.ruleIDs()
 	if !all || slices.ContainsFunc(known, func(k string) bool {
-		return k == id || strings.HasSuffix(k, ".") && strings.HasPrefix(id, k) || strings.HasSuffix(id, ".") && strings.HasPrefix(k, id)
+		return k == id || strings.HasSuffix(k, ".") && strings.HasPrefix(id, k) ||
+			strings.HasSuffix(id, ".") && strings.HasPrefix(k, id)
 	}) {
 		return "", ""
 	}

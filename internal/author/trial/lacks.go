@@ -28,15 +28,17 @@ func (r Report) CheckSufficient(only string, threshold float64) []proposal.StopE
 		}
 	}
 	if reached := r.Coverage(); reached < threshold {
-		list = append(list, proposal.StopError{Code: "policy.coverage", Message: fmt.Sprintf("tests reach %.1f%% of the rules, less than %g%%", reached, threshold),
-			Hint: "list the rules that no test reaches: fumehood policy test --coverage"})
+		list = append(list, proposal.StopError{Code: "policy.coverage",
+			Message: fmt.Sprintf("tests reach %.1f%% of the rules, less than %g%%", reached, threshold),
+			Hint:    "list the rules that no test reaches: fumehood policy test --coverage"})
 	}
 	return list
 }
 
 func (r Report) layerLacks(l LayerReport) []proposal.StopError {
 	if l.Tests == 0 {
-		return []proposal.StopError{noTests(fmt.Sprintf("the policy layer %q has no test that runs", l.Layer), hintNoTests)}
+		return []proposal.StopError{noTests(fmt.Sprintf("the policy layer %q has no test that runs", l.Layer),
+			hintNoTests)}
 	}
 	if r.Failed == 0 && r.IsUntouched(l.Layer) {
 		return []proposal.StopError{noTests(fmt.Sprintf("the tests of the policy layer %q reach none of its rules, so they prove nothing", l.Layer),

@@ -45,7 +45,8 @@ func (t *trial) changesDecisions(f files) bool {
 			if in != "" {
 				message = fmt.Sprintf("the test file adds to %s of %s", full, in)
 			}
-			t.addBroken(KindRego, f.layer.Name, name, r.Location.Row, message, "rename it: no Rego test of this layer runs before that")
+			t.addBroken(KindRego, f.layer.Name, name, r.Location.Row, message,
+				"rename it: no Rego test of this layer runs before that")
 		}
 	}
 	return meddles
@@ -83,7 +84,9 @@ func (t *trial) checkWith(layer string, m *ast.Module) {
 			case ok && ref[0].Equal(ast.InputRootDocument):
 				t.checkField(layer, m, ref, points)
 			case ok && madeUp(ref):
-				t.addBroken(KindRego, layer, m.Package.Location.File, w.Location.Row, fmt.Sprintf("with %s as …: the test replaces the decision that it tests", ref), "replace the input, or the policy's own data: with input as fumehood.parse(\"go test ./...\")")
+				t.addBroken(KindRego, layer, m.Package.Location.File, w.Location.Row,
+					fmt.Sprintf("with %s as …: the test replaces the decision that it tests", ref),
+					"replace the input, or the policy's own data: with input as fumehood.parse(\"go test ./...\")")
 			}
 		}
 		return false
@@ -123,5 +126,6 @@ func (t *trial) checkField(layer string, m *ast.Module, ref ast.Ref, points []st
 	if at == nil {
 		at = m.Package.Location
 	}
-	t.addBroken(KindRego, layer, m.Package.Location.File, at.Row, fmt.Sprintf("%s: no input has %q", ref, wrong), module.SuggestName(wrong, known))
+	t.addBroken(KindRego, layer, m.Package.Location.File, at.Row, fmt.Sprintf("%s: no input has %q", ref, wrong),
+		module.SuggestName(wrong, known))
 }

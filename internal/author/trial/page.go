@@ -142,16 +142,19 @@ func (p page) writeUnreachedRules(r Report) {
 		if id == "" {
 			id = "(no id)"
 		}
-		fmt.Fprintf(w, "never\t%s %s\t%s:%d\t%s\n", rule.Set, terminal.EscapeLine(id), terminal.EscapeLine(rule.File), rule.Line, terminal.EscapeLine(rule.Title))
+		fmt.Fprintf(w, "never\t%s %s\t%s:%d\t%s\n", rule.Set, terminal.EscapeLine(id), terminal.EscapeLine(rule.File),
+			rule.Line, terminal.EscapeLine(rule.Title))
 	}
 	w.Flush()
-	fmt.Fprintf(p.w, "%.1f%% of %d rules were reached; those listed were not seen to hold in %d tests\n", r.Coverage(), len(r.Rules), r.CountRan())
+	fmt.Fprintf(p.w, "%.1f%% of %d rules were reached; those listed were not seen to hold in %d tests\n", r.Coverage(),
+		len(r.Rules), r.CountRan())
 }
 
 // writeShadows lists rules that were not seen to have an effect.
 func (p page) writeShadows(r Report) {
 	for _, s := range r.Shadows {
-		fmt.Fprintf(p.w, "shadow  %s %s  %s:%d  %s\n", s.Set, terminal.EscapeLine(s.Rule), terminal.EscapeLine(s.File), s.Line, s.Seen)
+		fmt.Fprintf(p.w, "shadow  %s %s  %s:%d  %s\n", s.Set, terminal.EscapeLine(s.Rule), terminal.EscapeLine(s.File),
+			s.Line, s.Seen)
 	}
 }
 

@@ -62,7 +62,9 @@ func (t *trial) addRegoTests(ctx context.Context, f files) {
 }
 
 // compileModules compiles the modules with OPA's tester, which rewrites tests.
-func compileModules(ctx context.Context, l policy.Layer, modules map[string]*ast.Module, limit time.Duration) (*suite, error) {
+func compileModules(
+	ctx context.Context, l policy.Layer, modules map[string]*ast.Module, limit time.Duration,
+) (*suite, error) {
 	store, err := l.Store()
 	if err != nil {
 		return nil, err
@@ -97,7 +99,8 @@ type regoTest struct {
 // tester searches all rules.
 func (x *regoTest) compilerForRule() *ast.Compiler {
 	c := *x.compiler
-	c.Modules = map[string]*ast.Module{x.rule.Location.File: {Package: x.rule.Module.Package, Rules: []*ast.Rule{x.rule}}}
+	c.Modules = map[string]*ast.Module{x.rule.Location.File: {Package: x.rule.Module.Package,
+		Rules: []*ast.Rule{x.rule}}}
 	return &c
 }
 
@@ -107,7 +110,8 @@ func isTest(r *ast.Rule) bool { return testRef(r) != nil }
 func testRef(r *ast.Rule) ast.Ref {
 	ref := r.Head.Ref().GroundPrefix()
 	for i, term := range ref {
-		if name := partOf(term); strings.HasPrefix(name, tester.TestPrefix) || strings.HasPrefix(name, tester.SkipTestPrefix) {
+		if name := partOf(term); strings.HasPrefix(name, tester.TestPrefix) ||
+			strings.HasPrefix(name, tester.SkipTestPrefix) {
 			return ref[:i+1]
 		}
 	}
@@ -132,8 +136,9 @@ func (t *trial) testsOf(s *suite, m *ast.Module, file string) {
 		}
 		x := &regoTest{s, r, m.Package.Path.Extend(ref).String()}
 		t.tests = append(t.tests, test{
-			result: Result{Name: strings.TrimPrefix(x.path, "data."), Kind: KindRego, Layer: s.layer, File: file, Line: r.Location.Row},
-			run:    func(ctx context.Context, result *Result) { t.tryRego(ctx, x, result) },
+			result: Result{Name: strings.TrimPrefix(x.path, "data."), Kind: KindRego, Layer: s.layer, File: file,
+				Line: r.Location.Row},
+			run: func(ctx context.Context, result *Result) { t.tryRego(ctx, x, result) },
 		})
 	}
 }
@@ -207,7 +212,8 @@ func (t *trial) runTest(ctx context.Context, x *regoTest, tracer topdown.QueryTr
 			given = append(given, &tester.Builtin{Func: set})
 		}
 		// Its deadline is wall time; within limits the test's processor time.
-		results, err := x.newRunner(x.compilerForRule()).AddCustomBuiltins(given).SetTimeout(time.Hour).SetCoverageQueryTracer(tracer).
+		results, err := x.newRunner(x.compilerForRule()).AddCustomBuiltins(given).
+			SetTimeout(time.Hour).SetCoverageQueryTracer(tracer).
 			Filter("^"+regexp.QuoteMeta(x.path)+"$").RunTests(ctx, nil)
 		if err != nil {
 			return ran{err: err}

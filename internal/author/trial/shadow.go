@@ -127,14 +127,16 @@ func malformedResult(a answer, input any) (one Result, found bool) {
 	if x, ok := input.(*proposal.Exec); ok {
 		subject = strings.Join(x.Argv, " ")
 	}
-	return Result{Name: "generated: " + subject, Kind: KindGenerated, Layer: r.Layer, Status: Failed, Message: r.Message, Hint: r.Suggestion, Subject: subject}, true
+	return Result{Name: "generated: " + subject, Kind: KindGenerated, Layer: r.Layer, Status: Failed,
+		Message: r.Message, Hint: r.Suggestion, Subject: subject}, true
 }
 
 // corpusInputs is a part of Options.Corpus, or of the shipped policy's examples, which are no news
 // where it is tested itself.
 func (t *trial) corpusInputs(tried []policy.Layer) (inputs []any) {
 	texts := t.Corpus
-	if len(texts) == 0 && !slices.ContainsFunc(tried, func(l policy.Layer) bool { return l.Name == policy.DefaultLayer }) {
+	if len(texts) == 0 && !slices.ContainsFunc(tried,
+		func(l policy.Layer) bool { return l.Name == policy.DefaultLayer }) {
 		if l, err := policy.ShippedLayer(); err == nil {
 			texts = exampleTexts(l)
 		}
@@ -160,9 +162,11 @@ func (t *trial) findShadows(l policy.Layer, rules []RuleReport) (all []Shadow) {
 		case s.held > 0 && s.denied == s.held && r.Set == "allow":
 			said = fmt.Sprintf("not seen to have an effect in %d inputs: it held in %d, all of them denied", n, s.held)
 		case s.held >= implying:
-			s.with = slices.DeleteFunc(slices.Clone(s.with), func(id string) bool { return slices.Contains(with[id], r.Rule) })
+			s.with = slices.DeleteFunc(slices.Clone(s.with),
+				func(id string) bool { return slices.Contains(with[id], r.Rule) })
 			if with[r.Rule] = append(with[r.Rule], s.with...); len(s.with) > 0 {
-				said = fmt.Sprintf("not seen to decide in %d inputs: it held in %d, and each time %s denied, too", n, s.held, strings.Join(s.with[:min(3, len(s.with))], ", "))
+				said = fmt.Sprintf("not seen to decide in %d inputs: it held in %d, and each time %s denied, too", n,
+					s.held, strings.Join(s.with[:min(3, len(s.with))], ", "))
 			}
 		}
 		if said != "" {

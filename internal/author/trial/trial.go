@@ -74,7 +74,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if o.Deadline <= 0 {
 		o.Deadline = 5 * time.Second
 	}
-	t := &trial{Options: o, spoken: map[module.Place]map[int]bool{}, seen: map[module.Place]effectCounts{}, denies: map[module.Place]string{}, inputs: map[string]int{}}
+	t := &trial{Options: o, spoken: map[module.Place]map[int]bool{}, seen: map[module.Place]effectCounts{},
+		denies: map[module.Place]string{}, inputs: map[string]int{}}
 	var err error
 	if t.engine, err = t.newEngine(ctx); err != nil {
 		return Report{}, err
@@ -86,7 +87,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	r := Report{Schema: Schema, Policy: t.engine.Digest(), Warnings: t.engine.Warnings()}
 	for i, one := range chosen {
 		if ctx.Err() != nil {
-			return Report{}, &proposal.StopError{Code: "policy.test", Message: "the tests were interrupted", Hint: "run them again", Err: ctx.Err()}
+			return Report{}, &proposal.StopError{Code: "policy.test", Message: "the tests were interrupted",
+				Hint: "run them again", Err: ctx.Err()}
 		}
 		if o.Progress != nil {
 			o.Progress(i+1, len(chosen), one.result.Name)

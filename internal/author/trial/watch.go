@@ -82,7 +82,8 @@ func runWithin[T any](ctx context.Context, limit time.Duration, work func(contex
 	var panicked any
 	done := make(chan struct{})
 	began := bounds.ProcessorTime()
-	b := bounds.Bounds{Used: func() time.Duration { return bounds.ProcessorTime() - began }, Time: limit, Grace: grace, Memory: maxGrowth, Heap: bounds.HeapSize()}
+	b := bounds.Bounds{Used: func() time.Duration { return bounds.ProcessorTime() - began }, Time: limit, Grace: grace,
+		Memory: maxGrowth, Heap: bounds.HeapSize()}
 	go func() {
 		defer close(done)
 		defer func() { panicked = recover() }()

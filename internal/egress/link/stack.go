@@ -43,7 +43,8 @@ func (l *Link) startStack() error {
 		return err
 	}
 	l.gate = newFrameFilter(l)
-	wire, err := newLinkEndpoint(l.fd, l.config.Segment.MTU, tcpip.LinkAddress(l.config.Segment.Gateway.MAC), l.gate.admitFrame)
+	wire, err := newLinkEndpoint(l.fd, l.config.Segment.MTU, tcpip.LinkAddress(l.config.Segment.Gateway.MAC),
+		l.gate.admitFrame)
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,8 @@ func (l *Link) assignAddresses(s *stack.Stack) error {
 		if own.Is6() {
 			number = ipv6.ProtocolNumber
 		}
-		address := tcpip.ProtocolAddress{Protocol: number, AddressWithPrefix: tcpip.AddrFromSlice(own.AsSlice()).WithPrefix()}
+		address := tcpip.ProtocolAddress{Protocol: number,
+			AddressWithPrefix: tcpip.AddrFromSlice(own.AsSlice()).WithPrefix()}
 		try(s.AddProtocolAddress(nic, address, stack.AddressProperties{}))
 		to := tcpip.AddrFromSlice(peer.AsSlice())
 		try(s.AddStaticNeighbor(nic, number, to, tcpip.LinkAddress(l.config.Segment.Sandbox.MAC)))

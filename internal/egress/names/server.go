@@ -140,7 +140,9 @@ func (s *Server) reserveSlot(flow *proposal.Flow) bool {
 }
 
 // resolveQuestion decides one question. It fills flow and returns the answer.
-func (s *Server) resolveQuestion(ctx context.Context, q dnsmessage.Question, flow *proposal.Flow) (dnsmessage.RCode, dnsmessage.ResourceBody, string) {
+func (s *Server) resolveQuestion(
+	ctx context.Context, q dnsmessage.Question, flow *proposal.Flow,
+) (dnsmessage.RCode, dnsmessage.ResourceBody, string) {
 	flow.Egress.Type = typeName(q.Type)
 	name, err := Parse(q.Name.String())
 	if err != nil {

@@ -118,7 +118,8 @@ func missingSupportError(what string, err error) error {
 	}
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):
-		stop.Hint = fmt.Sprintf("load the kernel's tun module (modprobe tun); in a container, give it the device %s", tunPath)
+		stop.Hint = fmt.Sprintf("load the kernel's tun module (modprobe tun); in a container, give it the device %s",
+			tunPath)
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		stop.Hint = "run fumehood as root or with sudo; in a container, with the capabilities SYS_ADMIN and NET_ADMIN"
 	}

@@ -53,7 +53,9 @@ func (u *Redactor) Diff(ctx context.Context, id string, d proposal.Diff, bounds 
 }
 
 // addDiff adds f to out and to the patch, unless both sides are the same.
-func (u *Redactor) addDiff(ctx context.Context, id string, f proposal.FileDiff, bounds DiffBounds, out *proposal.Diff, c *copyResult) error {
+func (u *Redactor) addDiff(
+	ctx context.Context, id string, f proposal.FileDiff, bounds DiffBounds, out *proposal.Diff, c *copyResult,
+) error {
 	shown, found := redactValue(u, f)
 	before, why, err := u.redactSide(ctx, id, f.Old, shown.Old)
 	if err != nil {
@@ -101,7 +103,9 @@ func tooLong(difference string, before int64, bounds DiffBounds) string {
 }
 
 // redactSide redacts one side of a path. hidden is why its content is not shown.
-func (u *Redactor) redactSide(ctx context.Context, id string, given, shown *proposal.FileState) (s *patchSide, hidden string, err error) {
+func (u *Redactor) redactSide(
+	ctx context.Context, id string, given, shown *proposal.FileState,
+) (s *patchSide, hidden string, err error) {
 	if given == nil {
 		return nil, "", nil
 	}
@@ -135,7 +139,8 @@ func (u *Redactor) readContent(s proposal.FileState) (data []byte, hidden string
 
 // isSameSide reports whether both sides are known to be the same.
 func isSameSide(a, b *patchSide) bool {
-	return a != nil && b != nil && a.Type == b.Type && a.Mode == b.Mode && a.Target == b.Target && a.SHA256 == b.SHA256 && a.Refused+b.Refused == ""
+	return a != nil && b != nil && a.Type == b.Type && a.Mode == b.Mode && a.Target == b.Target &&
+		a.SHA256 == b.SHA256 && a.Refused+b.Refused == ""
 }
 
 // describeOmissions describes what the text of a difference lacks.

@@ -21,7 +21,9 @@ func (u *Redactor) CreateRawDir() (string, error) {
 	lease.Sweep(os.TempDir(), unread, (*lease.Dir).Remove)
 	d, err := lease.Make(os.TempDir(), unread)
 	if err != nil {
-		return "", &proposal.StopError{Code: "output.unreadable", Message: "cannot make a directory for the output of commands", Hint: "free space in the directory for temporary files (TMPDIR)", Err: err}
+		return "", &proposal.StopError{Code: "output.unreadable",
+			Message: "cannot make a directory for the output of commands",
+			Hint:    "free space in the directory for temporary files (TMPDIR)", Err: err}
 	}
 	u.raw = d
 	return d.Path, nil

@@ -32,8 +32,11 @@ const (
 // not fit into the queue is dropped and counted. endQueue waits until to has received all, at
 // most for ten seconds; then to is not called again. It must be called once, after the last
 // take has returned.
-func (u *Redactor) Live(ctx context.Context, id string, to func(proposal.Chunk)) (take func(proposal.Chunk), end func()) {
-	l := &liveQueue{u: u, ctx: context.WithoutCancel(ctx), id: id, to: to, wake: make(chan struct{}, 1), over: make(chan struct{}), done: make(chan struct{}),
+func (u *Redactor) Live(
+	ctx context.Context, id string, to func(proposal.Chunk),
+) (take func(proposal.Chunk), end func()) {
+	l := &liveQueue{u: u, ctx: context.WithoutCancel(ctx), id: id, to: to, wake: make(chan struct{}, 1),
+		over: make(chan struct{}), done: make(chan struct{}),
 		lost: map[string]int64{}, streams: map[string]*liveStream{}}
 	go l.processQueue()
 	return l.enqueueChunk, l.endQueue

@@ -104,7 +104,8 @@ func nameEnd(name string) string {
 // quoteName returns name as git writes it: in double quotes with octal escapes if it has
 // characters that are not printable, a quote or a backslash.
 func quoteName(name string) string {
-	if utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == '"' || r == '\\' }) {
+	if utf8.ValidString(name) && !strings.ContainsFunc(name,
+		func(r rune) bool { return !unicode.IsPrint(r) || r == '"' || r == '\\' }) {
 		return name
 	}
 	var b strings.Builder

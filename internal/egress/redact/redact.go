@@ -55,7 +55,8 @@ type Redactor struct {
 func New(o Options) (*Redactor, error) {
 	r, err := secrets.NewRedactor(o.Masks)
 	if err != nil {
-		return nil, &proposal.StopError{Code: "output.mask", Message: err.Error(), Hint: "mask at most 100 values of 6 bytes to 64 KiB, 192 KiB together, that do not occur in ordinary text"}
+		return nil, &proposal.StopError{Code: "output.mask", Message: err.Error(),
+			Hint: "mask at most 100 values of 6 bytes to 64 KiB, 192 KiB together, that do not occur in ordinary text"}
 	}
 	if o.Decide == nil {
 		o.Decide = replaceAll
@@ -95,7 +96,9 @@ func redactValue[T any](u *Redactor, v T) (T, []proposal.Redaction) {
 func (u *Redactor) RefuseSecretIDs(plan proposal.Plan) error {
 	for i, p := range plan.Proposals {
 		if _, found := redactValue(u, p.ID); found != nil {
-			return &proposal.StopError{Code: "output.id", Message: fmt.Sprintf("the id of proposal %d contains what looks like a secret (%s)", i+1, found[0].Rule),
+			return &proposal.StopError{Code: "output.id",
+				Message: fmt.Sprintf("the id of proposal %d contains what looks like a secret (%s)", i+1,
+					found[0].Rule),
 				Hint: "give it another id"}
 		}
 	}
@@ -111,7 +114,8 @@ func (u *Redactor) Run(r proposal.Run) proposal.Run {
 // restoreRunLinks restores in redacted the fields of r that link a run to its log, its plan and its
 // commits. None of them is free text, and a mask like "sha256" must not break these links.
 func restoreRunLinks(redacted, r proposal.Run) proposal.Run {
-	redacted.ID, redacted.PlanDigest, redacted.Policy, redacted.HeadSHA, redacted.BaseSHA = r.ID, r.PlanDigest, r.Policy, r.HeadSHA, r.BaseSHA
+	redacted.ID, redacted.PlanDigest, redacted.Policy, redacted.HeadSHA, redacted.BaseSHA = r.ID, r.PlanDigest,
+		r.Policy, r.HeadSHA, r.BaseSHA
 	return redacted
 }
 

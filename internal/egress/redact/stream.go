@@ -58,7 +58,8 @@ func (u *Redactor) Result(ctx context.Context, id string, r proposal.Result) (pr
 			r.Outputs[i], err = u.copyDeclaredFile(ctx, id, from, r.Outputs[i])
 		}
 		if err != nil {
-			r.Outputs[i].Refused, r.Outputs[i].File, r.Outputs[i].SHA256 = "withheld: it could not be searched for secrets", "", ""
+			r.Outputs[i].Refused, r.Outputs[i].File,
+				r.Outputs[i].SHA256 = "withheld: it could not be searched for secrets", "", ""
 		}
 	}
 	return r, err
@@ -66,7 +67,9 @@ func (u *Redactor) Result(ctx context.Context, id string, r proposal.Result) (pr
 
 // testResults redacts what the files of test runners say. For policy it is a part of stdout, and
 // it is withheld with any of the output.
-func (u *Redactor) testResults(ctx context.Context, id string, given proposal.Stream, r proposal.Result) (proposal.Stream, error) {
+func (u *Redactor) testResults(
+	ctx context.Context, id string, given proposal.Stream, r proposal.Result,
+) (proposal.Stream, error) {
 	if why := cmp.Or(r.Stdout.Withheld, r.Stderr.Withheld); why != "" {
 		return withholdStream(given, nil, why), nil
 	}
@@ -147,8 +150,10 @@ func unreadableError(kind string, err error) error {
 	if f := proposal.FailureOf(err); strings.Contains(f.Code, "policy.") {
 		return err
 	}
-	return &proposal.StopError{Code: "output.unreadable", Message: fmt.Sprintf("cannot search the output of a command for secrets (%s)", kind),
-		Hint: "free space in the directories for artifacts and temporary files: output leaves only after the search", Err: err}
+	return &proposal.StopError{Code: "output.unreadable",
+		Message: fmt.Sprintf("cannot search the output of a command for secrets (%s)", kind),
+		Hint:    "free space in the directories for artifacts and temporary files: output leaves only after the search",
+		Err:     err}
 }
 
 // askPolicy asks policy about one thing. A marker that the command printed itself is not a secret.
@@ -171,7 +176,8 @@ func allowsSomeFinds(t secrets.Tally, d points.OutputDecision) bool {
 // keepFindFunc returns a function that reports which finds stay: only those of detectors.
 func keepFindFunc(d points.OutputDecision) func(string) bool {
 	return func(rule string) bool {
-		return !slices.Contains(d.Redact, rule) && rule != secrets.ForgedMarker && rule != secrets.Unscanned && !strings.HasPrefix(rule, redaction.MaskPrefix)
+		return !slices.Contains(d.Redact, rule) && rule != secrets.ForgedMarker && rule != secrets.Unscanned &&
+			!strings.HasPrefix(rule, redaction.MaskPrefix)
 	}
 }
 
@@ -251,7 +257,9 @@ func (u *Redactor) copyTo(target string, from io.Reader, keep func(string) bool)
 }
 
 // copyFile copies the first limit bytes of a file.
-func (u *Redactor) copyFile(source, target string, limit int64, keep func(string) bool) (*copyResult, secrets.Tally, error) {
+func (u *Redactor) copyFile(
+	source, target string, limit int64, keep func(string) bool,
+) (*copyResult, secrets.Tally, error) {
 	f, err := os.Open(source)
 	if err != nil {
 		return nil, secrets.Tally{}, err
@@ -263,7 +271,9 @@ func (u *Redactor) copyFile(source, target string, limit int64, keep func(string
 // copyParts copies the available parts of a stream that is not available in full: its
 // beginning, its end, and the contents of the file. The text where a part breaks off is
 // searched with the rest and then omitted, so that no new end cuts a secret in two.
-func (u *Redactor) copyParts(s proposal.Stream, target string, keep func(string) bool) (*copyResult, secrets.Tally, error) {
+func (u *Redactor) copyParts(
+	s proposal.Stream, target string, keep func(string) bool,
+) (*copyResult, secrets.Tally, error) {
 	head, t, err := u.redactPart(s.Head, keep)
 	if err != nil {
 		return nil, t, err
@@ -293,7 +303,9 @@ func (u *Redactor) redactPart(part []byte, keep func(string) bool) ([]byte, secr
 }
 
 // copyBeginning copies the first limit bytes of a file that breaks off there.
-func (u *Redactor) copyBeginning(source, target string, limit int64, keep func(string) bool) (*copyResult, secrets.Tally, error) {
+func (u *Redactor) copyBeginning(
+	source, target string, limit int64, keep func(string) bool,
+) (*copyResult, secrets.Tally, error) {
 	f, err := os.Open(source)
 	if err != nil {
 		return nil, secrets.Tally{}, err

@@ -36,13 +36,15 @@ func (u *Redactor) DecideReport(ctx context.Context, r proposal.Report) (proposa
 	for _, kind := range []string{points.OutgoingReport, points.OutgoingComment} {
 		d, err := u.askPolicy(ctx, points.Outgoing{Kind: kind, Size: size}, t)
 		if err != nil {
-			r.Withheld = &proposal.Reason{Rule: proposal.FailureOf(err).Code, Effect: proposal.Deny, Message: "policy could not decide whether it may leave", Command: -1}
+			r.Withheld = &proposal.Reason{Rule: proposal.FailureOf(err).Code, Effect: proposal.Deny,
+				Message: "policy could not decide whether it may leave", Command: -1}
 			return stripOutput(r), err
 		}
 		if d.Effect == proposal.Allow {
 			continue
 		}
-		reason := proposal.Reason{Rule: "output.withheld", Effect: proposal.Deny, Message: "policy withholds it", Command: -1}
+		reason := proposal.Reason{Rule: "output.withheld", Effect: proposal.Deny, Message: "policy withholds it",
+			Command: -1}
 		if d.Reason != nil {
 			reason = *d.Reason
 		}

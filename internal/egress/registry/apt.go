@@ -13,7 +13,8 @@ const aptFormat = "$(CREATED_BY)|$(TARGET_OF)|$(REPO_URI)|$(RELEASE)|$(COMPONENT
 
 // keyrings are where Debian and Ubuntu keep the keys of their own archives outside of
 // /etc. apt does not report which keys a source is signed by.
-var keyrings = []string{"/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/ubuntu-archive-keyring.gpg"}
+var keyrings = []string{"/usr/share/keyrings/debian-archive-keyring.gpg",
+	"/usr/share/keyrings/ubuntu-archive-keyring.gpg"}
 
 // findApt runs "apt-get indextargets" to find the archives that apt fetches from.
 func findApt(ctx context.Context, a *toolRunner, r *Registry) error {

@@ -73,7 +73,9 @@ func (a *toolRunner) runTool(ctx context.Context, tool string, args ...string) (
 	return out, err
 }
 
-func (a *toolRunner) execTool(ctx context.Context, dir string, env []string, tool string, args ...string) (stdout, stderr string, err error) {
+func (a *toolRunner) execTool(
+	ctx context.Context, dir string, env []string, tool string, args ...string,
+) (stdout, stderr string, err error) {
 	path, err := exec.LookPath(tool)
 	if err != nil {
 		return "", "", errAbsent

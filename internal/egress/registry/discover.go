@@ -91,5 +91,6 @@ func (a *toolRunner) findAll(ctx context.Context, list []Registry) error {
 
 func registryError(name string, err error) error {
 	return &proposal.StopError{Code: "network.registry", Message: "cannot find registry " + name,
-		Hint: "install and configure its package manager on this host, or remove registry:" + name + " from the network that is granted", Err: err}
+		Hint: "install and configure its package manager on this host, or remove registry:" + name +
+			" from the network that is granted", Err: err}
 }

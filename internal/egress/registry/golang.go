@@ -19,7 +19,8 @@ func findGo(ctx context.Context, a *toolRunner, r *Registry) error {
 	out, err := a.runTool(ctx, "go", "env", "-json", "GOPROXY", "GOSUMDB", "GONOSUMDB")
 	if errors.Is(err, errAbsent) && os.Getenv("GOPROXY") != "" {
 		r.Source, err, out = "GOPROXY", nil, "{}"
-		env["GOPROXY"], env["GOSUMDB"], env["GONOSUMDB"] = os.Getenv("GOPROXY"), os.Getenv("GOSUMDB"), os.Getenv("GONOSUMDB")
+		env["GOPROXY"], env["GOSUMDB"], env["GONOSUMDB"] = os.Getenv("GOPROXY"), os.Getenv("GOSUMDB"),
+			os.Getenv("GONOSUMDB")
 	}
 	if err != nil {
 		return err
@@ -33,7 +34,8 @@ func findGo(ctx context.Context, a *toolRunner, r *Registry) error {
 	r.Env["GOPRIVATE"], r.Env["GONOPROXY"] = "", "none" // everything through the proxy
 	r.Env["GONOSUMDB"] = env["GONOSUMDB"]
 	r.Env["GOSUMDB"] = env["GOSUMDB"]
-	if own := os.Getenv("GOTOOLCHAIN"); own == "" || own == "auto" { // a toolchain that go.mod requires is a module of the same proxy
+	// a toolchain that go.mod requires is a module of the same proxy
+	if own := os.Getenv("GOTOOLCHAIN"); own == "" || own == "auto" {
 		r.Env["GOTOOLCHAIN"] = "auto"
 	}
 	return r.addSumDB(env["GOSUMDB"])

@@ -111,7 +111,8 @@ func (r *Registry) addServer(id string, o Origin, all []settings) {
 	for _, s := range all {
 		for _, server := range s.Servers {
 			password := expandMaven(server.Password)
-			if strings.TrimSpace(server.ID) != id || o.Scheme != "https" || password == "" || strings.HasPrefix(password, "{") {
+			if strings.TrimSpace(server.ID) != id || o.Scheme != "https" || password == "" ||
+				strings.HasPrefix(password, "{") {
 				continue
 			}
 			r.addCredential(*o.basicAuthorization(url.UserPassword(expandMaven(server.Username), password)))

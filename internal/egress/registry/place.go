@@ -80,7 +80,8 @@ func portOf(u *url.URL) (int, error) {
 }
 
 func (o Origin) authorizationFor(value string) *Credential {
-	return &Credential{Scheme: o.Scheme, Host: o.Host, Port: o.Port, Path: o.Path, Header: "Authorization", Value: value}
+	return &Credential{Scheme: o.Scheme, Host: o.Host, Port: o.Port, Path: o.Path, Header: "Authorization",
+		Value: value}
 }
 
 func (o Origin) basicAuthorization(user *url.Userinfo) *Credential {

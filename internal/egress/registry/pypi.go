@@ -51,7 +51,8 @@ func pipConfig(ctx context.Context, a *toolRunner) (map[string]string, error) {
 		out, err = a.runTool(ctx, "pip3", "config", "list")
 	}
 	if errors.Is(err, errAbsent) {
-		return map[string]string{"index-url": os.Getenv("PIP_INDEX_URL"), "extra-index-url": os.Getenv("PIP_EXTRA_INDEX_URL")}, nil
+		return map[string]string{"index-url": os.Getenv("PIP_INDEX_URL"),
+			"extra-index-url": os.Getenv("PIP_EXTRA_INDEX_URL")}, nil
 	}
 	if err != nil {
 		return nil, err

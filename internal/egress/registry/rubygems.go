@@ -32,7 +32,8 @@ func findRubygems(ctx context.Context, a *toolRunner, r *Registry) error {
 		list = append(list, p.clean)
 	}
 	if len(list) > 0 && !r.isPublic(r.Origins[0]) {
-		r.Files = append(r.Files, File{Path: "~/.gemrc", Content: "---\n:sources:\n- " + strings.Join(list, "\n- ") + "\n"})
+		r.Files = append(r.Files, File{Path: "~/.gemrc",
+			Content: "---\n:sources:\n- " + strings.Join(list, "\n- ") + "\n"})
 		r.Env["BUNDLE_MIRROR__ALL"] = list[0]
 	}
 	return nil

@@ -31,7 +31,8 @@ const (
 
 // faults are the errors that blame the peer. A stream that the server itself gave up has others,
 // and the ones for a stream that was closed or one too many come up without a fault, too.
-var faults = map[uint32]bool{1: true /* PROTOCOL_ERROR */, 3: true /* FLOW_CONTROL_ERROR */, 4: true, /* SETTINGS_TIMEOUT */
+var faults = map[uint32]bool{1: true /* PROTOCOL_ERROR */, 3: true, /* FLOW_CONTROL_ERROR */
+	4: true, /* SETTINGS_TIMEOUT */
 	6: true /* FRAME_SIZE_ERROR */, 9: true /* COMPRESSION_ERROR */, 11: true /* ENHANCE_YOUR_CALM */}
 
 const streamClosed = 5 // a fault in a GOAWAY only
@@ -156,5 +157,7 @@ func (s *session) reportFault(f *frames) {
 	}
 	e := s.target.Egress
 	e.Kind, e.Protocol, e.SNI = points.EgressRequest, "https", e.Name
-	s.relay.options.Report(proposal.Flow{Egress: e, Decision: proposal.EgressDecision{Reason: refusalReason("protocol", why)}, Code: "protocol", Inside: s.target.Inside})
+	s.relay.options.Report(proposal.Flow{Egress: e,
+		Decision: proposal.EgressDecision{Reason: refusalReason("protocol", why)}, Code: "protocol",
+		Inside: s.target.Inside})
 }

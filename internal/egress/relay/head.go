@@ -95,7 +95,8 @@ func parseFraming(fields map[string][]string, version string) (framing, string) 
 }
 
 // unannounced are the fields that must not appear in trailers.
-var unannounced = []string{"content-length", "transfer-encoding", "host", "trailer", "te", "connection", "authorization", "cookie", "content-encoding", "content-type"}
+var unannounced = []string{"content-length", "transfer-encoding", "host", "trailer", "te", "connection",
+	"authorization", "cookie", "content-encoding", "content-type"}
 
 func checkTrailers(block []byte) string {
 	text := strings.TrimSuffix(string(block), "\r\n")

@@ -60,8 +60,10 @@ func valueSpellings(value string) [][]byte {
 	slices.Reverse(backwards)
 	spelled := strings.TrimSuffix(strings.ReplaceAll(value, "", " ")[1:], " ")
 	digits := hex.EncodeToString([]byte(value))
-	all := [][]byte{[]byte(value), bytes.Trim(quoted, `"`), backwards, []byte(spelled), []byte(digits), []byte(strings.ToUpper(digits)),
-		[]byte(strings.ReplaceAll(value, "/", `\/`)), []byte(url.QueryEscape(value)), []byte(url.PathEscape(value)), []byte(base64.StdEncoding.EncodeToString([]byte(value)))}
+	all := [][]byte{[]byte(value), bytes.Trim(quoted, `"`), backwards, []byte(spelled), []byte(digits),
+		[]byte(strings.ToUpper(digits)),
+		[]byte(strings.ReplaceAll(value, "/", `\/`)), []byte(url.QueryEscape(value)), []byte(url.PathEscape(value)),
+		[]byte(base64.StdEncoding.EncodeToString([]byte(value)))}
 	slices.SortFunc(all, bytes.Compare)
 	return slices.CompactFunc(all, bytes.Equal)
 }

@@ -139,7 +139,8 @@ func (p *proxy) malformedRefusal() *refusal {
 	if p.strict == nil || p.strict.malformedReason() == "" {
 		return nil
 	}
-	return &refusal{code: "protocol", message: "the request is malformed: " + p.strict.malformedReason(), status: http.StatusBadRequest}
+	return &refusal{code: "protocol", message: "the request is malformed: " + p.strict.malformedReason(),
+		status: http.StatusBadRequest}
 }
 
 // buffers provides the buffers that bodies are copied with.

@@ -26,7 +26,8 @@ func (x *exchange) checkRequest() *refusal {
 		return &refusal{code: "protocol", message: why}
 	}
 	if !x.session.isTargetHost(r.Host) {
-		return &refusal{code: "mismatch", message: fmt.Sprintf("the request is for host %q, the connection for %s", r.Host, x.session.name)}
+		return &refusal{code: "mismatch",
+			message: fmt.Sprintf("the request is for host %q, the connection for %s", r.Host, x.session.name)}
 	}
 	return nil
 }

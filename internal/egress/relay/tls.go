@@ -68,11 +68,14 @@ func (s *session) judgeHello(h hello.Hello) *refusal {
 	case h.ServerName == want:
 		return nil
 	case h.ServerName == "":
-		return &refusal{code: "mismatch", message: fmt.Sprintf("the TLS hello names no server, the connection is for %s", want)}
+		return &refusal{code: "mismatch",
+			message: fmt.Sprintf("the TLS hello names no server, the connection is for %s", want)}
 	case want == "":
-		return &refusal{code: "mismatch", message: fmt.Sprintf("the TLS hello names %s, the connection is for an address", h.ServerName)}
+		return &refusal{code: "mismatch",
+			message: fmt.Sprintf("the TLS hello names %s, the connection is for an address", h.ServerName)}
 	}
-	return &refusal{code: "mismatch", message: fmt.Sprintf("the TLS hello names %s, the connection is for %s", h.ServerName, want)}
+	return &refusal{code: "mismatch",
+		message: fmt.Sprintf("the TLS hello names %s, the connection is for %s", h.ServerName, want)}
 }
 
 func (s *session) noteServerName(name string) {

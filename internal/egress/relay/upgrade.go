@@ -39,7 +39,8 @@ func (x *exchange) permitUpgrade() *refusal {
 		return nil
 	}
 	if !x.decision.Raw {
-		return &refusal{code: "upgrade", message: "the upgrade to WebSocket is not allowed", hint: "a rule in the policy's set raw for this request would allow it"}
+		return &refusal{code: "upgrade", message: "the upgrade to WebSocket is not allowed",
+			hint: "a rule in the policy's set raw for this request would allow it"}
 	}
 	x.upgrade = true
 	return nil

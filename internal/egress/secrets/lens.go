@@ -198,7 +198,8 @@ const (
 	escape
 )
 
-var letters1 = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f', 'v': '\v', 'a': '\a', 'e': 0x1b, '"': '"', '\'': '\'', '\\': '\\', '/': '/', '`': '`', '$': '$', ' ': ' '}
+var letters1 = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f', 'v': '\v', 'a': '\a', 'e': 0x1b,
+	'"': '"', '\'': '\'', '\\': '\\', '/': '/', '`': '`', '$': '$', ' ': ' '}
 
 // decodeEscape decodes an escape at the beginning of part. \u counts only for characters of
 // one byte.

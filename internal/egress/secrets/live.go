@@ -59,7 +59,8 @@ var keyBegins = pattern.New(`(?i)-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY`)
 // writeCompleteLines writes the complete lines of the held text, except for an incomplete private key.
 func (s *searcher) writeCompleteLines() error {
 	end := bytes.LastIndexByte(s.held, '\n') + 1
-	if line := s.held[end:]; len(line) > 0 && bytes.IndexByte([]byte(" \t\r"), line[len(line)-1]) >= 0 && !bytes.Contains(line, []byte("-----")) {
+	if line := s.held[end:]; len(line) > 0 && bytes.IndexByte([]byte(" \t\r"), line[len(line)-1]) >= 0 &&
+		!bytes.Contains(line, []byte("-----")) {
 		end = len(s.held)
 	}
 	if end <= s.done {

@@ -59,7 +59,8 @@ func (m Mask) searchedValues() []string {
 	whole := strings.TrimSpace(m.Value)
 	list := splitValue(removeSkippedChars(whole))
 	for line := range strings.Lines(whole) {
-		if line = removeSkippedChars(strings.TrimSpace(line)); len(line) >= minLine && !strings.HasPrefix(line, "-----") {
+		if line = removeSkippedChars(strings.TrimSpace(line)); len(line) >= minLine &&
+			!strings.HasPrefix(line, "-----") {
 			list = append(list, splitValue(line)...)
 		}
 	}
@@ -97,7 +98,8 @@ func splitValue(value string) []string {
 
 // printedForms returns the forms in which tools print value.
 func printedForms(value string) []word {
-	list := []word{{text: value, form: "plain"}, {text: reverseBytes(value), form: "reversed"}, {text: reverseRunes(value), form: "reversed"}, {text: rot13(value), form: "rot13"}}
+	list := []word{{text: value, form: "plain"}, {text: reverseBytes(value), form: "reversed"},
+		{text: reverseRunes(value), form: "reversed"}, {text: rot13(value), form: "rot13"}}
 	add := func(form string, texts ...string) {
 		for _, text := range texts {
 			list = append(list, word{text: text, form: form})
@@ -105,11 +107,13 @@ func printedForms(value string) []word {
 	}
 	add("case", swapCase(value, 'A', 'Z'), swapCase(value, 'a', 'z'))
 	for offset := range 3 {
-		add("base64", base64Core(base64.RawStdEncoding, value, offset), base64Core(base64.RawURLEncoding, value, offset))
+		add("base64", base64Core(base64.RawStdEncoding, value, offset),
+			base64Core(base64.RawURLEncoding, value, offset))
 	}
 	small := hex.EncodeToString([]byte(value))
 	for _, digits := range []string{small, strings.ToUpper(small)} {
-		add("hex", digits, separateHexBytes(digits, " "), separateHexBytes(digits, ":"), separateHexBytes(digits, `\x`), separateHexBytes(digits, ", 0x"), separateHexBytes(digits, ",0x"))
+		add("hex", digits, separateHexBytes(digits, " "), separateHexBytes(digits, ":"), separateHexBytes(digits, `\x`),
+			separateHexBytes(digits, ", 0x"), separateHexBytes(digits, ",0x"))
 		add("url", separateHexBytes(digits, "%"))
 	}
 	add("url", url.QueryEscape(value), url.PathEscape(value))
@@ -212,7 +216,8 @@ func newWords(masks []Mask) ([]word, error) {
 		}
 		whole := strings.TrimSpace(m.Value)
 		if strings.ContainsAny(whole, "\r\n\t") { // escaped, its lines belong together
-			words = append(words, word{text: quoteJSON(whole, false), value: i, form: "json"}, word{text: quoteJSON(whole, true), value: i, form: "json"})
+			words = append(words, word{text: quoteJSON(whole, false), value: i, form: "json"},
+				word{text: quoteJSON(whole, true), value: i, form: "json"})
 			for _, w := range printedForms(whole) {
 				if w.form == "base64" || w.form == "hex" || w.form == "url" {
 					words = append(words, word{text: w.text, value: i, form: w.form})

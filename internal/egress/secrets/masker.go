@@ -23,7 +23,9 @@ type masker struct {
 	spans []span // finds in held, sorted by their beginning, not overlapping
 }
 
-func newMasker(to io.Writer, lenses []*streamMatcher, rules func(*word) (string, string), count func(rule, form string)) *masker {
+func newMasker(
+	to io.Writer, lenses []*streamMatcher, rules func(*word) (string, string), count func(rule, form string),
+) *masker {
 	return &masker{to: to, lenses: lenses, rules: rules, count: count}
 }
 

@@ -40,7 +40,8 @@ func NewRedactor(masks []Mask) (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redactor{scanner: scanner, masks: masks, patience: minPatience, marks: newAutomaton([]word{{text: marker, value: -1}})}
+	r := &Redactor{scanner: scanner, masks: masks, patience: minPatience,
+		marks: newAutomaton([]word{{text: marker, value: -1}})}
 	words, err := newWords(masks)
 	if len(words) > 0 {
 		r.words = newAutomaton(words)
@@ -153,7 +154,8 @@ func (r *Redactor) newStreamMatchers(foreign bool) []*streamMatcher {
 		list = append(list, newStreamMatcher(r.marks, false, false), newStreamMatcher(r.marks, true, false))
 	}
 	if r.words != nil {
-		list = append(list, newStreamMatcher(r.words, false, false), newStreamMatcher(r.words, true, false), newStreamMatcher(r.words, true, true))
+		list = append(list, newStreamMatcher(r.words, false, false), newStreamMatcher(r.words, true, false),
+			newStreamMatcher(r.words, true, true))
 	}
 	return list
 }

@@ -16,7 +16,8 @@ import (
 
 // truststores are the paths where Java looks for trusted certificates: it supports no
 // variable, and no file in the usual format.
-var truststores = []string{"/etc/ssl/certs/java/cacerts", "/etc/pki/java/cacerts", "/usr/lib/jvm/*/lib/security/cacerts", "/usr/lib/jvm/*/jre/lib/security/cacerts",
+var truststores = []string{"/etc/ssl/certs/java/cacerts", "/etc/pki/java/cacerts",
+	"/usr/lib/jvm/*/lib/security/cacerts", "/usr/lib/jvm/*/jre/lib/security/cacerts",
 	"/opt/hostedtoolcache/Java_*/*/*/lib/security/cacerts"}
 
 // JavaStores returns the paths of the truststores of this host.

@@ -16,13 +16,15 @@ import (
 const Inside = "/etc/fumehood/ca-certificates.crt"
 
 // bundles are the paths where programs look for trusted certificates.
-var bundles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}
+var bundles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+	"/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}
 
 // Bundles returns the paths where programs look for trusted certificates.
 func Bundles() []string { return slices.Clone(bundles) }
 
 // variables are those of common tools.
-var variables = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
+var variables = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS",
+	"GIT_SSL_CAINFO",
 	"CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "npm_config_cafile", "BUNDLE_SSL_CA_CERT", "DENO_CERT", "NIX_SSL_CERT_FILE"}
 
 // Variables returns the variables that name a file of trusted certificates for tools which have
@@ -40,5 +42,6 @@ func ReadRoots() (string, error) {
 			return string(data), nil
 		}
 	}
-	return "", &proposal.StopError{Code: "network.unavailable", Message: "no file of trusted certificates was found", Hint: "install ca-certificates, or name a file with SSL_CERT_FILE"}
+	return "", &proposal.StopError{Code: "network.unavailable", Message: "no file of trusted certificates was found",
+		Hint: "install ca-certificates, or name a file with SSL_CERT_FILE"}
 }

@@ -127,7 +127,8 @@ func (d *Dialer) Dial(ctx context.Context, p *Proxy, host string, port uint16) (
 
 // dialProxy connects to the first of p's addresses that answers.
 func (d *Dialer) dialProxy(ctx context.Context, p *Proxy) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: tryTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepIdle / 3, Count: 3}}
+	dialer := net.Dialer{Timeout: tryTimeout,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepIdle / 3, Count: 3}}
 	dialer.SetMultipathTCP(false)
 	failed := errors.New("it has no address")
 	for _, a := range p.Addrs {

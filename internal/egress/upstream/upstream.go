@@ -138,7 +138,8 @@ func (p *Proxy) String() string { return net.JoinHostPort(p.Host, strconv.Itoa(i
 // Proxies are the different proxies of c, at most two.
 func (c Config) Proxies() (all []*Proxy) {
 	for _, p := range []*Proxy{c.HTTPS, c.HTTP} {
-		if p != nil && !slices.ContainsFunc(all, func(q *Proxy) bool { return p.String() == q.String() && p.Authorization == q.Authorization }) {
+		if p != nil && !slices.ContainsFunc(all,
+			func(q *Proxy) bool { return p.String() == q.String() && p.Authorization == q.Authorization }) {
 			all = append(all, p)
 		}
 	}
@@ -156,7 +157,9 @@ func (c Config) Secrets() (secrets []string) {
 // ResolveProxies sets the proxies' addresses with lookup, such as net.Resolver.LookupNetIP. They are
 // not checked: proxies are often private or on the host itself. Its error is a
 // *proposal.StopError.
-func (c Config) ResolveProxies(ctx context.Context, lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)) error {
+func (c Config) ResolveProxies(
+	ctx context.Context, lookup func(ctx context.Context, network, host string) ([]netip.Addr, error),
+) error {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
 	for _, p := range []*Proxy{c.HTTPS, c.HTTP} {

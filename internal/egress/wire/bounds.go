@@ -38,7 +38,8 @@ func (f *Flow) check() error {
 	if f.Flow.Verdict != "" {
 		return fmt.Errorf("%w: sets a field that only the supervisor may set", frame.ErrMalformed)
 	}
-	return errors.Join(checkEgress(&f.Flow.Egress), checkDecision(&f.Flow.Decision), checkLengths([]field{{"code", f.Flow.Code, maxWord}, {"inside", f.Flow.Inside, maxWord}}))
+	return errors.Join(checkEgress(&f.Flow.Egress), checkDecision(&f.Flow.Decision),
+		checkLengths([]field{{"code", f.Flow.Code, maxWord}, {"inside", f.Flow.Inside, maxWord}}))
 }
 
 func (d *Done) trim()        {}
@@ -87,7 +88,8 @@ func checkEgress(e *proposal.Egress) error {
 	if len(e.Secrets) > maxSecrets || e.Port < 0 || e.Port > 65535 || e.Query < 0 || e.Size < -1 {
 		return fmt.Errorf("%w: a number out of range", frame.ErrMalformed)
 	}
-	fields := []field{{"kind", e.Kind, maxWord}, {"name", e.Name, maxName}, {"type", e.Type, maxWord}, {"address", e.Address, maxWord},
+	fields := []field{{"kind", e.Kind, maxWord}, {"name", e.Name, maxName}, {"type", e.Type, maxWord},
+		{"address", e.Address, maxWord},
 		{"protocol", e.Protocol, maxWord}, {"sni", e.SNI, maxName}, {"method", e.Method, maxWord}, {"path", e.Path, maxPath}}
 	for _, s := range e.Secrets {
 		fields = append(fields, field{"rule", s.Rule, maxWord}, field{"where", s.Where, maxWord})

@@ -16,7 +16,8 @@ var word = pattern.New(`^[A-Za-z0-9_-]+$`)
 func IsWord(name string) bool { return word.MatchString(name) }
 
 // framing are the headers that the gateway itself needs, besides those that begin with Proxy-.
-var framing = []string{"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+var framing = []string{"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Expect", "Host",
+	"Http2-Settings", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
 // IsCredentialHeader reports whether a credential may be in the header.
 func IsCredentialHeader(name string) bool {

@@ -50,7 +50,8 @@ func (t *emitter) setRun(run proposal.Run) {
 	}
 	t.bundles = map[string]Bundle{"policy": {Revision: TruncateText(run.Policy, maxName)}}
 	for i, p := range run.Policies[:min(len(run.Policies), maxLayers)] {
-		t.bundles[strconv.Itoa(i)+"-"+TruncateText(p.Kind, maxKind)] = Bundle{Revision: TruncateText(policyRevision(p), maxName)}
+		t.bundles[strconv.Itoa(i)+"-"+
+			TruncateText(p.Kind, maxKind)] = Bundle{Revision: TruncateText(policyRevision(p), maxName)}
 	}
 }
 
@@ -73,7 +74,8 @@ func (t *emitter) newDecision(s *Step, entry int64, part string, span Span, at t
 	d := Decision{
 		Labels: t.labels, Bundles: t.bundles, DecisionID: id, TraceID: hex.EncodeToString(t.trace.ID[:]),
 		RequestedBy: TruncateText(t.run.Proposer, maxName), Timestamp: at.UTC(),
-		Custom: Custom{Schema: Schema, Run: TruncateText(t.run.ID, maxName), Entry: entry, Log: t.log, ID: TruncateText(s.Proposal.ID, maxName),
+		Custom: Custom{Schema: Schema, Run: TruncateText(t.run.ID, maxName), Entry: entry, Log: t.log,
+			ID:  TruncateText(s.Proposal.ID, maxName),
 			Key: TruncateText(t.key, maxWords), Checkpoint: TruncateText(t.checkpoint, maxWords)},
 	}
 	of := SpanID(t.run.ID, span, s.Entry)
@@ -93,7 +95,8 @@ func (t *emitter) emitDecision(d Decision, c inputTruncator) error {
 func (t *emitter) exportDecisions(s *Step) error {
 	d := t.newDecision(s, s.Entry, "", SpanDecide, s.Decided)
 	var c inputTruncator
-	d.Path, d.Input.Proposal, d.Result = PathProposal, c.cutProposal(s.Proposal, s.Analysis), resultOf(s.Decision, s.Approved)
+	d.Path, d.Input.Proposal, d.Result = PathProposal, c.cutProposal(s.Proposal, s.Analysis),
+		resultOf(s.Decision, s.Approved)
 	if err := t.emitDecision(d, c); err != nil {
 		return err
 	}
@@ -126,9 +129,11 @@ func (t *emitter) exportEvent(s *Step, entry int64, i int, e proposal.Event, aga
 		d.Result = newResult(e.Decision.Effect, e.Decision.Rules, e.Decision.Reason, e.Decision.Observed)
 	case e.Flow != nil:
 		d.Path, d.Input.Egress = PathEgress, c.cutEgress(e.Flow.Egress)
-		d.Result = newResult(e.Flow.Decision.Effect, e.Flow.Decision.Rules, e.Flow.Decision.Reason, e.Flow.Decision.Observed)
+		d.Result = newResult(e.Flow.Decision.Effect, e.Flow.Decision.Rules, e.Flow.Decision.Reason,
+			e.Flow.Decision.Observed)
 		d.Result.Code = TruncateText(cmp.Or(e.Flow.Code, e.Flow.Verdict), maxName)
-		d.Metrics = map[string]int64{"flow_wall_ms": e.Flow.WallMS, "flow_sent_bytes": e.Flow.Sent, "flow_received_bytes": e.Flow.Received}
+		d.Metrics = map[string]int64{"flow_wall_ms": e.Flow.WallMS, "flow_sent_bytes": e.Flow.Sent,
+			"flow_received_bytes": e.Flow.Received}
 		if e.Flow.Refused() {
 			d.Result.Effect = gatewayRefusal(d.Result.Effect)
 		}
@@ -159,7 +164,8 @@ func (t *emitter) exportFindings(s *Step, at time.Time) error {
 		}
 		d.Path, d.Input.Event = PathEvent, c.cutEvent(f.Event)
 		d.Result = Result{Effect: Note, Rules: truncateTexts([]string{f.Rule}, maxName),
-			Reasons: truncateReasons([]proposal.Reason{{Rule: f.Rule, Effect: proposal.Allow, Message: f.Message, Command: -1}})}
+			Reasons: truncateReasons([]proposal.Reason{{Rule: f.Rule, Effect: proposal.Allow, Message: f.Message,
+				Command: -1}})}
 		if err := t.emitDecision(d, c); err != nil {
 			return err
 		}

@@ -24,7 +24,8 @@ const (
 func worstSeverity(d Decision) string {
 	if d.Result.Effect == Deny {
 		for _, s := range valid.Severities {
-			if slices.ContainsFunc(d.Result.Reasons, func(r proposal.Reason) bool { return r.Effect == proposal.Deny && !r.Observed && r.Severity == s }) {
+			if slices.ContainsFunc(d.Result.Reasons,
+				func(r proposal.Reason) bool { return r.Effect == proposal.Deny && !r.Observed && r.Severity == s }) {
 				return s
 			}
 		}
@@ -48,7 +49,8 @@ func (t *emitter) exportRunEnd(s Story, entries int64, at time.Time) error {
 	d.Path, d.Result = PathRun, Result{Effect: Note, Rules: []string{}, Reasons: []proposal.Reason{}}
 	d.Metrics = map[string]int64{"log_entries": entries}
 	if c := s.Totals; c != nil {
-		for name, n := range map[string]int{"proposed": c.Proposed, "allowed": c.Allowed, "denied": c.Denied, "asked": c.Asked, "failed": c.Failed,
+		for name, n := range map[string]int{"proposed": c.Proposed, "allowed": c.Allowed, "denied": c.Denied,
+			"asked": c.Asked, "failed": c.Failed,
 			"could_not_run": c.CouldNotRun, "failed_before": c.FailedBefore, "not_run": c.NotRun} {
 			d.Metrics[name] = int64(n)
 		}

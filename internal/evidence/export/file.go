@@ -12,7 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Writer writes decisions, a line each. A regular file gets its name only when it is complete. Its errors are *proposal.StopErrors with the code decisions.not-writable.
+// A Writer writes decisions, a line each. A regular file gets its name only when it is complete. Its errors are
+// *proposal.StopErrors with the code decisions.not-writable.
 type Writer struct {
 	w     *bufio.Writer
 	file  *os.File // nil for a writer of the caller's
@@ -46,7 +47,8 @@ func notWritable(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &proposal.StopError{Code: "decisions.not-writable", Message: "cannot write the export", Hint: "name a file in an existing directory", Err: err}
+	return &proposal.StopError{Code: "decisions.not-writable", Message: "cannot write the export",
+		Hint: "name a file in an existing directory", Err: err}
 }
 
 // Write writes d. It may be passed to Log and Report.

@@ -32,7 +32,8 @@ func reduceResult(r Result) Result {
 	said := r.Reasons[:min(len(r.Reasons), 8)]
 	r.Reasons = []proposal.Reason{}
 	for _, x := range said {
-		r.Reasons = append(r.Reasons, proposal.Reason{Rule: x.Rule, Effect: x.Effect, Message: x.Message, Command: x.Command, Observed: x.Observed})
+		r.Reasons = append(r.Reasons, proposal.Reason{Rule: x.Rule, Effect: x.Effect, Message: x.Message,
+			Command: x.Command, Observed: x.Observed})
 	}
 	return r
 }

@@ -24,17 +24,20 @@ func Log(log io.ReadSeeker, trust audit.Trust, o Options, each func(Decision) er
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return Story{}, summary, unreadableLog(err)
 	}
-	r := reader{emitter: emitter{o: o, each: each, log: sealState(summary), key: summary.Key, checkpoint: summary.Checkpoint}}
+	r := reader{emitter: emitter{o: o, each: each, log: sealState(summary), key: summary.Key,
+		checkpoint: summary.Checkpoint}}
 	again, err := audit.Scan(log, trust, r.handleEntry)
 	var changed *audit.VerifyError
 	switch {
 	case errors.As(err, &changed) || err == nil && again != summary:
-		return r.story, summary, &proposal.StopError{Code: "export.changed", Message: "the log changed while it was read",
-			Hint: "export a copy of it, or wait until nothing writes to it"}
+		return r.story, summary, &proposal.StopError{Code: "export.changed",
+			Message: "the log changed while it was read",
+			Hint:    "export a copy of it, or wait until nothing writes to it"}
 	case err != nil:
 		return r.story, summary, err
 	case !r.began:
-		return r.story, summary, &proposal.StopError{Code: "export.no-run", Message: "the log contains no run", Hint: "name the audit.jsonl of fumehood run or of the action's artifact"}
+		return r.story, summary, &proposal.StopError{Code: "export.no-run", Message: "the log contains no run",
+			Hint: "name the audit.jsonl of fumehood run or of the action's artifact"}
 	}
 	r.story.Log, r.story.End = r.log, r.last
 	return r.story, summary, r.exportRunEnd(r.story, summary.Entries, r.last)
@@ -88,7 +91,8 @@ func UnverifiedError(path string, err error) error {
 const CodeUnverified = "export.unverified"
 
 func unreadableLog(err error) error {
-	return &proposal.StopError{Code: "audit.not-readable", Message: "cannot read the log", Hint: "name a file, not a pipe", Err: err}
+	return &proposal.StopError{Code: "audit.not-readable", Message: "cannot read the log",
+		Hint: "name a file, not a pipe", Err: err}
 }
 
 func sealState(s audit.Summary) string {
@@ -142,7 +146,8 @@ func (r *reader) handleEntry(e audit.Entry) error {
 // handleRunStart handles the start of the run; a log has exactly one.
 func (r *reader) handleRunStart(e audit.Entry, run proposal.Run) error {
 	if r.began {
-		return &proposal.StopError{Code: "export.runs", Message: "the log contains more than one run", Hint: "export the log of each run: fumehood run writes a new one each time"}
+		return &proposal.StopError{Code: "export.runs", Message: "the log contains more than one run",
+			Hint: "export the log of each run: fumehood run writes a new one each time"}
 	}
 	r.began, r.last, r.steps, r.again = true, e.Time, map[string]int{}, map[string]bool{}
 	r.story.Run, r.story.Begin = run, e.Time
@@ -155,8 +160,9 @@ func (r *reader) handleDecision(e audit.Entry, h journal.LogEvent, before time.T
 		return nil
 	}
 	r.steps[h.ID] = len(r.story.Steps)
-	r.story.Steps = append(r.story.Steps, Step{Entry: e.N, Proposal: *h.Proposal, Analysis: *h.Analysis, Decision: *h.Decision,
-		Approved: h.Approved, Begun: before, Decided: e.Time})
+	r.story.Steps = append(r.story.Steps,
+		Step{Entry: e.N, Proposal: *h.Proposal, Analysis: *h.Analysis, Decision: *h.Decision,
+			Approved: h.Approved, Begun: before, Decided: e.Time})
 	return r.exportDecisions(&r.story.Steps[len(r.story.Steps)-1])
 }
 

@@ -20,13 +20,15 @@ func Report(r proposal.Report, o Options, each func(Decision) error) (Story, err
 	}
 	t.setRun(r.Run)
 	at := r.Run.Start
-	story := Story{Run: r.Run, Begin: at, End: at.Add(millisecondsToDuration(r.Run.WallMS)), Totals: &r.Totals, Error: r.Error, Estimated: true}
+	story := Story{Run: r.Run, Begin: at, End: at.Add(millisecondsToDuration(r.Run.WallMS)), Totals: &r.Totals,
+		Error: r.Error, Estimated: true}
 	for i, x := range r.Records {
 		if x.Entry < 0 { // there was no log
 			x.Entry = int64(i) + 1
 		}
-		s := Step{Entry: x.Entry, Proposal: x.Proposal, Analysis: x.Analysis, Decision: x.Decision, Approved: x.Approved(),
-			Result: x.Result, Begun: r.Run.Start, Decided: r.Run.Start}
+		s := Step{Entry: x.Entry, Proposal: x.Proposal, Analysis: x.Analysis, Decision: x.Decision,
+			Approved: x.Approved(),
+			Result:   x.Result, Begun: r.Run.Start, Decided: r.Run.Start}
 		if x.Result != nil && x.Result.Status != proposal.NotRun && x.Result.Cached == nil {
 			s.Started, s.Ended = at, at.Add(millisecondsToDuration(x.Result.WallMS))
 			at = s.Ended
@@ -49,7 +51,9 @@ func millisecondsToDuration(n int64) time.Duration { return time.Duration(n) * t
 
 // TriggerDecision returns the decision about a trigger, which is in no log. id is its
 // permanent id, for example "OWNER/NAME/comments/ID".
-func TriggerDecision(id string, asked points.Trigger, d proposal.Decision, run proposal.Run, o Options, at time.Time) Decision {
+func TriggerDecision(
+	id string, asked points.Trigger, d proposal.Decision, run proposal.Run, o Options, at time.Time,
+) Decision {
 	run.ID = id
 	t := emitter{o: o}
 	t.setRun(run)

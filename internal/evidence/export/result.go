@@ -11,18 +11,22 @@ import (
 
 func resultOf(d proposal.Decision, approved bool) Result {
 	sorted := decidingFirst(d.Reasons)
-	r := Result{Effect: d.Effect.String(), Rules: truncateTexts(rulesOf(d.Rules, sorted, d.Effect), maxName), Reasons: truncateReasons(sorted), Approved: approved}
-	r.Observed = d.Effect == proposal.Allow && slices.ContainsFunc(d.Reasons, func(x proposal.Reason) bool { return x.Observed })
+	r := Result{Effect: d.Effect.String(), Rules: truncateTexts(rulesOf(d.Rules, sorted, d.Effect), maxName),
+		Reasons: truncateReasons(sorted), Approved: approved}
+	r.Observed = d.Effect == proposal.Allow &&
+		slices.ContainsFunc(d.Reasons, func(x proposal.Reason) bool { return x.Observed })
 	if g := d.Grant; g != nil {
-		r.Grant = &Grant{Limits: g.Limits, Env: truncateTexts(slices.Sorted(maps.Keys(g.Env)), maxName), Network: truncateTexts(g.Network, maxName),
-			Phase: phaseOrRun(g.Phase), Fresh: g.Fresh, Exec: truncateTexts(g.Exec, maxName)}
+		r.Grant = &Grant{Limits: g.Limits, Env: truncateTexts(slices.Sorted(maps.Keys(g.Env)), maxName),
+			Network: truncateTexts(g.Network, maxName),
+			Phase:   phaseOrRun(g.Phase), Fresh: g.Fresh, Exec: truncateTexts(g.Exec, maxName)}
 	}
 	return r
 }
 
 // newResult returns the result of a decision about one program or connection.
 func newResult(effect proposal.Effect, rules []string, reason *proposal.Reason, observed bool) Result {
-	r := Result{Effect: effect.String(), Rules: truncateTexts(rules, maxName), Reasons: []proposal.Reason{}, Observed: observed}
+	r := Result{Effect: effect.String(), Rules: truncateTexts(rules, maxName), Reasons: []proposal.Reason{},
+		Observed: observed}
 	if reason != nil {
 		r.Reasons = truncateReasons([]proposal.Reason{*reason})
 	}
@@ -32,9 +36,11 @@ func newResult(effect proposal.Effect, rules []string, reason *proposal.Reason, 
 func truncateReasons(list []proposal.Reason) []proposal.Reason {
 	out := []proposal.Reason{}
 	for _, r := range list[:min(len(list), maxList)] {
-		r.Rule, r.Message, r.Suggestion = TruncateText(r.Rule, maxName), TruncateText(r.Message, maxWords), TruncateText(r.Suggestion, maxWords)
+		r.Rule, r.Message, r.Suggestion = TruncateText(r.Rule, maxName), TruncateText(r.Message, maxWords),
+			TruncateText(r.Suggestion, maxWords)
 		r.Severity, r.Category = TruncateText(r.Severity, maxName), TruncateText(r.Category, maxName)
-		r.Text, r.Layer, r.Retry = TruncateText(r.Text, maxWords), TruncateText(r.Layer, maxName), proposal.Retry(TruncateText(string(r.Retry), maxName))
+		r.Text, r.Layer, r.Retry = TruncateText(r.Text, maxWords), TruncateText(r.Layer, maxName),
+			proposal.Retry(TruncateText(string(r.Retry), maxName))
 		if r.Alternatives != nil {
 			r.Alternatives = truncateTexts(r.Alternatives, maxWords)
 		}

@@ -56,7 +56,8 @@ func GenerateBundle(path string) (string, error) {
 func ReadPublic(path string) (string, error) {
 	log, err := isLog(path)
 	if err != nil {
-		return "", &proposal.StopError{Code: "policy.key", Message: fmt.Sprintf("cannot read the key %q", path), Err: err,
+		return "", &proposal.StopError{Code: "policy.key", Message: fmt.Sprintf("cannot read the key %q", path),
+			Err:  err,
 			Hint: "give a file that fumehood key generate wrote"}
 	}
 	if log {
@@ -102,7 +103,8 @@ func writeNewKey(path string, private []byte) (string, error) {
 		err = errors.Join(err, f.Sync(), f.Close())
 	}
 	if err != nil {
-		return "", &proposal.StopError{Code: "key.not-writable", Message: fmt.Sprintf("cannot write the key %q", path), Err: err,
+		return "", &proposal.StopError{Code: "key.not-writable", Message: fmt.Sprintf("cannot write the key %q", path),
+			Err:  err,
 			Hint: "name a new file in an existing directory, and remove what was left there"}
 	}
 	return ReadPublic(path)

@@ -43,7 +43,9 @@ const (
 func Annotations(r proposal.Report, files []string) (list []Annotation, more int) {
 	found, tree := &annotationSet{seen: map[Annotation]bool{}}, failure.NewTree(files, false)
 	reported := func(rec proposal.Record, every bool) []proposal.Diagnostic {
-		return failure.Diagnostics(rec.Result, failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules, Succeeded: rec.Result.Succeeded(), Every: every})
+		return failure.Diagnostics(rec.Result,
+			failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules,
+				Succeeded: rec.Result.Succeeded(), Every: every})
 	}
 	for _, rec := range r.Records {
 		if rec.Result == nil || r.Withheld != nil || isBlameless(rec) {

@@ -45,7 +45,8 @@ func baseWords(r proposal.Report, rec proposal.Record, show, say func(string) st
 	case proposal.BasePasses:
 		return "passes on " + on + tookOnBase(r, rec)
 	case proposal.BaseNew:
-		s := fmt.Sprintf("fails here and not on %s: %s", on, severalOf(slices.Concat(b.New, make([]string, b.Omitted)), show))
+		s := fmt.Sprintf("fails here and not on %s: %s", on,
+			severalOf(slices.Concat(b.New, make([]string, b.Omitted)), show))
 		if b.Old > 0 {
 			s += fmt.Sprintf(" (failing on both: %d)", b.Old)
 		}
@@ -105,7 +106,9 @@ func comparableResults(rec, on proposal.Record) (proposal.Record, proposal.Recor
 
 // everyFailure returns each failure that the output of rec reports.
 func everyFailure(r proposal.Report, rec proposal.Record, tree *failure.Tree) []proposal.Diagnostic {
-	list := failure.Diagnostics(shownResult(r, rec), failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules, Every: true})
+	list := failure.Diagnostics(shownResult(r, rec),
+		failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules,
+			Every: true})
 	return slices.DeleteFunc(list, func(d proposal.Diagnostic) bool { return d.Level != failure.Error })
 }
 
@@ -168,5 +171,6 @@ func baseItems(r proposal.Report, rec proposal.Record, l detailLevel) []string {
 }
 
 func baseHTML(r proposal.Report, rec proposal.Record, l detailLevel) string {
-	return baseWords(r, rec, func(s string) string { return formatCode(s, l.short+60) }, func(s string) string { return formatProse(s, l.long) })
+	return baseWords(r, rec, func(s string) string { return formatCode(s, l.short+60) },
+		func(s string) string { return formatProse(s, l.long) })
 }

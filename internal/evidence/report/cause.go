@@ -29,7 +29,8 @@ func (p *reportChecker) checkCauses(records []proposal.Record, unmet []proposal.
 	}
 	for i, r := range diagnose.DiagnoseRecords(records, unmet) {
 		given := records[i].Cause
-		p.requireThat(given == nil || r.Cause != nil && r.Cause.Kind == given.Kind, fmt.Sprintf("records[%d].cause", i), "is not what the record gives")
+		p.requireThat(given == nil || r.Cause != nil && r.Cause.Kind == given.Kind, fmt.Sprintf("records[%d].cause", i),
+			"is not what the record gives")
 	}
 }
 
@@ -47,7 +48,8 @@ func (p *reportChecker) checkBase(r proposal.Report) {
 			id, ok := baseline.CommandID(rec.Proposal.ID)
 			at := slices.IndexFunc(r.Records, func(head proposal.Record) bool { return head.Proposal.ID == id })
 			p.requireThat(ok && at >= 0, path+".proposal.id", "is not that of a command")
-			p.requireThat(rec.Base == nil && rec.Approval == nil && rec.ClientApproval == nil, path, "is not a record of the base")
+			p.requireThat(rec.Base == nil && rec.Approval == nil && rec.ClientApproval == nil, path,
+				"is not a record of the base")
 			p.checkRecord(rec, path, r)
 		}
 		p.onBase = false
@@ -59,7 +61,8 @@ func (p *reportChecker) checkBase(r proposal.Report) {
 	for i, rec := range r.Records {
 		if b := rec.Base; b != nil {
 			path := fmt.Sprintf("records[%d].base", i)
-			p.oneOf(b.Verdict, path+".verdict", proposal.BaseSame, proposal.BasePasses, proposal.BaseNew, proposal.BaseDifferent, proposal.BaseUnknown)
+			p.oneOf(b.Verdict, path+".verdict", proposal.BaseSame, proposal.BasePasses, proposal.BaseNew,
+				proposal.BaseDifferent, proposal.BaseUnknown)
 			p.checkCounts(path, int64(b.Omitted), int64(b.Old))
 			p.requireThat(len(b.New) <= valid.MaxNew, path+".new", "has too many names")
 			follows := again[i].Base != nil && again[i].Base.Verdict == proposal.BaseSame
@@ -183,7 +186,8 @@ func (p Page) causeLines(l detailLevel) []string {
 func fixAdvice(config, advice []string, l detailLevel) string {
 	s := ""
 	if len(config) > 0 {
-		s = "<br><b>To fix it,</b> add to " + formatCode(configFile, 60) + ": " + showSeveral(config, func(s string) string { return formatCode(s, l.short+60) }) + "."
+		s = "<br><b>To fix it,</b> add to " + formatCode(configFile, 60) + ": " +
+			showSeveral(config, func(s string) string { return formatCode(s, l.short+60) }) + "."
 	}
 	for _, words := range advice[:min(len(advice), 3)] {
 		s += "<br>" + formatProse(words, l.long)

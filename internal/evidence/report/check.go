@@ -20,9 +20,10 @@ const maxCheck = 65535
 // could not run for a reason that is not the pull request's, or fail on its base in the same
 // way, and nothing else failed.
 //
-// It is never success for a report that is untrusted or that was not confirmed, nor if a command tried to start or to reach something that was refused,
-// a program's failure was hidden, policy reported a finding, the observations are incomplete, or a command was run
-// again after a crash. In these cases it is neutral and the title gives the reason.
+// It is never success for a report that is untrusted or that was not confirmed, nor if a command tried to start
+// or to reach something that was refused, a program's failure was hidden, policy reported a finding, the
+// observations are incomplete, or a command was run again after a crash. In these cases it is neutral and the
+// title gives the reason.
 func (p Page) Check() Check {
 	p = p.withCauses()
 	p.Limit = maxCheck

@@ -11,7 +11,8 @@ import (
 )
 
 // effects describe what a rule would have done.
-var effects = map[proposal.Effect]string{proposal.Deny: "denied", proposal.Ask: "held for approval", proposal.Allow: "allowed"}
+var effects = map[proposal.Effect]string{proposal.Deny: "denied", proposal.Ask: "held for approval",
+	proposal.Allow: "allowed"}
 
 // shortCommand is the command for one cell: the text that was decided is the text
 // that is shown.

@@ -60,7 +60,8 @@ func (p Page) listRest(d *doc, left []item, l detailLevel) {
 		lines = append(lines, "<li>"+p.itemHeadline(it, l)+"</li>")
 	}
 	if n < len(left) {
-		lines = append(lines, fmt.Sprintf("<li>%d more commands, not shown here; see the report file</li>", len(left)-n))
+		lines = append(lines, fmt.Sprintf("<li>%d more commands, not shown here; see the report file</li>",
+			len(left)-n))
 	}
 	if len(lines) > 0 {
 		d.addBlock("<ul>", strings.Join(lines, "\n"), "</ul>")
@@ -109,7 +110,8 @@ func (p Page) showProblem(d *doc, it item, l detailLevel, again bool) {
 		open = " open"
 	}
 	if p.hasBody(it, l) {
-		d.addBlock("<details"+open+">", "<summary>"+p.foldContents(it)+" of "+formatCode(it.Proposal.ID, l.short)+"</summary>")
+		d.addBlock("<details"+open+">",
+			"<summary>"+p.foldContents(it)+" of "+formatCode(it.Proposal.ID, l.short)+"</summary>")
 		p.showBody(d, it, l)
 		d.addBlock("</details>")
 	}
@@ -146,7 +148,8 @@ func (p Page) showFolds(d *doc, items []item, l detailLevel) {
 		}
 		mark, _ := p.itemOutcome(list[0])
 		show := func(it item) string { return p.partLabel(it.part) + formatCode(it.Proposal.ID, l.short) }
-		d.addBlock("<details>", fmt.Sprintf("<summary>%s%d %s: %s</summary>", mark, len(list), kindWords[k], severalOf(list, show)))
+		d.addBlock("<details>", fmt.Sprintf("<summary>%s%d %s: %s</summary>", mark, len(list), kindWords[k],
+			severalOf(list, show)))
 		p.showNested(d, list, l)
 		d.addBlock("</details>")
 	}
@@ -208,7 +211,8 @@ func (p Page) hasBody(it item, l detailLevel) bool {
 func cutCommand(r proposal.Record, l detailLevel) (cmd, info string, cut bool) {
 	cmd, info = decidedText(r)
 	trimmed := strings.TrimSpace(cmd)
-	return cmd, info, kindOf(r) != asked && (text.Inline(trimmed, l.short) != trimmed || info != "sh" || len(escapeHTML(trimmed, l.short+1)) > l.short)
+	return cmd, info, kindOf(r) != asked &&
+		(text.Inline(trimmed, l.short) != trimmed || info != "sh" || len(escapeHTML(trimmed, l.short+1)) > l.short)
 }
 
 // factsOf lists what there is to know about an item, except for what is shown above it.
@@ -237,7 +241,8 @@ func reasonItems(r proposal.Record, l detailLevel) []string {
 		items = append(items, approvalText(*r.Approval))
 	}
 	if r.ClientApproval != nil {
-		items = append(items, "<li>approved by the client "+formatCode(r.ClientApproval.Client, 60)+", not by a known person</li>")
+		items = append(items, "<li>approved by the client "+formatCode(r.ClientApproval.Client, 60)+
+			", not by a known person</li>")
 	}
 	if r.Decision.Effect != proposal.Allow {
 		items = append(items, decisionItems(r, l)...)
@@ -296,7 +301,8 @@ func reasonWords(r proposal.Reason, l detailLevel) string {
 
 // reasonLabels returns r's severity and category, or "".
 func reasonLabels(r proposal.Reason) string {
-	return strings.Join(slices.DeleteFunc([]string{r.Severity, r.Category}, func(s string) bool { return s == "" }), ", ")
+	return strings.Join(slices.DeleteFunc([]string{r.Severity, r.Category}, func(s string) bool { return s == "" }),
+		", ")
 }
 
 // nextSteps returns what to do about r: whether rewording may help, and which commands
@@ -369,7 +375,8 @@ func layerFact(layer proposal.Layer, l detailLevel) string {
 	if layer.Kept {
 		return fmt.Sprintf("<li>what set-up left is the %s %s</li>", layer.Kind(), digest)
 	}
-	return fmt.Sprintf("<li>not run: its effects are from %s %s of run %s</li>", layer.Kind(), digest, formatCode(layer.Run, l.short))
+	return fmt.Sprintf("<li>not run: its effects are from %s %s of run %s</li>", layer.Kind(), digest,
+		formatCode(layer.Run, l.short))
 }
 
 // resultItems returns the facts of a run other than its output.
@@ -402,7 +409,8 @@ func resultItems(it item, l detailLevel) []string {
 	if len(r.Outputs) > 0 {
 		add("output files:%s", htmlList(r.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) }))
 	}
-	if ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed; ran && !r.Succeeded() && r.Stdout.Bytes+r.Stderr.Bytes == 0 {
+	if ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed; ran && !r.Succeeded() &&
+		r.Stdout.Bytes+r.Stderr.Bytes == 0 {
 		add("no output")
 	}
 	return items

@@ -80,7 +80,8 @@ func checkFacts(r proposal.Report) *fault {
 	p.checkCauses(r.Records, r.Run.Unmet)
 	p.checkBase(r)
 	p.requireThat(r.Totals == proposal.Total(r.Records), "totals", "does not match the records")
-	p.requireThat(r.Hosts == nil || reflect.DeepEqual(r.Hosts, hosts.Of(r.Records)), "hosts", "does not match the records")
+	p.requireThat(r.Hosts == nil || reflect.DeepEqual(r.Hosts, hosts.Of(r.Records)), "hosts",
+		"does not match the records")
 	if r.Differences != nil {
 		p.checkDifferences(*r.Differences, r.Run.Session)
 	}
@@ -126,7 +127,8 @@ func (p *reportChecker) clientApproval(r proposal.Record, path string, run propo
 	p.requireThat(run.Session && r.Approval == nil, path, "is not of a session")
 	p.requireThat(a.Client != "" && len(a.Client) <= 300, path+".client", "has an invalid format")
 	p.matchGrammar(digestGrammar, a.Proposal, path+".proposal_digest", false)
-	p.requireThat(a.Session == run.ID && a.Policy == run.Policy && run.ID != "" && run.Policy != "", path, "is for another session or policy")
+	p.requireThat(a.Session == run.ID && a.Policy == run.Policy && run.ID != "" && run.Policy != "", path,
+		"is for another session or policy")
 	p.checkCounts(path+".after", int64(a.After))
 }
 
@@ -139,13 +141,15 @@ func (p *reportChecker) checkRecord(r proposal.Record, path string, report propo
 	if r.Approval != nil {
 		p.checkApproval(*r.Approval, path+".approval")
 		p.requireThat(r.Approval.Covers(report.Run), path+".approval", "is for another commit, plan or policy")
-		p.requireThat(report.Run.Approval != nil && report.Run.Approval.Equal(*r.Approval), path+".approval", "is not the run's")
+		p.requireThat(report.Run.Approval != nil && report.Run.Approval.Equal(*r.Approval), path+".approval",
+			"is not the run's")
 	}
 	if r.ClientApproval != nil {
 		p.clientApproval(r, path+".client_approval", report.Run)
 	}
 	if r.Result == nil {
-		p.requireThat(!r.Runnable() || report.Error != nil, path+".result", "is missing although the command was allowed")
+		p.requireThat(!r.Runnable() || report.Error != nil, path+".result",
+			"is missing although the command was allowed")
 		return
 	}
 	p.requireThat(r.Runnable(), path+".result", "exists although the decision does not allow a run")
@@ -155,7 +159,8 @@ func (p *reportChecker) checkRecord(r proposal.Record, path string, report propo
 		p.requireThat(l.Kept == (l.Run == report.Run.ID), path+".result.layer.kept", "does not match the run")
 	}
 	if o := r.Result.Observations; o != nil {
-		p.requireThat(r.Result.Status != proposal.NotRun, path+".result.observations", "exist although the command did not run")
+		p.requireThat(r.Result.Status != proposal.NotRun, path+".result.observations",
+			"exist although the command did not run")
 		p.checkObservations(*o, r.Proposal.ID, path+".result.observations")
 	}
 	p.matchGrammar(hexGrammar, r.Result.CacheKey, path+".result.cache_key", r.Result.Cached == nil)
@@ -166,7 +171,8 @@ func (p *reportChecker) checkRecord(r proposal.Record, path string, report propo
 		p.checkUsage(*r.Result.Usage, path+".result.usage")
 	}
 	if r.Result.Retried != nil {
-		p.requireThat(r.Result.Status != proposal.NotRun, path+".result.retried", "exists although there was no second run")
+		p.requireThat(r.Result.Status != proposal.NotRun, path+".result.retried",
+			"exists although there was no second run")
 		p.checkRetried(*r.Result.Retried, r.Proposal.ID, path+".result.retried")
 	}
 }
@@ -176,10 +182,12 @@ const maxProof = 1 << 20
 
 // checkCached checks a result that an earlier run had: it succeeded, and nothing was seen of it.
 func (p *reportChecker) checkCached(r proposal.Result, path string) {
-	p.requireThat(r.Succeeded() && r.Observations == nil && r.Usage == nil && r.Retried == nil, path+".cached", "is of a result that is not kept")
+	p.requireThat(r.Succeeded() && r.Observations == nil && r.Usage == nil && r.Retried == nil, path+".cached",
+		"is of a result that is not kept")
 	p.matchGrammar(runGrammar, r.Cached.Run, path+".cached.run", false)
 	p.checkCounts(path+".cached.entry", r.Cached.Entry)
-	p.requireThat(len(r.Cached.Log) <= 200 && len(r.Cached.Key) <= 1000 && r.Cached.Proof != "" && len(r.Cached.Proof) <= maxProof, path+".cached", "is not the origin of a result")
+	p.requireThat(len(r.Cached.Log) <= 200 && len(r.Cached.Key) <= 1000 && r.Cached.Proof != "" &&
+		len(r.Cached.Proof) <= maxProof, path+".cached", "is not the origin of a result")
 }
 
 func (p *reportChecker) checkProposal(r proposal.Proposal, path string) {
@@ -210,7 +218,8 @@ func (p *reportChecker) checkInvalid(r proposal.Proposal, path string) {
 	n := len(r.Invalid.Problems)
 	p.requireThat(n > 0 && n <= valid.MaxInvalid, path+".invalid.problems", "is not the problems of a proposal")
 	for i, problem := range r.Invalid.Problems {
-		p.requireThat(problem.Line > 0 && problem.Col > 0, fmt.Sprintf("%s.invalid.problems[%d]", path, i), "is not a position in a plan")
+		p.requireThat(problem.Line > 0 && problem.Col > 0, fmt.Sprintf("%s.invalid.problems[%d]", path, i),
+			"is not a position in a plan")
 	}
 }
 
@@ -220,7 +229,8 @@ func (p *reportChecker) checkAnalysis(a proposal.Analysis, path string) {
 		p.requireThat(c.Index == i, at+".index", "does not match its position")
 		p.oneOf(c.StdinFrom, at+".stdin_from", "", "pipe", "file", "heredoc", "herestring")
 		for j, redirect := range c.Redirects {
-			p.oneOf(redirect.Kind, fmt.Sprintf("%s.redirects[%d].kind", at, j), "read", "write", "readwrite", "dup", "heredoc", "herestring", "process")
+			p.oneOf(redirect.Kind, fmt.Sprintf("%s.redirects[%d].kind", at, j), "read", "write", "readwrite", "dup",
+				"heredoc", "herestring", "process")
 		}
 	}
 	for i, s := range a.Snippets {
@@ -238,14 +248,16 @@ func (p *reportChecker) checkDecision(r proposal.Record, path string) {
 	strongest := proposal.Allow
 	for i, reason := range d.Reasons {
 		at := fmt.Sprintf("%s.reasons[%d]", path, i)
-		p.requireThat(reason.Command >= -1 && reason.Command < max(1, len(r.Analysis.Commands)), at+".command", "is not the index of a command")
+		p.requireThat(reason.Command >= -1 && reason.Command < max(1, len(r.Analysis.Commands)), at+".command",
+			"is not the index of a command")
 		p.checkTyped(reason, at)
 		if !reason.Observed {
 			strongest = min(strongest, reason.Effect)
 		}
 	}
 	p.requireThat(d.Effect <= strongest, path+".effect", "is weaker than its reasons")
-	p.requireThat(d.Effect == proposal.Deny || len(r.Analysis.Unknowns) == 0, path+".effect", "allows a command that could not be analyzed")
+	p.requireThat(d.Effect == proposal.Deny || len(r.Analysis.Unknowns) == 0, path+".effect",
+		"allows a command that could not be analyzed")
 	p.requireThat(d.Effect == proposal.Deny || r.Proposal.Invalid == nil, path+".effect", "allows an invalid proposal")
 	p.requireThat(!r.Approved() || d.Effect == proposal.Ask, path+".effect", "has an approval but needs none")
 }
@@ -253,18 +265,21 @@ func (p *reportChecker) checkDecision(r proposal.Record, path string) {
 // The values of a Reason's Retry, and of a Result's Killed.
 var (
 	retries = []proposal.Retry{proposal.RetryVary, proposal.RetryNever, proposal.RetryApproval, proposal.RetryTransient}
-	killers = []string{proposal.KilledInterrupted, proposal.KilledCaller, proposal.KilledIdle, proposal.KilledClosed, proposal.KilledBudget,
+	killers = []string{proposal.KilledInterrupted, proposal.KilledCaller, proposal.KilledIdle, proposal.KilledClosed,
+		proposal.KilledBudget,
 		proposal.KilledConnect, proposal.KilledSandbox, proposal.KilledRun}
 )
 
 // checkTyped checks the parts of a reason that are addressed to the proposer.
 func (p *reportChecker) checkTyped(r proposal.Reason, path string) {
 	p.requireThat(r.Retry == "" || slices.Contains(retries, r.Retry), path+".retry", "is not one of the allowed values")
-	p.requireThat(r.Severity == "" || slices.Contains(valid.Severities, r.Severity), path+".severity", "is not one of the allowed values")
+	p.requireThat(r.Severity == "" || slices.Contains(valid.Severities, r.Severity), path+".severity",
+		"is not one of the allowed values")
 	p.requireThat(r.Category == "" || valid.Category(r.Category), path+".category", "is not a category")
 	p.requireThat(len(r.Layer) <= 64, path+".layer", "is not the name of a layer")
 	if s := r.Span; s != nil {
-		p.requireThat(s.Start >= 0 && s.End >= s.Start && s.Line >= 1 && s.Col >= 1, path+".span", "is not a position in a text")
+		p.requireThat(s.Start >= 0 && s.End >= s.Start && s.Line >= 1 && s.Col >= 1, path+".span",
+			"is not a position in a text")
 	}
 	p.requireThat(len(r.Alternatives) <= valid.MaxAlternatives, path+".alternatives", "has too many items")
 	for _, text := range r.Alternatives {
@@ -274,7 +289,8 @@ func (p *reportChecker) checkTyped(r proposal.Reason, path string) {
 
 func (p *reportChecker) checkResult(r proposal.Result, path string) {
 	p.requireThat(r.ExitCode >= -1 && r.ExitCode <= 255, path+".exit_code", "is not an exit code")
-	p.requireThat(r.Killed == "" || slices.Contains(killers, r.Killed), path+".killed", "is not one of the allowed values")
+	p.requireThat(r.Killed == "" || slices.Contains(killers, r.Killed), path+".killed",
+		"is not one of the allowed values")
 	p.requireThat(len(r.Signal) <= 32, path+".signal", "is not the name of a signal")
 	p.checkCounts(path, r.WallMS, r.CPUMS, int64(r.PeakMem), int64(r.Leftover), int64(r.Changes.Omitted))
 	ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed && !r.FromLayer()
@@ -307,7 +323,9 @@ func (p *reportChecker) checkLayer(r proposal.Result, path string) {
 	p.matchGrammar(digestGrammar, r.Layer.Digest, path+".digest", false)
 	p.matchGrammar(runGrammar, r.Layer.Run, path+".run", false)
 	p.requireThat(r.Succeeded(), path, "is of a command that did not succeed")
-	p.requireThat(!r.FromLayer() || r.WallMS == 0 && r.Stdout.Bytes+r.Stderr.Bytes == 0 && len(r.Changes.Files)+len(r.Outputs) == 0 && r.Observations == nil, path, "replaces a command that ran")
+	p.requireThat(!r.FromLayer() ||
+		r.WallMS == 0 && r.Stdout.Bytes+r.Stderr.Bytes == 0 && len(r.Changes.Files)+len(r.Outputs) == 0 &&
+			r.Observations == nil, path, "replaces a command that ran")
 }
 
 // checkDifferences checks the kinds and, unless the texts are withheld, their digest.
@@ -324,7 +342,8 @@ func (p *reportChecker) checkDifferences(d proposal.Differences, session bool) {
 	if p.bare && size == 0 || len(d.Files) == 0 && d.Patch.SHA256 == "" {
 		return
 	}
-	p.requireThat(int64(size) == d.Patch.Bytes && hex.EncodeToString(sum.Sum(nil)) == d.Patch.SHA256, "differences.patch", "does not match the texts")
+	p.requireThat(int64(size) == d.Patch.Bytes && hex.EncodeToString(sum.Sum(nil)) == d.Patch.SHA256,
+		"differences.patch", "does not match the texts")
 }
 
 // checkStream checks the counts and, if all bytes are present, their digest.
@@ -333,7 +352,8 @@ func (p *reportChecker) checkStream(s proposal.Stream, path string, ran bool) {
 	partly := len(s.Redacted) > 0 && s.FileBytes < s.Bytes
 	p.matchGrammar(hexGrammar, s.SHA256, path+".sha256", !ran || s.Withheld != "" || partly)
 	p.checkRedactions(s.Redacted, path+".redacted")
-	p.requireThat(s.Withheld == "" || kept == 0 && s.SHA256 == "" && s.File == "", path+".withheld", "is set although the output is present")
+	p.requireThat(s.Withheld == "" || kept == 0 && s.SHA256 == "" && s.File == "", path+".withheld",
+		"is set although the output is present")
 	p.checkCounts(path, s.Bytes, s.FileBytes)
 	p.requireThat(s.FileBytes <= s.Bytes, path+".file_bytes", "is more than the size of the stream")
 	if p.bare {
@@ -345,7 +365,8 @@ func (p *reportChecker) checkStream(s proposal.Stream, path string, ran bool) {
 		sum := sha256.New()
 		sum.Write(s.Head)
 		sum.Write(s.Tail)
-		p.requireThat(hex.EncodeToString(sum.Sum(nil)) == s.SHA256, path+".sha256", "is not the digest of the kept output")
+		p.requireThat(hex.EncodeToString(sum.Sum(nil)) == s.SHA256, path+".sha256",
+			"is not the digest of the kept output")
 	}
 }
 

@@ -61,7 +61,8 @@ func (o Forms) Encode(form string, r proposal.Report) ([]byte, error) {
 
 // Write writes r to the files. Its error is a *proposal.StopError.
 func (f Files) Write(r proposal.Report, o Forms) error {
-	for _, file := range [][2]string{{"json", f.JSON}, {"markdown", f.Markdown}, {"html", f.HTML}, {"sarif", f.SARIF}, {"junit", f.JUnit}} {
+	for _, file := range [][2]string{{"json", f.JSON}, {"markdown", f.Markdown}, {"html", f.HTML}, {"sarif", f.SARIF},
+		{"junit", f.JUnit}} {
 		if file[1] == "" {
 			continue
 		}
@@ -70,7 +71,8 @@ func (f Files) Write(r proposal.Report, o Forms) error {
 			err = os.WriteFile(file[1], data, 0o644)
 		}
 		if err != nil {
-			return &proposal.StopError{Code: "report.not-writable", Message: "cannot write the report", Hint: "name a file in an existing directory", Err: err}
+			return &proposal.StopError{Code: "report.not-writable", Message: "cannot write the report",
+				Hint: "name a file in an existing directory", Err: err}
 		}
 	}
 	return nil

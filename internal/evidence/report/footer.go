@@ -33,7 +33,8 @@ func (p Page) showConditions(d *doc, items []item, l detailLevel) {
 	}
 	for i, part := range p.Parts {
 		if i == l.footers {
-			d.addBlock(fmt.Sprintf("<p>The conditions of %d more runs are not shown here; see their report files.</p>", len(p.Parts)-i))
+			d.addBlock(fmt.Sprintf("<p>The conditions of %d more runs are not shown here; see their report files.</p>",
+				len(p.Parts)-i))
 			return
 		}
 		if p.hasSeveralParts() {
@@ -50,7 +51,8 @@ func (p Page) showMeasured(d *doc, it item, l detailLevel) {
 	if len(items) == 0 || l.tree == 0 {
 		return
 	}
-	d.addBlock("<p>"+p.partLabel(it.part)+formatCode(it.Proposal.ID, l.short)+":</p>", "<ul>"+strings.Join(items, "\n")+"</ul>")
+	d.addBlock("<p>"+p.partLabel(it.part)+formatCode(it.Proposal.ID, l.short)+":</p>",
+		"<ul>"+strings.Join(items, "\n")+"</ul>")
 	if o := observationsOf(it.Record); o != nil {
 		if tree := drawPrograms(o.Programs, l.tree); tree != "" {
 			d.addBlock(fencedBlock("text", text.Excerpt([]byte(tree), nil, int64(len(tree)), treeUnits).Text))
@@ -85,7 +87,8 @@ func showFooter(d *doc, part Part, l detailLevel, packed bool) {
 		if part.Foreign {
 			enforced = "That run says that it enforced:"
 		}
-		d.addBlock("<p>"+enforced+"</p>", htmlList(run.Enforced, l.run, func(s string) string { return formatProse(s, l.long) }))
+		d.addBlock("<p>"+enforced+"</p>",
+			htmlList(run.Enforced, l.run, func(s string) string { return formatProse(s, l.long) }))
 	}
 	showAudit(d, part.Report.Audit, packed)
 	showCosigned(d, part.Report.Audit, part.Cosigned, packed)
@@ -116,7 +119,8 @@ func showAudit(d *doc, a *proposal.Audit, packed bool) {
 		return
 	}
 	d.addBlock("<p>Audit log " + fileName(a.File, packed) + ", origin " + formatCode(a.Origin, 160) +
-		": " + text.FormatCount(a.Entries) + " entries. This checks that it is the log of this checkpoint, or prints the first error:</p>",
+		": " + text.FormatCount(a.Entries) +
+		" entries. This checks that it is the log of this checkpoint, or prints the first error:</p>",
 	)
 	d.addBlock(fencedBlock("sh", verifyCommand(a, packed)))
 }
@@ -126,7 +130,8 @@ func showCosigned(d *doc, a *proposal.Audit, c *Cosigned, packed bool) {
 	if a == nil || c == nil {
 		return
 	}
-	d.addBlock("<p>The job that reported the run cosigned the log on " + formatTime(c.Time) + ": file " + formatCode(c.File, 160) + " of artifact " + formatCode(c.Artifact, 160) +
+	d.addBlock("<p>The job that reported the run cosigned the log on " + formatTime(c.Time) + ": file " +
+		formatCode(c.File, 160) + " of artifact " + formatCode(c.Artifact, 160) +
 		". This checks that it is that log:</p>")
 	d.addBlock(fencedBlock("sh", shellLine(logName(a, packed), "--cosigned", path.Base(c.File), "--key", c.Key)))
 }

@@ -38,7 +38,8 @@ func quoteList(list []string) []string {
 }
 
 func quoteReport(r proposal.Report, decided bool) proposal.Report {
-	r.Run.Enforced, r.Run.Unenforced, r.Run.Left = quoteList(r.Run.Enforced), quoteList(r.Run.Unenforced), quoteList(r.Run.Left)
+	r.Run.Enforced, r.Run.Unenforced, r.Run.Left = quoteList(r.Run.Enforced), quoteList(r.Run.Unenforced),
+		quoteList(r.Run.Left)
 	if r.Error != nil {
 		e := *r.Error
 		e.Message, e.Hint = quoteCode(e.Message), quoteCode(firstParagraph(e.Hint))
@@ -77,7 +78,8 @@ func quoteRecord(r *proposal.Record, decided bool) {
 	}
 	result := *r.Result
 	result.Detail = quoteDetail(result.Detail)
-	result.Stdout.Redacted, result.Stderr.Redacted = quoteRedactions(result.Stdout.Redacted), quoteRedactions(result.Stderr.Redacted)
+	result.Stdout.Redacted, result.Stderr.Redacted = quoteRedactions(result.Stdout.Redacted),
+		quoteRedactions(result.Stderr.Redacted)
 	result.TestResults.Redacted = quoteRedactions(result.TestResults.Redacted)
 	result.Outputs = quoteOutputs(result.Outputs)
 	result.Observations = quoteObservations(result.Observations)

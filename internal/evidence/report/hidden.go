@@ -96,7 +96,8 @@ const pipefail = "set -o pipefail"
 func (h hiddenFailure) describeExit(quote func(string) string) string {
 	s := fmt.Sprintf("%s ended with exit code %d, but the command with 0", quote(h.program.Name), h.program.ExitCode)
 	if h.piped {
-		return s + ", the exit code of the last program in its pipe; begin it with " + quote(pipefail) + " to have the failure counted"
+		return s + ", the exit code of the last program in its pipe; begin it with " + quote(pipefail) +
+			" to have the failure counted"
 	}
 	return s + ", because its text ignores that"
 }

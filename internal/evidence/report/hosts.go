@@ -49,7 +49,8 @@ func hostTable(d *doc, r proposal.Report, l detailLevel) {
 	lines := []string{"<table>", "<tr><th>host</th><th>network</th><th>commands</th><th>sent</th><th>received</th></tr>"}
 	for _, h := range rows {
 		lines = append(lines, fmt.Sprintf("<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>",
-			breakableCode(h.Destination(), l.short+60), verdictWords[h.Verdict], hostUsers(h, show), text.Size(h.Sent), text.Size(h.Received)))
+			breakableCode(h.Destination(), l.short+60), verdictWords[h.Verdict], hostUsers(h, show), text.Size(h.Sent),
+			text.Size(h.Received)))
 	}
 	lines = append(lines, "</table>")
 	if left != "" {

@@ -16,8 +16,8 @@ const maxJUnit = 64 << 10
 
 // JUnit writes r as JUnit XML: one test case for each command, and one for a run that stopped, which
 // is an error. A command that was denied or cancelled is an error, one that failed is a failure, and one
-// that did not run for another reason, or hides a failure, is skipped, unless it is an error because nothing else shows that
-// the run was no success.
+// that did not run for another reason, or hides a failure, is skipped, unless it is an error because nothing
+// else shows that the run was no success.
 func JUnit(w io.Writer, r proposal.Report) error {
 	suite := junit.Suite{Name: "fumehood"}
 	records := trustedCauses(r, false)
@@ -26,13 +26,15 @@ func JUnit(w io.Writer, r proposal.Report) error {
 	for _, rec := range records {
 		c := testCase(r, rec)
 		if alone && kindOf(rec) == notRun {
-			c.Skipped, c.Error = nil, &junit.Message{Message: c.Skipped.Message, Type: kindWords[notRun], Text: strings.Join(plainReason(rec), "\n") + "\n"}
+			c.Skipped, c.Error = nil, &junit.Message{Message: c.Skipped.Message, Type: kindWords[notRun],
+				Text: strings.Join(plainReason(rec), "\n") + "\n"}
 		}
 		suite.Add(c, wallSeconds(rec))
 	}
 	if e := r.Error; e != nil {
-		suite.Add(junit.Case{Name: "the run", ClassName: "fumehood", Error: &junit.Message{Message: text.Inline(e.Message, 300), Type: text.Inline(e.Code, 80),
-			Text: text.Inline(e.Hint, 1000) + "\n"}}, 0)
+		suite.Add(junit.Case{Name: "the run", ClassName: "fumehood",
+			Error: &junit.Message{Message: text.Inline(e.Message, 300), Type: text.Inline(e.Code, 80),
+				Text: text.Inline(e.Hint, 1000) + "\n"}}, 0)
 	}
 	return junit.Write(w, "fumehood", []junit.Suite{suite}, float64(r.Run.WallMS)/1000)
 }
@@ -47,7 +49,8 @@ func wallSeconds(r proposal.Record) float64 {
 func testCase(r proposal.Report, rec proposal.Record) junit.Case {
 	c := junit.Case{Name: text.Inline(rec.Proposal.ID, 100), ClassName: "fumehood"}
 	message := &junit.Message{Message: plainOutcome(rec), Type: kindWords[kindOf(rec)],
-		Text: text.Inline(shortCommand(rec), 1000) + "\n" + strings.Join(append(plainReason(rec), basePlain(r, rec)...), "\n") + "\n"}
+		Text: text.Inline(shortCommand(rec), 1000) + "\n" +
+			strings.Join(append(plainReason(rec), basePlain(r, rec)...), "\n") + "\n"}
 	switch kindOf(rec) {
 	case succeeded:
 		if hidesFailure(rec) {

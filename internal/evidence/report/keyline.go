@@ -33,7 +33,8 @@ func (p Page) keyLines(it item, l detailLevel) []string {
 		lines = append(lines, words)
 	}
 	if h, found := findHidden(r); found {
-		lines = append(lines, "⚠️ <b>hidden failure:</b> "+h.describeExit(func(s string) string { return formatCode(s, 60) }))
+		lines = append(lines, "⚠️ <b>hidden failure:</b> "+
+			h.describeExit(func(s string) string { return formatCode(s, 60) }))
 		lines = append(lines, p.shownFailures(it, l)...)
 	}
 	if r.Result != nil && kindOf(r) != succeeded {
@@ -96,7 +97,8 @@ func isRed(rec proposal.Record) bool {
 
 // failuresOf reads the output of a record whose streams are shown.
 func failuresOf(r proposal.Report, rec proposal.Record, tree *failure.Tree) []proposal.Diagnostic {
-	return failure.CauseReports(shownResult(r, rec), failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules})
+	return failure.CauseReports(shownResult(r, rec),
+		failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules})
 }
 
 // shownFailures shows what failing found.
@@ -170,7 +172,8 @@ func (p Page) lineLink(file string, row int, l detailLevel) string {
 		anchor = "#L" + strconv.Itoa(row)
 	}
 	own := runURL.FindStringSubmatch(p.RunURL)
-	if own == nil || !strings.EqualFold(own[2], p.Repository) || !fullSHA.MatchString(p.Head) || !p.tree.Has(file) || !linkedPath.MatchString(file) {
+	if own == nil || !strings.EqualFold(own[2], p.Repository) || !fullSHA.MatchString(p.Head) || !p.tree.Has(file) ||
+		!linkedPath.MatchString(file) {
 		return place
 	}
 	u := url.URL{Path: "/" + p.Repository + "/blob/" + p.Head + "/" + file}

@@ -68,9 +68,11 @@ func (p Page) refusedHostsLine(l detailLevel) string {
 		return ""
 	}
 	show := func(s string) string { return formatCode(s, l.short) }
-	s := fmt.Sprintf("⛔ <b>%s tried to reach hosts that are not allowed</b>: %s (%s, by %s).", countCommands(len(who)), showSeveral(distinctStrings(where), show), countAttempts(n), showSeveral(who, show))
+	s := fmt.Sprintf("⛔ <b>%s tried to reach hosts that are not allowed</b>: %s (%s, by %s).", countCommands(len(who)),
+		showSeveral(distinctStrings(where), show), countAttempts(n), showSeveral(who, show))
 	if passed > 0 {
-		s += fmt.Sprintf(" <b>%s still succeeded</b> without these hosts: check the output below.", countCommands(passed))
+		s += fmt.Sprintf(" <b>%s still succeeded</b> without these hosts: check the output below.",
+			countCommands(passed))
 	}
 	return s
 }
@@ -91,7 +93,8 @@ func networkItems(r proposal.Record, l detailLevel) []string {
 		{"👁 network, would have been refused", o.Counts.NetWatched, filterReaches(r, isWatched)},
 	} {
 		if group.n > 0 {
-			items = append(items, fmt.Sprintf("<li>%s: %s%s</li>", group.words, text.FormatCount(int64(group.n)), htmlList(group.list, l.list, func(r proposal.Reach) string { return barredLine(r, l) })))
+			items = append(items, fmt.Sprintf("<li>%s: %s%s</li>", group.words, text.FormatCount(int64(group.n)),
+				htmlList(group.list, l.list, func(r proposal.Reach) string { return barredLine(r, l) })))
 		}
 	}
 	return items
@@ -99,7 +102,8 @@ func networkItems(r proposal.Record, l detailLevel) []string {
 
 // barredLine describes one refusal: the destination, the program, and the reason.
 func barredLine(r proposal.Reach, l detailLevel) string {
-	how := map[string]string{proposal.EventLookup: "looked up", proposal.EventConnection: "connection", proposal.EventRequest: "request", proposal.EventDatagram: "datagram"}[r.Kind]
+	how := map[string]string{proposal.EventLookup: "looked up", proposal.EventConnection: "connection",
+		proposal.EventRequest: "request", proposal.EventDatagram: "datagram"}[r.Kind]
 	if how == "" {
 		how = formatCode(r.Kind, 20)
 	}
@@ -139,7 +143,8 @@ func barredLine(r proposal.Reach, l detailLevel) string {
 func showFew(names []string, l detailLevel) string {
 	n := min(len(names), 3, max(1, l.list/2))
 	if n < len(names) {
-		return showSeveral(names[:n], func(s string) string { return formatCode(s, l.short) }) + fmt.Sprintf(", %d more", len(names)-n)
+		return showSeveral(names[:n], func(s string) string { return formatCode(s, l.short) }) +
+			fmt.Sprintf(", %d more", len(names)-n)
 	}
 	return showSeveral(names, func(s string) string { return formatCode(s, l.short) })
 }
@@ -155,7 +160,8 @@ func plainNetwork(r proposal.Record, explained *proposal.Reach) []string {
 			if explained != nil && reflect.DeepEqual(reach, *explained) {
 				continue
 			}
-			s := group.words + text.Inline(reach.Destination(), 120) + timesSuffix(reach.Count) + byRule(text.Inline(reach.Rule, 60))
+			s := group.words + text.Inline(reach.Destination(), 120) + timesSuffix(reach.Count) +
+				byRule(text.Inline(reach.Rule, 60))
 			if reach.Program != "" {
 				s += " (" + text.Inline(baseName(reach.Program), 60) + ")"
 			}

@@ -25,7 +25,8 @@ func SelfReported(checked string) Notice {
 // Touches returns the notice that the pull request changes the files that control its
 // checks.
 func Touches(paths []string) Notice {
-	return Notice{"warning", "This pull request changes workflows or policy. Its versions were not used:" + listPaths(paths)}
+	return Notice{"warning", "This pull request changes workflows or policy. Its versions were not used:" +
+		listPaths(paths)}
 }
 
 // SetupTouched returns the notice that set-up failed and that the pull request changes files

@@ -25,7 +25,8 @@ const (
 	succeeded = proposal.OutcomeSucceeded
 )
 
-var kindWords = [...]string{"failed", "cancelled", "denied", "waiting for approval", "could not run", "failed before", "not run", "succeeded"}
+var kindWords = [...]string{"failed", "cancelled", "denied", "waiting for approval", "could not run", "failed before",
+	"not run", "succeeded"}
 
 func kindOf(r proposal.Record) kind { return r.Outcome() }
 

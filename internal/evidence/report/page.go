@@ -188,7 +188,8 @@ func (p Page) listItems(limit int) []item {
 	var list []item
 	for i, part := range p.Parts {
 		for j, r := range part.Report.Records {
-			it := item{Record: r, part: i, index: j, layered: slices.ContainsFunc(part.Report.Records[:j], hasLayer), outputs: measureOutputs(shownResult(part.Report, r), len(list), limit, p.Artifact != "")}
+			it := item{Record: r, part: i, index: j, layered: slices.ContainsFunc(part.Report.Records[:j], hasLayer),
+				outputs: measureOutputs(shownResult(part.Report, r), len(list), limit, p.Artifact != "")}
 			it.outputs = append(it.outputs, baseOutputs(part.Report, r, len(list), limit, p.Artifact != "")...)
 			it.found, it.last = p.failureCauses(part.Report, r)
 			list = append(list, it)

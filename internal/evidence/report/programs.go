@@ -159,8 +159,9 @@ func programLine(p proposal.Program) string {
 
 // layers names the locations of programs outside the root file system.
 var layers = map[string]string{
-	proposal.LayerRootfs: "", proposal.LayerWorkspace: "from the pull request: ", proposal.LayerWritten: "written in the sandbox: ",
-	proposal.LayerMemory: "in memory: ", proposal.LayerOther: "from elsewhere: ",
+	proposal.LayerRootfs: "", proposal.LayerWorkspace: "from the pull request: ",
+	proposal.LayerWritten: "written in the sandbox: ",
+	proposal.LayerMemory:  "in memory: ", proposal.LayerOther: "from elsewhere: ",
 }
 
 func timesSuffix(n int) string {

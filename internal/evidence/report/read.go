@@ -27,7 +27,8 @@ import (
 func Read(data []byte, max int) (proposal.Report, error) {
 	var r proposal.Report
 	if len(data) > max {
-		return r, malformedError("", fmt.Sprintf("has %s, more than %s", text.Size(int64(len(data))), text.FormatCount(int64(max))))
+		return r, malformedError("", fmt.Sprintf("has %s, more than %s", text.Size(int64(len(data))),
+			text.FormatCount(int64(max))))
 	}
 	if err := checkShape(data); err != nil {
 		return r, err
@@ -59,7 +60,8 @@ func Is(file io.ReaderAt) bool {
 func ReadFrom(file io.Reader) (proposal.Report, error) {
 	data, err := io.ReadAll(bufio.NewReader(io.LimitReader(file, MaxDocument+1)))
 	if err != nil {
-		return proposal.Report{}, &proposal.StopError{Code: "report.not-readable", Message: "cannot read the report", Err: err}
+		return proposal.Report{}, &proposal.StopError{Code: "report.not-readable", Message: "cannot read the report",
+			Err: err}
 	}
 	return Read(data, MaxDocument)
 }
@@ -79,7 +81,8 @@ func malformedError(at, message string) error {
 func Open(name string) (proposal.Report, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return proposal.Report{}, &proposal.StopError{Code: "report.not-readable", Message: "cannot read the report", Hint: "give the report.json of a run", Err: err}
+		return proposal.Report{}, &proposal.StopError{Code: "report.not-readable", Message: "cannot read the report",
+			Hint: "give the report.json of a run", Err: err}
 	}
 	defer file.Close()
 	return ReadFrom(file)

@@ -52,7 +52,8 @@ func findLeaked(r *proposal.Result) (found []proposal.Redaction) {
 func redactedWarnings(r proposal.Record) []string {
 	var list []string
 	id := quoteCode(r.Proposal.ID)
-	for _, s := range []string{secretsIn(findLeaked(r.Result), "the output of "+id), secretsIn(r.Redacted, "the proposal "+id)} {
+	for _, s := range []string{secretsIn(findLeaked(r.Result), "the output of "+id),
+		secretsIn(r.Redacted, "the proposal "+id)} {
 		if s != "" {
 			list = append(list, s)
 		}
@@ -62,7 +63,8 @@ func redactedWarnings(r proposal.Record) []string {
 	}
 	for _, f := range findLeaked(r.Result) {
 		if f.Rule == forged {
-			list = append(list, fmt.Sprintf("%s printed %d forged redaction markers: they begin with a round bracket", id, f.Count))
+			list = append(list, fmt.Sprintf("%s printed %d forged redaction markers: they begin with a round bracket",
+				id, f.Count))
 		}
 	}
 	for _, s := range searchedOf(r.Result) {
@@ -113,7 +115,8 @@ func withheldWarning(r proposal.Report) []string {
 	if r.Withheld == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("The output of commands is not shown: %s — %s", quoteCode(r.Withheld.Message), quoteCode(r.Withheld.Rule))}
+	return []string{fmt.Sprintf("The output of commands is not shown: %s — %s", quoteCode(r.Withheld.Message),
+		quoteCode(r.Withheld.Rule))}
 }
 
 // shownResult is the result whose streams are shown.

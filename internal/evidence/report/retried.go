@@ -57,7 +57,8 @@ func retriedItems(r proposal.Record, l detailLevel) []string {
 		s += fmt.Sprintf("; files changed in the sandbox's workspace: %d%s", n, changeText(first.Changes, l))
 	}
 	if len(first.Outputs) > 0 {
-		s += "; output files:" + htmlList(first.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) })
+		s += "; output files:" + htmlList(first.Outputs, l.list,
+			func(o proposal.Output) string { return outputFile(o, l) })
 	}
 	items = append(items, "<li>"+s+"</li>")
 	return append(items, retriedOutput(first, l)...)
@@ -99,7 +100,8 @@ func retriedPlain(r proposal.Record) []string {
 	first := r
 	result := a.Result()
 	first.Result = &result
-	return []string{crashText(text.Inline(a.Program, 60), text.Inline(a.Crash, 20)) + ", rerun; the first run: " + plainOutcome(first)}
+	return []string{crashText(text.Inline(a.Program, 60), text.Inline(a.Crash, 20)) + ", rerun; the first run: " +
+		plainOutcome(first)}
 }
 
 // retriedWarning is the warning that the outcome is that of a second run.
@@ -108,5 +110,6 @@ func retriedWarning(r proposal.Record) []string {
 	if a == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s was rerun because %s %s with %s: the results are those of the second run", quoteCode(r.Proposal.ID), quoteCode(a.Program), describeCrash(a.Crash), quoteCode(a.Crash))}
+	return []string{fmt.Sprintf("%s was rerun because %s %s with %s: the results are those of the second run",
+		quoteCode(r.Proposal.ID), quoteCode(a.Program), describeCrash(a.Crash), quoteCode(a.Crash))}
 }

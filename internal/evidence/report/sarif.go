@@ -29,7 +29,8 @@ func describeRule(id string) sarifRule {
 			Help: sarifText{"The message is what the tool printed: a test's name and message, or a compiler's or linter's report. The command and its full output are in the report of the run."}}
 	}
 	return sarifRule{ID: id, Short: sarifText{"Policy: " + id}, Link: docsRules,
-		Help: sarifText{"The rule " + id + " of the policy refused a command, or reports what it did. The message says why, and what is allowed instead where something is."}}
+		Help: sarifText{"The rule " + id +
+			" of the policy refused a command, or reports what it did. The message says why, and what is allowed instead where something is."}}
 }
 
 // ruleFailed is the rule of the lines that a failed command names.
@@ -116,21 +117,25 @@ func SARIF(w io.Writer, r proposal.Report, sources []string) error {
 		for _, reason := range rec.Decision.Reasons {
 			if rec.Decision.Effect == proposal.Deny && !reason.Observed {
 				level := cmp.Or(sarifSeverities[reason.Severity].level, "error")
-				run.addResult(reason.Rule, level, fmt.Sprintf("%s was denied: %s", rec.Proposal.ID, reason.Message), config.Path, sarifRegion{Line: 1})
+				run.addResult(reason.Rule, level, fmt.Sprintf("%s was denied: %s", rec.Proposal.ID, reason.Message),
+					config.Path, sarifRegion{Line: 1})
 				run.classifyRule(reason)
 			}
 		}
 		if o := observationsOf(rec); o != nil {
 			for _, f := range o.Findings {
-				run.addResult(f.Rule, "warning", fmt.Sprintf("%s: %s", rec.Proposal.ID, f.Message), config.Path, sarifRegion{Line: 1})
+				run.addResult(f.Rule, "warning", fmt.Sprintf("%s: %s", rec.Proposal.ID, f.Message), config.Path,
+					sarifRegion{Line: 1})
 			}
 		}
 	}
 	list, _ := Annotations(r, sources)
 	for _, a := range list {
-		run.addResult(ruleFailed, sarifLevels[a.Level], a.Title+": "+a.Message, a.Path, sarifRegion{Line: a.Line, Col: a.Col})
+		run.addResult(ruleFailed, sarifLevels[a.Level], a.Title+": "+a.Message, a.Path,
+			sarifRegion{Line: a.Line, Col: a.Col})
 	}
-	data, err := json.MarshalIndent(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}, "", "  ")
+	data, err := json.MarshalIndent(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0",
+		Runs: []sarifRun{run}}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("cannot write SARIF: %w", err)
 	}
@@ -169,7 +174,8 @@ func (run *sarifRun) addResult(rule, level, message, file string, at sarifRegion
 		*rules = append(*rules, describeRule(rule))
 	}
 	result := sarifResult{Rule: rule, Level: level, Message: sarifText{message},
-		Prints: map[string]string{"fumehood/v1": fmt.Sprintf("%x", sha256.Sum256([]byte(rule+"\x00"+file+"\x00"+message)))}}
+		Prints: map[string]string{"fumehood/v1": fmt.Sprintf("%x",
+			sha256.Sum256([]byte(rule+"\x00"+file+"\x00"+message)))}}
 	var where sarifLocation
 	where.Physical.Artifact.URI, where.Physical.Region = (&url.URL{Path: file}).EscapedPath(), at
 	result.Locations = []sarifLocation{where}

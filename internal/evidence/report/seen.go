@@ -75,7 +75,8 @@ func observationItems(r proposal.Record, l detailLevel) []string {
 	}
 	var items []string
 	if findings := slices.DeleteFunc(slices.Clone(o.Findings), ofSecrets); len(findings) > 0 {
-		items = append(items, "<li>findings:"+htmlList(findings, l.list, func(f proposal.Finding) string { return findingText(f, l) })+"</li>")
+		items = append(items, "<li>findings:"+
+			htmlList(findings, l.list, func(f proposal.Finding) string { return findingText(f, l) })+"</li>")
 	}
 	if n, names := countCrashes(r); n > 0 {
 		items = append(items, fmt.Sprintf("<li>crashed: %s%s: a bug in the program or its runtime, not a test failure</li>", showSeveral(names, func(s string) string { return formatCode(s, 60) }), timesHTML(n)))
@@ -92,7 +93,9 @@ func runtimeRefusalItems(r proposal.Record, l detailLevel) []string {
 	var lines []string
 	against := func(words, kind string, n int) {
 		if n > 0 {
-			lines = append(lines, fmt.Sprintf("<li>%s: %s%s</li>", words, text.FormatCount(int64(n)), htmlList(findObjections(o.Execs, kind), l.list, func(e proposal.Event) string { return refusedLine(e, l) })))
+			lines = append(lines, fmt.Sprintf("<li>%s: %s%s</li>", words, text.FormatCount(int64(n)),
+				htmlList(findObjections(o.Execs, kind), l.list,
+					func(e proposal.Event) string { return refusedLine(e, l) })))
 		}
 	}
 	against("⛔ programs that policy refused", proposal.EventRefused, o.Counts.Refused)
@@ -109,7 +112,8 @@ func usageItems(r proposal.Record, l detailLevel) []string {
 	case r.Result.Usage != nil:
 		add("took " + usageText(*r.Result.Usage))
 	default:
-		add(fmt.Sprintf("CPU time %s, peak memory of the sandbox %s", formatMilliseconds(r.Result.CPUMS), formatSize(r.Result.PeakMem)))
+		add(fmt.Sprintf("CPU time %s, peak memory of the sandbox %s", formatMilliseconds(r.Result.CPUMS),
+			formatSize(r.Result.PeakMem)))
 	}
 	o := observationsOf(r)
 	if o == nil {
@@ -151,7 +155,8 @@ func notedItems(o proposal.Observations, l detailLevel) []string {
 			}
 		}
 		if n := max(all, len(events)); len(events) > 0 {
-			items = append(items, fmt.Sprintf("<li>%s: %s%s</li>", group.words, text.FormatCount(int64(n)), htmlList(events, l.list, func(e proposal.Event) string { return eventLine(e, l) })))
+			items = append(items, fmt.Sprintf("<li>%s: %s%s</li>", group.words, text.FormatCount(int64(n)),
+				htmlList(events, l.list, func(e proposal.Event) string { return eventLine(e, l) })))
 		}
 	}
 	return items
@@ -169,7 +174,8 @@ func explainedLine(r proposal.Record) string {
 	for _, part := range []struct {
 		n   int
 		how string
-	}{{c.Predicted, "named in the command"}, {c.Decided, "allowed by policy when they started"}, {c.Execs - c.Predicted - c.Decided, "started by those programs"}} {
+	}{{c.Predicted, "named in the command"}, {c.Decided, "allowed by policy when they started"},
+		{c.Execs - c.Predicted - c.Decided, "started by those programs"}} {
 		if part.n > 0 {
 			parts = append(parts, text.FormatCount(int64(part.n))+" "+part.how)
 		}
@@ -207,7 +213,8 @@ func findObjections(execs []proposal.Event, kind string) []proposal.Event {
 	at := map[string]int{}
 	for _, e := range execs {
 		refused := e.Kind == proposal.EventRefused
-		if refused != (kind == proposal.EventRefused) || !refused && (e.Decision == nil || !e.Decision.Observed) || e.Exec == nil {
+		if refused != (kind == proposal.EventRefused) || !refused && (e.Decision == nil || !e.Decision.Observed) ||
+			e.Exec == nil {
 			continue
 		}
 		key := e.Exec.Path + "\x00" + e.Exec.ArgvDigest + "\x00" + e.Program
@@ -258,7 +265,8 @@ func eventLine(e proposal.Event, l detailLevel) string {
 	if e.Kind != proposal.EventPrivilege {
 		call = "" // the verb says it
 	}
-	for _, part := range []struct{ before, text string }{{" ", call}, {" ", e.Path}, {" to ", e.Target}, {" ", e.Address}} {
+	for _, part := range []struct{ before, text string }{{" ", call}, {" ", e.Path}, {" to ", e.Target},
+		{" ", e.Address}} {
 		if part.text != "" {
 			s += part.before + formatCode(part.text, l.short+60)
 		}
@@ -281,10 +289,14 @@ func eventLine(e proposal.Event, l detailLevel) string {
 
 // verbs are the past tense for what was done, and the infinitive for what was tried.
 var verbs = map[string][2]string{
-	proposal.EventExec: {"started", "start"}, proposal.EventRefused: {"was not allowed to start", "start"}, proposal.EventLoad: {"loaded", "load"}, proposal.EventExit: {"ended", "end"},
-	proposal.EventWrite: {"wrote to", "write to"}, proposal.EventRename: {"renamed", "rename"}, proposal.EventRemove: {"removed", "remove"},
-	proposal.EventLink: {"linked", "link"}, proposal.EventMode: {"changed mode or owner of", "change mode or owner of"},
-	proposal.EventConnect: {"connected to", "connect to"}, proposal.EventListen: {"listened on", "listen on"}, proposal.EventSend: {"sent to", "send to"},
+	proposal.EventExec: {"started", "start"}, proposal.EventRefused: {"was not allowed to start", "start"},
+	proposal.EventLoad: {"loaded", "load"}, proposal.EventExit: {"ended", "end"},
+	proposal.EventWrite: {"wrote to", "write to"}, proposal.EventRename: {"renamed", "rename"},
+	proposal.EventRemove:  {"removed", "remove"},
+	proposal.EventLink:    {"linked", "link"},
+	proposal.EventMode:    {"changed mode or owner of", "change mode or owner of"},
+	proposal.EventConnect: {"connected to", "connect to"}, proposal.EventListen: {"listened on", "listen on"},
+	proposal.EventSend:      {"sent to", "send to"},
 	proposal.EventPrivilege: {"called", "call"},
 	proposal.EventLookup:    {"looked up", "look up"}, proposal.EventConnection: {"connected to", "connect to"},
 	proposal.EventRequest: {"sent a request to", "send a request to"}, proposal.EventDatagram: {"sent to", "send to"},

@@ -29,7 +29,8 @@ const (
 )
 
 var (
-	textBounds = map[string]int{"stdin": 1 << 20, "code": 256 << 10, "canonical": 1 << 20, "value": 256 << 10, "head": 2 << 20, "tail": 2 << 20, "text": 1 << 20}
+	textBounds = map[string]int{"stdin": 1 << 20, "code": 256 << 10, "canonical": 1 << 20, "value": 256 << 10,
+		"head": 2 << 20, "tail": 2 << 20, "text": 1 << 20}
 	listBounds = map[string]int{"records": 400, // a plan's proposals and set-up
 		"commands": 256, "problems": valid.MaxInvalid, "needs": 200, "enforced": 200, "not_enforced": 200,
 		"programs": 256, "execs": 200, "notable": 200, "findings": 2000, "same": 64,

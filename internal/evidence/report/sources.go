@@ -46,5 +46,6 @@ func SourcesIn(dir string) (files []string, err error) {
 }
 
 func unlistedError(err error) error {
-	return &proposal.StopError{Code: "report.workspace", Message: "cannot list the files of the workspace", Hint: "give a directory with the pull request's code", Err: err}
+	return &proposal.StopError{Code: "report.workspace", Message: "cannot list the files of the workspace",
+		Hint: "give a directory with the pull request's code", Err: err}
 }

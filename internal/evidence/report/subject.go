@@ -93,7 +93,8 @@ func (p Page) evidenceLines(l detailLevel) []string {
 	var lines []string
 	for _, a := range p.gatherStatements(func(part Part) []string { return nonEmptyList(part.Audit) }) {
 		if p.Parts[a.parts[0]].Foreign {
-			lines = append(lines, "Audit log, which that run wrote and signed itself: "+p.partNames(a.parts)+formatProse(quoteCode(a.text), l.long))
+			lines = append(lines, "Audit log, which that run wrote and signed itself: "+p.partNames(a.parts)+
+				formatProse(quoteCode(a.text), l.long))
 		} else {
 			lines = append(lines, "Audit log: "+p.partNames(a.parts)+formatProse(a.text, l.long))
 		}

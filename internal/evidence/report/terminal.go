@@ -28,7 +28,8 @@ func Text(r proposal.Report) string {
 		fmt.Fprintf(&b, "not enforced: %s\n", text.Inline(s, 500))
 	}
 	for _, rec := range r.Records {
-		fmt.Fprintf(&b, "%-20s %-10s %s\n", plainOutcome(rec), text.Inline(rec.Proposal.ID, 40), text.Inline(shortCommand(rec), 80))
+		fmt.Fprintf(&b, "%-20s %-10s %s\n", plainOutcome(rec), text.Inline(rec.Proposal.ID, 40),
+			text.Inline(shortCommand(rec), 80))
 		for _, line := range slices.Concat(plainReason(rec), basePlain(r, rec), plainFailures(r, rec)) {
 			fmt.Fprintf(&b, "  %s\n", line)
 		}
@@ -95,11 +96,13 @@ func plainReason(r proposal.Record) []string {
 		lines = append(lines, "approved by "+text.Inline(r.Approval.By, 60))
 	}
 	if r.ClientApproval != nil {
-		lines = append(lines, "approved by the client "+text.Inline(r.ClientApproval.Client, 60)+", not by a known person")
+		lines = append(lines, "approved by the client "+text.Inline(r.ClientApproval.Client, 60)+
+			", not by a known person")
 	}
 	for _, reason := range r.Decision.Reasons {
 		if reason.Observed {
-			lines = append(lines, "would be "+effects[reason.Effect]+": "+text.Inline(reason.Rule+": "+reason.Message, 300))
+			lines = append(lines, "would be "+effects[reason.Effect]+": "+
+				text.Inline(reason.Rule+": "+reason.Message, 300))
 			break
 		}
 		if r.Runnable() {
@@ -150,7 +153,8 @@ func plainRefusals(r proposal.Record) (lines []string, started *proposal.Event, 
 		}
 	}
 	refused := findObjections(observationsOf(r).Execs, proposal.EventRefused)
-	if at := slices.IndexFunc(refused, func(e proposal.Event) bool { return e.Decision != nil && e.Decision.Reason != nil }); at >= 0 {
+	if at := slices.IndexFunc(refused,
+		func(e proposal.Event) bool { return e.Decision != nil && e.Decision.Reason != nil }); at >= 0 {
 		started = &refused[at]
 		x, reason := started.Exec, started.Decision.Reason
 		what := "start " + text.Inline(strings.Join(quoteAll(x.Argv), " "), 120)
@@ -181,10 +185,12 @@ func plainSeen(r proposal.Record) []string {
 	var lines []string
 	for _, p := range o.Programs {
 		if p.Refused > 0 && (started == nil || p.Path != started.Exec.Path || p.Refused > started.Times) {
-			lines = append(lines, "program refused: "+text.Inline(p.Name, 60)+timesSuffix(p.Refused)+byRule(text.Inline(p.Rule, 60)))
+			lines = append(lines, "program refused: "+text.Inline(p.Name, 60)+timesSuffix(p.Refused)+
+				byRule(text.Inline(p.Rule, 60)))
 		}
 		if p.Watched > 0 {
-			lines = append(lines, "program would be refused: "+text.Inline(p.Name, 60)+timesSuffix(p.Watched)+byRule(text.Inline(p.Rule, 60)))
+			lines = append(lines, "program would be refused: "+text.Inline(p.Name, 60)+timesSuffix(p.Watched)+
+				byRule(text.Inline(p.Rule, 60)))
 		}
 	}
 	lines = append(lines, plainNetwork(r, reached)...)

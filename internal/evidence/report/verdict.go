@@ -113,7 +113,9 @@ func (p Page) needsAttention() bool { return slices.ContainsFunc(p.allRecords(),
 // host, a finding, a failure that the shell hides, or an end that the proposer did not expect.
 func isNotable(r proposal.Record) bool {
 	o := observationsOf(r)
-	return isUnmet(r) || hidesFailure(r) || o != nil && (o.Counts.Refused+o.Counts.NetRefused > 0 || slices.ContainsFunc(o.Findings, func(f proposal.Finding) bool { return !ofSecrets(f) }))
+	return isUnmet(r) || hidesFailure(r) ||
+		o != nil && (o.Counts.Refused+o.Counts.NetRefused > 0 ||
+			slices.ContainsFunc(o.Findings, func(f proposal.Finding) bool { return !ofSecrets(f) }))
 }
 
 // isFine reports whether there is nothing to read but that all commands succeeded.
@@ -121,7 +123,8 @@ func (p Page) isFine() bool {
 	if p.worstMark() != "✅" || p.hasForeignPart() || p.DryRun || len(p.Notices)+len(p.warningLines(levels[0])) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(p.Parts, func(part Part) bool { return len(part.Report.Run.Unenforced)+len(part.Report.Run.Left) > 0 })
+	return !slices.ContainsFunc(p.Parts,
+		func(part Part) bool { return len(part.Report.Run.Unenforced)+len(part.Report.Run.Left) > 0 })
 }
 
 // writePreface writes what stopped the run, what to do, and what to know before reading on.
@@ -139,7 +142,8 @@ func (p Page) writePreface(d *doc, l detailLevel) {
 func (p Page) verdictLines(l detailLevel) []string {
 	lines := p.failureLines(l)
 	if n := countKinds(p.allRecords())[asked]; n > 0 && p.Pending != nil {
-		lines = append(lines, fmt.Sprintf("✋ <b>%s need%s a person's approval.</b> %s", countCommands(n), pluralS(n == 1), p.approveHint(n)))
+		lines = append(lines, fmt.Sprintf("✋ <b>%s need%s a person's approval.</b> %s", countCommands(n),
+			pluralS(n == 1), p.approveHint(n)))
 	}
 	lines = append(lines, p.invalidLine()...)
 	for _, line := range []string{p.refusedProgramsLine(l), p.refusedHostsLine(l)} {
@@ -176,9 +180,11 @@ func (p Page) refusedProgramsLine(l detailLevel) string {
 		return ""
 	}
 	show := func(s string) string { return formatCode(s, l.short) }
-	s := fmt.Sprintf("⛔ <b>%s tried to start programs that policy refused</b>: %s (%s, by %s).", countCommands(len(who)), showSeveral(distinctStrings(what), show), countAttempts(n), showSeveral(who, show))
+	s := fmt.Sprintf("⛔ <b>%s tried to start programs that policy refused</b>: %s (%s, by %s).",
+		countCommands(len(who)), showSeveral(distinctStrings(what), show), countAttempts(n), showSeveral(who, show))
 	if passed > 0 {
-		s += fmt.Sprintf(" <b>%s still succeeded</b> without these programs: check the output below.", countCommands(passed))
+		s += fmt.Sprintf(" <b>%s still succeeded</b> without these programs: check the output below.",
+			countCommands(passed))
 	}
 	return s
 }
@@ -236,7 +242,8 @@ func stopReason(r proposal.Report, l detailLevel) []string {
 	if e.Code == ReviewerFailed {
 		return []string{"🛑 <b>Nothing ran: " + formatProse(e.Message, l.long) + ".</b>" + fix}
 	}
-	return []string{"🛑 <b>fumehood stopped; no more commands ran:</b> " + formatProse(e.Message, l.long) + " (" + formatCode(e.Code, 80) + ")" + fix}
+	return []string{"🛑 <b>fumehood stopped; no more commands ran:</b> " + formatProse(e.Message, l.long) + " (" +
+		formatCode(e.Code, 80) + ")" + fix}
 }
 
 // ReviewerFailed is the code of an error that the job of an AI reviewer did not succeed.

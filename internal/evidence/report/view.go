@@ -80,8 +80,10 @@ func (b *screen) paintText(color, s string) string {
 
 // marks and colors of the outcomes.
 var (
-	viewMarks  = [...]string{failed: "✗", broken: "✗", denied: "⛔", asked: "✋", notRun: "–", unable: "–", before: "–", succeeded: "✓"}
-	viewColors = [...]string{failed: red, broken: red, denied: red, asked: yellow, notRun: dim, unable: yellow, before: yellow, succeeded: green}
+	viewMarks = [...]string{failed: "✗", broken: "✗", denied: "⛔", asked: "✋", notRun: "–", unable: "–", before: "–",
+		succeeded: "✓"}
+	viewColors = [...]string{failed: red, broken: red, denied: red, asked: yellow, notRun: dim, unable: yellow,
+		before: yellow, succeeded: green}
 )
 
 // outcomeMark returns the mark of r's outcome, two columns wide as terminals show it.
@@ -151,7 +153,8 @@ func (b *screen) writeDetails(r proposal.Report, rec proposal.Record) {
 	if body.Len() == 0 && kindOf(rec) == succeeded {
 		return
 	}
-	fmt.Fprintf(b, "\n%s %s  %s\n", b.outcomeMark(rec), b.paintText(bold, text.Inline(rec.Proposal.ID, 40)), plainOutcome(rec))
+	fmt.Fprintf(b, "\n%s %s  %s\n", b.outcomeMark(rec), b.paintText(bold, text.Inline(rec.Proposal.ID, 40)),
+		plainOutcome(rec))
 	b.writeWrapped("  ", dim, "$ "+text.Inline(shortCommand(rec), 200))
 	b.WriteString(body.String())
 }

@@ -32,7 +32,8 @@ func (p Page) warningLines(l detailLevel) []string {
 			lines = append(lines, formatProse(n.Text, l.long))
 		}
 	}
-	lines = append(lines, p.mergeStatements("<b>Not confirmed:</b> ", l, func(part Part) []string { return part.Doubt })...)
+	lines = append(lines, p.mergeStatements("<b>Not confirmed:</b> ", l,
+		func(part Part) []string { return part.Doubt })...)
 	lines = append(lines, p.mergeStatements("", l, func(part Part) []string { return unexpectedLines(part.Report) })...)
 	return append(lines, p.mergeStatements("", l, func(part Part) []string { return observeWarning(part.Report) })...)
 }
@@ -97,7 +98,8 @@ func observeWarning(r proposal.Report) []string {
 	}
 	n := 0
 	for _, rec := range r.Records {
-		if rec.Runnable() && slices.ContainsFunc(observedReasons(rec), func(r proposal.Reason) bool { return r.Effect != proposal.Allow }) {
+		if rec.Runnable() && slices.ContainsFunc(observedReasons(rec),
+			func(r proposal.Reason) bool { return r.Effect != proposal.Allow }) {
 			n++
 		}
 	}

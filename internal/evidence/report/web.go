@@ -99,7 +99,8 @@ func cspSource(content string) string {
 // WebPolicy is the Content-Security-Policy of a page: its one script and its one style may
 // be used, and nothing may be loaded, sent or framed.
 func WebPolicy() string {
-	return "default-src 'none'; script-src " + cspSource(webScript) + "; style-src " + cspSource(webStyle) + "; base-uri 'none'; form-action 'none'"
+	return "default-src 'none'; script-src " + cspSource(webScript) + "; style-src " + cspSource(webStyle) +
+		"; base-uri 'none'; form-action 'none'"
 }
 
 // Write writes the page: one file that needs no other, with a Content-Security-Policy. All
@@ -173,7 +174,8 @@ type webProgram struct {
 func (w Web) webModelOf() webModel {
 	p := Page{Parts: []Part{{Report: w.Report}}}
 	run := w.Report.Run
-	m := webModel{Web: w, Policy: WebPolicy(), Style: template.CSS(webStyle), Script: template.JS(webScript), Mark: p.worstMark(), Title: p.plainTitle(),
+	m := webModel{Web: w, Policy: WebPolicy(), Style: template.CSS(webStyle), Script: template.JS(webScript),
+		Mark: p.worstMark(), Title: p.plainTitle(),
 		Facts: runFacts(run), Toolchains: toolchainList(run.Toolchains), Limit: max(1, run.WallMS)}
 	for _, o := range run.Policies {
 		m.Origins = append(m.Origins, originWords(o))
@@ -193,7 +195,8 @@ func (w Web) webModelOf() webModel {
 		m.Commands = append(m.Commands, c)
 	}
 	m.Worst = slices.Clone(m.Commands)
-	slices.SortStableFunc(m.Worst, func(a, b webCommand) int { return kindOrder[kindOf(a.Record)] - kindOrder[kindOf(b.Record)] })
+	slices.SortStableFunc(m.Worst,
+		func(a, b webCommand) int { return kindOrder[kindOf(a.Record)] - kindOrder[kindOf(b.Record)] })
 	for _, fact := range m.Facts {
 		if slices.Contains(aboutFacts, fact[0]) {
 			m.About = append(m.About, fact)
@@ -210,15 +213,18 @@ var aboutFacts = []string{"repository", "pull request", "commit", "proposed by"}
 var kindOrder = [...]int{failed: 0, broken: 0, denied: 1, asked: 2, unable: 3, before: 3, notRun: 4, succeeded: 5}
 
 // states are the classes of the outcomes.
-var states = [...]string{failed: "bad", broken: "bad", denied: "bad", asked: "warn", unable: "warn", before: "warn", notRun: "none", succeeded: "good"}
+var states = [...]string{failed: "bad", broken: "bad", denied: "bad", asked: "warn", unable: "warn", before: "warn",
+	notRun: "none", succeeded: "good"}
 
 func webCommandOf(report proposal.Report, r proposal.Record, n int, room *int) webCommand {
 	k := kindOf(r)
 	mark, _ := describeOutcome(r)
 	cmd, info := decidedText(r)
-	c := webCommand{Record: r, N: n, State: states[k], Mark: mark, Outcome: plainOutcome(r), Language: info, Short: text.Inline(shortCommand(r), 120),
-		Text: visibleText(cmd), Open: k == failed || k == broken || k == denied || k == asked,
-		Reasons: r.Decision.Reasons, Requested: visibleText(extraRequests(r.Proposal)), Notes: plainNotes(r), Observed: observationsOf(r)}
+	c := webCommand{Record: r, N: n, State: states[k], Mark: mark, Outcome: plainOutcome(r), Language: info,
+		Short: text.Inline(shortCommand(r), 120),
+		Text:  visibleText(cmd), Open: k == failed || k == broken || k == denied || k == asked,
+		Reasons: r.Decision.Reasons, Requested: visibleText(extraRequests(r.Proposal)), Notes: plainNotes(r),
+		Observed: observationsOf(r)}
 	c.Granted, c.Causes = grantItems(r.Decision.Grant), plainFailures(report, r)
 	if r.Result != nil {
 		c.Wall, c.Ran = r.Result.WallMS, r.Result.Status != proposal.NotRun && r.Result.Cached == nil
@@ -228,7 +234,8 @@ func webCommandOf(report proposal.Report, r proposal.Record, n int, room *int) w
 		}
 	}
 	if o := c.Observed; o != nil {
-		c.Refused = append(findObjections(o.Execs, proposal.EventRefused), findObjections(o.Execs, proposal.EventExec)...)
+		c.Refused = append(findObjections(o.Execs, proposal.EventRefused),
+			findObjections(o.Execs, proposal.EventExec)...)
 		c.Programs, c.ProgramsOmitted = webPrograms(o.Programs)
 		c.Network = o.Network
 		if len(o.Execs) > 0 && !o.Execs[0].Time.IsZero() && !report.Run.Start.IsZero() {

@@ -60,8 +60,9 @@ func resolveDir(path string) (string, error) {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if err != nil {
-		return "", &proposal.StopError{Code: "sandbox.workspace", Message: fmt.Sprintf("cannot read the directory %q", path),
-			Hint: "name the directory that holds the pull request's code: --workspace, or Options.Workspace", Err: err}
+		return "", &proposal.StopError{Code: "sandbox.workspace",
+			Message: fmt.Sprintf("cannot read the directory %q", path),
+			Hint:    "name the directory that holds the pull request's code: --workspace, or Options.Workspace", Err: err}
 	}
 	return abs, nil
 }

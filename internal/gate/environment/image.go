@@ -78,7 +78,8 @@ func newImage(value string, found oci.Image) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := rootfs.ImageRoot(rootfs.ImageFile{Name: found.String(), Path: found.Path, Digest: found.File, Files: files, PATH: pathOf(found.Settings.Env)})
+	root, err := rootfs.ImageRoot(rootfs.ImageFile{Name: found.String(), Path: found.Path, Digest: found.File,
+		Files: files, PATH: pathOf(found.Settings.Env)})
 	if err != nil {
 		files.Close()
 		return nil, err
@@ -103,7 +104,8 @@ func describeDropped(d oci.Dropped) string {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{d.Devices, "device files, sockets and pipes"}, {d.Setuid, "set-user-ID or set-group-ID bits"}, {d.Xattrs, "sets of extended attributes"}} {
+	}{{d.Devices, "device files, sockets and pipes"}, {d.Setuid, "set-user-ID or set-group-ID bits"},
+		{d.Xattrs, "sets of extended attributes"}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}

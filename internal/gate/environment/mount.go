@@ -27,8 +27,9 @@ func ParseMount(text string) (sandbox.Bind, error) {
 }
 
 func mountError(text string, err error) error {
-	return &proposal.StopError{Code: "mount.invalid", Message: fmt.Sprintf("invalid mount %q: want DIRECTORY or DIRECTORY:/PATH/INSIDE", text),
-		Hint: "give for example ~/go/pkg/mod:/home/fumehood/go/pkg/mod (--mount, or Options.MountsUnsafe)", Err: err}
+	return &proposal.StopError{Code: "mount.invalid",
+		Message: fmt.Sprintf("invalid mount %q: want DIRECTORY or DIRECTORY:/PATH/INSIDE", text),
+		Hint:    "give for example ~/go/pkg/mod:/home/fumehood/go/pkg/mod (--mount, or Options.MountsUnsafe)", Err: err}
 }
 
 // BindMount returns how a sandbox shows the host's directory source at target, or at the same path if

@@ -86,10 +86,13 @@ func (s *Session) Start(ctx context.Context, p proposal.Proposal, a *proposal.Cl
 func (s *Session) checkBackground(p proposal.Proposal) error {
 	switch {
 	case p.Fresh || len(p.Outputs) > 0 || len(p.Network) > 0 || p.Context != "" || p.Origin != "":
-		return &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: a command in the background cannot have outputs, a context, a network or a new sandbox, or be of set-up",
-			Hint: "run it in the foreground"}
+		return &proposal.StopError{Code: "session.proposal",
+			Message: "invalid proposal: a command in the background cannot have outputs, a context, a network or a new sandbox, or be of set-up",
+			Hint:    "run it in the foreground"}
 	case len(s.background) >= MaxBackground:
-		return &proposal.StopError{Code: "session.background", Message: fmt.Sprintf("%d commands run in the background already", MaxBackground), Hint: "end one of them first"}
+		return &proposal.StopError{Code: "session.background",
+			Message: fmt.Sprintf("%d commands run in the background already", MaxBackground),
+			Hint:    "end one of them first"}
 	}
 	return nil
 }
@@ -139,7 +142,9 @@ func (s *Session) startBackground(ctx context.Context, r *Running) error {
 
 // awaitBackground waits for the end of a command in the background, and writes its result. err is why
 // it could not be started.
-func (s *Session) awaitBackground(ctx context.Context, p sandbox.Process, x sandbox.Execution, record proposal.Record, err error) (*proposal.Result, error) {
+func (s *Session) awaitBackground(
+	ctx context.Context, p sandbox.Process, x sandbox.Execution, record proposal.Record, err error,
+) (*proposal.Result, error) {
 	result := notStarted("the sandbox did not accept it")
 	if p != nil {
 		result, err = p.Result()

@@ -21,8 +21,8 @@ type Base interface {
 	// Commit returns the full id of the base.
 	Commit() string
 	// Open writes the base's files and returns their directory, sandbox.Options.Workspace. It is called
-	// at most once, after the sandbox of the pull request's code has ended. An error means that nothing can run on the base; it is reported and
-	// does not end the run. Close is called after it, whatever it returned.
+	// at most once, after the sandbox of the pull request's code has ended. An error means that nothing can run
+	// on the base; it is reported and does not end the run. Close is called after it, whatever it returned.
 	Open(ctx context.Context) (workspace string, err error)
 	// Layers is Stages.Layers for the base, or nil.
 	Layers() SetupLayers
@@ -60,7 +60,8 @@ func (s *Session) compareBase(ctx context.Context) error {
 			err = s.runOnBase(ctx, plan, run)
 		}
 	}
-	if f := proposal.FailureOf(err); f != nil && ctx.Err() != nil && (f.Code == "run.cancelled" || f.Code == "run.timeout") {
+	if f := proposal.FailureOf(err); f != nil && ctx.Err() != nil &&
+		(f.Code == "run.cancelled" || f.Code == "run.timeout") {
 		err = &proposal.StopError{Code: f.Code, Message: "the run ended before the comparison with the base was done",
 			Hint: "the results are complete without it; run again to compare"}
 		if len(run.Records) == 0 {
@@ -81,7 +82,8 @@ func (s *Session) compareBase(ctx context.Context) error {
 
 // reachedLimit reports whether a limit ended r, so that its end says nothing about the code.
 func reachedLimit(r proposal.Record) bool {
-	return r.Proposal.Origin == "" && r.Decision.Effect == proposal.Allow && r.Result != nil && r.Result.Limit != "" && r.Outcome() == proposal.OutcomeFailed
+	return r.Proposal.Origin == "" && r.Decision.Effect == proposal.Allow && r.Result != nil && r.Result.Limit != "" &&
+		r.Outcome() == proposal.OutcomeFailed
 }
 
 // hasPassed reports whether the command id succeeded on the base.
@@ -205,5 +207,6 @@ func isNew(r proposal.Record) bool { return r.Result != nil && r.Result.NewSandb
 
 // leavesState reports whether later commands in the sandbox of r may depend on it.
 func leavesState(r proposal.Record) bool {
-	return len(r.Result.Changes.Files)+r.Result.Changes.Omitted > 0 || isNew(r) && r.Decision.Grant != nil && r.Decision.Grant.Fresh
+	return len(r.Result.Changes.Files)+r.Result.Changes.Omitted > 0 ||
+		isNew(r) && r.Decision.Grant != nil && r.Decision.Grant.Fresh
 }

@@ -33,7 +33,9 @@ func (s *Session) compareWorkspace(ctx context.Context) error {
 	var d proposal.Diff
 	if len(paths) > 0 {
 		var err error
-		if d, err = s.diffFiles(context.WithoutCancel(ctx), "~1", paths, redact.DiffBounds{File: maxDifference, All: maxDifferences}); err != nil { // no proposal ID contains a tilde
+		// no proposal ID contains a tilde
+		if d, err = s.diffFiles(context.WithoutCancel(ctx), "~1", paths,
+			redact.DiffBounds{File: maxDifference, All: maxDifferences}); err != nil {
 			return err
 		}
 	}
@@ -61,7 +63,9 @@ func comparedPaths(changes proposal.Changes) (paths []string, omitted int) {
 }
 
 // diffFiles compares the files at paths, redacted and within bounds.
-func (s *Session) diffFiles(ctx context.Context, name string, paths []string, bounds redact.DiffBounds) (proposal.Diff, error) {
+func (s *Session) diffFiles(
+	ctx context.Context, name string, paths []string, bounds redact.DiffBounds,
+) (proposal.Diff, error) {
 	d, err := s.runner.Diff(ctx, name, paths)
 	if err != nil {
 		return proposal.Diff{}, err

@@ -77,7 +77,8 @@ func (s *Session) reasonNotToRun(ctx context.Context, before []proposal.Record, 
 // CanStart is the last check before a start: a proposal without a grant or a command, or with
 // anything that could not be analyzed, never runs, whatever a Decider says.
 func CanStart(r proposal.Record) bool {
-	return r.Decision.Grant != nil && len(r.Analysis.Commands) > 0 && len(r.Analysis.Unknowns) == 0 && r.Analysis.Canonical != ""
+	return r.Decision.Grant != nil && len(r.Analysis.Commands) > 0 && len(r.Analysis.Unknowns) == 0 &&
+		r.Analysis.Canonical != ""
 }
 
 // hasSucceeded reports whether the proposal id is among records and succeeded.
@@ -124,7 +125,8 @@ func LargestLimits(records []proposal.Record) (proposal.Limits, bool) {
 		l := r.Decision.Grant.Limits
 		bounds = proposal.Limits{
 			Wall: max(bounds.Wall, l.Wall), CPUs: max(bounds.CPUs, l.CPUs), Memory: max(bounds.Memory, l.Memory),
-			Pids: max(bounds.Pids, l.Pids), Disk: max(bounds.Disk, l.Disk), Files: max(bounds.Files, l.Files), Output: max(bounds.Output, l.Output),
+			Pids: max(bounds.Pids, l.Pids), Disk: max(bounds.Disk, l.Disk), Files: max(bounds.Files, l.Files),
+			Output: max(bounds.Output, l.Output),
 		}
 		found = true
 	}

@@ -78,7 +78,8 @@ func (s *Session) takeFromLayer(r *proposal.Record) error {
 // keepLayer makes a layer if record i was the last command of set-up.
 func (s *Session) keepLayer(ctx context.Context, i int) {
 	done := slices.DeleteFunc(setupOf(s.records[:i+1]), func(r proposal.Record) bool { return !s.setup[r.Proposal.ID] })
-	if len(s.setup) == 0 || len(done) != len(s.setup) || !s.setup[s.records[i].Proposal.ID] || s.run.Session && s.changing != len(done) {
+	if len(s.setup) == 0 || len(done) != len(s.setup) || !s.setup[s.records[i].Proposal.ID] ||
+		s.run.Session && s.changing != len(done) {
 		return
 	}
 	for n, r := range done {
@@ -94,5 +95,6 @@ func (s *Session) keepLayer(ctx context.Context, i int) {
 
 // fromLayer returns the Result of a command of set-up that l replaces.
 func fromLayer(l proposal.Layer) proposal.Result {
-	return proposal.Result{Status: proposal.Exited, Layer: &l, Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
+	return proposal.Result{Status: proposal.Exited, Layer: &l, Outputs: []proposal.Output{},
+		Changes: proposal.Changes{Files: []proposal.Change{}}}
 }

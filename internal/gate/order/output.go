@@ -73,7 +73,8 @@ func addSecretFinding(r *proposal.Record) {
 		message += fmt.Sprintf(" %s (%d)", f.Rule, f.Count)
 	}
 	o := *r.Result.Observations
-	o.Findings = append(o.Findings[:len(o.Findings):len(o.Findings)], proposal.Finding{Rule: ruleSecret, Message: message,
-		Event: proposal.Event{Command: r.Proposal.ID, Kind: "output"}})
+	o.Findings = append(o.Findings[:len(o.Findings):len(o.Findings)],
+		proposal.Finding{Rule: ruleSecret, Message: message,
+			Event: proposal.Event{Command: r.Proposal.ID, Kind: "output"}})
 	r.Result.Observations = &o
 }

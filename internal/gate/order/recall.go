@@ -28,7 +28,8 @@ type Results interface {
 // not, it returns the key to keep the result under, or "".
 func (s *Session) recallResult(ctx context.Context, i int) (key string, found bool, err error) {
 	r := &s.records[i]
-	if s.stages.Results == nil || len(s.report.Records[i].Redacted) > 0 || results.CheckRequested(*r) != nil || !s.isPristine(i) {
+	if s.stages.Results == nil || len(s.report.Records[i].Redacted) > 0 || results.CheckRequested(*r) != nil ||
+		!s.isPristine(i) {
 		return "", false, nil
 	}
 	key, kept := s.stages.Results.Find(ctx, *r, s.options)

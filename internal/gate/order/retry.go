@@ -28,7 +28,8 @@ var runtimeCrashes = []string{"SIGSEGV", "SIGABRT", "SIGILL", "SIGBUS", "SIGTRAP
 func crashedRuntime(r proposal.Result) (proposal.Program, bool) {
 	o := r.Observations
 	ended := r.Status == proposal.Exited || r.Status == proposal.Signaled
-	if !ended || r.Succeeded() || r.Limit != "" || o == nil || !o.Complete || o.Counts.Refused+o.Counts.NetRefused > 0 || len(o.Findings) > 0 {
+	if !ended || r.Succeeded() || r.Limit != "" || o == nil || !o.Complete ||
+		o.Counts.Refused+o.Counts.NetRefused > 0 || len(o.Findings) > 0 {
 		return proposal.Program{}, false
 	}
 	for _, p := range o.Programs {
@@ -53,7 +54,8 @@ func attemptOf(r proposal.Result, p proposal.Program) proposal.Attempt {
 	return proposal.Attempt{
 		Program: p.Name, Crash: p.Signal,
 		Status: r.Status, ExitCode: r.ExitCode, Signal: r.Signal, WallMS: r.WallMS, CPUMS: r.CPUMS, PeakMem: r.PeakMem,
-		Stdout: lastOf(r.Stdout), Stderr: lastOf(r.Stderr), Outputs: r.Outputs, Changes: r.Changes, NewSandbox: r.NewSandbox,
+		Stdout: lastOf(r.Stdout), Stderr: lastOf(r.Stderr), Outputs: r.Outputs, Changes: r.Changes,
+		NewSandbox:   r.NewSandbox,
 		Observations: r.Observations, Usage: r.Usage, Leftover: r.Leftover,
 	}
 }

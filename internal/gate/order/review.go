@@ -56,7 +56,9 @@ func CompareLog(report proposal.Report, entries []journal.Entry) []string {
 
 // separateBackground takes the events and results of commands in the background off the entries, which
 // may be between those of others: after the command's start, before the end.
-func separateBackground(report proposal.Report, entries []journal.Entry) (rest []journal.Entry, apart map[string][]journal.Entry) {
+func separateBackground(
+	report proposal.Report, entries []journal.Entry,
+) (rest []journal.Entry, apart map[string][]journal.Entry) {
 	background, started := map[string]bool{}, map[string]bool{}
 	for _, r := range report.Records {
 		background[r.Proposal.ID] = r.Background && report.Run.Session
@@ -66,7 +68,8 @@ func separateBackground(report proposal.Report, entries []journal.Entry) (rest [
 		var of struct {
 			ID string `json:"id"`
 		}
-		if i < len(entries)-1 && slices.Contains([]string{"start", "events", "result"}, e.Kind) && json.Unmarshal(e.Body, &of) == nil && background[of.ID] {
+		if i < len(entries)-1 && slices.Contains([]string{"start", "events", "result"}, e.Kind) &&
+			json.Unmarshal(e.Body, &of) == nil && background[of.ID] {
 			if e.Kind != "start" && started[of.ID] {
 				apart[of.ID] = append(apart[of.ID], e)
 				continue
@@ -114,11 +117,13 @@ func expectedEntries(report proposal.Report) []expectation {
 			list = append(list, expectedRun(i, r)...)
 		}
 		if d := report.Differences; d != nil {
-			list = append(list, expectation{kind: "transfer", what: "the differences", body: transferOf(*d, len(report.Records))})
+			list = append(list, expectation{kind: "transfer", what: "the differences",
+				body: transferOf(*d, len(report.Records))})
 		}
 		list = append(list, expectedOnBase(report.Base)...)
 	}
-	return append(list, expectation{kind: "end", what: "the end", body: journal.End{Totals: report.Totals, Error: report.Error}})
+	return append(list, expectation{kind: "end", what: "the end",
+		body: journal.End{Totals: report.Totals, Error: report.Error}})
 }
 
 // expectedOnBase returns the entries of what ran on the base.
@@ -145,7 +150,8 @@ func expectedInSession(report proposal.Report) (list []expectation) {
 	transfers := report.Transfers
 	next := func(records int) {
 		for len(transfers) > 0 && transfers[0].After <= records {
-			list = append(list, expectation{kind: "transfer", what: fmt.Sprintf("transfer %d", len(report.Transfers)-len(transfers)+1), body: transfers[0]})
+			list = append(list, expectation{kind: "transfer",
+				what: fmt.Sprintf("transfer %d", len(report.Transfers)-len(transfers)+1), body: transfers[0]})
 			transfers = transfers[1:]
 		}
 	}
@@ -171,28 +177,37 @@ func expectedRun(i int, r proposal.Record) []expectation {
 		return nil
 	}
 	if r.Result.Cached != nil {
-		return []expectation{{kind: "cached", what: fmt.Sprintf("the kept result of command %d", i+1), body: journal.NewCached(r)}}
+		return []expectation{{kind: "cached", what: fmt.Sprintf("the kept result of command %d", i+1),
+			body: journal.NewCached(r)}}
 	}
 	if r.Result.FromLayer() {
-		return []expectation{{kind: "result", what: fmt.Sprintf("the result of command %d", i+1), body: journal.NewResult(r)}}
+		return []expectation{{kind: "result", what: fmt.Sprintf("the result of command %d", i+1),
+			body: journal.NewResult(r)}}
 	}
-	list := []expectation{{kind: "start", what: fmt.Sprintf("the start of command %d", i+1), body: journal.NewStart(r, false)}}
+	list := []expectation{{kind: "start", what: fmt.Sprintf("the start of command %d", i+1),
+		body: journal.NewStart(r, false)}}
 	if first := r.Result.Retried; first != nil {
 		list = append(list,
-			expectation{kind: "attempt", what: fmt.Sprintf("the first run of command %d", i+1), body: journal.NewAttempt(r, *first), record: &r, seen: first.Observations},
-			expectation{kind: "start", what: fmt.Sprintf("the second start of command %d", i+1), body: journal.NewStart(r, true)})
+			expectation{kind: "attempt", what: fmt.Sprintf("the first run of command %d", i+1),
+				body: journal.NewAttempt(r, *first), record: &r, seen: first.Observations},
+			expectation{kind: "start", what: fmt.Sprintf("the second start of command %d", i+1),
+				body: journal.NewStart(r, true)})
 	}
-	return append(list, expectation{kind: "result", what: fmt.Sprintf("the result of command %d", i+1), body: journal.NewResult(r), record: &r, seen: r.Result.Observations})
+	return append(list, expectation{kind: "result", what: fmt.Sprintf("the result of command %d", i+1),
+		body: journal.NewResult(r), record: &r, seen: r.Result.Observations})
 }
 
 // compareEvents takes the events before the outcome of a run off the entries, and
 // returns in what the report's account of them differs from what they give, or "".
-func compareEvents(r proposal.Record, reported *proposal.Observations, what string, entries []journal.Entry) ([]journal.Entry, string) {
+func compareEvents(
+	r proposal.Record, reported *proposal.Observations, what string, entries []journal.Entry,
+) ([]journal.Entry, string) {
 	var batches []journal.Events
 	next := int64(0)
 	for len(entries) > 0 && entries[0].Kind == "events" {
 		var e journal.Events
-		if json.Unmarshal(entries[0].Body, &e) != nil || e.ID != r.Proposal.ID || e.Decision != r.Entry || e.First != next || e.More < 0 || e.Flows != nil && !e.Flows.Valid() {
+		if json.Unmarshal(entries[0].Body, &e) != nil || e.ID != r.Proposal.ID || e.Decision != r.Entry ||
+			e.First != next || e.More < 0 || e.Flows != nil && !e.Flows.Valid() {
 			return entries, fmt.Sprintf("the log's events are out of order before %s", what)
 		}
 		batches = append(batches, e)
@@ -232,7 +247,9 @@ func decodeJSON(data []byte) any {
 }
 
 // redecideBase decides again what report says of the base.
-func (c Checker) redecideBase(ctx context.Context, ours []proposal.Record, report proposal.Report) (doubts []string, barred int, err error) {
+func (c Checker) redecideBase(
+	ctx context.Context, ours []proposal.Record, report proposal.Report,
+) (doubts []string, barred int, err error) {
 	var plan proposal.Plan
 	for _, r := range report.Base.Records {
 		id, ok := baseline.CommandID(r.Proposal.ID)
@@ -255,13 +272,16 @@ func (c Checker) redecideBase(ctx context.Context, ours []proposal.Record, repor
 // RedecidePlan decides plan again and describes where report differs, without quoting it.
 // barred counts the commands that this policy would not have run, and that ran. An error
 // means that policy could not answer.
-func (c Checker) RedecidePlan(ctx context.Context, plan proposal.Plan, report proposal.Report) (doubts []string, barred int, err error) {
+func (c Checker) RedecidePlan(
+	ctx context.Context, plan proposal.Plan, report proposal.Report,
+) (doubts []string, barred int, err error) {
 	records, err := c.Check(ctx, plan)
 	if err != nil {
 		return nil, 0, err
 	}
 	if len(report.Records) != len(records) {
-		doubts = append(doubts, fmt.Sprintf("the plan has %d proposals, the report %d", len(records), len(report.Records)))
+		doubts = append(doubts, fmt.Sprintf("the plan has %d proposals, the report %d", len(records),
+			len(report.Records)))
 	}
 	for i := range min(len(records), len(report.Records)) {
 		if len(report.Records[i].Redacted) > 0 {
@@ -269,7 +289,8 @@ func (c Checker) RedecidePlan(ctx context.Context, plan proposal.Plan, report pr
 			continue
 		}
 		if what := firstDifference(records[i], report.Records[i]); what != "" {
-			doubts = append(doubts, fmt.Sprintf("%s of proposal %d differs from what this plan and policy give", what, i+1))
+			doubts = append(doubts, fmt.Sprintf("%s of proposal %d differs from what this plan and policy give", what,
+				i+1))
 		}
 		if isBarred(records[i], report.Records[i]) {
 			barred++

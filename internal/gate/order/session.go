@@ -69,8 +69,9 @@ func (st *Stages) beginSession(run proposal.Run, b Bounds) (*Session, error) {
 		return nil, err
 	}
 	run.Start = st.Now()
-	s := &Session{stages: st, run: run, bounds: b, report: proposal.Report{Schema: proposal.ReportSchema, Run: st.Redactor.Run(run), Records: []proposal.Record{}},
-		known: map[string]bool{}, probing: probeCounter{}}
+	s := &Session{stages: st, run: run, bounds: b,
+		report: proposal.Report{Schema: proposal.ReportSchema, Run: st.Redactor.Run(run), Records: []proposal.Record{}},
+		known:  map[string]bool{}, probing: probeCounter{}}
 	_, err := st.Log.Append("run", s.report.Run)
 	return s, err
 }
@@ -80,7 +81,8 @@ func (st *Stages) beginSession(run proposal.Run, b Bounds) (*Session, error) {
 // a session may be long.
 func (st *Stages) Open(run proposal.Run, b Bounds) (*Session, error) {
 	if b.Limits.Open() {
-		return nil, &proposal.StopError{Code: "session.limits", Message: "the session does not set every limit", Hint: "set every field of Limits"}
+		return nil, &proposal.StopError{Code: "session.limits", Message: "the session does not set every limit",
+			Hint: "set every field of Limits"}
 	}
 	run.Session = true
 	s, err := st.beginSession(run, b)
@@ -117,7 +119,9 @@ func (s *Session) Asked(p proposal.Proposal) proposal.ClientApproval {
 // p, it runs; denied stays denied. An approval of another proposal, policy or session, or
 // after which the session has run something, is refused (approval.void): nothing runs, and
 // the session continues.
-func (s *Session) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error) {
+func (s *Session) DoApproved(
+	ctx context.Context, p proposal.Proposal, a proposal.ClientApproval,
+) (proposal.Record, error) {
 	return s.decideAndRun(ctx, p, &a)
 }
 
@@ -130,7 +134,9 @@ func (s *Session) withEarlier(p proposal.Proposal) proposal.Proposal {
 	return p
 }
 
-func (s *Session) decideAndRun(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval) (proposal.Record, error) {
+func (s *Session) decideAndRun(
+	ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval,
+) (proposal.Record, error) {
 	p = s.withEarlier(p)
 	if err := s.admitProposal(p, a); err != nil {
 		return proposal.Record{}, err
@@ -168,8 +174,9 @@ func (s *Session) admitProposal(p proposal.Proposal, a *proposal.ClientApproval)
 	return nil
 }
 
-var errVoid = &proposal.StopError{Code: "approval.void", Message: "the approval is for another command, policy or session, or the session has run something since",
-	Hint: "propose the command again and approve it then"}
+var errVoid = &proposal.StopError{Code: "approval.void",
+	Message: "the approval is for another command, policy or session, or the session has run something since",
+	Hint:    "propose the command again and approve it then"}
 
 // checkProposal refuses proposals that the log could not distinguish.
 func (s *Session) checkProposal(p proposal.Proposal) error {
@@ -178,7 +185,9 @@ func (s *Session) checkProposal(p proposal.Proposal) error {
 	}
 	switch {
 	case len(s.records) >= MaxProposals:
-		return &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has reached its limit of %d proposals", MaxProposals), Hint: "open another session"}
+		return &proposal.StopError{Code: "session.full",
+			Message: fmt.Sprintf("the session has reached its limit of %d proposals", MaxProposals),
+			Hint:    "open another session"}
 	case s.known[p.ID]:
 		return refuse(fmt.Sprintf("the id %q was used before", p.ID), "give each proposal its own id")
 	}
@@ -191,7 +200,9 @@ func (s *Session) checkProposal(p proposal.Proposal) error {
 }
 
 // decideOne decides p and records the decision. It adds a Record of p on every return.
-func (s *Session) decideOne(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval, background bool) error {
+func (s *Session) decideOne(
+	ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval, background bool,
+) error {
 	i := len(s.records)
 	records, err := s.stages.Check(context.WithoutCancel(ctx), proposal.Plan{Proposals: []proposal.Proposal{p}})
 	records[0].Background = background
@@ -219,14 +230,16 @@ func (s *Session) confineToBounds(r *proposal.Record) {
 	}
 	lowerGrant(g, s.bounds.Limits)
 	if len(g.Network) > 0 && (r.Background || s.isBusy()) {
-		r.Decision = points.Denied("session.background", "a command with a network cannot run while commands run in the background, or as one of them: they share the network",
+		r.Decision = points.Denied("session.background",
+			"a command with a network cannot run while commands run in the background, or as one of them: they share the network",
 			"end the commands in the background first")
 		return
 	}
 	for _, entry := range g.Network {
 		setup := r.Proposal.Origin == proposal.OriginSetup && slices.Contains(s.bounds.SetupNetwork, entry)
 		if !setup && !slices.Contains(s.bounds.Network, entry) {
-			r.Decision = points.Denied("session.network", fmt.Sprintf("the session was not opened for the network entry %q", entry),
+			r.Decision = points.Denied("session.network",
+				fmt.Sprintf("the session was not opened for the network entry %q", entry),
 				"open a session that names it, or propose the command without it")
 			return
 		}
@@ -268,7 +281,8 @@ func (s *Session) Close(why error) (proposal.Report, error) {
 	}
 	report, err := s.endRun(context.Background(), s.stopped)
 	if s.stopped == nil {
-		s.stopped = &proposal.StopError{Code: "session.closed", Message: "the session was closed", Hint: "open another session"}
+		s.stopped = &proposal.StopError{Code: "session.closed", Message: "the session was closed",
+			Hint: "open another session"}
 	}
 	return report, err
 }
@@ -299,7 +313,8 @@ func withoutLists(o *proposal.Observations) *proposal.Observations {
 	if o == nil {
 		return nil
 	}
-	return &proposal.Observations{Programs: []proposal.Program{}, Execs: []proposal.Event{}, Notable: []proposal.Event{}, Network: []proposal.Reach{},
+	return &proposal.Observations{Programs: []proposal.Program{}, Execs: []proposal.Event{},
+		Notable: []proposal.Event{}, Network: []proposal.Reach{},
 		Counts: o.Counts, Findings: o.Findings, Complete: o.Complete}
 }
 

@@ -101,7 +101,9 @@ func (s *Session) Diff(ctx context.Context, paths []string) (d proposal.Diff, er
 }
 
 // moveRecorded moves something, applies the Redactor to it, and records it.
-func (s *Session) moveRecorded(ctx context.Context, kind string, move func(ctx context.Context, name string) (proposal.Result, error)) (t proposal.Transfer, r proposal.Result, err error) {
+func (s *Session) moveRecorded(
+	ctx context.Context, kind string, move func(ctx context.Context, name string) (proposal.Result, error),
+) (t proposal.Transfer, r proposal.Result, err error) {
 	err = s.recordTransfer(kind, func(name string, given *proposal.Transfer) error {
 		if r, err = s.moveFiles(context.WithoutCancel(ctx), name, move); err != nil {
 			return err
@@ -130,7 +132,9 @@ func (s *Session) recordTransfer(kind string, move func(name string, t *proposal
 		return s.stopped
 	}
 	if len(s.report.Transfers) >= MaxTransfers {
-		return &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has reached its limit of %d transfers", MaxTransfers), Hint: "open another session"}
+		return &proposal.StopError{Code: "session.full",
+			Message: fmt.Sprintf("the session has reached its limit of %d transfers", MaxTransfers),
+			Hint:    "open another session"}
 	}
 	if kind == transferPut {
 		s.changing++
@@ -147,7 +151,9 @@ func (s *Session) recordTransfer(kind string, move func(name string, t *proposal
 }
 
 // moveFiles calls move in the sandbox and redacts what it returns.
-func (s *Session) moveFiles(ctx context.Context, name string, move func(context.Context, string) (proposal.Result, error)) (proposal.Result, error) {
+func (s *Session) moveFiles(
+	ctx context.Context, name string, move func(context.Context, string) (proposal.Result, error),
+) (proposal.Result, error) {
 	if err := s.ensureSandbox(ctx); err != nil {
 		return proposal.Result{}, err
 	}

@@ -117,7 +117,9 @@ func findSteps(c config.Config, workspace string, look func(string) (string, err
 	}
 	root, err := os.OpenRoot(workspace)
 	if err != nil {
-		return setup.Setup{}, &proposal.StopError{Code: "sandbox.workspace", Message: fmt.Sprintf("cannot read the directory %q", workspace), Hint: "name the directory that holds the pull request's code", Err: err}
+		return setup.Setup{}, &proposal.StopError{Code: "sandbox.workspace",
+			Message: fmt.Sprintf("cannot read the directory %q", workspace),
+			Hint:    "name the directory that holds the pull request's code", Err: err}
 	}
 	defer root.Close()
 	s := setup.Detector{LookPath: look}.Detect(root.FS())
@@ -129,10 +131,13 @@ func findSteps(c config.Config, workspace string, look func(string) (string, err
 func onlyAllowed(c config.Config, s setup.Setup) setup.Setup {
 	left := map[string]bool{}
 	s.Steps = slices.DeleteFunc(s.Steps, func(step setup.Step) bool {
-		left[step.ID] = !isAllowed(c, step.Network) || slices.ContainsFunc(step.Needs, func(id string) bool { return left[id] })
+		left[step.ID] = !isAllowed(c, step.Network) ||
+			slices.ContainsFunc(step.Needs, func(id string) bool { return left[id] })
 		if left[step.ID] {
 			file, _, _ := strings.Cut(step.Why, ": ")
-			s.Notes = append(s.Notes, setup.Note{File: file, Text: fmt.Sprintf("left out: the configured registries do not allow %q", order.AnalyzeProposal(step.Proposal).Canonical)})
+			s.Notes = append(s.Notes, setup.Note{File: file,
+				Text: fmt.Sprintf("left out: the configured registries do not allow %q",
+					order.AnalyzeProposal(step.Proposal).Canonical)})
 		}
 		return left[step.ID]
 	})
@@ -151,7 +156,8 @@ func lookIn(directories, name string) (string, error) {
 
 // isAllowed reports whether c lets set-up request all the entries.
 func isAllowed(c config.Config, network []string) bool {
-	return !slices.ContainsFunc(network, func(entry string) bool { return !c.Registries.Allow(strings.TrimPrefix(entry, "registry:")) })
+	return !slices.ContainsFunc(network,
+		func(entry string) bool { return !c.Registries.Allow(strings.TrimPrefix(entry, "registry:")) })
 }
 
 // defaultRegistries are those that commands of a configuration file may read if it names none.

@@ -31,12 +31,16 @@ func Open(directory string) func(context.Context) (source.Repository, error) {
 }
 
 // ReadDir implements source.Repository.
-func (r localRepository) ReadDir(ctx context.Context, commit, path string, wanted func(string) bool) ([]policy.File, []string, error) {
-	contents, left, err := r.Local.ReadDir(ctx, commit, path, wanted, checkout.Limits{Files: 10_000, File: policy.MaxTotal, Bytes: policy.MaxTotal})
+func (r localRepository) ReadDir(
+	ctx context.Context, commit, path string, wanted func(string) bool,
+) ([]policy.File, []string, error) {
+	contents, left, err := r.Local.ReadDir(ctx, commit, path, wanted,
+		checkout.Limits{Files: 10_000, File: policy.MaxTotal, Bytes: policy.MaxTotal})
 	var absent *checkout.NotFound
 	if errors.As(err, &absent) {
-		err = &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("commit %.12s has no directory %q", commit, path),
-			Hint: "check the path from the top of the repository; what a pull request adds exists after its merge"}
+		err = &proposal.StopError{Code: "policy.missing",
+			Message: fmt.Sprintf("commit %.12s has no directory %q", commit, path),
+			Hint:    "check the path from the top of the repository; what a pull request adds exists after its merge"}
 	}
 	var files []policy.File
 	for _, c := range contents {

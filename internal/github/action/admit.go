@@ -107,7 +107,8 @@ func (e Event) isIdle() (Admission, bool) {
 	case e.OnIssue:
 		why = "the comment is on an issue, not on a pull request"
 	case e.Name == eventIssueComment && e.Action != "created":
-		why = "the comment was " + e.Action + ": only new comments are read, because an old one may be edited long after it was reviewed"
+		why = "the comment was " + e.Action +
+			": only new comments are read, because an old one may be edited long after it was reviewed"
 	case e.Name == eventReviewComment && e.Action != "created", e.Name == eventReview && e.Action != "submitted":
 		why = "the review was " + e.Action + ": only new reviews and comments are read"
 	case e.isReview() && e.readOnly():
@@ -140,7 +141,8 @@ func (e Event) isForeign() bool {
 
 // readOnly reports whether GitHub gives this job a read-only token.
 func (e Event) readOnly() bool {
-	return (e.Name == eventPullRequest || e.isReview()) && (e.isForeign() || e.SenderID == dependabot || e.SenderLogin == dependabotLogin)
+	return (e.Name == eventPullRequest || e.isReview()) &&
+		(e.isForeign() || e.SenderID == dependabot || e.SenderLogin == dependabotLogin)
 }
 
 const readOnlyReason = "this job's token is read-only, because the pull request is from a fork or from Dependabot: " +
@@ -155,7 +157,8 @@ const pushReason = "a push has no pull request, so there is no comment"
 
 // withoutPullRequest reports whether the event has none that could be reviewed.
 func (e Event) withoutPullRequest() bool {
-	return e.Name == eventPush || e.Name == eventMergeGroup || e.Name == eventWorkflowDispatch && e.PR == nil && e.Number == 0
+	return e.Name == eventPush || e.Name == eventMergeGroup ||
+		e.Name == eventWorkflowDispatch && e.PR == nil && e.Number == 0
 }
 
 // admit decides by event, phase and the inputs about a model.
@@ -253,7 +256,8 @@ func (e Event) admitAuto() (Admission, error) {
 	case e.Name == eventWorkflowDispatch && e.PR == nil && e.Number == 0:
 		return Admission{Phase: Run, Reason: "no pull request is given, so there is no comment"}, nil
 	case e.Name == eventMergeGroup: // reviewed code, which is about to be the base branch's
-		return Admission{Phase: RunAndReport, Reason: "a merge queue's commit has no pull request, so there is no comment"}, nil
+		return Admission{Phase: RunAndReport,
+			Reason: "a merge queue's commit has no pull request, so there is no comment"}, nil
 	case e.Name != eventPullRequest && e.isForeign():
 		return Admission{}, refuseOneJob(e)
 	}
@@ -271,7 +275,8 @@ func (e Event) admitCode(r Runner, in Inputs, facts Facts) error {
 		return refuseContainer()
 	case !facts.Root && !facts.Sudo:
 		return refuseUser()
-	case (in.Phase == PhaseRun || in.Phase == PhaseReview && e.Comment != nil) && in.Upload == UploadAuto && r.isEnterpriseServer():
+	case (in.Phase == PhaseRun || in.Phase == PhaseReview && e.Comment != nil) && in.Upload == UploadAuto &&
+		r.isEnterpriseServer():
 		return refuseUpload()
 	case e.isForeign() && facts.OIDC:
 		return refuseOIDC()
@@ -291,5 +296,6 @@ func (e Event) admitCode(r Runner, in Inputs, facts Facts) error {
 // the job's permissions do not limit. GitHub has used these prefixes since 2021; an older
 // token is recognized only by its scopes.
 func isPersonalToken(token string) bool {
-	return slices.ContainsFunc([]string{"ghp_", "github_pat_", "gho_", "ghu_"}, func(prefix string) bool { return strings.HasPrefix(token, prefix) })
+	return slices.ContainsFunc([]string{"ghp_", "github_pat_", "gho_", "ghu_"},
+		func(prefix string) bool { return strings.HasPrefix(token, prefix) })
 }

@@ -63,7 +63,8 @@ func (a Annotation) commandProperties() githubactions.CommandProperties {
 	if a.Title != "" {
 		p["title"] = text.Inline(a.Title, maxTitle)
 	}
-	if a.File == "" || path.IsAbs(a.File) || !isBelowRoot(path.Clean(a.File)) || text.Inline(a.File, maxInput) != a.File {
+	if a.File == "" || path.IsAbs(a.File) || !isBelowRoot(path.Clean(a.File)) ||
+		text.Inline(a.File, maxInput) != a.File {
 		return p
 	}
 	p["file"] = a.File

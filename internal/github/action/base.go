@@ -29,5 +29,6 @@ func BaseCommit(getenv func(string) string) (string, error) {
 }
 
 func noBase(message string) error {
-	return &proposal.StopError{Code: "policy.source", Message: message, Hint: "name a commit or a branch: git:origin/main:DIR"}
+	return &proposal.StopError{Code: "policy.source", Message: message,
+		Hint: "name a commit or a branch: git:origin/main:DIR"}
 }

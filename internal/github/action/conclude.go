@@ -10,7 +10,8 @@ const (
 	FailOnNever  = "never"  // the job is green whatever happens, even if fumehood stops with an error
 	FailOnError  = "error"  // fumehood stopped with an error, or the run was cancelled; for a job that reports: in this job
 	FailOnDenied = "denied" // as FailOnError, or a proposal was denied
-	FailOnFailed = "failed" // as FailOnDenied, or a command did not succeed for a reason that is the pull request's; the default
+	// as FailOnDenied, or a command did not succeed for a reason that is the pull request's; the default
+	FailOnFailed = "failed"
 	// FailOnCouldNotRun is as FailOnFailed, or a command could not run for a reason that
 	// is not the pull request's.
 	FailOnCouldNotRun = "could-not-run"

@@ -134,7 +134,8 @@ func (c *Console) PrintParagraph(lines string) {
 // PrintProblems shows all errors in the inputs.
 func (c *Console) PrintProblems(problems []Problem) {
 	for _, p := range problems {
-		c.Annotate(Annotation{Level: LevelError, Title: "fumehood: input " + p.Input, Message: p.Input + " " + p.Message})
+		c.Annotate(Annotation{Level: LevelError, Title: "fumehood: input " + p.Input,
+			Message: p.Input + " " + p.Message})
 		c.PrintParagraph(p.Hint)
 	}
 }

@@ -14,27 +14,34 @@ import (
 // wantedPaths are the values that are used, by event. An object on the path to such
 // a value is included.
 var wantedPaths = map[string]map[string]bool{
-	eventPullRequest: addCommonPaths("action", "number", "pull_request", "pull_request.number", "pull_request.state", "pull_request.draft",
+	eventPullRequest: addCommonPaths("action", "number", "pull_request", "pull_request.number", "pull_request.state",
+		"pull_request.draft",
 		"pull_request.locked", "pull_request.user", "pull_request.user.id", "pull_request.user.login",
 		"pull_request.head", "pull_request.head.sha", "pull_request.head.ref",
 		"pull_request.head.repo", "pull_request.head.repo.id", "pull_request.head.repo.full_name",
 		"pull_request.base", "pull_request.base.sha", "pull_request.base.ref",
 		"pull_request.base.repo", "pull_request.base.repo.id", "pull_request.base.repo.full_name"),
-	eventWorkflowRun: addCommonPaths("action", "workflow_run", "workflow_run.id", "workflow_run.run_number", "workflow_run.run_attempt",
+	eventWorkflowRun: addCommonPaths("action", "workflow_run", "workflow_run.id", "workflow_run.run_number",
+		"workflow_run.run_attempt",
 		"workflow_run.event", "workflow_run.head_sha", "workflow_run.head_branch", "workflow_run.head_repository",
 		"workflow_run.head_repository.id", "workflow_run.head_repository.full_name", "workflow_run.conclusion",
 		"workflow_run.path", "workflow_run.name", "workflow_run.actor", "workflow_run.actor.id",
 		"workflow_run.repository", "workflow_run.repository.id", "workflow_run.repository.full_name"),
-	eventIssueComment: addCommonPaths("action", "issue", "issue.number", "issue.pull_request", "comment", "comment.id", "comment.body",
+	eventIssueComment: addCommonPaths("action", "issue", "issue.number", "issue.pull_request", "comment", "comment.id",
+		"comment.body",
 		"comment.user", "comment.user.id", "comment.user.login", "comment.user.type",
 		"comment.html_url", "comment.created_at", "comment.updated_at"),
-	eventReview: addCommonPaths("action", "pull_request", "pull_request.number", "review", "review.id", "review.body", "review.user", "review.user.id",
+	eventReview: addCommonPaths("action", "pull_request", "pull_request.number", "review", "review.id", "review.body",
+		"review.user", "review.user.id",
 		"review.user.login", "review.user.type", "review.html_url", "review.submitted_at"),
-	eventReviewComment: addCommonPaths("action", "pull_request", "pull_request.number", "comment", "comment.id", "comment.body",
+	eventReviewComment: addCommonPaths("action", "pull_request", "pull_request.number", "comment", "comment.id",
+		"comment.body",
 		"comment.user", "comment.user.id", "comment.user.login", "comment.user.type",
 		"comment.html_url", "comment.created_at", "comment.updated_at"),
-	eventMergeGroup:       addCommonPaths("action", "merge_group", "merge_group.head_sha", "merge_group.head_ref", "merge_group.base_sha", "merge_group.base_ref"),
-	eventCheckRun:         addCommonPaths("action", "check_run", "check_run.id", "requested_action", "requested_action.identifier"),
+	eventMergeGroup: addCommonPaths("action", "merge_group", "merge_group.head_sha", "merge_group.head_ref",
+		"merge_group.base_sha", "merge_group.base_ref"),
+	eventCheckRun: addCommonPaths("action", "check_run", "check_run.id", "requested_action",
+		"requested_action.identifier"),
 	eventWorkflowDispatch: addCommonPaths("ref", "inputs"),
 	eventPush:             addCommonPaths("ref"),
 }
@@ -93,10 +100,13 @@ func (f fields) workflowRun(e *Event) {
 	f.requireObject("workflow_run")
 	e.Action = f.readMatching("action", eventName, "an action's name")
 	run := &WorkflowRun{
-		ID: f.readID("workflow_run.id"), Number: f.readInt("workflow_run.run_number"), Attempt: f.readInt("workflow_run.run_attempt"),
-		Event: f.readMatching("workflow_run.event", eventName, "an event's name"), HeadSHA: f.readSHA("workflow_run.head_sha"),
-		Conclusion: f.readOptionalText("workflow_run.conclusion", 40), Path: f.readOptionalText("workflow_run.path", maxRef),
-		Name: f.readOptionalText("workflow_run.name", 1000),
+		ID: f.readID("workflow_run.id"), Number: f.readInt("workflow_run.run_number"),
+		Attempt:    f.readInt("workflow_run.run_attempt"),
+		Event:      f.readMatching("workflow_run.event", eventName, "an event's name"),
+		HeadSHA:    f.readSHA("workflow_run.head_sha"),
+		Conclusion: f.readOptionalText("workflow_run.conclusion", 40),
+		Path:       f.readOptionalText("workflow_run.path", maxRef),
+		Name:       f.readOptionalText("workflow_run.name", 1000),
 	}
 	if !f.isNullOrMissing("workflow_run.head_branch") {
 		run.HeadBranch = f.readBranch("workflow_run.head_branch")
@@ -173,7 +183,8 @@ func (f fields) checkRun(e *Event) {
 		identifier = f.readOptionalText("requested_action.identifier", 100)
 	}
 	if e.Action == "rerequested" || e.Action == "requested_action" && identifier == RerunAction {
-		e.Comment = &Comment{ID: e.Check.ID, Body: "/fumehood rerun", AuthorID: e.SenderID, AuthorLogin: e.SenderLogin, AuthorType: e.SenderType}
+		e.Comment = &Comment{ID: e.Check.ID, Body: "/fumehood rerun", AuthorID: e.SenderID, AuthorLogin: e.SenderLogin,
+			AuthorType: e.SenderType}
 	}
 }
 
@@ -188,7 +199,8 @@ func (f fields) readBody(path string) string {
 func (f fields) readURL(path string) string {
 	s := f.readText(path, 1, maxRef)
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.ContainsAny(s, " <>\"'`\\") {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
+		strings.ContainsAny(s, " <>\"'`\\") {
 		f.refuseValue(path, "an address")
 	}
 	return s
@@ -208,7 +220,8 @@ func (f fields) readDispatchEvent(e *Event) {
 			continue
 		}
 		v := f.values[path]
-		if v.kind != null && v.kind != str && v.kind != number && v.kind != boolean || len(v.text) > maxInputed || !utf8.ValidString(v.text) {
+		if v.kind != null && v.kind != str && v.kind != number && v.kind != boolean || len(v.text) > maxInputed ||
+			!utf8.ValidString(v.text) {
 			f.refuseValue(path, "text, a number, true or false")
 		}
 		e.Inputs[name] = v.text
@@ -219,7 +232,8 @@ func (f fields) readDispatchEvent(e *Event) {
 	if pr := strings.TrimSpace(e.Inputs["pr"]); pr != "" {
 		n, err := strconv.ParseInt(pr, 10, 32)
 		if err != nil || !positive.MatchString(pr) {
-			f.refuseUnusable("event.input", "inputs.pr", "give the pull request's number alone, for example 7, or nothing")
+			f.refuseUnusable("event.input", "inputs.pr",
+				"give the pull request's number alone, for example 7, or nothing")
 		}
 		e.Number = int(n)
 	}

@@ -121,7 +121,8 @@ const (
 	eventCheckRun         = "check_run"
 )
 
-var supportedEvents = []string{eventPullRequest, eventWorkflowRun, eventIssueComment, eventReview, eventReviewComment, eventWorkflowDispatch, eventMergeGroup, eventPush, eventCheckRun}
+var supportedEvents = []string{eventPullRequest, eventWorkflowRun, eventIssueComment, eventReview, eventReviewComment,
+	eventWorkflowDispatch, eventMergeGroup, eventPush, eventCheckRun}
 
 // CommentEvents are the events by which a person may request a run: a text, or the action of a
 // check run.
@@ -170,12 +171,14 @@ func ReadEvent(name string, data []byte) (Event, error) {
 	case name == eventTarget:
 		return Event{}, refuseTarget()
 	case !slices.Contains(supportedEvents, name):
-		return Event{Name: name, Unsupported: fmt.Sprintf("unsupported event %s: supported are %s", quoteUntrusted(name), strings.Join(supportedEvents, ", "))}, nil
+		return Event{Name: name, Unsupported: fmt.Sprintf("unsupported event %s: supported are %s",
+			quoteUntrusted(name), strings.Join(supportedEvents, ", "))}, nil
 	}
 	f := fields{payload: readPayload(data, wantedPaths[name])}
 	e := Event{
 		Name: name, Repository: f.readRepository("repository"),
-		SenderID: f.readID("sender.id"), SenderLogin: f.readLogin("sender.login"), SenderType: f.readText("sender.type", 1, 40),
+		SenderID: f.readID("sender.id"), SenderLogin: f.readLogin("sender.login"),
+		SenderType: f.readText("sender.type", 1, 40),
 	}
 	switch name {
 	case eventPullRequest:

@@ -40,7 +40,8 @@ func (f fields) refuseValue(path, want string) {
 // refuseUnusable refuses a value that is well formed but cannot be used.
 func (f fields) refuseUnusable(code, path, hint string) {
 	if f.err == nil {
-		f.err = &proposal.StopError{Code: code, Message: path + " is " + quoteUntrusted(f.values[path].text), Hint: hint}
+		f.err = &proposal.StopError{Code: code, Message: path + " is " + quoteUntrusted(f.values[path].text),
+			Hint: hint}
 	}
 }
 
@@ -141,10 +142,12 @@ func (f fields) fullRef(path string) string {
 }
 
 func (f fields) branchName(path, s string) string {
-	if strings.HasPrefix(s, "-") || strings.HasPrefix(s, "/") || strings.HasSuffix(s, "/") || strings.HasSuffix(s, ".") ||
+	if strings.HasPrefix(s, "-") || strings.HasPrefix(s, "/") || strings.HasSuffix(s, "/") ||
+		strings.HasSuffix(s, ".") ||
 		strings.HasSuffix(s, ".lock") || strings.ContainsAny(s, " ~^:?*[\\") ||
 		strings.Contains(s, "..") || strings.Contains(s, "@{") || strings.Contains(s, "//") {
-		f.refuseUnusable("event.branch", path, "rename the branch: git or GitHub rejects its name, or a program could read it as an option")
+		f.refuseUnusable("event.branch", path,
+			"rename the branch: git or GitHub rejects its name, or a program could read it as an option")
 	}
 	return s
 }

@@ -53,7 +53,8 @@ func (r *inputReader) readLine(input, hint string) (value string, ok bool) {
 		return "", false
 	}
 	if i := strings.IndexFunc(value, text.IsHidden); i >= 0 || !utf8.ValidString(value) {
-		r.refuseInput(input, hint, "%s contains a newline, a control character or an invisible character", quoteUntrusted(value))
+		r.refuseInput(input, hint, "%s contains a newline, a control character or an invisible character",
+			quoteUntrusted(value))
 		return "", false
 	}
 	return value, value != ""
@@ -136,7 +137,8 @@ var plainName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`)
 func (r *inputReader) readName(input, hint string) string {
 	value, ok := r.readLine(input, hint)
 	if ok && !plainName.MatchString(value) {
-		r.refuseInput(input, hint, "%s is not a name of at most 60 letters, digits, dots, hyphens and underscores", quoteUntrusted(value))
+		r.refuseInput(input, hint, "%s is not a name of at most 60 letters, digits, dots, hyphens and underscores",
+			quoteUntrusted(value))
 		return ""
 	}
 	return value
@@ -165,7 +167,8 @@ func (r *inputReader) readRootfs(input string) string {
 	case config.ValidRootfs(value):
 		return value
 	case strings.HasPrefix(value, "image:"):
-		r.refuseInput(input, "host", "%s is not an image with a digest: use image:REPOSITORY@sha256:…", quoteUntrusted(value))
+		r.refuseInput(input, "host", "%s is not an image with a digest: use image:REPOSITORY@sha256:…",
+			quoteUntrusted(value))
 	default:
 		r.refuseInput(input, "host", "%s is not host, dir:/absolute/path, image:REPOSITORY@sha256:…, oci:/absolute/path, oci-archive:/absolute/path or devcontainer", quoteUntrusted(value))
 	}
@@ -212,7 +215,8 @@ func (r *inputReader) readUserIDs(input string) []int64 {
 	for _, word := range words {
 		id, err := strconv.ParseInt(word, 10, 64)
 		if err != nil || id <= 0 || !digits.MatchString(word) {
-			r.refuseInput(input, "41898282", "%s is not a user id: give the bot's number, because any app can take a name", quoteUntrusted(word))
+			r.refuseInput(input, "41898282",
+				"%s is not a user id: give the bot's number, because any app can take a name", quoteUntrusted(word))
 			return nil
 		}
 		list = append(list, id)
@@ -268,7 +272,8 @@ func (r *inputReader) readSigner(input string) *audit.Signer {
 	}
 	s, err := audit.NewSigner(value)
 	if len(value) > maxInput || err != nil {
-		r.refuseInput(input, "${{ secrets.FUMEHOOD_AUDIT_KEY }}", "is not a private key that fumehood key generate --log made")
+		r.refuseInput(input, "${{ secrets.FUMEHOOD_AUDIT_KEY }}",
+			"is not a private key that fumehood key generate --log made")
 		return nil
 	}
 	return s

@@ -55,7 +55,8 @@ func (r *inputReader) readUSD(input string) string {
 	const hint = `"0.50"`
 	value, ok := r.readLine(input, hint)
 	if ok && (!dollars.MatchString(value) || strings.Trim(value, "0.") == "") {
-		r.refuseInput(input, hint, "%s is not an amount in dollars, such as 0.50, of at most 999999", quoteUntrusted(value))
+		r.refuseInput(input, hint, "%s is not an amount in dollars, such as 0.50, of at most 999999",
+			quoteUntrusted(value))
 		return ""
 	}
 	return value

@@ -44,8 +44,10 @@ func ListSecrets(getenv func(string) string) []string {
 func secretForms(secret string) []string {
 	list := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)),
 		strings.ToUpper(hex.EncodeToString([]byte(secret)))}
-	for _, text := range []string{secret, secret + "\n", "x-access-token:" + secret, "x-access-token:" + secret + "\n"} {
-		list = append(list, base64.StdEncoding.EncodeToString([]byte(text)), base64.RawStdEncoding.EncodeToString([]byte(text)),
+	for _, text := range []string{secret, secret + "\n", "x-access-token:" + secret,
+		"x-access-token:" + secret + "\n"} {
+		list = append(list, base64.StdEncoding.EncodeToString([]byte(text)),
+			base64.RawStdEncoding.EncodeToString([]byte(text)),
 			base64.URLEncoding.EncodeToString([]byte(text)), base64.RawURLEncoding.EncodeToString([]byte(text)))
 	}
 	return list

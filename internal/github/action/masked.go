@@ -46,7 +46,8 @@ func (r *inputReader) readMasked(input string) []Masked {
 		}
 		switch {
 		case len(m.Value) < minMasked:
-			r.refuseInput(input, hint, "the value of entry %d has fewer than %d bytes and would match other text", number, minMasked)
+			r.refuseInput(input, hint, "the value of entry %d has fewer than %d bytes and would match other text",
+				number, minMasked)
 		case len(m.Value) > maxMasked || len(list) == maxMasks:
 			r.refuseInput(input, hint, "has more than %d values, or one of more than %d bytes", maxMasks, maxMasked)
 			return nil

@@ -17,7 +17,8 @@ var headerWord = pattern.New(`^[A-Za-z0-9-]{1,100}=[A-Za-z_][A-Za-z0-9_]{0,200}$
 // readURL reads a URL. Its user checks further requirements.
 func (r *inputReader) readURL(input, hint string) string {
 	value, ok := r.readLine(input, hint)
-	if ok && (!strings.HasPrefix(value, "https://") && !strings.HasPrefix(value, "http://") || strings.ContainsAny(value, " @?#\\")) {
+	if ok && (!strings.HasPrefix(value, "https://") && !strings.HasPrefix(value, "http://") ||
+		strings.ContainsAny(value, " @?#\\")) {
 		r.refuseInput(input, hint, "is not an https:// URL without user, password, query and fragment")
 		return ""
 	}

@@ -153,7 +153,8 @@ func refuseTarget() error {
 }
 
 func refuseWorkflowRun() error {
-	return refuseWithYAML("action.workflow-run", "a workflow on workflow_run has secrets and a token with write access, so it must not run a pull request's code",
+	return refuseWithYAML("action.workflow-run",
+		"a workflow on workflow_run has secrets and a token with write access, so it must not run a pull request's code",
 		"run commands on pull_request and only report on workflow_run", yamlTwoWorkflows)
 }
 
@@ -162,21 +163,26 @@ func refuseOneJob(e Event) error {
 	if e.PR == nil {
 		message = "the origin of this pull request's code is unknown, and this job may have a token with write access"
 	}
-	return refuseWithYAML("action.fork-one-job", message, "split the workflow into jobs with only the permissions that each needs", yamlThreeJobs)
+	return refuseWithYAML("action.fork-one-job", message,
+		"split the workflow into jobs with only the permissions that each needs", yamlThreeJobs)
 }
 
 func refuseTrigger(e Event) error {
-	return refuseWithYAML("action.phase", fmt.Sprintf("phase trigger requires a comment or a review: this is %s", e.Name), "let the event choose the phase", yamlAuto)
+	return refuseWithYAML("action.phase",
+		fmt.Sprintf("phase trigger requires a comment or a review: this is %s", e.Name),
+		"let the event choose the phase", yamlAuto)
 }
 
 func refusePhase(in Inputs) error {
-	return refuseWithYAML("action.phase", "invalid phase "+quoteUntrusted(in.Phase), "let the event choose the phase", yamlAuto)
+	return refuseWithYAML("action.phase", "invalid phase "+quoteUntrusted(in.Phase), "let the event choose the phase",
+		yamlAuto)
 }
 
 func refuseRepository(r Runner, e Event) error {
 	return &proposal.StopError{Code: "event.repository",
-		Message: fmt.Sprintf("the event is for repository %s but the job is in %s", quoteUntrusted(e.Repository.Name), quoteUntrusted(r.Repository)),
-		Hint:    "remove GITHUB_REPOSITORY and GITHUB_EVENT_PATH from steps and env: blocks"}
+		Message: fmt.Sprintf("the event is for repository %s but the job is in %s", quoteUntrusted(e.Repository.Name),
+			quoteUntrusted(r.Repository)),
+		Hint: "remove GITHUB_REPOSITORY and GITHUB_EVENT_PATH from steps and env: blocks"}
 }
 
 func refuseGroup(r Runner, e Event) error {
@@ -187,16 +193,20 @@ func refuseGroup(r Runner, e Event) error {
 
 func refuseEventName(r Runner, e Event) error {
 	return &proposal.StopError{Code: "event.name",
-		Message: fmt.Sprintf("the payload was read as %s but the job's event is %s", quoteUntrusted(e.Name), quoteUntrusted(r.EventName)),
-		Hint:    "remove GITHUB_EVENT_NAME from steps and env: blocks"}
+		Message: fmt.Sprintf("the payload was read as %s but the job's event is %s", quoteUntrusted(e.Name),
+			quoteUntrusted(r.EventName)),
+		Hint: "remove GITHUB_EVENT_NAME from steps and env: blocks"}
 }
 
 func refuseOS(r Runner) error {
-	return refuseWithYAML("runner.os", fmt.Sprintf("the sandbox requires Linux: this runner has %s", quoteUntrusted(r.OS)), "use a Linux runner", yamlRunner)
+	return refuseWithYAML("runner.os",
+		fmt.Sprintf("the sandbox requires Linux: this runner has %s", quoteUntrusted(r.OS)), "use a Linux runner",
+		yamlRunner)
 }
 
 func refuseArch(r Runner) error {
-	return refuseWithYAML("runner.arch", fmt.Sprintf("the sandbox requires X64 or ARM64: this runner has %s", quoteUntrusted(r.Arch)),
+	return refuseWithYAML("runner.arch",
+		fmt.Sprintf("the sandbox requires X64 or ARM64: this runner has %s", quoteUntrusted(r.Arch)),
 		"use a runner with one of them", yamlRunner)
 }
 
@@ -211,17 +221,20 @@ func refuseUser() error {
 }
 
 func refuseUpload() error {
-	return refuseWithYAML("runner.artifacts", "the job that reports needs this job's artifact, and GitHub Enterprise Server does not support the version of actions/upload-artifact that this action uses",
+	return refuseWithYAML("runner.artifacts",
+		"the job that reports needs this job's artifact, and GitHub Enterprise Server does not support the version of actions/upload-artifact that this action uses",
 		"upload the artifact in the next step, with actions/upload-artifact@v3 and this step's outputs artifact-name and artifact-path, and give", "with:\n  upload: false\n")
 }
 
 func refuseOIDC() error {
-	return refuseWithYAML("action.oidc", "this job would run a fork's code but can request an OIDC token (id-token: write)",
+	return refuseWithYAML("action.oidc",
+		"this job would run a fork's code but can request an OIDC token (id-token: write)",
 		"remove id-token: write from the job that runs it", yamlReadOnly)
 }
 
 func refusePersonalToken() error {
-	return refuseWithYAML("action.personal-token", "this job would run a fork's code but github-token is a person's: a personal access token, or one that an app got from a person",
+	return refuseWithYAML("action.personal-token",
+		"this job would run a fork's code but github-token is a person's: a personal access token, or one that an app got from a person",
 		"use the job's own token", yamlToken)
 }
 
@@ -236,7 +249,8 @@ func refuseNoFindings() error {
 }
 
 func refuseTwoReviewers() error {
-	return refuseWithYAML("action.two-reviewers", "the inputs findings and provider are both set: a review has one source of findings",
+	return refuseWithYAML("action.two-reviewers",
+		"the inputs findings and provider are both set: a review has one source of findings",
 		"remove one of them", yamlFindings)
 }
 
@@ -247,7 +261,8 @@ func refuseModelBesideCode() error {
 }
 
 func refuseFind() error {
-	return refuseWithYAML("action.workflow-run", "a workflow on workflow_run would ask the model about every pull request that anyone opens",
+	return refuseWithYAML("action.workflow-run",
+		"a workflow on workflow_run would ask the model about every pull request that anyone opens",
 		"let a maintainer's comment start the review, as in .github/examples/review.yml", yamlComment)
 }
 
@@ -262,6 +277,7 @@ func refuseRounds(n int) error {
 }
 
 func refuseSplit(e Event) error {
-	return refuseWithYAML("action.split", fmt.Sprintf("phase split splits the input plan before it runs, and %s brings another plan or none", e.Name),
+	return refuseWithYAML("action.split",
+		fmt.Sprintf("phase split splits the input plan before it runs, and %s brings another plan or none", e.Name),
 		"split on events of the pull request", yamlPullRequest)
 }

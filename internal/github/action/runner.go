@@ -44,20 +44,24 @@ type Runner struct {
 // error is a StopError with the code runner.not-a-runner or runner.variable.
 func ReadRunner(getenv func(string) string) (Runner, error) {
 	if getenv("GITHUB_ACTIONS") != "true" {
-		return Runner{}, &proposal.StopError{Code: "runner.not-a-runner", Message: "not a job of GitHub Actions: GITHUB_ACTIONS is not true",
-			Hint: "run locally with: fumehood run --plan plan.yaml"}
+		return Runner{}, &proposal.StopError{Code: "runner.not-a-runner",
+			Message: "not a job of GitHub Actions: GITHUB_ACTIONS is not true",
+			Hint:    "run locally with: fumehood run --plan plan.yaml"}
 	}
 	v := variables{getenv: getenv}
 	r := Runner{
 		Repository: v.readMatching("GITHUB_REPOSITORY", repositoryName, "owner/name"),
 		ServerURL:  v.readURL("GITHUB_SERVER_URL"), APIURL: v.readURL("GITHUB_API_URL"),
-		EventName: v.readMatching("GITHUB_EVENT_NAME", eventName, "an event's name"), EventPath: v.readPath("GITHUB_EVENT_PATH"),
-		Workspace: v.readPath("GITHUB_WORKSPACE"), Temp: v.readPath("RUNNER_TEMP"), ToolCache: v.readOptional("RUNNER_TOOL_CACHE", v.readPath),
-		Workflow: v.readText("GITHUB_WORKFLOW"), WorkflowRef: v.readText("GITHUB_WORKFLOW_REF"),
+		EventName: v.readMatching("GITHUB_EVENT_NAME", eventName, "an event's name"),
+		EventPath: v.readPath("GITHUB_EVENT_PATH"),
+		Workspace: v.readPath("GITHUB_WORKSPACE"), Temp: v.readPath("RUNNER_TEMP"),
+		ToolCache: v.readOptional("RUNNER_TOOL_CACHE", v.readPath),
+		Workflow:  v.readText("GITHUB_WORKFLOW"), WorkflowRef: v.readText("GITHUB_WORKFLOW_REF"),
 		Job: v.readMatching("GITHUB_JOB", jobName, "a job's id"), SHA: v.readSHA("GITHUB_SHA"),
 		OS: v.readText("RUNNER_OS"), Arch: v.readText("RUNNER_ARCH"), Environment: v.readText("RUNNER_ENVIRONMENT"),
-		RunID: v.readNumber("GITHUB_RUN_ID"), RunNumber: int(v.readNumber("GITHUB_RUN_NUMBER")), Attempt: int(v.readNumber("GITHUB_RUN_ATTEMPT")),
-		Output: v.readPath("GITHUB_OUTPUT"), Summary: v.readPath("GITHUB_STEP_SUMMARY"),
+		RunID: v.readNumber("GITHUB_RUN_ID"), RunNumber: int(v.readNumber("GITHUB_RUN_NUMBER")),
+		Attempt: int(v.readNumber("GITHUB_RUN_ATTEMPT")),
+		Output:  v.readPath("GITHUB_OUTPUT"), Summary: v.readPath("GITHUB_STEP_SUMMARY"),
 		Debug: getenv("RUNNER_DEBUG") == "1",
 	}
 	if v.err != nil {
@@ -75,7 +79,8 @@ func (r Runner) isEnterpriseServer() bool {
 	}
 	host := strings.ToLower(u.Hostname())
 	ip := net.ParseIP(host)
-	return host != "github.com" && !strings.HasSuffix(host, ".ghe.com") && host != "localhost" && (ip == nil || !ip.IsLoopback())
+	return host != "github.com" && !strings.HasSuffix(host, ".ghe.com") && host != "localhost" &&
+		(ip == nil || !ip.IsLoopback())
 }
 
 // inContainer reports whether the job runs in a container: there the runner mounts
@@ -160,7 +165,8 @@ func (v *variables) readURL(name string) string {
 	value := strings.TrimSuffix(v.getenv(name), "/")
 	u, err := url.Parse(value)
 	switch {
-	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "",
+	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil, u.RawQuery != "",
+		u.Fragment != "",
 		len(value) > maxInput, strings.ContainsAny(value, "?#"):
 		v.refuseVariable(name, "an http or https URL without a user, a query or a fragment")
 	}

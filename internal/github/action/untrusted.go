@@ -44,7 +44,8 @@ func (c *Console) newStopToken(around string) string {
 	around = strings.ToLower(around)
 	for range 10 {
 		token := "fumehood-" + c.random()
-		if len(token) >= len("fumehood-")+16 && plainName.MatchString(token) && !strings.Contains(around, strings.ToLower(token)) {
+		if len(token) >= len("fumehood-")+16 && plainName.MatchString(token) &&
+			!strings.Contains(around, strings.ToLower(token)) {
 			return token
 		}
 	}

@@ -74,7 +74,8 @@ func DeniedReply(t points.Trigger, d proposal.Decision) string {
 
 // StoppedReply reports that fumehood failed and nothing was started.
 func StoppedReply(f *proposal.Failure) string {
-	s := "**Nothing was started.** fumehood failed: " + codeSpan(f.Code, shortText) + " " + endSentence(escapeProse(f.Message))
+	s := "**Nothing was started.** fumehood failed: " + codeSpan(f.Code, shortText) + " " +
+		endSentence(escapeProse(f.Message))
 	if f.Hint != "" {
 		s += " To fix it: " + endSentence(escapeProse(f.Hint))
 	}
@@ -155,7 +156,8 @@ func explainRecord(b *strings.Builder, r proposal.Record) {
 		fmt.Fprintf(b, "- Rules: %s\n", codeSpans(rules))
 	}
 	if g := r.Decision.Grant; g != nil {
-		fmt.Fprintf(b, "- Limits: %s, %g CPUs, %s memory, %d processes, %s disk\n", g.Limits.Wall, g.Limits.CPUs, g.Limits.Memory, g.Limits.Pids, g.Limits.Disk)
+		fmt.Fprintf(b, "- Limits: %s, %g CPUs, %s memory, %d processes, %s disk\n", g.Limits.Wall, g.Limits.CPUs,
+			g.Limits.Memory, g.Limits.Pids, g.Limits.Disk)
 	}
 	if r.Result != nil {
 		fmt.Fprintf(b, "- Result: %s\n", r.Result.Status)

@@ -154,7 +154,8 @@ func checkUnchanged(shown, now ApprovalQuestion) *Problem {
 // VoidApprovalProblem returns the Problem that an approval is void, because of what has changed since the
 // comment was written.
 func VoidApprovalProblem(what string) *Problem {
-	return &Problem{Message: "the approval is void: " + what, Purpose: "To decide the plan again and see what waits then", Write: []string{rerunCommand}}
+	return &Problem{Message: "the approval is void: " + what,
+		Purpose: "To decide the plan again and see what waits then", Write: []string{rerunCommand}}
 }
 
 var digest = pattern.New(`^(sha256:)?[0-9a-f]{12,64}$`)

@@ -15,9 +15,9 @@
 //
 // or /fumehood run alone on its line, followed by a plan in one fenced block whose
 // info string is fumehood. approve takes the first 8 to 64 digits of an Asked's digest, lower-case;
-// without any, Approve answers with the command to write. explain takes the id of a proposal. Lines end in LF or in CR LF, as GitHub sends
-// them. Anything else that begins with /fumehood is a Problem: nothing is guessed
-// and no extra text is ignored.
+// without any, Approve answers with the command to write. explain takes the id of a proposal. Lines end in LF or
+// in CR LF, as GitHub sends them. Anything else that begins with /fumehood is a Problem: nothing is guessed and
+// no extra text is ignored.
 //
 // An AI reviewer's comment need not begin like that. FindPlan finds the only plan block
 // in it, by GitHub's Markdown rules, ignoring quotations and hidden HTML comments.

@@ -75,7 +75,8 @@ type block struct {
 func blockAt(all []line, at int) (block, *Problem) {
 	f, ok := parseOpeningFence(all[at].text)
 	if !ok || f.info != info {
-		return block{}, newUsageProblem(at, all[at].text, "begin the plan's block with ```"+info+" and nothing else on that line")
+		return block{}, newUsageProblem(at, all[at].text,
+			"begin the plan's block with ```"+info+" and nothing else on that line")
 	}
 	b := block{open: at}
 	for i, l := range all[at+1:] {

@@ -39,7 +39,8 @@ func FindPlan(body string) ([]byte, bool, *Problem) {
 	if i := loneReturn(body); i >= 0 {
 		// GitHub ends a line there and the parser does not, so a block that people
 		// cannot see might be one that the parser sees.
-		return nil, true, newUsageProblem(strings.Count(body[:i], "\n"), "", "the comment has a carriage return within a line")
+		return nil, true, newUsageProblem(strings.Count(body[:i], "\n"), "",
+			"the comment has a carriage return within a line")
 	}
 	all := splitLines(body)
 	if len(found) > 1 {

@@ -26,7 +26,8 @@ func codeSpan(s string, max int) string {
 	if !strings.Contains(s, "`") {
 		ticks = "`"
 	}
-	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") || strings.HasPrefix(s, " ") && strings.HasSuffix(s, " ") {
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") ||
+		strings.HasPrefix(s, " ") && strings.HasSuffix(s, " ") {
 		s = " " + s + " " // CommonMark strips one blank from both ends
 	}
 	return ticks + s + ticks

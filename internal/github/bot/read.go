@@ -80,7 +80,8 @@ func (c *Command) parseArgument(rest string, at int) *Problem {
 	case "approve":
 		c.Digits = rest
 		if rest != "" && !approvalDigits.MatchString(rest) {
-			return newUsageProblem(at, rest, "approve requires the digits that are shown beside the commands (8 to 64 lowercase hex digits) and nothing else")
+			return newUsageProblem(at, rest,
+				"approve requires the digits that are shown beside the commands (8 to 64 lowercase hex digits) and nothing else")
 		}
 	case "explain":
 		c.ID = rest

@@ -103,7 +103,8 @@ func (r Results) check() error {
 // untrusted report; a bad one must not prevent the comment.
 func (r Results) dropInvalid() Results {
 	t := &r.Totals
-	for _, n := range []*int{&t.Proposed, &t.Allowed, &t.Denied, &t.Asked, &t.Succeeded, &t.Failed, &t.CouldNotRun, &t.FailedBefore, &t.NotRun} {
+	for _, n := range []*int{&t.Proposed, &t.Allowed, &t.Denied, &t.Asked, &t.Succeeded, &t.Failed, &t.CouldNotRun,
+		&t.FailedBefore, &t.NotRun} {
 		*n = min(*n, maxCount)
 	}
 	bad := func(p Pending) bool { return p.check() != nil }

@@ -79,7 +79,8 @@ func (x Section) check() error {
 	if err := errors.Join(x.Source.check(), x.Result.check()); err != nil {
 		return err
 	}
-	if rankMark(x.Mark) < 0 || !titleText.MatchString(x.Title) || x.Mark == "✅" && (x.SelfReported || x.Conclusion != "success") {
+	if rankMark(x.Mark) < 0 || !titleText.MatchString(x.Title) ||
+		x.Mark == "✅" && (x.SelfReported || x.Conclusion != "success") {
 		return fmt.Errorf("invalid heading %q %q of a section that ended with %s", x.Mark, x.Title, x.Conclusion)
 	}
 	for _, p := range x.Pending {
@@ -87,7 +88,8 @@ func (x Section) check() error {
 			return err
 		}
 	}
-	if len(x.Approved) > MaxPending || slices.ContainsFunc(x.Approved, func(d string) bool { return !digestName.MatchString(d) }) {
+	if len(x.Approved) > MaxPending ||
+		slices.ContainsFunc(x.Approved, func(d string) bool { return !digestName.MatchString(d) }) {
 		return fmt.Errorf("invalid digest of an approved plan")
 	}
 	return nil
@@ -111,7 +113,8 @@ func (s State) checkStarts() error {
 func isTime(seconds int64) bool { return seconds >= 0 && seconds <= maxDay*24*60*60 }
 
 func (s Stamp) check() error {
-	if !commitName.MatchString(s.Head) || !isValidID(s.RunID) || s.Attempt < 1 || s.Attempt > maxCount || !isTime(s.Started) || !isTime(s.Reported) {
+	if !commitName.MatchString(s.Head) || !isValidID(s.RunID) || s.Attempt < 1 || s.Attempt > maxCount ||
+		!isTime(s.Started) || !isTime(s.Reported) {
 		return fmt.Errorf("invalid stamp %+q: want a full commit id, a run id, an attempt and a time", fmt.Sprint(s))
 	}
 	return nil

@@ -78,7 +78,8 @@ func encodeState(s State) (string, error) {
 func formatStateLine(s State) string {
 	w := encodedState{Version: version, Omitted: s.Omitted, Review: s.Review}
 	for _, x := range s.Sections {
-		w.Sections = append(w.Sections, encodedSection{x.Source, encodeResult(x.Result), x.Mark, x.Title, x.Pending, x.AllPending, x.Approved})
+		w.Sections = append(w.Sections,
+			encodedSection{x.Source, encodeResult(x.Result), x.Mark, x.Title, x.Pending, x.AllPending, x.Approved})
 	}
 	for _, r := range s.Earlier {
 		w.Earlier = append(w.Earlier, encodeResult(r))
@@ -128,7 +129,9 @@ func decodeState(line string) (State, error) {
 func (w encodedState) decodeState() State {
 	s := State{Omitted: w.Omitted, Review: w.Review}
 	for _, x := range w.Sections {
-		s.Sections = append(s.Sections, Section{Source: x.Source, Result: x.decodeResult(), Mark: x.Mark, Title: x.Title, Pending: x.Pending, AllPending: x.AllPending, Approved: x.Approved})
+		s.Sections = append(s.Sections,
+			Section{Source: x.Source, Result: x.decodeResult(), Mark: x.Mark, Title: x.Title, Pending: x.Pending,
+				AllPending: x.AllPending, Approved: x.Approved})
 	}
 	for _, r := range w.Earlier {
 		s.Earlier = append(s.Earlier, r.decodeResult())
@@ -147,7 +150,9 @@ func (w encodedState) decodeState() State {
 
 func encodeResult(r Result) encodedResult {
 	t := r.Totals
-	return encodedResult{r.Stamp, r.Conclusion, [9]int{t.Proposed, t.Allowed, t.Denied, t.Asked, t.Succeeded, t.Failed, t.CouldNotRun, t.FailedBefore, t.NotRun}}
+	return encodedResult{r.Stamp, r.Conclusion,
+		[9]int{t.Proposed, t.Allowed, t.Denied, t.Asked, t.Succeeded, t.Failed, t.CouldNotRun, t.FailedBefore,
+			t.NotRun}}
 }
 
 func (s encodedResult) decodeResult() Result {

@@ -87,7 +87,8 @@ func (s Source) heading() string {
 }
 
 func (s Source) compareSource(other Source) int {
-	return cmp.Or(cmp.Compare(s.pool(), other.pool()), compareBool(s.Review, other.Review), cmp.Compare(s.Workflow, other.Workflow),
+	return cmp.Or(cmp.Compare(s.pool(), other.pool()), compareBool(s.Review, other.Review),
+		cmp.Compare(s.Workflow, other.Workflow),
 		cmp.Compare(s.Job, other.Job), cmp.Compare(s.Name, other.Name), cmp.Compare(s.Requester, other.Requester),
 		compareBool(s.SelfReported, other.SelfReported))
 }

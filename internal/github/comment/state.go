@@ -79,7 +79,8 @@ func (s State) isApprovedSince(of Section, p Pending) bool {
 
 // isApproved reports whether everything in a section that waited was approved.
 func (s State) isApproved(section Section) bool {
-	return len(section.Pending) > 0 && !slices.ContainsFunc(section.Pending, func(p Pending) bool { return !s.isApprovedSince(section, p) })
+	return len(section.Pending) > 0 &&
+		!slices.ContainsFunc(section.Pending, func(p Pending) bool { return !s.isApprovedSince(section, p) })
 }
 
 func (s State) findSection(of Source) (Section, bool) {
@@ -189,7 +190,8 @@ func joinEarlier(present string, lists ...[]Result) []Result {
 	worst := map[string]Result{}
 	for _, r := range slices.Concat(lists...) {
 		had, there := worst[r.Head]
-		if order := cmp.Or(rankConclusion(had)-rankConclusion(r), r.Compare(had.Stamp)); r.Head != present && (!there || order > 0) {
+		if order := cmp.Or(rankConclusion(had)-rankConclusion(r), r.Compare(had.Stamp)); r.Head != present &&
+			(!there || order > 0) {
 			worst[r.Head] = r
 		}
 	}

@@ -39,7 +39,9 @@ func (s *Server) updateCheck(c *call) reply {
 		return notFound
 	}
 	if check.Author != c.token.Login {
-		return errorReply(http.StatusForbidden, fmt.Sprintf("Invalid app_id `%d` - check run can only be modified by the GitHub App that created it.", s.appID(check.Author)))
+		return errorReply(http.StatusForbidden,
+			fmt.Sprintf("Invalid app_id `%d` - check run can only be modified by the GitHub App that created it.",
+				s.appID(check.Author)))
 	}
 	if m := f.findInvalid(); m != "" {
 		return errorReply(http.StatusUnprocessableEntity, m)

@@ -37,7 +37,8 @@ func (s *Server) AddComment(number int, author, body string) int64 {
 
 func (s *Server) addComment(number int, author, body string) *Comment {
 	now := s.now()
-	c := &Comment{ID: s.nextID(), Number: number, Author: s.userOf(author).Login, Body: body, Created: now, Updated: now}
+	c := &Comment{ID: s.nextID(), Number: number, Author: s.userOf(author).Login, Body: body, Created: now,
+		Updated: now}
 	s.home.comments = append(s.home.comments, c)
 	return c
 }

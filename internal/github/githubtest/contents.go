@@ -63,8 +63,9 @@ func (s *Server) getCommit(c *call) reply {
 }
 
 func (s *Server) commitShape(r *repository, sha string) obj {
-	return obj{"sha": sha, "url": s.apiURL(r, "/commits/%s", sha), "html_url": s.pageURL(r, "/commit/%s", sha), "parents": []any{},
-		"commit": obj{"message": "Update the README", "tree": obj{"sha": CommitID("tree of " + sha), "url": s.apiURL(r, "/git/trees/%s", sha)}}}
+	return obj{"sha": sha, "url": s.apiURL(r, "/commits/%s", sha), "html_url": s.pageURL(r, "/commit/%s", sha),
+		"parents": []any{},
+		"commit":  obj{"message": "Update the README", "tree": obj{"sha": CommitID("tree of " + sha), "url": s.apiURL(r, "/git/trees/%s", sha)}}}
 }
 
 func (s *Server) getBranch(c *call) reply {

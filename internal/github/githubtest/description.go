@@ -88,7 +88,9 @@ func makeNullable(doc *openapi3.T, schema, property string) error {
 
 // checkRequest returns the parts of a request that GitHub would ignore, and those
 // that it would refuse.
-func (d *description) checkRequest(in *openapi3filter.RequestValidationInput, body []byte) (ignored []string, refused error) {
+func (d *description) checkRequest(
+	in *openapi3filter.RequestValidationInput, body []byte,
+) (ignored []string, refused error) {
 	in.Options = &openapi3filter.Options{
 		MultiError: true, SkipSettingDefaults: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
 	}
@@ -170,11 +172,14 @@ func findProperties(schemas []*openapi3.Schema, name string) (found []*openapi3.
 
 // undescribed are statuses that GitHub returns for any operation, described or not.
 var undescribed = []int{
-	http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusNotModified, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+	http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusNotModified, http.StatusUnauthorized,
+	http.StatusForbidden, http.StatusNotFound,
 	http.StatusUnprocessableEntity, http.StatusTooManyRequests,
 }
 
-func (d *description) checkResponse(in *openapi3filter.RequestValidationInput, status int, header http.Header, body []byte) error {
+func (d *description) checkResponse(
+	in *openapi3filter.RequestValidationInput, status int, header http.Header, body []byte,
+) error {
 	if in.Route.Operation.Responses.Value(strconv.Itoa(status)) == nil {
 		for _, s := range undescribed {
 			if s == status {

@@ -55,7 +55,8 @@ func (r *repository) diffFiles(from, to string) []File {
 
 // rawFiles reads the output of git diff --raw -z.
 func rawFiles(raw string) (list []File) {
-	kinds := map[byte]string{'A': "added", 'D': "removed", 'M': "modified", 'T': "changed", 'R': "renamed", 'C': "copied"}
+	kinds := map[byte]string{'A': "added", 'D': "removed", 'M': "modified", 'T': "changed", 'R': "renamed",
+		'C': "copied"}
 	fields := strings.Split(strings.TrimSuffix(raw, "\x00"), "\x00")
 	for len(fields) > 1 {
 		words := strings.Fields(fields[0])
@@ -117,7 +118,8 @@ func (r *repository) carryLine(path string, line int, from, to string) int {
 		return 0
 	}
 	shift := 0
-	for _, m := range regexp.MustCompile(`(?m)^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@`).FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@`).FindAllStringSubmatch(text,
+		-1) {
 		first, _ := strconv.Atoi(m[1])
 		removed, _ := strconv.Atoi(cmp.Or(m[2], "1"))
 		added, _ := strconv.Atoi(cmp.Or(m[3], "1"))

@@ -121,7 +121,8 @@ func (f *Fault) replaceAnswer(s *Server) *answer {
 		a = f.errorAnswer(f.statusOr(http.StatusForbidden), exhausted)
 		limitHeaders(a.header, s.options.Quota, s.options.Quota, now.Add(f.Delay))
 	case SecondaryLimit:
-		a = f.errorAnswer(f.statusOr(http.StatusForbidden), "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
+		a = f.errorAnswer(f.statusOr(http.StatusForbidden),
+			"You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
 		if f.Delay > 0 {
 			a.header.Set("Retry-After", strconv.Itoa(int(f.Delay.Seconds())))
 		}

@@ -108,14 +108,16 @@ func (s *Server) serveStart(c *call, variables json.RawMessage) answer {
 	}
 	c.repo = s.repos[strings.ToLower(in.Owner+"/"+in.Name)]
 	if c.repo == nil || !s.isGranted(operation{level: "read", scopes: []string{"contents"}}, c) {
-		return graphQLError("NOT_FOUND", fmt.Sprintf("Could not resolve to a Repository with the name '%s/%s'.", in.Owner, in.Name))
+		return graphQLError("NOT_FOUND",
+			fmt.Sprintf("Could not resolve to a Repository with the name '%s/%s'.", in.Owner, in.Name))
 	}
 	var branch any // null without a commit
 	if name := c.repo.defaultBranch(); c.repo.commitOfRef("heads/"+name) != "" {
 		branch = obj{"name": name, "target": obj{"oid": c.repo.commitOfRef("heads/" + name)}}
 	}
 	u := s.userOf(c.token.Login)
-	return graphQLData(obj{"viewer": obj{"login": u.Login, "databaseId": u.ID}, "repository": obj{"defaultBranchRef": branch}})
+	return graphQLData(obj{"viewer": obj{"login": u.Login, "databaseId": u.ID},
+		"repository": obj{"defaultBranchRef": branch}})
 }
 
 // cursorPrefix begins the cursor after the n-th thread.
@@ -133,10 +135,12 @@ func (s *Server) serveThreads(c *call, variables json.RawMessage) answer {
 	}
 	c.repo = s.repos[strings.ToLower(in.Owner+"/"+in.Name)]
 	if c.repo == nil || !s.isGranted(operation{level: "read", scopes: []string{"pull_requests"}}, c) {
-		return graphQLError("NOT_FOUND", fmt.Sprintf("Could not resolve to a Repository with the name '%s/%s'.", in.Owner, in.Name))
+		return graphQLError("NOT_FOUND",
+			fmt.Sprintf("Could not resolve to a Repository with the name '%s/%s'.", in.Owner, in.Name))
 	}
 	if c.repo.prs[in.Number] == nil {
-		return graphQLError("NOT_FOUND", fmt.Sprintf("Could not resolve to a PullRequest with the number of %d.", in.Number))
+		return graphQLError("NOT_FOUND",
+			fmt.Sprintf("Could not resolve to a PullRequest with the number of %d.", in.Number))
 	}
 	from := 0
 	if in.After != nil {
@@ -145,7 +149,8 @@ func (s *Server) serveThreads(c *call, variables json.RawMessage) answer {
 			return graphQLError("INVALID_CURSOR_ARGUMENTS", "`"+*in.After+"` does not appear to be a valid cursor.")
 		}
 	}
-	return graphQLData(obj{"repository": obj{"pullRequest": obj{"reviewThreads": s.threadPage(c.repo, in.Number, from)}}})
+	return graphQLData(obj{"repository": obj{"pullRequest": obj{"reviewThreads": s.threadPage(c.repo, in.Number,
+		from)}}})
 }
 
 func (s *Server) threadPage(r *repository, number, from int) obj {
@@ -156,7 +161,8 @@ func (s *Server) threadPage(r *repository, number, from int) obj {
 		}
 	}
 	to := min(from+100, len(nodes))
-	return obj{"pageInfo": obj{"hasNextPage": to < len(nodes), "endCursor": fmt.Sprint(cursorPrefix, to)}, "nodes": nodes[min(from, to):to]}
+	return obj{"pageInfo": obj{"hasNextPage": to < len(nodes), "endCursor": fmt.Sprint(cursorPrefix, to)},
+		"nodes": nodes[min(from, to):to]}
 }
 
 // threadShape names who resolved a thread only if that is a person, as the field's type is User.

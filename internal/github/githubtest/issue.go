@@ -44,7 +44,8 @@ func bodyOf(data []byte) (string, *reply) {
 		return "", &r
 	}
 	if tooLong(in.Body) {
-		r := invalidFieldReply("IssueComment", "data", "unprocessable", "Body is too long (maximum is 65536 characters)")
+		r := invalidFieldReply("IssueComment", "data", "unprocessable",
+			"Body is too long (maximum is 65536 characters)")
 		return "", &r
 	}
 	return in.Body, nil
@@ -134,7 +135,8 @@ func (s *Server) getIssue(c *call) reply {
 	if pr != nil {
 		v["state"], v["title"], v["locked"], v["user"] = pr.State, pr.Title, pr.Locked, s.userShape(pr.Author)
 		v["labels"], v["html_url"] = labelShapes(pr.Labels), s.pageURL(c.repo, "/pull/%d", number)
-		v["pull_request"] = obj{"url": s.apiURL(c.repo, "/pulls/%d", number), "html_url": s.pageURL(c.repo, "/pull/%d", number),
+		v["pull_request"] = obj{"url": s.apiURL(c.repo, "/pulls/%d", number),
+			"html_url": s.pageURL(c.repo, "/pull/%d", number),
 			"diff_url": s.pageURL(c.repo, "/pull/%d.diff", number), "patch_url": s.pageURL(c.repo, "/pull/%d.patch", number)}
 	}
 	return reply{body: v}

@@ -29,7 +29,8 @@ func (s *Server) PushCommit(repository, branch, sha string) {
 func (s *Server) OpenPR(pr PR) PR {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pr.Head.SHA, pr.Base.SHA = s.findOrAddRepository(pr.Head.Repository).commitOfRef("heads/"+pr.Head.Ref), s.home.commitOfRef("heads/"+pr.Base.Ref)
+	pr.Head.SHA, pr.Base.SHA = s.findOrAddRepository(pr.Head.Repository).commitOfRef("heads/"+pr.Head.Ref),
+		s.home.commitOfRef("heads/"+pr.Base.Ref)
 	if pr.Head.SHA == "" || pr.Base.SHA == "" {
 		panic(fmt.Sprintf("githubtest: no branch %s or %s", pr.Head.Ref, pr.Base.Ref))
 	}
@@ -83,7 +84,8 @@ func (s *Server) openPullsFrom(repository, branch string) (list []*PR) {
 
 // fetchHead fetches a pull request's head, so that it stays whatever happens to its branch.
 func (s *Server) fetchHead(pr *PR) {
-	s.home.mustGit("fetch", "-q", "--no-tags", s.findOrAddRepository(pr.Head.Repository).Git, fmt.Sprintf("+refs/heads/%s:refs/pull/%d/head", pr.Head.Ref, pr.Number))
+	s.home.mustGit("fetch", "-q", "--no-tags", s.findOrAddRepository(pr.Head.Repository).Git,
+		fmt.Sprintf("+refs/heads/%s:refs/pull/%d/head", pr.Head.Ref, pr.Number))
 }
 
 func (r *repository) mustGit(args ...string) {

@@ -73,7 +73,8 @@ var operations = map[string]operation{
 func (s *Server) refuseUnauthorized(op operation, c *call) *reply {
 	var no reply
 	switch {
-	case c.token == nil && (op.level == "write" || c.op == "users/get-authenticated" || c.op == "actions/download-artifact"):
+	case c.token == nil && (op.level == "write" || c.op == "users/get-authenticated" ||
+		c.op == "actions/download-artifact"):
 		no = errorReply(http.StatusUnauthorized, "Requires authentication")
 	case c.repo == nil, op.level == "read" && !c.repo.Private && c.token == nil:
 		return nil

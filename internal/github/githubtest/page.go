@@ -47,7 +47,8 @@ func (s *Server) countShifted(path string, page int, fault *Fault) int {
 func (s *Server) linkHeader(c *call, page, size, last int, fault *Fault) string {
 	path := c.r.URL.Path
 	if c.repo != nil {
-		path = strings.Replace(path, "/repos/"+c.params["owner"]+"/"+c.params["repo"], fmt.Sprintf("/repositories/%d", c.repo.ID), 1)
+		path = strings.Replace(path, "/repos/"+c.params["owner"]+"/"+c.params["repo"],
+			fmt.Sprintf("/repositories/%d", c.repo.ID), 1)
 	}
 	host, after := s.URL, page+1
 	if fault != nil && fault.Kind == LinkLoop {

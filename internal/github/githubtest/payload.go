@@ -29,8 +29,9 @@ func (s *Server) AddEvent(payload []byte) error {
 		s.addEventComment(e)
 	}
 	if r := e.Run; r != nil {
-		run := Run{ID: r.ID, Number: r.Number, Attempt: r.Attempt, Event: r.Event, HeadSHA: r.HeadSHA, HeadBranch: r.HeadBranch,
-			Status: r.Status, Conclusion: r.Conclusion, Path: r.Path, Name: r.Name}
+		run := Run{ID: r.ID, Number: r.Number, Attempt: r.Attempt, Event: r.Event, HeadSHA: r.HeadSHA,
+			HeadBranch: r.HeadBranch,
+			Status:     r.Status, Conclusion: r.Conclusion, Path: r.Path, Name: r.Name}
 		if r.HeadRepository != nil {
 			s.addFork(r.HeadRepository)
 			run.HeadRepository = r.HeadRepository.Name

@@ -20,7 +20,8 @@ func (s *Server) getPull(c *call) reply {
 		return notFound
 	}
 	if accept := c.r.Header.Get("Accept"); strings.Contains(accept, "diff") || strings.Contains(accept, "patch") {
-		return reply{raw: []byte(c.repo.pullRequestDiff(pr)), header: http.Header{"Content-Type": {"application/vnd.github.diff; charset=utf-8"}}}
+		return reply{raw: []byte(c.repo.pullRequestDiff(pr)),
+			header: http.Header{"Content-Type": {"application/vnd.github.diff; charset=utf-8"}}}
 	}
 	return reply{body: s.pullShape(c.repo, pr, true)}
 }

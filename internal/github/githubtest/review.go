@@ -70,7 +70,8 @@ func (s *Server) AddReviewComment(number int, author, body, path string, line in
 	defer s.mu.Unlock()
 	pr := s.home.prs[number]
 	now := s.now()
-	review := &Review{ID: s.nextID(), Number: number, Author: s.userOf(author).Login, State: "COMMENTED", Commit: pr.Head.SHA, Submitted: now}
+	review := &Review{ID: s.nextID(), Number: number, Author: s.userOf(author).Login, State: "COMMENTED",
+		Commit: pr.Head.SHA, Submitted: now}
 	s.home.reviews = append(s.home.reviews, review)
 	c := &ReviewComment{ID: s.nextID(), Review: review.ID, Number: number, Author: review.Author, Body: body,
 		Path: path, Side: "RIGHT", Line: line, Commit: pr.Head.SHA, Created: now, Updated: now}
@@ -108,7 +109,8 @@ type draft struct {
 	StartSide string `json:"start_side"`
 }
 
-var reviewStates = map[string]string{"": "PENDING", "COMMENT": "COMMENTED", "APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED"}
+var reviewStates = map[string]string{"": "PENDING", "COMMENT": "COMMENTED", "APPROVE": "APPROVED",
+	"REQUEST_CHANGES": "CHANGES_REQUESTED"}
 
 // createReview makes a review with all of its comments, or nothing.
 func (s *Server) createReview(c *call) reply {
@@ -228,13 +230,15 @@ func sideOrRight(s string) string {
 
 func (s *Server) addReview(c *call, pr *PR, commit, event, body string, comments []draft) *Review {
 	now := s.now()
-	review := &Review{ID: s.nextID(), Number: pr.Number, Author: c.token.Login, Body: body, State: reviewStates[event], Commit: commit}
+	review := &Review{ID: s.nextID(), Number: pr.Number, Author: c.token.Login, Body: body, State: reviewStates[event],
+		Commit: commit}
 	if event != "" {
 		review.Submitted = now
 	}
 	c.repo.reviews = append(c.repo.reviews, review)
 	for _, d := range comments {
-		remark := &ReviewComment{ID: s.nextID(), Review: review.ID, Number: pr.Number, Author: review.Author, Body: d.Body,
+		remark := &ReviewComment{ID: s.nextID(), Review: review.ID, Number: pr.Number, Author: review.Author,
+			Body: d.Body,
 			Path: d.Path, Side: sideOrRight(d.Side), Line: *d.Line, Commit: commit, Created: now, Updated: now}
 		if d.StartLine != nil {
 			remark.StartLine = *d.StartLine
@@ -315,7 +319,8 @@ func (s *Server) reviewShape(r *repository, review *Review) obj {
 
 // remarkShape has the lines at the pull request's head: null for a comment that is outdated.
 func (s *Server) remarkShape(r *repository, c *ReviewComment) obj {
-	page, api, pull := s.pageURL(r, "/pull/%d#discussion_r%d", c.Number, c.ID), s.apiURL(r, "/pulls/comments/%d", c.ID), s.apiURL(r, "/pulls/%d", c.Number)
+	page, api, pull := s.pageURL(r, "/pull/%d#discussion_r%d", c.Number, c.ID), s.apiURL(r, "/pulls/comments/%d", c.ID),
+		s.apiURL(r, "/pulls/%d", c.Number)
 	line, start := r.currentLines(c)
 	v := obj{
 		"id": c.ID, "node_id": fmt.Sprint("PRRC_", c.ID), "pull_request_review_id": c.Review, "user": s.userShape(c.Author), "body": c.Body,

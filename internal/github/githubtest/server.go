@@ -103,8 +103,9 @@ func NewHandler(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, rules: rules, lastID: 500_000_000,
-		repos: map[string]*repository{}, former: map[string]bool{}, users: map[string]User{}, tokens: map[string]*Token{},
-		blobs: map[string]blob{}, found: map[string]int64{}, shifted: map[string]int{},
+		repos: map[string]*repository{}, former: map[string]bool{}, users: map[string]User{},
+		tokens: map[string]*Token{},
+		blobs:  map[string]blob{}, found: map[string]int64{}, shifted: map[string]int{},
 	}
 	for _, u := range knownUsers {
 		s.AddUser(u)

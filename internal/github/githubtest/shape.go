@@ -99,7 +99,8 @@ func pickAlternative(s *openapi3.Schema, v obj) *openapi3.Schema {
 	for _, a := range slices.Concat(s.OneOf, s.AnyOf) {
 		score := -len(a.Value.Required)
 		for name, value := range v {
-			if p := a.Value.Properties[name]; p != nil && (len(p.Value.Enum) == 0 || slices.Contains(p.Value.Enum, value)) {
+			if p := a.Value.Properties[name]; p != nil &&
+				(len(p.Value.Enum) == 0 || slices.Contains(p.Value.Enum, value)) {
 				score += 1000
 			}
 		}

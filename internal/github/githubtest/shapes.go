@@ -51,7 +51,8 @@ func (s *Server) pullShape(r *repository, pr *PR, full bool) obj {
 // refShape is one side of a pull request. If a fork was deleted, only the user remains.
 func (s *Server) refShape(ref Ref, author string) obj {
 	if ref.Repository == "-" {
-		return obj{"label": author + ":" + ref.Ref, "ref": ref.Ref, "sha": ref.SHA, "repo": nil, "user": s.userShape(author)}
+		return obj{"label": author + ":" + ref.Ref, "ref": ref.Ref, "sha": ref.SHA, "repo": nil,
+			"user": s.userShape(author)}
 	}
 	owner, _, _ := strings.Cut(ref.Repository, "/")
 	return obj{
@@ -157,8 +158,9 @@ func (s *Server) artifactShape(r *repository, a *Artifact) obj {
 	}
 	for _, run := range r.runs {
 		if run.ID == a.Run {
-			v["workflow_run"] = obj{"id": run.ID, "repository_id": r.ID, "head_repository_id": s.findOrAddRepository(run.HeadRepository).ID,
-				"head_branch": run.HeadBranch, "head_sha": run.HeadSHA}
+			v["workflow_run"] = obj{"id": run.ID, "repository_id": r.ID,
+				"head_repository_id": s.findOrAddRepository(run.HeadRepository).ID,
+				"head_branch":        run.HeadBranch, "head_sha": run.HeadSHA}
 		}
 	}
 	return v

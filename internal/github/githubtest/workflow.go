@@ -46,7 +46,8 @@ func (s *Server) listRuns(c *call) reply {
 	var list []any
 	for _, run := range slices.Backward(c.repo.runs) {
 		status := query.Get("status")
-		if of(run) && matches("event", run.Event) && matches("head_sha", run.HeadSHA) && matches("branch", run.HeadBranch) &&
+		if of(run) && matches("event", run.Event) && matches("head_sha", run.HeadSHA) &&
+			matches("branch", run.HeadBranch) &&
 			matches("actor", run.Actor) && (status == "" || status == run.Status || status == run.Conclusion) &&
 			matchesDateRange(query.Get("created"), run.Created) {
 			list = append(list, s.runShape(c.repo, run))
@@ -62,7 +63,8 @@ func matchesDateRange(expression string, t time.Time) bool {
 		return true
 	}
 	if from, to, ranged := strings.Cut(expression, ".."); ranged {
-		return matchesDateRange(">="+from, t) && matchesDateRange("<="+to, t) || from == "*" && matchesDateRange("<="+to, t) || to == "*" && matchesDateRange(">="+from, t)
+		return matchesDateRange(">="+from, t) && matchesDateRange("<="+to, t) ||
+			from == "*" && matchesDateRange("<="+to, t) || to == "*" && matchesDateRange(">="+from, t)
 	}
 	text := strings.TrimLeft(expression, "<>=")
 	operator := strings.TrimSuffix(expression, text)
@@ -146,7 +148,8 @@ func (s *Server) downloadArtifact(c *call) reply {
 	key := fmt.Sprintf("%d-%d.zip", a.ID, s.nextID())
 	s.blobs[key] = blob{a.Data, a.Name, s.options.Now().Add(time.Minute)}
 	base := cmp.Or(s.blobURL, strings.TrimSuffix(s.URL, s.options.Prefix))
-	return reply{status: http.StatusFound, header: http.Header{"Location": {base + blobPath + key + "?sig=" + CommitID(key)}}}
+	return reply{status: http.StatusFound,
+		header: http.Header{"Location": {base + blobPath + key + "?sig=" + CommitID(key)}}}
 }
 
 // serveBlob is the storage for artifacts. It accepts only its own signature: a

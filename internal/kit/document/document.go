@@ -46,10 +46,12 @@ const (
 // Read parses a document of at most limit bytes. A name that ends in .json, .yaml or .yml
 // determines the format; for any other name the content does: JSON begins with a brace.
 // A byte order mark at the begin is ignored, and so is what surrounds the only block of code
-// in a Markdown text, and sentences before the first field. It returns nil if there is no tree to check; ps then has the reason.
+// in a Markdown text, and sentences before the first field. It returns nil if there is no tree to check; ps then
+// has the reason.
 func Read(data []byte, name string, limit int, ps *Problems) *Node {
 	if len(data) > limit {
-		ps.Add(Position{1, 1}, "", "the %s is %d bytes long; at most %d are allowed", ps.documentName(), len(data), limit)
+		ps.Add(Position{1, 1}, "", "the %s is %d bytes long; at most %d are allowed", ps.documentName(), len(data),
+			limit)
 		return nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))

@@ -35,7 +35,8 @@ func InvalidHost(entry string) string {
 		return UnknownRegistry(name)
 	}
 	if word, name, ok := strings.Cut(entry, ":"); ok && (strings.EqualFold(word, "registry") || word == "registries") {
-		return fmt.Sprintf("%s is not a host: write \"registry:%s\"", Quote(entry), strings.Trim(Quote(strings.ToLower(name)), `"`))
+		return fmt.Sprintf("%s is not a host: write \"registry:%s\"", Quote(entry),
+			strings.Trim(Quote(strings.ToLower(name)), `"`))
 	}
 	if addr, err := netip.ParseAddr(strings.Trim(entry, "[]")); err == nil {
 		return addressComplaint(addr, entry, addr.String())
@@ -48,7 +49,8 @@ func InvalidHost(entry string) string {
 	}
 	name, port, given := strings.Cut(entry, ":")
 	if number, err := strconv.Atoi(port); given && (err != nil || number > 65535 || !portText.MatchString(port)) {
-		return fmt.Sprintf("%s has the port %s: want a port from 1 to 65535, written without zeros before it", Quote(entry), Quote(port))
+		return fmt.Sprintf("%s has the port %s: want a port from 1 to 65535, written without zeros before it",
+			Quote(entry), Quote(port))
 	}
 	return nameComplaint(name, entry)
 }
@@ -87,11 +89,13 @@ func nameComplaint(name, entry string) string {
 	below, wild := strings.CutPrefix(name, "*.")
 	switch {
 	case name == "*" || wild && !strings.Contains(below, "."):
-		return fmt.Sprintf("%s is too wide: name at least two parts behind \"*.\", as in \"*.example.com\"", Quote(entry))
+		return fmt.Sprintf("%s is too wide: name at least two parts behind \"*.\", as in \"*.example.com\"",
+			Quote(entry))
 	case strings.Contains(below, "*"):
 		return fmt.Sprintf("%s has a star in an unsupported place: it must be the whole first part, as in \"*.example.com\"", Quote(entry))
 	case strings.ContainsAny(name, "[]:"):
-		return fmt.Sprintf("%s is not an address or a name: write an IPv6 address with a port as \"[2001:db8::1]:443\"", Quote(entry))
+		return fmt.Sprintf("%s is not an address or a name: write an IPv6 address with a port as \"[2001:db8::1]:443\"",
+			Quote(entry))
 	case strings.ToLower(name) != name:
 		return fmt.Sprintf("%s has capital letters: write %s", Quote(entry), Quote(strings.ToLower(entry)))
 	case strings.HasSuffix(name, "."):

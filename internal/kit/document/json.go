@@ -59,7 +59,8 @@ func explainJSON(rest []byte, message string) string {
 	case strings.HasSuffix(message, "after top-level value"):
 		return "text follows the document: remove it"
 	case strings.HasSuffix(message, "in string literal"):
-		return fmt.Sprintf("a line break or tab in a text must be written as an escape such as %s", jsonControl.Replace(next))
+		return fmt.Sprintf("a line break or tab in a text must be written as an escape such as %s",
+			jsonControl.Replace(next))
 	case strings.Contains(message, "escape"):
 		return `a backslash in a text must be written as \\`
 	case strings.HasPrefix(message, "unexpected end"):
@@ -76,7 +77,8 @@ func explainJSON(rest []byte, message string) string {
 		word := jsonWord.FindString(string(rest))
 		return fmt.Sprintf("%s is not a value of JSON: write %s", word, jsonWords[word])
 	case jsonWord.MatchString(string(rest)):
-		return fmt.Sprintf("%s is not a value of JSON: quote it if it is meant as text", jsonWord.FindString(string(rest)))
+		return fmt.Sprintf("%s is not a value of JSON: quote it if it is meant as text",
+			jsonWord.FindString(string(rest)))
 	}
 	return message
 }

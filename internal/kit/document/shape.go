@@ -120,7 +120,8 @@ func Check(n *Node, s *Shape, path string, ps *Problems) {
 
 // isBlank reports whether n is null, or the empty value of a kind.
 func (n *Node) isBlank(kind Kind) bool {
-	return n.Kind == Null || n.Kind == kind && n.Kind != Number && n.Kind != Boolean && n.Value == "" && len(n.Items)+len(n.Members) == 0
+	return n.Kind == Null || n.Kind == kind && n.Kind != Number && n.Kind != Boolean && n.Value == "" && len(n.Items)+
+		len(n.Members) == 0
 }
 
 // PruneBlank returns a checked n without the fields that are Blank, and without objects of
@@ -312,7 +313,8 @@ func (s *Shape) checkMember(m Member, path string, ps *Problems) {
 	path = JoinName(path, m.Name)
 	if s.Fields == nil {
 		value := *m.Value
-		if s.Names.textProblem(&Node{Kind: Text, At: m.At, Value: m.Name}) != "" { // quotes do not help a name that is invalid
+		// quotes do not help a name that is invalid
+		if s.Names.textProblem(&Node{Kind: Text, At: m.At, Value: m.Name}) != "" {
 			value.problems = slices.DeleteFunc(slices.Clone(value.problems), func(f nodeFlaw) bool {
 				return f.at == m.At && strings.HasPrefix(f.message, "YAML readers disagree")
 			})

@@ -46,9 +46,11 @@ func ShellText(doc string) *Shape {
 
 // ArgvShape returns the shape of a program and its arguments.
 func ArgvShape(doc string) *Shape {
-	return &Shape{Kind: List, Max: MaxWords, First: &Shape{Kind: Text, Max: MaxPath, Lines: true, Verbatim: true}, Valid: argvFits,
+	return &Shape{Kind: List, Max: MaxWords, First: &Shape{Kind: Text, Max: MaxPath, Lines: true, Verbatim: true},
+		Valid: argvFits,
 		Items: &Shape{Kind: Text, Max: maxArgv, Lines: true, Empty: true, Verbatim: true, Scalar: true},
-		Want:  `a list of words such as ["go", "test"]`, Instead: map[Kind]string{Text: "shell text goes in run"}, Doc: doc}
+		Want:  `a list of words such as ["go", "test"]`, Instead: map[Kind]string{Text: "shell text goes in run"},
+		Doc: doc}
 }
 
 // WorkspacePathShape returns the shape of a path relative to the workspace that does not leave it.
@@ -67,21 +69,24 @@ func NetworkShape(doc string) *Shape { return ListOf(&host, doc) }
 
 // LimitsShape returns the shape of a proposal's limits, which LimitsOf converts.
 func LimitsShape() *Shape {
-	return &Shape{Kind: Object, Want: "an object of limits", Doc: "Requested limits. Policy may grant less.", Fields: []Field{
-		Optional("wall", DurationShape("Time from the start until the last process has ended.")),
-		Optional("cpus", &Shape{Kind: Number, Low: 0.01, High: 1024, Want: "a number of processors from 0.01 to 1024", Doc: "Processors."}),
-		Optional("memory", Size("Memory of the whole sandbox.")),
-		Optional("pids", countShape(4194304, "Processes and threads.")),
-		Optional("disk", Size("Everything written to the workspace, HOME and /tmp.")),
-		Optional("files", countShape(1048576, "Open files of one process.")),
-		Optional("output", Size("Standard output and standard error together.")),
-	}}
+	return &Shape{Kind: Object, Want: "an object of limits", Doc: "Requested limits. Policy may grant less.",
+		Fields: []Field{
+			Optional("wall", DurationShape("Time from the start until the last process has ended.")),
+			Optional("cpus", &Shape{Kind: Number, Low: 0.01, High: 1024, Want: "a number of processors from 0.01 to 1024",
+				Doc: "Processors."}),
+			Optional("memory", Size("Memory of the whole sandbox.")),
+			Optional("pids", countShape(4194304, "Processes and threads.")),
+			Optional("disk", Size("Everything written to the workspace, HOME and /tmp.")),
+			Optional("files", countShape(1048576, "Open files of one process.")),
+			Optional("output", Size("Standard output and standard error together.")),
+		}}
 }
 
 // ID returns the shape of a proposal's id.
 func ID(doc string) *Shape {
-	return &Shape{Kind: Text, Max: 64, Doc: doc, Scalar: true, Pattern: pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`),
-		Want: "at most 64 letters, digits, dots, _ and -, the first a letter or digit"}
+	return &Shape{Kind: Text, Max: 64, Doc: doc, Scalar: true,
+		Pattern: pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`),
+		Want:    "at most 64 letters, digits, dots, _ and -, the first a letter or digit"}
 }
 
 // ListOf returns the shape of a list of at most MaxListed different items.
@@ -96,8 +101,10 @@ const maxSeconds = 3600
 // DurationShape returns the shape of a duration of at most MaxTimeout, which DurationOf converts.
 // A number counts seconds.
 func DurationShape(doc string) *Shape {
-	return &Shape{Kind: Text, Max: 64, Pattern: duration, Want: `a duration such as "90s" or "2m"`, Doc: doc, Valid: validDuration,
-		Or: &Shape{Kind: Number, Low: 0.001, High: maxSeconds, Want: `a duration such as "90s" or "2m", or at most 3600 seconds as a number`}}
+	return &Shape{Kind: Text, Max: 64, Pattern: duration, Want: `a duration such as "90s" or "2m"`, Doc: doc,
+		Valid: validDuration,
+		Or: &Shape{Kind: Number, Low: 0.001, High: maxSeconds,
+			Want: `a duration such as "90s" or "2m", or at most 3600 seconds as a number`}}
 }
 
 // OneOrMore returns s, a list, also for one of its items, which TextsOf returns.
@@ -107,7 +114,8 @@ func OneOrMore(s *Shape) *Shape {
 }
 
 func countShape(high float64, doc string) *Shape {
-	return &Shape{Kind: Number, Low: 1, High: high, Integer: true, Want: fmt.Sprintf("a whole number from 1 to %.0f", high), Doc: doc}
+	return &Shape{Kind: Number, Low: 1, High: high, Integer: true,
+		Want: fmt.Sprintf("a whole number from 1 to %.0f", high), Doc: doc}
 }
 
 // Size returns the shape of a number of bytes, which SizeOf converts.

@@ -40,7 +40,8 @@ func readYAML(data []byte, ps *Problems) *Node {
 		reportYAML(r.lines, err, ps)
 		return nil
 	case second != nil:
-		ps.Add(Position{second.Line, second.Column}, "", "a second document begins here; a %s is one document", ps.documentName())
+		ps.Add(Position{second.Line, second.Column}, "", "a second document begins here; a %s is one document",
+			ps.documentName())
 	}
 	return r.convertNode(root, "", 1, false)
 }

@@ -51,8 +51,9 @@ type User struct {
 // error is a *proposal.StopError with the given code.
 func ReadTokens(name, code string, tenants bool) (tokens Tokens, err error) {
 	refuse := func(message string, err error) (Tokens, error) {
-		return nil, &proposal.StopError{Code: code, Message: fmt.Sprintf("cannot use the token file %q: %s", name, message),
-			Hint: "write a token of at least 32 random characters, for example: (umask 077; openssl rand -hex 32 > FILE)", Err: err}
+		return nil, &proposal.StopError{Code: code,
+			Message: fmt.Sprintf("cannot use the token file %q: %s", name, message),
+			Hint:    "write a token of at least 32 random characters, for example: (umask 077; openssl rand -hex 32 > FILE)", Err: err}
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -71,7 +72,8 @@ func ReadTokens(name, code string, tenants bool) (tokens Tokens, err error) {
 			continue
 		}
 		if len(text) < minToken || bytes.ContainsAny(text, " \t") || len(tokens) == maxTokens {
-			return refuse(fmt.Sprintf("a token is shorter than %d characters or has a space, or there are more than %d", minToken, maxTokens), nil)
+			return refuse(fmt.Sprintf("a token is shorter than %d characters or has a space, or there are more than %d",
+				minToken, maxTokens), nil)
 		}
 		if named && !tenants {
 			return refuse("it names a tenant, and sandboxes on this host have none: use --backend kubernetes", nil)
@@ -107,7 +109,8 @@ func (t Tokens) Find(given string) (user User) {
 func ListenLoopback(ctx context.Context, addr, code string) (net.Listener, error) {
 	refuse := func(message string, err error) (net.Listener, error) {
 		return nil, &proposal.StopError{Code: code, Message: fmt.Sprintf("cannot listen on %q: %s", addr, message),
-			Hint: "use a loopback address, for example 127.0.0.1:8931; for other hosts, forward the port with ssh -L", Err: err}
+			Hint: "use a loopback address, for example 127.0.0.1:8931; for other hosts, forward the port with ssh -L",
+			Err:  err}
 	}
 	parsed, err := netip.ParseAddrPort(addr)
 	if err != nil || !parsed.Addr().IsLoopback() {

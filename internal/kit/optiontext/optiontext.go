@@ -209,7 +209,8 @@ func runTool(t testing.TB, argv ...string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = t.TempDir()
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "LC_ALL=C.UTF-8", "COLUMNS=200", "PAGER=cat", "GOFLAGS=-mod=mod", "TERM=dumb"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "LC_ALL=C.UTF-8", "COLUMNS=200", "PAGER=cat",
+		"GOFLAGS=-mod=mod", "TERM=dumb"}
 	for name, dir := range map[string]string{"RUSTUP_HOME": ".rustup", "CARGO_HOME": ".cargo"} {
 		if home, err := os.UserHomeDir(); err == nil {
 			cmd.Env = append(cmd.Env, name+"="+filepath.Join(home, dir))
@@ -247,7 +248,8 @@ func renderPage(t testing.TB, file string) string {
 	if _, err := source.ReadFrom(z); err != nil {
 		t.Fatal(err)
 	}
-	if other, ok := strings.CutPrefix(strings.TrimSpace(source.String()), ".so "); ok && !strings.Contains(other, "\n") {
+	if other, ok := strings.CutPrefix(strings.TrimSpace(source.String()), ".so "); ok &&
+		!strings.Contains(other, "\n") {
 		return renderPage(t, filepath.Join("/usr/share/man", other)+".gz")
 	}
 	cmd := exec.Command("groff", "-t", "-mandoc", "-Tascii", "-P-cbou", "-rLL=200n", "-rLT=200n")

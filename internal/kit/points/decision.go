@@ -7,9 +7,10 @@ import "github.com/fumehood/fumehood/pkg/proposal"
 // Denied returns a Decision that denies for one reason.
 func Denied(rule, message, suggestion string) proposal.Decision {
 	return proposal.Decision{
-		Effect:  proposal.Deny,
-		Rules:   []string{rule},
-		Reasons: []proposal.Reason{{Rule: rule, Effect: proposal.Deny, Message: message, Suggestion: suggestion, Command: -1}},
+		Effect: proposal.Deny,
+		Rules:  []string{rule},
+		Reasons: []proposal.Reason{{Rule: rule, Effect: proposal.Deny, Message: message, Suggestion: suggestion,
+			Command: -1}},
 	}
 }
 

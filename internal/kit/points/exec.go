@@ -26,7 +26,8 @@ type ExecKey struct {
 
 // KeyOf returns the key of x.
 func KeyOf(x proposal.Exec) ExecKey {
-	return ExecKey{Command: x.Command, Path: x.Path, Asked: x.Asked, Loaded: x.Loaded, Env: x.Env, Digest: x.Digest, ELF: x.ELF,
+	return ExecKey{Command: x.Command, Path: x.Path, Asked: x.Asked, Loaded: x.Loaded, Env: x.Env, Digest: x.Digest,
+		ELF:   x.ELF,
 		Layer: x.Layer, Same: x.Same, Grants: x.Grants}
 }
 

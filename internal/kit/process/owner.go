@@ -27,7 +27,9 @@ func ParseOwner(text string) (*Owner, error) {
 	u, err := strconv.ParseUint(uid, 10, 31)
 	g, err2 := strconv.ParseUint(gid, 10, 31)
 	if err != nil || err2 != nil {
-		return nil, &proposal.StopError{Code: "owner.invalid", Message: fmt.Sprintf("invalid owner %q: want UID:GID", text), Hint: "give the numbers of a user and a group"}
+		return nil, &proposal.StopError{Code: "owner.invalid",
+			Message: fmt.Sprintf("invalid owner %q: want UID:GID", text),
+			Hint:    "give the numbers of a user and a group"}
 	}
 	return &Owner{int(u), int(g)}, nil
 }

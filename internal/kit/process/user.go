@@ -24,6 +24,7 @@ func CheckRoot() error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	return &proposal.StopError{Code: "sandbox.not-root", Message: "cannot run commands: cgroups, mounts and namespaces need root",
-		Hint: "run fumehood as root or with sudo; fumehood check decides without it"}
+	return &proposal.StopError{Code: "sandbox.not-root",
+		Message: "cannot run commands: cgroups, mounts and namespaces need root",
+		Hint:    "run fumehood as root or with sudo; fumehood check decides without it"}
 }

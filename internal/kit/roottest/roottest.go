@@ -39,7 +39,8 @@ func isFirst() bool {
 	if err != nil {
 		return true
 	}
-	f, err := os.OpenFile(filepath.Join(filepath.Dir(filepath.Dir(program)), "needs-root"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(filepath.Dir(program)), "needs-root"),
+		os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
 		f.Close()
 	}

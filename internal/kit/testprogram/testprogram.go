@@ -34,7 +34,8 @@ func Path(t testing.TB) string {
 	failOnError(t, err)
 	return buildCached(t, Name, source, func(dir string) *exec.Cmd {
 		failOnError(t, os.CopyFS(dir, source))
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", Name, "main.go") // imports the standard library only
+		// imports the standard library only
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", Name, "main.go")
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GO111MODULE=off")
 		return cmd
 	})
@@ -69,7 +70,8 @@ func Build(t testing.TB, dir string) string {
 	t.Helper()
 	name := filepath.Base(dir)
 	return buildCached(t, name, os.DirFS(dir), func(temporary string) *exec.Cmd {
-		return exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-buildvcs=false", "-o", filepath.Join(temporary, name), "./"+dir)
+		return exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-buildvcs=false", "-o",
+			filepath.Join(temporary, name), "./"+dir)
 	})
 }
 

@@ -60,7 +60,8 @@ type textDecision struct {
 
 // NewAdviser returns an Adviser for e's decisions. analyze reads proposals.
 func NewAdviser(e *policy.Engine, analyze func(proposal.Proposal) proposal.Analysis) *Adviser {
-	v := &Adviser{engine: e, analyze: analyze, known: map[string]textDecision{}, compiled: map[layerPoint]*policy.Conditions{}}
+	v := &Adviser{engine: e, analyze: analyze, known: map[string]textDecision{},
+		compiled: map[layerPoint]*policy.Conditions{}}
 	for _, l := range e.Layers() {
 		v.indexes = append(v.indexes, newRuleIndex(l))
 	}
@@ -69,7 +70,9 @@ func NewAdviser(e *policy.Engine, analyze func(proposal.Proposal) proposal.Analy
 
 // AdviseReasons returns the reasons of d with Alternatives: the nearest change of the proposal's
 // form that is allowed, if there is one. Code that is not shell gets none.
-func (v *Adviser) AdviseReasons(ctx context.Context, p proposal.Proposal, a proposal.Analysis, d proposal.Decision) []proposal.Reason {
+func (v *Adviser) AdviseReasons(
+	ctx context.Context, p proposal.Proposal, a proposal.Analysis, d proposal.Decision,
+) []proposal.Reason {
 	if d.Effect == proposal.Allow || p.Earlier != nil || len(a.Snippets) > 0 || facts.OwnText(p, a) == "" {
 		return d.Reasons
 	}
@@ -96,7 +99,8 @@ func (v *Adviser) tryText(ctx context.Context, text string) textDecision {
 	a := v.analyze(p)
 	d, err := v.engine.Decide(ctx, p, a)
 	if err == nil {
-		t = textDecision{canonical: oneLine(a.Canonical, text), program: programIn(a), against: len(effectiveReasons(d.Reasons))}
+		t = textDecision{canonical: oneLine(a.Canonical, text), program: programIn(a),
+			against: len(effectiveReasons(d.Reasons))}
 		t.allowed = d.Effect == proposal.Allow && t.canonical != "" && len(t.canonical) <= valid.MaxAlternative
 	} else {
 		t = textDecision{against: 1 << 20}

@@ -79,7 +79,8 @@ func (v *Adviser) Evaluate(ctx context.Context, p proposal.Proposal, a proposal.
 	if err != nil {
 		return Explanation{}, err
 	}
-	x := Explanation{Schema: ExplanationSchema, ID: p.ID, Source: facts.OwnText(p, a), Text: strings.TrimRight(a.Canonical, "\n"), Decision: d, Notes: v.privateNotes(ctx, p)}
+	x := Explanation{Schema: ExplanationSchema, ID: p.ID, Source: facts.OwnText(p, a),
+		Text: strings.TrimRight(a.Canonical, "\n"), Decision: d, Notes: v.privateNotes(ctx, p)}
 	err = v.addHeldRules(ctx, v.engine.Inputs(p, a), &x)
 	x.Notes = append(x.Notes, v.startNotes(x.Held)...)
 	return x, err
@@ -96,7 +97,8 @@ func (v *Adviser) startNotes(held []HeldRule) (notes []string) {
 		for _, b := range v.indexes {
 			for _, d := range b.definitionsIn(allFiles) {
 				if d.set == "deny" && d.id == h.Rule {
-					starts, names = starts || d.point == module.PointExec, names || d.point == module.PointCommand && module.NamesProgram(d.rule)
+					starts, names = starts || d.point == module.PointExec, names ||
+						d.point == module.PointCommand && module.NamesProgram(d.rule)
 				}
 			}
 		}
@@ -142,7 +144,8 @@ func (v *Adviser) EvaluateInput(ctx context.Context, in any) (Explanation, error
 	e := v.engine
 	doc, ok := e.InputOf(in)
 	if !ok {
-		return Explanation{}, module.Stop(module.CodeNoDecision, "no decision point for this input", "this is a defect: report it", nil)
+		return Explanation{}, module.Stop(module.CodeNoDecision, "no decision point for this input",
+			"this is a defect: report it", nil)
 	}
 	x := Explanation{Schema: ExplanationSchema, ID: strings.TrimPrefix(doc.Point, "fumehood.")}
 	var err error
@@ -167,7 +170,8 @@ func (v *Adviser) EvaluateInput(ctx context.Context, in any) (Explanation, error
 		x.Decision = simpleDecision(proposal.Allow, nil, nil)
 		for _, f := range found {
 			x.Decision.Rules = append(x.Decision.Rules, f.Rule)
-			x.Decision.Reasons = append(x.Decision.Reasons, proposal.Reason{Rule: f.Rule, Effect: proposal.Allow, Message: f.Message, Command: -1})
+			x.Decision.Reasons = append(x.Decision.Reasons,
+				proposal.Reason{Rule: f.Rule, Effect: proposal.Allow, Message: f.Message, Command: -1})
 		}
 	}
 	if err != nil {
@@ -211,7 +215,8 @@ func (b *ruleIndex) heldRules(places []module.Place, doc policy.Document) []Held
 		return slices.ContainsFunc(places, func(at module.Place) bool { return at.File == f.Name })
 	}
 	for _, d := range b.definitionsIn(named) {
-		if slices.Contains(places, module.Place{Layer: b.layer.Name, File: d.file, Row: d.row}) && d.point == doc.Point {
+		if slices.Contains(places, module.Place{Layer: b.layer.Name, File: d.file, Row: d.row}) &&
+			d.point == doc.Point {
 			held = append(held, d.heldRule(doc.Command))
 		}
 	}
@@ -219,14 +224,16 @@ func (b *ruleIndex) heldRules(places []module.Place, doc policy.Document) []Held
 }
 
 func (d definition) heldRule(command int) HeldRule {
-	return HeldRule{Rule: d.id, Layer: d.layer.Label, Policy: d.layer.Name, Point: d.point, Set: d.set, Title: d.title, File: d.file, Line: d.row, Command: command}
+	return HeldRule{Rule: d.id, Layer: d.layer.Label, Policy: d.layer.Name, Point: d.point, Set: d.set, Title: d.title,
+		File: d.file, Line: d.row, Command: command}
 }
 
 // unallowedDocuments are the documents of commands that no rule of a layer that may allow allows.
 func (v *Adviser) unallowedDocuments(docs []policy.Document, held []HeldRule) []policy.Document {
 	return slices.DeleteFunc(docs, func(doc policy.Document) bool {
 		return doc.Point != module.PointCommand || slices.ContainsFunc(held, func(s HeldRule) bool {
-			return s.Command == doc.Command && s.Point == module.PointCommand && s.Set == "allow" && v.layerWithLabel(s.Layer).Role >= policy.Allows
+			return s.Command == doc.Command && s.Point == module.PointCommand && s.Set == "allow" &&
+				v.layerWithLabel(s.Layer).Role >= policy.Allows
 		})
 	})
 }

@@ -162,7 +162,8 @@ func (t bodyTrial) evaluateSourceRule(r *ast.Rule, depth int) []Condition {
 }
 
 func (t bodyTrial) conditionOf(expr *ast.Expr) Condition {
-	return Condition{Text: shortenText(exprText(expr), 3*maxValue), File: expr.Location.File, Line: expr.Location.Row, Col: expr.Location.Col, Values: t.inputValues(expr)}
+	return Condition{Text: shortenText(exprText(expr), 3*maxValue), File: expr.Location.File, Line: expr.Location.Row,
+		Col: expr.Location.Col, Values: t.inputValues(expr)}
 }
 
 func exprText(expr *ast.Expr) string {

@@ -29,7 +29,8 @@ func (v *Adviser) privateNotes(ctx context.Context, p proposal.Proposal) []strin
 		if strings.HasPrefix(entry, "registry:") || !internalName.MatchString(name) {
 			continue
 		}
-		x := proposal.Egress{Command: p.ID, Phase: p.Phase, Kind: points.EgressConnect, Name: strings.Replace(name, "*", "x", 1),
+		x := proposal.Egress{Command: p.ID, Phase: p.Phase, Kind: points.EgressConnect,
+			Name:    strings.Replace(name, "*", "x", 1),
 			Address: "10.0.0.1", Port: 443, Protocol: "tcp", Grants: []string{entry}}
 		if x.Phase == "" {
 			x.Phase = proposal.PhaseRun

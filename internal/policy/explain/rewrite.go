@@ -12,9 +12,10 @@ import (
 
 // A Rewrite is a literal form of something that cannot be known before it runs.
 type Rewrite struct {
-	Code  string `json:"code"`            // of the Unknown
-	Hint  string `json:"hint"`            // trusted text
-	After string `json:"after,omitempty"` // the proposal's text in this form, if it could be written and is allowed; untrusted
+	Code string `json:"code"` // of the Unknown
+	Hint string `json:"hint"` // trusted text
+	// the proposal's text in this form, if it could be written and is allowed; untrusted
+	After string `json:"after,omitempty"`
 }
 
 // A rewriting is one way to write things literally.
@@ -29,7 +30,8 @@ var rewritings = []rewriting{
 	{[]string{"dynamic-program"}, "name the program directly: it is looked up all the same",
 		pattern.New("\"?(?:\\$\\(|`)(?:which|command -v|type -p) ([\\w.+-]+)(?:\\)|`)\"?"), "$1"},
 	{[]string{"dynamic-program", "dynamic-script"}, "propose each command separately, or pass names to xargs",
-		pattern.New(`(?s)^for (\w+) in \$\(([^()]+)\);?\s*do (\w.*?)\s+["']?\$\{?(\w+)\}?["']?\s*;?\s*done$`), "$2 | xargs -r -n 1 $3"},
+		pattern.New(`(?s)^for (\w+) in \$\(([^()]+)\);?\s*do (\w.*?)\s+["']?\$\{?(\w+)\}?["']?\s*;?\s*done$`),
+		"$2 | xargs -r -n 1 $3"},
 	{[]string{"eval"}, "write the command that eval would run",
 		pattern.New(`(?s)^eval ["']([^"'$` + "`" + `\\]+)["']$`), "$1"},
 	{[]string{"shell-stdin"}, "write the commands that the shell would read",

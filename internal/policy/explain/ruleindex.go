@@ -75,7 +75,8 @@ func (b *ruleIndex) readDefinitions(f policy.File) []definition {
 		if !slices.Contains(module.Sets(point), module.RuleName(r)) {
 			continue
 		}
-		d := definition{layer: b.layer, point: point, set: module.RuleName(r), id: idOf(r), file: f.Name, row: r.Location.Row, rule: r, imports: m.Imports}
+		d := definition{layer: b.layer, point: point, set: module.RuleName(r), id: idOf(r), file: f.Name,
+			row: r.Location.Row, rule: r, imports: m.Imports}
 		d.setAnnotations(r.Annotations)
 		if before, ok := last[d.set+d.id]; ok && d.title == "" && len(r.Annotations) == 0 {
 			d.title, d.match = before.title, before.match // a further body

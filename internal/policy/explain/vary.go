@@ -28,7 +28,8 @@ func (v *Adviser) nearestVariation(ctx context.Context, p proposal.Proposal, a p
 			return textDecision{against: 1 << 20}
 		}
 		left--
-		return v.tryText(ctx, strings.ReplaceAll(strings.TrimSpace(candidate), "\n", "; ")) // or the rest is not valid shell text
+		// or the rest is not valid shell text
+		return v.tryText(ctx, strings.ReplaceAll(strings.TrimSpace(candidate), "\n", "; "))
 	}
 	own := strings.TrimSpace(a.Canonical)
 	fits := func(t textDecision) bool { return t.allowed && t.canonical != own }
@@ -54,11 +55,13 @@ func (v *Adviser) nearestVariation(ctx context.Context, p proposal.Proposal, a p
 // lookedUp is a's text with c's program by its name without the path: another path is
 // another program.
 func lookedUp(a proposal.Analysis, c proposal.Command) string {
-	if !strings.HasPrefix(c.Program, "/") || c.Span.Start < 0 || c.Span.End > len(a.Canonical) || c.Span.Start >= c.Span.End {
+	if !strings.HasPrefix(c.Program, "/") || c.Span.Start < 0 || c.Span.End > len(a.Canonical) ||
+		c.Span.Start >= c.Span.End {
 		return ""
 	}
 	part := a.Canonical[c.Span.Start:c.Span.End]
-	return a.Canonical[:c.Span.Start] + strings.Replace(part, c.Program, path.Base(c.Program), 1) + a.Canonical[c.Span.End:]
+	return a.Canonical[:c.Span.Start] + strings.Replace(part, c.Program, path.Base(c.Program), 1) +
+		a.Canonical[c.Span.End:]
 }
 
 // reduceText makes removals from text, one after the other, as long as each step leaves fewer
@@ -96,7 +99,8 @@ var (
 
 // openers are programs that run the program after them as the sandbox does anyway: without
 // privileges, a terminal or a session to outlive.
-var openers = []string{"sudo", "doas", "pkexec", "fakeroot", "env", "nohup", "setsid", "exec", "command", "unbuffer", "stdbuf", "busybox", "toybox", "chronic"}
+var openers = []string{"sudo", "doas", "pkexec", "fakeroot", "env", "nohup", "setsid", "exec", "command", "unbuffer",
+	"stdbuf", "busybox", "toybox", "chronic"}
 
 // removals returns copies of text, each without one thing that has no effect in a sandbox: a
 // program that runs the one after it, with its options, or a variable for a program that needs
@@ -145,7 +149,8 @@ func splitWords(text string) []word {
 	var all []word
 	start, depth, quote := -1, 0, byte(0)
 	for i := 0; i <= len(text); i++ {
-		if i == len(text) || quote == 0 && depth == 0 && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == ';') {
+		if i == len(text) || quote == 0 && depth == 0 &&
+			(text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == ';') {
 			if start >= 0 {
 				all = append(all, word{text[start:i], start, i})
 				start = -1

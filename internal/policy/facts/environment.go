@@ -51,7 +51,8 @@ func (env Environment) addAssigns(assigns []proposal.Assign) {
 }
 
 // leaving are the commands whose assignments later commands have, or may have.
-var leaving = map[string]bool{"": true, "export": true, "declare": true, "typeset": true, "local": true, "readonly": true, "read": true}
+var leaving = map[string]bool{"": true, "export": true, "declare": true, "typeset": true, "local": true,
+	"readonly": true, "read": true}
 
 // RecordCommand adds the variables that c leaves for later commands, and those that it gives to the commands
 // that it runs: timeout, env, an inner shell. Exports are not tracked: a variable that the text sets
@@ -124,7 +125,8 @@ var (
 	searchAssigned = pattern.New(`(?:^|[\s;&|(])(PATH|LD_LIBRARY_PATH)=(` + searchEntry + `(?::` + searchEntry +
 		`)*(?:\$\{(?:PATH:\+:\$\{?PATH|LD_LIBRARY_PATH:\+:\$\{?LD_LIBRARY_PATH)\}?\}"?)?)(?:[\s;&|)]|$)`)
 	searchNamed = pattern.New(`(?:^|[^\w$])(PATH|LD_LIBRARY_PATH)\+?=`)
-	searchPlain = strings.NewReplacer(`"`, "", "${PWD}", "$PWD", "$(pwd)", "$PWD", "${PATH:+:$PATH}", ":$PATH", "${PATH:+:${PATH}}", ":$PATH", "${PATH}", "$PATH",
+	searchPlain = strings.NewReplacer(`"`, "", "${PWD}", "$PWD", "$(pwd)", "$PWD", "${PATH:+:$PATH}", ":$PATH",
+		"${PATH:+:${PATH}}", ":$PATH", "${PATH}", "$PATH",
 		"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", ":$LD_LIBRARY_PATH", "${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}", ":$LD_LIBRARY_PATH",
 		"${LD_LIBRARY_PATH}", "$LD_LIBRARY_PATH")
 )
@@ -140,7 +142,8 @@ func ShowSearch(c proposal.Command, text string, cwds []string, workspace string
 		}
 		found := searchPath(text, c.Span, as.Name)
 		if slices.ContainsFunc(strings.Split(found, ":"), func(dir string) bool {
-			return dir != "" && !strings.ContainsAny(dir[:1], "/$") && ResolvePlace(dir, true, cwds, workspace) != "workspace"
+			return dir != "" && !strings.ContainsAny(dir[:1], "/$") &&
+				ResolvePlace(dir, true, cwds, workspace) != "workspace"
 		}) {
 			found = ""
 		}

@@ -63,7 +63,8 @@ func (e expander) kindOfWord(w proposal.Word) expansionKind {
 // resolveExpansion replaces the expansion at the start of w with a path under /tmp if it has such a
 // value. The rest of the word is literal, so its place is known.
 func (e expander) resolveExpansion(w proposal.Word) proposal.Word {
-	if w.Static || w.Head == "" || e.kindOfWord(w) != kindTemp || w.Tail != "" && w.Tail[0] != '/' || systemTail.MatchString(w.Tail) {
+	if w.Static || w.Head == "" || e.kindOfWord(w) != kindTemp || w.Tail != "" && w.Tail[0] != '/' ||
+		systemTail.MatchString(w.Tail) {
 		return w
 	}
 	return proposal.Word{Value: "/tmp/mktemp" + w.Tail, Static: true}

@@ -53,7 +53,8 @@ func placeIn(text string, static bool, cwd, workspace string) string {
 	return placeOf(path.Clean(full), workspace)
 }
 
-var nullDevices = []string{"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/fd"}
+var nullDevices = []string{"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero",
+	"/dev/urandom", "/dev/random", "/dev/fd"}
 
 func placeOf(clean, workspace string) string {
 	rel, inside := relativePath(clean, workspace)
@@ -154,7 +155,8 @@ func leadFrom(c proposal.Command, cwds []string) []string {
 	for len(args) > 0 && args[0].Static && (args[0].Value == "--" || args[0].Value == "-P" || args[0].Value == "-L") {
 		args = args[1:]
 	}
-	if len(args) != 1 || !args[0].Static || strings.HasPrefix(args[0].Value, "-") || args[0].Value == "" || c.Program == "pushd" && args[0].Value[0] == '+' {
+	if len(args) != 1 || !args[0].Static || strings.HasPrefix(args[0].Value, "-") || args[0].Value == "" ||
+		c.Program == "pushd" && args[0].Value[0] == '+' {
 		return []string{""}
 	}
 	moved := make([]string, 0, len(cwds))

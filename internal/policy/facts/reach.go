@@ -65,7 +65,8 @@ var (
 type Path struct {
 	Name  string `json:"name"`  // the option whose value it is, as it is written, or ""
 	Value string `json:"value"` // as written
-	Place string `json:"place"` // where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
+	// where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
+	Place string `json:"place"`
 }
 
 // ReachedPaths are the paths in args, wherever in a word they begin, except in the text of

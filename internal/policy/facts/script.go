@@ -156,7 +156,8 @@ func (s *sedScanner) checkCommand() string {
 	switch c := s.nextByte(); c {
 	case 0:
 		return "a sed address has no command"
-	case '{', '}', '=', 'd', 'D', 'g', 'G', 'h', 'H', 'n', 'N', 'p', 'P', 'x', 'F', 'z', '#', ':', 'b', 't', 'T', 'a', 'i', 'c', 'l', 'q', 'Q':
+	case '{', '}', '=', 'd', 'D', 'g', 'G', 'h', 'H', 'n', 'N', 'p', 'P', 'x', 'F', 'z', '#', ':', 'b', 't', 'T', 'a',
+		'i', 'c', 'l', 'q', 'Q':
 		return s.checkPlainCommand(c)
 	case 's':
 		return s.checkSubstitution()

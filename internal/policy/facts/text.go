@@ -13,7 +13,8 @@ import (
 // A Placed is a path and the place that it names.
 type Placed struct {
 	Value string `json:"value"` // as written
-	Place string `json:"place"` // where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
+	// where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
+	Place string `json:"place"`
 }
 
 // homePath does not match ~name without a slash, which tools use for "not" and for an
@@ -54,7 +55,8 @@ func HomesIn(text string, span proposal.Span) []Placed {
 // removeSingleQuoted removes text in single quotes, where nothing is expanded. A text in which quotes
 // may be nested is not changed.
 func removeSingleQuoted(text string) string {
-	if !strings.Contains(text, "'") || strings.Contains(text, "$(") || strings.ContainsAny(text, "`") || strings.Contains(text, "<<") || strings.Contains(text, "$'") {
+	if !strings.Contains(text, "'") || strings.Contains(text, "$(") || strings.ContainsAny(text, "`") ||
+		strings.Contains(text, "<<") || strings.Contains(text, "$'") {
 		return text
 	}
 	var kept strings.Builder

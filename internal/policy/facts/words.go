@@ -49,7 +49,8 @@ func hasWordEdge(text string, atEnd bool) bool {
 
 // WordyByte reports whether b may belong to a word.
 func WordyByte(b byte) bool {
-	return b == '-' || b == '_' || b == '/' || b == '.' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
+	return b == '-' || b == '_' || b == '/' || b == '.' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' ||
+		b >= 'A' && b <= 'Z' || b >= 0x80
 }
 
 // OwnText is the text that the author of p wrote, if a shell reads it, or the text that is

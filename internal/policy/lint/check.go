@@ -58,7 +58,8 @@ func (l Layer) Check() (problems []Problem, rules map[string]int) {
 		c.checkModule(l.Modules[name], rules)
 	}
 	if !l.Unread && len(c.problems) == 0 && !hasDecidingRule(rules) {
-		c.addProblem(nil, module.CodeMissing, "the layer has no rule at any decision point", "write deny contains {…} if {…} in package "+module.PointCommand)
+		c.addProblem(nil, module.CodeMissing, "the layer has no rule at any decision point",
+			"write deny contains {…} if {…} in package "+module.PointCommand)
 	}
 	return c.problems, rules
 }
@@ -76,7 +77,8 @@ func hasDecidingRule(rules map[string]int) bool {
 func (c *checker) checkModule(m *ast.Module, count map[string]int) {
 	pkg := module.PackageOf(m)
 	if module.Sets(pkg) == nil && !module.InLib(pkg) {
-		c.addProblem(m.Package.Location, module.CodeUnknownKey, fmt.Sprintf("package %s is not a decision point", pkg), packageHint(pkg))
+		c.addProblem(m.Package.Location, module.CodeUnknownKey, fmt.Sprintf("package %s is not a decision point", pkg),
+			packageHint(pkg))
 		return
 	}
 	for _, r := range m.Rules {
@@ -121,7 +123,8 @@ func (c *checker) checkRule(pkg string, r *ast.Rule) {
 		if near := spelling.NearestName(name, module.Sets(pkg)); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		c.addProblem(r.Location, module.CodeUnknownKey, fmt.Sprintf("the set %q has no meaning in package %s", name, pkg), hint)
+		c.addProblem(r.Location, module.CodeUnknownKey,
+			fmt.Sprintf("the set %q has no meaning in package %s", name, pkg), hint)
 	}
 }
 
@@ -130,7 +133,8 @@ func (c *checker) checkRule(pkg string, r *ast.Rule) {
 func (c *checker) checkAnnotations(m *ast.Module) {
 	for _, a := range m.Annotations {
 		if len(a.Schemas) > 0 {
-			c.addProblem(a.Location, module.CodeCompile, "METADATA must not set schemas: the input has its own", "remove schemas")
+			c.addProblem(a.Location, module.CodeCompile, "METADATA must not set schemas: the input has its own",
+				"remove schemas")
 		}
 	}
 }

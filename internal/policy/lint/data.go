@@ -25,7 +25,8 @@ func (c *checker) checkReferences(m *ast.Module) {
 		ast.WalkRefs(r, func(ref ast.Ref) bool {
 			full := ref
 			if head, ok := ref[0].Value.(ast.Var); ok {
-				if imported := module.ImportOf(m, head); imported != nil && !slices.ContainsFunc(r.Head.Args, func(t *ast.Term) bool { return t.Equal(ref[0]) }) {
+				if imported := module.ImportOf(m, head); imported != nil &&
+					!slices.ContainsFunc(r.Head.Args, func(t *ast.Term) bool { return t.Equal(ref[0]) }) {
 					full = append(imported[:len(imported):len(imported)], ref[1:]...)
 				}
 			}
@@ -45,10 +46,12 @@ func (c *checker) checkReference(m *ast.Module, at *ast.Location, ref ast.Ref, i
 	switch {
 	case slices.Contains(c.Data, first):
 	case pkg == "" && imported && c.packagesBelow(path): // import data.fumehood
-		c.addProblem(at, module.CodeCompile, "import "+ref.String()+" reaches outside the library", "import data."+module.PackageLib)
+		c.addProblem(at, module.CodeCompile, "import "+ref.String()+" reaches outside the library",
+			"import data."+module.PackageLib)
 	case pkg == "" && (module.InLib(path) || path == own):
 		// the layer's library has no such package; uses of its names are reported below
-		c.addProblem(at, module.CodeCompile, fmt.Sprintf("%s is not in this layer", ref), module.SuggestName(path, c.packagePaths()))
+		c.addProblem(at, module.CodeCompile, fmt.Sprintf("%s is not in this layer", ref),
+			module.SuggestName(path, c.packagePaths()))
 	case pkg == "" || pkg != own && !module.InLib(pkg):
 		hint := "use the layer's own package, data." + module.PackageLib + ", or its data files"
 		if near := spelling.NearestName(path, append(c.packagePaths(), c.Data...)); near != "" {
@@ -76,7 +79,8 @@ func (c *checker) inPackage(at *ast.Location, pkg, rest string) {
 	}
 	if !slices.Contains(known, name) {
 		slices.Sort(known)
-		c.addProblem(at, module.CodeCompile, fmt.Sprintf("package %s has no rule %q", pkg, name), module.SuggestName(name, slices.Compact(known)))
+		c.addProblem(at, module.CodeCompile, fmt.Sprintf("package %s has no rule %q", pkg, name),
+			module.SuggestName(name, slices.Compact(known)))
 	}
 }
 

@@ -39,9 +39,12 @@ func (c *checker) checkExceptions(m *ast.Module) {
 func (c *checker) expiryKey(a *ast.Annotations, key string) {
 	switch {
 	case key == module.KeyExpires && a.Scope != "rule":
-		c.addProblem(a.Location, module.CodeUnknownKey, "custom.expires applies to one rule, not to a scope", "write it in the METADATA of each rule, without scope")
+		c.addProblem(a.Location, module.CodeUnknownKey, "custom.expires applies to one rule, not to a scope",
+			"write it in the METADATA of each rule, without scope")
 	case key != module.KeyExpires && strings.HasPrefix(strings.ToLower(key), "expir"):
-		c.addProblem(a.Location, module.CodeUnknownKey, fmt.Sprintf("unknown key %q in METADATA's custom: the rule would never expire", key), "write expires: 2026-12-31")
+		c.addProblem(a.Location, module.CodeUnknownKey,
+			fmt.Sprintf("unknown key %q in METADATA's custom: the rule would never expire", key),
+			"write expires: 2026-12-31")
 	}
 }
 
@@ -51,13 +54,15 @@ func (c *checker) checkException(m *ast.Module, x module.Exception) (message, hi
 	case x.Date.IsZero():
 		return "custom.expires is not a date", "write expires: 2026-12-31"
 	case x.Rule.Default || x.Rule.Else != nil:
-		return "a rule with custom.expires must not be a default or have an else, which would apply instead", "write separate rules"
+		return "a rule with custom.expires must not be a default or have an else, which would apply instead",
+			"write separate rules"
 	}
 	if c.used == nil {
 		c.used = (&linter{Layer: c.Layer, graph: c.graph}).findUses()
 	}
 	if c.used[c.graph.Packages[m]+module.RuleName(x.Rule)]&narrows != 0 {
-		return "custom.expires on a rule that restricts: its end would allow more", "write it on a rule that allows, or on one that a denial negates: not excepted"
+		return "custom.expires on a rule that restricts: its end would allow more",
+			"write it on a rule that allows, or on one that a denial negates: not excepted"
 	}
 	return "", ""
 }
@@ -66,14 +71,19 @@ func (c *checker) checkException(m *ast.Module, x module.Exception) (message, hi
 func (x *linter) findExpiring(m *ast.Module) {
 	for _, e := range module.Exceptions(m) {
 		if e.Owner == "" || e.Reason == "" || e.Ticket == "" {
-			x.addProblem(e.Rule.Location, Doubtful, lintException, "an exception needs an owner, a reason and a ticket", "write in custom: owner, reason and ticket")
+			x.addProblem(e.Rule.Location, Doubtful, lintException, "an exception needs an owner, a reason and a ticket",
+				"write in custom: owner, reason and ticket")
 		}
 		what := fmt.Sprintf("the exception %s (owner %s, ticket %s)", orNone(e.ID), orNone(e.Owner), orNone(e.Ticket))
 		switch left := e.Date.Sub(x.Now); {
 		case e.IsOver(x.Now):
-			x.addProblem(e.Rule.Location, Doubtful, Expires, fmt.Sprintf("%s expired on %s and does not apply", what, e.Date.Format(time.DateOnly)), "remove it, or give it a later date")
+			x.addProblem(e.Rule.Location, Doubtful, Expires,
+				fmt.Sprintf("%s expired on %s and does not apply", what, e.Date.Format(time.DateOnly)),
+				"remove it, or give it a later date")
 		case left <= soon:
-			x.addProblem(e.Rule.Location, Doubtful, Expires, fmt.Sprintf("%s expires on %s", what, e.Date.Format(time.DateOnly)), "prepare for its end, or give it a later date")
+			x.addProblem(e.Rule.Location, Doubtful, Expires,
+				fmt.Sprintf("%s expires on %s", what, e.Date.Format(time.DateOnly)),
+				"prepare for its end, or give it a later date")
 		}
 	}
 }

@@ -50,18 +50,25 @@ func (x *linter) lintHeads() {
 func (x *linter) lintRulesOfID(id string, s *idDeclarations) {
 	titles := slices.Sorted(maps.Keys(s.titles))
 	if len(titles) == 0 && s.untitled != nil {
-		x.addProblem(s.untitled.Location, Wrong, lintTitle, fmt.Sprintf("the rule %q has no title", id), "write above it: # METADATA and # title: what it does")
+		x.addProblem(s.untitled.Location, Wrong, lintTitle, fmt.Sprintf("the rule %q has no title", id),
+			"write above it: # METADATA and # title: what it does")
 	}
 	if len(titles) > 1 {
-		x.addProblem(s.titles[titles[1]], Wrong, lintID, fmt.Sprintf("the id %q has two titles: %q and %q", id, titles[0], titles[1]), "give each rule its own id, or use one title")
+		x.addProblem(s.titles[titles[1]], Wrong, lintID,
+			fmt.Sprintf("the id %q has two titles: %q and %q", id, titles[0], titles[1]),
+			"give each rule its own id, or use one title")
 	}
 	if s.program != nil && !s.starts {
-		x.addProblem(s.program.Location, Doubtful, lintStart, fmt.Sprintf("the rule %q denies a program in a text, and not one that the repository's own code starts, as make and npm test do", id),
-			`deny it in fumehood.exec, too: deny contains {"rule": "`+id+`", …} if input.tool == "name"; or write text_only: true in its METADATA's custom`)
+		x.addProblem(s.program.Location, Doubtful, lintStart,
+			fmt.Sprintf("the rule %q denies a program in a text, and not one that the repository's own code starts, as make and npm test do", id),
+			`deny it in fumehood.exec, too: deny contains {"rule": "`+id+
+				`", …} if input.tool == "name"; or write text_only: true in its METADATA's custom`)
 	}
 	if s.bare != nil && !s.examples {
-		x.addProblem(s.bare.Location, Doubtful, lintExamples, fmt.Sprintf("the rule %q about commands has no examples", id),
-			"write in its METADATA: # custom: {rule: "+id+", match: [\"a command\"], not_match: [\"another\"]}; fumehood policy test runs them")
+		x.addProblem(s.bare.Location, Doubtful, lintExamples,
+			fmt.Sprintf("the rule %q about commands has no examples", id),
+			"write in its METADATA: # custom: {rule: "+id+
+				", match: [\"a command\"], not_match: [\"another\"]}; fumehood policy test runs them")
 	}
 }
 
@@ -74,12 +81,14 @@ func (x *linter) lintHead(m *ast.Module, r *ast.Rule, ids map[string]*idDeclarat
 	id, constant := writtenID(r)
 	if metadata := customRule(about); metadata != "" {
 		if constant && id != "" && id != metadata {
-			x.addProblem(r.Location, Wrong, lintID, fmt.Sprintf("the rule's id is %q in METADATA and %q in its answer", metadata, id), "use one id")
+			x.addProblem(r.Location, Wrong, lintID,
+				fmt.Sprintf("the rule's id is %q in METADATA and %q in its answer", metadata, id), "use one id")
 		}
 		id = metadata
 	} else if !constant {
 		if about == nil && slices.Contains(titled, set) {
-			x.addProblem(r.Location, Wrong, lintTitle, "a rule without a literal id needs METADATA", "write above it: # METADATA, # title: and # custom: {rule: the id, or the prefix of the ids}")
+			x.addProblem(r.Location, Wrong, lintTitle, "a rule without a literal id needs METADATA",
+				"write above it: # METADATA, # title: and # custom: {rule: the id, or the prefix of the ids}")
 		}
 		return
 	}
@@ -112,7 +121,9 @@ func (x *linter) lintMemberShape(r *ast.Rule, set string) bool {
 	keys := slices.Concat(takes.Must, takes.May)
 	object, ok := r.Head.Key.Value.(ast.Object)
 	if !ok && isLiteral(r.Head.Key.Value) {
-		x.addProblem(r.Location, Wrong, lintShape, fmt.Sprintf("a member of %s must be an object, or it denies what it is about", set), "write "+set+" contains "+shapeOf(takes.Must)+" if {…}")
+		x.addProblem(r.Location, Wrong, lintShape,
+			fmt.Sprintf("a member of %s must be an object, or it denies what it is about", set),
+			"write "+set+" contains "+shapeOf(takes.Must)+" if {…}")
 		return true
 	}
 	if !ok {
@@ -122,7 +133,9 @@ func (x *linter) lintMemberShape(r *ast.Rule, set string) bool {
 	for _, k := range object.Keys() {
 		name, constant := k.Value.(ast.String)
 		if known && constant && !slices.Contains(keys, string(name)) {
-			x.addProblem(k.Location, Wrong, lintShape, fmt.Sprintf("%s must not have the key %q, or it denies what it is about", set, string(name)), module.SuggestName(string(name), keys))
+			x.addProblem(k.Location, Wrong, lintShape,
+				fmt.Sprintf("%s must not have the key %q, or it denies what it is about", set, string(name)),
+				module.SuggestName(string(name), keys))
 		}
 	}
 	return false
@@ -141,9 +154,11 @@ func (x *linter) idProblem(r *ast.Rule, set, id string) {
 	switch {
 	case id == "" && set == "limits":
 	case id == "":
-		x.addProblem(r.Location, Wrong, lintID, "a rule of "+set+" without an id", `write {"rule": "group.name", …}: reports and logs name it`)
+		x.addProblem(r.Location, Wrong, lintID, "a rule of "+set+" without an id",
+			`write {"rule": "group.name", …}: reports and logs name it`)
 	default:
-		x.addProblem(r.Location, Wrong, lintID, fmt.Sprintf("%q is not a valid rule id", id), "write a group, a dot and a name, such as org.no-curl: letters, digits, - and _")
+		x.addProblem(r.Location, Wrong, lintID, fmt.Sprintf("%q is not a valid rule id", id),
+			"write a group, a dot and a name, such as org.no-curl: letters, digits, - and _")
 	}
 }
 
@@ -157,7 +172,8 @@ func (s *idDeclarations) recordRule(pkg string, r *ast.Rule, about *ast.Annotati
 	} else if s.untitled == nil {
 		s.untitled = r
 	}
-	if about != nil && (about.Custom["match"] != nil || about.Custom["not_match"] != nil || about.Custom["reaches"] != nil || about.Custom["not_reaches"] != nil) {
+	if about != nil && (about.Custom["match"] != nil || about.Custom["not_match"] != nil ||
+		about.Custom["reaches"] != nil || about.Custom["not_reaches"] != nil) {
 		s.examples = true
 	} else if s.bare == nil && pkg == module.PointCommand {
 		s.bare = r
@@ -184,7 +200,8 @@ func (x *linter) textOnly(about *ast.Annotations) bool {
 	}
 	for _, m := range x.Modules {
 		for _, a := range m.Annotations {
-			if a.Scope == "package" && module.PackageOf(m) == module.PointCommand && a.Custom[module.KeyTextOnly] == true {
+			if a.Scope == "package" && module.PackageOf(m) == module.PointCommand &&
+				a.Custom[module.KeyTextOnly] == true {
 				return true
 			}
 		}
@@ -239,7 +256,8 @@ func (x *linter) findMissingSuggestion(r *ast.Rule) {
 	for _, key := range takes.Must {
 		t := object.Get(ast.StringTerm(key))
 		if key != "rule" && (t == nil || t.Equal(ast.StringTerm(""))) {
-			x.addProblem(r.Location, Wrong, lintSuggestion, fmt.Sprintf("%s needs %s, or it denies what it is about", module.RuleName(r), key), help[key])
+			x.addProblem(r.Location, Wrong, lintSuggestion,
+				fmt.Sprintf("%s needs %s, or it denies what it is about", module.RuleName(r), key), help[key])
 		}
 	}
 }

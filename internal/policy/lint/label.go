@@ -27,12 +27,15 @@ func (x *linter) findInvalidLabels(m *ast.Module) {
 		for _, key := range slices.Sorted(maps.Keys(a.Custom)) {
 			switch help := labelHelp[key]; {
 			case help != "" && module.Label(a, key) == "":
-				x.addProblem(a.Location, Wrong, lintMetadata, fmt.Sprintf("invalid custom.%s %q: nothing shows it", key, fmt.Sprint(a.Custom[key])), help)
+				x.addProblem(a.Location, Wrong, lintMetadata,
+					fmt.Sprintf("invalid custom.%s %q: nothing shows it", key, fmt.Sprint(a.Custom[key])), help)
 			case help != "" && customRule(a) == "":
-				x.addProblem(a.Location, Wrong, lintMetadata, fmt.Sprintf("custom.%s needs custom.rule: nothing shows it", key), "add the rule's id")
+				x.addProblem(a.Location, Wrong, lintMetadata,
+					fmt.Sprintf("custom.%s needs custom.rule: nothing shows it", key), "add the rule's id")
 			case help == "":
 				if meant := spelling.NearestName(key, slices.Collect(maps.Keys(labelHelp))); meant != "" {
-					x.addProblem(a.Location, Doubtful, lintMetadata, fmt.Sprintf("unknown key %q in METADATA's custom", key), "did you mean "+meant+"?")
+					x.addProblem(a.Location, Doubtful, lintMetadata,
+						fmt.Sprintf("unknown key %q in METADATA's custom", key), "did you mean "+meant+"?")
 				}
 			}
 		}

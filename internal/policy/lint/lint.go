@@ -67,7 +67,8 @@ func (x *linter) lintRule(m *ast.Module, r *ast.Rule) {
 	path := x.graph.Packages[m] + module.RuleName(r)
 	u := x.used[path]
 	if u == 0 && !r.Default && r.Head.RuleKind() != ast.MultiValue { // an unused set is refused
-		x.addProblem(r.Location, Doubtful, lintUnused, fmt.Sprintf("nothing uses %s", module.RuleName(r)), "remove it, or use it in a rule of a decision point")
+		x.addProblem(r.Location, Doubtful, lintUnused, fmt.Sprintf("nothing uses %s", module.RuleName(r)),
+			"remove it, or use it in a rule of a decision point")
 	}
 	x.findNeverHolding(r)
 	x.findScalarSearches(m, r)
@@ -83,7 +84,8 @@ func (x *linter) lintRule(m *ast.Module, r *ast.Rule) {
 func (x *linter) findPrints(r *ast.Rule) {
 	ast.WalkExprs(r, func(e *ast.Expr) bool {
 		if e.IsCall() && e.Operator().String() == ast.Print.Name {
-			x.addProblem(e.Location, Doubtful, lintPrint, "print has no effect in a run", "remove it, or print in a test")
+			x.addProblem(e.Location, Doubtful, lintPrint, "print has no effect in a run",
+				"remove it, or print in a test")
 		}
 		return false
 	})

@@ -51,21 +51,25 @@ func (x *linter) lintSearchCall(m *ast.Module, at *ast.Location, name string, ar
 	case "startswith", "strings.any_prefix_match":
 		x.eachText(m, args[1], func(text string) {
 			if last, _ := utf8.DecodeLastRuneInString(text); isWordRune(last) || text == "" {
-				x.addProblem(at, Wrong, lintBoundary, fmt.Sprintf("longer texts also begin with %q, for example %q", text, text+"x"),
+				x.addProblem(at, Wrong, lintBoundary,
+					fmt.Sprintf("longer texts also begin with %q, for example %q", text, text+"x"),
 					"end it with the separator, compare the whole text, or use split")
 			}
 		})
 	case "endswith", "strings.any_suffix_match":
 		x.eachText(m, args[1], func(text string) {
 			if first, _ := utf8.DecodeRuneInString(text); isWordRune(first) || text == "" {
-				x.addProblem(at, Wrong, lintBoundary, fmt.Sprintf("longer texts also end with %q, for example %q", text, "x"+text),
-					fmt.Sprintf("begin it with the separator (%q), and compare the whole text if it may be alone", "."+text))
+				x.addProblem(at, Wrong, lintBoundary,
+					fmt.Sprintf("longer texts also end with %q, for example %q", text, "x"+text),
+					fmt.Sprintf("begin it with the separator (%q), and compare the whole text if it may be alone",
+						"."+text))
 			}
 		})
 	case "contains":
 		x.eachText(m, args[1], func(text string) {
 			if strings.ContainsFunc(text, isWordRune) || text == "" { // otherwise it checks the form of the text
-				x.addProblem(at, Wrong, lintBoundary, fmt.Sprintf("%q may be anywhere in the text", text), "compare the whole text, or one part of split")
+				x.addProblem(at, Wrong, lintBoundary, fmt.Sprintf("%q may be anywhere in the text", text),
+					"compare the whole text, or one part of split")
 			}
 		})
 	}
@@ -92,7 +96,8 @@ func (x *linter) lintPattern(at *ast.Location, pattern string) {
 	if re.Op == syntax.OpAlternate {
 		hint = "put all alternatives between the anchors: write ^(?:a|b)$"
 	}
-	x.addProblem(at, Wrong, lintRegex, fmt.Sprintf("the pattern %q is not anchored with %s: it matches within longer texts", pattern, lacks), hint)
+	x.addProblem(at, Wrong, lintRegex,
+		fmt.Sprintf("the pattern %q is not anchored with %s: it matches within longer texts", pattern, lacks), hint)
 }
 
 // A patternSide is one end of a pattern.
@@ -173,7 +178,8 @@ func (x *linter) eachText(m *ast.Module, t *ast.Term, do func(string)) {
 			ref = ast.Ref{t}
 		}
 		rules := x.graph.Rules[x.graph.Target(m, ref).Rule]
-		if len(rules) == 1 && rules[0].Rule.Head.Value != nil && rules[0].Rule.Head.Value.IsGround() && len(rules[0].Rule.Head.Args) == 0 {
+		if len(rules) == 1 && rules[0].Rule.Head.Value != nil && rules[0].Rule.Head.Value.IsGround() &&
+			len(rules[0].Rule.Head.Args) == 0 {
 			x.eachText(m, ast.NewTerm(rules[0].Rule.Head.Value.Value), do)
 		}
 	}
@@ -206,9 +212,11 @@ func (x *linter) findMissingWords(e *ast.Expr, u ruleUse) {
 			return false
 		}
 		if negated {
-			x.addProblem(e.Location, Wrong, lintMissing, fmt.Sprintf("this holds if there is no %s", ref), "check each with some, or check count first")
+			x.addProblem(e.Location, Wrong, lintMissing, fmt.Sprintf("this holds if there is no %s", ref),
+				"check each with some, or check count first")
 		} else {
-			x.addProblem(e.Location, Doubtful, lintMissing, fmt.Sprintf("this does not hold if there is no %s", ref), "write not … == … to include a missing one")
+			x.addProblem(e.Location, Doubtful, lintMissing, fmt.Sprintf("this does not hold if there is no %s", ref),
+				"write not … == … to include a missing one")
 		}
 		return true
 	})

@@ -27,7 +27,8 @@ func (c *checker) checkInputs(m *ast.Module) {
 			}
 			if at, known := unknownField(c.Document(pkg), ref); at > 0 {
 				wrong := strings.Trim(ref[at].String(), `"`)
-				c.addProblem(ref[0].Location, module.CodeCompile, noField(ref[:at], wrong), module.SuggestName(wrong, known))
+				c.addProblem(ref[0].Location, module.CodeCompile, noField(ref[:at], wrong),
+					module.SuggestName(wrong, known))
 			}
 			return false
 		})
@@ -61,7 +62,8 @@ func unknownField(document reflect.Type, ref ast.Ref) (int, []string) {
 func (c *checker) checkNumbers(m *ast.Module) {
 	ast.WalkTerms(m, func(t *ast.Term) bool {
 		if n, ok := t.Value.(ast.Number); ok && !module.PlainNumber(string(n)) {
-			c.addProblem(t.Location, module.CodeCompile, "a number is too large", fmt.Sprintf("write at most %d digits", module.MaxDigits))
+			c.addProblem(t.Location, module.CodeCompile, "a number is too large",
+				fmt.Sprintf("write at most %d digits", module.MaxDigits))
 		}
 		return false
 	})
@@ -96,7 +98,8 @@ func (c *checker) checkCall(m *ast.Module, at *ast.Location, operator ast.Ref) {
 	if head, ok := operator[0].Value.(ast.Var); ok && module.ImportOf(m, head) != nil {
 		return // references reports it
 	}
-	c.addProblem(at, module.CodeCompile, noFunction(name), module.SuggestName(name, append(c.functionNames(m), module.BuiltinNames()...)))
+	c.addProblem(at, module.CodeCompile, noFunction(name),
+		module.SuggestName(name, append(c.functionNames(m), module.BuiltinNames()...)))
 }
 
 func noFunction(name string) string { return fmt.Sprintf("there is no function %q", name) }

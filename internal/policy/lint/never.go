@@ -25,7 +25,8 @@ func (x *linter) findNeverHolding(r *ast.Rule) {
 			continue
 		}
 		if before := said[field.String()]; before != nil && !before.Equal(value) {
-			x.addProblem(e.Location, Wrong, lintNever, fmt.Sprintf("%s cannot be %s and %s", field, before, value), "write two rules, or in {…}")
+			x.addProblem(e.Location, Wrong, lintNever, fmt.Sprintf("%s cannot be %s and %s", field, before, value),
+				"write two rules, or in {…}")
 		}
 		said[field.String()] = value
 	}
@@ -40,7 +41,8 @@ func (x *linter) findScalarSearches(m *ast.Module, r *ast.Rule) {
 		}
 		field, ok := e.Operand(1).Value.(ast.Ref)
 		if ok && field[0].Equal(ast.InputRootDocument) && isScalar(document, field[1:]) {
-			x.addProblem(e.Location, Wrong, lintNever, fmt.Sprintf("%s is not a list, so nothing is in it", field), fmt.Sprintf("write %s == …", field))
+			x.addProblem(e.Location, Wrong, lintNever, fmt.Sprintf("%s is not a list, so nothing is in it", field),
+				fmt.Sprintf("write %s == …", field))
 		}
 		return false
 	})
@@ -62,7 +64,8 @@ func isScalar(t reflect.Type, path ast.Ref) bool {
 			return false
 		}
 	}
-	return !slices.Contains([]reflect.Kind{reflect.Slice, reflect.Struct, reflect.Map, reflect.Interface, reflect.Pointer}, t.Kind())
+	return !slices.Contains([]reflect.Kind{reflect.Slice, reflect.Struct, reflect.Map, reflect.Interface,
+		reflect.Pointer}, t.Kind())
 }
 
 // constantResult is the value of e if no input changes it.
@@ -73,7 +76,8 @@ func constantResult(e *ast.Expr) (holds, ok bool) {
 		return bool(b) != e.Negated, is
 	case []*ast.Term:
 		operands := e.Operands()
-		if len(operands) != 2 || slices.ContainsFunc(operands, func(t *ast.Term) bool { return !ast.IsConstant(t.Value) }) {
+		if len(operands) != 2 || slices.ContainsFunc(operands,
+			func(t *ast.Term) bool { return !ast.IsConstant(t.Value) }) {
 			return false, false
 		}
 		switch e.Operator().String() {
@@ -96,7 +100,8 @@ func comparedField(e *ast.Expr) (ast.Ref, *ast.Term, bool) {
 	}
 	for i, t := range e.Operands() {
 		ref, ok := t.Value.(ast.Ref)
-		if other := e.Operand(1 - i); ok && ref.IsGround() && ref[0].Equal(ast.InputRootDocument) && ast.IsConstant(other.Value) {
+		if other := e.Operand(1 - i); ok && ref.IsGround() && ref[0].Equal(ast.InputRootDocument) &&
+			ast.IsConstant(other.Value) {
 			return ref, other, true
 		}
 	}
@@ -130,7 +135,8 @@ func (x *linter) findIgnoredSets(m *ast.Module, r *ast.Rule) {
 	if x.hasRoleOf(need) {
 		return
 	}
-	x.addProblem(r.Location, Wrong, lintIgnored, fmt.Sprintf("%s of %s is ignored: this layer must not grant it", name, pkg),
+	x.addProblem(r.Location, Wrong, lintIgnored,
+		fmt.Sprintf("%s of %s is ignored: this layer must not grant it", name, pkg),
 		fmt.Sprintf("pass the directory with %s to allow it", need))
 }
 
@@ -152,7 +158,8 @@ func (x *linter) findConstantLoops(r *ast.Rule) {
 		}
 		for _, other := range r.Body {
 			if field, ok := comparedWith(other, v); ok {
-				x.addProblem(e.Location, Doubtful, lintIteration, fmt.Sprintf("this tries each of %s", call[2]), fmt.Sprintf("write %s in %s", field, call[2]))
+				x.addProblem(e.Location, Doubtful, lintIteration, fmt.Sprintf("this tries each of %s", call[2]),
+					fmt.Sprintf("write %s in %s", field, call[2]))
 			}
 		}
 	}
@@ -176,7 +183,8 @@ func comparedWith(e *ast.Expr, v ast.Var) (ast.Ref, bool) {
 		return nil, false
 	}
 	for i, t := range e.Operands() {
-		if ref, ok := t.Value.(ast.Ref); ok && ref.IsGround() && ref[0].Equal(ast.InputRootDocument) && e.Operand(1-i).Value.Compare(v) == 0 {
+		if ref, ok := t.Value.(ast.Ref); ok && ref.IsGround() && ref[0].Equal(ast.InputRootDocument) &&
+			e.Operand(1-i).Value.Compare(v) == 0 {
 			return ref, true
 		}
 	}

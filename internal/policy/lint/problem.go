@@ -55,7 +55,8 @@ func (l Layer) CheckMetadata() []Problem {
 	var problems []Problem
 	_, errs := ast.BuildAnnotationSet(slices.Collect(maps.Values(l.Modules)))
 	for _, e := range errs {
-		problems = append(problems, problemAt(l.Name, e.Location, Wrong, lintMetadata, trimErrorCode(e.Message), "write it once: METADATA above package is for all files of the package"))
+		problems = append(problems, problemAt(l.Name, e.Location, Wrong, lintMetadata, trimErrorCode(e.Message),
+			"write it once: METADATA above package is for all files of the package"))
 	}
 	return problems
 }
@@ -80,7 +81,8 @@ func ProblemsOf(layer string, err error) []Problem {
 		return []Problem{*p}
 	}
 	if s, ok := errors.AsType[*proposal.StopError](err); ok {
-		return []Problem{{Layer: layer, Severity: Refused, Code: s.Code, Message: proposal.FailureOf(s).Message, Hint: s.Hint}}
+		return []Problem{{Layer: layer, Severity: Refused, Code: s.Code, Message: proposal.FailureOf(s).Message,
+			Hint: s.Hint}}
 	}
 	return []Problem{{Layer: layer, Severity: Refused, Code: module.CodeCompile, Message: err.Error()}}
 }
@@ -125,7 +127,8 @@ const maxProblems = 1000
 // point that uses it.
 func SortProblems(problems []Problem) []Problem {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
-		return cmp.Or(strings.Compare(a.Layer, b.Layer), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(strings.Compare(a.Layer, b.Layer), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column))
 	})
 	seen := map[Problem]bool{}
 	problems = slices.DeleteFunc(problems, func(p Problem) bool {
@@ -136,7 +139,8 @@ func SortProblems(problems []Problem) []Problem {
 	})
 	if more := len(problems) - maxProblems; more > 0 {
 		last := problems[maxProblems-1]
-		last.Code, last.Message, last.Hint = module.CodeTooLarge, fmt.Sprintf("%d more problems are not listed", more), ""
+		last.Code, last.Message, last.Hint = module.CodeTooLarge, fmt.Sprintf("%d more problems are not listed", more),
+			""
 		problems = append(problems[:maxProblems-1:maxProblems-1], last)
 	}
 	return problems

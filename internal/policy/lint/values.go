@@ -25,12 +25,15 @@ func (x *linter) lintValues(r *ast.Rule, set string, member ast.Object) {
 		if wrong, hint := valueProblem(set, string(key), v.Value); wrong != "" {
 			x.addProblem(v.Location, Wrong, lintShape, wrong, hint)
 		} else if isNumberSet(set) && key != "rule" && !isLiteral(v.Value) {
-			x.addProblem(v.Location, Doubtful, lintShape, fmt.Sprintf("%q of %s is computed, so it is not checked here; if it is not valid, it denies what the rule is about", string(key), set),
+			x.addProblem(v.Location, Doubtful, lintShape,
+				fmt.Sprintf("%q of %s is computed, so it is not checked here; if it is not valid, it denies what the rule is about", string(key), set),
 				"write a number, or an example that has the rule answer: fumehood policy test finds an invalid one")
 		}
 	})
-	if numbers := slices.DeleteFunc(member.Keys(), func(k *ast.Term) bool { return k.Equal(ast.StringTerm("rule")) }); isNumberSet(set) && len(numbers) == 0 {
-		x.addProblem(r.Location, Wrong, lintShape, "a member of "+set+" without a number has no effect", "write "+set+" contains {\"rule\": \"…\", "+example[set]+"} if {…}")
+	if numbers := slices.DeleteFunc(member.Keys(),
+		func(k *ast.Term) bool { return k.Equal(ast.StringTerm("rule")) }); isNumberSet(set) && len(numbers) == 0 {
+		x.addProblem(r.Location, Wrong, lintShape, "a member of "+set+" without a number has no effect",
+			"write "+set+" contains {\"rule\": \"…\", "+example[set]+"} if {…}")
 	}
 }
 
@@ -53,7 +56,8 @@ func valueProblem(set, key string, v ast.Value) (wrong, hint string) {
 	}
 	if set == "network" && key == "host" {
 		if wrong := document.InvalidHost(string(text)); wrong != "" {
-			return "no proposal can request this host: " + wrong, `write a host such as "example.com", "*.example.com", "example.com:8080" or "192.0.2.1:443", or "registry:npm"`
+			return "no proposal can request this host: " + wrong,
+				`write a host such as "example.com", "*.example.com", "example.com:8080" or "192.0.2.1:443", or "registry:npm"`
 		}
 	}
 	return "", ""
@@ -65,7 +69,8 @@ func numberProblem(set, key string, v ast.Value) (wrong, hint string) {
 		keys = []string{"bytes"}
 	}
 	if !slices.Contains(keys, key) {
-		return fmt.Sprintf("%s must not have the key %q, or it denies what it is about", set, key), module.SuggestName(key, append([]string{"rule"}, keys...))
+		return fmt.Sprintf("%s must not have the key %q, or it denies what it is about", set, key),
+			module.SuggestName(key, append([]string{"rule"}, keys...))
 	}
 	if !isLiteral(v) {
 		return "", ""

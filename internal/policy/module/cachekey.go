@@ -29,7 +29,8 @@ const GuardSet = "beyond_key"
 // KeyFields are the fields of the input that are made from a points.ExecKey: those on which
 // a reusable answer may depend. Env is one of them because an answer about an Exec with an
 // Env is never reused. A test of package policy compares them with what the input is made of.
-var KeyFields = []string{"command", "path", "asked", "loaded", "name", "names", "many", "same", "layer", "digest", "elf", "grants", "env"}
+var KeyFields = []string{"command", "path", "asked", "loaded", "name", "names", "many", "same", "layer", "digest",
+	"elf", "grants", "env"}
 
 // childFields are set only for what a tool starts, and answers about that are never reused.
 var childFields = []string{"chain", "under", "listed"}
@@ -60,7 +61,8 @@ func newKeyGraph(modules map[string]*ast.Module) *keyGraph {
 func (g *keyGraph) dependsBeyondKey(m *ast.Module, n any) bool {
 	found := false
 	g.Walk(m, n, func(t Target) {
-		found = found || t.All || g.far[t.Rule] || t.input && !slices.Contains(KeyFields, t.field) && !slices.Contains(childFields, t.field)
+		found = found || t.All || g.far[t.Rule] ||
+			t.input && !slices.Contains(KeyFields, t.field) && !slices.Contains(childFields, t.field)
 	})
 	return found
 }
@@ -76,7 +78,8 @@ func AddGuards(modules map[string]*ast.Module) (int, bool) {
 	for _, name := range slices.Sorted(maps.Keys(modules)) {
 		m := modules[name]
 		for _, r := range slices.Clone(m.Rules) {
-			if PackageOf(m) != PointExec || !slices.Contains(sets[PointExec], RuleName(r)) || !g.dependsBeyondKey(m, r) {
+			if PackageOf(m) != PointExec || !slices.Contains(sets[PointExec], RuleName(r)) ||
+				!g.dependsBeyondKey(m, r) {
 				continue
 			}
 			m.Rules = append(m.Rules, guardOf(r, g.keyConditions(m, r.Body), guards))

@@ -76,7 +76,8 @@ func EditorCapabilities() ([]byte, error) {
 		c.Builtins = append(c.Builtins, &ast.Builtin{Name: name, Decl: types.NewFunction(types.Args(types.S), types.A)})
 	}
 	for _, name := range []string{BuiltinDecideWith, BuiltinParseWith} {
-		c.Builtins = append(c.Builtins, &ast.Builtin{Name: name, Decl: types.NewFunction(types.Args(types.S, options), types.A)})
+		c.Builtins = append(c.Builtins,
+			&ast.Builtin{Name: name, Decl: types.NewFunction(types.Args(types.S, options), types.A)})
 	}
 	data, err := json.Marshal(c)
 	return append(data, '\n'), err
@@ -102,8 +103,10 @@ var withoutFeatures = []string{ast.FeatureRegoV2, ast.FeatureRegoV2Import}
 func capabilitiesOf(names []string) *ast.Capabilities {
 	boundBuiltins()
 	c := ast.CapabilitiesForThisVersion()
-	c.Builtins = slices.DeleteFunc(slices.Clone(c.Builtins), func(b *ast.Builtin) bool { return !slices.Contains(names, b.Name) })
-	c.Features = slices.DeleteFunc(slices.Clone(c.Features), func(f string) bool { return slices.Contains(withoutFeatures, f) })
+	c.Builtins = slices.DeleteFunc(slices.Clone(c.Builtins),
+		func(b *ast.Builtin) bool { return !slices.Contains(names, b.Name) })
+	c.Features = slices.DeleteFunc(slices.Clone(c.Features),
+		func(f string) bool { return slices.Contains(withoutFeatures, f) })
 	c.AllowNet = []string{}
 	return c
 }

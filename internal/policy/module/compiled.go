@@ -54,14 +54,18 @@ const (
 )
 
 // RecordRules compiles modules as Compile does, and returns the rules for Restore.
-func RecordRules(point string, document reflect.Type, modules map[string]*ast.Module, strict bool, spared ...ast.StageID) (*ast.Compiler, []byte, error) {
+func RecordRules(
+	point string, document reflect.Type, modules map[string]*ast.Module, strict bool, spared ...ast.StageID,
+) (*ast.Compiler, []byte, error) {
 	var rules []byte
 	var err error
 	compiler, x := newCompiler(point, document, strict, spared...)
-	compiler.WithStageAfterID(ast.StageCheckDeprecatedBuiltins, ast.CompilerStageDefinition{Name: "Record", MetricName: "compile_stage_record", Stage: func(c *ast.Compiler) *ast.Error {
-		rules, err = encodeModules(c.Modules, x.added)
-		return nil
-	}}).Compile(modules)
+	compiler.WithStageAfterID(ast.StageCheckDeprecatedBuiltins,
+		ast.CompilerStageDefinition{Name: "Record", MetricName: "compile_stage_record",
+			Stage: func(c *ast.Compiler) *ast.Error {
+				rules, err = encodeModules(c.Modules, x.added)
+				return nil
+			}}).Compile(modules)
 	if err == nil && compiler.Failed() {
 		err = compiler.Errors
 	}
@@ -70,13 +74,15 @@ func RecordRules(point string, document reflect.Type, modules map[string]*ast.Mo
 
 // restoredStages are the stages that rules from Record still need. Custom stages follow
 // the first of them, which has no work of its own.
-var restoredStages = []ast.StageID{ast.StageCheckUnusedImports, ast.StageSetModuleTree, ast.StageSetRuleTree, ast.StageBuildRuleIndices, ast.StageBuildComprehensionIndices}
+var restoredStages = []ast.StageID{ast.StageCheckUnusedImports, ast.StageSetModuleTree, ast.StageSetRuleTree,
+	ast.StageBuildRuleIndices, ast.StageBuildComprehensionIndices}
 
 // RestoreRules is the compiler of the rules that Record wrote. It panics if Record did not write
 // them.
 func RestoreRules(point, rules string) (*ast.Compiler, error) {
 	modules, indexOnly := decodeModules(rules)
-	skipped := slices.DeleteFunc(ast.AllStages(), func(s ast.StageID) bool { return slices.Contains(restoredStages, s) })
+	skipped := slices.DeleteFunc(ast.AllStages(),
+		func(s ast.StageID) bool { return slices.Contains(restoredStages, s) })
 	// The compiler would copy the modules: it gets empty ones, which a stage replaces.
 	empty := map[string]*ast.Module{}
 	for name, m := range modules {
@@ -86,13 +92,19 @@ func RestoreRules(point, rules string) (*ast.Compiler, error) {
 		WithSkipStages(skipped...).
 		WithCapabilities(CapabilitiesAt(point)).
 		WithDefaultRegoVersion(ast.RegoV1).
-		WithStageAfterID(ast.StageCheckUnusedImports, ast.CompilerStageDefinition{Name: "Restore", MetricName: "compile_stage_restore", Stage: func(c *ast.Compiler) *ast.Error {
-			maps.Copy(c.Modules, modules)
-			return nil
-		}}).
-		WithStageAfterID(ast.StageBuildRuleIndices, ast.CompilerStageDefinition{Name: "RemoveIndex", MetricName: "compile_stage_remove_index", Stage: func(c *ast.Compiler) *ast.Error {
-			return eachRule(c, func(r *ast.Rule) { removeExprs(r, func(e *ast.Expr) bool { return indexOnly[e] }) })
-		}})
+		WithStageAfterID(ast.StageCheckUnusedImports,
+			ast.CompilerStageDefinition{Name: "Restore", MetricName: "compile_stage_restore",
+				Stage: func(c *ast.Compiler) *ast.Error {
+					maps.Copy(c.Modules, modules)
+					return nil
+				}}).
+		WithStageAfterID(ast.StageBuildRuleIndices,
+			ast.CompilerStageDefinition{Name: "RemoveIndex", MetricName: "compile_stage_remove_index",
+				Stage: func(c *ast.Compiler) *ast.Error {
+					return eachRule(c, func(r *ast.Rule) {
+						removeExprs(r, func(e *ast.Expr) bool { return indexOnly[e] })
+					})
+				}})
 	if compiler.Compile(empty); compiler.Failed() {
 		return nil, compiler.Errors
 	}
@@ -218,7 +230,8 @@ func (w *ruleWriter) appendBody(b []byte, body ast.Body) []byte {
 
 func (w *ruleWriter) appendExpr(b []byte, e *ast.Expr) []byte {
 	var flags byte
-	for flag, is := range map[byte]bool{exprNegated: e.Negated, exprGenerated: e.Generated, exprIndexOnly: w.indexOnly[e.Location]} {
+	for flag, is := range map[byte]bool{exprNegated: e.Negated, exprGenerated: e.Generated,
+		exprIndexOnly: w.indexOnly[e.Location]} {
 		if is {
 			flags |= flag
 		}
@@ -435,7 +448,8 @@ func (r *ruleReader) readExpr(e *ast.Expr) {
 	e.Index, e.Location = r.readNumber(), r.readLocation()
 	switch {
 	case flags&exprEvery != 0:
-		e.Terms = &ast.Every{Location: r.readLocation(), Key: r.readOptionalTerm(), Value: r.readOptionalTerm(), Domain: r.readOptionalTerm(), Body: r.readBody()}
+		e.Terms = &ast.Every{Location: r.readLocation(), Key: r.readOptionalTerm(), Value: r.readOptionalTerm(),
+			Domain: r.readOptionalTerm(), Body: r.readBody()}
 	case flags&exprTerms != 0:
 		e.Terms = r.readTerms()
 	default:

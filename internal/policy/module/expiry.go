@@ -32,7 +32,8 @@ func Exceptions(m *ast.Module) []Exception {
 		for _, a := range r.Annotations {
 			if value, ok := a.Custom[KeyExpires]; ok {
 				text := func(key string) string { s, _ := a.Custom[key].(string); return s }
-				all = append(all, Exception{r, dateOf(value), text("rule"), text("owner"), text("reason"), text("ticket")})
+				all = append(all, Exception{r, dateOf(value), text("rule"), text("owner"), text("reason"),
+					text("ticket")})
 			}
 		}
 	}

@@ -42,8 +42,11 @@ type indexer struct {
 // a local variable is never taken for a rule, and before bodies are split.
 func addIndexing(compiler *ast.Compiler, document reflect.Type) (*ast.Compiler, *indexer) {
 	x := &indexer{document, map[string][]*ast.Rule{}, map[string]ast.Value{}, map[*ast.Location]bool{}}
-	compiler.WithStageAfterID(ast.StageCheckUnusedImports, ast.CompilerStageDefinition{Name: "AddIndex", MetricName: "compile_stage_add_index", Stage: x.addConditions}).
-		WithStageAfterID(ast.StageBuildRuleIndices, ast.CompilerStageDefinition{Name: "RemoveIndex", MetricName: "compile_stage_remove_index", Stage: x.removeConditions})
+	compiler.WithStageAfterID(ast.StageCheckUnusedImports,
+		ast.CompilerStageDefinition{Name: "AddIndex", MetricName: "compile_stage_add_index", Stage: x.addConditions}).
+		WithStageAfterID(ast.StageBuildRuleIndices,
+			ast.CompilerStageDefinition{Name: "RemoveIndex", MetricName: "compile_stage_remove_index",
+				Stage: x.removeConditions})
 	return compiler, x
 }
 
@@ -217,7 +220,8 @@ func (x *indexer) fieldOf(t *ast.Term) reflect.Type {
 		if document.Kind() != reflect.Struct {
 			return nil
 		}
-		i := slices.IndexFunc(reflect.VisibleFields(document), func(f reflect.StructField) bool { return FieldName(f) == stringOf(part) })
+		i := slices.IndexFunc(reflect.VisibleFields(document),
+			func(f reflect.StructField) bool { return FieldName(f) == stringOf(part) })
 		if i < 0 {
 			return nil
 		}
@@ -260,7 +264,8 @@ func (x *indexer) constantRule(path string) ast.Value {
 		return nil
 	}
 	r := x.rules[path][0]
-	if r.Default || r.Else != nil || len(r.Head.Args) > 0 || len(r.Head.Ref()) != 1 || r.Head.RuleKind() != ast.SingleValue || r.Head.Value == nil || !isUnconditional(r.Body) {
+	if r.Default || r.Else != nil || len(r.Head.Args) > 0 || len(r.Head.Ref()) != 1 ||
+		r.Head.RuleKind() != ast.SingleValue || r.Head.Value == nil || !isUnconditional(r.Body) {
 		return nil
 	}
 	x.constants[path] = x.constantValue(r.Head.Value)

@@ -40,13 +40,16 @@ func Parse(layer, name string, content []byte, annotations bool) (m *ast.Module,
 // process.
 func RecoverPanic(layer string, err *error) {
 	if r := recover(); r != nil {
-		*err = Stop(CodeCompile, fmt.Sprintf("the policy layer %q makes the compiler panic: %v", layer, r), "report this as a defect", nil)
+		*err = Stop(CodeCompile, fmt.Sprintf("the policy layer %q makes the compiler panic: %v", layer, r),
+			"report this as a defect", nil)
 	}
 }
 
 // Compile compiles the modules of a point, whose input is document, without the spared
 // stages. The caller checks whether the compiler Failed.
-func Compile(point string, document reflect.Type, modules map[string]*ast.Module, strict bool, spared ...ast.StageID) *ast.Compiler {
+func Compile(
+	point string, document reflect.Type, modules map[string]*ast.Module, strict bool, spared ...ast.StageID,
+) *ast.Compiler {
 	compiler, _ := newCompiler(point, document, strict, spared...)
 	compiler.Compile(modules)
 	return compiler

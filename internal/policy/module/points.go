@@ -22,7 +22,8 @@ const (
 	PackageLib    = "fumehood.lib"
 )
 
-var points = []string{PointCommand, PointEgress, PointEvent, PointExec, PointOutput, PointProposal, PointSnippet, PointTrigger}
+var points = []string{PointCommand, PointEgress, PointEvent, PointExec, PointOutput, PointProposal, PointSnippet,
+	PointTrigger}
 
 // sets are the rule names with a meaning at each point.
 var sets = map[string][]string{

@@ -103,7 +103,8 @@ func (a *Graph) dataTarget(ref ast.Ref) Target {
 
 // isOutsideName reports whether v is the name of something outside the rules of m.
 func (a *Graph) isOutsideName(m *ast.Module, v ast.Var) bool {
-	return a.Rules[a.Packages[m]+string(v)] != nil || ImportOf(m, v) != nil || ast.RootDocumentNames.Contains(ast.NewTerm(v))
+	return a.Rules[a.Packages[m]+string(v)] != nil || ImportOf(m, v) != nil ||
+		ast.RootDocumentNames.Contains(ast.NewTerm(v))
 }
 
 // ImportOf is the path that m imports as name.

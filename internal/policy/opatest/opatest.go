@@ -28,7 +28,8 @@ func CheckClean(t testing.TB, capabilities []byte, files map[string][]byte) {
 		if formatted, err := format.Source(name, content); err != nil || !bytes.Equal(formatted, content) {
 			t.Errorf("opa fmt would change %s: %v\n%s", name, err, formatted)
 		}
-		m, err := ast.ParseModuleWithOpts(name, string(content), ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: c, ProcessAnnotation: true})
+		m, err := ast.ParseModuleWithOpts(name, string(content),
+			ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: c, ProcessAnnotation: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,8 @@ func ReadFile(name string) ([]byte, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, stopError(CodeSource, "name a file; the name of a policy directory must not end in .tar.gz", err, "%q is not a regular file", name)
+		return nil, stopError(CodeSource, "name a file; the name of a policy directory must not end in .tar.gz", err,
+			"%q is not a regular file", name)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxArchive+1))
 	if err != nil {
@@ -138,7 +139,8 @@ func entryName(name string) (string, bool) {
 	} else {
 		name = strings.TrimPrefix(name, "/") // as opa writes them
 	}
-	ok := fs.ValidPath(name) && name != "." && len(name) <= maxName && utf8.ValidString(name) && !strings.Contains(name, `\`) &&
+	ok := fs.ValidPath(name) && name != "." && len(name) <= maxName && utf8.ValidString(name) &&
+		!strings.Contains(name, `\`) &&
 		!strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.C, r) })
 	return name, ok
 }

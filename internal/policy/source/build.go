@@ -58,7 +58,8 @@ func packFiles(files []policy.File) ([]byte, error) {
 	zipped, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
 	archive := tar.NewWriter(zipped)
 	for _, f := range files {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: "/" + f.Name, Mode: 0o644, Size: int64(len(f.Content)), ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: "/" + f.Name, Mode: 0o644, Size: int64(len(f.Content)),
+			ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
 		err := archive.WriteHeader(h)
 		if err == nil {
 			_, err = archive.Write(f.Content)

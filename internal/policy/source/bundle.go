@@ -102,7 +102,8 @@ func checkFiles(files []policy.File) error {
 			why = refused["policy.wasm"]
 		case strings.HasSuffix(f.Name, ".manifest.pb"):
 			why = "a manifest in protocol buffers; write it as JSON"
-		case strings.HasSuffix(f.Name, manifestName) && f.Name != manifestName, base == signaturesName && f.Name != signaturesName:
+		case strings.HasSuffix(f.Name, manifestName) && f.Name != manifestName,
+			base == signaturesName && f.Name != signaturesName:
 			why = "not at the top of the bundle"
 		}
 		if why != "" {
@@ -162,7 +163,8 @@ func checkManifest(m bundle.Manifest) error {
 		return errors.New("its manifest names WebAssembly, which is not supported")
 	case len(m.Revision) > maxRevision:
 		return errors.New("its revision is too long")
-	case strings.ContainsFunc(m.Revision, func(r rune) bool { return !unicode.IsPrint(r) }): // it is shown in reports and comments
+	case strings.ContainsFunc(m.Revision,
+		func(r rune) bool { return !unicode.IsPrint(r) }): // it is shown in reports and comments
 		return errors.New("its revision contains characters that are not printable")
 	}
 	return nil
@@ -182,7 +184,8 @@ func (b *Bundle) withinRoots() error {
 			return err
 		}
 		if !bundle.RootPathsContain(b.Roots, pkg) {
-			return fmt.Errorf("%q has the package %s, outside the roots of its manifest", f.Name, strings.ReplaceAll(pkg, "/", "."))
+			return fmt.Errorf("%q has the package %s, outside the roots of its manifest", f.Name,
+				strings.ReplaceAll(pkg, "/", "."))
 		}
 	}
 	return dataWithin(data, "", b.Roots)
@@ -195,7 +198,8 @@ func packagePath(f policy.File) (pkg string, err error) {
 			err = fmt.Errorf("%q makes the parser panic", f.Name)
 		}
 	}()
-	m, err := ast.ParseModuleWithOpts(f.Name, string(f.Content), ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: module.Capabilities()})
+	m, err := ast.ParseModuleWithOpts(f.Name, string(f.Content),
+		ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: module.Capabilities()})
 	if err != nil {
 		return "", err
 	}

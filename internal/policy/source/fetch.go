@@ -26,7 +26,8 @@ func newClient(o Options, plain bool) *http.Client {
 			TLSClientConfig: &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
 			// The digest is that of the bytes as received.
 			DisableCompression: true, DisableKeepAlives: true,
-			TLSHandshakeTimeout: 20 * time.Second, ResponseHeaderTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+			TLSHandshakeTimeout: 20 * time.Second, ResponseHeaderTimeout: 30 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
 		}},
 		CheckRedirect: func(_ *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects {

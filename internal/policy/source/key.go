@@ -75,7 +75,8 @@ func readKeys(file string) (Keys, error) {
 
 func secretKey(path string, data []byte) (*Key, error) {
 	if len(data) < minSecret || strings.Contains(string(data), "-----BEGIN") {
-		return nil, stopError(CodeKey, hintKey, nil, "%q does not contain a secret of at least %d bytes", path, minSecret)
+		return nil, stopError(CodeKey, hintKey, nil, "%q does not contain a secret of at least %d bytes", path,
+			minSecret)
 	}
 	return &Key{name: "HS256", material: string(data), algorithms: []string{"HS256", "HS384", "HS512"}}, nil
 }
@@ -152,7 +153,8 @@ func keyOf(path string, public any) (*Key, error) {
 	if err != nil {
 		return nil, stopError(CodeKey, hintKey, err, "invalid key in %q", path)
 	}
-	k := &Key{name: Digest(der), material: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), algorithms: algorithmsOf(public)}
+	k := &Key{name: Digest(der), material: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})),
+		algorithms: algorithmsOf(public)}
 	if k.algorithms == nil {
 		return nil, stopError(CodeKey, hintKey, nil, "the key in %q is too short or of an unsupported kind", path)
 	}

@@ -33,7 +33,8 @@ func pullBundle(ctx context.Context, p parsed, o Options) ([]byte, error) {
 	}
 	raw, mediaType, err := r.fetchContent(ctx, "manifests", p.digest, maxManifest)
 	if errors.Is(err, errTooLarge) {
-		return nil, stopError(CodeBundle, "pin the digest of the bundle's own manifest", nil, "the manifest of %s is too large, or not that of a bundle", p.shown)
+		return nil, stopError(CodeBundle, "pin the digest of the bundle's own manifest", nil,
+			"the manifest of %s is too large, or not that of a bundle", p.shown)
 	}
 	if err != nil {
 		return nil, r.cannotFetch(ctx, err)
@@ -70,13 +71,16 @@ func openRepository(ctx context.Context, p parsed, o Options) (r repository, err
 	repo := registry.Repo(path)
 	r.client = newClient(o, isLoopback(hostOf(host)))
 	r.base = url.URL{Scheme: "https", Host: registry.RegistryStr(), Path: "/v2/" + repo.RepositoryStr() + "/"}
-	r.client.Transport, err = transport.NewWithContext(ctx, registry, authn.Anonymous, transport.NewUserAgent(r.client.Transport, "fumehood"), []string{repo.Scope(transport.PullScope)})
+	r.client.Transport, err = transport.NewWithContext(ctx, registry, authn.Anonymous,
+		transport.NewUserAgent(r.client.Transport, "fumehood"), []string{repo.Scope(transport.PullScope)})
 	return r, err
 }
 
 // fetchContent reads what has a digest, of at most max bytes. The transport replaces https by http for a
 // registry on this machine that does not know it.
-func (r repository) fetchContent(ctx context.Context, kind, digest string, max int64) (data []byte, mediaType string, err error) {
+func (r repository) fetchContent(
+	ctx context.Context, kind, digest string, max int64,
+) (data []byte, mediaType string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.base.JoinPath(kind, digest).String(), nil)
 	if err != nil {
 		return nil, "", err
@@ -107,7 +111,8 @@ func (r repository) fetchContent(ctx context.Context, kind, digest string, max i
 }
 
 func (r repository) digestMismatch(err error) error {
-	return stopError(CodeDigest, "check whether it was changed, or damaged in transit", err, "%s does not have the pinned digest", r.shown)
+	return stopError(CodeDigest, "check whether it was changed, or damaged in transit", err,
+		"%s does not have the pinned digest", r.shown)
 }
 
 func (r repository) cannotFetch(ctx context.Context, err error) error {
@@ -120,14 +125,17 @@ func (r repository) cannotFetch(ctx context.Context, err error) error {
 // bundleLayer is the only layer of a manifest, of the type that opa uses for bundles.
 func bundleLayer(p parsed, mediaType string, raw []byte) (layer v1.Descriptor, err error) {
 	if mediaType != string(types.OCIManifestSchema1) {
-		return layer, stopError(CodeBundle, "pin the digest of the bundle's own manifest", nil, "%s is a %.100q, not a manifest of one bundle", p.shown, mediaType)
+		return layer, stopError(CodeBundle, "pin the digest of the bundle's own manifest", nil,
+			"%s is a %.100q, not a manifest of one bundle", p.shown, mediaType)
 	}
 	m, err := v1.ParseManifest(bytes.NewReader(raw))
 	if err != nil {
 		return layer, stopError(CodeBundle, "push it again", err, "cannot read the manifest of %s", p.shown)
 	}
 	if len(m.Layers) != 1 || m.Layers[0].MediaType != types.OCILayer || m.Layers[0].Digest.Algorithm != "sha256" {
-		return layer, stopError(CodeBundle, "push the bundle as one layer of the type "+string(types.OCILayer)+", as for opa", nil, "%s does not contain exactly one bundle", p.shown)
+		return layer, stopError(CodeBundle,
+			"push the bundle as one layer of the type "+string(types.OCILayer)+", as for opa", nil,
+			"%s does not contain exactly one bundle", p.shown)
 	}
 	if layer = m.Layers[0]; layer.Size < 0 || layer.Size > maxArchive {
 		return layer, tooLarge(p.shown)

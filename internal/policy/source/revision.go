@@ -21,11 +21,14 @@ func refuseOlder(name, revision, minimum string) error {
 	order, ok := compareRevisions(revision, minimum)
 	switch {
 	case revision == "":
-		return stopError(CodeRevision, "build it with a revision: fumehood policy bundle build --revision", nil, "%s has no revision, and at least %q is required", name, minimum)
+		return stopError(CodeRevision, "build it with a revision: fumehood policy bundle build --revision", nil,
+			"%s has no revision, and at least %q is required", name, minimum)
 	case !ok:
-		return stopError(CodeRevision, hintRevision, nil, "cannot compare the revision %q of %s with the minimum %q", revision, name, minimum)
+		return stopError(CodeRevision, hintRevision, nil, "cannot compare the revision %q of %s with the minimum %q",
+			revision, name, minimum)
 	case order < 0:
-		return stopError(CodeRevision, "use a newer bundle: an old one may be signed, too, but lack a rule", nil, "%s has the revision %q, older than the minimum %q", name, revision, minimum)
+		return stopError(CodeRevision, "use a newer bundle: an old one may be signed, too, but lack a rule", nil,
+			"%s has the revision %q, older than the minimum %q", name, revision, minimum)
 	}
 	return nil
 }

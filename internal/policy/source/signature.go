@@ -83,7 +83,8 @@ func (k *Key) tokenAlgorithm(token string) (string, error) {
 		return "", errors.New("it is not a JWT")
 	}
 	if !slices.Contains(k.algorithms, h.Algorithm) || h.Critical != nil {
-		return "", fmt.Errorf("its algorithm is %q, but the key is for %s", h.Algorithm, strings.Join(k.algorithms, ", "))
+		return "", fmt.Errorf("its algorithm is %q, but the key is for %s", h.Algorithm,
+			strings.Join(k.algorithms, ", "))
 	}
 	return h.Algorithm, nil
 }

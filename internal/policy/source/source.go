@@ -86,7 +86,8 @@ type Repository interface {
 	Commit(ctx context.Context, rev string) (string, error)
 	// ReadDir reads the files below the directory path that wanted selects. Unfit names,
 	// one line each, entries that are not plain files. A missing path is an error.
-	ReadDir(ctx context.Context, commit, path string, wanted func(name string) bool) (files []policy.File, unfit []string, err error)
+	ReadDir(ctx context.Context, commit, path string, wanted func(name string) bool) (files []policy.File,
+		unfit []string, err error)
 }
 
 // Read reads the layer that spec names. The caller sets its Role.
@@ -131,7 +132,8 @@ func WriteOrigin(w io.Writer, o Origin) error {
 	if signed == "" {
 		signed = "not checked: no --policy-key is given"
 	}
-	for _, row := range [][2]string{{"bundle", o.Spec}, {"digest", o.Digest}, {"revision", o.Revision}, {"signed by", signed}} {
+	for _, row := range [][2]string{{"bundle", o.Spec}, {"digest", o.Digest}, {"revision", o.Revision},
+		{"signed by", signed}} {
 		if row[1] != "" {
 			fmt.Fprintf(table, "%s\t%s\n", row[0], terminal.EscapeLine(row[1]))
 		}

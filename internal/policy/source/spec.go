@@ -32,7 +32,8 @@ func parseSpec(spec string) (parsed, error) {
 	case spec == "":
 		return parsed{}, stopError(CodeSource, hintSpec, nil, "the policy's name is empty")
 	case len(spec) > maxSpec || !utf8.ValidString(spec) || strings.ContainsFunc(spec, unicode.IsControl):
-		return parsed{}, stopError(CodeSource, hintSpec, nil, "the policy's name is too long or holds control characters")
+		return parsed{}, stopError(CodeSource, hintSpec, nil,
+			"the policy's name is too long or holds control characters")
 	case strings.HasPrefix(spec, "git:"):
 		return parseGit(spec)
 	case strings.HasPrefix(spec, "base:"):
@@ -56,10 +57,12 @@ func parseSpec(spec string) (parsed, error) {
 func parseGit(spec string) (parsed, error) {
 	rev, folder, ok := strings.Cut(spec[len("git:"):], ":")
 	if !ok || rev == "" {
-		return parsed{}, stopError(CodeSource, "write git:REV:DIR, for example git:main:policy", nil, "%q does not name a commit and a directory", spec)
+		return parsed{}, stopError(CodeSource, "write git:REV:DIR, for example git:main:policy", nil,
+			"%q does not name a commit and a directory", spec)
 	}
 	if strings.HasPrefix(rev, "-") {
-		return parsed{}, stopError(CodeSource, "name a branch, a tag or a commit", nil, "%q is not a valid name of a commit", rev)
+		return parsed{}, stopError(CodeSource, "name a branch, a tag or a commit", nil,
+			"%q is not a valid name of a commit", rev)
 	}
 	return parseDirOf(parsed{kind: KindGit, shown: spec, rev: rev, place: folder})
 }
@@ -67,8 +70,11 @@ func parseGit(spec string) (parsed, error) {
 // parseDirOf checks the path of a directory in a commit; "." is the whole commit.
 func parseDirOf(p parsed) (parsed, error) {
 	clean := path.Clean(strings.TrimSuffix(p.place, "/"))
-	if p.place == "" || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") || strings.Contains(clean, `\`) {
-		return parsed{}, stopError(CodeSource, "name a directory relative to the top of the repository, for example "+p.kind+":…policy", nil, "%q does not name a directory in a commit", p.shown)
+	if p.place == "" || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") ||
+		strings.Contains(clean, `\`) {
+		return parsed{}, stopError(CodeSource,
+			"name a directory relative to the top of the repository, for example "+p.kind+":…policy", nil,
+			"%q does not name a directory in a commit", p.shown)
 	}
 	if p.place = clean; clean == "." {
 		p.place = ""
@@ -80,9 +86,11 @@ func parseURL(spec string) (parsed, error) {
 	place, digest, pinned := strings.Cut(spec, "@sha256:")
 	u, err := url.Parse(place)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" {
-		return parsed{}, stopError(CodeSource, hintSpec, nil, "invalid address of the policy: it needs a host, and must not have a user or a fragment")
+		return parsed{}, stopError(CodeSource, hintSpec, nil,
+			"invalid address of the policy: it needs a host, and must not have a user or a fragment")
 	}
-	p := parsed{kind: KindHTTPS, place: place, shown: u.Scheme + "://" + u.Host + u.Path} // a query may contain a credential
+	// a query may contain a credential
+	p := parsed{kind: KindHTTPS, place: place, shown: u.Scheme + "://" + u.Host + u.Path}
 	switch {
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
 		return parsed{}, stopError(CodeSource, "use https", nil, "%s is not encrypted", p.shown)
@@ -98,7 +106,8 @@ func parseOCI(spec string) (parsed, error) {
 	place, digest, pinned := strings.Cut(strings.TrimPrefix(spec, "oci:"), "@sha256:")
 	p := parsed{kind: KindOCI, shown: "oci:" + place, place: strings.TrimPrefix(place, "//")}
 	if !strings.HasPrefix(place, "//") || !repositoryRE.MatchString(p.place) {
-		return parsed{}, stopError(CodeSource, "write oci://REGISTRY/REPOSITORY@sha256:HEX, without a tag", nil, "%q does not name a repository of a registry", spec)
+		return parsed{}, stopError(CodeSource, "write oci://REGISTRY/REPOSITORY@sha256:HEX, without a tag", nil,
+			"%q does not name a repository of a registry", spec)
 	}
 	if !pinned {
 		return parsed{}, notPinned(p)
@@ -114,7 +123,8 @@ var hexRE = pattern.New(`^[0-9a-f]{64}$`)
 
 func (p parsed) pinDigest(digest string) (parsed, error) {
 	if !hexRE.MatchString(digest) {
-		return parsed{}, stopError(CodeDigest, "write @sha256: and 64 lower-case hex digits", nil, "the digest of %s is invalid", p.shown)
+		return parsed{}, stopError(CodeDigest, "write @sha256: and 64 lower-case hex digits", nil,
+			"the digest of %s is invalid", p.shown)
 	}
 	p.digest = "sha256:" + digest
 	return p, nil

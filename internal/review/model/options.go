@@ -44,7 +44,9 @@ func New(o Options) (Provider, []string, error) {
 	}
 	s, known := services[o.Provider]
 	if !known {
-		return nil, nil, &proposal.StopError{Code: "model.provider", Message: fmt.Sprintf("unsupported provider %q", o.Provider), Hint: "use one of " + strings.Join(Providers, ", ")}
+		return nil, nil, &proposal.StopError{Code: "model.provider",
+			Message: fmt.Sprintf("unsupported provider %q", o.Provider),
+			Hint:    "use one of " + strings.Join(Providers, ", ")}
 	}
 	base, err := parseURL(cmp.Or(o.Getenv(s.prefix+"_BASE_URL"), s.address))
 	if err != nil {
@@ -52,7 +54,8 @@ func New(o Options) (Provider, []string, error) {
 	}
 	key := o.Getenv(s.prefix + "_API_KEY")
 	if key == "" {
-		return nil, nil, &proposal.StopError{Code: "model.key", Message: "no key for the provider " + o.Provider, Hint: "set the variable " + s.prefix + "_API_KEY"}
+		return nil, nil, &proposal.StopError{Code: "model.key", Message: "no key for the provider " + o.Provider,
+			Hint: "set the variable " + s.prefix + "_API_KEY"}
 	}
 	return newService(s.format, key, base), []string{key}, nil
 }
@@ -63,14 +66,17 @@ var secretName = pattern.New(`(?i)KEY|TOKEN|SECRET|PASS|CREDENTIAL`)
 
 func newCommand(o Options) (Provider, []string, error) {
 	if o.Command == "" {
-		return nil, nil, &proposal.StopError{Code: "model.command", Message: "the provider command needs a program", Hint: "name it with --model-command"}
+		return nil, nil, &proposal.StopError{Code: "model.command", Message: "the provider command needs a program",
+			Hint: "name it with --model-command"}
 	}
 	p := &commandProvider{program: o.Command, env: []string{}} // nil would be this process's
 	var values []string
 	for _, name := range o.Env {
 		value := o.Getenv(name)
 		if value == "" {
-			return nil, nil, &proposal.StopError{Code: "model.command", Message: fmt.Sprintf("the variable %q is empty", name), Hint: "set it, or leave out --model-env " + name}
+			return nil, nil, &proposal.StopError{Code: "model.command",
+				Message: fmt.Sprintf("the variable %q is empty", name),
+				Hint:    "set it, or leave out --model-env " + name}
 		}
 		p.env = append(p.env, name+"="+value)
 		if secretName.MatchString(name) {

@@ -67,7 +67,8 @@ func (s *httpProvider) Ask(ctx context.Context, r Request) (a Answer, err error)
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return a, &Error{Again: true, Spent: !isUndialed(err), Message: "cannot reach the provider: " + s.redactKey(innermostCause(err))}
+		return a, &Error{Again: true, Spent: !isUndialed(err),
+			Message: "cannot reach the provider: " + s.redactKey(innermostCause(err))}
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= 300 {
@@ -75,7 +76,8 @@ func (s *httpProvider) Ask(ctx context.Context, r Request) (a Answer, err error)
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswer+1))
 	if len(data) > MaxAnswer {
-		return a, &Error{Status: response.StatusCode, Spent: true, Message: fmt.Sprintf("the answer is larger than %d bytes", MaxAnswer)}
+		return a, &Error{Status: response.StatusCode, Spent: true,
+			Message: fmt.Sprintf("the answer is larger than %d bytes", MaxAnswer)}
 	}
 	if err == nil {
 		a, err = s.decode(data)
@@ -97,7 +99,8 @@ func (s *httpProvider) newRequest(ctx context.Context, r Request) (*http.Request
 	if err != nil {
 		return nil, &Error{Message: "cannot encode the request: " + innermostCause(err)}
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base.JoinPath(path).String(), bytes.NewReader(data))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base.JoinPath(path).String(),
+		bytes.NewReader(data))
 	if err != nil {
 		return nil, &Error{Message: "cannot make the request: " + innermostCause(err)}
 	}
@@ -153,7 +156,8 @@ func isTooLong(status int, detail string) bool {
 	if status == http.StatusRequestEntityTooLarge {
 		return true
 	}
-	for _, words := range []string{"context_length_exceeded", "prompt is too long", "maximum context length", "exceeds the maximum number of tokens"} {
+	for _, words := range []string{"context_length_exceeded", "prompt is too long", "maximum context length",
+		"exceeds the maximum number of tokens"} {
 		if status == http.StatusBadRequest && strings.Contains(detail, words) {
 			return true
 		}
@@ -180,10 +184,12 @@ func innermostCause(err error) string {
 // machine.
 func parseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
-	if err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())) {
+	if err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" &&
+		(u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())) {
 		return u, nil
 	}
-	return nil, &proposal.StopError{Code: "model.address", Message: "unsupported address of a provider", Hint: "use an https address without user and query; http only for a loopback address"}
+	return nil, &proposal.StopError{Code: "model.address", Message: "unsupported address of a provider",
+		Hint: "use an https address without user and query; http only for a loopback address"}
 }
 
 func isLoopback(host string) bool {

@@ -48,7 +48,8 @@ func (v *reviewUpdate) createReview(ctx context.Context) error {
 func (v *reviewUpdate) unpostedFindings() []review.Result {
 	var list []review.Result
 	for _, r := range v.dropCommented(v.doc.PlacedFindings()) {
-		if !r.Earlier && !slices.ContainsFunc(list, func(x review.Result) bool { return x.ClaimKey() == r.ClaimKey() }) {
+		if !r.Earlier && !slices.ContainsFunc(list,
+			func(x review.Result) bool { return x.ClaimKey() == r.ClaimKey() }) {
 			list = append(list, r)
 		}
 	}
@@ -74,14 +75,17 @@ func (v *reviewUpdate) dropCommented(list []review.Result) (kept []review.Result
 }
 
 func (v *reviewUpdate) sendReview(ctx context.Context, list []review.Result) error {
-	summary := fmt.Sprintf("fumehood verified %s on `%.12s`. The summary is in its comment on this pull request.", countFindings(len(list)), v.doc.Head)
+	summary := fmt.Sprintf("fumehood verified %s on `%.12s`. The summary is in its comment on this pull request.",
+		countFindings(len(list)), v.doc.Head)
 	if v.doc.Lints != "" {
 		summary = fmt.Sprintf("Commands that fumehood ran on `%.12s` report something about lines of this pull request (%d comments).", v.doc.Head, len(list))
 	}
 	r := github.NewReview{Commit: v.doc.Head, Body: summary}
 	for _, x := range list {
 		p := x.Position
-		r.Comments = append(r.Comments, github.NewReviewComment{Path: p.Path, Line: p.Line, StartLine: p.StartLine, Side: p.Side, Body: formatComment(v.doc, x, false, "")})
+		r.Comments = append(r.Comments,
+			github.NewReviewComment{Path: p.Path, Line: p.Line, StartLine: p.StartLine, Side: p.Side,
+				Body: formatComment(v.doc, x, false, "")})
 	}
 	_, err := v.Client.CreateReview(ctx, v.PR, r)
 	return err
@@ -96,13 +100,16 @@ func countFindings(n int) string {
 
 // keepInHunks returns the results that are in the hunks that GitHub itself shows, after it refused
 // all of them with err. If those are all, the reason is another one, and it returns err.
-func (v *reviewUpdate) keepInHunks(ctx context.Context, list []review.Result, refused error) (kept []review.Result, err error) {
+func (v *reviewUpdate) keepInHunks(
+	ctx context.Context, list []review.Result, refused error,
+) (kept []review.Result, err error) {
 	hunks, err := v.Client.Hunks(ctx, v.PR)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range list {
-		if slices.ContainsFunc(hunks[r.Position.Path], func(h github.Hunk) bool { return r.Position.IsWithin(review.Hunk(h)) }) {
+		if slices.ContainsFunc(hunks[r.Position.Path],
+			func(h github.Hunk) bool { return r.Position.IsWithin(review.Hunk(h)) }) {
 			kept = append(kept, r)
 		}
 	}

@@ -129,7 +129,8 @@ func (v *reviewUpdate) postAll(ctx context.Context) error {
 func (v *reviewUpdate) isStale(pr github.PullRequest) bool {
 	switch {
 	case pr.Head.SHA != v.doc.Head:
-		v.addNote("The pull request has a newer commit, %.12s: no comments on the lines of %.12s were posted.", pr.Head.SHA, v.doc.Head)
+		v.addNote("The pull request has a newer commit, %.12s: no comments on the lines of %.12s were posted.",
+			pr.Head.SHA, v.doc.Head)
 	case pr.State != "open":
 		v.addNote("The pull request is closed: no comments on its lines were posted.")
 	default:

@@ -29,7 +29,8 @@ var marker = pattern.New(`^<!-- fumehood:(finding|lint [0-9a-f]{16}) v1 ([0-9a-f
 
 // states are what a comment can say. A verdict without one does not change a comment: it shows
 // nothing.
-var states = map[review.Verdict]string{review.Verified: "verified", review.NotReproduced: "gone", review.PreExisting: "older"}
+var states = map[review.Verdict]string{review.Verified: "verified", review.NotReproduced: "gone",
+	review.PreExisting: "older"}
 
 // kindOf is the kind of the markers of d.
 func kindOf(d review.Document) string {
@@ -45,7 +46,8 @@ func formatComment(d review.Document, r review.Result, pending bool, now string)
 	if pending {
 		state += " pending"
 	}
-	return fmt.Sprintf("<!-- fumehood:%s v1 %s %s %s -->\n%s%s", kindOf(d), r.ClaimKey(), d.Head, state, now, d.RenderRemark(r))
+	return fmt.Sprintf("<!-- fumehood:%s v1 %s %s %s -->\n%s%s", kindOf(d), r.ClaimKey(), d.Head, state, now,
+		d.RenderRemark(r))
 }
 
 // listOwnComments reads our comments.
@@ -89,7 +91,8 @@ func (v *reviewUpdate) rereadWhenSettled(ctx context.Context) error {
 func (v *reviewUpdate) deleteDuplicates(ctx context.Context) (err error) {
 	for key, all := range v.ours {
 		for _, c := range all[1:] {
-			if failed := v.Client.DeleteReviewComment(ctx, c.ID); failed != nil && github.KindOf(failed) != github.NotFound {
+			if failed := v.Client.DeleteReviewComment(ctx, c.ID); failed != nil &&
+				github.KindOf(failed) != github.NotFound {
 				err = errors.Join(err, failed)
 			}
 		}
@@ -142,7 +145,8 @@ func (v *reviewUpdate) rewriteComment(ctx context.Context, c *postedComment, r r
 // stays if it is still true and still on its lines.
 func (v *reviewUpdate) differsFrom(c postedComment, r review.Result) bool {
 	state := states[r.Verdict]
-	return state != "" && (c.state != state || c.pending || state == states[review.Verified] && c.Line == 0 && c.head != v.doc.Head)
+	return state != "" && (c.state != state || c.pending ||
+		state == states[review.Verified] && c.Line == 0 && c.head != v.doc.Head)
 }
 
 // describeMove says where the lines of an outdated comment are. A path is shown as code.
@@ -161,7 +165,8 @@ func (v *reviewUpdate) listOpen(ctx context.Context) (list []review.OpenFinding)
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.ours)) {
 		c := v.ours[key][0]
-		if c.state != states[review.Verified] || slices.ContainsFunc(v.doc.Results, func(r review.Result) bool { return r.ClaimKey() == key }) {
+		if c.state != states[review.Verified] ||
+			slices.ContainsFunc(v.doc.Results, func(r review.Result) bool { return r.ClaimKey() == key }) {
 			continue
 		}
 		if v.threads.byComment == nil && v.threads.failed == nil {

@@ -51,7 +51,9 @@ func (a Amount) exceededPart(limit Amount) string {
 const Exceeded = "model.budget"
 
 func exceededError(whose, what string) error {
-	return &proposal.StopError{Code: Exceeded, Message: fmt.Sprintf("the next request could exceed the budget of %s: %s", whose, what), Hint: "raise the limit, or review a smaller change"}
+	return &proposal.StopError{Code: Exceeded,
+		Message: fmt.Sprintf("the next request could exceed the budget of %s: %s", whose, what),
+		Hint:    "raise the limit, or review a smaller change"}
 }
 
 // A Budget is that of one review.
@@ -94,7 +96,8 @@ func (b *Budget) ReserveRequest(input, output int64) (*Reservation, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r := &Reservation{budget: b, input: input, output: output, amount: b.costOf(input, output), day: b.now().UTC().Format(time.DateOnly)}
+	r := &Reservation{budget: b, input: input, output: output, amount: b.costOf(input, output),
+		day: b.now().UTC().Format(time.DateOnly)}
 	after := b.spent.addAmount(r.amount)
 	if what := after.exceededPart(b.limits.Review); what != "" {
 		return nil, exceededError("this review", what)
@@ -119,7 +122,9 @@ func (r *Reservation) SettleUsed(input, output int64) (Amount, error) {
 	used := r.budget.costOf(min(input, maxTokens), min(output, maxTokens))
 	err := r.replaceAmount(used)
 	if err == nil && (input > r.input || output > r.output) {
-		err = &proposal.StopError{Code: "model.usage", Message: fmt.Sprintf("the provider reports %d and %d tokens for a request of at most %d and %d", input, output, r.input, r.output),
+		err = &proposal.StopError{Code: "model.usage",
+			Message: fmt.Sprintf("the provider reports %d and %d tokens for a request of at most %d and %d", input,
+				output, r.input, r.output),
 			Hint: "check what the provider bills; its limit of output has no effect"}
 	}
 	return used, err

@@ -178,5 +178,6 @@ func (l *Ledger) writeTotals(t totals) error {
 }
 
 func ledgerError(err error) error {
-	return &proposal.StopError{Code: "model.ledger", Message: "cannot use the ledger of what reviews have spent", Hint: "check the directory; remove " + ledgerName + " to begin at zero", Err: err}
+	return &proposal.StopError{Code: "model.ledger", Message: "cannot use the ledger of what reviews have spent",
+		Hint: "check the directory; remove " + ledgerName + " to begin at zero", Err: err}
 }

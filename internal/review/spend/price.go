@@ -49,7 +49,8 @@ func ReadPrices(data []byte) (Prices, error) {
 		Models             map[string]struct{ Input, Output string }
 	}
 	p := Prices{Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(data)), models: map[string]Price{}}
-	if err := strictjson.Decode(data, &table); err != nil || len(data) > maxTable || table.Schema != PricesSchema || len(table.Models) == 0 {
+	if err := strictjson.Decode(data, &table); err != nil || len(data) > maxTable || table.Schema != PricesSchema ||
+		len(table.Models) == 0 {
 		return p, pricesError(errors.Join(err, errors.New("want a table as prices.json")))
 	}
 	p.Date = table.Date
@@ -68,7 +69,8 @@ func ReadPrices(data []byte) (Prices, error) {
 }
 
 func pricesError(err error) error {
-	return &proposal.StopError{Code: "model.prices", Message: "invalid table of prices", Hint: "compare it with the table in docs/REVIEW.md", Err: err}
+	return &proposal.StopError{Code: "model.prices", Message: "invalid table of prices",
+		Hint: "compare it with the table in docs/REVIEW.md", Err: err}
 }
 
 // PriceOf returns the price of a model; ok is false for a model that the table lacks.

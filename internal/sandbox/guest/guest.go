@@ -228,7 +228,8 @@ func mountOverlay(i int, o Overlay, c Config) error {
 	lower := o.Lower
 	if i == 0 && c.Recorded {
 		lower = Recorded
-		if err := syscall.Mount(o.Lower, Recorded, recordedType, syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_RDONLY, ""); err != nil {
+		if err := syscall.Mount(o.Lower, Recorded, recordedType, syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_RDONLY,
+			""); err != nil {
 			return fmt.Errorf("cannot mount %q: %v", Recorded, err)
 		}
 	}

@@ -45,7 +45,8 @@ func mountMerged(c Config) (string, error) {
 	if both == lower {
 		return lower, nil
 	}
-	if err := syscall.Mount("overlay", Merged, "overlay", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_RDONLY, "lowerdir="+both); err != nil {
+	if err := syscall.Mount("overlay", Merged, "overlay", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_RDONLY,
+		"lowerdir="+both); err != nil {
 		return "", fmt.Errorf("cannot mount the layer: %v", err)
 	}
 	return Merged, nil
@@ -89,7 +90,8 @@ func (s *server) sendLayer(rest string, w *bufio.Writer) error {
 	if err != nil {
 		return err
 	}
-	e := &exporter{c: s.config, w: w, left: int(files), bytes: bytes, skipped: map[string]bool{}, linked: map[uint64]string{}}
+	e := &exporter{c: s.config, w: w, left: int(files), bytes: bytes, skipped: map[string]bool{},
+		linked: map[uint64]string{}}
 	for name := range s.config.Home {
 		e.skipped[Upper+"/home/"+name] = true
 	}
@@ -153,7 +155,8 @@ func (e *exporter) sendEntry(path, name string, st syscall.Stat_t) error {
 	if e.bytes -= size; e.bytes < 0 {
 		return errors.New("set-up left too many bytes")
 	}
-	header := fmt.Sprintf("node %c %o %d %d %d %d %q %q\n", kind, st.Mode&0o1777, st.Uid, st.Gid, st.Mtim.Nano(), size, name, target)
+	header := fmt.Sprintf("node %c %o %d %d %d %d %q %q\n", kind, st.Mode&0o1777, st.Uid, st.Gid, st.Mtim.Nano(), size,
+		name, target)
 	if kind != 'f' {
 		_, err = e.w.WriteString(header)
 		return err

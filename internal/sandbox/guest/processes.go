@@ -85,7 +85,10 @@ func isStopped(id string) bool {
 	})
 }
 
-var procDir = sync.OnceValues(func() (int, error) { return syscall.Open("/proc", syscall.O_RDONLY|syscall.O_DIRECTORY, 0) })
+var procDir = sync.OnceValues(func() (int,
+	error) {
+	return syscall.Open("/proc", syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
+})
 
 // procFile is fileAt for a file of /proc.
 func procFile(name string) []byte {

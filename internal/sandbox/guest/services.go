@@ -229,7 +229,8 @@ func (s *serviceSet) findServices(list []process) map[int]bool {
 	for grown := true; grown; {
 		grown = false
 		for _, p := range list {
-			if !spared[p.id] && spared[p.parent] && !s.shells[p.parent] && (s.isServiceUser(p.uid) || len(s.held) > 0) && p.isWhole() {
+			if !spared[p.id] && spared[p.parent] && !s.shells[p.parent] &&
+				(s.isServiceUser(p.uid) || len(s.held) > 0) && p.isWhole() {
 				spared[p.id], grown = true, true
 			}
 		}

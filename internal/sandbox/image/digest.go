@@ -31,18 +31,21 @@ func Verify(path, digest string) error {
 		return cannotRead(path, err)
 	}
 	if got != digest {
-		return &proposal.StopError{Code: CodeDigest, Message: fmt.Sprintf("the image %q is %s, not %s", path, got, digest),
-			Hint: "delete the image; it is made again"}
+		return &proposal.StopError{Code: CodeDigest,
+			Message: fmt.Sprintf("the image %q is %s, not %s", path, got, digest),
+			Hint:    "delete the image; it is made again"}
 	}
 	return nil
 }
 
 func cannotRead(path string, err error) error {
-	return &proposal.StopError{Code: CodeWrite, Message: fmt.Sprintf("cannot read the image %q", path), Hint: "delete the image; it is made again", Err: err}
+	return &proposal.StopError{Code: CodeWrite, Message: fmt.Sprintf("cannot read the image %q", path),
+		Hint: "delete the image; it is made again", Err: err}
 }
 
 func digestOf(file *os.File) (string, int64, error) {
 	hash := sha256.New()
-	size, err := io.CopyBuffer(struct{ io.Writer }{hash}, io.NewSectionReader(file, 0, math.MaxInt64), make([]byte, 1<<18))
+	size, err := io.CopyBuffer(struct{ io.Writer }{hash}, io.NewSectionReader(file, 0, math.MaxInt64),
+		make([]byte, 1<<18))
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil)), size, err
 }

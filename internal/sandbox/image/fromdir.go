@@ -122,7 +122,8 @@ func (r *reader) addChild(dir *os.File, e fs.DirEntry, name string) error {
 // openChild opens a child of dir, which must still be what the directory said: no link is
 // followed, a pipe does not block, and nothing that is mounted in the tree gets in.
 func openChild(dir int, name string, flags uint64) (fd int, err error) {
-	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY | flags, Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS}
+	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY |
+		flags, Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS}
 	for {
 		fd, err = unix.Openat2(dir, name, &how)
 		if err != unix.EINTR {

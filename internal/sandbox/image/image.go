@@ -56,8 +56,9 @@ func entryError(path, reason string) error {
 }
 
 func tooLarge(what string, limit int64) error {
-	return &proposal.StopError{Code: CodeLimit, Message: fmt.Sprintf("the image exceeds its limit of %d %s", limit, what),
-		Hint: "remove files that the run does not need"}
+	return &proposal.StopError{Code: CodeLimit,
+		Message: fmt.Sprintf("the image exceeds its limit of %d %s", limit, what),
+		Hint:    "remove files that the run does not need"}
 }
 
 func unreadableError(path string, err error) error {
@@ -66,8 +67,9 @@ func unreadableError(path string, err error) error {
 }
 
 func changedError(path string, err error) error {
-	return &proposal.StopError{Code: CodeContent, Message: fmt.Sprintf("cannot read %q: it is not what it was when the image was begun", path),
-		Hint: "let no other program change the directory meanwhile", Err: err}
+	return &proposal.StopError{Code: CodeContent,
+		Message: fmt.Sprintf("cannot read %q: it is not what it was when the image was begun", path),
+		Hint:    "let no other program change the directory meanwhile", Err: err}
 }
 
 func cannotWrite(path string, err error) error {

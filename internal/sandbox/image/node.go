@@ -32,7 +32,8 @@ type node struct {
 }
 
 func newDirectory(name string) *node {
-	return &node{name: name, mode: fs.ModeDir | 0o755, modTime: time.Unix(0, 0), children: map[string]*node{}, implied: true}
+	return &node{name: name, mode: fs.ModeDir | 0o755, modTime: time.Unix(0, 0), children: map[string]*node{},
+		implied: true}
 }
 
 func (n *node) replaceWith(other *node) { *n = *other }

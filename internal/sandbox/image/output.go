@@ -29,7 +29,8 @@ type output struct {
 }
 
 func newOutput(file *os.File, limit int64) output {
-	return output{file: file, buffer: bufio.NewWriterSize(&sparse{file: file, offset: blockSize}, 1<<20), offset: blockSize, limit: limit}
+	return output{file: file, buffer: bufio.NewWriterSize(&sparse{file: file, offset: blockSize}, 1<<20),
+		offset: blockSize, limit: limit}
 }
 
 // reserveBlock returns the block that is written next, and an error unless size more bytes fit.

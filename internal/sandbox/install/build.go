@@ -28,7 +28,8 @@ var releaseFlags = []string{"-trimpath"}
 // localFlags compile a third less than releaseFlags. Without -trimpath the build reuses
 // the packages that "go run" or "go build" of fumehood compiled. Packages that only
 // runsc needs get no debug information, which -s and -w would drop anyway.
-var localFlags = []string{"-gcflags=gvisor.dev/gvisor/pkg/sentry/...=-dwarf=false", "-gcflags=gvisor.dev/gvisor/runsc/...=-dwarf=false"}
+var localFlags = []string{"-gcflags=gvisor.dev/gvisor/pkg/sentry/...=-dwarf=false",
+	"-gcflags=gvisor.dev/gvisor/runsc/...=-dwarf=false"}
 
 // buildInstallation makes an installation from root's sources in dir, which must be empty, for
 // linux on arch. If arch is another machine's, the result cannot be tested here; the
@@ -47,7 +48,8 @@ func buildInstallation(ctx context.Context, root, key, dir, arch string, flags [
 	}
 	m := manifest{
 		Schema: manifestSchema, GVisor: GVisorVersion, Go: runtime.Version(), Platform: platformOf(arch), Source: key,
-		Prewarmer: "without the prewarmer " + prewarmerCost + ": built on another machine than " + arch + ", where it could not be tested",
+		Prewarmer: "without the prewarmer " + prewarmerCost + ": built on another machine than " + arch +
+			", where it could not be tested",
 	}
 	if arch == runtime.GOARCH {
 		if err := checkVersion(ctx, dir); err != nil {
@@ -85,11 +87,13 @@ func compileRunsc(ctx context.Context, root, dir, arch string, flags []string, p
 				tick.Stop()
 				return
 			case <-tick.C:
-				progress(fmt.Sprintf("still building %s (%.0f s of usually %s)", runscName, time.Since(begun).Seconds(), usualBuild))
+				progress(fmt.Sprintf("still building %s (%.0f s of usually %s)", runscName, time.Since(begun).Seconds(),
+					usualBuild))
 			}
 		}
 	}()
-	if err := goBuild(ctx, root, dir, arch, slices.Concat(flags, []string{"-ldflags", ldflags}), "./cmd/"+runscName, "./cmd/"+initName); err != nil {
+	if err := goBuild(ctx, root, dir, arch, slices.Concat(flags, []string{"-ldflags", ldflags}), "./cmd/"+runscName,
+		"./cmd/"+initName); err != nil {
 		return err
 	}
 	progress(fmt.Sprintf("built %s in %.0f s", runscName, time.Since(begun).Seconds()))
@@ -106,7 +110,8 @@ func goBuild(ctx context.Context, root, dir, arch string, flags []string, comman
 	args := slices.Concat([]string{"build", "-buildvcs=false", "-o", dir + string(filepath.Separator)}, flags)
 	args = append(args, commands...)
 	cmd := exec.CommandContext(ctx, goTool, args...)
-	cmd.Dir, cmd.Env = root, append(buildEnv(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-mod=readonly", "GOWORK=off")
+	cmd.Dir, cmd.Env = root, append(buildEnv(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-mod=readonly",
+		"GOWORK=off")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // lets it remove its files
 	cmd.WaitDelay = 5 * time.Second
 	if text, err := cmd.CombinedOutput(); err != nil {

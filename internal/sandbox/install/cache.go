@@ -263,7 +263,10 @@ func pruneBuilds(builds string) {
 			old = append(old, info)
 		}
 	}
-	slices.SortFunc(old, func(a, b os.FileInfo) int { return cmp.Compare(b.ModTime().UnixNano(), a.ModTime().UnixNano()) })
+	slices.SortFunc(old, func(a, b os.FileInfo) int {
+		return cmp.Compare(b.ModTime().UnixNano(),
+			a.ModTime().UnixNano())
+	})
 	for i, info := range old {
 		if i >= keptBuilds && time.Since(info.ModTime()) > 24*time.Hour {
 			if d, err := lease.Take(filepath.Join(builds, info.Name())); err == nil {

@@ -93,7 +93,8 @@ func findAtPath(o Options) (Runsc, error) {
 		return Runsc{}, missingError(fmt.Sprintf("cannot resolve %q: %v", o.Path, err))
 	}
 	if filepath.Base(abs) != runscName {
-		return Runsc{}, missingError(fmt.Sprintf("%q is not a %s; other builds of runsc are not used", o.Path, runscName))
+		return Runsc{}, missingError(fmt.Sprintf("%q is not a %s; other builds of runsc are not used", o.Path,
+			runscName))
 	}
 	if _, err := os.Lstat(abs); err != nil {
 		return Runsc{}, missingError(err.Error())

@@ -46,7 +46,8 @@ type Release struct {
 // no prewarmer, and the result is not tested.
 func (r Release) Build(ctx context.Context) error {
 	if !slices.Contains(releaseArchs, r.Arch) {
-		return &proposal.StopError{Code: CodeBuild, Message: "there is no release for " + r.Arch, Hint: "build for amd64 or arm64"}
+		return &proposal.StopError{Code: CodeBuild, Message: "there is no release for " + r.Arch,
+			Hint: "build for amd64 or arm64"}
 	}
 	if strings.ContainsAny(r.Version, " \t\n'\"") { // it becomes part of a linker flag
 		return &proposal.StopError{Code: CodeBuild, Message: fmt.Sprintf("invalid version %q", r.Version)}
@@ -91,12 +92,14 @@ func (r Release) buildBound(ctx context.Context, root, flags, pattern string, pr
 	}
 	digest := fmt.Sprintf("%x", sha256.Sum256(manifest))
 	flags = "-s -w -X " + reflect.TypeFor[Release]().PkgPath() + ".releaseDigest=" + digest + flags
-	if err := goBuild(ctx, root, r.Dir, r.Arch, slices.Concat(releaseFlags, []string{"-ldflags", flags}), pattern); err != nil {
+	if err := goBuild(ctx, root, r.Dir, r.Arch, slices.Concat(releaseFlags, []string{"-ldflags", flags}),
+		pattern); err != nil {
 		return err
 	}
 	for _, name := range programs {
 		// The linker says nothing of a variable that is not there.
-		if program, err := os.ReadFile(filepath.Join(r.Dir, name)); err != nil || !bytes.Contains(program, []byte(digest)) {
+		if program, err := os.ReadFile(filepath.Join(r.Dir, name)); err != nil ||
+			!bytes.Contains(program, []byte(digest)) {
 			return buildFailure(name+" does not have the digest of its installation", err)
 		}
 	}

@@ -61,7 +61,8 @@
 // "! builtin true", so that $? is 1.
 //
 // stdout and stderr are pipes that this end reads itself, up to the end of the cell: what was written
-// before the end of the cell is in the pipes when the end is read. Output that comes between two cells belongs to the next.
+// before the end of the cell is in the pipes when the end is read. Output that comes between two cells belongs
+// to the next.
 //
 // # Promises
 //

@@ -176,8 +176,9 @@ func Start(ctx context.Context, in io.WriteCloser, out io.ReadCloser, o Options)
 
 func newInterpreter(in io.WriteCloser, out io.ReadCloser, o Options) *Interpreter {
 	o.Limits = o.Limits.withDefaults()
-	return &Interpreter{in: in, out: out, options: o, encode: request.encodeLine, messages: make(chan message), closed: make(chan struct{}),
-		turn: make(chan struct{}, 1), writing: make(chan struct{}, 1), contexts: map[string]bool{"": true}}
+	return &Interpreter{in: in, out: out, options: o, encode: request.encodeLine, messages: make(chan message),
+		closed: make(chan struct{}),
+		turn:   make(chan struct{}, 1), writing: make(chan struct{}, 1), contexts: map[string]bool{"": true}}
 }
 
 // waitForHello waits for the hello.
@@ -199,8 +200,9 @@ func (i *Interpreter) readHello(ctx context.Context) error {
 		case !open:
 			return i.markDied()
 		case m.Kind != kindHello || m.Protocol != 1 || m.Language != i.options.Language:
-			return &proposal.StopError{Code: "interpreter.start", Message: "the program did not begin with a hello of " + string(i.options.Language),
-				Hint: "start the program of this version, with nothing else on its stdout"}
+			return &proposal.StopError{Code: "interpreter.start",
+				Message: "the program did not begin with a hello of " + string(i.options.Language),
+				Hint:    "start the program of this version, with nothing else on its stdout"}
 		}
 		i.Hello = Hello{m.Language, strings.ToValidUTF8(m.Version, "")}
 		return nil
@@ -249,7 +251,8 @@ func (i *Interpreter) checkCell(c Cell) error {
 	case !known:
 		return invalidCellError(fmt.Sprintf("there is no context %q", c.Context), "create the context first")
 	case len(c.Code) > MaxCode:
-		return invalidCellError(fmt.Sprintf("the code has %d bytes, more than %d", len(c.Code), MaxCode), "write the code to a file and run that")
+		return invalidCellError(fmt.Sprintf("the code has %d bytes, more than %d", len(c.Code), MaxCode),
+			"write the code to a file and run that")
 	}
 	for at, r := range c.Code {
 		if _, size := utf8.DecodeRuneInString(c.Code[at:]); r == 0 || (r == utf8.RuneError && size == 1) {
@@ -344,8 +347,9 @@ func (i *Interpreter) collectMessages(ctx context.Context, r request, c *collect
 			stop, grace = nil, time.After(i.options.Grace)
 			_, _ = i.Interrupt() // the grace period ends, if it failed
 		case <-grace:
-			return i.markBroken(&proposal.StopError{Code: "interpreter.stuck", Message: "the cell did not stop when it was interrupted",
-				Hint: "end the interpreter's process and start another", Err: ctx.Err()})
+			return i.markBroken(&proposal.StopError{Code: "interpreter.stuck",
+				Message: "the cell did not stop when it was interrupted",
+				Hint:    "end the interpreter's process and start another", Err: ctx.Err()})
 		}
 	}
 }
@@ -421,7 +425,8 @@ func (i *Interpreter) CreateContext(name string) error {
 	defer i.mu.Unlock()
 	switch {
 	case !ValidContext(name):
-		return invalidCellError(fmt.Sprintf("invalid name of a context: %q", name), "use up to 64 letters, digits, '.', '_' and '-'")
+		return invalidCellError(fmt.Sprintf("invalid name of a context: %q", name),
+			"use up to 64 letters, digits, '.', '_' and '-'")
 	case i.contexts[name]:
 		return invalidCellError(fmt.Sprintf("the context %q exists", name), "use another name")
 	case len(i.contexts) >= MaxContexts:

@@ -48,7 +48,8 @@ const (
 	kindDone  Kind = "done"
 )
 
-var kinds = map[Kind]bool{kindHello: true, kindBegan: true, kindDone: true, Stdout: true, Stderr: true, Display: true, Result: true, Exception: true}
+var kinds = map[Kind]bool{kindHello: true, kindBegan: true, kindDone: true, Stdout: true, Stderr: true, Display: true,
+	Result: true, Exception: true}
 
 // decodeMessage reads a line, which is untrusted.
 func decodeMessage(line []byte) (message, error) {

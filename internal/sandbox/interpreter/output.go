@@ -47,7 +47,8 @@ func (c *collector) emitEvent(e Event) {
 // collectOutput passes text on until a limit is reached, and from then on keeps the tail.
 func (c *collector) collectOutput(m message) {
 	s := c.streams[m.Kind]
-	if c.events < c.limits.Events && len(s.tail) == 0 && s.omitted == 0 && s.passed+int64(len(m.Text)) <= c.limits.Head {
+	if c.events < c.limits.Events && len(s.tail) == 0 && s.omitted == 0 && s.passed+
+		int64(len(m.Text)) <= c.limits.Head {
 		s.passed += int64(len(m.Text))
 		c.emitEvent(Event{Kind: m.Kind, Text: m.Text, Late: m.Late, Omitted: m.Omitted})
 		return

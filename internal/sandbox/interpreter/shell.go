@@ -50,7 +50,8 @@ func StartShell(ctx context.Context, s Shell, o Options) (*Interpreter, error) {
 
 // greeting closes the pipe's first descriptor, of which the shell has made its own copy, and
 // names the shell as bash -c does.
-var greeting = fmt.Sprintf("exec %d<&-; BASH_ARGV0=$BASH; builtin printf 'hello %%s\\n' \"$BASH_VERSION\" >&%d\n", ScriptFD, DoneFD)
+var greeting = fmt.Sprintf("exec %d<&-; BASH_ARGV0=$BASH; builtin printf 'hello %%s\\n' \"$BASH_VERSION\" >&%d\n",
+	ScriptFD, DoneFD)
 
 // encodeShell writes a cell as one line, which bash reads to its end before it runs any of it.
 // See the package for why every byte that could end a word is written as an escape.
@@ -64,7 +65,8 @@ func encodeShell(r request, failed bool) ([]byte, error) {
 	if failed {
 		before = "! builtin true; " // neither ERR nor errexit applies to it
 	}
-	return fmt.Appendf(nil, before+"builtin eval $'%s' %d>&-; { builtin printf '%s %%d\\n' \"$?\" >&%d || builtin exit; } 2>/dev/null\n",
+	return fmt.Appendf(nil, before+
+		"builtin eval $'%s' %d>&-; { builtin printf '%s %%d\\n' \"$?\" >&%d || builtin exit; } 2>/dev/null\n",
 		escapeShellBytes(r.Code), DoneFD, r.Nonce, DoneFD), nil
 }
 

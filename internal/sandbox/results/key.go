@@ -38,7 +38,8 @@ type Inputs struct {
 
 // InputsOf returns the part of Inputs that belongs to the command of r.
 func InputsOf(r proposal.Record) Inputs {
-	in := Inputs{Canonical: r.Analysis.Canonical, Cwd: r.Proposal.Cwd, Stdin: r.Proposal.Stdin, Rules: r.Decision.Rules, Grant: *r.Decision.Grant}
+	in := Inputs{Canonical: r.Analysis.Canonical, Cwd: r.Proposal.Cwd, Stdin: r.Proposal.Stdin, Rules: r.Decision.Rules,
+		Grant: *r.Decision.Grant}
 	if r.Proposal.Form() == "argv" {
 		in.Argv = r.Analysis.Commands[0].Argv()
 	}
@@ -47,7 +48,8 @@ func InputsOf(r proposal.Record) Inputs {
 
 // Key returns the digest of in, or "" if a required part is missing.
 func (in Inputs) Key() string {
-	for _, part := range []string{in.Canonical, in.Policy, in.Root, in.Program, in.Runsc, in.Arch, in.Workspace, in.Sandbox} {
+	for _, part := range []string{in.Canonical, in.Policy, in.Root, in.Program, in.Runsc, in.Arch, in.Workspace,
+		in.Sandbox} {
 		if part == "" {
 			return ""
 		}

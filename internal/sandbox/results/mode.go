@@ -30,7 +30,8 @@ func ParseMode(name string) (Mode, error) {
 			return Mode(i), nil
 		}
 	}
-	return Off, &proposal.StopError{Code: "results.mode", Message: fmt.Sprintf("invalid mode of kept results %q", name), Hint: "use off, read or write"}
+	return Off, &proposal.StopError{Code: "results.mode", Message: fmt.Sprintf("invalid mode of kept results %q", name),
+		Hint: "use off, read or write"}
 }
 
 // String returns the name of m.

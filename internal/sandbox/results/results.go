@@ -125,7 +125,8 @@ func Verify(r proposal.Result, p ProvedEntry) error {
 	if err != nil {
 		return err
 	}
-	want.Cached = &proposal.Cached{Run: strings.TrimPrefix(p.Origin, originOf("")), Log: p.Origin, Key: r.Cached.Key, Entry: p.N, Proof: r.Cached.Proof}
+	want.Cached = &proposal.Cached{Run: strings.TrimPrefix(p.Origin, originOf("")), Log: p.Origin, Key: r.Cached.Key,
+		Entry: p.N, Proof: r.Cached.Proof}
 	if !equalJSON(journal.NewResult(proposal.Record{Result: &r}), journal.NewResult(proposal.Record{Result: &want})) {
 		return errors.New("the result differs from the one in the log of its run")
 	}
@@ -136,7 +137,8 @@ func equalJSON(a, b any) bool {
 	x, err1 := json.Marshal(a)
 	y, err2 := json.Marshal(b)
 	var u, v any
-	return err1 == nil && err2 == nil && json.Unmarshal(x, &u) == nil && json.Unmarshal(y, &v) == nil && reflect.DeepEqual(u, v)
+	return err1 == nil && err2 == nil && json.Unmarshal(x, &u) == nil && json.Unmarshal(y, &v) == nil &&
+		reflect.DeepEqual(u, v)
 }
 
 // loggedResult returns the result in the entry of a log, as a run that it is kept for shows it:
@@ -168,8 +170,10 @@ const maxOutput = 64 << 10
 // itself, changed no file and reached no network, its observations are complete, nothing was
 // refused or found, and its output is whole.
 func CanKeep(r proposal.Result) bool {
-	ended := r.Succeeded() && r.Signal+r.Limit+r.Detail+r.Killed == "" && r.Leftover == 0 && r.Retried == nil && r.Cached == nil
-	alone := len(r.Outputs)+len(r.Changes.Files)+r.Changes.Omitted+len(r.Displays)+r.DisplaysOmitted == 0 && r.Exception == nil
+	ended := r.Succeeded() && r.Signal+r.Limit+r.Detail+r.Killed == "" && r.Leftover == 0 && r.Retried == nil &&
+		r.Cached == nil
+	alone := len(r.Outputs)+len(r.Changes.Files)+r.Changes.Omitted+len(r.Displays)+r.DisplaysOmitted == 0 &&
+		r.Exception == nil
 	return ended && alone && isWholeStream(r.Stdout) && isWholeStream(r.Stderr) && isUneventful(r.Observations)
 }
 
@@ -184,7 +188,8 @@ func isUneventful(o *proposal.Observations) bool {
 		return false
 	}
 	c := o.Counts
-	return c.Refused+c.Watched+c.Connects+c.Attempts+c.Dropped+c.Lookups+c.Connections+c.Requests+c.Datagrams+c.NetRefused+c.NetWatched == 0
+	return c.Refused+c.Watched+c.Connects+c.Attempts+c.Dropped+c.Lookups+c.Connections+c.Requests+c.Datagrams+
+		c.NetRefused+c.NetWatched == 0
 }
 
 // A Cache is an open store of results.

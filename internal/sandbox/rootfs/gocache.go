@@ -109,7 +109,8 @@ func (g goToolchain) fillCache(ctx context.Context, all, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(made)
-	if err := errors.Join(os.Chmod(made, 0o755), os.Chown(made, int(g.uid), int(g.gid)), g.buildStandardLibrary(ctx, made), setOwnerAndTimes(made)); err != nil {
+	if err := errors.Join(os.Chmod(made, 0o755), os.Chown(made, int(g.uid), int(g.gid)),
+		g.buildStandardLibrary(ctx, made), setOwnerAndTimes(made)); err != nil {
 		return fmt.Errorf("cannot compile Go's standard library: %w", err)
 	}
 	if err := os.Rename(made, dir); err != nil && !isDir(dir, ".") { // another process may have made it
@@ -123,7 +124,8 @@ func (g goToolchain) buildStandardLibrary(ctx context.Context, cache string) err
 	defer cancel()
 	cmd := exec.CommandContext(ctx, g.program, "build", "std")
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=" + g.path, "HOME=" + cache, "TMPDIR=" + cache, "GOCACHE=" + cache, "GOENV=off", "GOTOOLCHAIN=local", "GOWORK=off", "GOPROXY=off", "LANG=C.UTF-8"}
+	cmd.Env = []string{"PATH=" + g.path, "HOME=" + cache, "TMPDIR=" + cache, "GOCACHE=" + cache, "GOENV=off",
+		"GOTOOLCHAIN=local", "GOWORK=off", "GOPROXY=off", "LANG=C.UTF-8"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: g.uid, Gid: g.gid}
@@ -150,7 +152,8 @@ func setOwnerAndTimes(dir string) error {
 		if e.IsDir() {
 			mode = 0o755
 		}
-		return errors.Join(os.Lchown(path, os.Geteuid(), os.Getegid()), os.Chmod(path, mode), os.Chtimes(path, lastUse, lastUse))
+		return errors.Join(os.Lchown(path, os.Geteuid(), os.Getegid()), os.Chmod(path, mode),
+			os.Chtimes(path, lastUse, lastUse))
 	})
 }
 
@@ -230,5 +233,6 @@ func UserGoCache() string {
 // files on the file system of dir. Others, such as those of the network, may not show them.
 func showsRootsFiles(dir string) bool {
 	var in unix.Statfs_t
-	return unix.Statfs(dir, &in) == nil && slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}, in.Type)
+	return unix.Statfs(dir, &in) == nil &&
+		slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}, in.Type)
 }

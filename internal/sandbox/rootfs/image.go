@@ -35,7 +35,8 @@ type ImageFile struct {
 
 // own are the places at the root that the sandbox provides itself. Those of a directory or
 // an image are not shown.
-var own = map[string]bool{"proc": true, "sys": true, "dev": true, "tmp": true, "run": true, "home": true, "root": true, "workspace": true, ".fumehood": true, "var": true, "etc": true}
+var own = map[string]bool{"proc": true, "sys": true, "dev": true, "tmp": true, "run": true, "home": true, "root": true,
+	"workspace": true, ".fumehood": true, "var": true, "etc": true}
 
 // shell is what commands run under.
 const shell = "bin/bash"
@@ -44,7 +45,8 @@ const shell = "bin/bash"
 // provides itself. Of the image's PATH only plain directories that are shown are used. An
 // image without bash is refused with a *proposal.StopError (rootfs.no-bash).
 func ImageRoot(i ImageFile) (Root, error) {
-	r := Root{Kind: "image", Name: i.Name, Digest: i.Digest, ImagePath: i.Path, Binds: map[string]string{}, Links: map[string]string{}, Files: generatedFiles(), files: i.Files}
+	r := Root{Kind: "image", Name: i.Name, Digest: i.Digest, ImagePath: i.Path, Binds: map[string]string{},
+		Links: map[string]string{}, Files: generatedFiles(), files: i.Files}
 	for _, dir := range []string{".", "etc"} {
 		if err := r.imageEntries(dir); err != nil {
 			return Root{}, err
@@ -52,8 +54,9 @@ func ImageRoot(i ImageFile) (Root, error) {
 	}
 	r.Path = r.imagePath(i.PATH)
 	if real, ok := r.inImage("/" + shell); !ok || !r.isProgram(real) {
-		return Root{}, &proposal.StopError{Code: "rootfs.no-bash", Message: fmt.Sprintf("the image %s has no /%s, under which commands run", i.Name, shell),
-			Hint: "use an image with bash, such as one based on Debian or Ubuntu, or install bash in it"}
+		return Root{}, &proposal.StopError{Code: "rootfs.no-bash",
+			Message: fmt.Sprintf("the image %s has no /%s, under which commands run", i.Name, shell),
+			Hint:    "use an image with bash, such as one based on Debian or Ubuntu, or install bash in it"}
 	}
 	return r, nil
 }

@@ -41,7 +41,9 @@ func managedVersions(dir string) (managedTools, bool) {
 var version = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._+@-]*$`)
 
 func envVersions(root string) managedTools {
-	m := managedTools{complete: true, fix: "select a version that is installed, for example: " + strings.TrimPrefix(filepath.Base(root), ".") + " global VERSION"}
+	m := managedTools{complete: true,
+		fix: "select a version that is installed, for example: " + strings.TrimPrefix(filepath.Base(root), ".") +
+			" global VERSION"}
 	for _, word := range strings.Fields(readSmall(filepath.Join(root, "version"))) {
 		if word == "system" {
 			continue
@@ -127,7 +129,8 @@ func voltaVersions(root string) managedTools {
 		Yarn string
 	}
 	_ = json.Unmarshal([]byte(readSmall(filepath.Join(root, "tools/user/platform.json"))), &platform)
-	for _, tool := range [][2]string{{"npm", platform.Node.Npm}, {"yarn", platform.Yarn}, {"pnpm", platform.Pnpm}, {"node", platform.Node.Runtime}} {
+	for _, tool := range [][2]string{{"npm", platform.Node.Npm}, {"yarn", platform.Yarn}, {"pnpm", platform.Pnpm},
+		{"node", platform.Node.Runtime}} {
 		bin := filepath.Join(root, "tools/image", tool[0], tool[1], "bin")
 		if version.MatchString(tool[1]) && isDir(bin, ".") {
 			m.bins = append(m.bins, bin)

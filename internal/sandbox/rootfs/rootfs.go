@@ -74,7 +74,8 @@ func (s Search) Open(value string) (Root, error) {
 		return directoryRoot(dir)
 	}
 	return Root{}, &proposal.StopError{Code: "rootfs.unsupported",
-		Message: fmt.Sprintf("unsupported rootfs %q", value), Hint: "use host, dir:PATH, image:REPOSITORY@sha256:…, oci:DIR or oci-archive:FILE"}
+		Message: fmt.Sprintf("unsupported rootfs %q", value),
+		Hint:    "use host, dir:PATH, image:REPOSITORY@sha256:…, oci:DIR or oci-archive:FILE"}
 }
 
 // hostFolders and hostFiles are the allow-list of a host root.
@@ -109,7 +110,8 @@ func hostRoot(base string, s Search) (Root, error) {
 		}
 	}
 	if _, ok := r.Binds["/usr"]; !ok {
-		return Root{}, &proposal.StopError{Code: "rootfs.missing", Message: "this host has no /usr", Hint: "use --rootfs dir:PATH"}
+		return Root{}, &proposal.StopError{Code: "rootfs.missing", Message: "this host has no /usr",
+			Hint: "use --rootfs dir:PATH"}
 	}
 	r.findTools(s)
 	digest, err := hashInventory(r)
@@ -173,7 +175,8 @@ func generatedFiles() map[string][]byte {
 		// that tests make do.
 		workspaceGit: []byte("[core]\n\thooksPath = /dev/null\n"),
 		"/etc/gitconfig": []byte("[safe]\n\tdirectory = /workspace\n[core]\n\tcheckStat = minimal\n\ttrustctime = false\n\tfsmonitor = false\n[user]\n\tname = fumehood\n\temail = fumehood@localhost\n[protocol \"ext\"]\n\tallow = never\n" +
-			"[includeIf \"gitdir:/workspace/.git\"]\n\tpath = " + workspaceGit + "\n[includeIf \"gitdir:/workspace/.git/\"]\n\tpath = " + workspaceGit + "\n"),
+			"[includeIf \"gitdir:/workspace/.git\"]\n\tpath = " + workspaceGit +
+			"\n[includeIf \"gitdir:/workspace/.git/\"]\n\tpath = " + workspaceGit + "\n"),
 	}
 }
 
@@ -183,9 +186,11 @@ func directoryRoot(dir string) (Root, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || !filepath.IsAbs(dir) {
 		return Root{}, &proposal.StopError{Code: "rootfs.missing",
-			Message: fmt.Sprintf("cannot read the rootfs directory %q", dir), Hint: "give an absolute path: --rootfs dir:/path/to/root", Err: err}
+			Message: fmt.Sprintf("cannot read the rootfs directory %q", dir),
+			Hint:    "give an absolute path: --rootfs dir:/path/to/root", Err: err}
 	}
-	r := Root{Kind: "dir", Binds: map[string]string{}, Links: map[string]string{}, Files: map[string][]byte{}, Path: defaultPath, dir: dir}
+	r := Root{Kind: "dir", Binds: map[string]string{}, Links: map[string]string{}, Files: map[string][]byte{},
+		Path: defaultPath, dir: dir}
 	for _, e := range entries {
 		if own[e.Name()] {
 			continue

@@ -59,7 +59,8 @@ func (s Shadow) describeWith(version string) string {
 	if version != "" {
 		version = " version " + version
 	}
-	return fmt.Sprintf("%s%s is %s%s inside, not %s as in your PATH, because %s", s.Name, also, s.Inside, version, s.Native, s.Reason)
+	return fmt.Sprintf("%s%s is %s%s inside, not %s as in your PATH, because %s", s.Name, also, s.Inside, version,
+		s.Native, s.Reason)
 }
 
 // known are the tools whose versions are in the report.
@@ -133,7 +134,8 @@ func (r Root) showDir(s Search, dir string) (shown []string, no *refusal) {
 	case r.showsPath(dir):
 		return append(shown, dir), no
 	case is && no == nil:
-		return shown, newRefusal(m.fix, "its version manager does not run in the sandbox, and selects no version for all projects")
+		return shown, newRefusal(m.fix,
+			"its version manager does not run in the sandbox, and selects no version for all projects")
 	case is:
 		return shown, no
 	}
@@ -150,7 +152,9 @@ func (r Root) CheckVisible(s Search, dir string) error {
 	if r.Kind != "host" || r.showsPath(dir) {
 		return nil
 	}
-	stop := &proposal.StopError{Code: "rootfs.tools", Message: fmt.Sprintf("the tools in %q cannot be shown: it is not a directory", dir), Hint: "name the bin directory of a toolchain"}
+	stop := &proposal.StopError{Code: "rootfs.tools",
+		Message: fmt.Sprintf("the tools in %q cannot be shown: it is not a directory", dir),
+		Hint:    "name the bin directory of a toolchain"}
 	if _, no := r.includeDir(s, dir); isDir(dir, ".") && no != nil {
 		stop.Message, stop.Hint = fmt.Sprintf("the tools in %q cannot be shown: %s", dir, no.reason), no.fix
 	} else if isDir(dir, ".") {
@@ -174,7 +178,8 @@ func (r Root) findShadow(by Search, h hiddenDir) (s Shadow, found bool) {
 	var names []string
 	for _, name := range h.names {
 		native := filepath.Join(h.dir, name)
-		if !isExecutable(native) || slices.ContainsFunc(h.before, func(dir string) bool { return isExecutable(filepath.Join(dir, name)) }) {
+		if !isExecutable(native) || slices.ContainsFunc(h.before,
+			func(dir string) bool { return isExecutable(filepath.Join(dir, name)) }) {
 			continue
 		}
 		inside := r.Lookup(name)
@@ -187,7 +192,8 @@ func (r Root) findShadow(by Search, h hiddenDir) (s Shadow, found bool) {
 		return s, false
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return toolRank(a) - toolRank(b) })
-	s = Shadow{Name: names[0], Native: filepath.Join(h.dir, names[0]), Inside: r.Lookup(names[0]), Reason: h.reason.reason, Fix: h.reason.fix, Others: names[1:]}
+	s = Shadow{Name: names[0], Native: filepath.Join(h.dir, names[0]), Inside: r.Lookup(names[0]),
+		Reason: h.reason.reason, Fix: h.reason.fix, Others: names[1:]}
 	if s.Reason == "" {
 		real, _ := filepath.EvalSymlinks(s.Native)
 		s.Reason, s.Fix = "it is a link to "+real+", which is not shown", ownDir

@@ -30,7 +30,8 @@ func CallerPath() string {
 // isSystemPath reports whether path has only directories that sudo's secure_path has by default.
 func isSystemPath(path string) bool {
 	return !slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool {
-		return !slices.Contains([]string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/snap/bin"}, dir)
+		return !slices.Contains([]string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin",
+			"/snap/bin"}, dir)
 	})
 }
 
@@ -38,7 +39,8 @@ func joinPath(first, then string) string {
 	if first == "" {
 		return then
 	}
-	return strings.Join(removeDuplicates(append(filepath.SplitList(first), filepath.SplitList(then)...)), string(filepath.ListSeparator))
+	return strings.Join(removeDuplicates(append(filepath.SplitList(first), filepath.SplitList(then)...)),
+		string(filepath.ListSeparator))
 }
 
 const (
@@ -51,7 +53,8 @@ const (
 func sudoPath(proc string, pid int) string {
 	for range maxAncestors {
 		dir := filepath.Join(proc, strconv.Itoa(pid))
-		if program, err := os.Readlink(filepath.Join(dir, "exe")); err == nil && strings.HasPrefix(filepath.Base(program), "sudo") {
+		if program, err := os.Readlink(filepath.Join(dir, "exe")); err == nil &&
+			strings.HasPrefix(filepath.Base(program), "sudo") {
 			return readVariable(filepath.Join(dir, "environ"), "PATH=")
 		}
 		if pid = readParent(filepath.Join(dir, "stat")); pid <= 1 {

@@ -51,7 +51,8 @@ func (r Root) includeAt(s Search, bin string, depth int) (string, *refusal) {
 	at := real
 	// Scripts and compiled-in paths may name the directory by the path in PATH.
 	if rest, below := strings.CutPrefix(real, prefix); below && strings.HasSuffix(bin, rest) && bin != real {
-		if lexical := strings.TrimSuffix(bin, rest); s.checkPlace(lexical) == nil && !r.isCoveredByMount(lexical) && resolvesTo(lexical, prefix) {
+		if lexical := strings.TrimSuffix(bin, rest); s.checkPlace(lexical) == nil && !r.isCoveredByMount(lexical) &&
+			resolvesTo(lexical, prefix) {
 			r.bindDir(lexical, prefix)
 			at = bin
 		}
@@ -138,7 +139,8 @@ func prefixOf(bin string) string {
 		return ""
 	case isFile(bin, "go") && (isFile(dir, "VERSION") || isDir(dir, "src/runtime")): // GOROOT
 		return dir
-	case !isDir(dir, ".git") && slices.ContainsFunc([]string{"lib", "lib64", "include", "share", "dist"}, func(name string) bool { return isDir(dir, name) }) && Search{}.checkPlace(dir) == nil:
+	case !isDir(dir, ".git") && slices.ContainsFunc([]string{"lib", "lib64", "include", "share", "dist"},
+		func(name string) bool { return isDir(dir, name) }) && Search{}.checkPlace(dir) == nil:
 		return dir
 	case onlyPrograms(bin):
 		return bin // Deno, Bun, Go's own bin directory: only the programs are shown
@@ -193,7 +195,8 @@ func isProgram(path string) bool {
 
 // notShown are directories from which policy starts no program, and those that the
 // sandbox provides itself.
-var notShown = []string{"/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/var", "/workspace", "/.fumehood", "/home/fumehood"}
+var notShown = []string{"/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/var", "/workspace", "/.fumehood",
+	"/home/fumehood"}
 
 // wide are directories that hold more than one toolchain.
 var wide = []string{"/", "/home", "/root", "/opt", "/srv", "/mnt", "/media", "/data", "/usr", "/Users"}
@@ -213,7 +216,8 @@ func (s Search) checkPlace(dir string) *refusal {
 	}
 	for _, own := range notShown {
 		if isWithinDir(dir, own) || isWithinDir(own, dir) {
-			return newRefusal("install the tool elsewhere, for example in /opt", "policy starts no programs from %s", own)
+			return newRefusal("install the tool elsewhere, for example in /opt", "policy starts no programs from %s",
+				own)
 		}
 	}
 	for _, part := range strings.Split(dir, "/") {
@@ -230,7 +234,8 @@ func (s Search) checkPlace(dir string) *refusal {
 		}
 	}
 	if s.Workspace != "" && isWithinDir(dir, s.Workspace) {
-		return newRefusal("create it in set-up, or install the tool outside the workspace", "it is in the workspace, whose content is the pull request's")
+		return newRefusal("create it in set-up, or install the tool outside the workspace",
+			"it is in the workspace, whose content is the pull request's")
 	}
 	if s.Workspace != "" && isWithinDir(s.Workspace, dir) {
 		return newRefusal("move the workspace", "%s contains the workspace", dir)
@@ -289,7 +294,8 @@ func (s Search) checkTrusted(path string) *refusal {
 }
 
 // secretNames are names of files and directories with credentials.
-var secretNames = []string{".netrc", "_netrc", ".pypirc", ".git-credentials", ".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".env",
+var secretNames = []string{".netrc", "_netrc", ".pypirc", ".git-credentials", ".ssh", ".aws", ".azure", ".gnupg",
+	".kube", ".docker", ".env",
 	"credentials", "credentials.json", "credentials.toml", "credentials.xml", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "secrets.yml", "master.key"}
 
 // settings are files of a toolchain that may hold tokens, with the words that say so.

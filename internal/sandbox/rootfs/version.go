@@ -111,7 +111,8 @@ func (v *versionCache) toolVersion(ctx context.Context, name, path string) strin
 		return ""
 	}
 	if f, ok := versionFiles[name]; ok {
-		if m := f.pattern.FindStringSubmatch(readSmall(filepath.Join(filepath.Dir(real), "..", strings.ReplaceAll(f.path, "*", filepath.Base(real))))); m != nil {
+		if m := f.pattern.FindStringSubmatch(readSmall(filepath.Join(filepath.Dir(real), "..",
+			strings.ReplaceAll(f.path, "*", filepath.Base(real))))); m != nil {
 			return strings.Join(m[1:], ".")
 		}
 	}
@@ -167,7 +168,8 @@ func (b *firstBytes) Write(p []byte) (int, error) {
 func readVersions(cache string) map[string]keptVersion {
 	all := map[string]keptVersion{}
 	info, err := os.Lstat(cache)
-	if cache == "" || err != nil || !info.Mode().IsRegular() || ownerOf(info) != os.Geteuid() || info.Mode()&0o022 != 0 || info.Size() > 1<<20 {
+	if cache == "" || err != nil || !info.Mode().IsRegular() || ownerOf(info) != os.Geteuid() ||
+		info.Mode()&0o022 != 0 || info.Size() > 1<<20 {
 		return all
 	}
 	data, _ := os.ReadFile(cache)

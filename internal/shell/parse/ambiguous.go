@@ -42,7 +42,8 @@ func hashBehindArray(text string, file *syntax.File) int {
 
 // continuedComment parses the text again, keeping the comments.
 func continuedComment(text string) int {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash),
+		syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		return 0
 	}

@@ -142,7 +142,8 @@ func (w *walker) checkExpression(text string, alone bool, span proposal.Span) {
 // after.
 func assignsBeside(before, after string) bool {
 	before, after = strings.TrimRight(before, " \t\n"), strings.TrimLeft(after, " \t\n")
-	if strings.HasSuffix(before, "++") || strings.HasSuffix(before, "--") || strings.HasPrefix(after, "++") || strings.HasPrefix(after, "--") {
+	if strings.HasSuffix(before, "++") || strings.HasSuffix(before, "--") || strings.HasPrefix(after, "++") ||
+		strings.HasPrefix(after, "--") {
 		return true
 	}
 	op := after[:len(after)-len(strings.TrimLeft(after, "+-*/%<>=!&|^"))]

@@ -88,7 +88,8 @@ func isReadByShell(s scope) bool {
 		return true
 	}
 	last := s.via[len(s.via)-1]
-	return last == "command" || last == "builtin" || last == "trap" || strings.HasSuffix(last, " -c") || strings.HasSuffix(last, " <<")
+	return last == "command" || last == "builtin" || last == "trap" || strings.HasSuffix(last, " -c") ||
+		strings.HasSuffix(last, " <<")
 }
 
 func checkTrap(w *walker, _ int, args []arg, s scope, _ call) {

@@ -20,7 +20,9 @@ type call struct {
 }
 
 // walkSimpleCommand walks one simple command: first the command, then the contents of its words.
-func (w *walker) walkSimpleCommand(stmt *syntax.Stmt, expr *syntax.CallExpr, redirects []proposal.Redirect, stdin string, s scope) {
+func (w *walker) walkSimpleCommand(
+	stmt *syntax.Stmt, expr *syntax.CallExpr, redirects []proposal.Redirect, stdin string, s scope,
+) {
 	c := call{redirects: redirects, stdin: stdin, span: w.spanOf(stmt, s)}
 	var args []arg
 	for _, word := range expr.Args {
@@ -31,7 +33,8 @@ func (w *walker) walkSimpleCommand(stmt *syntax.Stmt, expr *syntax.CallExpr, red
 		args = append(args, w.argsOf(word, s)...)
 		w.subscriptRedirect(word, s)
 	}
-	reader := len(args) > 0 && args[0].Static && (args[0].Value == "read" || args[0].Value == "mapfile" || args[0].Value == "readarray")
+	reader := len(args) > 0 && args[0].Static &&
+		(args[0].Value == "read" || args[0].Value == "mapfile" || args[0].Value == "readarray")
 	for _, assign := range expr.Assigns {
 		if (assign.Array != nil || assign.Index != nil) && !w.assoc[functionName{s.shell, assign.Name.Value}] {
 			putInMap(&w.undone, assign.Name.Value, true) // an indexed array keeps its type
@@ -121,7 +124,8 @@ func (w *walker) recordCommand(args []arg, s scope, c call) {
 		words[i] = a.Word
 	}
 	command := proposal.Command{
-		Args: words, Via: s.via, Assigns: c.assigns, Redirects: c.redirects, Inside: s.inside, StdinFrom: c.stdin, Span: c.span,
+		Args: words, Via: s.via, Assigns: c.assigns, Redirects: c.redirects, Inside: s.inside, StdinFrom: c.stdin,
+		Span:         c.span,
 		AfterSuccess: s.sure,
 	}
 	if len(args) == 0 {
@@ -178,7 +182,8 @@ func (w *walker) followCommand(index int, args []arg, s scope, c call) {
 }
 
 // writers are programs that write the files named in their arguments.
-var writers = map[string]bool{"tee": true, "cp": true, "mv": true, "ln": true, "install": true, "dd": true, "sponge": true}
+var writers = map[string]bool{"tee": true, "cp": true, "mv": true, "ln": true, "install": true, "dd": true,
+	"sponge": true}
 
 // readScript reads static text that a shell will run. That text runs as written, not as
 // we would print it, so it must not contain anything the parser and bash read

@@ -100,7 +100,9 @@ func reprintFile(file *syntax.File) (string, *syntax.File, bool) {
 
 // analyzeFile walks file. If the text sets variables to literals it also returns how
 // often each variable is set; a second walk uses the counts to derive the values.
-func analyzeFile(p proposal.Proposal, text string, file *syntax.File, once map[string]int) (proposal.Analysis, map[string]int) {
+func analyzeFile(
+	p proposal.Proposal, text string, file *syntax.File, once map[string]int,
+) (proposal.Analysis, map[string]int) {
 	w := newWalker(text, p.Env, once)
 	w.walkStmts(file.Stmts, scope{top: true})
 	analysis := w.finishAnalysis(text)
@@ -130,8 +132,10 @@ func sameMeaning(a, b proposal.Analysis) bool {
 }
 
 func sameCommand(x, y proposal.Command) bool {
-	return x.Program == y.Program && x.Function == y.Function && x.Launches == y.Launches && x.Builtin == y.Builtin && x.AfterSuccess == y.AfterSuccess && x.StdinFrom == y.StdinFrom && slices.Equal(x.Args, y.Args) &&
-		slices.Equal(x.Via, y.Via) && slices.Equal(x.Inside, y.Inside) && slices.Equal(x.Assigns, y.Assigns) && slices.Equal(x.Redirects, y.Redirects)
+	return x.Program == y.Program && x.Function == y.Function && x.Launches == y.Launches && x.Builtin == y.Builtin &&
+		x.AfterSuccess == y.AfterSuccess && x.StdinFrom == y.StdinFrom && slices.Equal(x.Args, y.Args) &&
+		slices.Equal(x.Via, y.Via) && slices.Equal(x.Inside, y.Inside) && slices.Equal(x.Assigns, y.Assigns) &&
+		slices.Equal(x.Redirects, y.Redirects)
 }
 
 // syntaxUnknown turns a parser error into an Unknown with its position.

@@ -81,7 +81,8 @@ func isInvisible(r rune) bool {
 	case '\u034f', '\u115f', '\u1160', '\u17b4', '\u17b5', '\u2800', '\u3164', '\uffa0':
 		return true
 	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp, unicode.Co) || !unicode.IsGraphic(r)
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp, unicode.Co) ||
+		!unicode.IsGraphic(r)
 }
 
 // countOpenings counts everything in text that could make the parser recurse, quoted or

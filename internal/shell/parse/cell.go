@@ -70,5 +70,6 @@ func beginsAt(canonical, earlier, own string, statements int) (int, bool) {
 	}
 	at := min(int(file.Stmts[len(file.Stmts)-statements].Pos().Offset()), len(canonical))
 	before := canonical[:at]
-	return at, strings.HasSuffix(before, "\n") && strings.TrimRight(before, "\n") == strings.TrimRight(earlier, "\n") && canonical[at:] == own
+	return at, strings.HasSuffix(before, "\n") && strings.TrimRight(before, "\n") == strings.TrimRight(earlier, "\n") &&
+		canonical[at:] == own
 }

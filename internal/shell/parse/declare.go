@@ -12,7 +12,9 @@ import (
 
 // walkDeclaration walks export, declare, local and similar commands as the parser sees
 // them.
-func (w *walker) walkDeclaration(stmt *syntax.Stmt, decl *syntax.DeclClause, redirects []proposal.Redirect, stdin string, s scope) {
+func (w *walker) walkDeclaration(
+	stmt *syntax.Stmt, decl *syntax.DeclClause, redirects []proposal.Redirect, stdin string, s scope,
+) {
 	span := w.spanOf(stmt, s)
 	variant := arg{Word: proposal.Word{Value: decl.Variant.Value, Static: true}, span: w.spanOf(decl.Variant, s)}
 	args := []arg{variant}
@@ -141,7 +143,8 @@ func (w *walker) recordDeclared(index int, a arg, exported, integer bool, s scop
 		w.localeValue(name, proposal.Word{Value: value, Static: a.Static}, a.span)
 	}
 	putInMap(&w.exported, name, w.exported[name] || exported)
-	assign := proposal.Assign{Name: name, Value: proposal.Word{Value: value, Static: a.Static && hasValue}, Exported: exported}
+	assign := proposal.Assign{Name: name, Value: proposal.Word{Value: value, Static: a.Static && hasValue},
+		Exported: exported}
 	w.commands[index].Assigns = append(w.commands[index].Assigns, assign)
 }
 
@@ -189,5 +192,6 @@ func (w *walker) checkLocales() {
 
 func plainLocale(name string) bool {
 	text := strings.ToLower(strings.ReplaceAll(name, "-", ""))
-	return text == "" || text == "c" || text == "posix" || strings.HasSuffix(text, ".utf8") && !strings.Contains(text, "/") || text == "en_us"
+	return text == "" || text == "c" || text == "posix" ||
+		strings.HasSuffix(text, ".utf8") && !strings.Contains(text, "/") || text == "en_us"
 }

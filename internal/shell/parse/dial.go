@@ -218,7 +218,8 @@ func (w *walker) leadParam(from dialLeads, exp *syntax.ParamExp, t *dialTrail) (
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		return values, ok
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
-		return slices.Concat(inner.every, from, from.withText("/", t), from.withText("/dev", t)), ok // of an absolute name
+		// of an absolute name
+		return slices.Concat(inner.every, from, from.withText("/", t), from.withText("/dev", t)), ok
 	case syntax.RemLargePrefix:
 		if exp.Exp.Word.Lit() == "*/" {
 			return append(from.withName(), from...), true

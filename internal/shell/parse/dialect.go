@@ -40,7 +40,8 @@ func (w *walker) readAgain(text string, s scope, commands []proposal.Command, un
 	}
 	r := &walker{text: w.text, posix: true, depth: w.depth, shells: w.shells, assoc: w.assoc}
 	r.walkStmts(file.Stmts, s)
-	outermost := slices.DeleteFunc(slices.Clone(commands), func(c proposal.Command) bool { return len(c.Via) != len(s.via) })
+	outermost := slices.DeleteFunc(slices.Clone(commands),
+		func(c proposal.Command) bool { return len(c.Via) != len(s.via) })
 	if !slices.EqualFunc(r.commands, outermost, sameReading) {
 		w.addUnknown(unknownPOSIX, *s.span)
 	}

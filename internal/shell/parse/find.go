@@ -83,7 +83,8 @@ func endsExec(args []arg, i int) bool {
 
 // followLoader follows the dynamic loader called as a program.
 func followLoader(w *walker, _ int, args []arg, s scope, c call) {
-	loader := wrapper{long: []string{"library-path=", "preload=", "argv0=", "audit=", "inhibit-rpath=", "inhibit-cache", "list", "verify"}}
+	loader := wrapper{long: []string{"library-path=", "preload=", "argv0=", "audit=", "inhibit-rpath=", "inhibit-cache",
+		"list", "verify"}}
 	rest, _, ok := w.skipWrapper(loader, args[1:])
 	if !ok {
 		w.addUnknown(unknownOption, args[0].span)

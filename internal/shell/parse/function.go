@@ -53,7 +53,8 @@ func (w *walker) funcDecl(decl *syntax.FuncDecl, s scope) {
 }
 
 func plainFunction(name string) bool {
-	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && name[0] != '-'
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" &&
+		name[0] != '-'
 }
 
 // checkFunctions marks the calls of functions and refuses calls that may precede the

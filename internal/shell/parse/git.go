@@ -18,7 +18,8 @@ func followGit(w *walker, _ int, args []arg, s scope, c call) {
 			}
 		case strings.HasPrefix(option, "--config-env="):
 			w.gitConfig(setArgValue(args[i], strings.TrimPrefix(option, "--config-env=")), s)
-		case option == "-C" || option == "--git-dir" || option == "--work-tree" || option == "--namespace" || option == "--exec-path" || option == "--attr-source" || option == "--super-prefix":
+		case option == "-C" || option == "--git-dir" || option == "--work-tree" || option == "--namespace" ||
+			option == "--exec-path" || option == "--attr-source" || option == "--super-prefix":
 			i++
 		}
 	}

@@ -43,7 +43,8 @@ func headPart(part syntax.WordPart) string {
 }
 
 func isPlainParam(exp *syntax.ParamExp) bool {
-	return !exp.Excl && !exp.Length && !exp.Width && exp.Index == nil && exp.Slice == nil && exp.Repl == nil && exp.Exp == nil && exp.Names == 0
+	return !exp.Excl && !exp.Length && !exp.Width && exp.Index == nil && exp.Slice == nil && exp.Repl == nil &&
+		exp.Exp == nil && exp.Names == 0
 }
 
 func headCommand(subst *syntax.CmdSubst) string {
@@ -52,7 +53,8 @@ func headCommand(subst *syntax.CmdSubst) string {
 	}
 	stmt := subst.Stmts[0]
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !ok || stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 || len(call.Assigns) > 0 || len(call.Args) == 0 {
+	if !ok || stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 ||
+		len(call.Assigns) > 0 || len(call.Args) == 0 {
 		return ""
 	}
 	words := make([]string, len(call.Args))

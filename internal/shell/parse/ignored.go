@@ -58,7 +58,8 @@ func (u *exitUses) walkText(text string, use Use, depth int) {
 				u.status = true
 			}
 		case *syntax.CallExpr:
-			if words := literalWords(n); len(words) > 1 && words[0] == "set" && slices.Contains(words, "pipefail") && !slices.Contains(words, "+o") {
+			if words := literalWords(n); len(words) > 1 && words[0] == "set" && slices.Contains(words, "pipefail") &&
+				!slices.Contains(words, "+o") {
 				u.pipefail = true
 			}
 		}
@@ -81,7 +82,8 @@ func (u *exitUses) walkStatement(s *syntax.Stmt, use Use, depth int) {
 		use = max(use, Tested)
 	}
 	for _, r := range s.Redirs {
-		if r.Word != nil && r.Word.Lit() == "/dev/null" && (r.N != nil && r.N.Value == "2" || r.Op == syntax.RdrAll || r.Op == syntax.AppAll) {
+		if r.Word != nil && r.Word.Lit() == "/dev/null" &&
+			(r.N != nil && r.N.Value == "2" || r.Op == syntax.RdrAll || r.Op == syntax.AppAll) {
 			use = max(use, Mentioned)
 		}
 	}

@@ -47,7 +47,8 @@ func (k knownVariables) fieldsOf(word *syntax.Word) ([]string, bool) {
 
 // learnAssigns records what stmt assigns, if the text sets the variable nowhere else.
 func (w *walker) learnAssigns(stmt *syntax.Stmt, s scope) {
-	if stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 || s.shell != 0 || s.span != nil || w.posix {
+	if stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 || s.shell != 0 ||
+		s.span != nil || w.posix {
 		return
 	}
 	switch cmd := stmt.Cmd.(type) {
@@ -64,7 +65,8 @@ func (w *walker) learnAssigns(stmt *syntax.Stmt, s scope) {
 
 func (w *walker) learnAll(assigns []*syntax.Assign) {
 	for _, assign := range assigns {
-		if assign.Name == nil || assign.Naked || assign.Append || assign.Index != nil || assign.Array != nil || assign.Value != nil && hasBrace(assign.Value) {
+		if assign.Name == nil || assign.Naked || assign.Append || assign.Index != nil || assign.Array != nil ||
+			assign.Value != nil && hasBrace(assign.Value) {
 			return // an option, or export x={a,b}, changes the meaning of the others
 		}
 	}

@@ -37,7 +37,8 @@ func (w *walker) loopWords(cmd *syntax.ForClause, loop *syntax.WordIter, s scope
 	value := proposal.Word{}
 	origin := w.originOf(loop.Name.Value)
 	if !loop.InPos.IsValid() {
-		origin.addWord(w, &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: "@"}}}})
+		origin.addWord(w, &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Short: true,
+			Param: &syntax.Lit{Value: "@"}}}})
 	}
 	var items []arg
 	for _, item := range loop.Items {
@@ -118,7 +119,8 @@ func (w *walker) walkCoproc(cmd *syntax.CoprocClause, s scope) {
 // Before any other command the word is the program, as in coproc id time.
 func isCompound(cmd syntax.Command) bool {
 	switch cmd.(type) {
-	case *syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.ArithmCmd, *syntax.TestClause:
+	case *syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause,
+		*syntax.ArithmCmd, *syntax.TestClause:
 		return true
 	}
 	return false

@@ -29,8 +29,10 @@ func followPerf(w *walker, _ int, args []arg, s scope, c call) {
 // hyperfineValues are hyperfine's options that take a value. The value of those in
 // hyperfineScripts is a command, as its operands are.
 var (
-	hyperfineScripts = []string{"-s", "--setup", "-p", "--prepare", "-C", "--conclude", "-c", "--cleanup", "--reference"}
-	hyperfineValues  = []string{"-w", "--warmup", "-m", "--min-runs", "-M", "--max-runs", "-r", "--runs", "--style", "--sort", "-u", "--time-unit",
+	hyperfineScripts = []string{"-s", "--setup", "-p", "--prepare", "-C", "--conclude", "-c", "--cleanup",
+		"--reference"}
+	hyperfineValues = []string{"-w", "--warmup", "-m", "--min-runs", "-M", "--max-runs", "-r", "--runs", "--style",
+		"--sort", "-u", "--time-unit",
 		"--export-asciidoc", "--export-csv", "--export-json", "--export-markdown", "--export-orgmode", "--output", "-n", "--command-name"}
 	hyperfineFlags = []string{"-N", "-i", "--ignore-failure", "--show-output", "-h", "--help", "-V", "--version"}
 )

@@ -12,7 +12,8 @@ func isShadowingName(name string) bool {
 	if builtins[name] != nil || shells[name] || wrapperOf(name) != nil || knownPrograms[name] {
 		return true
 	}
-	return strings.HasPrefix(name, "command_not_found") || strings.HasPrefix(name, "python") || strings.HasPrefix(name, "git-")
+	return strings.HasPrefix(name, "command_not_found") || strings.HasPrefix(name, "python") ||
+		strings.HasPrefix(name, "git-")
 }
 
 var knownPrograms = nameSet(`

@@ -16,7 +16,8 @@ func (w *walker) paramExp(exp *syntax.ParamExp, s scope, quoted bool) {
 		return
 	}
 	defer w.leaveNode()
-	if exp.Param == nil || exp.Flags != nil || exp.Width || exp.IsSet || exp.NestedParam != nil || len(exp.Modifiers) > 0 ||
+	if exp.Param == nil || exp.Flags != nil || exp.Width || exp.IsSet || exp.NestedParam != nil ||
+		len(exp.Modifiers) > 0 ||
 		exp.Split != 0 || exp.GlobSubst != 0 || exp.RcExpand != 0 {
 		w.addUnknown(unknownDialect, span)
 		return

@@ -16,11 +16,13 @@ func followCommandString(w *walker, _ int, args []arg, s scope, c call) {
 		w.followWatch(args, s, c)
 		return
 	case "script":
-		rest, options, ok := w.skipWrapper(wrapper{flags: "aefqt", values: "c", long: []string{"append", "return", "flush", "quiet", "command="}}, permuteOptions(args[1:]))
+		rest, options, ok := w.skipWrapper(wrapper{flags: "aefqt", values: "c",
+			long: []string{"append", "return", "flush", "quiet", "command="}}, permuteOptions(args[1:]))
 		w.optionString(args[0], rest, options, ok, s)
 		return
 	}
-	rest, options, ok := w.skipWrapper(wrapper{flags: "lm", values: "c", long: []string{"login", "command="}}, permuteOptions(args[1:]))
+	rest, options, ok := w.skipWrapper(wrapper{flags: "lm", values: "c", long: []string{"login", "command="}},
+		permuteOptions(args[1:]))
 	w.optionString(args[0], rest, options, ok, s)
 }
 
@@ -36,7 +38,8 @@ func permuteOptions(args []arg) []arg {
 			i = len(args)
 		case len(a.Value) > 1 && a.Value[0] == '-' || !a.Static:
 			options = append(options, a)
-			if a.Static && strings.HasSuffix(a.Value, "c") && i+1 < len(args) && !strings.HasPrefix(a.Value, "--") || a.Value == "--command" && i+1 < len(args) {
+			if a.Static && strings.HasSuffix(a.Value, "c") && i+1 < len(args) && !strings.HasPrefix(a.Value, "--") ||
+				a.Value == "--command" && i+1 < len(args) {
 				i++
 				options = append(options, args[i])
 			}
@@ -90,7 +93,9 @@ func (w *walker) shellText(text string, span proposal.Span, s scope) {
 }
 
 func (w *walker) followWatch(args []arg, s scope, c call) {
-	watch := wrapper{flags: "bcCdegprtwx", values: "nq", long: []string{"beep", "color", "no-color", "differences=?", "errexit", "chgexit", "precise", "no-title", "no-wrap", "exec", "interval=", "equexit="}}
+	watch := wrapper{flags: "bcCdegprtwx", values: "nq",
+		long: []string{"beep", "color", "no-color", "differences=?", "errexit", "chgexit", "precise", "no-title",
+			"no-wrap", "exec", "interval=", "equexit="}}
 	rest, options, ok := w.skipWrapper(watch, args[1:])
 	if !ok || len(rest) == 0 {
 		w.addUnknown(unknownOption, args[0].span)

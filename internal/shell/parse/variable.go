@@ -123,7 +123,8 @@ func (w *walker) plainFormat(a arg, operands bool) bool {
 				return false
 			}
 			value.Value = "\x00"
-		} else if begun = begun || value.Value != ""; strings.HasPrefix(strings.TrimLeft(text, "\x00")+value.Value, "-") {
+		} else if begun = begun || value.Value != ""; strings.HasPrefix(strings.TrimLeft(text, "\x00")+value.Value,
+			"-") {
 			return false // an option, if everything before it is empty
 		}
 		text += value.Value
@@ -211,7 +212,8 @@ func isJobSpec(text string) bool {
 // checkJobs allows options that list jobs: -x runs a command.
 func checkJobs(w *walker, _ int, args []arg, _ scope, _ call) {
 	for _, a := range args[1:] {
-		if !a.Static || !isJobSpec(a.Value) && (!strings.HasPrefix(a.Value, "-") || strings.Trim(a.Value, "-lnprs") != "") {
+		if !a.Static || !isJobSpec(a.Value) &&
+			(!strings.HasPrefix(a.Value, "-") || strings.Trim(a.Value, "-lnprs") != "") {
 			w.addUnknown(unknownCallback, a.span)
 		}
 	}

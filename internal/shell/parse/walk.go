@@ -43,7 +43,8 @@ func (w *walker) walkStmt(stmt *syntax.Stmt, s scope) {
 		return
 	}
 	if len(redirects) > 0 || startsNoProgram(stmt.Cmd) {
-		w.emitCommand(proposal.Command{Redirects: redirects, Via: s.via, Inside: s.inside, StdinFrom: stdin, Span: w.spanOf(stmt, s), AfterSuccess: s.sure})
+		w.emitCommand(proposal.Command{Redirects: redirects, Via: s.via, Inside: s.inside, StdinFrom: stdin,
+			Span: w.spanOf(stmt, s), AfterSuccess: s.sure})
 	}
 	w.redirectWords(stmt.Redirs, s)
 	s.stdin = stdin

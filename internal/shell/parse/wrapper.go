@@ -22,7 +22,8 @@ func wrapperOf(name string) follower {
 		return followGo
 	case "su", "script", "watch", "runuser":
 		return followCommandString
-	case "parallel", "expect", "tmux", "screen", "at", "batch", "systemd-run", "start-stop-daemon", "run-parts", "setarch", "fakeroot", "proot", "capsh":
+	case "parallel", "expect", "tmux", "screen", "at", "batch", "systemd-run", "start-stop-daemon", "run-parts",
+		"setarch", "fakeroot", "proot", "capsh":
 		return followNothing
 	case "xargs":
 		return followXargs
@@ -60,7 +61,8 @@ func followWrapper(w *walker, index int, args []arg, s scope, c call) {
 		return
 	}
 	for _, option := range []string{"o", "output"} { // with | or ! it names a program
-		if output, has := options[option]; (name == "strace" || name == "ltrace") && has && strings.ContainsAny(output.Value[:min(1, len(output.Value))], "|!") {
+		if output, has := options[option]; (name == "strace" || name == "ltrace") && has &&
+			strings.ContainsAny(output.Value[:min(1, len(output.Value))], "|!") {
 			w.addUnknown(unknownWrapped, output.span)
 			return
 		}
@@ -125,7 +127,8 @@ func (w *walker) skipOperands(name string, wrap wrapper, rest []arg) ([]arg, boo
 		return nil, true
 	}
 	for _, a := range rest[:wrap.operands] {
-		if a.split || a.Glob || (!a.Static && a.Value == "" && name != "timeout") || (name == "chrt" && strings.Trim(a.Value, "0123456789") != "") {
+		if a.split || a.Glob || (!a.Static && a.Value == "" && name != "timeout") ||
+			(name == "chrt" && strings.Trim(a.Value, "0123456789") != "") {
 			w.addUnknown(unknownOption, a.span)
 			return nil, false
 		}
@@ -152,7 +155,8 @@ func (w *walker) envAssigns(index int, rest []arg) []arg {
 func (w *walker) wrapperAssign(index int, a arg) {
 	name, value, _ := strings.Cut(a.Value, "=")
 	word := proposal.Word{Value: value, Static: a.Static, Glob: a.Glob, Split: a.Split}
-	w.commands[index].Assigns = append(w.commands[index].Assigns, proposal.Assign{Name: name, Value: word, Exported: true})
+	w.commands[index].Assigns = append(w.commands[index].Assigns,
+		proposal.Assign{Name: name, Value: word, Exported: true})
 	w.assignedValue(name, word, a.span)
 	w.localeValue(name, word, a.span)
 	w.originOf(name).addArg(a, value)

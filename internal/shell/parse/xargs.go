@@ -16,7 +16,8 @@ func followXargs(w *walker, _ int, args []arg, s scope, c call) {
 	rest, options, ok := w.skipWrapper(wrappers["xargs"], args[1:])
 	if !ok {
 		kind := unknownOption
-		if slices.ContainsFunc(args[1:], func(a arg) bool { return strings.HasPrefix(a.Value, "-a") || strings.HasPrefix(a.Value, "--arg") }) {
+		if slices.ContainsFunc(args[1:],
+			func(a arg) bool { return strings.HasPrefix(a.Value, "-a") || strings.HasPrefix(a.Value, "--arg") }) {
 			kind = unknownFileDriven
 		}
 		w.addUnknown(kind, args[0].span)
@@ -29,7 +30,8 @@ func followXargs(w *walker, _ int, args []arg, s scope, c call) {
 	if replace := xargsReplace(options); replace != "" {
 		rest = cutAtMark(rest, replace)
 	}
-	rest = append(rest[:len(rest):len(rest)], arg{Word: proposal.Word{Split: true}, split: !checksSyntax(rest, options), span: args[0].span})
+	rest = append(rest[:len(rest):len(rest)],
+		arg{Word: proposal.Word{Split: true}, split: !checksSyntax(rest, options), span: args[0].span})
 	w.recordCommand(rest, s.inWrapper("xargs"), c)
 }
 
@@ -61,5 +63,6 @@ func cutAtMark(args []arg, mark string) []arg {
 // can neither supply a script nor cancel -n and name one.
 func checksSyntax(rest []arg, options map[string]arg) bool {
 	single := options["n"].Value == "1" || options["max-args"].Value == "1"
-	return single && len(rest) == 2 && rest[0].Static && bashLike(rest[0].Value) && rest[1].Static && rest[1].Value == "-n"
+	return single && len(rest) == 2 && rest[0].Static && bashLike(rest[0].Value) && rest[1].Static &&
+		rest[1].Value == "-n"
 }

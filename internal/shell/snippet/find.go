@@ -46,7 +46,8 @@ func ReadSnippets(p proposal.Proposal, a proposal.Analysis) []proposal.Snippet {
 // readSource reads source. Text that is not JavaScript is read as TypeScript, as Node does.
 func readSource(source source) proposal.Snippet {
 	s := Analyze(source.language, source.text)
-	if source.language != "javascript" || !slices.ContainsFunc(s.Findings, func(f proposal.SnippetFinding) bool { return f.Code == "not-understood" }) {
+	if source.language != "javascript" ||
+		!slices.ContainsFunc(s.Findings, func(f proposal.SnippetFinding) bool { return f.Code == "not-understood" }) {
 		return s
 	}
 	if typed := Analyze("typescript", source.text); typed.Complete {
@@ -176,7 +177,8 @@ func (i interpreter) readCluster(args []proposal.Word, s *source) (done bool, sk
 	for at := 1; at < len(word.Value); at++ {
 		letter, rest := word.Value[at:at+1], word.Value[at+1:]
 		switch {
-		case strings.Contains(i.flags, letter) && i.language != "python" && rest != "" && strings.Contains(i.flags+"i", rest):
+		case strings.Contains(i.flags, letter) && i.language != "python" && rest != "" &&
+			strings.Contains(i.flags+"i", rest):
 			continue // -pe
 		case strings.Contains(i.flags, letter):
 			dash := "-" + map[bool]string{true: "c", false: "e"}[i.language == "python"]

@@ -48,7 +48,8 @@ func decodeEscape(text string) (string, int) {
 		code, _ := strconv.ParseUint(text[:n], 8, 32)
 		return string(rune(code)), n
 	}
-	if plain, ok := map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '\'': "'", '"': "\"", '\n': ""}[text[0]]; ok {
+	if plain, ok := map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '\'': "'", '"': "\"",
+		'\n': ""}[text[0]]; ok {
 		return plain, 1
 	}
 	_, width := utf8.DecodeRuneInString(text)

@@ -125,7 +125,9 @@ func (r *pythonReader) bindName(left, right grammar.Node) {
 func (r *pythonReader) isKnownPath(path string) bool {
 	first, _, _ := strings.Cut(path, ".")
 	first = strings.TrimRight(first, "()[]")
-	return path != "" && path[0] != '?' && path[0] != '=' && (libraries["python"].modules[first] || libraries["python"].can[first] != nil || r.imports[first] || internals[first] || decoders.MatchString(path))
+	return path != "" && path[0] != '?' && path[0] != '=' &&
+		(libraries["python"].modules[first] || libraries["python"].can[first] != nil || r.imports[first] ||
+			internals[first] || decoders.MatchString(path))
 }
 
 // recordImport records an import of module at n.
@@ -168,7 +170,8 @@ var internals = map[string]bool{
 }
 
 // climbs are the attributes that lead from a plain value to all classes.
-var climbs = map[string]bool{"__class__": true, "__base__": true, "__bases__": true, "__mro__": true, "mro()": true, "__subclasses__": true}
+var climbs = map[string]bool{"__class__": true, "__base__": true, "__bases__": true, "__mro__": true, "mro()": true,
+	"__subclasses__": true}
 
 // decoders turn text into other text that this reader does not see.
 var decoders = pattern.New(`^(base64\.|binascii\.|zlib\.decompress|gzip\.decompress|bz2\.decompress|lzma\.decompress|codecs\.(decode|getdecoder|lookup)|marshal\.loads?|bytes\.fromhex|bytearray\.fromhex|chr$|chr\(|bytes\(|bytes$|bytearray|struct\.pack|urllib\.parse\.unquote|html\.unescape|quopri\.|cryptography|Crypto)|\.decode\(`)
@@ -221,7 +224,8 @@ func (r *pythonReader) judgeAttribute(n grammar.Node, name string) {
 	}
 }
 
-var pathMethods = map[string]bool{"write_text": true, "write_bytes": true, "unlink": true, "touch": true, "mkdir": true, "rmdir": true, "symlink_to": true, "hardlink_to": true, "chmod": true}
+var pathMethods = map[string]bool{"write_text": true, "write_bytes": true, "unlink": true, "touch": true, "mkdir": true,
+	"rmdir": true, "symlink_to": true, "hardlink_to": true, "chmod": true}
 
 // isClimbedClass reports whether n is a class that was reached from a value, or object
 // itself.
@@ -258,7 +262,8 @@ func (r *pythonReader) judgeSubscript(n grammar.Node) {
 }
 
 // tables map names to objects: a subscript of one is a use of that name.
-var tables = map[string]bool{"__builtins__": true, "builtins.__dict__": true, "globals()": true, "locals()": true, "vars()": true, "vars(builtins)": true, "sys.modules": true, "__builtins__.__dict__": true}
+var tables = map[string]bool{"__builtins__": true, "builtins.__dict__": true, "globals()": true, "locals()": true,
+	"vars()": true, "vars(builtins)": true, "sys.modules": true, "__builtins__.__dict__": true}
 
 // findHosts finds addresses of remote hosts.
 func (r *pythonReader) findHosts(tree *grammar.Tree) {

@@ -19,9 +19,11 @@ func (r *pythonReader) judgeCall(n grammar.Node) {
 		r.judgeRun(n, args)
 	case importers[path]:
 		r.importCall(n, args)
-	case path == "getattr" || path == "setattr" || path == "delattr" || path == "builtins.getattr" || path == "operator.attrgetter" || path == "hasattr":
+	case path == "getattr" || path == "setattr" || path == "delattr" || path == "builtins.getattr" ||
+		path == "operator.attrgetter" || path == "hasattr":
 		r.attributeCall(n, path, args)
-	case path == "open" || path == "io.open" || path == "builtins.open" || path == "pathlib.Path().open" || path == "codecs.open":
+	case path == "open" || path == "io.open" || path == "builtins.open" || path == "pathlib.Path().open" ||
+		path == "codecs.open":
 		r.openCall(path, args)
 	case path == "marshal.loads" || path == "marshal.load":
 		r.findAt("decoded-code", n)
@@ -69,14 +71,16 @@ func (r *pythonReader) judgeRun(n grammar.Node, args []grammar.Node) {
 func (r *pythonReader) sourceOf(n grammar.Node) string {
 	code := "dynamic-code"
 	for inner := range n.WithDescendants() {
-		if inner.Kind() != "identifier" && inner.Kind() != "attribute" && inner.Kind() != "call" && inner.Kind() != "slice" {
+		if inner.Kind() != "identifier" && inner.Kind() != "attribute" && inner.Kind() != "call" &&
+			inner.Kind() != "slice" {
 			continue
 		}
 		path := r.pathOf(inner, 0)
 		switch {
 		case fetchers.MatchString(path):
 			return "fetched-code"
-		case decoders.MatchString(path) && !plainDecode(path), inner.Kind() == "slice" && strings.HasSuffix(inner.Text(), ":-1"):
+		case decoders.MatchString(path) && !plainDecode(path),
+			inner.Kind() == "slice" && strings.HasSuffix(inner.Text(), ":-1"):
 			code = "decoded-code"
 		}
 	}

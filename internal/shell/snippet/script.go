@@ -28,7 +28,8 @@ func (r *scriptReader) readTree(tree *grammar.Tree) {
 	}
 	if r.can[canNetwork] {
 		for n := range tree.All() {
-			if text, ok := r.constantValue(n, 0); ok && n.Kind() != "identifier" && (remoteURL(text) || n.Field() == "value" && isRemoteHost(text) && address.MatchString(text)) {
+			if text, ok := r.constantValue(n, 0); ok && n.Kind() != "identifier" &&
+				(remoteURL(text) || n.Field() == "value" && isRemoteHost(text) && address.MatchString(text)) {
 				r.findAt("remote-host", n)
 			}
 		}
@@ -116,11 +117,14 @@ func (r *scriptReader) isKnownPath(path string) bool {
 	first, _, _ := strings.Cut(path, ".")
 	first = strings.TrimRight(first, "()[]")
 	known := libraries["javascript"]
-	return path != "" && path[0] != '?' && path[0] != '=' && (known.modules[first] || known.can[first] != nil || r.imports[first] || scriptRoots[first] || scriptDecoders.MatchString(path))
+	return path != "" && path[0] != '?' && path[0] != '=' &&
+		(known.modules[first] || known.can[first] != nil || r.imports[first] || scriptRoots[first] ||
+			scriptDecoders.MatchString(path))
 }
 
 // scriptRoots are objects that give access to everything.
-var scriptRoots = map[string]bool{"globalThis": true, "global": true, "window": true, "self": true, "process": true, "module": true, "require": true, "Reflect": true, "eval": true, "Function": true}
+var scriptRoots = map[string]bool{"globalThis": true, "global": true, "window": true, "self": true, "process": true,
+	"module": true, "require": true, "Reflect": true, "eval": true, "Function": true}
 
 // recordImport records an import at n.
 func (r *scriptReader) recordImport(name string, n grammar.Node) {
@@ -194,7 +198,8 @@ func (r *scriptReader) judgeName(n grammar.Node) {
 		return
 	}
 	path := r.pathOf(n, 0)
-	if path == "eval" || path == "Function" && n.Field() != "object" || strings.HasPrefix(path, "vm.") && scriptRunners[path] {
+	if path == "eval" || path == "Function" && n.Field() != "object" ||
+		strings.HasPrefix(path, "vm.") && scriptRunners[path] {
 		r.findAt("dynamic-code", n)
 	}
 	r.recordUse(path, n)
@@ -206,11 +211,13 @@ func (r *scriptReader) judgeSubscript(n grammar.Node) {
 	name, ok := r.constantValue(n.ChildIn("index"), 0)
 	path := r.pathOf(n, 0)
 	switch {
-	case ok && r.isBuiltConstant(n.ChildIn("index")) && (r.isKnownPath(object) || name == "constructor" || scriptRunners[path]):
+	case ok && r.isBuiltConstant(n.ChildIn("index")) &&
+		(r.isKnownPath(object) || name == "constructor" || scriptRunners[path]):
 		r.findAt("built-name", n)
 	case !ok && r.hidesName(n.ChildIn("index")) && r.isKnownPath(object):
 		r.findAt("built-name", n)
-	case !ok && (scriptRoots[object] || libraries["javascript"].capabilitiesOf(object) != nil) && object != "process.env" && !strings.HasPrefix(object, "require.cache"):
+	case !ok && (scriptRoots[object] || libraries["javascript"].capabilitiesOf(object) != nil) &&
+		object != "process.env" && !strings.HasPrefix(object, "require.cache"):
 		if n.ChildIn("index").Kind() != "number" {
 			r.findAt("dynamic-attribute", n)
 		}

@@ -30,7 +30,8 @@ func (r *scriptReader) judgeCall(n grammar.Node) {
 		if _, ok := r.constantValue(args[0], 0); ok && args[0].Kind() != "identifier" {
 			r.judgeRun(n, path, args[:1])
 		}
-	case path == "require" || path == "import" || path == "module.createRequire()" || path == "process.getBuiltinModule" || path == "require.resolve":
+	case path == "require" || path == "import" || path == "module.createRequire()" ||
+		path == "process.getBuiltinModule" || path == "require.resolve":
 		r.importCall(n, path, args)
 	}
 }
@@ -40,7 +41,8 @@ func (r *scriptReader) judgeCall(n grammar.Node) {
 func (r *scriptReader) byConstructor(n, function grammar.Node, args []grammar.Node) {
 	_, ok := r.constantValue(args[len(args)-1], 0)
 	inner := function.ChildIn("object").Kind()
-	if ok || strings.Contains(inner, "function") || inner == "parenthesized_expression" || inner == "array" || inner == "string" {
+	if ok || strings.Contains(inner, "function") || inner == "parenthesized_expression" || inner == "array" ||
+		inner == "string" {
 		r.addCapabilities(canDynamicCode)
 		r.findAt("interpreter-internals", n)
 	}

@@ -131,7 +131,9 @@ type reader struct {
 }
 
 func newReader(language, text string, depth int) *reader {
-	r := &reader{language: language, text: text, depth: depth, complete: true, imports: map[string]bool{}, can: map[string]bool{}, seen: map[proposal.SnippetFinding]bool{}, names: map[string]string{}, put: map[string]bool{}, lines: []int{0}}
+	r := &reader{language: language, text: text, depth: depth, complete: true, imports: map[string]bool{},
+		can: map[string]bool{}, seen: map[proposal.SnippetFinding]bool{}, names: map[string]string{},
+		put: map[string]bool{}, lines: []int{0}}
 	for i := range len(text) {
 		if text[i] == '\n' {
 			r.lines = append(r.lines, i+1)
@@ -141,7 +143,8 @@ func newReader(language, text string, depth int) *reader {
 }
 
 func (r *reader) toSnippet() proposal.Snippet {
-	s := proposal.Snippet{Language: r.language, Size: len(r.text), Complete: r.complete, Findings: []proposal.SnippetFinding{}}
+	s := proposal.Snippet{Language: r.language, Size: len(r.text), Complete: r.complete,
+		Findings: []proposal.SnippetFinding{}}
 	s.Imports, s.Capabilities = sortedNames(r.imports), sortedNames(r.can)
 	s.Findings = append(s.Findings, r.findings...)
 	slices.SortStableFunc(s.Findings, func(a, b proposal.SnippetFinding) int { return a.Span.Start - b.Span.Start })
@@ -255,7 +258,8 @@ func isHiddenCharacter(c rune) bool {
 	switch {
 	case c == '\n' || c == '\t' || c == '\r' || c == '\f':
 		return false
-	case c < ' ' || c == 0x7f || c == 0x200b || c == 0x2060 || c == 0xfeff || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069:
+	case c < ' ' || c == 0x7f || c == 0x200b || c == 0x2060 || c == 0xfeff || c >= 0x202a && c <= 0x202e ||
+		c >= 0x2066 && c <= 0x2069:
 		return true
 	}
 	return c >= 0xe0000 && c <= 0xe007f || unicode.Is(unicode.Co, c)

@@ -93,7 +93,8 @@ func Open(source Source, limits Limits) (*Store, error) {
 	if err != nil {
 		return nil, newStopError(CodeSource, "", err, "cannot make the store")
 	}
-	return &Store{limits: limits.withDefaults(), git: git, remote: remote, dir: dir, bare: filepath.Join(dir, "objects.git"),
+	return &Store{limits: limits.withDefaults(), git: git, remote: remote, dir: dir,
+		bare:    filepath.Join(dir, "objects.git"),
 		fetched: map[string]bool{}, wait: attemptWait}, nil
 }
 

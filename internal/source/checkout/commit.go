@@ -31,7 +31,8 @@ func (s *Store) treeOf(ctx context.Context, sha string) (o *objects, tree string
 // readTreeAndParents returns the ids of a commit's tree and parents.
 func (o *objects) readTreeAndParents(ctx context.Context, sha string) (tree string, parents []string, err error) {
 	if !idRE.MatchString(sha) {
-		return "", nil, newStopError(CodeCommit, "give all 40 (or 64) lower-case hex digits of the id", nil, "%q is not a full commit id", cutOutput(sha))
+		return "", nil, newStopError(CodeCommit, "give all 40 (or 64) lower-case hex digits of the id", nil,
+			"%q is not a full commit id", cutOutput(sha))
 	}
 	kind := ""
 	err = o.readSizes(ctx, []string{sha}, func(_ int, is string, _ int64) error { kind = is; return nil })

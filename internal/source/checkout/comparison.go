@@ -178,7 +178,8 @@ func (c *comparison) findOtherFiles(ctx context.Context) error {
 		case d.IsDir() || c.tracked[path]:
 			return nil
 		case leftBehind(path):
-			return newStopError(CodeCredentials, "make that action write elsewhere, or run fumehood before it", nil, "the checkout contains a credential that commands could read: %s", cutOutput(path))
+			return newStopError(CodeCredentials, "make that action write elsewhere, or run fumehood before it", nil,
+				"the checkout contains a credential that commands could read: %s", cutOutput(path))
 		}
 		if !c.unread {
 			c.existing.Untracked++

@@ -97,7 +97,8 @@ func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 
 func (p *configParser) readWord(more string) string {
 	n := 0
-	for n < len(p.rest) && (isLetter(p.rest[n]) || p.rest[n] >= '0' && p.rest[n] <= '9' || strings.IndexByte(more, p.rest[n]) >= 0) {
+	for n < len(p.rest) && (isLetter(p.rest[n]) || p.rest[n] >= '0' && p.rest[n] <= '9' ||
+		strings.IndexByte(more, p.rest[n]) >= 0) {
 		n++
 	}
 	word := p.rest[:n]

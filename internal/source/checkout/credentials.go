@@ -38,7 +38,8 @@ const (
 // would keep a credential.
 func (s *search) gitDir(folder string) error {
 	if _, err := s.root.Lstat(path.Join(folder, "commondir")); !errors.Is(err, fs.ErrNotExist) {
-		return newStopError(CodeNoCheckout, "check out into a separate directory", err, "%q is a linked worktree, whose config is elsewhere", cutOutput(folder))
+		return newStopError(CodeNoCheckout, "check out into a separate directory", err,
+			"%q is a linked worktree, whose config is elsewhere", cutOutput(folder))
 	}
 	for _, name := range []string{"credentials", ".git-credentials"} {
 		if _, err := s.root.Lstat(path.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) {
@@ -174,7 +175,8 @@ func leftBehind(name string) bool {
 
 // credentialError returns the error for a credential that was found. It never quotes a value.
 func credentialError(name, why string) *proposal.StopError {
-	return newStopError(CodeCredentials, persistHint, nil, "the checkout contains a credential that commands could read: %s: %s", cutOutput(name), why)
+	return newStopError(CodeCredentials, persistHint, nil,
+		"the checkout contains a credential that commands could read: %s: %s", cutOutput(name), why)
 }
 
 // unreadableError returns the error for a file that cannot be read, and so may hold a credential.
@@ -183,5 +185,6 @@ func unreadableError(name string, err error) error {
 	if errors.As(err, &stopped) {
 		return err
 	}
-	return newStopError(CodeNoCheckout, "check out with actions/checkout, in a separate step", err, "cannot determine whether %q contains a credential", cutOutput(name))
+	return newStopError(CodeNoCheckout, "check out with actions/checkout, in a separate step", err,
+		"cannot determine whether %q contains a credential", cutOutput(name))
 }

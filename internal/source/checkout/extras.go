@@ -83,7 +83,8 @@ func (x *extras) addExtras(ctx context.Context, s *Store, tree Tree, root *os.Ro
 		if err != nil {
 			return tree, err
 		}
-		tree.Files, tree.Symlinks, tree.Bytes = tree.Files+added.Files, tree.Symlinks+added.Symlinks, tree.Bytes+added.Bytes
+		tree.Files, tree.Symlinks, tree.Bytes = tree.Files+added.Files, tree.Symlinks+added.Symlinks,
+			tree.Bytes+added.Bytes
 		tree.Left = append(tree.Left, added.Left...)
 	}
 	return tree, nil
@@ -91,7 +92,9 @@ func (x *extras) addExtras(ctx context.Context, s *Store, tree Tree, root *os.Ro
 
 // writeSubmodule writes one submodule, and what it contains. The paths in the returned Left are those
 // of the parent.
-func (x *extras) writeSubmodule(ctx context.Context, s *Store, from submodulePlace, left Left, root *os.Root, depth int) (Tree, error) {
+func (x *extras) writeSubmodule(
+	ctx context.Context, s *Store, from submodulePlace, left Left, root *os.Root, depth int,
+) (Tree, error) {
 	refused := func(why string) (Tree, error) {
 		return Tree{Left: []Left{{left.Path, Submodule, why}}}, nil
 	}
@@ -149,7 +152,8 @@ func (s *Store) newSiblingStore(url string, limits Limits) (*Store, error) {
 	if err != nil {
 		return nil, newStopError(CodeWrite, "", err, "cannot make the store")
 	}
-	return &Store{limits: limits, git: s.git, remote: remote{url: url, env: s.remote.env, ca: s.remote.ca}, dir: dir, bare: path.Join(dir, "objects.git"),
+	return &Store{limits: limits, git: s.git, remote: remote{url: url, env: s.remote.env, ca: s.remote.ca}, dir: dir,
+		bare:    path.Join(dir, "objects.git"),
 		fetched: map[string]bool{}, wait: s.wait}, nil
 }
 

@@ -34,7 +34,8 @@ func (s *Store) Fetch(ctx context.Context, shas ...string) error {
 	defer s.fetching.Unlock()
 	for _, sha := range shas {
 		if !idRE.MatchString(sha) || len(sha) != len(shas[0]) {
-			return newStopError(CodeCommit, "give all 40 (or 64) lower-case hex digits of the id", nil, "%q is not a full commit id", cutOutput(sha))
+			return newStopError(CodeCommit, "give all 40 (or 64) lower-case hex digits of the id", nil,
+				"%q is not a full commit id", cutOutput(sha))
 		}
 		if err := s.initBareRepository(len(sha)); err != nil {
 			return err
@@ -78,7 +79,8 @@ func (s *Store) fetchArgs(depth int, shas []string) []string {
 func (s *Store) fetchCommits(ctx context.Context, shas []string) error {
 	for attempt := 1; ; attempt++ {
 		err := s.fetchOnce(ctx, 1, shas)
-		if err == nil || attempt == attempts || !isUnavailable(err) || retry.Sleep(ctx, retry.Backoff(s.wait, attempt)) != nil {
+		if err == nil || attempt == attempts || !isUnavailable(err) ||
+			retry.Sleep(ctx, retry.Backoff(s.wait, attempt)) != nil {
 			return err
 		}
 	}
@@ -89,9 +91,11 @@ func (s *Store) fetchOnce(ctx context.Context, depth int, shas []string) error {
 	defer over()
 	var extra []string
 	if s.remote.header != "" {
-		extra = []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http." + s.remote.url + ".extraHeader", "GIT_CONFIG_VALUE_0=" + s.remote.header}
+		extra = []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http." + s.remote.url + ".extraHeader",
+			"GIT_CONFIG_VALUE_0=" + s.remote.header}
 	}
-	c := s.git.limitedCommand(watched, uint64(s.limits.Pack), append(extra, s.remote.env...), s.fetchArgs(depth, shas)...)
+	c := s.git.limitedCommand(watched, uint64(s.limits.Pack), append(extra, s.remote.env...),
+		s.fetchArgs(depth, shas)...)
 	_, err := c.output(4096)
 	// A git that is stopped by its limit prints nothing. It leaves a file of the limit's
 	// size, which the shell rounds down to a block.

@@ -80,7 +80,8 @@ func plainRef(name string) bool {
 		return false
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") || strings.Contains(part, "..") {
+		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") ||
+			strings.Contains(part, "..") {
 			return false
 		}
 	}
@@ -92,5 +93,6 @@ func notCheckout(why string, err error) error {
 	if errors.As(err, &stopped) {
 		return err
 	}
-	return newStopError(CodeNoCheckout, "check out with actions/checkout, or have fumehood do it", err, "cannot read the directory as a checkout: %s", why)
+	return newStopError(CodeNoCheckout, "check out with actions/checkout, or have fumehood do it", err,
+		"cannot read the directory as a checkout: %s", why)
 }

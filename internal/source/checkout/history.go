@@ -29,7 +29,8 @@ func (s *Store) FetchHistory(ctx context.Context, head, base string) (ancestor, 
 	s.fetching.Lock()
 	defer s.fetching.Unlock()
 	if !s.fetched[head] || !s.fetched[base] {
-		return "", "", newStopError(CodeCommit, "fetch both commits first", nil, "cannot fetch the history of commits that were not fetched")
+		return "", "", newStopError(CodeCommit, "fetch both commits first", nil,
+			"cannot fetch the history of commits that were not fetched")
 	}
 	for _, depth := range depths {
 		if err := s.fetchOnce(ctx, depth, []string{head, base}); err != nil {

@@ -77,7 +77,8 @@ func InspectWorkTree(ctx context.Context, dir string, want []string, getenv func
 		return Existing{}, err
 	}
 	if !slices.Contains(want, e.HEAD) {
-		return Existing{}, newStopError(CodeHead, headHint, nil, "the checkout is at %s, not at %s", e.HEAD, strings.Join(want, " or "))
+		return Existing{}, newStopError(CodeHead, headHint, nil, "the checkout is at %s, not at %s", e.HEAD,
+			strings.Join(want, " or "))
 	}
 	c := comparison{search: s, existing: &e, tracked: map[string]bool{}}
 	err = c.compareTree(ctx)

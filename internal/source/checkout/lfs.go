@@ -136,12 +136,14 @@ func (r remote) newClient() (*http.Client, error) {
 		transport.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
 		transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem)
 	}
-	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+	return &http.Client{Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
 }
 
 // askLarge asks the LFS server of the repository for the objects, by its batch API.
 func (s *Store) askLarge(ctx context.Context, client *http.Client, files []largeFile) (map[string]lfsAction, error) {
-	body, err := json.Marshal(map[string]any{"operation": "download", "transfers": []string{"basic"}, "hash_algo": "sha256", "objects": files})
+	body, err := json.Marshal(map[string]any{"operation": "download", "transfers": []string{"basic"},
+		"hash_algo": "sha256", "objects": files})
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +190,8 @@ func (s *Store) writeLarge(ctx context.Context, client *http.Client, f largeFile
 	if err != nil {
 		return err
 	}
-	if u, err := url.Parse(from.Href); err != nil || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || own.Scheme != "http" || !strings.EqualFold(u.Host, own.Host)) {
+	if u, err := url.Parse(from.Href); err != nil || u.User != nil ||
+		u.Scheme != "https" && (u.Scheme != "http" || own.Scheme != "http" || !strings.EqualFold(u.Host, own.Host)) {
 		return errors.New("the LFS server names an address that is not https")
 	}
 	temp, err := os.CreateTemp(s.dir, "large-")

@@ -64,7 +64,8 @@ func (l *Local) openCommonDir(folder string) error {
 		return newStopError(CodeLocal, "make it readable", err, "cannot open the repository %q", cutOutput(folder))
 	}
 	if _, err := l.common.Lstat("reftable"); err == nil {
-		return newStopError(CodeLocal, "name the commit by its full id, from a clone that keeps its refs in files", nil, "the repository keeps its refs in a reftable, which is not supported")
+		return newStopError(CodeLocal, "name the commit by its full id, from a clone that keeps its refs in files", nil,
+			"the repository keeps its refs in a reftable, which is not supported")
 	}
 	if l.bare, err = os.MkdirTemp("", "fumehood-local-"); err != nil {
 		return newStopError(CodeWrite, "", err, "cannot make the store")
@@ -99,11 +100,13 @@ func (l *Local) RelativePath(dir string) (string, error) {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if err != nil {
-		return "", newStopError(CodeLocal, "name an existing directory", err, "cannot find the directory %q", cutOutput(dir))
+		return "", newStopError(CodeLocal, "name an existing directory", err, "cannot find the directory %q",
+			cutOutput(dir))
 	}
 	below, err := filepath.Rel(l.top, abs)
 	if err != nil || !filepath.IsLocal(below) {
-		return "", newStopError(CodeLocal, "name a directory of the work tree", err, "%q is not in the work tree", cutOutput(dir))
+		return "", newStopError(CodeLocal, "name a directory of the work tree", err, "%q is not in the work tree",
+			cutOutput(dir))
 	}
 	if below == "." {
 		return "", nil
@@ -118,7 +121,8 @@ func gitDirAround(dir string) (top, folder string, err error) {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if err != nil {
-		return "", "", newStopError(CodeLocal, "name an existing directory", err, "cannot find the directory %q", cutOutput(dir))
+		return "", "", newStopError(CodeLocal, "name an existing directory", err, "cannot find the directory %q",
+			cutOutput(dir))
 	}
 	for at := abs; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(filepath.Join(at, ".git"))
@@ -130,7 +134,8 @@ func gitDirAround(dir string) (top, folder string, err error) {
 			return at, folder, err
 		}
 		if at == filepath.Dir(at) {
-			return "", "", newStopError(CodeLocal, "run in a clone of the repository, or name one with --workspace", nil, "%q is not in a git repository", cutOutput(abs))
+			return "", "", newStopError(CodeLocal, "run in a clone of the repository, or name one with --workspace",
+				nil, "%q is not in a git repository", cutOutput(abs))
 		}
 	}
 }
@@ -145,7 +150,8 @@ func linkedFolder(at string) (string, error) {
 	line, err := readRef(root, ".git", 4096)
 	to, ok := strings.CutPrefix(line, "gitdir: ")
 	if err != nil || !ok {
-		return "", newStopError(CodeLocal, "run in a clone of the repository", err, "the .git file of %q does not name a git directory", cutOutput(at))
+		return "", newStopError(CodeLocal, "run in a clone of the repository", err,
+			"the .git file of %q does not name a git directory", cutOutput(at))
 	}
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(at, to)
@@ -179,16 +185,19 @@ var shortRE = pattern.New(`^[0-9a-f]{7,64}$`)
 func (l *Local) Commit(ctx context.Context, revision string) (string, error) {
 	match := revisionRE.FindStringSubmatch(revision)
 	if match == nil || badName(revision) {
-		return "", newStopError(CodeLocal, "name a branch, a tag or a commit", nil, "invalid name of a commit %q", cutOutput(revision))
+		return "", newStopError(CodeLocal, "name a branch, a tag or a commit", nil, "invalid name of a commit %q",
+			cutOutput(revision))
 	}
 	id, err := l.resolveName(match[1])
 	if err != nil {
 		return "", err
 	}
-	said, err := l.git.command(ctx, nil, "--git-dir="+l.bare, "rev-parse", "--verify", "--quiet", "--end-of-options", id+match[2]+"^{commit}").output(256)
+	said, err := l.git.command(ctx, nil, "--git-dir="+l.bare, "rev-parse", "--verify", "--quiet", "--end-of-options",
+		id+match[2]+"^{commit}").output(256)
 	full := strings.TrimSpace(string(said))
 	if err != nil || !idRE.MatchString(full) {
-		return "", newStopError(CodeLocal, "fetch it first: git fetch origin COMMIT; a shallow clone lacks most (in CI: fetch-depth: 0)", nil, "the repository does not have the commit %q", cutOutput(revision))
+		return "", newStopError(CodeLocal,
+			"fetch it first: git fetch origin COMMIT; a shallow clone lacks most (in CI: fetch-depth: 0)", nil, "the repository does not have the commit %q", cutOutput(revision))
 	}
 	return full, nil
 }
@@ -211,11 +220,13 @@ func (l *Local) resolveName(name string) (string, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return "", newStopError(CodeLocal, "write the full name: "+refs[0], nil, "%q is ambiguous: %s", cutOutput(name), strings.Join(refs, " and "))
+		return "", newStopError(CodeLocal, "write the full name: "+refs[0], nil, "%q is ambiguous: %s", cutOutput(name),
+			strings.Join(refs, " and "))
 	case shortRE.MatchString(name):
 		return name, nil
 	}
-	return "", newStopError(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no branch, tag or commit %q", cutOutput(name))
+	return "", newStopError(CodeLocal, "check the spelling, or fetch it first", nil,
+		"the repository has no branch, tag or commit %q", cutOutput(name))
 }
 
 // followRef reads a ref, following symbolic refs.
@@ -244,7 +255,8 @@ func (l *Local) followRef(name string) (string, error) {
 		}
 		name = next
 	}
-	return "", newStopError(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no ref %q", cutOutput(name))
+	return "", newStopError(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no ref %q",
+		cutOutput(name))
 }
 
 func (l *Local) readPackedRefs(name string) (string, error) {
@@ -258,7 +270,8 @@ func (l *Local) readPackedRefs(name string) (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", newStopError(CodeLocal, "", err, "the repository's packed-refs cannot be read")
 	}
-	return "", newStopError(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no ref %q", cutOutput(name))
+	return "", newStopError(CodeLocal, "check the spelling, or fetch it first", nil, "the repository has no ref %q",
+		cutOutput(name))
 }
 
 // A Content is one file.
@@ -272,7 +285,9 @@ type Content struct {
 // everything in the directory that is not a regular file, wanted or not: links,
 // submodules, pointers to large files, refused names. If the commit does not have
 // the directory, the error is a *NotFound.
-func (l *Local) ReadDir(ctx context.Context, sha, under string, wanted func(string) bool, limits Limits) ([]Content, []Left, error) {
+func (l *Local) ReadDir(
+	ctx context.Context, sha, under string, wanted func(string) bool, limits Limits,
+) ([]Content, []Left, error) {
 	limits = limits.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, limits.Wall)
 	defer cancel()
@@ -290,7 +305,8 @@ func (l *Local) ReadDir(ctx context.Context, sha, under string, wanted func(stri
 		return nil, nil, err
 	}
 	if at.kind != folder {
-		return nil, nil, newStopError(CodeTree, "name the directory itself", nil, "%q is not a directory in commit %s", cutOutput(under), sha)
+		return nil, nil, newStopError(CodeTree, "name the directory itself", nil, "%q is not a directory in commit %s",
+			cutOutput(under), sha)
 	}
 	nodes, err := o.walkTree(ctx, at.id, limits)
 	if err != nil {

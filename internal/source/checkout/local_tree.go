@@ -49,10 +49,12 @@ func (l *Local) Diff(ctx context.Context, from, to string) ([]byte, error) {
 			return nil, newStopError(CodeCommit, "", nil, "%q is not a full commit id", cutOutput(sha))
 		}
 	}
-	out, err := l.git.command(ctx, nil, "--git-dir="+l.bare, "diff-tree", "-r", "-p", "-M", "-U3", "--no-ext-diff", "--no-textconv",
+	out, err := l.git.command(ctx, nil, "--git-dir="+l.bare, "diff-tree", "-r", "-p", "-M", "-U3", "--no-ext-diff",
+		"--no-textconv",
 		"--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--end-of-options", from, to).output(MaxDiff)
 	if err != nil {
-		return nil, newStopError(CodeTree, fmt.Sprintf("a diff has at most %d bytes", MaxDiff), err, "cannot compare the commits %s and %s", from[:12], to[:12])
+		return nil, newStopError(CodeTree, fmt.Sprintf("a diff has at most %d bytes", MaxDiff), err,
+			"cannot compare the commits %s and %s", from[:12], to[:12])
 	}
 	return out, nil
 }

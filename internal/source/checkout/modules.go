@@ -114,7 +114,8 @@ func (r remote) parseModules(data string) submodulePlaces {
 func badModule(name, at string) string {
 	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' })
 	switch {
-	case name == "" || strings.HasPrefix(name, "-") || slices.Contains(parts, "..") || slices.ContainsFunc(parts, dotGit) || badName(name):
+	case name == "" || strings.HasPrefix(name, "-") || slices.Contains(parts, "..") ||
+		slices.ContainsFunc(parts, dotGit) || badName(name):
 		return "its name is refused"
 	case checkPath(at) != nil || at == "" || strings.HasPrefix(at, "-"):
 		return "its path is refused"

@@ -152,7 +152,9 @@ func (o *objects) readSizes(ctx context.Context, ids []string, each func(i int, 
 
 // readEach passes the content of each object to use. The object must be of the kind,
 // must exist, and must hash to its id. use must read it to the end, unless it fails.
-func (o *objects) readEach(ctx context.Context, kind string, max int64, ids []string, use func(i int, size int64, r io.Reader) error) error {
+func (o *objects) readEach(
+	ctx context.Context, kind string, max int64, ids []string, use func(i int, size int64, r io.Reader) error,
+) error {
 	p, err := o.pipeFor(&o.contents, "--batch", len(ids))
 	if err != nil {
 		return err

@@ -64,7 +64,8 @@ func (p plan) measureBlobs(ctx context.Context, o *objects, limits Limits) error
 				"%q has %d bytes, more than the %d that one file may have", cutOutput(n.path), size, limits.File)
 		}
 		if sum += size; sum > limits.Bytes {
-			return newStopError(CodeLimit, "raise the checkout's limit Bytes, if the repository should be this large", nil,
+			return newStopError(CodeLimit, "raise the checkout's limit Bytes, if the repository should be this large",
+				nil,
 				"the commit's files have more than %d bytes", limits.Bytes)
 		}
 	}

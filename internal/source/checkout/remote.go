@@ -21,7 +21,8 @@ type remote struct {
 func newRemote(source Source) (remote, error) {
 	u, why := checkURL(source.URL, source.Server)
 	if why != "" {
-		return remote{}, newStopError(CodeSource, "give the https clone URL of the base repository", nil, "invalid repository URL: %s", why)
+		return remote{}, newStopError(CodeSource, "give the https clone URL of the base repository", nil,
+			"invalid repository URL: %s", why)
 	}
 	if source.Dir == "" {
 		return remote{}, newStopError(CodeSource, "", nil, "no scratch directory was given")
@@ -29,7 +30,8 @@ func newRemote(source Source) (remote, error) {
 	r := remote{url: u.String(), ca: source.CA}
 	if source.Token != "" {
 		if strings.ContainsFunc(source.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return remote{}, newStopError(CodeSource, "", nil, "invalid token: it contains a blank, a control or a non-ASCII character")
+			return remote{}, newStopError(CodeSource, "", nil,
+				"invalid token: it contains a blank, a control or a non-ASCII character")
 		}
 		basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + source.Token))
 		r.header = "Authorization: Basic " + basic

@@ -97,7 +97,8 @@ func (s *Store) makeIndex(ctx context.Context, head string) (path string, err er
 	if err := os.Mkdir(empty, 0o700); err != nil {
 		return "", newStopError(CodeWrite, "", err, "cannot make the index")
 	}
-	c := s.git.command(ctx, env, append(anyName, "--work-tree="+empty, "update-index", "-z", "--skip-worktree", "--stdin")...)
+	c := s.git.command(ctx, env, append(anyName, "--work-tree="+empty, "update-index", "-z", "--skip-worktree",
+		"--stdin")...)
 	c.Stdin = strings.NewReader(absent.String())
 	_, err = c.output(4096)
 	return path, stopOrContextError(ctx, err)
@@ -126,7 +127,8 @@ func (s *Store) listShallow(ctx context.Context, head, base string) (string, err
 			return "", err
 		}
 		missing := false
-		err = o.readSizes(ctx, parents, func(_ int, kind string, _ int64) error { missing = missing || kind == ""; return nil })
+		err = o.readSizes(ctx, parents,
+			func(_ int, kind string, _ int64) error { missing = missing || kind == ""; return nil })
 		if err != nil {
 			return "", err
 		}
@@ -170,7 +172,8 @@ func (b Branches) refFiles(head, base string) map[string]string {
 
 // fillGitDir writes what Repository promises; refs are files and their content.
 func (s *Store) fillGitDir(root *os.Root, index, shallow string, refs map[string]string) error {
-	config := formatConfig(s.digits, false) + "[advice]\n\tdetachedHead = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
+	config := formatConfig(s.digits, false) +
+		"[advice]\n\tdetachedHead = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
 	files := map[string]string{"config": config}
 	if shallow != "" {
 		files["shallow"] = shallow

@@ -23,7 +23,8 @@ func (s *search) judgeSettings(name, folder, data string) error {
 	}
 	for _, set := range settings {
 		if set.section == "extensions" && set.key == "refstorage" && !strings.EqualFold(set.value, "files") {
-			return newStopError(CodeNoCheckout, "check out with refs in files", nil, "the checkout keeps its refs as %q, which is not supported", cutOutput(set.value))
+			return newStopError(CodeNoCheckout, "check out with refs in files", nil,
+				"the checkout keeps its refs as %q, which is not supported", cutOutput(set.value))
 		}
 		if why := secretIn(set); why != "" {
 			return credentialError(name, fmt.Sprintf("%s %s", cutOutput(settingName(set)), why))

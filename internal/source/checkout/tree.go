@@ -114,7 +114,8 @@ func (o *objects) walkTree(ctx context.Context, tree string, limits Limits) ([]n
 		var next level
 		err := o.readTrees(ctx, now.ids, func(i int, entries []entry) error {
 			if count += len(entries); count > limits.Files {
-				return newStopError(CodeLimit, "raise the checkout's limit Files, if the repository should have this many", nil,
+				return newStopError(CodeLimit,
+					"raise the checkout's limit Files, if the repository should have this many", nil,
 					"the commit has more than %d files, directories and links", limits.Files)
 			}
 			for _, n := range classifyEntries(now.paths[i], entries, limits) {
@@ -168,7 +169,8 @@ func (o *objects) findEntry(ctx context.Context, sha, tree, path string) (entry,
 		case file:
 			return entry{}, &NotFound{SHA: sha, Path: path}
 		default: // there may be something, but not along real directories
-			return entry{}, newStopError(CodeTree, "name a path without symlinks and submodules", nil, "the path %q goes through a symlink or submodule", cutOutput(path))
+			return entry{}, newStopError(CodeTree, "name a path without symlinks and submodules", nil,
+				"the path %q goes through a symlink or submodule", cutOutput(path))
 		}
 		entries, err := o.readTree(ctx, at.id)
 		if err != nil {

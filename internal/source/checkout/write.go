@@ -49,7 +49,8 @@ func checkPath(p string) error {
 		return nil
 	}
 	if path.Clean(p) != p || path.IsAbs(p) || p == "." || p == ".." || strings.HasPrefix(p, "../") || badName(p) {
-		return newStopError(CodeTree, "give a path below the repository's root, without dots", nil, "invalid path %q", cutOutput(p))
+		return newStopError(CodeTree, "give a path below the repository's root, without dots", nil, "invalid path %q",
+			cutOutput(p))
 	}
 	return nil
 }
@@ -80,7 +81,8 @@ func (o *objects) writeTree(ctx context.Context, tree Tree, dir string, limits L
 
 // writeNodes writes the planned nodes to root, which is empty.
 func (p plan) writeNodes(ctx context.Context, o *objects, tree Tree, root *os.Root) (_ Tree, err error) {
-	w := writer{root: root, made: map[string]bool{".": true}, tree: tree, exact: map[os.FileMode]bool{}, buffer: make([]byte, 1<<16)}
+	w := writer{root: root, made: map[string]bool{".": true}, tree: tree, exact: map[os.FileMode]bool{},
+		buffer: make([]byte, 1<<16)}
 	if w.in, err = root.OpenRoot("."); err != nil {
 		return Tree{}, newStopError(CodeWrite, "", err, "cannot open the directory for the commit")
 	}

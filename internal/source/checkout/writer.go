@@ -196,7 +196,8 @@ func (w *writer) restoreMode(f *os.File, mode os.FileMode) error {
 const maxPointer = 1024
 
 func isPointer(content []byte) bool {
-	for _, first := range []string{"version https://git-lfs.github.com/spec/", "version https://hawser.github.com/spec/"} {
+	for _, first := range []string{"version https://git-lfs.github.com/spec/",
+		"version https://hawser.github.com/spec/"} {
 		if bytes.HasPrefix(content, []byte(first)) {
 			return bytes.Contains(content, []byte("\noid "))
 		}

@@ -257,7 +257,8 @@ func checkCommands(setup *document.Node, ps *document.Problems) {
 		}
 		switch run, argv := c.Get("run"), c.Get("argv"); {
 		case run == nil && argv == nil:
-			ps.Add(c.At, document.JoinIndex("setup", i), "requests nothing: give run (shell text) or argv (a list of words)")
+			ps.Add(c.At, document.JoinIndex("setup", i),
+				"requests nothing: give run (shell text) or argv (a list of words)")
 		case run != nil && argv != nil:
 			ps.Add(c.At, document.JoinIndex("setup", i), "has run and argv; exactly one of them is allowed")
 		}
@@ -270,9 +271,12 @@ func configOf(root *document.Node) Config {
 		Setup: setupOf(root.Get("setup")), Registries: registriesOf(root.Get("registries")),
 		Rootfs: root.TextOf("rootfs"), Tools: root.TextsOf("tools"), Services: root.TextsOf("services"),
 		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
-		Policy: root.TextOf("policy"), Cache: cacheOf(root.Get("cache")), CompareBase: CompareBase(cacheOf(root.Get("compare-base"))), Results: root.TextOf("results"), Layers: isTrue(root.Get("layers")),
-		Checkout: checkoutOf(root.Get("checkout")), Comment: commentOf(root.Get("comment")), Review: reviewOf(root.Get("review")),
-		lines: map[string]int{},
+		Policy: root.TextOf("policy"), Cache: cacheOf(root.Get("cache")),
+		CompareBase: CompareBase(cacheOf(root.Get("compare-base"))), Results: root.TextOf("results"),
+		Layers:   isTrue(root.Get("layers")),
+		Checkout: checkoutOf(root.Get("checkout")), Comment: commentOf(root.Get("comment")),
+		Review: reviewOf(root.Get("review")),
+		lines:  map[string]int{},
 	}
 	for _, m := range root.Members {
 		c.lines[m.Name] = m.At.Line
@@ -300,7 +304,8 @@ func setupOf(n *document.Node) Setup {
 			continue
 		}
 		s.Commands = append(s.Commands, Command{
-			Run: item.TextOf("run"), Argv: item.TextsOf("argv"), Cwd: item.TextOf("cwd"), Env: document.EnvOf(item.Get("env")),
+			Run: item.TextOf("run"), Argv: item.TextsOf("argv"), Cwd: item.TextOf("cwd"),
+			Env:     document.EnvOf(item.Get("env")),
 			Network: item.TextsOf("network"), Timeout: document.DurationOf(item.Get("timeout")),
 		})
 	}
@@ -326,14 +331,16 @@ func checkoutOf(n *document.Node) Checkout {
 }
 
 func commentOf(n *document.Node) Comment {
-	return Comment{Detail: n.TextOf("detail"), Length: document.IntOf(n.Get("length")), Mention: n.TextOf("mention"), Lines: n.TextOf("lines")}
+	return Comment{Detail: n.TextOf("detail"), Length: document.IntOf(n.Get("length")), Mention: n.TextOf("mention"),
+		Lines: n.TextOf("lines")}
 }
 
 func reviewOf(n *document.Node) Review {
 	if n == nil {
 		return Review{}
 	}
-	return Review{Paths: n.TextsOf("paths"), Ignore: n.TextsOf("ignore"), Focus: n.TextsOf("focus"), Severity: n.TextOf("severity"), Language: n.TextOf("language"), Transcript: isTrue(n.Get("transcript"))}
+	return Review{Paths: n.TextsOf("paths"), Ignore: n.TextsOf("ignore"), Focus: n.TextsOf("focus"),
+		Severity: n.TextOf("severity"), Language: n.TextOf("language"), Transcript: isTrue(n.Get("transcript"))}
 }
 
 func isTrue(n *document.Node) bool { return n != nil && n.Value == "true" }

@@ -29,20 +29,24 @@ var configShape = document.Shape{
 		"timeout-minutes": "timeout",
 	},
 	Fields: []document.Field{
-		document.Required("schema", &document.Shape{Kind: document.Text, Max: 64, Choice: []string{Schema}, Want: strconv.Quote(Schema),
-			Doc: "The version of this format."}),
+		document.Required("schema", &document.Shape{Kind: document.Text, Max: 64, Choice: []string{Schema},
+			Want: strconv.Quote(Schema),
+			Doc:  "The version of this format."}),
 		document.Optional("setup", &setupShape),
 		document.Optional("registries", &registriesShape),
 		document.Optional("rootfs", &rootfsShape),
-		document.Optional("tools", document.ListOf(&toolShape, "Directories of the host that come first in PATH of the commands, each shown read-only with the toolchain that it belongs to.")),
-		document.Optional("services", document.ListOf(&serviceShape, "Servers of the host to start inside the sandbox, on loopback: "+strings.Join(services, ", ")+".")),
+		document.Optional("tools", document.ListOf(&toolShape,
+			"Directories of the host that come first in PATH of the commands, each shown read-only with the toolchain that it belongs to.")),
+		document.Optional("services", document.ListOf(&serviceShape,
+			"Servers of the host to start inside the sandbox, on loopback: "+strings.Join(services, ", ")+".")),
 		document.Optional("limits", limitsShape()),
 		document.Optional("timeout", document.DurationShape("The maximum time of the whole run.")),
 		document.Optional("policy", policyShape()),
 		document.Optional("cache", &cacheShape),
 		document.Optional("compare-base", &compareBaseShape),
-		document.Optional("results", &document.Shape{Kind: document.Text, Max: 16, Choice: ResultModes, Want: quoteWords(ResultModes),
-			Doc: "Whether kept results of earlier runs are used for commands that request it (default off). Only the flag --results write keeps any."}),
+		document.Optional("results", &document.Shape{Kind: document.Text, Max: 16, Choice: ResultModes,
+			Want: quoteWords(ResultModes),
+			Doc:  "Whether kept results of earlier runs are used for commands that request it (default off). Only the flag --results write keeps any."}),
 		document.Optional("layers", &layersShape),
 		document.Optional("checkout", &checkoutShape),
 		document.Optional("comment", &commentShape),
@@ -51,29 +55,41 @@ var configShape = document.Shape{
 }
 
 var commentShape = document.Shape{
-	Kind: document.Object, Want: "an object with detail, length, mention and lines", Doc: "How much the pull request's comment shows, and whether a person who asked for a run is notified.",
+	Kind: document.Object, Want: "an object with detail, length, mention and lines",
+	Doc: "How much the pull request's comment shows, and whether a person who asked for a run is notified.",
 	Fields: []document.Field{
-		document.Optional("detail", &document.Shape{Kind: document.Text, Max: 16, Choice: Details, Want: quoteWords(Details),
-			Doc: "quiet (what needs attention, without the output of commands), normal (output is folded, the default) or full (the output of commands that need attention is open)."}),
-		document.Optional("length", &document.Shape{Kind: document.Number, Low: MinComment, High: MaxComment, Integer: true,
-			Want: fmt.Sprintf("a number from %d to %d", MinComment, MaxComment), Doc: "The maximum length, in UTF-16 units."}),
-		document.Optional("mention", &document.Shape{Kind: document.Text, Max: 16, Choice: Mentions, Want: quoteWords(Mentions),
-			Doc: "none (the default) or requester (when a run ends, a new comment mentions the person whose comment requested it)."}),
+		document.Optional("detail", &document.Shape{Kind: document.Text, Max: 16, Choice: Details,
+			Want: quoteWords(Details),
+			Doc:  "quiet (what needs attention, without the output of commands), normal (output is folded, the default) or full (the output of commands that need attention is open)."}),
+		document.Optional("length", &document.Shape{Kind: document.Number, Low: MinComment, High: MaxComment,
+			Integer: true,
+			Want:    fmt.Sprintf("a number from %d to %d", MinComment, MaxComment),
+			Doc:     "The maximum length, in UTF-16 units."}),
+		document.Optional("mention", &document.Shape{Kind: document.Text, Max: 16, Choice: Mentions,
+			Want: quoteWords(Mentions),
+			Doc:  "none (the default) or requester (when a run ends, a new comment mentions the person whose comment requested it)."}),
 		document.Optional("lines", &document.Shape{Kind: document.Text, Max: 16, Choice: Lines, Want: quoteWords(Lines),
 			Doc: "none (the default) or linters (what linters and formatters report on lines that the pull request changes becomes review comments, with suggestions)."}),
 	},
 }
 
 var reviewShape = document.Shape{
-	Kind: document.Object, Want: "an object with paths, ignore, focus, severity, language and transcript", Doc: "Guidance for a model that fumehood review asks.",
+	Kind: document.Object, Want: "an object with paths, ignore, focus, severity, language and transcript",
+	Doc: "Guidance for a model that fumehood review asks.",
 	Fields: []document.Field{
-		document.Optional("paths", document.ListOf(&patternShape, "Files and directories to review, by name, path or pattern (default all).")),
+		document.Optional("paths", document.ListOf(&patternShape,
+			"Files and directories to review, by name, path or pattern (default all).")),
 		document.Optional("ignore", document.ListOf(&patternShape, "Files and directories to leave out.")),
-		document.Optional("focus", document.ListOf(&document.Shape{Kind: document.Text, Max: 500}, "What the model should look at, each in a sentence.")),
-		document.Optional("severity", &document.Shape{Kind: document.Text, Max: 16, Choice: valid.Severities, Want: quoteWords(valid.Severities),
-			Doc: "The lowest severity that is reported (default low)."}),
-		document.Optional("language", &document.Shape{Kind: document.Text, Max: 64, Doc: "The language of findings (default English)."}),
-		document.Optional("transcript", &document.Shape{Kind: document.Boolean, Doc: "Whether the texts of requests and answers, without secrets, are kept beside the review's log (default false)."}),
+		document.Optional("focus", document.ListOf(&document.Shape{Kind: document.Text, Max: 500},
+			"What the model should look at, each in a sentence.")),
+		document.Optional("severity", &document.Shape{Kind: document.Text, Max: 16, Choice: valid.Severities,
+			Want: quoteWords(valid.Severities),
+			Doc:  "The lowest severity that is reported (default low)."}),
+		document.Optional("language", &document.Shape{Kind: document.Text, Max: 64,
+			Doc: "The language of findings (default English)."}),
+		document.Optional("transcript",
+			&document.Shape{Kind: document.Boolean,
+				Doc: "Whether the texts of requests and answers, without secrets, are kept beside the review's log (default false)."}),
 	},
 }
 
@@ -95,8 +111,9 @@ var setupShape = document.Shape{
 }
 
 var commandShape = document.Shape{
-	Kind: document.Object, Want: "a command: shell text, or an object with run or argv", Doc: "A command of the set-up phase.",
-	Or: document.ShellText("Shell text."),
+	Kind: document.Object, Want: "a command: shell text, or an object with run or argv",
+	Doc: "A command of the set-up phase.",
+	Or:  document.ShellText("Shell text."),
 	Fields: []document.Field{
 		document.Optional("run", document.ShellText("Shell text.")),
 		document.Optional("argv", document.ArgvShape("A program and its arguments, started without a shell.")),
@@ -113,11 +130,13 @@ var commandShape = document.Shape{
 var registriesShape = document.Shape{
 	Kind: document.List, Max: document.MaxListed, Once: true, Items: &registryShape,
 	Want: `"auto", "none" or a list of registries`,
-	Doc:  "The package registries that set-up may read: auto (those that it needs, the default), none, or a list of " + strings.Join(document.Registries, ", ") + ". Policy must grant them, too.",
-	Or:   wordShape(auto, none),
+	Doc: "The package registries that set-up may read: auto (those that it needs, the default), none, or a list of " +
+		strings.Join(document.Registries, ", ") + ". Policy must grant them, too.",
+	Or: wordShape(auto, none),
 }
 
-var registryShape = document.Shape{Kind: document.Text, Max: 64, Choice: document.Registries, Unknown: document.UnknownRegistry}
+var registryShape = document.Shape{Kind: document.Text, Max: 64, Choice: document.Registries,
+	Unknown: document.UnknownRegistry}
 
 var rootfsShape = document.Shape{
 	Kind: document.Text, Max: document.MaxPath, Pattern: rootfsValue,
@@ -125,7 +144,8 @@ var rootfsShape = document.Shape{
 	Doc:  "The root file system of the sandbox: host (the host's tools, the default), dir:PATH, image:REPOSITORY@sha256:DIGEST, oci:DIR or oci-archive:FILE (an OCI image layout), or devcontainer (the image of the repository's devcontainer.json).",
 	Valid: func(n *document.Node) string {
 		if !ValidRootfs(n.Value) {
-			return fmt.Sprintf("invalid value %s: want the plain path of a directory or file other than /", document.Quote(n.Value))
+			return fmt.Sprintf("invalid value %s: want the plain path of a directory or file other than /",
+				document.Quote(n.Value))
 		}
 		return ""
 	},
@@ -151,7 +171,8 @@ var toolShape = document.Shape{
 	Want: "an absolute path",
 	Valid: func(n *document.Node) string {
 		if path.Clean(n.Value) != n.Value || n.Value == "/" {
-			return fmt.Sprintf("invalid value %s: want the plain path of a directory other than /", document.Quote(n.Value))
+			return fmt.Sprintf("invalid value %s: want the plain path of a directory other than /",
+				document.Quote(n.Value))
 		}
 		return ""
 	},
@@ -163,7 +184,8 @@ var serviceShape = document.Shape{Kind: document.Text, Max: 64, Choice: services
 	return unknownNameError("service", name, services, serviceNames)
 }}
 
-var serviceNames = map[string]string{"postgresql": "postgres", "pg": "postgres", "psql": "postgres", "valkey": "redis", "mariadb": "mysql"}
+var serviceNames = map[string]string{"postgresql": "postgres", "pg": "postgres", "psql": "postgres", "valkey": "redis",
+	"mariadb": "mysql"}
 
 func limitsShape() *document.Shape {
 	s := document.LimitsShape()
@@ -176,10 +198,13 @@ func policyShape() *document.Shape {
 }
 
 var checkoutShape = document.Shape{
-	Kind: document.Object, Want: "an object with submodules and lfs", Doc: "What CI fetches beside the commit, from the repository's server and without credentials in the sandbox.",
+	Kind: document.Object, Want: "an object with submodules and lfs",
+	Doc: "What CI fetches beside the commit, from the repository's server and without credentials in the sandbox.",
 	Fields: []document.Field{
-		document.Optional("submodules", &document.Shape{Kind: document.Boolean, Doc: "The files of submodules, at the pinned commits."}),
-		document.Optional("lfs", &document.Shape{Kind: document.Boolean, Doc: "The files of Git LFS in place of their pointers."}),
+		document.Optional("submodules",
+			&document.Shape{Kind: document.Boolean, Doc: "The files of submodules, at the pinned commits."}),
+		document.Optional("lfs", &document.Shape{Kind: document.Boolean,
+			Doc: "The files of Git LFS in place of their pointers."}),
 	},
 }
 

@@ -108,7 +108,8 @@ func MergeOverrides(file Config, overrides ...Override) (Effective, error) {
 
 // readOverride converts an override to a Config with that field alone.
 func readOverride(o Override) (Config, error) {
-	i := slices.IndexFunc(configShape.Fields, func(f document.Field) bool { return f.Name == o.Field && f.Name != "schema" })
+	i := slices.IndexFunc(configShape.Fields,
+		func(f document.Field) bool { return f.Name == o.Field && f.Name != "schema" })
 	if i < 0 {
 		return Config{}, fmt.Errorf("%s: unknown setting %s", o.From, document.Quote(o.Field))
 	}
@@ -207,11 +208,15 @@ func applyField(c *Config, field string, given Config) {
 	case "checkout":
 		c.Checkout = given.Checkout
 	case "comment":
-		c.Comment = Comment{Detail: cmp.Or(given.Comment.Detail, c.Comment.Detail), Length: cmp.Or(given.Comment.Length, c.Comment.Length),
-			Mention: cmp.Or(given.Comment.Mention, c.Comment.Mention), Lines: cmp.Or(given.Comment.Lines, c.Comment.Lines)}
+		c.Comment = Comment{Detail: cmp.Or(given.Comment.Detail, c.Comment.Detail),
+			Length:  cmp.Or(given.Comment.Length, c.Comment.Length),
+			Mention: cmp.Or(given.Comment.Mention, c.Comment.Mention),
+			Lines:   cmp.Or(given.Comment.Lines, c.Comment.Lines)}
 	case "review":
-		c.Review = Review{Paths: c.Review.Paths, Ignore: c.Review.Ignore, Focus: c.Review.Focus, Severity: cmp.Or(given.Review.Severity, c.Review.Severity),
-			Language: cmp.Or(given.Review.Language, c.Review.Language), Transcript: given.Review.Transcript || c.Review.Transcript}
+		c.Review = Review{Paths: c.Review.Paths, Ignore: c.Review.Ignore, Focus: c.Review.Focus,
+			Severity: cmp.Or(given.Review.Severity, c.Review.Severity),
+			Language: cmp.Or(given.Review.Language, c.Review.Language), Transcript: given.Review.Transcript ||
+				c.Review.Transcript}
 	default:
 		panic("config: internal error: no field " + field)
 	}

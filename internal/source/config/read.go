@@ -33,7 +33,9 @@ func ReadFile(name, workspace string, overrides ...Override) (Effective, error) 
 		data, err = os.ReadFile(name)
 	}
 	if err != nil {
-		return Effective{}, &proposal.StopError{Code: "config.unreadable", Message: fmt.Sprintf("cannot read the configuration %q", name), Hint: "name a file with --config, or --config none", Err: err}
+		return Effective{}, &proposal.StopError{Code: "config.unreadable",
+			Message: fmt.Sprintf("cannot read the configuration %q", name),
+			Hint:    "name a file with --config, or --config none", Err: err}
 	}
 	if filepath.Base(name) == filepath.Base(Path) {
 		name = Path // what people call it, wherever it was copied to
@@ -45,12 +47,15 @@ func ReadFile(name, workspace string, overrides ...Override) (Effective, error) 
 		}
 	}
 	if workspaceFile && (file.Rootfs != "" || len(file.Tools) > 0) {
-		return Effective{}, &proposal.StopError{Code: "config.untrusted", Message: "rootfs or tools in the workspace's own " + Path + ": they choose what of this host commands can see",
+		return Effective{}, &proposal.StopError{Code: "config.untrusted",
+			Message: "rootfs or tools in the workspace's own " + Path +
+				": they choose what of this host commands can see",
 			Hint: "if you trust this file, name it: --config " + Path}
 	}
 	merged, err := MergeOverrides(file, overrides...)
 	if err != nil {
-		return merged, &proposal.StopError{Code: codeConfig, Message: "invalid configuration: " + err.Error(), Hint: "see fumehood run --help", Err: nil}
+		return merged, &proposal.StopError{Code: codeConfig, Message: "invalid configuration: " + err.Error(),
+			Hint: "see fumehood run --help", Err: nil}
 	}
 	return merged, nil
 }
@@ -88,5 +93,6 @@ func invalidConfig(name string, problems []proposal.Problem) error {
 	for i, p := range problems {
 		lines[i] = Describe(name, p)
 	}
-	return &proposal.StopError{Code: codeConfig, Message: "invalid configuration: " + strings.Join(lines, "; "), Hint: "fix the file: testdata/schema/fumehood.config.v1.json is its schema"}
+	return &proposal.StopError{Code: codeConfig, Message: "invalid configuration: " + strings.Join(lines, "; "),
+		Hint: "fix the file: testdata/schema/fumehood.config.v1.json is its schema"}
 }

@@ -39,7 +39,8 @@ func (s *setupScan) detectGo(dir string) (covered []string) {
 	case s.hasFile(dir, "vendor/modules.txt"):
 		s.addNote(dirFile(dir, "vendor/modules.txt"), "modules are vendored, so that none is downloaded")
 	case inWorkspace || goRequires.MatchString(mod):
-		first = s.addStep(dir, step{id: "go", file: file, why: "download the modules", argv: []string{"go", "mod", "download"}, registry: "go"})
+		first = s.addStep(dir, step{id: "go", file: file, why: "download the modules",
+			argv: []string{"go", "mod", "download"}, registry: "go"})
 		if first == "" {
 			return covered
 		}
@@ -47,8 +48,10 @@ func (s *setupScan) detectGo(dir string) (covered []string) {
 		return covered // nothing but the standard library
 	}
 	s.addStep(dir, step{
-		id: "go-build", file: file, why: "compile dependencies and packages into the build cache", needs: first, optional: true,
-		argv: append([]string{"go", "list", "-e", "-export", "-test", "-deps", "-f", `{{""}}`}, packagePatterns(covered)...),
+		id: "go-build", file: file, why: "compile dependencies and packages into the build cache", needs: first,
+		optional: true,
+		argv: append([]string{"go", "list", "-e", "-export", "-test", "-deps", "-f", `{{""}}`},
+			packagePatterns(covered)...),
 	})
 	return covered
 }

@@ -74,7 +74,8 @@ const (
 
 // wantsContent reports whether the state of an Input is about content.
 func (in Input) wantsContent() bool {
-	return strings.HasPrefix(in.State, stateContent) || strings.HasPrefix(in.State, stateList) || strings.HasPrefix(in.State, "link ")
+	return strings.HasPrefix(in.State, stateContent) || strings.HasPrefix(in.State, stateList) ||
+		strings.HasPrefix(in.State, "link ")
 }
 
 // A stateKey is what a state depends on.
@@ -180,7 +181,8 @@ func CoversFile(inputs []Input, name string) bool {
 		return false
 	}
 	find := func(name string) (Input, bool) {
-		i, found := slices.BinarySearchFunc(inputs, name, func(in Input, name string) int { return cmp.Compare(in.Path, name) })
+		i, found := slices.BinarySearchFunc(inputs, name,
+			func(in Input, name string) int { return cmp.Compare(in.Path, name) })
 		if !found {
 			return Input{}, false
 		}
@@ -398,7 +400,8 @@ func IsPinned(argv []string) bool {
 	line := strings.Join(argv, " ")
 	has := func(prefix string) bool { return line == prefix || strings.HasPrefix(line, prefix+" ") }
 	switch {
-	case has("go mod download"), has("go list -e -export"), has("npm ci"), has("python3 -m venv " + Venv), has("uv sync --frozen"), has("cargo fetch --locked"):
+	case has("go mod download"), has("go list -e -export"), has("npm ci"), has("python3 -m venv " + Venv),
+		has("uv sync --frozen"), has("cargo fetch --locked"):
 		return true
 	case has("npm install"):
 		return exactVersion.MatchString(line)

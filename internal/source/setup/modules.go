@@ -13,7 +13,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-var goModule = pattern.New(`(?m)^[ \t]*module[ \t]+["` + "`" + `]?([A-Za-z0-9._~/+-]{1,200})["` + "`" + `]?[ \t]*(?://.*)?$`)
+var goModule = pattern.New(`(?m)^[ \t]*module[ \t]+["` + "`" + `]?([A-Za-z0-9._~/+-]{1,200})["` + "`" +
+	`]?[ \t]*(?://.*)?$`)
 
 // GoModules returns the Go modules of the repository at root: at its top, in more, in the directories
 // directly below the top, and in those that its go.work uses; at most valid.MaxGoModules. A go.mod

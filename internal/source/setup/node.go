@@ -52,13 +52,15 @@ func (s *setupScan) detectNode(dir string) (covered []string) {
 	}
 	switch manager {
 	case "pnpm":
-		s.addPinnedSteps(dir, file, pin, s.pnpmVersion(dir), freezeIfLocked(file, "pnpm", "install", "--frozen-lockfile"))
+		s.addPinnedSteps(dir, file, pin, s.pnpmVersion(dir),
+			freezeIfLocked(file, "pnpm", "install", "--frozen-lockfile"))
 	case "yarn":
 		reads, argv := s.yarnVersion(dir, file)
 		s.addPinnedSteps(dir, file, pin, reads, argv)
 	case "bun":
 		if s.requireTool(dir, file, "bun") {
-			s.addStep(dir, step{id: "npm", file: file, why: "install packages", argv: freezeIfLocked(file, "bun", "install", "--frozen-lockfile"), registry: "npm"})
+			s.addStep(dir, step{id: "npm", file: file, why: "install packages",
+				argv: freezeIfLocked(file, "bun", "install", "--frozen-lockfile"), registry: "npm"})
 		}
 	default:
 		s.addNpmSteps(dir, file, m)
@@ -78,10 +80,12 @@ func freezeIfLocked(file string, argv ...string) []string {
 func (s *setupScan) addNpmSteps(dir, file string, m manifest) {
 	argv, why := []string{"npm", "ci", "--no-audit", "--no-fund"}, "install exactly the packages of the lock file"
 	if file == "package.json" {
-		if len(parseDependencies(m.Dependencies))+len(parseDependencies(m.DevDependencies))+len(parseDependencies(m.Optional))+len(parseDependencies(m.Peer)) == 0 && m.Workspaces == nil {
+		if len(parseDependencies(m.Dependencies))+len(parseDependencies(m.DevDependencies))+
+			len(parseDependencies(m.Optional))+len(parseDependencies(m.Peer)) == 0 && m.Workspaces == nil {
 			return
 		}
-		argv, why = []string{"npm", "install", "--no-audit", "--no-fund", "--no-package-lock"}, "install packages; there is no lock file"
+		argv, why = []string{"npm", "install", "--no-audit", "--no-fund", "--no-package-lock"},
+			"install packages; there is no lock file"
 	}
 	if s.requireTool(dir, file, "npm") {
 		s.addStep(dir, step{id: "npm", file: file, why: why, argv: argv, registry: "npm"})
@@ -132,20 +136,23 @@ func (s *setupScan) addPinnedSteps(dir, file, pin, reads string, argv []string) 
 	ours := step{id: "npm", file: file, why: why, argv: argv, registry: "npm"}
 	switch {
 	case hash != "" && s.hasTool("corepack"):
-		ours.needs, ours.why, ours.argv = s.addCorepackStep(dir, file), why+" through corepack", slices.Concat([]string{"corepack"}, argv)
+		ours.needs, ours.why, ours.argv = s.addCorepackStep(dir, file), why+" through corepack",
+			slices.Concat([]string{"corepack"}, argv)
 	case pin == "" && s.hasTool(name) && reads != "yarn@4" && reads != "yarn@3": // hosts have yarn 1
 	case s.hasTool("npm"):
 		if pin == "" {
 			version = reads
 			s.addNote(dirFile(dir, "package.json"), "has no packageManager: %s reads the lock file", reads)
 		} else if hash != "" {
-			s.addNote(dirFile(dir, "package.json"), "the hash in packageManager is not checked: corepack is not installed")
+			s.addNote(dirFile(dir, "package.json"),
+				"the hash in packageManager is not checked: corepack is not installed")
 		}
 		if ours.needs = s.addFetchStep(dir, file, name, version); ours.needs == "" {
 			return
 		}
 	case s.hasTool(name):
-		s.addNote(dirFile(dir, "package.json"), "the version of %s is the host's, not the one in packageManager: npm is not installed", name)
+		s.addNote(dirFile(dir, "package.json"),
+			"the version of %s is the host's, not the one in packageManager: npm is not installed", name)
 	default:
 		s.addNote(dirFile(dir, file), "could not set up: neither %s nor npm is installed", name)
 		return
@@ -160,11 +167,13 @@ func (s *setupScan) addFetchStep(dir, file, name, version string) string {
 		spec := pattern.New(`^yarn@([2-9]|\d\d)`).ReplaceAllString(version, "@yarnpkg/cli-dist@$1")
 		s.fetched[name] = s.addStep(".", step{
 			id: name, file: dirFile(dir, file), why: "install " + version, registry: "npm",
-			argv: []string{"npm", "install", "--prefix", Tools, "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts", spec},
+			argv: []string{"npm", "install", "--prefix", Tools, "--no-save", "--no-package-lock", "--no-audit",
+				"--no-fund", "--ignore-scripts", spec},
 		})
 		s.managers[name] = version
 	} else if s.managers[name] != version {
-		s.addNote(dirFile(dir, file), "uses %s, as the projects above: one run has one version of %s", s.managers[name], name)
+		s.addNote(dirFile(dir, file), "uses %s, as the projects above: one run has one version of %s", s.managers[name],
+			name)
 	}
 	return s.fetched[name]
 }
@@ -193,7 +202,8 @@ func (s *setupScan) readPin(dir string, m manifest) string {
 	}
 	var text string
 	if json.Unmarshal(m.PackageManager, &text) != nil || !pinnedManager.MatchString(text) {
-		s.addNote(dirFile(dir, "package.json"), "packageManager is not used: want a name and a version such as \"pnpm@9.1.0\"")
+		s.addNote(dirFile(dir, "package.json"),
+			"packageManager is not used: want a name and a version such as \"pnpm@9.1.0\"")
 		return ""
 	}
 	return text
@@ -232,7 +242,8 @@ func (s *setupScan) nodeNotes(dir string, m manifest) {
 		list := parseDependencies(raw)
 		for _, name := range sortedKeys(list) {
 			if nodeElsewhere.MatchString(list[name]) {
-				s.addNote(dirFile(dir, "package.json"), "%s comes from %s, which is not a registry: it may not be reachable", document.Quote(name), document.Quote(list[name]))
+				s.addNote(dirFile(dir, "package.json"),
+					"%s comes from %s, which is not a registry: it may not be reachable", document.Quote(name), document.Quote(list[name]))
 				break
 			}
 		}
@@ -243,8 +254,10 @@ func (s *setupScan) nodeNotes(dir string, m manifest) {
 	}{{".npmrc", npmRegistry}, {".yarnrc", npmRegistry}, {".yarnrc.yml", yarnRegistry}} {
 		text, _ := s.readText(dir, config.file)
 		for _, match := range config.pattern.FindAllStringSubmatch(text, 8) {
-			if url := match[len(match)-1]; !strings.Contains(url, "://registry.npmjs.org") && !strings.Contains(url, "://registry.yarnpkg.com") {
-				s.addNote(dirFile(dir, config.file), "names a registry of its own: only the host's npm registry can be read")
+			if url := match[len(match)-1]; !strings.Contains(url, "://registry.npmjs.org") &&
+				!strings.Contains(url, "://registry.yarnpkg.com") {
+				s.addNote(dirFile(dir, config.file),
+					"names a registry of its own: only the host's npm registry can be read")
 			}
 		}
 	}

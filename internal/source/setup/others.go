@@ -66,7 +66,8 @@ func (s *setupScan) detectRuby(dir string) {
 		}
 	}
 	s.setEnv("BUNDLE_PATH", "vendor/bundle")
-	s.addStep(dir, step{id: "bundle", file: file, why: "install gems into vendor/bundle", argv: []string{"bundle", "install"}, registry: "rubygems"})
+	s.addStep(dir, step{id: "bundle", file: file, why: "install gems into vendor/bundle",
+		argv: []string{"bundle", "install"}, registry: "rubygems"})
 }
 
 // detectJava detects Maven and Gradle. Neither has a command that fetches all that tests need:
@@ -87,7 +88,8 @@ func (s *setupScan) detectJava(dir string) {
 			return
 		}
 		s.addStep(dir, st)
-	case s.hasFile(dir, "build.gradle") || s.hasFile(dir, "build.gradle.kts") || s.hasFile(dir, "settings.gradle") || s.hasFile(dir, "settings.gradle.kts"):
+	case s.hasFile(dir, "build.gradle") || s.hasFile(dir, "build.gradle.kts") || s.hasFile(dir, "settings.gradle") ||
+		s.hasFile(dir, "settings.gradle.kts"):
 		file := "build.gradle"
 		for _, name := range []string{"settings.gradle.kts", "settings.gradle", "build.gradle.kts", "build.gradle"} {
 			if s.hasFile(dir, name) {
@@ -96,14 +98,16 @@ func (s *setupScan) detectJava(dir string) {
 		}
 		if !s.hasTool("gradle") {
 			if s.hasFile(dir, "gradlew") {
-				s.addNote(dirFile(dir, "gradlew"), "could not set up: gradle is not installed, and its wrapper downloads it from services.gradle.org, which is not a registry")
+				s.addNote(dirFile(dir, "gradlew"),
+					"could not set up: gradle is not installed, and its wrapper downloads it from services.gradle.org, which is not a registry")
 				return
 			}
 			s.addNote(dirFile(dir, file), "could not set up: gradle is not installed")
 			return
 		}
 		s.addNote(dirFile(dir, file), "plugins of plugins.gradle.org, which is not a registry, may not be reachable")
-		s.addStep(dir, step{id: "gradle", file: file, why: "compile, and fetch what tests need", argv: []string{"gradle", "--no-daemon", "--console=plain", "testClasses"}, registry: "maven"})
+		s.addStep(dir, step{id: "gradle", file: file, why: "compile, and fetch what tests need",
+			argv: []string{"gradle", "--no-daemon", "--console=plain", "testClasses"}, registry: "maven"})
 	}
 }
 

@@ -54,7 +54,8 @@ func (s *setupScan) detectPython(dir string) (covered []string) {
 		}
 		if s.hasTool(lock.tool) {
 			s.pythonEnv(dir, lock.tool)
-			s.addStep(dir, step{id: lock.tool, file: lock.file, why: "install the packages of the lock file into " + Venv, argv: lock.argv, registry: "pypi"})
+			s.addStep(dir, step{id: lock.tool, file: lock.file,
+				why: "install the packages of the lock file into " + Venv, argv: lock.argv, registry: "pypi"})
 			return covered
 		}
 		if p.file == "" && p.required == nil {
@@ -101,14 +102,16 @@ func (s *setupScan) addPipSteps(dir string, p pyproject) {
 	if s.exists(dir, Venv) {
 		s.addNote(dirFile(dir, Venv), "is part of the repository, and is used as it is")
 	} else {
-		made = s.addStep(dir, step{id: "venv", file: file, why: "make a virtual environment", argv: []string{"python3", "-m", "venv", Venv}})
+		made = s.addStep(dir, step{id: "venv", file: file, why: "make a virtual environment",
+			argv: []string{"python3", "-m", "venv", Venv}})
 		if made == "" {
 			return
 		}
 	}
 	pip := []string{Venv + "/bin/python", "-m", "pip", "install"}
 	if p.groups != nil {
-		made = s.addStep(dir, step{id: "pip-upgrade", file: file, why: "dependency groups need pip 25.1", argv: slices.Concat(pip, []string{"pip>=25.1"}), registry: "pypi", needs: made})
+		made = s.addStep(dir, step{id: "pip-upgrade", file: file, why: "dependency groups need pip 25.1",
+			argv: slices.Concat(pip, []string{"pip>=25.1"}), registry: "pypi", needs: made})
 	}
 	argv := slices.Concat(pip, repeatOption("-r", p.required), repeatOption("--group", p.groups))
 	switch {
@@ -117,7 +120,8 @@ func (s *setupScan) addPipSteps(dir string, p pyproject) {
 	case p.file != "":
 		argv = append(argv, "-e", ".")
 	}
-	s.addStep(dir, step{id: "pip", file: file, why: "install requirements into " + Venv, argv: argv, registry: "pypi", needs: made})
+	s.addStep(dir, step{id: "pip", file: file, why: "install requirements into " + Venv, argv: argv, registry: "pypi",
+		needs: made})
 }
 
 // readPyproject reads the manifests of dir, and returns the text of pyproject.toml.
@@ -185,6 +189,7 @@ func (s *setupScan) requirementNotes(dir, file string) {
 		return
 	}
 	if at := pipElsewhere.FindStringIndex(text); at != nil {
-		s.addNote(path.Join(dir, file), "line %d does not use the host's package index: it may not be reachable", 1+strings.Count(text[:at[0]], "\n"))
+		s.addNote(path.Join(dir, file), "line %d does not use the host's package index: it may not be reachable",
+			1+strings.Count(text[:at[0]], "\n"))
 	}
 }

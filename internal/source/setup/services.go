@@ -30,7 +30,8 @@ type server struct {
 var servers = map[string]server{
 	"postgres": {
 		title: "PostgreSQL", text: postgresScript,
-		env: [][2]string{{"PGHOST", "127.0.0.1"}, {"PGPORT", "5432"}, {"PGUSER", "postgres"}, {"PGDATABASE", "postgres"}},
+		env: [][2]string{{"PGHOST", "127.0.0.1"}, {"PGPORT", "5432"}, {"PGUSER", "postgres"},
+			{"PGDATABASE", "postgres"}},
 		url: "postgres://postgres@127.0.0.1:5432/postgres",
 	},
 	"redis": {
@@ -39,7 +40,8 @@ var servers = map[string]server{
 	},
 	"mysql": {
 		title: "MySQL or MariaDB", text: mysqlScript,
-		env: [][2]string{{"MYSQL_HOST", "127.0.0.1"}, {"MYSQL_TCP_PORT", "3306"}, {"MYSQL_UNIX_PORT", "/tmp/fumehood-mysql/socket"}},
+		env: [][2]string{{"MYSQL_HOST", "127.0.0.1"}, {"MYSQL_TCP_PORT", "3306"},
+			{"MYSQL_UNIX_PORT", "/tmp/fumehood-mysql/socket"}},
 		url: "mysql://root@127.0.0.1:3306/test",
 	},
 }
@@ -68,16 +70,18 @@ func (s *Setup) AddServices(names []string, root fs.FS) {
 
 // hasProgram reports whether root has a program in a directory for programs.
 func hasProgram(root fs.FS, program string) bool {
-	return slices.ContainsFunc([]string{"usr/local/sbin/", "usr/local/bin/", "usr/sbin/", "usr/bin/"}, func(dir string) bool {
-		_, err := fs.Lstat(root, dir+program)
-		return err == nil
-	})
+	return slices.ContainsFunc([]string{"usr/local/sbin/", "usr/local/bin/", "usr/sbin/", "usr/bin/"},
+		func(dir string) bool {
+			_, err := fs.Lstat(root, dir+program)
+			return err == nil
+		})
 }
 
 func (s *Setup) addService(name, text string) {
 	s.Services = append(s.Services, proposal.Proposal{
 		ID: "service-" + name, Run: text, Phase: proposal.PhaseSetup, Origin: proposal.OriginService,
-		Timeout: proposal.Duration(ServiceTimeout), Why: servers[name].title + " for the commands of this run, on localhost",
+		Timeout: proposal.Duration(ServiceTimeout),
+		Why:     servers[name].title + " for the commands of this run, on localhost",
 	})
 	if s.Env == nil {
 		s.Env = map[string]string{}
@@ -141,9 +145,13 @@ func postgresScript(bin string) string {
 	return joinLines(
 		"mkdir -m 700 "+dir,
 		orShow(log, bin+"initdb -D "+dir+"/data -U service -A reject --no-sync --no-instructions > "+log+" 2>&1"),
-		orShow(log, `printf "create role postgres login createdb\nalter database postgres owner to postgres\n" | `+bin+"postgres --single -D "+dir+"/data template1 > "+log+" 2>&1"),
-		`printf "host all service all reject\nhost all all 127.0.0.1/32 trust\nhost all all ::1/128 trust\n" > `+dir+"/data/pg_hba.conf",
-		orShow(log, bin+"pg_ctl -D "+dir+"/data -l "+log+" -s -w -t 60 -o '-c listen_addresses=localhost -c unix_socket_directories="+dir+" -c fsync=off -c log_min_messages=fatal' start"),
+		orShow(log, `printf "create role postgres login createdb\nalter database postgres owner to postgres\n" | `+bin+
+			"postgres --single -D "+dir+"/data template1 > "+log+" 2>&1"),
+		`printf "host all service all reject\nhost all all 127.0.0.1/32 trust\nhost all all ::1/128 trust\n" > `+dir+
+			"/data/pg_hba.conf",
+		orShow(log, bin+"pg_ctl -D "+dir+"/data -l "+log+
+			" -s -w -t 60 -o '-c listen_addresses=localhost -c unix_socket_directories="+dir+
+			" -c fsync=off -c log_min_messages=fatal' start"),
 	)
 }
 
@@ -153,7 +161,8 @@ func redisScript(string) string {
 	const dir, log = "/tmp/fumehood-redis", "/tmp/fumehood-redis/log"
 	return joinLines(
 		"mkdir -m 700 "+dir,
-		orShow(log, "redis-server --bind 127.0.0.1 --port 6379 --dir "+dir+" --save '' --rename-command MODULE '' --daemonize yes --logfile "+log),
+		orShow(log, "redis-server --bind 127.0.0.1 --port 6379 --dir "+dir+
+			" --save '' --rename-command MODULE '' --daemonize yes --logfile "+log),
 		waitScript("Ready to accept connections", log),
 	)
 }
@@ -167,13 +176,15 @@ func mysqlScript(flavor string) string {
 	const dir, log = "/tmp/fumehood-mysql", "/tmp/fumehood-mysql/log"
 	install := "mysqld --no-defaults --initialize-insecure --datadir=" + dir + "/data"
 	if flavor == mariaDB {
-		install = "mariadb-install-db --no-defaults --datadir=" + dir + "/data --auth-root-authentication-method=normal --skip-test-db"
+		install = "mariadb-install-db --no-defaults --datadir=" + dir +
+			"/data --auth-root-authentication-method=normal --skip-test-db"
 	}
 	return joinLines(
 		"mkdir -m 711 "+dir,
 		orShow(log, install+" > "+log+" 2>&1"),
 		"echo 'create database test;' > "+dir+"/init.sql",
-		"mysqld --no-defaults --datadir="+dir+"/data --bind-address=127.0.0.1 --port=3306 --socket="+dir+"/socket --pid-file="+dir+"/pid --init-file="+dir+"/init.sql > "+log+" 2>&1 < /dev/null &",
+		"mysqld --no-defaults --datadir="+dir+"/data --bind-address=127.0.0.1 --port=3306 --socket="+dir+
+			"/socket --pid-file="+dir+"/pid --init-file="+dir+"/init.sql > "+log+" 2>&1 < /dev/null &",
 		waitScript("ready for connections", log),
 	)
 }

@@ -33,8 +33,8 @@
 // # What it does not do
 //
 // It does not evaluate setup.py, build.gradle or other programs, so it does not know what
-// they require. It installs no toolchain: Requirements says which versions the repository asks for. What it saw and left out, such
-// as vcpkg or a private registry, is a Note.
+// they require. It installs no toolchain: Requirements says which versions the repository asks for. What it saw
+// and left out, such as vcpkg or a private registry, is a Note.
 package setup
 
 import (
@@ -127,7 +127,8 @@ func (d Detector) Detect(root fs.FS) Setup {
 	if d.LookPath == nil {
 		d.LookPath = exec.LookPath
 	}
-	s := &setupScan{root: root, look: d.LookPath, ids: map[string]bool{}, covered: map[string][]string{}, fetched: map[string]string{}, managers: map[string]string{}, found: Setup{Env: map[string]string{}}}
+	s := &setupScan{root: root, look: d.LookPath, ids: map[string]bool{}, covered: map[string][]string{},
+		fetched: map[string]string{}, managers: map[string]string{}, found: Setup{Env: map[string]string{}}}
 	entries := s.listRoot()
 	s.detectDirectory(".")
 	for _, name := range listSubdirectories(entries) {
@@ -174,7 +175,8 @@ var manifests = []string{
 // set-up installs.
 func IsSetupFile(file string) bool {
 	name := path.Base(file)
-	return slices.Contains(locks, name) || slices.Contains(manifests, name) || strings.Contains(name, "requirements") && strings.HasSuffix(name, ".txt") ||
+	return slices.Contains(locks, name) || slices.Contains(manifests, name) ||
+		strings.Contains(name, "requirements") && strings.HasSuffix(name, ".txt") ||
 		path.Base(path.Dir(file)) == "requirements" && strings.HasSuffix(name, ".txt")
 }
 
@@ -201,7 +203,8 @@ func (s *setupScan) detectDirectory(dir string) {
 		name   string
 		detect func(dir string) (covered []string)
 	}{{"go", s.detectGo}, {"node", s.detectNode}, {"rust", s.detectRust}, {"python", s.detectPython}} {
-		if slices.ContainsFunc(s.covered[language.name], func(pattern string) bool { return patternCovers(pattern, dir) }) {
+		if slices.ContainsFunc(s.covered[language.name],
+			func(pattern string) bool { return patternCovers(pattern, dir) }) {
 			continue
 		}
 		if covered := language.detect(dir); dir == "." {
@@ -217,7 +220,8 @@ func (s *setupScan) detectDirectory(dir string) {
 const maxPattern = 255
 
 // skipped are directories that hold dependencies, samples or data.
-var skipped = []string{"node_modules", "vendor", "third_party", "testdata", "fixtures", "examples", "example", "samples", "dist", "build", "target"}
+var skipped = []string{"node_modules", "vendor", "third_party", "testdata", "fixtures", "examples", "example",
+	"samples", "dist", "build", "target"}
 
 func listSubdirectories(entries []fs.DirEntry) []string {
 	var names []string
@@ -278,8 +282,9 @@ func (s *setupScan) addStep(dir string, st step) string {
 		return ""
 	}
 	p := proposal.Proposal{
-		ID: s.uniqueID(st.id, dir), Argv: st.argv, Run: st.run, Phase: proposal.PhaseSetup, Timeout: proposal.Duration(Timeout),
-		Why: path.Join(dir, st.file) + ": " + st.why,
+		ID: s.uniqueID(st.id, dir), Argv: st.argv, Run: st.run, Phase: proposal.PhaseSetup,
+		Timeout: proposal.Duration(Timeout),
+		Why:     path.Join(dir, st.file) + ": " + st.why,
 	}
 	if dir != "." {
 		p.Cwd = dir

@@ -275,12 +275,14 @@ var installedNumber = pattern.New(`^[0-9]{1,6}(?:\.[0-9]{1,6}){0,3}`)
 func FindUnmet(head, base []Requirement, toolchains []proposal.Toolchain) (list []proposal.Unmet) {
 	for _, r := range head {
 		u := proposal.Unmet{Tool: r.Tool, File: r.File, Wants: r.Wants, Least: r.MinVersion()}
-		if i := slices.IndexFunc(toolchains, func(t proposal.Toolchain) bool { return t.Name == toolchain.Tools[r.Tool].Toolchain }); i >= 0 {
+		if i := slices.IndexFunc(toolchains,
+			func(t proposal.Toolchain) bool { return t.Name == toolchain.Tools[r.Tool].Toolchain }); i >= 0 {
 			if u.Version = toolchains[i].Version; u.Version == "" || r.IsMetBy(u.Version) {
 				continue
 			}
 		}
-		u.Base = slices.ContainsFunc(base, func(b Requirement) bool { return b.Tool == r.Tool && (u.Version == "" || !b.IsMetBy(u.Version)) })
+		u.Base = slices.ContainsFunc(base,
+			func(b Requirement) bool { return b.Tool == r.Tool && (u.Version == "" || !b.IsMetBy(u.Version)) })
 		list = append(list, u)
 	}
 	return list

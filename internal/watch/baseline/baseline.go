@@ -11,14 +11,14 @@
 // Two failures are the same only if nothing speaks against it. Both runs were allowed, ended by
 // themselves with the same exit code or signal, were not run a second time, and have their
 // complete output. If both name failures, such as tests or the reports of a compiler, the base names
-// each that the pull request's code names, and has its last lines, too, except for numbers that count no failures, and each
-// document of JSON that it prints, except for tests that pass and times in the report of a test runner. If
-// neither does, or a Go test is named without anything that it says, the pull request's code printed
-// no line that the base did not print, and ended with the base's last line.
-// What differs from run to run does not count, in the form in which runners, compilers and loggers print
-// it: names of temporary files and of logs, the time at which a line was logged, what a run took, progress,
-// numbers of processes, addresses in memory, ports that a kernel gave on this machine, seeds, the place
-// of a line. Elsewhere, each time and each number counts: it may be what the failure is about.
+// each that the pull request's code names, and has its last lines, too, except for numbers that count no
+// failures, and each document of JSON that it prints, except for tests that pass and times in the report of a
+// test runner. If neither does, or a Go test is named without anything that it says, the pull request's code
+// printed no line that the base did not print, and ended with the base's last line. What differs from run to run
+// does not count, in the form in which runners, compilers and loggers print it: names of temporary files and of
+// logs, the time at which a line was logged, what a run took, progress, numbers of processes, addresses in
+// memory, ports that a kernel gave on this machine, seeds, the place of a line. Elsewhere, each time and each
+// number counts: it may be what the failure is about.
 //
 // A command whose output goes through a program that shows a part of it, as tail does, is not compared.
 //
@@ -52,7 +52,8 @@ func IsComparable(r proposal.Record) bool { return isUnexplained(r) && whyIncomp
 func IsIncomplete(r proposal.Record) bool { return isUnexplained(r) && whyIncomplete(*r.Result) != "" }
 
 func isUnexplained(r proposal.Record) bool {
-	return r.Proposal.Origin == "" && r.Decision.Effect == proposal.Allow && r.Result != nil && r.Result.EndedByItself() &&
+	return r.Proposal.Origin == "" && r.Decision.Effect == proposal.Allow && r.Result != nil &&
+		r.Result.EndedByItself() &&
 		(r.Cause == nil || diagnose.IsOfMachine(*r.Cause)) && !r.Proposal.ExpectsFailure()
 }
 
@@ -88,7 +89,8 @@ func Compare(head, base proposal.Record) proposal.Comparison {
 	if base.Result.Succeeded() {
 		return proposal.Comparison{Verdict: proposal.BasePasses}
 	}
-	printed, written := compareNames(withoutFiles(*head.Result), withoutFiles(*base.Result)), compareNames(onlyFiles(*head.Result, *base.Result))
+	printed, written := compareNames(withoutFiles(*head.Result), withoutFiles(*base.Result)),
+		compareNames(onlyFiles(*head.Result, *base.Result))
 	switch {
 	case printed.isNew() && written.isNew():
 		printed.addFresh(written.fresh)
@@ -293,7 +295,8 @@ func compareOnBase(head proposal.Record, run proposal.BaseRun, there []proposal.
 // comparisonOfNeeds returns the Comparison of r, which did not start, if the base has the reason, too: of
 // what it needs, something failed before, and the rest succeeded, could not run or waits for approval.
 func comparisonOfNeeds(before []proposal.Record, r proposal.Record) *proposal.Comparison {
-	if !r.Runnable() || r.Cause != nil || r.Result == nil || r.Result.Status != proposal.NotRun || !strings.HasPrefix(r.Result.Detail, "it needs ") {
+	if !r.Runnable() || r.Cause != nil || r.Result == nil || r.Result.Status != proposal.NotRun ||
+		!strings.HasPrefix(r.Result.Detail, "it needs ") {
 		return nil
 	}
 	var found *proposal.Comparison

@@ -18,7 +18,8 @@ const documentMark = "\x00"
 // maxLists is the number of lists that may be around the first object of a document.
 const maxLists = 3
 
-// beginsDocument reports whether text, which is not empty, begins with an object that has a field, or with a list of such.
+// beginsDocument reports whether text, which is not empty, begins with an object that has a field, or with a
+// list of such.
 func beginsDocument(text []byte) bool {
 	if text[0] != '{' && text[0] != '[' {
 		return false
@@ -97,7 +98,8 @@ var passingActions = []string{"start", "run", "pause", "cont", "pass", "skip", "
 
 // readGoEvent returns the event that a document is, if it has nothing else.
 func readGoEvent(raw []byte) (event goEvent, ok bool) {
-	ok = bytes.Contains(raw, []byte(`"Action"`)) && strictjson.Decode(raw, &event) == nil && event.Action != "" && event.Package+event.ImportPath != ""
+	ok = bytes.Contains(raw, []byte(`"Action"`)) && strictjson.Decode(raw, &event) == nil && event.Action != "" &&
+		event.Package+event.ImportPath != ""
 	return event, ok
 }
 
@@ -122,7 +124,8 @@ var (
 	// reportKeys are the keys of reports below which tests, times and totals are.
 	reportKeys = []string{"testResults", "assertionResults", "stats", "tests", "failures", "examples", "summary"}
 	// volatileKeys are those of times, and of totals that count tests that pass, too.
-	volatileKeys = []string{"duration", "run_time", "runtime", "load_time", "startTime", "startAt", "endTime", "start", "end", "seed",
+	volatileKeys = []string{"duration", "run_time", "runtime", "load_time", "startTime", "startAt", "endTime", "start",
+		"end", "seed",
 		"numPassedTests", "numTotalTests", "numPassedTestSuites", "numTotalTestSuites", "numPendingTests", "numPendingTestSuites", "numTodoTests",
 		"suites", "tests", "passes", "pending", "example_count", "pending_count", "summary_line", "line_number"}
 	// passingKeys are those of lists of tests that pass or did not run, and of their times.

@@ -248,7 +248,8 @@ func endsWithin(base, head []string, sameCount bool) bool {
 		return len(all) == 0
 	}
 	for i := range len(all) - len(last) + 1 {
-		if slices.Equal(all[i:i+len(last)], last) && (!sameCount || slices.Equal(countsOf(base[i:i+len(last)]), countsOf(head))) {
+		if slices.Equal(all[i:i+len(last)], last) &&
+			(!sameCount || slices.Equal(countsOf(base[i:i+len(last)]), countsOf(head))) {
 			return true
 		}
 	}

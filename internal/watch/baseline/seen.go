@@ -13,11 +13,13 @@ import (
 var (
 	// partReaders are programs that may print only a part of what they read from a pipe, so that a new failure is
 	// missing beside an old one.
-	partReaders = []string{"awk", "busybox", "cmp", "column", "comm", "cut", "diff", "egrep", "fgrep", "gawk", "grep", "head", "jq", "less", "mapfile", "mawk", "md5sum", "more", "node",
+	partReaders = []string{"awk", "busybox", "cmp", "column", "comm", "cut", "diff", "egrep", "fgrep", "gawk", "grep",
+		"head", "jq", "less", "mapfile", "mawk", "md5sum", "more", "node",
 		"paste", "perl", "php", "python", "python3", "read", "readarray", "rg", "ruby", "sed", "sha256sum", "sort", "tail", "toybox", "tr", "uniq", "wc", "xargs", "yq"}
 	dataWriters = []string{"cat", "echo", "printf"}
 	// noCheck are programs whose own errors say nothing about the code.
-	noCheck = []string{"[", "[[", ":", "cd", "command", "echo", "hash", "kill", "mkdir", "printf", "rm", "test", "type", "wait", "which"}
+	noCheck = []string{"[", "[[", ":", "cd", "command", "echo", "hash", "kill", "mkdir", "printf", "rm", "test", "type",
+		"wait", "which"}
 )
 
 // whyUnseen returns why the output of r, a failure, may not show everything that failed, or "". isNamed says
@@ -45,12 +47,14 @@ func whyUnseen(r proposal.Record, isNamed bool) string {
 // printsWhole reports whether c prints all that it reads from a pipe: tee, or cat without the name of a file.
 func printsWhole(c proposal.Command) bool {
 	isFile := func(w proposal.Word) bool { return !w.Static || !strings.HasPrefix(w.Value, "-") }
-	return path.Base(c.Program) == "tee" || path.Base(c.Program) == "cat" && !slices.ContainsFunc(c.Args[min(1, len(c.Args)):], isFile)
+	return path.Base(c.Program) == "tee" ||
+		path.Base(c.Program) == "cat" && !slices.ContainsFunc(c.Args[min(1, len(c.Args)):], isFile)
 }
 
 // givesData reports whether c begins a pipe with nothing but data, as in echo x | ./program.
 func givesData(c proposal.Command) bool {
-	return c.StdinFrom == "" && len(c.Via) == 0 && slices.Contains(dataWriters, c.Program) && len(c.Inside) > 0 && c.Inside[len(c.Inside)-1] == "pipeline"
+	return c.StdinFrom == "" && len(c.Via) == 0 && slices.Contains(dataWriters, c.Program) && len(c.Inside) > 0 &&
+		c.Inside[len(c.Inside)-1] == "pipeline"
 }
 
 // hidesErrors reports whether the error output of c goes to a file, such as /dev/null, or what it

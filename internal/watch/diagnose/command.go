@@ -38,7 +38,8 @@ func newCommand(r proposal.Record, unmet []proposal.Unmet) (*command, bool) {
 	}
 	res := r.Result
 	o := res.Observations
-	if res.Status != proposal.Exited || res.ExitCode == 0 || res.Limit != "" || o == nil || !o.Complete || o.Counts.Refused > 0 {
+	if res.Status != proposal.Exited || res.ExitCode == 0 || res.Limit != "" || o == nil || !o.Complete ||
+		o.Counts.Refused > 0 {
 		return nil, false
 	}
 	c := &command{Record: r, seen: o, unmet: unmet}
@@ -68,8 +69,10 @@ func streamParts(s proposal.Stream) [][]byte {
 var colors = pattern.New(`\x1b\[[0-9;]*[A-Za-z]`)
 
 func (c *command) collectLines(piece []byte) {
-	for line := range bytes.FieldsFuncSeq(colors.ReplaceAll(piece, nil), func(r rune) bool { return r == '\n' || r == '\r' }) {
-		if len(line) < shortest || !slices.ContainsFunc(keywords, func(word []byte) bool { return bytes.Contains(line, word) }) {
+	for line := range bytes.FieldsFuncSeq(colors.ReplaceAll(piece, nil),
+		func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if len(line) < shortest || !slices.ContainsFunc(keywords,
+			func(word []byte) bool { return bytes.Contains(line, word) }) {
 			continue
 		}
 		if c.kept += len(line); c.kept > maxKept {
@@ -129,7 +132,8 @@ func trimProgramName(name string) string {
 // which the pull request cannot change.
 func (c *command) hasStarted(names ...string) bool {
 	return slices.ContainsFunc(c.seen.Programs, func(p proposal.Program) bool {
-		return p.Runs > 0 && p.Layer == proposal.LayerRootfs && (slices.Contains(names, trimProgramName(p.Name)) || slices.Contains(names, trimProgramName(p.Path)))
+		return p.Runs > 0 && p.Layer == proposal.LayerRootfs &&
+			(slices.Contains(names, trimProgramName(p.Name)) || slices.Contains(names, trimProgramName(p.Path)))
 	})
 }
 
@@ -137,7 +141,8 @@ func (c *command) hasStarted(names ...string) bool {
 // programs is complete.
 func (c *command) isNeverStarted(name string) bool {
 	return !slices.ContainsFunc(c.seen.Programs, func(p proposal.Program) bool {
-		return p.Omitted > 0 || p.Name == name || path.Base(p.Path) == name || p.Script != "" && path.Base(p.Script) == name
+		return p.Omitted > 0 || p.Name == name || path.Base(p.Path) == name ||
+			p.Script != "" && path.Base(p.Script) == name
 	})
 }
 

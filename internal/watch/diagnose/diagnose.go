@@ -13,8 +13,8 @@
 // set-up not for one that reached a limit, was killed by a signal, or was refused a program
 // by policy. It never makes a success of a command.
 //
-// Output alone is never enough, except for the maintainer's set-up. Each cause also needs what gVisor's kernel or the gateway
-// recorded, and the record must be complete:
+// Output alone is never enough, except for the maintainer's set-up. Each cause also needs what gVisor's kernel
+// or the gateway recorded, and the record must be complete:
 //
 //   - a missing program: exit code 127, or the same from make or pnpm, and no program of
 //     that name was started;
@@ -33,8 +33,8 @@
 // A configured service that fails to start is a Cause too: its command is fumehood's own. So is an
 // approval that is missing, for a command that needs one which waits for it.
 //
-// Except for a toolchain that is too old, the output must not report any other failure: a failed assertion, a compiler error, an
-// error that has another reason, or more failed tests than the cause explains. Output of
+// Except for a toolchain that is too old, the output must not report any other failure: a failed assertion, a
+// compiler error, an error that has another reason, or more failed tests than the cause explains. Output of
 // which a part is missing gives only causes of the first kind.
 //
 // # Limits
@@ -97,7 +97,8 @@ func causeOf(r proposal.Record, unmet []proposal.Unmet) *proposal.Cause {
 	if !ok {
 		return nil
 	}
-	for _, find := range []func(*command) *proposal.Cause{oldToolchain, missingProgram, missingVersion, missingPackages, missingService, missingNetwork} {
+	for _, find := range []func(*command) *proposal.Cause{oldToolchain, missingProgram, missingVersion, missingPackages,
+		missingService, missingNetwork} {
 		cause := find(c)
 		if cause == nil || IsOfMachine(*cause) && c.Base != nil && c.Base.Verdict == proposal.BasePasses {
 			continue
@@ -119,11 +120,13 @@ func clipEvidence(s string) string {
 // from a registry of config. What is missing then is missing in the pull request.
 func hasInstalledPackages(before []proposal.Record, config []string) bool {
 	for _, r := range before {
-		if r.Proposal.Phase != proposal.PhaseSetup || r.Result == nil || !r.Result.Succeeded() || r.Decision.Grant == nil {
+		if r.Proposal.Phase != proposal.PhaseSetup || r.Result == nil || !r.Result.Succeeded() ||
+			r.Decision.Grant == nil {
 			continue
 		}
 		for _, entry := range r.Decision.Grant.Network {
-			if name, ok := strings.CutPrefix(entry, "registry:"); ok && slices.Contains(config, registriesConfig(name)) {
+			if name, ok := strings.CutPrefix(entry, "registry:"); ok &&
+				slices.Contains(config, registriesConfig(name)) {
 				return true
 			}
 		}
@@ -135,7 +138,8 @@ func hasInstalledPackages(before []proposal.Record, config []string) bool {
 // approval, if r was not started. Each other one that it needs must have succeeded, could not run or
 // wait, too.
 func causeFromNeeds(before []proposal.Record, r proposal.Record) *proposal.Cause {
-	if !r.Runnable() || r.Result == nil || r.Result.Status != proposal.NotRun || !strings.HasPrefix(r.Result.Detail, "it needs ") {
+	if !r.Runnable() || r.Result == nil || r.Result.Status != proposal.NotRun ||
+		!strings.HasPrefix(r.Result.Detail, "it needs ") {
 		return nil
 	}
 	var found *proposal.Cause
@@ -194,7 +198,8 @@ func adviseManifest(c *proposal.Cause) {
 	advice := "Set-up has no registry for them: commit them, or install them before fumehood runs."
 	for name, manifest := range Manifests {
 		if slices.Contains(c.Config, registriesConfig(name)) {
-			advice = "Set-up installs what `" + manifest + "` names: name it there. It does not if `.github/fumehood.yml` has `setup: none`, or `registries` without `" + name + "`: remove that."
+			advice = "Set-up installs what `" + manifest +
+				"` names: name it there. It does not if `.github/fumehood.yml` has `setup: none`, or `registries` without `" + name + "`: remove that."
 		}
 	}
 	c.Config = nil
@@ -207,7 +212,8 @@ func registriesConfig(name string) string { return "registries: [" + name + "]" 
 
 // packagesCause is the Cause that dependencies from a registry are not installed.
 func packagesCause(registry, subject, line string) *proposal.Cause {
-	c := &proposal.Cause{Kind: causeDependencies, Reason: noPackages, Subject: subject, Evidence: line, Config: []string{setup}}
+	c := &proposal.Cause{Kind: causeDependencies, Reason: noPackages, Subject: subject, Evidence: line,
+		Config: []string{setup}}
 	if registry != "" {
 		c.Config = append(c.Config, registriesConfig(registry))
 	}

@@ -23,7 +23,8 @@ var unreachable = []*pattern.Pattern{
 	pattern.New(`UnknownHostException: ` + host),
 	pattern.New(`Failed to resolve '` + host + `'`),
 	pattern.New(`\(([A-Za-z0-9_][A-Za-z0-9._-]{0,252})\)\.\.\. failed: Temporary failure in name resolution`),
-	pattern.New(`https?://` + host + `\S*\)?: .*(?:Temporary failure in name resolution|Name or service not known|[Nn]etwork is unreachable)`),
+	pattern.New(`https?://` + host +
+		`\S*\)?: .*(?:Temporary failure in name resolution|Name or service not known|[Nn]etwork is unreachable)`),
 	pattern.New(`(?:Temporary failure in name resolution|Name or service not known|[Nn]etwork is unreachable|\bENETUNREACH\b)`),
 }
 

@@ -79,7 +79,8 @@ func lastOf(m []string) string {
 
 // goOnly reports whether nothing is wrong with the project's go.mod and go.sum.
 func (c *command) goOnly() bool {
-	return !c.hasLineWith("no required module provides package") && !c.hasLineWith("missing go.sum entry") && !c.hasLineWith("is not in std")
+	return !c.hasLineWith("no required module provides package") && !c.hasLineWith("missing go.sum entry") &&
+		!c.hasLineWith("is not in std")
 }
 
 var (
@@ -88,7 +89,8 @@ var (
 )
 
 // ownFolders are first parts of names that bundlers resolve in the project itself.
-var ownFolders = []string{"src", "lib", "app", "test", "tests", "dist", "build", "out", "server", "client", "utils", "components", "shared"}
+var ownFolders = []string{"src", "lib", "app", "test", "tests", "dist", "build", "out", "server", "client", "utils",
+	"components", "shared"}
 
 // missingModule finds a package of Node.js that is not installed. A path, or a name that
 // can belong to the project itself, is the pull request's.
@@ -103,7 +105,8 @@ func missingModule(c *command) *proposal.Cause {
 		if name == nil || slices.Contains(ownFolders, name[1]) || strings.HasPrefix(name[1], "~") {
 			return nil
 		}
-		resolved := strings.Contains(line, "' imported from ") || strings.Contains(line, "' from '") || c.hasLineWith("Require stack:")
+		resolved := strings.Contains(line, "' imported from ") || strings.Contains(line, "' from '") ||
+			c.hasLineWith("Require stack:")
 		if first == nil && resolved {
 			first = packagesCause("npm", name[1], line)
 		}
@@ -128,7 +131,8 @@ func missingImport(c *command) *proposal.Cause {
 	}
 	if line, m := c.findLine(managed); m != nil {
 		cause := packagesCause("pypi", "", line)
-		cause.Reason, cause.Advice = noEnvironment, "A proposal can make one: `python3 -m venv /tmp/venv`, then `/tmp/venv/bin/pip install …`."
+		cause.Reason, cause.Advice = noEnvironment,
+			"A proposal can make one: `python3 -m venv /tmp/venv`, then `/tmp/venv/bin/pip install …`."
 		return cause
 	}
 	var first *proposal.Cause

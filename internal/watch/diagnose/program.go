@@ -43,12 +43,14 @@ var (
 	nodeRunners = []string{"npm", "npx", "pnpm", "yarn", "corepack", "bun"}
 	rubyRunners = []string{"bundle", "bundler"}
 	// pythonTools are programs that a project installs with its dependencies.
-	pythonTools = []string{"pytest", "py.test", "tox", "nox", "mypy", "ruff", "black", "flake8", "pylint", "isort", "coverage", "pyright", "bandit", "sphinx-build"}
+	pythonTools = []string{"pytest", "py.test", "tox", "nox", "mypy", "ruff", "black", "flake8", "pylint", "isort",
+		"coverage", "pyright", "bandit", "sphinx-build"}
 )
 
 // missingProgram finds that a program is not installed.
 func missingProgram(c *command) *proposal.Cause {
-	if line, m := c.findLine(noSubcommand); m != nil && !c.other && c.hasStarted("cargo") && c.isNeverStarted("cargo-"+m[1]) {
+	if line, m := c.findLine(noSubcommand); m != nil && !c.other && c.hasStarted("cargo") &&
+		c.isNeverStarted("cargo-"+m[1]) {
 		return withoutTool("cargo-"+m[1], line)
 	}
 	line, name := c.lastNotFound()
@@ -126,7 +128,8 @@ func missingVersion(c *command) *proposal.Cause {
 			if v.askedByChange(c.unmet) != nil {
 				return nil
 			}
-			return &proposal.Cause{Kind: causeTool, Reason: noVersion, Subject: v.tool + " " + m[1], Evidence: line, Advice: v.advice}
+			return &proposal.Cause{Kind: causeTool, Reason: noVersion, Subject: v.tool + " " + m[1], Evidence: line,
+				Advice: v.advice}
 		}
 	}
 	return nil

@@ -16,10 +16,12 @@ func notStarted(r proposal.Record) *proposal.Cause {
 	if !known || !r.Runnable() || r.Result == nil || r.Result.Status != proposal.Exited || r.Result.ExitCode == 0 {
 		return nil
 	}
-	c := &proposal.Cause{Kind: causeService, Reason: noStart, Subject: s.name, Evidence: clipEvidence(lastLine(*r.Result)),
-		Advice: "The output of `service-" + s.name + "` is the end of the server's log."}
+	c := &proposal.Cause{Kind: causeService, Reason: noStart, Subject: s.name,
+		Evidence: clipEvidence(lastLine(*r.Result)),
+		Advice:   "The output of `service-" + s.name + "` is the end of the server's log."}
 	if r.Result.ExitCode == 127 { // no such program
-		c.Advice = "The server is not installed on the host. Install it before fumehood runs: `sudo apt-get install " + s.pack + "`."
+		c.Advice = "The server is not installed on the host. Install it before fumehood runs: `sudo apt-get install " +
+			s.pack + "`."
 	}
 	return c
 }
@@ -27,7 +29,8 @@ func notStarted(r proposal.Record) *proposal.Cause {
 // serviceOf returns the service that r starts. Its id is service-NAME, or longer.
 func serviceOf(r proposal.Record) (service, bool) {
 	i := slices.IndexFunc(services, func(s service) bool {
-		return r.Proposal.Origin == proposal.OriginService && s.pack != "" && strings.Contains(r.Proposal.ID+"-", "service-"+s.name+"-")
+		return r.Proposal.Origin == proposal.OriginService && s.pack != "" &&
+			strings.Contains(r.Proposal.ID+"-", "service-"+s.name+"-")
 	})
 	if i < 0 {
 		return service{}, false
@@ -56,7 +59,8 @@ func adviseService(before []proposal.Record, c *proposal.Cause) {
 		if s, ok := serviceOf(r); ok && s.name == c.Subject {
 			c.Config, c.Advice = nil, "The command `service-"+s.name+"` did not start it."
 			if r.Result != nil && r.Result.Succeeded() {
-				c.Advice = "The command `service-" + s.name + "` started it, and it has ended since, or it listens elsewhere."
+				c.Advice = "The command `service-" + s.name +
+					"` started it, and it has ended since, or it listens elsewhere."
 			}
 			return
 		}

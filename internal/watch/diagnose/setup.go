@@ -31,18 +31,21 @@ func ofSetup(r proposal.Record, found *proposal.Cause) *proposal.Cause {
 		if found == nil || found.Kind != causeNetwork {
 			found = &proposal.Cause{Evidence: clipEvidence(complaintLine(*r.Result))}
 		}
-		return &proposal.Cause{Kind: causeNetwork, Reason: noHost, Subject: clipEvidence(cmp.Or(found.Subject, host)), Evidence: found.Evidence,
-			Advice: "Set-up needs it. Check that the machine that runs fumehood can reach it, and run again."}
+		return &proposal.Cause{Kind: causeNetwork, Reason: noHost, Subject: clipEvidence(cmp.Or(found.Subject, host)),
+			Evidence: found.Evidence,
+			Advice:   "Set-up needs it. Check that the machine that runs fumehood can reach it, and run again."}
 	case BrokenByChange(r):
 		return nil
 	}
-	return &proposal.Cause{Kind: causeDependencies, Reason: noSetup, Evidence: clipEvidence(complaintLine(*r.Result)), Advice: setupAdvice}
+	return &proposal.Cause{Kind: causeDependencies, Reason: noSetup, Evidence: clipEvidence(complaintLine(*r.Result)),
+		Advice: setupAdvice}
 }
 
 // IsComparableSetup reports whether a run of r on the base can show that the change broke it: r is a
 // set-up command that failed by itself, and each host that it asked for answered.
 func IsComparableSetup(r proposal.Record) bool {
-	return r.Proposal.Origin == proposal.OriginSetup && r.Runnable() && r.Result != nil && r.Result.EndedByItself() && r.Result.Retried == nil && findUnanswered(r) == ""
+	return r.Proposal.Origin == proposal.OriginSetup && r.Runnable() && r.Result != nil && r.Result.EndedByItself() &&
+		r.Result.Retried == nil && findUnanswered(r) == ""
 }
 
 // BrokenByChange reports whether r is such a command, and succeeds on the base.
@@ -71,7 +74,10 @@ func afterSetup(before []proposal.Record, c *proposal.Cause) *proposal.Cause {
 	if c == nil || c.Kind == causeTool || c.Kind == causeToolchain || c.Kind == causeService {
 		return c
 	}
-	i := slices.IndexFunc(before, func(r proposal.Record) bool { return r.Cause != nil && r.Result != nil && isRegistrySetup(r, c.Config) })
+	i := slices.IndexFunc(before, func(r proposal.Record) bool {
+		return r.Cause != nil && r.Result != nil &&
+			isRegistrySetup(r, c.Config)
+	})
 	switch {
 	case i >= 0:
 		merged := *before[i].Cause
@@ -83,7 +89,11 @@ func afterSetup(before []proposal.Record, c *proposal.Cause) *proposal.Cause {
 			merged.Subject = "" // the registry's host
 		}
 		return &merged
-	case c.Kind == causeDependencies && slices.ContainsFunc(before, func(r proposal.Record) bool { return BrokenByChange(r) && isRegistrySetup(r, c.Config) }):
+	case c.Kind == causeDependencies &&
+		slices.ContainsFunc(before, func(r proposal.Record) bool {
+			return BrokenByChange(r) &&
+				isRegistrySetup(r, c.Config)
+		}):
 		return nil
 	case c.Kind == causeDependencies && hasInstalledPackages(before, c.Config):
 		return nil

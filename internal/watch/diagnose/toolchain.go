@@ -56,7 +56,8 @@ func OldToolchain(r proposal.Record, unmet []proposal.Unmet) string {
 func absentToolchain(c *command, name, line string) *proposal.Cause {
 	for _, u := range c.unmet {
 		if u.Version == "" && isPlain(u) && slices.Contains(toolchain.Tools[u.Tool].Programs, trimProgramName(name)) {
-			return &proposal.Cause{Kind: causeTool, Reason: DescribeUnmet(u), Subject: name, Evidence: line, Advice: describeInstall(u)}
+			return &proposal.Cause{Kind: causeTool, Reason: DescribeUnmet(u), Subject: name, Evidence: line,
+				Advice: describeInstall(u)}
 		}
 	}
 	return nil
@@ -82,7 +83,8 @@ var (
 // its texts are short and in the characters of paths, versions and ranges.
 func isPlain(u proposal.Unmet) bool {
 	_, known := toolchain.Tools[u.Tool]
-	return known && plainPath.MatchString(u.File) && plainVersion.MatchString(u.Version) && plainNumber.MatchString(u.Least) && plainRange.MatchString(u.Wants)
+	return known && plainPath.MatchString(u.File) && plainVersion.MatchString(u.Version) &&
+		plainNumber.MatchString(u.Least) && plainRange.MatchString(u.Wants)
 }
 
 // describeInstall says what installs the toolchain, with the lines for a workflow.

@@ -54,7 +54,8 @@ func (o Options) readBody(lines []string) (b body) {
 			i += n - 1
 			continue
 		}
-		if codeFrame.MatchString(line) || inStack || t == "(compared using ==)" || t == "Diff:" || strings.HasPrefix(t, "@@ ") {
+		if codeFrame.MatchString(line) || inStack || t == "(compared using ==)" || t == "Diff:" ||
+			strings.HasPrefix(t, "@@ ") {
 			continue
 		}
 		if len(b.messages) < 20 {
@@ -77,7 +78,8 @@ func (b *body) readValue(lines []string, t string) int {
 	value, n := m[3], 1
 	if value == "" || value == "|-" || value == "|" || value == ">-" {
 		value = ""
-		for n < len(lines) && n < 20 && strings.TrimSpace(lines[n]) != "" && indentWidth(lines[n]) > indentWidth(lines[0]) {
+		for n < len(lines) && n < 20 && strings.TrimSpace(lines[n]) != "" &&
+			indentWidth(lines[n]) > indentWidth(lines[0]) {
 			value += " " + strings.TrimSpace(lines[n])
 			n++
 		}
@@ -119,7 +121,8 @@ func (b *body) readDiff(lines []string) int {
 				break
 			}
 			switch {
-			case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "+ Received"), strings.HasPrefix(line, "+ Actual"), strings.HasPrefix(line, "- Actual"), strings.HasPrefix(line, "@@"):
+			case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "+ Received"),
+				strings.HasPrefix(line, "+ Actual"), strings.HasPrefix(line, "- Actual"), strings.HasPrefix(line, "@@"):
 			case strings.HasPrefix(line, "-"):
 				minus = append(minus, strings.TrimSpace(line[1:]))
 			case strings.HasPrefix(line, "+"):

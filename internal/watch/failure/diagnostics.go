@@ -132,10 +132,14 @@ func readDiagnostics(s *scan) {
 			continue
 		}
 		if m := matchContaining(fortranAt, ":", line); m != nil {
-			end := s.findLine(i+1, 12, func(t, line string) bool { return fortranSays.MatchString(line) || fortranAt.MatchString(line) })
+			end := s.findLine(i+1, 12, func(t, line string) bool {
+				return fortranSays.MatchString(line) ||
+					fortranAt.MatchString(line)
+			})
 			if end < len(s.lines) {
 				if said := fortranSays.FindStringSubmatch(s.lines[end]); said != nil {
-					s.addAt(rankTool, proposal.Diagnostic{Tool: "gfortran", Level: levelOf[said[1]], Message: said[2]}, place{name: m[1], row: parseNumber(m[2]), col: parseNumber(m[3])})
+					s.addAt(rankTool, proposal.Diagnostic{Tool: "gfortran", Level: levelOf[said[1]], Message: said[2]},
+						place{name: m[1], row: parseNumber(m[2]), col: parseNumber(m[3])})
 				}
 			}
 			continue
@@ -165,7 +169,8 @@ func readDiagnostics(s *scan) {
 			if !ok || p.row == 0 {
 				p = place{name: name}
 			}
-			f := proposal.Diagnostic{Tool: r.tool, Message: r.text, File: s.knownFile(p.name), Line: p.row, Column: p.col}
+			f := proposal.Diagnostic{Tool: r.tool, Message: r.text, File: s.knownFile(p.name), Line: p.row,
+				Column: p.col}
 			if f.File != "" {
 				s.addReport(rankTool, f)
 			}
@@ -188,7 +193,8 @@ func readDiagnostics(s *scan) {
 			continue
 		}
 		if m := matchContaining(prettierWarn, "[warn] ", line); m != nil {
-			f := proposal.Diagnostic{Tool: "prettier", Message: "not formatted as Prettier does", File: s.knownFile(m[1])}
+			f := proposal.Diagnostic{Tool: "prettier", Message: "not formatted as Prettier does",
+				File: s.knownFile(m[1])}
 			if f.File != "" {
 				s.addReport(rankTool, f)
 			}
@@ -214,7 +220,8 @@ func (s *scan) readListedProblem(file, line string) bool {
 	if m == nil {
 		return false
 	}
-	f := proposal.Diagnostic{Tool: "eslint", Level: Error, Rule: m[5], Message: m[4], File: file, Line: parseNumber(m[1]), Column: parseNumber(m[2])}
+	f := proposal.Diagnostic{Tool: "eslint", Level: Error, Rule: m[5], Message: m[4], File: file,
+		Line: parseNumber(m[1]), Column: parseNumber(m[2])}
 	if m[3] == "warning" || m[3] == "⚠" {
 		f.Level = Warning
 	}
@@ -233,7 +240,8 @@ func (s *scan) readListedProblem(file, line string) bool {
 // readCompleteLine looks for a line that is complete by itself.
 func (s *scan) readCompleteLine(i int, line string) bool {
 	line = mavenLevel.ReplaceAllString(line, "")
-	if prefix, rest, ok := strings.Cut(line, "[error] "); ok && strings.TrimSpace(prefix) == "" && !strings.Contains(rest, " (") {
+	if prefix, rest, ok := strings.Cut(line, "[error] "); ok && strings.TrimSpace(prefix) == "" &&
+		!strings.Contains(rest, " (") {
 		return false
 	}
 	for _, m := range matchers {
@@ -279,7 +287,8 @@ func (s *scan) readCompleteLine(i int, line string) bool {
 // nextMessage returns the next line that has a message: not of source code.
 func (s *scan) nextMessage(i int) string {
 	for j := i + 1; j < len(s.lines) && j < i+6; j++ {
-		if t := strings.TrimSpace(s.lines[j]); t != "" && !codeFrame.MatchString(s.lines[j]) && !pointing.MatchString(s.lines[j]) {
+		if t := strings.TrimSpace(s.lines[j]); t != "" && !codeFrame.MatchString(s.lines[j]) &&
+			!pointing.MatchString(s.lines[j]) {
 			return t
 		}
 	}
@@ -297,7 +306,8 @@ func toolOf(text, rule string) (string, string) {
 
 // workflowCommand reads the form that tools print for GitHub.
 func (s *scan) workflowCommand(m []string) {
-	f := proposal.Diagnostic{Tool: "annotation", Level: levelOf[m[1]], Message: strings.NewReplacer("%0A", " ", "%0D", "", "%25", "%").Replace(m[3])}
+	f := proposal.Diagnostic{Tool: "annotation", Level: levelOf[m[1]],
+		Message: strings.NewReplacer("%0A", " ", "%0D", "", "%25", "%").Replace(m[3])}
 	if f.Level == "" {
 		f.Level = Notice
 	}

@@ -44,12 +44,14 @@ func readDiff(s *scan) {
 			i = s.readHunk(i, parseNumber(m[2]), "", m[1])
 			continue
 		}
-		if diffNormal.MatchString(line) && i+1 < len(s.lines) && (strings.HasPrefix(s.lines[i+1], "< ") || strings.HasPrefix(s.lines[i+1], "> ")) {
+		if diffNormal.MatchString(line) && i+1 < len(s.lines) &&
+			(strings.HasPrefix(s.lines[i+1], "< ") || strings.HasPrefix(s.lines[i+1], "> ")) {
 			i = s.readNormalDiff(i)
 			continue
 		}
 		if m := matchContaining(cmpDiffer, " differ: ", line); m != nil {
-			s.addAt(rankLine, proposal.Diagnostic{Tool: diffTool, Message: line}, place{name: m[2], row: parseNumber(m[3])})
+			s.addAt(rankLine, proposal.Diagnostic{Tool: diffTool, Message: line},
+				place{name: m[2], row: parseNumber(m[3])})
 		} else if m := matchContaining(diffFiles, " differ", line); m != nil {
 			s.addReport(rankLine, proposal.Diagnostic{Tool: diffTool, Message: line, File: s.knownFile(m[2])})
 		}
@@ -83,7 +85,8 @@ func (s *scan) readHunk(i, row int, old, name string) int {
 			row++
 		}
 	}
-	f := proposal.Diagnostic{Tool: diffTool, Expected: clipText(strings.Join(minus, " ")), Actual: clipText(strings.Join(plus, " "))}
+	f := proposal.Diagnostic{Tool: diffTool, Expected: clipText(strings.Join(minus, " ")),
+		Actual: clipText(strings.Join(plus, " "))}
 	f.Message = diffMessage(minus, plus)
 	s.addAt(rankLine, f, place{name: name, row: max(first, 1)})
 	if f.File == "" && old != "" && len(s.found) > 0 && s.found[len(s.found)-1].File == "" {
@@ -106,7 +109,8 @@ func (s *scan) readNormalDiff(i int) int {
 			break
 		}
 	}
-	s.addReport(rankLine, proposal.Diagnostic{Tool: diffTool, Message: diffMessage(minus, plus), Expected: clipText(strings.Join(minus, " ")), Actual: clipText(strings.Join(plus, " "))})
+	s.addReport(rankLine, proposal.Diagnostic{Tool: diffTool, Message: diffMessage(minus, plus),
+		Expected: clipText(strings.Join(minus, " ")), Actual: clipText(strings.Join(plus, " "))})
 	return j - 1
 }
 

@@ -32,7 +32,8 @@ func readV8(s *scan) {
 			continue
 		}
 		hasHeader := i-headerAt <= 8
-		if s.findLine(i+1, 40, func(t, line string) bool { return strings.HasPrefix(t, "File \"") }) < min(len(s.lines), i+41) && !hasHeader {
+		if s.findLine(i+1, 40, func(t, line string) bool { return strings.HasPrefix(t, "File \"") }) < min(len(s.lines),
+			i+41) && !hasHeader {
 			continue // Python's
 		}
 		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
@@ -53,7 +54,8 @@ func readV8(s *scan) {
 			if end == min(len(s.lines), i+31) || end == len(s.lines) {
 				continue
 			}
-			end = s.findLine(end, maxBlock, func(t, line string) bool { _, isFrame := parseFrame(line); return !isFrame })
+			end = s.findLine(end, maxBlock,
+				func(t, line string) bool { _, isFrame := parseFrame(line); return !isFrame })
 		}
 		more := s.findLine(end, 12, func(t, line string) bool { return t == "}" })
 		f := proposal.Diagnostic{Tool: "node", Message: m[1]}
@@ -97,7 +99,9 @@ func readShell(s *scan) {
 		if m == nil || !shellName.MatchString(m[1]) {
 			continue
 		}
-		isShell := strings.Contains(line, ": line ") || strings.HasSuffix(m[1], "sh") || strings.HasSuffix(m[3], ": not found") || strings.HasSuffix(m[3], ": parameter not set") || strings.HasPrefix(m[3], "Syntax error: ")
+		isShell := strings.Contains(line, ": line ") || strings.HasSuffix(m[1], "sh") ||
+			strings.HasSuffix(m[3], ": not found") || strings.HasSuffix(m[3], ": parameter not set") ||
+			strings.HasPrefix(m[3], "Syntax error: ")
 		if !isShell {
 			continue
 		}

@@ -57,7 +57,8 @@ func (o Options) parseFixes(lines []string) (list []Fix) {
 		}
 		if m := matchContaining(rustfmtAt, "Diff in ", lines[i]); m != nil {
 			end := i + 1
-			for end < len(lines) && end <= i+maxBlock && lines[end] != "" && strings.ContainsRune(" +-", rune(lines[end][0])) {
+			for end < len(lines) && end <= i+maxBlock && lines[end] != "" &&
+				strings.ContainsRune(" +-", rune(lines[end][0])) {
 				end++
 			}
 			if name := o.Tree.Resolve(o.Cwd, m[1]); o.Tree.Has(name) {
@@ -138,7 +139,8 @@ func fixesOf(file string, row int, lines []string) (list []Fix) {
 		switch {
 		case len(f.Old) > 0:
 		case first > 0:
-			f.Start, f.Old, f.New = f.Start-1, []string{lines[first-1][1:]}, append([]string{lines[first-1][1:]}, f.New...)
+			f.Start, f.Old, f.New = f.Start-1, []string{lines[first-1][1:]},
+				append([]string{lines[first-1][1:]}, f.New...)
 		case i < len(lines):
 			f.Old, f.New = []string{lines[i][1:]}, append(f.New, lines[i][1:])
 		default:

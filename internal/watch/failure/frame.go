@@ -21,7 +21,8 @@ type place struct {
 
 var (
 	pythonFrame = pattern.New(`^File "([^"]{1,400})", line (\d{1,7})`)
-	onLine      = pattern.New(`(?:^| )(?:at|in) ([^\s:()"'` + "`" + `]{1,300}|[A-Za-z0-9_./-][^:()"]{0,200}) (?:on )?line (\d{1,7})\b`)
+	onLine      = pattern.New(`(?:^| )(?:at|in) ([^\s:()"'` + "`" +
+		`]{1,300}|[A-Za-z0-9_./-][^:()"]{0,200}) (?:on )?line (\d{1,7})\b`)
 	jvmFrame    = pattern.New(`^at (?:[\w.@-]{1,100}/{1,2})?([\w.$<>]{1,300})\(([\w$-]{1,100}\.(?:java|kt|scala|groovy|clj)):(\d{1,7})\)`)
 	jvmShort    = pattern.New(`^at ([\w$-]{1,100}\.(?:java|kt|scala|groovy)):(\d{1,7})$`)
 	phpFrame    = pattern.New(`^#\d{1,3} (/[^\s()]{1,400})\((\d{1,7})\): `)
@@ -146,7 +147,8 @@ func parseAtFrame(t string) (p place, isFrame bool) {
 		if p, ok := parsePlace(rest[i+1 : len(rest)-1]); ok {
 			return p, true
 		}
-		return p, i > 0 && rest[i-1] == ' ' || strings.Contains(rest, "(Native Method)") || strings.Contains(rest, "(Unknown Source)")
+		return p, i > 0 && rest[i-1] == ' ' || strings.Contains(rest, "(Native Method)") ||
+			strings.Contains(rest, "(Unknown Source)")
 	}
 	if p, ok := parsePlace(rest); ok {
 		return p, strings.ContainsAny(p.name, "/.<")
@@ -163,7 +165,8 @@ const maxDirs = 8
 // run in: the names that they print are relative to them.
 func runDirectories(lines []string) (dirs []string) {
 	for _, line := range lines {
-		if m := matchContaining(runsIn, "/workspace/", line); m != nil && !slices.Contains(dirs, m[1]) && len(dirs) < maxDirs {
+		if m := matchContaining(runsIn, "/workspace/", line); m != nil && !slices.Contains(dirs, m[1]) &&
+			len(dirs) < maxDirs {
 			dirs = append(dirs, m[1])
 		}
 	}
@@ -185,7 +188,8 @@ func (o Options) resolvePlace(p place) (f proposal.Frame, ok bool) {
 			if tree.Has(name) {
 				break
 			}
-			if inDir := tree.Resolve(dir, p.name); tree.Has(inDir) || inDir != "" && len(o.dirs) == 1 && !path.IsAbs(p.name) {
+			if inDir := tree.Resolve(dir, p.name); tree.Has(inDir) ||
+				inDir != "" && len(o.dirs) == 1 && !path.IsAbs(p.name) {
 				name = inDir
 			}
 		}
@@ -199,7 +203,8 @@ func (o Options) resolvePlace(p place) (f proposal.Frame, ok bool) {
 }
 
 // libraries are the packages of JVM frames that are never the repository's.
-var libraries = []string{"java.", "javax.", "jdk.", "sun.", "com.sun.", "org.junit.", "junit.", "org.opentest4j.", "org.apache.maven.", "org.gradle.", "kotlin.", "scala.", "groovy.", "org.codehaus.groovy.", "org.hamcrest.", "org.assertj.", "org.testng.", "org.mockito."}
+var libraries = []string{"java.", "javax.", "jdk.", "sun.", "com.sun.", "org.junit.", "junit.", "org.opentest4j.",
+	"org.apache.maven.", "org.gradle.", "kotlin.", "scala.", "groovy.", "org.codehaus.groovy.", "org.hamcrest.", "org.assertj.", "org.testng.", "org.mockito."}
 
 // jvmFile returns the file of a JVM frame, which has its package and its bare name.
 func (t *Tree) jvmFile(p place) string {

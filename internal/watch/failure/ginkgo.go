@@ -33,7 +33,8 @@ func readGinkgo(s *scan) {
 			continue
 		}
 		end := s.findLine(i+3, maxBlock, func(t, line string) bool { return isRule(t) && indentWidth(line) == 0 })
-		f := proposal.Diagnostic{Tool: "ginkgo", Test: strings.TrimSpace(ginkgoNode.ReplaceAllString(s.lines[i+1], " "))}
+		f := proposal.Diagnostic{Tool: "ginkgo",
+			Test: strings.TrimSpace(ginkgoNode.ReplaceAllString(s.lines[i+1], " "))}
 		if p, ok := parsePlace(strings.TrimSpace(s.lines[i+2])); ok {
 			s.setPlace(&f, p)
 		}

@@ -26,7 +26,8 @@ type goInner struct {
 func (g *goScan) readInner(line string) {
 	g.innerEnds = goCheckEnds.MatchString(line) || g.innerEnds && strings.TrimSpace(line) == ""
 	if m := matchContaining(goCheckFails, ".go:", line); m != nil && len(g.inner) < maxRead {
-		g.inner = append(g.inner, &goInner{found: proposal.Diagnostic{Tool: "gocheck", Test: m[3]}, file: m[1], row: m[2]})
+		g.inner = append(g.inner, &goInner{found: proposal.Diagnostic{Tool: "gocheck", Test: m[3]}, file: m[1],
+			row: m[2]})
 		g.innerOpen = true
 		return
 	}
@@ -85,7 +86,8 @@ func (g *goScan) readExample(line string) bool {
 		e.got = []string{}
 	case (line == "want:" || line == "want (unordered):") && e.got != nil && !e.isWant:
 		e.isWant = true
-	case e.got == nil || line == "FAIL" || line == "PASS" || goVerdict.MatchString(line) || goPackage.MatchString(line) || goRuns.MatchString(line):
+	case e.got == nil || line == "FAIL" || line == "PASS" || goVerdict.MatchString(line) ||
+		goPackage.MatchString(line) || goRuns.MatchString(line):
 		g.example = nil
 		return false
 	case e.isWant:

@@ -65,7 +65,8 @@ type goScan struct {
 // readGo reads the output of go test, also as JSON.
 func readGo(s *scan) {
 	lines := goJSON(s.lines)
-	g := &goScan{scan: s, verdicts: map[string]string{}, broken: map[string]bool{}, ran: map[string]bool{}, wrappers: map[string]bool{}, examples: map[string]*goExample{}}
+	g := &goScan{scan: s, verdicts: map[string]string{}, broken: map[string]bool{}, ran: map[string]bool{},
+		wrappers: map[string]bool{}, examples: map[string]*goExample{}}
 	for _, line := range lines {
 		g.readLine(line)
 	}
@@ -154,7 +155,8 @@ func (g *goScan) readLine(line string) {
 	}
 	if m := matchContaining(goCompile, ".go:", line); m != nil && g.building != "" {
 		f := proposal.Diagnostic{Tool: "go", Message: m[4], Suite: g.building}
-		if g.setPlace(&f, place{name: m[1], row: parseNumber(m[2]), col: parseNumber(m[3])}) && len(g.compile) < maxReports {
+		if g.setPlace(&f, place{name: m[1], row: parseNumber(m[2]), col: parseNumber(m[3])}) &&
+			len(g.compile) < maxReports {
 			g.compile = append(g.compile, f)
 		}
 		return
@@ -208,7 +210,8 @@ func (g *goScan) notePanic(line string) {
 	if m := matchContaining(goFrame, ".go:", line); m != nil {
 		g.frames = g.appendInnermost(g.frames, place{name: m[1], row: parseNumber(m[2])})
 	}
-	if m := matchContaining(goTestFn, "(", line); m != nil && (g.panics.Test == "" || !strings.HasPrefix(g.panics.Test, m[1])) && len(g.frames) > 0 && g.panics.Test == "" {
+	if m := matchContaining(goTestFn, "(", line); m != nil &&
+		(g.panics.Test == "" || !strings.HasPrefix(g.panics.Test, m[1])) && len(g.frames) > 0 && g.panics.Test == "" {
 		g.panics.Test = m[1]
 	}
 }
@@ -292,7 +295,8 @@ func (g *goScan) reportPackage(pkg, outcome string) {
 	if strings.Contains(outcome, "[build failed]") {
 		g.broken[pkg] = true
 	}
-	if strings.HasPrefix(outcome, "FAIL") && len(g.order) == 0 && g.panics == nil && pkg != "" && !strings.Contains(outcome, "build failed") {
+	if strings.HasPrefix(outcome, "FAIL") && len(g.order) == 0 && g.panics == nil && pkg != "" &&
+		!strings.Contains(outcome, "build failed") {
 		message := "failed outside its tests"
 		if g.fails {
 			message = "a test failed that the output does not show"
@@ -311,7 +315,8 @@ func (g *goScan) reportPackage(pkg, outcome string) {
 		}
 		g.addReport(rankRunner, f)
 	}
-	g.logs, g.verdicts, g.order, g.test, g.panics, g.frames, g.open = g.logs[:0], map[string]string{}, nil, "", nil, nil, nil
+	g.logs, g.verdicts, g.order, g.test, g.panics, g.frames, g.open = g.logs[:0], map[string]string{}, nil, "", nil,
+		nil, nil
 	g.race, g.inRace = nil, false
 	g.said, g.fails, g.ran, g.verbose = "", false, map[string]bool{}, false
 	g.inner, g.innerOpen, g.innerEnds, g.example = nil, false, false, nil
@@ -321,7 +326,8 @@ func (g *goScan) reportPackage(pkg, outcome string) {
 // isGoLog is a guess: output does not say whether t.Log or t.Error printed a line.
 func isGoLog(text string) bool {
 	t := strings.ToLower(text)
-	for _, word := range []string{"want", "expected", "got", "error", "fail", "not equal", "unexpected", "should", "mismatch", "cannot", "diff", "!=", "no "} {
+	for _, word := range []string{"want", "expected", "got", "error", "fail", "not equal", "unexpected", "should",
+		"mismatch", "cannot", "diff", "!=", "no "} {
 		if strings.Contains(t, word) {
 			return false
 		}

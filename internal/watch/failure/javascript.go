@@ -45,7 +45,8 @@ func readJest(s *scan) {
 			continue
 		}
 		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
-			return strings.HasPrefix(line, "  ● ") || jestFile.MatchString(line) || strings.HasPrefix(line, "Test Suites:") || strings.HasPrefix(line, "Snapshot Summary")
+			return strings.HasPrefix(line, "  ● ") || jestFile.MatchString(line) ||
+				strings.HasPrefix(line, "Test Suites:") || strings.HasPrefix(line, "Snapshot Summary")
 		})
 		f := proposal.Diagnostic{Tool: "jest", Suite: file, Test: strings.ReplaceAll(m[1], " › ", " > ")}
 		body := s.lines[i+1 : end]
@@ -71,7 +72,8 @@ func readVitest(s *scan) {
 	var heads []proposal.Diagnostic
 	for i := 0; i < len(s.lines); i++ {
 		line := s.lines[i]
-		if strings.HasPrefix(line, "⎯") && strings.Contains(line, "Unhandled ") && !strings.Contains(line, "Unhandled Errors") {
+		if strings.HasPrefix(line, "⎯") && strings.Contains(line, "Unhandled ") &&
+			!strings.Contains(line, "Unhandled Errors") {
 			heads = []proposal.Diagnostic{{Tool: "vitest"}}
 			continue
 		}
@@ -86,7 +88,8 @@ func readVitest(s *scan) {
 		if len(heads) == 0 {
 			continue
 		}
-		end := s.findLine(i, maxBlock, func(t, line string) bool { return strings.HasPrefix(line, "⎯") || vitestTest.MatchString(line) })
+		end := s.findLine(i, maxBlock,
+			func(t, line string) bool { return strings.HasPrefix(line, "⎯") || vitestTest.MatchString(line) })
 		for _, f := range heads {
 			rank := rankTest
 			if f.Test == "" {
@@ -223,7 +226,8 @@ func readJasmine(s *scan) {
 		if m == nil || strings.TrimSpace(s.lines[i+1]) != "Message:" {
 			continue
 		}
-		end := s.findLine(i+2, maxBlock, func(t, line string) bool { return numbered.MatchString(line) || strings.HasSuffix(t, " failures") })
+		end := s.findLine(i+2, maxBlock,
+			func(t, line string) bool { return numbered.MatchString(line) || strings.HasSuffix(t, " failures") })
 		var body []string
 		for _, line := range s.lines[i+2 : end] {
 			if t := strings.TrimSpace(line); t != "Stack:" && t != "Message:" {
@@ -318,9 +322,13 @@ func readLab(s *scan) {
 		if m == nil {
 			continue
 		}
-		isEnd := func(t, line string) bool { return labFailed.MatchString(line) || strings.HasSuffix(t, " tests failed") }
+		isEnd := func(t, line string) bool {
+			return labFailed.MatchString(line) ||
+				strings.HasSuffix(t, " tests failed")
+		}
 		end := s.findLine(i+1, maxBlock, isEnd)
-		body := slices.DeleteFunc(slices.Clone(s.lines[i+1:end]), func(line string) bool { return strings.TrimSpace(line) == "" })
+		body := slices.DeleteFunc(slices.Clone(s.lines[i+1:end]),
+			func(line string) bool { return strings.TrimSpace(line) == "" })
 		if len(body) > 2 && strings.TrimSpace(body[0]) == "actual expected" {
 			body = body[2:] // both values without a blank between them
 		}

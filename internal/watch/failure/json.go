@@ -51,7 +51,8 @@ func (s *scan) dropKnown(before int) {
 	for _, r := range s.found[:before] {
 		known[key(r)] = known[key(r)] || r.rank == rankTest
 	}
-	s.found = append(s.found[:before], slices.DeleteFunc(s.found[before:], func(r report) bool { return known[key(r)] })...)
+	s.found = append(s.found[:before],
+		slices.DeleteFunc(s.found[before:], func(r report) bool { return known[key(r)] })...)
 }
 
 // parseJSON returns the objects and lists that begin a line of a piece of output.
@@ -172,7 +173,8 @@ func (s *scan) jsonTests(doc value) {
 			if messages := listAt(test, "failureMessages"); len(messages) > 0 {
 				said = textAt(messages[0])
 			}
-			s.addJSONTest("jest", strings.Join(names, " > "), said, place{name: textAt(file, "name"), row: integerAt(test, "location", "line")})
+			s.addJSONTest("jest", strings.Join(names, " > "), said,
+				place{name: textAt(file, "name"), row: integerAt(test, "location", "line")})
 		}
 		if textAt(file, "status") == "failed" && !failed {
 			f := proposal.Diagnostic{Tool: "jest", Suite: s.workspacePath(textAt(file, "name"))}
@@ -200,7 +202,8 @@ func (s *scan) jsonTests(doc value) {
 			}
 			said.WriteString("\n" + textAt(frame))
 		}
-		s.addJSONTest("rspec", textAt(test, "full_description"), said.String(), place{name: textAt(test, "file_path"), row: integerAt(test, "line_number")})
+		s.addJSONTest("rspec", textAt(test, "full_description"), said.String(),
+			place{name: textAt(test, "file_path"), row: integerAt(test, "line_number")})
 	}
 }
 
@@ -246,9 +249,11 @@ func (s *scan) jsonProblems(v value, file string) {
 	if code := integerAt(v, "code"); rule == "" && code > 0 {
 		rule, tool = fmt.Sprintf("SC%d", code), "shellcheck"
 	}
-	at := place{name: file, row: cmp.Or(integerAt(v, "line"), integerAt(v, "location", "row"), integerAt(v, "location", "line"), integerAt(v, "Pos", "Line")),
+	at := place{name: file, row: cmp.Or(integerAt(v, "line"), integerAt(v, "location", "row"),
+		integerAt(v, "location", "line"), integerAt(v, "Pos", "Line")),
 		col: cmp.Or(integerAt(v, "column"), integerAt(v, "location", "column"), integerAt(v, "Pos", "Column"))}
-	if start := valueAt(v, "range", "start"); at.row == 0 && valueAt(start, "character") != nil { // as in the Language Server Protocol
+	// as in the Language Server Protocol
+	if start := valueAt(v, "range", "start"); at.row == 0 && valueAt(start, "character") != nil {
 		at.row, at.col = integerAt(start, "line")+1, integerAt(start, "character")+1
 	}
 	isSyntax := valueAt(v, "fatal") == true || strings.HasPrefix(message, "SyntaxError")

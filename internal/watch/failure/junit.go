@@ -90,7 +90,8 @@ func parseJUnitPart(decoder *xml.Decoder, suite *junitSuite, limit int) (tests [
 			suite.depth++
 			suite.name, suite.file = attributeOf(element, "name"), suiteFile(element)
 		case "testcase":
-			test, failed, err := parseJUnitTest(decoder, element, junitTest{name: attributeOf(element, "name"), suite: attributeOf(element, "classname")})
+			test, failed, err := parseJUnitTest(decoder, element,
+				junitTest{name: attributeOf(element, "name"), suite: attributeOf(element, "classname")})
 			if failed {
 				test.name, test.file = cmp.Or(test.name, "without a name"), cmp.Or(test.file, suite.file)
 				tests = append(tests, test)
@@ -99,7 +100,8 @@ func parseJUnitPart(decoder *xml.Decoder, suite *junitSuite, limit int) (tests [
 				return tests, err
 			}
 		case "failure", "error":
-			test, _, err := parseJUnitTest(decoder, element, junitTest{name: "outside its tests", suite: suite.name, file: suite.file})
+			test, _, err := parseJUnitTest(decoder, element,
+				junitTest{name: "outside its tests", suite: suite.name, file: suite.file})
 			tests = append(tests, test)
 			if err != nil {
 				return tests, err
@@ -290,7 +292,8 @@ func (s *scan) setPythonFile(f *proposal.Diagnostic) {
 
 // addGoTest adds a report of a Go test, whose text is what the test printed.
 func (s *scan) addGoTest(f proposal.Diagnostic, lines []string) {
-	lines = slices.Concat([]string{"=== RUN   " + f.Test}, lines, []string{"--- FAIL: " + f.Test + " (0.00s)", "FAIL\t" + f.Suite + "\t0.000s"})
+	lines = slices.Concat([]string{"=== RUN   " + f.Test}, lines,
+		[]string{"--- FAIL: " + f.Test + " (0.00s)", "FAIL\t" + f.Suite + "\t0.000s"})
 	part := &scan{Options: s.Options, lines: lines, work: 20*len(lines) + 1000}
 	readGo(part)
 	n := len(s.found)

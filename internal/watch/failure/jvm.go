@@ -41,11 +41,13 @@ func readMaven(s *scan) {
 			continue
 		}
 		end := i + 1
-		for end < len(lines) && end < i+maxBlock && strings.TrimSpace(lines[end]) != "" && !mavenLevel.MatchString(s.lines[end]) {
+		for end < len(lines) && end < i+maxBlock && strings.TrimSpace(lines[end]) != "" &&
+			!mavenLevel.MatchString(s.lines[end]) {
 			end++
 		}
 		f := proposal.Diagnostic{Tool: "surefire", Suite: class, Test: strings.TrimSuffix(m[1], "()")}
-		if name, rest, ok := strings.Cut(f.Test, "("); ok && strings.HasSuffix(rest, ")") && strings.Contains(rest, ".") {
+		if name, rest, ok := strings.Cut(f.Test, "("); ok && strings.HasSuffix(rest, ")") &&
+			strings.Contains(rest, ".") {
 			f.Test, f.Suite = name, strings.TrimSuffix(rest, ")") // junit 4
 		}
 		if rest, ok := strings.CutPrefix(f.Test, class+"."); ok {
@@ -64,12 +66,14 @@ func readMaven(s *scan) {
 	}
 	section := ""
 	for i, line := range lines {
-		if t := strings.TrimSpace(line); t == "Failures:" || t == "Errors:" || t == "Failed tests:" || t == "Tests in error:" {
+		if t := strings.TrimSpace(line); t == "Failures:" || t == "Errors:" || t == "Failed tests:" ||
+			t == "Tests in error:" {
 			section = t
 			continue
 		}
 		m := surefireLine.FindStringSubmatch(line)
-		if section == "" || m == nil || seen[m[2]] || !strings.HasPrefix(s.lines[i], "[ERROR]") && !strings.HasPrefix(line, "  ") {
+		if section == "" || m == nil || seen[m[2]] ||
+			!strings.HasPrefix(s.lines[i], "[ERROR]") && !strings.HasPrefix(line, "  ") {
 			if !strings.HasPrefix(line, "  ") {
 				section = ""
 			}
@@ -116,7 +120,8 @@ func readGradle(s *scan) {
 			continue
 		}
 		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return t == "" })
-		s.addBlock(rankTest, proposal.Diagnostic{Tool: "gradle", Suite: m[1], Test: strings.TrimSuffix(m[2], "()")}, s.lines[i+1:end])
+		s.addBlock(rankTest, proposal.Diagnostic{Tool: "gradle", Suite: m[1], Test: strings.TrimSuffix(m[2], "()")},
+			s.lines[i+1:end])
 		i = end - 1
 	}
 }
@@ -141,7 +146,8 @@ func readConsole(s *scan) {
 			}
 			body = append(body, t)
 		}
-		s.addBlock(rankTest, proposal.Diagnostic{Tool: "junit", Suite: suite, Test: strings.TrimSuffix(test, "()")}, body)
+		s.addBlock(rankTest, proposal.Diagnostic{Tool: "junit", Suite: suite, Test: strings.TrimSuffix(test, "()")},
+			body)
 		i = end - 1
 	}
 }
@@ -162,7 +168,8 @@ func readJava(s *scan) {
 		})
 		f := proposal.Diagnostic{Tool: "java", Message: line}
 		for _, line := range s.lines[i+1 : end] {
-			if cause, ok := strings.CutPrefix(strings.TrimSpace(line), "Caused by: "); ok { // the last is the first that was thrown
+			// the last is the first that was thrown
+			if cause, ok := strings.CutPrefix(strings.TrimSpace(line), "Caused by: "); ok {
 				f.Message = s.lines[i] + "; caused by " + cause
 			}
 		}

@@ -79,7 +79,8 @@ func LastLineOf(r *proposal.Result) string {
 	}
 	join := func(s proposal.Stream) []byte { return append(append(append([]byte{}, s.Head...), '\n'), s.Tail...) }
 	if !r.Stdout.Truncated && !r.Stderr.Truncated {
-		return lastLine(append(append([]byte{}, r.Stdout.Head...), r.Stdout.Tail...), append(append([]byte{}, r.Stderr.Head...), r.Stderr.Tail...))
+		return lastLine(append(append([]byte{}, r.Stdout.Head...), r.Stdout.Tail...),
+			append(append([]byte{}, r.Stderr.Head...), r.Stderr.Tail...))
 	}
 	return lastLine(join(r.Stdout), join(r.Stderr))
 }

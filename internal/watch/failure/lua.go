@@ -58,7 +58,8 @@ func readLua(s *scan) {
 		f := proposal.Diagnostic{Tool: "lua", Message: m[3]}
 		var frames []proposal.Frame
 		frames = s.appendFrame(frames, place{name: m[1], row: parseNumber(m[2])})
-		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return t != "stack traceback:" && !strings.HasPrefix(line, "\t") })
+		end := s.findLine(i+1, maxBlock,
+			func(t, line string) bool { return t != "stack traceback:" && !strings.HasPrefix(line, "\t") })
 		for _, line := range s.lines[i+1 : end] {
 			if m := matchContaining(luaFrame, ": in ", line); m != nil {
 				if p := (place{name: m[1], row: parseNumber(m[2])}); len(frames) == 0 || frames[0].Line != p.row {

@@ -43,7 +43,8 @@ func readCTest(s *scan) {
 			continue
 		}
 		end := s.findLine(i+1, 4*maxBlock, func(t, line string) bool {
-			return strings.HasPrefix(t, "Start ") || ctestHead.MatchString(line) || strings.Contains(line, "% tests passed")
+			return strings.HasPrefix(t, "Start ") || ctestHead.MatchString(line) ||
+				strings.Contains(line, "% tests passed")
 		})
 		bodies[m[1]] = s.lines[i+1 : end]
 	}
@@ -108,7 +109,10 @@ func readGoogleTest(s *scan) {
 		if m == nil || len(pending) >= s.maxListed() {
 			continue
 		}
-		end := s.findLine(i+1, 60, func(t, line string) bool { return t == "" || strings.HasPrefix(line, "[") || gtestAt.MatchString(line) })
+		end := s.findLine(i+1, 60, func(t, line string) bool {
+			return t == "" || strings.HasPrefix(line, "[") ||
+				gtestAt.MatchString(line)
+		})
 		f := proposal.Diagnostic{Tool: "googletest", Test: test}
 		s.setPlace(&f, place{name: m[1], row: parseNumber(m[2])})
 		body := s.lines[i+1 : end]
@@ -153,9 +157,11 @@ func readNative(s *scan) {
 	undefined := false
 	for i, line := range s.lines {
 		if m := matchContaining(cAssert, "Assertion ", line); m != nil {
-			s.addAt(rankStack, proposal.Diagnostic{Tool: "assert", Message: m[3]}, place{name: m[1], row: parseNumber(m[2])})
+			s.addAt(rankStack, proposal.Diagnostic{Tool: "assert", Message: m[3]},
+				place{name: m[1], row: parseNumber(m[2])})
 		} else if m := matchContaining(macAssert, "Assertion failed", line); m != nil {
-			s.addAt(rankStack, proposal.Diagnostic{Tool: "assert", Message: m[1]}, place{name: m[2], row: parseNumber(m[3])})
+			s.addAt(rankStack, proposal.Diagnostic{Tool: "assert", Message: m[1]},
+				place{name: m[2], row: parseNumber(m[3])})
 		} else if m := matchContaining(sanitizer, "Sanitizer: ", line); m != nil {
 			end := s.findLine(i+1, 60, func(t, line string) bool { return t == "" })
 			f := proposal.Diagnostic{Tool: "sanitizer", Message: m[1]}
@@ -163,8 +169,10 @@ func readNative(s *scan) {
 			s.choosePlace(&f, b.frames)
 			s.addReport(rankStack, f)
 		} else if m := matchContaining(ubsan, "runtime error: ", line); m != nil {
-			s.addAt(rankStack, proposal.Diagnostic{Tool: "sanitizer", Message: "runtime error: " + m[4]}, place{name: m[1], row: parseNumber(m[2]), col: parseNumber(m[3])})
-		} else if m := matchContaining(linkerAt, "e", line); m != nil && (strings.Contains(line, "undefined reference") || strings.Contains(line, "multiple definition")) {
+			s.addAt(rankStack, proposal.Diagnostic{Tool: "sanitizer", Message: "runtime error: " + m[4]},
+				place{name: m[1], row: parseNumber(m[2]), col: parseNumber(m[3])})
+		} else if m := matchContaining(linkerAt, "e", line); m != nil &&
+			(strings.Contains(line, "undefined reference") || strings.Contains(line, "multiple definition")) {
 			undefined = true
 			f := proposal.Diagnostic{Tool: "linker", Message: m[3]}
 			s.setPlace(&f, place{name: m[1], row: max(1, parseNumber(m[2]))})
@@ -180,11 +188,15 @@ func readNative(s *scan) {
 			s.addReport(rankTool, f)
 			undefined = true
 		} else if m := matchContaining(cmakeError, "CMake Error", line); m != nil {
-			end := s.findLine(i+1, 12, func(t, line string) bool { return t == "" && line == "" || t != "" && indentWidth(line) == 0 })
+			end := s.findLine(i+1, 12, func(t, line string) bool {
+				return t == "" && line == "" ||
+					t != "" && indentWidth(line) == 0
+			})
 			f := proposal.Diagnostic{Tool: "cmake", Message: joinTrimmed(s.lines[i+1 : min(end, i+4)])}
 			s.addAt(rankTool, f, place{name: m[1], row: parseNumber(m[2])})
 		} else if m := matchContaining(makeError, ": *** ", line); m != nil {
-			s.addAt(rankTool, proposal.Diagnostic{Tool: "make", Message: m[3]}, place{name: m[1], row: parseNumber(m[2])})
+			s.addAt(rankTool, proposal.Diagnostic{Tool: "make", Message: m[3]},
+				place{name: m[1], row: parseNumber(m[2])})
 		} else if m := matchContaining(makeStopped, ": *** ", line); m != nil {
 			s.addReport(rankTool, proposal.Diagnostic{Tool: "make", Message: m[1]})
 		}
@@ -199,7 +211,8 @@ func isLinker(line, message string) bool {
 	if base != "ld" && !strings.HasPrefix(base, "ld.") && base != "ld64.lld" && base != "rust-lld" {
 		return false
 	}
-	return !strings.HasSuffix(message, ":") && !strings.Contains(message, "in function") && !strings.HasPrefix(message, "warning:")
+	return !strings.HasSuffix(message, ":") && !strings.Contains(message, "in function") &&
+		!strings.HasPrefix(message, "warning:")
 }
 
 // addAt adds a report with a place.
@@ -231,7 +244,8 @@ func readBoost(s *scan) {
 func readCatch2(s *scan) {
 	test := ""
 	for i, line := range s.lines {
-		if i > 0 && strings.HasPrefix(s.lines[i-1], "-----") && isRule(s.lines[i-1]) && line != "" && indentWidth(line) == 0 && !isRule(line) {
+		if i > 0 && strings.HasPrefix(s.lines[i-1], "-----") && isRule(s.lines[i-1]) && line != "" &&
+			indentWidth(line) == 0 && !isRule(line) {
 			if _, isPlace := parsePlace(line); !isPlace {
 				test = line
 			}
@@ -247,6 +261,7 @@ func readCatch2(s *scan) {
 				said = append(said, t)
 			}
 		}
-		s.addAt(rankTest, proposal.Diagnostic{Tool: "catch2", Test: test, Message: strings.Join(said, ": ")}, place{name: m[1], row: parseNumber(m[2])})
+		s.addAt(rankTest, proposal.Diagnostic{Tool: "catch2", Test: test, Message: strings.Join(said, ": ")},
+			place{name: m[1], row: parseNumber(m[2])})
 	}
 }

@@ -34,7 +34,8 @@ func readPHPUnit(s *scan) {
 			continue
 		}
 		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
-			return phpunitTest.MatchString(line) || t == "--" || strings.HasPrefix(line, "FAILURES!") || strings.HasPrefix(line, "ERRORS!") || strings.HasPrefix(line, "There w")
+			return phpunitTest.MatchString(line) || t == "--" || strings.HasPrefix(line, "FAILURES!") ||
+				strings.HasPrefix(line, "ERRORS!") || strings.HasPrefix(line, "There w")
 		})
 		s.addBlock(rankTest, proposal.Diagnostic{Tool: "phpunit", Test: m[2]}, phpunitBody(s.lines[i+1:end]))
 		found++

@@ -48,7 +48,9 @@ func readPytest(s *scan) {
 		}
 		head := m[1]
 		end := s.findLine(i+1, 4*maxBlock, func(t, line string) bool {
-			return strings.HasPrefix(line, "___") && pytestHead.MatchString(line) || strings.HasPrefix(line, "===") && pytestSection.MatchString(line) || strings.HasPrefix(line, "---") && pytestCapture.MatchString(line)
+			return strings.HasPrefix(line, "___") && pytestHead.MatchString(line) ||
+				strings.HasPrefix(line, "===") && pytestSection.MatchString(line) ||
+				strings.HasPrefix(line, "---") && pytestCapture.MatchString(line)
 		})
 		name := isNamed(head)
 		if name == "" && len(summary) > 0 && !s.Every {
@@ -142,7 +144,8 @@ func (s *scan) pytestLines() {
 // pytestLineOf returns the place of a message that --tb=line prints.
 func (s *scan) pytestLineOf(message string) place {
 	for _, line := range s.lines {
-		if m := matchContaining(pytestLine, ".py:", line); m != nil && message != "" && strings.HasPrefix(m[3], strings.TrimSuffix(message, "...")) {
+		if m := matchContaining(pytestLine, ".py:", line); m != nil && message != "" &&
+			strings.HasPrefix(m[3], strings.TrimSuffix(message, "...")) {
 			return place{name: m[1], row: parseNumber(m[2])}
 		}
 	}
@@ -239,7 +242,9 @@ func (s *scan) pytestBlock(f *proposal.Diagnostic, lines []string) {
 // the last.
 func pythonMessage(says []string) string {
 	for _, line := range says {
-		if t := strings.TrimSpace(line); strings.HasPrefix(t, "SyntaxError:") || strings.HasPrefix(t, "IndentationError:") || strings.HasPrefix(t, "ModuleNotFoundError:") || strings.HasPrefix(t, "ImportError:") {
+		if t := strings.TrimSpace(line); strings.HasPrefix(t, "SyntaxError:") ||
+			strings.HasPrefix(t, "IndentationError:") || strings.HasPrefix(t, "ModuleNotFoundError:") ||
+			strings.HasPrefix(t, "ImportError:") {
 			return t
 		}
 	}
@@ -344,7 +349,8 @@ func readUnittest(s *scan) {
 		if m == nil || !strings.HasPrefix(s.lines[i-1], "======") {
 			continue
 		}
-		end := s.findLine(i+1, 4*maxBlock, func(t, line string) bool { return strings.HasPrefix(line, "======") || strings.HasPrefix(line, "Ran ") })
+		end := s.findLine(i+1, 4*maxBlock,
+			func(t, line string) bool { return strings.HasPrefix(line, "======") || strings.HasPrefix(line, "Ran ") })
 		f := proposal.Diagnostic{Tool: "unittest", Test: m[2], Suite: strings.TrimSuffix(m[3], "."+m[2])}
 		if m[4] != "" {
 			f.Test += " " + m[4]
@@ -370,19 +376,26 @@ func readTracebacks(s *scan) {
 				continue
 			}
 		}
-		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return indentWidth(line) == 0 && t != "" && pythonSays.MatchString(t) })
+		end := s.findLine(i+1, maxBlock,
+			func(t, line string) bool { return indentWidth(line) == 0 && t != "" && pythonSays.MatchString(t) })
 		if strings.Contains(line, "+ Exception Group") {
-			end = s.findLine(i+1, maxBlock, func(t, line string) bool { return !strings.HasPrefix(t, "|") && !strings.HasPrefix(t, "+-") }) - 1
+			end = s.findLine(i+1, maxBlock,
+				func(t, line string) bool { return !strings.HasPrefix(t, "|") && !strings.HasPrefix(t, "+-") }) - 1
 		}
 		if end < len(s.lines) {
 			end++
 		}
 		for end < len(s.lines) {
-			more := s.findLine(end, 4, func(t, line string) bool { return strings.HasPrefix(t, chained[0]) || strings.HasPrefix(t, chained[1]) })
-			if more >= len(s.lines) || !strings.HasPrefix(s.lines[more], "During") && !strings.HasPrefix(s.lines[more], "The above") {
+			more := s.findLine(end, 4, func(t, line string) bool {
+				return strings.HasPrefix(t, chained[0]) ||
+					strings.HasPrefix(t, chained[1])
+			})
+			if more >= len(s.lines) || !strings.HasPrefix(s.lines[more], "During") &&
+				!strings.HasPrefix(s.lines[more], "The above") {
 				break
 			}
-			end = s.findLine(more+3, maxBlock, func(t, line string) bool { return indentWidth(line) == 0 && t != "" && pythonSays.MatchString(t) })
+			end = s.findLine(more+3, maxBlock,
+				func(t, line string) bool { return indentWidth(line) == 0 && t != "" && pythonSays.MatchString(t) })
 			end = min(end+1, len(s.lines))
 		}
 		f := proposal.Diagnostic{Tool: "python"}

@@ -122,13 +122,15 @@ func (r *Results) Stream() proposal.Stream {
 	if r.tests == 0 && !r.cut {
 		return proposal.Stream{}
 	}
-	return proposal.Stream{Bytes: r.bytes, SHA256: hex.EncodeToString(r.sum.Sum(nil)), Head: r.kept.Bytes(), Truncated: r.bytes > int64(r.kept.Len())}
+	return proposal.Stream{Bytes: r.bytes, SHA256: hex.EncodeToString(r.sum.Sum(nil)), Head: r.kept.Bytes(),
+		Truncated: r.bytes > int64(r.kept.Len())}
 }
 
 // HasResults reports whether s names everything that failed in the files of a command's test
 // runners: nothing is omitted or withheld.
 func HasResults(s proposal.Stream) bool {
-	return s.Bytes > 0 && !s.Truncated && s.Withheld == "" && !bytes.Contains(slices.Concat(s.Head, s.Tail), []byte(mark+"incomplete "))
+	return s.Bytes > 0 && !s.Truncated && s.Withheld == "" &&
+		!bytes.Contains(slices.Concat(s.Head, s.Tail), []byte(mark+"incomplete "))
 }
 
 // keepEnds returns the beginning and the end of a text.
@@ -220,7 +222,8 @@ func withoutParents(list []report) []report {
 			}
 		}
 	}
-	return slices.DeleteFunc(list, func(r report) bool { return r.Message == Unsaid && r.File == "" && parents[r.Suite+"\x00"+r.Test] })
+	return slices.DeleteFunc(list,
+		func(r report) bool { return r.Message == Unsaid && r.File == "" && parents[r.Suite+"\x00"+r.Test] })
 }
 
 // preferResults removes each test that the output names and a file of its runner, too, at no other

@@ -15,8 +15,9 @@ var (
 	minitestHead = pattern.New(`^\s{0,2}(?:\d{1,6}\) )?(?:Failure|Error):$`)
 	minitestName = pattern.New(`^(\S.{0,600}?)(?: \[(.{1,400}):(\d{1,7})\])?:$`)
 	testUnit     = pattern.New(`^(?:Failure|Error): (?:test: )?(\S.{0,300}?)\(([\w:]{1,200})\)(?::? ?(.*))?$`)
-	rubyRaised   = pattern.New(`^([^\s:][^:]{0,300}):(\d{1,7}):in [` + "`" + `'‘].{1,300}['’]: (.{1,900}?) \((\S{1,200})\)$`)
-	rubySyntax   = pattern.New(`^(?:\S{1,60}: )?(?:--> )?([^\s:][^:]{0,300}\.rb):(\d{1,7}): (syntax errors? .{1,600}|.{0,100}syntax error.{0,600})$`)
+	rubyRaised   = pattern.New(`^([^\s:][^:]{0,300}):(\d{1,7}):in [` + "`" +
+		`'‘].{1,300}['’]: (.{1,900}?) \((\S{1,200})\)$`)
+	rubySyntax = pattern.New(`^(?:\S{1,60}: )?(?:--> )?([^\s:][^:]{0,300}\.rb):(\d{1,7}): (syntax errors? .{1,600}|.{0,100}syntax error.{0,600})$`)
 )
 
 // readRSpec reads the numbered list after "Failures:".
@@ -36,7 +37,9 @@ func readRSpec(s *scan) {
 			continue
 		}
 		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
-			return rspecTest.MatchString(line) || rspecLoad.MatchString(line) || strings.HasPrefix(line, "Finished in ") || t == "Failed examples:" || strings.HasPrefix(line, "No examples found")
+			return rspecTest.MatchString(line) || rspecLoad.MatchString(line) ||
+				strings.HasPrefix(line, "Finished in ") || t == "Failed examples:" ||
+				strings.HasPrefix(line, "No examples found")
 		})
 		s.addBlock(rank, f, rspecBody(s.lines[i+1:end]))
 		i = end - 1
@@ -69,7 +72,8 @@ func readMinitest(s *scan) {
 			continue
 		}
 		end := s.findLine(i+2, maxBlock, func(t, line string) bool {
-			return minitestHead.MatchString(line) || minitestCounts(t) || strings.HasPrefix(line, "bin/rails test ") || strings.HasPrefix(line, "rails test ")
+			return minitestHead.MatchString(line) || minitestCounts(t) || strings.HasPrefix(line, "bin/rails test ") ||
+				strings.HasPrefix(line, "rails test ")
 		})
 		f := proposal.Diagnostic{Tool: "minitest", Test: m[1]}
 		s.fillReport(&f, s.lines[i+2:end])
@@ -92,7 +96,8 @@ func readTestUnit(s *scan) {
 		if m == nil || i == 0 || !strings.HasPrefix(s.lines[i-1], "=====") {
 			continue
 		}
-		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return strings.HasPrefix(line, "======") || testUnit.MatchString(line) })
+		end := s.findLine(i+1, maxBlock,
+			func(t, line string) bool { return strings.HasPrefix(line, "======") || testUnit.MatchString(line) })
 		body := s.lines[i+1 : end]
 		var kept, stack []string
 		for _, line := range body {
@@ -137,7 +142,11 @@ func readRuby(s *scan) {
 		line := strings.TrimPrefix(s.lines[i], "bundler: failed to load command: ")
 		if m := matchContaining(rubyRaised, ":in ", line); m != nil {
 			f := proposal.Diagnostic{Tool: "ruby", Message: m[4] + ": " + m[3]}
-			end := s.findLine(i+1, maxBlock, func(t, line string) bool { return !strings.HasPrefix(t, "from ") && t != "" && indentWidth(line) == 0 })
+			end := s.findLine(i+1, maxBlock,
+				func(t, line string) bool {
+					return !strings.HasPrefix(t, "from ") && t != "" &&
+						indentWidth(line) == 0
+				})
 			s.addBlock(rankStack, f, s.lines[i:end])
 			continue
 		}

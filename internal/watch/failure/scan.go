@@ -112,7 +112,8 @@ func dropRepeated(all []report, o Options) []report {
 	}
 	for _, r := range all {
 		first := best[line{r.File, r.Line}]
-		if r.rank == rankLine && (hasError || first < rankLine) || r.rank > rankRunner && first <= rankRunner && r.File != "" {
+		if r.rank == rankLine && (hasError || first < rankLine) ||
+			r.rank > rankRunner && first <= rankRunner && r.File != "" {
 			continue // another reader knows more of it
 		}
 		k := key{r.Tool, r.Suite, r.Test, r.Message, r.File, r.Line}

@@ -101,7 +101,8 @@ func readTAP(s *scan) {
 			continue
 		}
 		deepest = depth
-		r := tapLine{at: i, comment: comment, depth: depth, isExpected: isExpected, name: tapSuffix.ReplaceAllString(m[4], "")}
+		r := tapLine{at: i, comment: comment, depth: depth, isExpected: isExpected,
+			name: tapSuffix.ReplaceAllString(m[4], "")}
 		for d := 0; d < depth; d++ {
 			if name := subtests[d]; name != "" && !strings.Contains(name, "/") && !isFileName(name) {
 				r.parents = append(r.parents, name)
@@ -132,11 +133,14 @@ func (s *scan) tapFailure(r tapLine) {
 	}
 	i := r.at + 1
 	if i < len(s.lines) && strings.TrimSpace(s.lines[i]) == "---" {
-		end := s.findLine(i+1, 4*maxBlock, func(t, line string) bool { return t == "..." && indentWidth(line) <= indentWidth(s.lines[i]) })
+		end := s.findLine(i+1, 4*maxBlock,
+			func(t, line string) bool { return t == "..." && indentWidth(line) <= indentWidth(s.lines[i]) })
 		s.tapYAML(f, s.lines[i+1:end], r)
 		return
 	}
-	if i < len(s.lines) && indentWidth(s.lines[i]) > r.depth && strings.TrimSpace(s.lines[i]) != "" && !strings.HasPrefix(strings.TrimSpace(s.lines[i]), "#") { // mocha
+	// mocha
+	if i < len(s.lines) && indentWidth(s.lines[i]) > r.depth && strings.TrimSpace(s.lines[i]) != "" &&
+		!strings.HasPrefix(strings.TrimSpace(s.lines[i]), "#") {
 		end := s.findLine(i, maxBlock, func(t, line string) bool { return t != "" && indentWidth(line) <= r.depth })
 		s.addBlock(rankTest, f, s.lines[i:end])
 		return
@@ -174,7 +178,8 @@ func (s *scan) readBats(f proposal.Diagnostic, lines []string) {
 	}
 	if len(frames) == 0 && len(said) == 0 {
 		if inner, ok := s.readNested(rest); ok {
-			f.Message, f.File, f.Line, f.Column, f.Frames = inner.Message, inner.File, inner.Line, inner.Column, inner.Frames
+			f.Message, f.File, f.Line, f.Column, f.Frames = inner.Message, inner.File, inner.Line, inner.Column,
+				inner.Frames
 			f.Tool = "bats"
 			s.addReport(rankTest, f)
 			return
@@ -213,7 +218,8 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 	}
 	body := blocks["error"]
 	for _, line := range body[:min(len(body), 4)] { // vitest
-		if m := matchContaining(tapKey, ":", line); m != nil && (m[2] == "name" || m[2] == "message") && keys["error"] == "" {
+		if m := matchContaining(tapKey, ":", line); m != nil && (m[2] == "name" || m[2] == "message") &&
+			keys["error"] == "" {
 			keys[m[2]] = unquoteTAP(strings.TrimSpace(m[3]))
 		}
 	}
@@ -245,14 +251,16 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 	if keys["operator"] != "" && f.Tool == "tap" && r.comment != "" && len(r.parents) == 0 {
 		f.Test = r.comment + " > " + f.Test
 	}
-	b := s.readBody(append(append(append([]string{}, body...), blocks["diff"]...), append(blocks["details"], blocks["stack"]...)...))
+	b := s.readBody(append(append(append([]string{}, body...), blocks["diff"]...),
+		append(blocks["details"], blocks["stack"]...)...))
 	if at := strings.TrimSpace(keys["at"]); len(b.frames) == 0 && at != "" {
 		b.frames = s.readBody([]string{"at " + at}).frames
 	}
 	if f.Message == "" {
 		f.Message = b.shortMessage()
 	}
-	if name := keys["name"]; name != "" && f.Message != "" && !strings.HasPrefix(f.Message, name) && name != "Error" && name != "AssertionError" {
+	if name := keys["name"]; name != "" && f.Message != "" && !strings.HasPrefix(f.Message, name) && name != "Error" &&
+		name != "AssertionError" {
 		f.Message = name + ": " + f.Message
 	}
 	f.Expected, f.Actual = b.expected, b.actual
@@ -324,7 +332,8 @@ func readBatsPretty(s *scan) {
 		if m == nil {
 			continue
 		}
-		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return indentWidth(line) < 3 || strings.Contains(line, "   ✓ ") })
+		end := s.findLine(i+1, maxBlock,
+			func(t, line string) bool { return indentWidth(line) < 3 || strings.Contains(line, "   ✓ ") })
 		var body []string
 		for _, line := range s.lines[i+1 : end] {
 			body = append(body, strings.TrimSpace(line))

@@ -47,10 +47,12 @@ func (t *Tree) Has(name string) bool { return t.files[name] }
 var shownName = pattern.New(`^\.?[A-Za-z0-9_@][A-Za-z0-9_@./+$()\[\]~-]{0,200}$`)
 
 // Names without a dot that are files.
-var plainNames = map[string]bool{"Makefile": true, "GNUmakefile": true, "makefile": true, "Rakefile": true, "Gemfile": true, "Dockerfile": true, "Justfile": true, "justfile": true, "Jenkinsfile": true, "Vagrantfile": true}
+var plainNames = map[string]bool{"Makefile": true, "GNUmakefile": true, "makefile": true, "Rakefile": true,
+	"Gemfile": true, "Dockerfile": true, "Justfile": true, "justfile": true, "Jenkinsfile": true, "Vagrantfile": true}
 
 // installed lists directories of files that are not the repository's own.
-var installed = []string{"node_modules/", "site-packages/", "dist-packages/", ".venv/", "vendor/bundle/", "vendor/phpunit/", "vendor/bin/", "vendor/composer/", ".cargo/registry/", "/rustc/", "/gems/", ".pnpm/", ".yarn/"}
+var installed = []string{"node_modules/", "site-packages/", "dist-packages/", ".venv/", "vendor/bundle/",
+	"vendor/phpunit/", "vendor/bin/", "vendor/composer/", ".cargo/registry/", "/rustc/", "/gems/", ".pnpm/", ".yarn/"}
 
 // isInstalled reports whether a path is in a directory of installed packages.
 func isInstalled(name string) bool {
@@ -166,7 +168,8 @@ func commonEnd(a, b string) (n int) {
 func (t *Tree) goFile(name, importPath string, modules []proposal.GoModule) string {
 	longest := -1
 	for i, m := range modules {
-		if (importPath == m.Path || strings.HasPrefix(importPath, m.Path+"/")) && (longest < 0 || len(m.Path) > len(modules[longest].Path)) {
+		if (importPath == m.Path || strings.HasPrefix(importPath, m.Path+"/")) &&
+			(longest < 0 || len(m.Path) > len(modules[longest].Path)) {
 			longest = i
 		}
 	}
@@ -195,7 +198,8 @@ func packageDir(importPath string) string {
 	if len(parts) > 3 && majorVersion.MatchString(parts[3]) {
 		parts = slices.Delete(parts, 3, 4)
 	}
-	if len(parts) > 3 && (parts[0] == "github.com" || parts[0] == "gitlab.com" || parts[0] == "bitbucket.org") && fs.ValidPath(importPath) {
+	if len(parts) > 3 && (parts[0] == "github.com" || parts[0] == "gitlab.com" || parts[0] == "bitbucket.org") &&
+		fs.ValidPath(importPath) {
 		return path.Join(parts[3:]...)
 	}
 	return ""

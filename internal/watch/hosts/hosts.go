@@ -124,7 +124,8 @@ func (t *hostTable) row(r proposal.Reach) int {
 	if !known {
 		n = len(t.rows)
 		t.at[key] = n
-		t.rows = append(t.rows, proposal.Host{Host: key.host, Port: key.port, Verdict: key.verdict, Commands: []string{}})
+		t.rows = append(t.rows, proposal.Host{Host: key.host, Port: key.port, Verdict: key.verdict,
+			Commands: []string{}})
 	}
 	return n
 }

@@ -44,8 +44,8 @@
 // programs that the text never names, programs under another name. An inner shell or
 // launcher that is allowed this way is analyzed as a separate text. What is not allowed
 // fails with EACCES. Arguments are bytes: those that are not UTF-8 are escaped for policy, one
-// character each (points.EscapeBytes), but refused beside code, whose reading may differ. A person's approval of the text covers the rules that asked for
-// it, and no others.
+// character each (points.EscapeBytes), but refused beside code, whose reading may differ. A person's approval of
+// the text covers the rules that asked for it, and no others.
 //
 // # What it does not protect against
 //
@@ -101,7 +101,8 @@ type ProgramDecider struct {
 	// for those that are about texts only. It is called with the argv of a program of the root file
 	// system that a free program or a tool starts under another name, or without an execve. If
 	// decided is false, there are no such rules.
-	DecideProgram func(context.Context, proposal.Proposal, proposal.Analysis) (d proposal.Decision, decided bool, err error)
+	DecideProgram func(context.Context, proposal.Proposal, proposal.Analysis) (d proposal.Decision, decided bool,
+		err error)
 	// Confine returns the plain name of the program of x, which is decided under these names, and
 	// the tool whose list says what it may start, or "" if it starts freely.
 	Confine func(x proposal.Exec, names []string) (name, under string)
@@ -165,7 +166,8 @@ func (g *ProgramDecider) beginTool(c *runningCommand, r proposal.Record) (free b
 	if r.Proposal.RunsShell() || len(r.Analysis.Commands) == 0 {
 		return false
 	}
-	x := proposal.Exec{Path: r.Analysis.Commands[0].Program, Layer: proposal.LayerRootfs, Whole: r.Analysis.Commands[0].Argv()}
+	x := proposal.Exec{Path: r.Analysis.Commands[0].Program, Layer: proposal.LayerRootfs,
+		Whole: r.Analysis.Commands[0].Argv()}
 	if r.Decision.Grant != nil {
 		x.Grants = r.Decision.Grant.Exec
 	}
@@ -218,7 +220,8 @@ func (g *ProgramDecider) DecideExec(ctx context.Context, x proposal.Exec) (propo
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	d, err := g.decideFile(ctx, x)
-	if c := g.texts[x.Command]; err == nil && c != nil && x.Script != "" { // its interpreter, which decideTextProcess does not see
+	// its interpreter, which decideTextProcess does not see
+	if c := g.texts[x.Command]; err == nil && c != nil && x.Script != "" {
 		d, err = g.judgeTargetOf(ctx, c, x, d)
 	}
 	if d.Cacheable = false; err != nil || d.Effect != proposal.Allow {
@@ -274,7 +277,9 @@ func asStart(x proposal.Exec) proposal.Exec {
 // judgeTarget decides a program of the root file system that starts under another name, as a link or
 // a copy, also by the rules that an organization wrote for the name that it has there. d is
 // fumehood.exec's answer.
-func (g *ProgramDecider) judgeTarget(ctx context.Context, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+func (g *ProgramDecider) judgeTarget(
+	ctx context.Context, x proposal.Exec, d proposal.ExecDecision,
+) (proposal.ExecDecision, error) {
 	if d.Effect != proposal.Allow || len(otherNames(x)) == 0 {
 		return d, nil
 	}
@@ -287,7 +292,9 @@ func (g *ProgramDecider) judgeTarget(ctx context.Context, x proposal.Exec, d pro
 	return g.judgeTargetOf(ctx, c, x, d)
 }
 
-func (g *ProgramDecider) judgeTargetOf(ctx context.Context, c *runningCommand, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+func (g *ProgramDecider) judgeTargetOf(
+	ctx context.Context, c *runningCommand, x proposal.Exec, d proposal.ExecDecision,
+) (proposal.ExecDecision, error) {
 	if d.Effect != proposal.Allow {
 		return d, nil
 	}
@@ -318,12 +325,15 @@ func (g *ProgramDecider) judgeTargetOf(ctx context.Context, c *runningCommand, x
 }
 
 func unknownText() proposal.ExecDecision {
-	return refuseExec(proposal.ExecDecision{}, RuleNoText, "no text is running that could start a program", "this is a defect: report it")
+	return refuseExec(proposal.ExecDecision{}, RuleNoText, "no text is running that could start a program",
+		"this is a defect: report it")
 }
 
 // assignTool returns d with the lineage of a program: that of a tool, or LineageProgram if it
 // is free. names are those under which the program is decided.
-func (g *ProgramDecider) assignTool(c *runningCommand, x proposal.Exec, d proposal.ExecDecision, names []string) proposal.ExecDecision {
+func (g *ProgramDecider) assignTool(
+	c *runningCommand, x proposal.Exec, d proposal.ExecDecision, names []string,
+) proposal.ExecDecision {
 	name, under := g.Confine(x, names)
 	if added := x.Layer != proposal.LayerRootfs && len(x.Same) == 0; x.Under != "" && !added {
 		under = x.Under // it is on the list, and so must be what it starts
@@ -338,7 +348,9 @@ func (g *ProgramDecider) assignTool(c *runningCommand, x proposal.Exec, d propos
 	switch {
 	case ok:
 	case len(chain) > maxChain || len(c.numbers) >= maxTools:
-		return refuseExec(d, RuleTooDeep, fmt.Sprintf("more programs start each other below %s than can be followed", chain[0]), "start fewer of them")
+		return refuseExec(d, RuleTooDeep,
+			fmt.Sprintf("more programs start each other below %s than can be followed", chain[0]),
+			"start fewer of them")
 	default:
 		number = Tool + 1 + uint32(len(c.numbers))
 		c.numbers[key], c.tools[number] = number, tool{chain, under}
@@ -366,7 +378,9 @@ func (g *ProgramDecider) decideFile(ctx context.Context, x proposal.Exec) (propo
 }
 
 // decideTextProcess decides a text's process; d is fumehood.exec's answer, an allow.
-func (g *ProgramDecider) decideTextProcess(ctx context.Context, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+func (g *ProgramDecider) decideTextProcess(
+	ctx context.Context, x proposal.Exec, d proposal.ExecDecision,
+) (proposal.ExecDecision, error) {
 	c := g.texts[x.Command]
 	if c == nil || c.texts[x.Lineage] == nil {
 		return unknownText(), nil
@@ -403,12 +417,16 @@ func (c *runningCommand) startsText() bool {
 }
 
 // decideAgain decides the real argv of x.
-func (g *ProgramDecider) decideAgain(ctx context.Context, c *runningCommand, t *decidedText, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+func (g *ProgramDecider) decideAgain(
+	ctx context.Context, c *runningCommand, t *decidedText, x proposal.Exec, d proposal.ExecDecision,
+) (proposal.ExecDecision, error) {
 	switch {
 	case x.Partial:
-		return refuseExec(d, RuleTooLong, "has more arguments than can be decided when it starts", "give it fewer at a time, for example with xargs -n 100"), nil
+		return refuseExec(d, RuleTooLong, "has more arguments than can be decided when it starts",
+			"give it fewer at a time, for example with xargs -n 100"), nil
 	case x.EnvCut:
-		return refuseExec(d, RuleTooLarge, "has a larger environment than can be judged when it starts", "export fewer or shorter variables"), nil
+		return refuseExec(d, RuleTooLarge, "has a larger environment than can be judged when it starts",
+			"export fewer or shorter variables"), nil
 	}
 	key := keyOf(x)
 	if known, ok := c.kept[key]; ok {
@@ -422,7 +440,9 @@ func (g *ProgramDecider) decideAgain(ctx context.Context, c *runningCommand, t *
 }
 
 // askUnderNames asks policy about x under each of its file's names, until one is not allowed.
-func (g *ProgramDecider) askUnderNames(ctx context.Context, c *runningCommand, t *decidedText, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+func (g *ProgramDecider) askUnderNames(
+	ctx context.Context, c *runningCommand, t *decidedText, x proposal.Exec, d proposal.ExecDecision,
+) (proposal.ExecDecision, error) {
 	inner := Program
 	for i, name := range g.decidedNames(x) {
 		p, a := g.separateProposal(c.proposal, t, name, x)
@@ -430,7 +450,8 @@ func (g *ProgramDecider) askUnderNames(ctx context.Context, c *runningCommand, t
 			return t.refuseInText(x, d, RuleUnreadable, a.Unknowns[0].Message, a.Unknowns[0].Hint), nil
 		}
 		if hasOtherBytes(x.Whole) && (len(a.Snippets) > 0 || a.Commands[0].StartsText()) {
-			return t.refuseInText(x, d, RuleUnreadable, "it has code, or starts a program, and an argument with bytes that are not UTF-8",
+			return t.refuseInText(x, d, RuleUnreadable,
+				"it has code, or starts a program, and an argument with bytes that are not UTF-8",
 				"start the program itself, with such bytes only in names of files"), nil
 		}
 		answer, err := g.Start(ctx, p, a)
@@ -444,7 +465,8 @@ func (g *ProgramDecider) askUnderNames(ctx context.Context, c *runningCommand, t
 		d = recordObserved(d, answer)
 		if i == 0 && a.Commands[0].StartsText() {
 			if inner = c.addInnerText(a); inner == Program {
-				return t.refuseInText(x, d, RuleTooMany, "more shells and launchers were started than can be followed", "start fewer of them"), nil
+				return t.refuseInText(x, d, RuleTooMany, "more shells and launchers were started than can be followed",
+					"start fewer of them"), nil
 			}
 		}
 	}
@@ -486,14 +508,17 @@ func (c *runningCommand) refusalReason(answer proposal.Decision) *proposal.Reaso
 		}
 	}
 	if answer.Effect == proposal.Deny {
-		return &proposal.Reason{Rule: RuleUnreadable, Effect: proposal.Deny, Message: "policy does not allow it", Command: -1}
+		return &proposal.Reason{Rule: RuleUnreadable, Effect: proposal.Deny, Message: "policy does not allow it",
+			Command: -1}
 	}
 	return nil
 }
 
 // separateProposal returns x as a separate proposal with the given name and its command's
 // grants, and the analysis of it.
-func (g *ProgramDecider) separateProposal(p proposal.Proposal, t *decidedText, name string, x proposal.Exec) (proposal.Proposal, proposal.Analysis) {
+func (g *ProgramDecider) separateProposal(
+	p proposal.Proposal, t *decidedText, name string, x proposal.Exec,
+) (proposal.Proposal, proposal.Analysis) {
 	p.Run, p.Code, p.Language, p.Stdin, p.Outputs, p.Needs = "", "", "", "", nil, nil
 	p.Argv = []string{name}
 	for _, word := range x.Whole[min(1, len(x.Whole)):] {
@@ -502,7 +527,8 @@ func (g *ProgramDecider) separateProposal(p proposal.Proposal, t *decidedText, n
 	p.Cwd = x.Cwd
 	a := g.Analyze(p)
 	if len(a.Unknowns) == 0 && len(a.Commands) == 0 {
-		a.Unknowns = []proposal.Unknown{{Code: RuleUnreadable, Message: "no command was found", Hint: "write the command literally"}}
+		a.Unknowns = []proposal.Unknown{{Code: RuleUnreadable, Message: "no command was found",
+			Hint: "write the command literally"}}
 	}
 	if len(a.Commands) > 0 {
 		first := &a.Commands[0]

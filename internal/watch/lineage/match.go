@@ -16,7 +16,8 @@ import (
 // be a Command with words that only run time knows: that one was decided without them, and its
 // standard input is another.
 func (t *decidedText) predictedIndex(x proposal.Exec) int {
-	if x.Partial || slices.ContainsFunc(t.commands, func(c proposal.Command) bool { return !isStatic(c) && mayStart(c, x) }) {
+	if x.Partial || slices.ContainsFunc(t.commands,
+		func(c proposal.Command) bool { return !isStatic(c) && mayStart(c, x) }) {
 		return -1
 	}
 	return slices.IndexFunc(t.commands, func(c proposal.Command) bool {
@@ -52,7 +53,8 @@ func isStatic(c proposal.Command) bool {
 // expectedIndex returns the index of a Command that x could be if dynamic words may have any
 // value, or -1.
 func (t *decidedText) expectedIndex(x proposal.Exec) int {
-	return slices.IndexFunc(t.commands, func(c proposal.Command) bool { return startsFile(c) && canExpandTo(c.Args, x.Whole) })
+	return slices.IndexFunc(t.commands,
+		func(c proposal.Command) bool { return startsFile(c) && canExpandTo(c.Args, x.Whole) })
 }
 
 // stdinSource returns the source of x's standard input: that of a matching command in the text,
@@ -118,7 +120,8 @@ func canWordExpandTo(w proposal.Word, values []string) bool {
 // assignsAll reports whether the text visibly assigns every value in changed.
 func (t *decidedText) assignsAll(changed []proposal.Assign) bool {
 	for _, c := range changed {
-		if !slices.ContainsFunc(t.assigned[c.Name], func(w proposal.Word) bool { return w.Static && w.Value == c.Value.Value }) {
+		if !slices.ContainsFunc(t.assigned[c.Name],
+			func(w proposal.Word) bool { return w.Static && w.Value == c.Value.Value }) {
 			return false
 		}
 	}
@@ -183,9 +186,10 @@ func (g *ProgramDecider) untilOwn(dirs []string) []string {
 // isSearched reports whether dir is one of the sandbox's own PATH, and not in a place that any command
 // can write to. A directory of the workspace, where a set-up installs tools, is policy's to judge.
 func (g *ProgramDecider) isSearched(dir string) bool {
-	return path.IsAbs(dir) && slices.Contains(g.Path, dir) && !slices.ContainsFunc(writablePlaces, func(place string) bool {
-		return dir == place || strings.HasPrefix(dir, place+"/")
-	})
+	return path.IsAbs(dir) && slices.Contains(g.Path, dir) &&
+		!slices.ContainsFunc(writablePlaces, func(place string) bool {
+			return dir == place || strings.HasPrefix(dir, place+"/")
+		})
 }
 
 // writablePlaces are the directories of the sandbox outside its read-only root file system.
@@ -220,7 +224,8 @@ func otherNames(x proposal.Exec) []string {
 	switch {
 	case x.Layer != proposal.LayerRootfs:
 		return x.Same
-	case x.Loaded, slices.ContainsFunc(writablePlaces, func(place string) bool { return strings.HasPrefix(x.Asked, place+"/") }):
+	case x.Loaded, slices.ContainsFunc(writablePlaces,
+		func(place string) bool { return strings.HasPrefix(x.Asked, place+"/") }):
 		return []string{x.Path}
 	}
 	return nil
@@ -238,7 +243,9 @@ func keyOf(x proposal.Exec) [sha256.Size]byte {
 }
 
 // refuseInText returns a refusal whose message names the part of the text that x comes from.
-func (t *decidedText) refuseInText(x proposal.Exec, d proposal.ExecDecision, rule, message, hint string) proposal.ExecDecision {
+func (t *decidedText) refuseInText(
+	x proposal.Exec, d proposal.ExecDecision, rule, message, hint string,
+) proposal.ExecDecision {
 	return t.refusedFor(x, d, proposal.Reason{Rule: rule, Effect: proposal.Deny, Message: message, Suggestion: hint})
 }
 

@@ -36,7 +36,8 @@ func newConn(c *net.UnixConn, patience time.Duration) (*conn, error) {
 		return nil, err
 	}
 	grace := unix.NsecToTimeval(patience.Nanoseconds())
-	err = errors.Join(unix.SetNonblock(fd, false), unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &grace))
+	err = errors.Join(unix.SetNonblock(fd, false),
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &grace))
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}

@@ -47,7 +47,8 @@ func (m *Monitor) answerExec(seq uint64, e *wire.Exec) error {
 	case ended:
 		return m.tooLate(seq, c, e)
 	case e.Fault != "":
-		refused := proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}, Reason: &proposal.Reason{Message: "gVisor's kernel " + toValidUTF8(e.Fault)}}
+		refused := proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{},
+			Reason: &proposal.Reason{Message: "gVisor's kernel " + toValidUTF8(e.Fault)}}
 		m.tellExec(c, e, c.policyQuestions(m, e)[0], refused)
 		return nil
 	case e.Of != 0:
@@ -80,7 +81,8 @@ func (m *Monitor) tooLate(seq uint64, c *Command, e *wire.Exec) error {
 // recordReusedAnswer records an exec that was answered with an earlier answer.
 func (m *Monitor) recordReusedAnswer(c *Command, e *wire.Exec) error {
 	k, ok := c.kept[e.Of]
-	if !ok || (k.decision.Effect == proposal.Allow) != e.Allowed || k.key != string(e.AppendKey(nil)) || !e.IsReusable() {
+	if !ok || (k.decision.Effect == proposal.Allow) != e.Allowed || k.key != string(e.AppendKey(nil)) ||
+		!e.IsReusable() {
 		return errors.New("an answer was used for another exec")
 	}
 	execs := c.policyQuestions(m, e)
@@ -112,7 +114,8 @@ func (m *Monitor) decideFiles(c *Command, e *wire.Exec) (x proposal.Exec, d prop
 		case i == 0:
 			d = one
 		case !d.Observed:
-			one.Start, one.Lineage, one.Chain, one.Under = d.Start, d.Lineage, d.Chain, d.Under // the first file's answer sets these
+			// the first file's answer sets these
+			one.Start, one.Lineage, one.Chain, one.Under = d.Start, d.Lineage, d.Chain, d.Under
 			d = one
 		}
 	}
@@ -187,9 +190,12 @@ func (c *Command) policyQuestions(m *Monitor, e *wire.Exec) []proposal.Exec {
 			key.Same = []string{}
 		}
 		list[i] = proposal.Exec{
-			Command: key.Command, Path: key.Path, Asked: key.Asked, Loaded: key.Loaded, Digest: key.Digest, ELF: key.ELF, Layer: key.Layer, Same: key.Same, Grants: key.Grants,
-			Argv: argv, ArgvCut: cut, Text: wire.IsText(e.Lineage), ArgvDigest: formatDigest(e.ArgvDigest), Env: plainAll(e.Env),
-			Cwd: toValidUTF8(e.Cwd), Pid: int(e.Pid), Parent: int(e.Parent), ParentPath: toValidUTF8(e.ParentPath), From: from,
+			Command: key.Command, Path: key.Path, Asked: key.Asked, Loaded: key.Loaded, Digest: key.Digest,
+			ELF: key.ELF, Layer: key.Layer, Same: key.Same, Grants: key.Grants,
+			Argv: argv, ArgvCut: cut, Text: wire.IsText(e.Lineage), ArgvDigest: formatDigest(e.ArgvDigest),
+			Env: plainAll(e.Env),
+			Cwd: toValidUTF8(e.Cwd), Pid: int(e.Pid), Parent: int(e.Parent), ParentPath: toValidUTF8(e.ParentPath),
+			From:  from,
 			First: e.Parent == 0 && m.o.Init != "" && e.From == m.o.Init && !f.Loaded,
 		}
 		if e.Lineage >= wire.LineageTool {
@@ -215,7 +221,8 @@ func (c *Command) policyQuestions(m *Monitor, e *wire.Exec) []proposal.Exec {
 // key, and from what is fixed for a command: nothing else may become a part of it.
 func (c *Command) answerKey(m *Monitor, of *wire.ExecKey, i int) points.ExecKey {
 	f := of.Files[i]
-	k := points.ExecKey{Command: c.ID, Path: toValidUTF8(f.Path), Asked: toValidUTF8(of.Asked), Loaded: f.Loaded, Digest: formatDigest(f.Digest), ELF: ELFOf(f.ELF),
+	k := points.ExecKey{Command: c.ID, Path: toValidUTF8(f.Path), Asked: toValidUTF8(of.Asked), Loaded: f.Loaded,
+		Digest: formatDigest(f.Digest), ELF: ELFOf(f.ELF),
 		Layer: layerNames[f.Layer], Same: []string{}, Grants: slices.Clone(c.Grants)}
 	switch {
 	case i > 0:
@@ -268,8 +275,9 @@ func interpreterArgv(f wire.File, script string, argv []string) []string {
 }
 
 var layerNames = [...]string{
-	wire.LayerOther: proposal.LayerOther, wire.LayerRootfs: proposal.LayerRootfs, wire.LayerWorkspace: proposal.LayerWorkspace,
-	wire.LayerWritten: proposal.LayerWritten, wire.LayerMemory: proposal.LayerMemory,
+	wire.LayerOther: proposal.LayerOther, wire.LayerRootfs: proposal.LayerRootfs,
+	wire.LayerWorkspace: proposal.LayerWorkspace,
+	wire.LayerWritten:   proposal.LayerWritten, wire.LayerMemory: proposal.LayerMemory,
 }
 
 func (m *Monitor) tellExec(c *Command, e *wire.Exec, x proposal.Exec, d proposal.ExecDecision) {
@@ -281,14 +289,16 @@ func (m *Monitor) tellExec(c *Command, e *wire.Exec, x proposal.Exec, d proposal
 		kind = proposal.EventLoad
 	}
 	x.Chain, x.Under = d.Chain, d.Under
-	m.reportEvent(c, proposal.Event{Kind: kind, Time: time.Unix(0, e.Time).UTC(), Pid: int(e.Pid), Parent: int(e.Parent),
+	m.reportEvent(c, proposal.Event{Kind: kind, Time: time.Unix(0, e.Time).UTC(), Pid: int(e.Pid),
+		Parent:  int(e.Parent),
 		Program: toValidUTF8(e.From), Path: x.Path, Exec: &x, Decision: &d, Unverified: e.Unverified})
 }
 
 var eventNames = [...]string{
 	wire.EventExit: proposal.EventExit, wire.EventWrite: proposal.EventWrite, wire.EventRename: proposal.EventRename,
 	wire.EventRemove: proposal.EventRemove, wire.EventLink: proposal.EventLink, wire.EventMode: proposal.EventMode,
-	wire.EventConnect: proposal.EventConnect, wire.EventListen: proposal.EventListen, wire.EventSend: proposal.EventSend,
+	wire.EventConnect: proposal.EventConnect, wire.EventListen: proposal.EventListen,
+	wire.EventSend:      proposal.EventSend,
 	wire.EventPrivilege: proposal.EventPrivilege,
 }
 
@@ -297,8 +307,10 @@ func (m *Monitor) handleEvent(e *wire.Event) error {
 	if err != nil {
 		return err
 	}
-	v := proposal.Event{Kind: eventNames[e.Event], Time: time.Unix(0, e.Time).UTC(), Pid: int(e.Pid), Parent: int(e.Parent),
-		Program: toValidUTF8(e.Program), Path: toValidUTF8(e.Path), Target: toValidUTF8(e.Target), Address: toValidUTF8(e.Address), Call: toValidUTF8(e.Call),
+	v := proposal.Event{Kind: eventNames[e.Event], Time: time.Unix(0, e.Time).UTC(), Pid: int(e.Pid),
+		Parent:  int(e.Parent),
+		Program: toValidUTF8(e.Program), Path: toValidUTF8(e.Path), Target: toValidUTF8(e.Target),
+		Address: toValidUTF8(e.Address), Call: toValidUTF8(e.Call),
 		Status: int(e.Status), Unverified: e.Unverified}
 	if e.Errno != 0 {
 		v.Errno = unix.ErrnoName(unix.Errno(e.Errno))

@@ -48,7 +48,8 @@ var shellsOwn = map[string]bool{"PWD": true, "OLDPWD": true, "SHLVL": true, "_":
 func (c *Command) changedVariables(vars []string, program string) []proposal.Assign {
 	var list []proposal.Assign
 	differs := func(name, value string) {
-		list = append(list, proposal.Assign{Name: toValidUTF8(name), Value: proposal.Word{Value: points.EscapeBytes(value), Static: true}, Exported: true})
+		list = append(list, proposal.Assign{Name: toValidUTF8(name),
+			Value: proposal.Word{Value: points.EscapeBytes(value), Static: true}, Exported: true})
 	}
 	seen := make(map[string]bool, len(vars))
 	for _, v := range vars {

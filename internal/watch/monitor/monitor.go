@@ -159,7 +159,8 @@ func Listen(path string, o Options) (*Monitor, error) {
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, err
 	}
-	return &Monitor{o: o, listener: listener, ready: make(chan struct{}), failed: make(chan struct{}), living: map[uint32]*Command{}}, nil
+	return &Monitor{o: o, listener: listener, ready: make(chan struct{}), failed: make(chan struct{}),
+		living: map[uint32]*Command{}}, nil
 }
 
 // TracePoints returns the points of the trace session that the sink needs.

@@ -47,7 +47,8 @@ func (m *Monitor) serveConn(known func(unix.Ucred) bool, grace time.Duration) {
 	}
 	if from, err := peer.CredentialsOf(accepted); err != nil || !known(from) {
 		_ = accepted.Close()
-		m.failMonitor("gate.start", fmt.Sprintf("process %d, which is not the sandbox's, connected to the gate", from.Pid), err)
+		m.failMonitor("gate.start", fmt.Sprintf("process %d, which is not the sandbox's, connected to the gate",
+			from.Pid), err)
 		return
 	}
 	c, err := newConn(accepted, m.o.Patience)

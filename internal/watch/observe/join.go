@@ -137,7 +137,8 @@ func (j *joiner) setProcess(e *proposal.Event) bool {
 	}
 	e.Pid, e.Parent, e.Program = best.pid, best.parent, best.program
 	for _, c := range list {
-		if c.pid == best.pid || best.timeDistance(at) <= callApart && c.timeDistance(at) > best.timeDistance(at)+callNear {
+		if c.pid == best.pid || best.timeDistance(at) <= callApart && c.timeDistance(at) > best.timeDistance(at)+
+			callNear {
 			continue
 		}
 		e.Pid, e.Parent = 0, 0

@@ -26,7 +26,8 @@ const (
 
 // quiet are the places that a command may write to. What it did there is in the list of
 // changes, or is gone with the sandbox.
-var quiet = []string{"/workspace", "/tmp", "/home/fumehood", "/dev/null", "/dev/tty", "/dev/pts", "/dev/shm", "/proc/self/fd", "/dev/fd"}
+var quiet = []string{"/workspace", "/tmp", "/home/fumehood", "/dev/null", "/dev/tty", "/dev/pts", "/dev/shm",
+	"/proc/self/fd", "/dev/fd"}
 
 // nameCaches are the sockets of nscd, which no sandbox has. A C library tries to connect
 // to them at each lookup in the user database.
@@ -191,7 +192,8 @@ func (t *tally) countExec(e proposal.Event) {
 
 // listEvent lists an event, or counts it with the listed one that is like it.
 func (t *tally) listEvent(e proposal.Event) {
-	key := fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%v", e.Kind, e.Program, e.Path, e.Target, e.Address, e.Call, e.Errno, e.Unverified)
+	key := fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%v", e.Kind, e.Program, e.Path, e.Target, e.Address,
+		e.Call, e.Errno, e.Unverified)
 	if n, known := t.seen[key]; known {
 		t.o.Notable[n].Times++
 		return

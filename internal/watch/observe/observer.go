@@ -86,7 +86,8 @@ func New(log journal.Log, judge Judge) (*Observer, error) {
 }
 
 func missingPartError(what string) error {
-	return &proposal.StopError{Code: "observe.incomplete", Message: "cannot observe commands: " + what + " is missing", Hint: "use package gate, which connects all stages"}
+	return &proposal.StopError{Code: "observe.incomplete", Message: "cannot observe commands: " + what + " is missing",
+		Hint: "use package gate, which connects all stages"}
 }
 
 // AddEvent takes one event of a running command, between its Begin and End. Any other event makes
@@ -183,7 +184,9 @@ func (w *commandWatch) isBatchFull() bool {
 // ids. clean redacts each event before anything is
 // kept of it; it is required, and a missing one is a *proposal.StopError
 // (observe.incomplete). stop is called when the log fails, to end the command.
-func (o *Observer) Begin(r proposal.Record, clean func(proposal.Event) proposal.Event, stop context.CancelCauseFunc) error {
+func (o *Observer) Begin(
+	r proposal.Record, clean func(proposal.Event) proposal.Event, stop context.CancelCauseFunc,
+) error {
 	if clean == nil {
 		return missingPartError("the redaction of events")
 	}
@@ -258,7 +261,8 @@ func (o *Observer) AnswerExec(d proposal.ExecDecision, err error) proposal.ExecD
 	o.Fail(err)
 	f := proposal.FailureOf(err)
 	return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{f.Code},
-		Reason: &proposal.Reason{Rule: f.Code, Effect: proposal.Deny, Message: "policy could not decide about the program", Suggestion: f.Hint, Command: -1}}
+		Reason: &proposal.Reason{Rule: f.Code, Effect: proposal.Deny,
+			Message: "policy could not decide about the program", Suggestion: f.Hint, Command: -1}}
 }
 
 // keepError keeps the first error. Later events still go to the log, unless the log failed.
@@ -276,7 +280,9 @@ func (o *Observer) keepError(w *commandWatch, err error) {
 // is what the sandbox says of the record: its Dropped and Complete, or nil when it watched
 // nothing. Without any event it then returns nil. An error means that the log, the judge or
 // a caller of Fail failed, and ends the run.
-func (o *Observer) End(ctx context.Context, id string, recorded *proposal.Observations) (*proposal.Observations, error) {
+func (o *Observer) End(
+	ctx context.Context, id string, recorded *proposal.Observations,
+) (*proposal.Observations, error) {
 	o.mu.Lock()
 	w := o.watches[id]
 	delete(o.watches, id)

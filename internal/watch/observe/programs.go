@@ -38,7 +38,8 @@ type nodeKey struct {
 }
 
 func newProcessTree() *processTree {
-	return &processTree{list: []proposal.Program{}, nodes: map[nodeKey]int{}, last: map[string]int{}, procs: map[int]int{}, texts: map[int]int{}}
+	return &processTree{list: []proposal.Program{}, nodes: map[nodeKey]int{}, last: map[string]int{},
+		procs: map[int]int{}, texts: map[int]int{}}
 }
 
 // addStart adds a start, or a refused one.
@@ -111,7 +112,8 @@ func (pt *processTree) addNode(key nodeKey, layer string) int {
 		return -1
 	}
 	n := len(pt.list)
-	pt.list = append(pt.list, proposal.Program{Parent: key.parent, Path: key.path, Name: key.name, Script: key.script, Layer: layer})
+	pt.list = append(pt.list, proposal.Program{Parent: key.parent, Path: key.path, Name: key.name, Script: key.script,
+		Layer: layer})
 	pt.bytes += size
 	pt.nodes[key], pt.last[key.path] = n, n
 	return n

@@ -55,7 +55,8 @@ func (t *tally) addReach(e proposal.Event) {
 		t.inside[p] = true
 	}
 	one := ReachOf(e)
-	key := reachKey{one.Kind, one.Name, one.Address, one.Port, one.Protocol, one.Program, one.Refused, one.Watched, one.Observed, one.Code, one.Rule}
+	key := reachKey{one.Kind, one.Name, one.Address, one.Port, one.Protocol, one.Program, one.Refused, one.Watched,
+		one.Observed, one.Code, one.Rule}
 	if one.Name != "" {
 		key.address = ""
 	}
@@ -88,7 +89,8 @@ func addFlow(r proposal.Reach, f proposal.Flow) proposal.Reach {
 // Flow.
 func ReachOf(e proposal.Event) proposal.Reach {
 	g, d := e.Flow.Egress, e.Flow.Decision
-	r := proposal.Reach{Kind: e.Kind, Name: g.Name, Address: g.Address, Port: g.Port, Protocol: g.Protocol, Program: e.Program,
+	r := proposal.Reach{Kind: e.Kind, Name: g.Name, Address: g.Address, Port: g.Port, Protocol: g.Protocol,
+		Program: e.Program,
 		Refused: e.Flow.Refused(), Code: e.Flow.Code}
 	r.Watched = d.Observed && !r.Refused
 	r.Observed = e.Flow.Verdict == proposal.VerdictObserved && !r.Refused
@@ -152,7 +154,8 @@ func (t *tally) withoutFlows(notable []proposal.Event) (kept []proposal.Event, d
 func trimmedFlow(f proposal.Flow) proposal.Flow {
 	g := &f.Egress
 	g.Command, g.Grants = "", nil // the event and the decision's entry say them
-	g.Kind, g.Phase, g.Name, g.Type = clipText(g.Kind, maxName), clipText(g.Phase, maxName), clipText(g.Name, maxName), clipText(g.Type, maxName)
+	g.Kind, g.Phase, g.Name, g.Type = clipText(g.Kind, maxName), clipText(g.Phase, maxName), clipText(g.Name, maxName),
+		clipText(g.Type, maxName)
 	g.Address, g.Protocol, g.SNI = clipText(g.Address, maxName), clipText(g.Protocol, maxName), clipText(g.SNI, maxName)
 	g.Method, g.Path = clipText(g.Method, maxName), clipText(g.Path, maxArgv)
 	g.Port, g.Query, g.Size = min(max(0, g.Port), 1<<16-1), max(0, g.Query), min(max(-1, g.Size), maxBytes)
@@ -162,7 +165,8 @@ func trimmedFlow(f proposal.Flow) proposal.Flow {
 		g.Secrets[i] = proposal.EgressSecret{Rule: clipText(s.Rule, maxName), Where: clipText(s.Where, maxName)}
 	}
 	f.Code, f.Inside, f.Verdict = clipText(f.Code, maxName), clipText(f.Inside, maxName), clipText(f.Verdict, maxName)
-	f.Sent, f.Received, f.WallMS = min(max(0, f.Sent), maxBytes), min(max(0, f.Received), maxBytes), min(max(0, f.WallMS), 1<<40)
+	f.Sent, f.Received, f.WallMS = min(max(0, f.Sent), maxBytes), min(max(0, f.Received), maxBytes),
+		min(max(0, f.WallMS), 1<<40)
 	f.Status = min(max(0, f.Status), 999)
 	d := trimmedDecision(proposal.ExecDecision{Rules: f.Decision.Rules, Reason: f.Decision.Reason})
 	f.Decision.Rules, f.Decision.Reason = d.Rules, d.Reason

@@ -51,7 +51,8 @@ func trimmedExec(x proposal.Exec) proposal.Exec {
 	x.Renamed, x.Lineage, x.Whole, x.Partial, x.Changed, x.EnvCut = false, 0, nil, false, nil, false
 	x.Named, x.Asked = clipText(x.Named, maxPath), clipText(x.Asked, maxPath)
 	x.Layer = clipText(x.Layer, maxName)
-	x.Path, x.ParentPath, x.Script, x.Cwd = clipText(x.Path, maxPath), clipText(x.ParentPath, maxPath), clipText(x.Script, maxPath), clipText(x.Cwd, maxPath)
+	x.Path, x.ParentPath, x.Script, x.Cwd = clipText(x.Path, maxPath), clipText(x.ParentPath, maxPath),
+		clipText(x.Script, maxPath), clipText(x.Cwd, maxPath)
 	x.ArgvDigest, x.Digest = clipText(x.ArgvDigest, maxName), clipText(x.Digest, maxName)
 	if x.Asked == x.Path {
 		x.Asked = "" // means the same
@@ -76,7 +77,8 @@ func trimmedDecision(d proposal.ExecDecision) proposal.ExecDecision {
 	d.Rules, _ = cutList(d.Rules[:min(len(d.Rules), maxRules)], maxPath)
 	if d.Reason != nil {
 		r := *d.Reason
-		r.Rule, r.Message, r.Suggestion, r.Text = clipText(r.Rule, maxName), clipText(r.Message, maxPath), clipText(r.Suggestion, maxPath), clipText(r.Text, maxPath)
+		r.Rule, r.Message, r.Suggestion, r.Text = clipText(r.Rule, maxName), clipText(r.Message, maxPath),
+			clipText(r.Suggestion, maxPath), clipText(r.Text, maxPath)
 		d.Reason = &r
 	}
 	return d

@@ -17,7 +17,8 @@ import (
 )
 
 // commands are what the operator of a node can do. Each gets its arguments and returns the exit code.
-var commands = map[string]func(context.Context, []string) int{"check": check, "install": installVersion, "remove": remove}
+var commands = map[string]func(context.Context, []string) int{"check": check, "install": installVersion,
+	"remove": remove}
 
 // parse reads the arguments of a command, which has flags alone.
 func parse(f *flag.FlagSet, about string, args []string) (code int, ok bool) {
@@ -60,7 +61,8 @@ func installVersion(ctx context.Context, args []string) int {
 	f.StringVar(&o.From, "from", filepath.Dir(program), "the `directory` with the shim and fumehood-runsc")
 	f.StringVar(&o.Root, "root", "/", "the `directory` where the node's root is")
 	f.StringVar(&o.RunscConfig, "runsc-config", "", "a `file` on the node with options of gVisor's shim")
-	if code, ok := parse(f, "Puts this version in "+doctor.Versions+", and into containerd's configuration in "+doctor.DropIn+".\n"+
+	if code, ok := parse(f, "Puts this version in "+doctor.Versions+", and into containerd's configuration in "+
+		doctor.DropIn+".\n"+
 		"Pods that run keep the version that started them.\n\nExample, in a container:\n  containerd-shim-fumehood-v1 install -root /host\n", args); !ok {
 		return code
 	}

@@ -33,5 +33,6 @@ func main() {
 		os.Exit(1)
 	}
 	task.Register()
-	shim.Run(context.Background(), manager.New("io.containerd.fumehood.v1", manager.Hooks{Removed: task.Removed, Waiting: task.Waiting}))
+	shim.Run(context.Background(),
+		manager.New("io.containerd.fumehood.v1", manager.Hooks{Removed: task.Removed, Waiting: task.Waiting}))
 }

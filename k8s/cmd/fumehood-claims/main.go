@@ -33,12 +33,16 @@ func main() {
 
 func flags() (o options) {
 	flag.StringVar(&o.config, "config", "/etc/fumehood/claims.toml", "the `file` with tenants: see docs/KUBERNETES.md")
-	flag.StringVar(&o.socket, "socket", "/run/fumehood/claims.sock", "the unix `socket` for fumehood serve --backend kubernetes")
-	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "a `file` that says how to reach the cluster; without it, the pod's service account does")
-	flag.StringVar(&o.owner, "owner", os.Getenv("POD_NAME"), "the `name` of this process in the labels of its claims, if the configuration has none")
+	flag.StringVar(&o.socket, "socket", "/run/fumehood/claims.sock",
+		"the unix `socket` for fumehood serve --backend kubernetes")
+	flag.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"a `file` that says how to reach the cluster; without it, the pod's service account does")
+	flag.StringVar(&o.owner, "owner", os.Getenv("POD_NAME"),
+		"the `name` of this process in the labels of its claims, if the configuration has none")
 	flag.Usage = func() {
-		fmt.Fprint(flag.CommandLine.Output(), "Claims pods for the sessions of fumehood serve, which runs in the same pod.\n\n"+
-			"Example:\n  fumehood-claims -kubeconfig admin.conf -config claims.toml -owner fumehood-0\n\nFlags:\n")
+		fmt.Fprint(flag.CommandLine.Output(),
+			"Claims pods for the sessions of fumehood serve, which runs in the same pod.\n\n"+
+				"Example:\n  fumehood-claims -kubeconfig admin.conf -config claims.toml -owner fumehood-0\n\nFlags:\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()

@@ -46,20 +46,25 @@ func main() {
 }
 
 func flags() (o options) {
-	flag.StringVar(&o.logs, "logs", "/var/lib/fumehood/pods", "the `directory` of the logs: logs of the node's configuration")
-	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "a `file` that says how to reach the cluster; without it, the pod's service account does")
+	flag.StringVar(&o.logs, "logs", "/var/lib/fumehood/pods",
+		"the `directory` of the logs: logs of the node's configuration")
+	flag.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"a `file` that says how to reach the cluster; without it, the pod's service account does")
 	flag.StringVar(&o.node, "node", os.Getenv("NODE_NAME"), "the node's `name`, for events")
 	flag.StringVar(&o.listen, "listen", ":9464", "the `address` for GET /metrics and /healthz")
-	flag.StringVar(&o.collector.Endpoint, "otlp", "", "the `URL` of an OpenTelemetry collector, for metrics and the logs that are sealed")
-	flag.BoolVar(&o.collector.Plain, "otlp-plain-unsafe", false, "allow plain HTTP to another machine, including headers")
+	flag.StringVar(&o.collector.Endpoint, "otlp", "",
+		"the `URL` of an OpenTelemetry collector, for metrics and the logs that are sealed")
+	flag.BoolVar(&o.collector.Plain, "otlp-plain-unsafe", false,
+		"allow plain HTTP to another machine, including headers")
 	flag.Func("otlp-header", "`NAME=VARIABLE`: send a header to the collector, whose value is that of an environment variable; may be repeated", func(text string) error {
 		h, err := otlp.ParseHeader(text)
 		o.collector.Headers = append(o.collector.Headers, h)
 		return err
 	})
 	flag.Usage = func() {
-		fmt.Fprint(flag.CommandLine.Output(), "Shows the refusals inside a node's pods as events of the pods, and serves metrics.\n\n"+
-			"Example:\n  fumehood-node-agent -kubeconfig admin.conf -node worker-1 -listen 127.0.0.1:9464\n\nFlags:\n")
+		fmt.Fprint(flag.CommandLine.Output(),
+			"Shows the refusals inside a node's pods as events of the pods, and serves metrics.\n\n"+
+				"Example:\n  fumehood-node-agent -kubeconfig admin.conf -node worker-1 -listen 127.0.0.1:9464\n\nFlags:\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -98,7 +103,9 @@ func run(ctx context.Context, o options) error {
 }
 
 // collect sends metrics to the collector, and returns what sends a log; both do nothing without one.
-func (o options) collect(ctx context.Context, m *health.Metrics) (ended func(context.Context, string) error, end func(), err error) {
+func (o options) collect(
+	ctx context.Context, m *health.Metrics,
+) (ended func(context.Context, string) error, end func(), err error) {
 	if o.collector.Endpoint == "" {
 		return nil, func() {}, nil
 	}
@@ -118,7 +125,8 @@ func serve(address string, m *health.Metrics) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{Handler: m.Handler(func() health.Status { return health.Status{Status: health.StatusReady} }), ReadHeaderTimeout: 5 * time.Second}
+	ready := func() health.Status { return health.Status{Status: health.StatusReady} }
+	server := &http.Server{Handler: m.Handler(ready), ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			warn(err)

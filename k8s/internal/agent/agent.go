@@ -109,7 +109,8 @@ func podOf(path string) (*corev1.ObjectReference, error) {
 	if len(parts) != 3 {
 		return nil, fmt.Errorf("%s: the directory's name is not that of a pod's log", path)
 	}
-	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: parts[0], Name: parts[1], UID: types.UID(parts[2])}, nil
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: parts[0], Name: parts[1],
+		UID: types.UID(parts[2])}, nil
 }
 
 // read reads one log to its end.
@@ -129,7 +130,8 @@ func (o Options) read(ctx context.Context, path string) error {
 	var invalid *audit.VerifyError
 	switch {
 	case errors.As(err, &invalid):
-		o.Events.Eventf(pod, corev1.EventTypeWarning, reasonLog, "%s", bounded("the pod's log is not valid: "+invalid.Error()))
+		o.Events.Eventf(pod, corev1.EventTypeWarning, reasonLog, "%s",
+			bounded("the pod's log is not valid: "+invalid.Error()))
 		return fmt.Errorf("%s: %w", path, err)
 	case err != nil:
 		return err

@@ -40,7 +40,8 @@ import (
 
 // The resources of agent-sandbox that are used.
 var (
-	claimResource   = schema.GroupVersionResource{Group: "extensions.agents.x-k8s.io", Version: "v1beta1", Resource: "sandboxclaims"}
+	claimResource = schema.GroupVersionResource{Group: "extensions.agents.x-k8s.io", Version: "v1beta1",
+		Resource: "sandboxclaims"}
 	sandboxResource = schema.GroupVersionResource{Group: "agents.x-k8s.io", Version: "v1beta1", Resource: "sandboxes"}
 )
 
@@ -88,13 +89,16 @@ type holder struct {
 
 // New returns a Service that knows which claims of its own there are. It ends with ctx.
 func New(ctx context.Context, o Options) (*Service, error) {
-	s := &Service{o: o, ctx: ctx, live: map[string]cache.SharedIndexInformer{}, claims: map[key]origin{}, waiting: map[key]func(*claim){},
+	s := &Service{o: o, ctx: ctx, live: map[string]cache.SharedIndexInformer{}, claims: map[key]origin{},
+		waiting: map[key]func(*claim){},
 		holders: map[string]*holder{}, count: map[string]int{}, ending: map[key]chan struct{}{}}
 	known := map[string]cache.InformerSynced{} // when all claims of a namespace have been added
 	for namespace := range o.Tenants {
-		factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(o.Client, 0, namespace, func(l *metav1.ListOptions) { l.LabelSelector = ownerLabel + "=" + o.Owner })
+		factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(o.Client, 0, namespace,
+			func(l *metav1.ListOptions) { l.LabelSelector = ownerLabel + "=" + o.Owner })
 		informer := factory.ForResource(claimResource).Informer()
-		handler, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{AddFunc: s.changed, UpdateFunc: func(_, now any) { s.changed(now, false) }, DeleteFunc: s.deleted})
+		handler, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{AddFunc: s.changed,
+			UpdateFunc: func(_, now any) { s.changed(now, false) }, DeleteFunc: s.deleted})
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +109,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	defer cancel()
 	for namespace, all := range known {
 		if !cache.WaitForCacheSync(ready.Done(), all) {
-			return nil, stop("claims.cluster", "cannot list the claims in the namespace "+namespace, "check that agent-sandbox is installed, and the role of this service account", nil)
+			return nil, stop("claims.cluster", "cannot list the claims in the namespace "+namespace,
+				"check that agent-sandbox is installed, and the role of this service account", nil)
 		}
 	}
 	return s, nil
@@ -129,7 +134,9 @@ func read(object any) *claim {
 	if !is {
 		return nil
 	}
-	c := &claim{key: key{u.GetNamespace(), u.GetName()}, origin: origin{u.GetLabels()[holderLabel], u.GetLabels()[requestLabel]}, uid: string(u.GetUID()), ending: u.GetDeletionTimestamp() != nil}
+	c := &claim{key: key{u.GetNamespace(), u.GetName()},
+		origin: origin{u.GetLabels()[holderLabel], u.GetLabels()[requestLabel]}, uid: string(u.GetUID()),
+		ending: u.GetDeletionTimestamp() != nil}
 	c.sandbox, _, _ = unstructured.NestedString(u.Object, "status", "sandbox", "name")
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, one := range conditions {
@@ -238,10 +245,13 @@ func (s *Service) abandon(id string) {
 func (s *Service) Claim(ctx context.Context, holder, id string, r claims.Request) (out claims.Claim, err error) {
 	tenant, known := s.o.Tenants[r.Tenant]
 	if !known {
-		return out, stop("claims.tenant", fmt.Sprintf("there is no tenant %q", r.Tenant), "add it to the configuration of fumehood-claims", nil)
+		return out, stop("claims.tenant", fmt.Sprintf("there is no tenant %q", r.Tenant),
+			"add it to the configuration of fumehood-claims", nil)
 	}
 	if r.Lifetime <= 0 || r.Lifetime > s.o.Longest.Duration {
-		return out, stop("claims.lifetime", fmt.Sprintf("a lifetime of %v is not between 0 and %v", r.Lifetime, s.o.Longest), "raise longest in the configuration of fumehood-claims", nil)
+		return out, stop("claims.lifetime",
+			fmt.Sprintf("a lifetime of %v is not between 0 and %v", r.Lifetime, s.o.Longest),
+			"raise longest in the configuration of fumehood-claims", nil)
 	}
 	k := key{r.Tenant, "fumehood-" + strings.ToLower(rand.Text())}
 	if err := s.reserve(k, origin{holder, id}, tenant); err != nil {
@@ -263,14 +273,17 @@ func (s *Service) reserve(k key, from origin, t Tenant) error {
 		return stop("claims.holder", "the process that requests a pod is not connected", "connect again", nil)
 	}
 	if s.count[k.namespace] >= t.Claims {
-		return stop("claims.quota", fmt.Sprintf("the tenant %q has its maximum of %d sessions", k.namespace, t.Claims), "end one, or raise claims in the configuration of fumehood-claims", nil)
+		return stop("claims.quota", fmt.Sprintf("the tenant %q has its maximum of %d sessions", k.namespace, t.Claims),
+			"end one, or raise claims in the configuration of fumehood-claims", nil)
 	}
 	s.add(k, from)
 	return nil
 }
 
 // claim creates a claim, and waits until it has a sandbox.
-func (s *Service) claim(ctx context.Context, k key, from origin, t Tenant, lifetime time.Duration) (out claims.Claim, err error) {
+func (s *Service) claim(
+	ctx context.Context, k key, from origin, t Tenant, lifetime time.Duration,
+) (out claims.Claim, err error) {
 	changes := make(chan *claim, 1)
 	tell := func(c *claim) {
 		select {
@@ -294,14 +307,16 @@ func (s *Service) claim(ctx context.Context, k key, from origin, t Tenant, lifet
 		case c := <-changes:
 			switch {
 			case c == nil:
-				return out, stop("claims.deleted", "the claim was deleted while it waited for a pod", "look at the events of the namespace "+k.namespace, nil)
+				return out, stop("claims.deleted", "the claim was deleted while it waited for a pod",
+					"look at the events of the namespace "+k.namespace, nil)
 			case c.ready && c.sandbox != "":
 				return s.sandbox(ctx, c)
 			case c.why != "":
 				why = c.why
 			}
 		case <-ctx.Done():
-			return out, stop("claims.timeout", fmt.Sprintf("no pod is ready after %v: %.300s", s.o.Timeout, why), "look at the warm pool "+t.Pool+" in the namespace "+k.namespace, context.Cause(ctx))
+			return out, stop("claims.timeout", fmt.Sprintf("no pod is ready after %v: %.300s", s.o.Timeout, why),
+				"look at the warm pool "+t.Pool+" in the namespace "+k.namespace, context.Cause(ctx))
 		}
 	}
 }
@@ -360,7 +375,8 @@ func (s *Service) create(ctx context.Context, k key, from origin, t Tenant, life
 		return err
 	})
 	if err != nil {
-		return stop("claims.cluster", "Kubernetes refuses the claim", "look at the quotas and roles of the namespace "+k.namespace, err)
+		return stop("claims.cluster", "Kubernetes refuses the claim",
+			"look at the quotas and roles of the namespace "+k.namespace, err)
 	}
 	return nil
 }
@@ -387,7 +403,8 @@ func passes(err error) bool {
 	if !errors.As(err, &status) {
 		return true // there was no answer
 	}
-	return apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
+	return apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) ||
+		apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
 }
 
 // starting is how long Forbidden may be the answer of an API server that has not read the roles yet.
@@ -409,16 +426,20 @@ func (s *Service) sandbox(ctx context.Context, c *claim) (out claims.Claim, err 
 		return err
 	})
 	if err != nil {
-		return out, stop("claims.cluster", "cannot read the claim's sandbox", "look at the role of this service account", err)
+		return out, stop("claims.cluster", "cannot read the claim's sandbox",
+			"look at the role of this service account", err)
 	}
 	owner := metav1.GetControllerOf(u)
 	if owner == nil || string(owner.UID) != c.uid {
-		return out, stop("claims.sandbox", fmt.Sprintf("the sandbox %q is not the claim's", c.sandbox), "look at who else writes to claims in the namespace "+c.namespace, nil)
+		return out, stop("claims.sandbox", fmt.Sprintf("the sandbox %q is not the claim's", c.sandbox),
+			"look at who else writes to claims in the namespace "+c.namespace, nil)
 	}
 	addresses, _, _ := unstructured.NestedStringSlice(u.Object, "status", "podIPs")
 	node, _, _ := unstructured.NestedString(u.Object, "status", "nodeName")
 	if len(addresses) == 0 || node == "" {
-		return out, stop("claims.sandbox", fmt.Sprintf("the sandbox %q is ready, and has no address or no node", c.sandbox), "update agent-sandbox", nil)
+		return out, stop("claims.sandbox",
+			fmt.Sprintf("the sandbox %q is ready, and has no address or no node", c.sandbox), "update agent-sandbox",
+			nil)
 	}
 	return claims.Claim{Name: c.name, Namespace: c.namespace, Address: addresses[0], Node: node}, nil
 }
@@ -475,7 +496,8 @@ func (s *Service) delete(k key) error {
 		return true
 	}
 	return s.again(s.ctx, again, func() error {
-		err := s.o.Client.Resource(claimResource).Namespace(k.namespace).Delete(s.ctx, k.name, metav1.DeleteOptions{PropagationPolicy: &policy})
+		err := s.o.Client.Resource(claimResource).Namespace(k.namespace).Delete(s.ctx, k.name,
+			metav1.DeleteOptions{PropagationPolicy: &policy})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}

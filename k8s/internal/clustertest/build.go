@@ -73,13 +73,15 @@ func writeModule(source, dir string) error {
 // have it. The package is not installed.
 func etcd(ctx context.Context) (string, error) {
 	return nodetest.Cached("etcd-server", "usr/bin/etcd", func(dir string) error {
-		return nodetest.Run(ctx, dir, nil, "sh", "-ec", "apt-get download -qq etcd-server; dpkg-deb -x etcd-server_*.deb .")
+		return nodetest.Run(ctx, dir, nil, "sh", "-ec",
+			"apt-get download -qq etcd-server; dpkg-deb -x etcd-server_*.deb .")
 	})
 }
 
 // Helm returns the path of helm, which it builds if the user's cache does not have it.
 func Helm(ctx context.Context) (string, error) {
 	return nodetest.Cached("helm-v4.3.1", "helm", func(dir string) error {
-		return nodetest.Run(ctx, os.TempDir(), []string{"CGO_ENABLED=0", "GOBIN=" + dir}, "go", "install", "helm.sh/helm/v4/cmd/helm@v4.3.1")
+		return nodetest.Run(ctx, os.TempDir(), []string{"CGO_ENABLED=0", "GOBIN=" + dir}, "go", "install",
+			"helm.sh/helm/v4/cmd/helm@v4.3.1")
 	})
 }

@@ -173,7 +173,8 @@ func (c *Cluster) startServer(ctx context.Context) error {
 
 // StartControl starts the scheduler and the controller manager.
 func (c *Cluster) StartControl(ctx context.Context) error {
-	err := c.program(ctx, "kube-scheduler", "--kubeconfig="+c.path("scheduler.conf"), "--leader-elect=false", "--bind-address="+nodetest.Address)
+	err := c.program(ctx, "kube-scheduler", "--kubeconfig="+c.path("scheduler.conf"), "--leader-elect=false",
+		"--bind-address="+nodetest.Address)
 	if err != nil {
 		return err
 	}
@@ -189,7 +190,8 @@ func (c *Cluster) startNode(ctx context.Context) error {
 	if err := c.startKubelet(ctx); err != nil {
 		return err
 	}
-	if _, err := c.Wait(ctx, "True", "get", "node", NodeName, `-o=jsonpath={.status.conditions[?(@.type=="Ready")].status}`); err != nil {
+	if _, err := c.Wait(ctx, "True", "get", "node", NodeName,
+		`-o=jsonpath={.status.conditions[?(@.type=="Ready")].status}`); err != nil {
 		return err
 	}
 	_, err := c.Wait(ctx, "default", "get", "serviceaccount", "default")
@@ -211,8 +213,10 @@ func (c *Cluster) startKubelet(ctx context.Context) error {
 	if err := unix.Mount("", dir, "", unix.MS_SHARED, ""); err != nil {
 		return err
 	}
-	return c.run("kubelet", "unshare", "--mount", "--propagation", "unchanged", "sh", "-ec", hide, "kubelet", c.path("settings"), kubelet,
-		"--config="+c.path("kubelet.conf"), "--kubeconfig="+c.path("node.conf"), "--root-dir="+dir, "--cert-dir="+c.path("pki"),
+	return c.run("kubelet", "unshare", "--mount", "--propagation", "unchanged", "sh", "-ec", hide, "kubelet",
+		c.path("settings"), kubelet,
+		"--config="+c.path("kubelet.conf"), "--kubeconfig="+c.path("node.conf"), "--root-dir="+dir,
+		"--cert-dir="+c.path("pki"),
 		"--hostname-override="+NodeName, "--node-ip="+nodetest.Address)
 }
 
@@ -343,7 +347,8 @@ func (c *Cluster) Kubectl(input string, args ...string) (string, error) {
 // Stream is like Kubectl, but it writes what kubectl prints to out meanwhile, and has no limit of
 // time but ctx.
 func (c *Cluster) Stream(ctx context.Context, input string, out io.Writer, args ...string) error {
-	return c.tool(ctx, input, out, c.kubectl, append([]string{"--kubeconfig=" + c.path("admin.conf"), "--cache-dir=" + c.path("cache")}, args...)...)
+	return c.tool(ctx, input, out, c.kubectl,
+		append([]string{"--kubeconfig=" + c.path("admin.conf"), "--cache-dir=" + c.path("cache")}, args...)...)
 }
 
 // Helm runs helm as an administrator and returns what it printed, on both streams.
@@ -353,7 +358,8 @@ func (c *Cluster) Helm(ctx context.Context, args ...string) (string, error) {
 		return "", err
 	}
 	var out bytes.Buffer
-	if err := c.tool(ctx, "", &out, helm, append([]string{"--kubeconfig=" + c.path("admin.conf")}, args...)...); err != nil {
+	if err := c.tool(ctx, "", &out, helm,
+		append([]string{"--kubeconfig=" + c.path("admin.conf")}, args...)...); err != nil {
 		return out.String(), fmt.Errorf("helm %q: %w: %s", args, err, &out)
 	}
 	return out.String(), nil

@@ -22,7 +22,8 @@ func (c *Cluster) serverFlags() []string {
 	return []string{
 		"--etcd-servers=" + store, "--bind-address=" + nodetest.Address, "--advertise-address=" + nodetest.Address,
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.96.0.0/24",
-		"--tls-cert-file=" + c.path("server.crt"), "--tls-private-key-file=" + c.path("server.key"), "--client-ca-file=" + c.path("ca.crt"),
+		"--tls-cert-file=" + c.path("server.crt"), "--tls-private-key-file=" + c.path("server.key"),
+		"--client-ca-file=" + c.path("ca.crt"),
 		"--authorization-mode=Node,RBAC", "--allow-privileged", "--enable-admission-plugins=NodeRestriction", "--anonymous-auth=false",
 		"--service-account-issuer=https://cluster.test", "--service-account-key-file=" + c.path("ca.key"), "--service-account-signing-key-file=" + c.path("ca.key"),
 		"--kubelet-client-certificate=" + c.path("server.crt"), "--kubelet-client-key=" + c.path("server.key"),
@@ -32,7 +33,8 @@ func (c *Cluster) serverFlags() []string {
 
 func (c *Cluster) managerFlags() []string {
 	return []string{
-		"--kubeconfig=" + c.path("manager.conf"), "--leader-elect=false", "--bind-address=" + nodetest.Address, "--use-service-account-credentials",
+		"--kubeconfig=" + c.path("manager.conf"), "--leader-elect=false", "--bind-address=" + nodetest.Address,
+		"--use-service-account-credentials",
 		"--service-account-private-key-file=" + c.path("ca.key"), "--root-ca-file=" + c.path("ca.crt"),
 	}
 }

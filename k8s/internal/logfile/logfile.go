@@ -19,7 +19,8 @@ func Lock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}); err != nil {
+	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK,
+		&unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", path, err), f.Close())
 	}
 	return f, nil

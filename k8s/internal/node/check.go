@@ -33,14 +33,17 @@ func Check(ctx context.Context) []doctor.Check {
 	checks = append(checks, checkDirectory("state", c.State, maxState), checkDirectory("logs", c.Logs, c.LogLimit))
 	if s := c.Sessions; s != nil {
 		_, err := s.TLS("default")
-		checks = append(checks, result("certificates", "those for sessions are valid", err), checkDirectory("sessions", s.Work, s.Disk))
+		checks = append(checks, result("certificates", "those for sessions are valid", err),
+			checkDirectory("sessions", s.Work, s.Disk))
 	}
 	for _, digest := range c.digests() {
 		_, err := c.Engine(ctx, digest)
 		checks = append(checks, result("policy", digest, err))
 	}
 	if c.Default == "" {
-		checks = append(checks, doctor.Check{Name: "policy", State: doctor.Limited, Detail: "there is no default: pods that name no policy are refused", Fix: "set default in the node's configuration"})
+		checks = append(checks, doctor.Check{Name: "policy", State: doctor.Limited,
+			Detail: "there is no default: pods that name no policy are refused",
+			Fix:    "set default in the node's configuration"})
 	}
 	return checks
 }
@@ -55,7 +58,8 @@ func result(name, detail string, err error) doctor.Check {
 // checkSandbox tries a program of the host, which a node need not have.
 func checkSandbox(ctx context.Context, runsc install.Runsc) []doctor.Check {
 	if _, err := os.Stat("/bin/bash"); err != nil {
-		return []doctor.Check{{Name: "sandbox", State: doctor.Unknown, Detail: "no command was tried: this host has no /bin/bash", Fix: "start a pod"}}
+		return []doctor.Check{{Name: "sandbox", State: doctor.Unknown,
+			Detail: "no command was tried: this host has no /bin/bash", Fix: "start a pod"}}
 	}
 	return doctor.CheckSandbox(ctx, runsc)
 }
@@ -77,7 +81,9 @@ func checkDirectory(name, path string, room int64) doctor.Check {
 		return doctor.FailedCheck(name, err)
 	}
 	if free := proposal.Bytes(fs.Bavail) * proposal.Bytes(fs.Bsize); free < proposal.Bytes(room) {
-		return doctor.Check{Name: name, State: doctor.Limited, Detail: fmt.Sprintf("%s has room for %s, and one pod may need %s", path, free, proposal.Bytes(room)), Fix: "free space, or name another directory"}
+		return doctor.Check{Name: name, State: doctor.Limited,
+			Detail: fmt.Sprintf("%s has room for %s, and one pod may need %s", path, free, proposal.Bytes(room)),
+			Fix:    "free space, or name another directory"}
 	}
 	return doctor.Check{Name: name, State: doctor.OK, Detail: path}
 }
@@ -89,7 +95,8 @@ func tryWrite(dir string) error {
 		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
 	if err != nil {
-		return stop("node.config", "cannot write to the directory "+dir, "mount it read-write and free space, or name another", err)
+		return stop("node.config", "cannot write to the directory "+dir,
+			"mount it read-write and free space, or name another", err)
 	}
 	return nil
 }

@@ -100,7 +100,8 @@ func Read() (Config, error) {
 	if path == "" {
 		path = File
 	}
-	c := Config{Logs: "/var/lib/fumehood/pods", LogLimit: 1 << 30, State: "/run/fumehood", Runsc: beside(), Pause: []string{"/pause"}, file: path}
+	c := Config{Logs: "/var/lib/fumehood/pods", LogLimit: 1 << 30, State: "/run/fumehood", Runsc: beside(),
+		Pause: []string{"/pause"}, file: path}
 	meta, err := toml.DecodeFile(path, &c)
 	if err == nil && len(meta.Undecoded()) > 0 {
 		err = fmt.Errorf("unknown key %q", meta.Undecoded()[0])
@@ -115,7 +116,8 @@ func Read() (Config, error) {
 		}
 	}
 	if err != nil {
-		return Config{}, stop("node.config", "cannot use the node's configuration "+path, "correct the file: docs/KUBERNETES.md", err)
+		return Config{}, stop("node.config", "cannot use the node's configuration "+path,
+			"correct the file: docs/KUBERNETES.md", err)
 	}
 	return c, nil
 }
@@ -130,7 +132,8 @@ func beside() string {
 }
 
 func (c Config) check() error {
-	for name, path := range map[string]string{"policies": c.Policies, "logs": c.Logs, "state": c.State, "runsc": c.Runsc} {
+	for name, path := range map[string]string{"policies": c.Policies, "logs": c.Logs, "state": c.State,
+		"runsc": c.Runsc} {
 		if !filepath.IsAbs(path) {
 			return fmt.Errorf("%s: %q is not an absolute path", name, path)
 		}
@@ -172,11 +175,13 @@ func (c Config) Choose(namespace, named string) (string, error) {
 	case named == "" && c.Default != "":
 		return c.Default, nil
 	case named == "":
-		return "", stop("pod.policy", "the pod names no policy, and the node has no default", "set the annotation "+Annotation, nil)
+		return "", stop("pod.policy", "the pod names no policy, and the node has no default",
+			"set the annotation "+Annotation, nil)
 	case slices.Contains(c.Namespaces[namespace], named):
 		return named, nil
 	}
-	return "", stop("pod.policy", fmt.Sprintf("pods of the namespace %q may not have the policy %q", namespace, named), "use one that the operator of the nodes has allowed to the namespace", nil)
+	return "", stop("pod.policy", fmt.Sprintf("pods of the namespace %q may not have the policy %q", namespace, named),
+		"use one that the operator of the nodes has allowed to the namespace", nil)
 }
 
 // Hidden returns an error if source, a path of the host that a pod mounts, is or contains
@@ -196,7 +201,8 @@ func (c Config) Hidden(source string) error {
 			own = real
 		}
 		if own != "" && (within(at, own) || within(own, at)) {
-			return stop("pod.mount", fmt.Sprintf("the pod mounts %q of the node, where the gate's own files are", source), "mount another directory", nil)
+			return stop("pod.mount", fmt.Sprintf("the pod mounts %q of the node, where the gate's own files are",
+				source), "mount another directory", nil)
 		}
 	}
 	return nil
@@ -269,7 +275,8 @@ func (c Config) bundle(digest string) (source.Bundle, error) {
 		return source.Bundle{}, err
 	}
 	if source.Digest(data) != digest {
-		return source.Bundle{}, stop(source.CodeDigest, "the bundle "+path+" has another digest", "put the bundle there again", nil)
+		return source.Bundle{}, stop(source.CodeDigest, "the bundle "+path+" has another digest",
+			"put the bundle there again", nil)
 	}
 	keys, err := source.ReadKeys(c.Keys)
 	if err != nil {
@@ -292,7 +299,8 @@ func Revoked(namespace, named, digest string) error {
 		_, err = c.bundle(digest)
 	}
 	if err != nil {
-		return stop("pod.revoked", "the pod's policy "+digest+" was revoked", "start the pod again with a policy that the node has", err)
+		return stop("pod.revoked", "the pod's policy "+digest+" was revoked",
+			"start the pod again with a policy that the node has", err)
 	}
 	return nil
 }

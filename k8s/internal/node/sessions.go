@@ -45,7 +45,8 @@ func (s Sessions) TLS(namespace string) (*tls.Config, error) {
 		return nil, fmt.Errorf("sessions: clients: %s has no certificate", s.Clients)
 	}
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authorities,
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert,
+		ClientCAs:              authorities,
 		SessionTicketsDisabled: true,
 		VerifyConnection: func(c tls.ConnectionState) error {
 			if len(c.PeerCertificates) == 0 {
@@ -61,7 +62,8 @@ func (s *Sessions) check() error {
 	if s == nil {
 		return nil
 	}
-	for name, path := range map[string]string{"certificate": s.Certificate, "key": s.Key, "clients": s.Clients, "work": s.Work} {
+	for name, path := range map[string]string{"certificate": s.Certificate, "key": s.Key, "clients": s.Clients,
+		"work": s.Work} {
 		if !filepath.IsAbs(path) {
 			return fmt.Errorf("sessions: %s: %q is not an absolute path", name, path)
 		}

@@ -55,19 +55,22 @@ func Build(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.Symlink(daemon, filepath.Join(dir, daemonName)), os.Symlink(tools, filepath.Join(dir, busyboxName)))
+	return errors.Join(os.Symlink(daemon, filepath.Join(dir, daemonName)),
+		os.Symlink(tools, filepath.Join(dir, busyboxName)))
 }
 
 func compile(ctx context.Context, dir string) error {
 	return goCommand(ctx, nil, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir+"/",
-		module+"/cmd/"+fumehoodShim, module+"/internal/nodetest/"+stockShim, module+"/internal/nodetest/"+pauseName, module+"/internal/nodetest/"+fetchName)
+		module+"/cmd/"+fumehoodShim, module+"/internal/nodetest/"+stockShim, module+"/internal/nodetest/"+pauseName,
+		module+"/internal/nodetest/"+fetchName)
 }
 
 // containerd returns the path of containerd, which it builds if the user's cache does
 // not have it; that takes minutes.
 func containerd(ctx context.Context) (string, error) {
 	return Cached("containerd-"+containerdVersion, "containerd", func(dir string) error {
-		return goCommand(ctx, []string{"GOBIN=" + dir}, "install", "github.com/containerd/containerd/v2/cmd/containerd@"+containerdVersion)
+		return goCommand(ctx, []string{"GOBIN=" + dir}, "install",
+			"github.com/containerd/containerd/v2/cmd/containerd@"+containerdVersion)
 	})
 }
 
@@ -76,7 +79,8 @@ func containerd(ctx context.Context) (string, error) {
 func runcShim(ctx context.Context) (string, error) {
 	const name = "containerd-shim-runc-v2"
 	return Cached(name+"-"+containerdVersion, name, func(dir string) error {
-		return goCommand(ctx, []string{"GOBIN=" + dir}, "install", "github.com/containerd/containerd/v2/cmd/"+name+"@"+containerdVersion)
+		return goCommand(ctx, []string{"GOBIN=" + dir}, "install",
+			"github.com/containerd/containerd/v2/cmd/"+name+"@"+containerdVersion)
 	})
 }
 

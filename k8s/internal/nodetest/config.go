@@ -75,7 +75,8 @@ func handlers(config table) table {
 func (n *Node) addRunc(ctx context.Context, config table) error {
 	shim, err := runcShim(ctx)
 	handlers(config)["default_runtime_name"] = Runc
-	handlers(config)["runtimes"].(table)[Runc] = table{"runtime_type": "io.containerd.runc.v2", "options": table{"Root": n.path("runc")}}
+	handlers(config)["runtimes"].(table)[Runc] = table{"runtime_type": "io.containerd.runc.v2",
+		"options": table{"Root": n.path("runc")}}
 	n.env = append(n.env, "PATH="+filepath.Dir(shim)+":"+os.Getenv("PATH"))
 	return err
 }

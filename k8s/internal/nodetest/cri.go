@@ -133,19 +133,21 @@ func (p *Pod) Container(o ContainerOptions) (*Container, error) {
 		Mounts:      o.Mounts,
 		Annotations: o.Annotations,
 		LogPath:     name + ".log",
-		Linux: &cri.LinuxContainerConfig{Resources: &cri.LinuxContainerResources{MemoryLimitInBytes: o.Memory}, SecurityContext: &cri.LinuxContainerSecurityContext{
-			ReadonlyRootfs:   o.ReadOnly,
-			RunAsUser:        &cri.Int64Value{Value: o.User},
-			RunAsGroup:       &cri.Int64Value{Value: o.User},
-			NamespaceOptions: &cri.NamespaceOption{Pid: cri.NamespaceMode_CONTAINER},
-		}},
+		Linux: &cri.LinuxContainerConfig{Resources: &cri.LinuxContainerResources{MemoryLimitInBytes: o.Memory},
+			SecurityContext: &cri.LinuxContainerSecurityContext{
+				ReadonlyRootfs:   o.ReadOnly,
+				RunAsUser:        &cri.Int64Value{Value: o.User},
+				RunAsGroup:       &cri.Int64Value{Value: o.User},
+				NamespaceOptions: &cri.NamespaceOption{Pid: cri.NamespaceMode_CONTAINER},
+			}},
 	}
 	for key, value := range o.Env {
 		config.Envs = append(config.Envs, &cri.KeyValue{Key: key, Value: []byte(value)})
 	}
 	ctx, cancel := call()
 	defer cancel()
-	r, err := p.node.runtime.CreateContainer(ctx, &cri.CreateContainerRequest{PodSandboxId: p.ID, Config: config, SandboxConfig: p.config})
+	r, err := p.node.runtime.CreateContainer(ctx,
+		&cri.CreateContainerRequest{PodSandboxId: p.ID, Config: config, SandboxConfig: p.config})
 	if err != nil {
 		return nil, fmt.Errorf("cannot create container %s: %w", name, err)
 	}
@@ -168,7 +170,8 @@ type ExecResult struct {
 func (c *Container) Exec(command ...string) (ExecResult, error) {
 	ctx, cancel := call()
 	defer cancel()
-	r, err := c.pod.node.runtime.ExecSync(ctx, &cri.ExecSyncRequest{ContainerId: c.ID, Cmd: command, Timeout: int64(callTime/time.Second) / 2})
+	r, err := c.pod.node.runtime.ExecSync(ctx,
+		&cri.ExecSyncRequest{ContainerId: c.ID, Cmd: command, Timeout: int64(callTime/time.Second) / 2})
 	if err != nil {
 		return ExecResult{}, fmt.Errorf("cannot exec %q: %w", command, err)
 	}
@@ -220,7 +223,8 @@ func (c *Container) Wait() (*cri.ContainerStatus, error) {
 func (c *Container) StopAndRemove() error {
 	ctx, cancel := call()
 	defer cancel()
-	if _, err := c.pod.node.runtime.StopContainer(ctx, &cri.StopContainerRequest{ContainerId: c.ID, Timeout: 1}); err != nil {
+	if _, err := c.pod.node.runtime.StopContainer(ctx,
+		&cri.StopContainerRequest{ContainerId: c.ID, Timeout: 1}); err != nil {
 		return fmt.Errorf("cannot stop container %s: %w", c.ID, err)
 	}
 	if _, err := c.pod.node.runtime.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: c.ID}); err != nil {

@@ -61,7 +61,8 @@ func sweepDir(dir string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil || !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != 0 || time.Since(info.ModTime()) < time.Minute {
+	if err != nil || !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != 0 ||
+		time.Since(info.ModTime()) < time.Minute {
 		return err
 	}
 	lock, err := lockDir(dir)

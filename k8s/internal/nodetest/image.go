@@ -58,7 +58,8 @@ func busyboxFiles(program, fetch []byte) []file {
 		file{tar.Header{Name: "bin/fetch", Mode: 0o755}, fetch},
 		file{tar.Header{Name: "bin/busybox", Mode: 0o755}, program})
 	for _, applet := range applets {
-		files = append(files, file{Header: tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + applet, Linkname: "busybox", Mode: 0o777}})
+		files = append(files, file{Header: tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + applet,
+			Linkname: "busybox", Mode: 0o777}})
 	}
 	return files
 }
@@ -79,7 +80,10 @@ func image(files []file, config v1.Config) (v1.Image, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text.Bytes())), nil })
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser,
+		error) {
+		return io.NopCloser(bytes.NewReader(text.Bytes())), nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +122,8 @@ func (n *Node) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return load(ctx, c, Busybox, busyboxFiles(tools, fetch), v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"/bin/sh"}})
+	return load(ctx, c, Busybox, busyboxFiles(tools, fetch),
+		v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"/bin/sh"}})
 }
 
 // load imports an image as reference.

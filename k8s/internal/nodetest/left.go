@@ -30,7 +30,8 @@ func (p *Pod) Left() []string {
 	for _, id := range p.ids() {
 		left = append(left, p.node.mounts(id)...)
 		left = append(left, p.node.cgroups(id)...)
-		paths = append(paths, p.node.shimSocket(id), p.node.path("r", "*", "*"+id+"*"), p.node.path("state", "*", "*", id), p.node.path("root", "*", "*", id))
+		paths = append(paths, p.node.shimSocket(id), p.node.path("r", "*", "*"+id+"*"),
+			p.node.path("state", "*", "*", id), p.node.path("root", "*", "*", id))
 	}
 	for _, pattern := range paths {
 		found, _ := filepath.Glob(pattern)

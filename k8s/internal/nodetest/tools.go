@@ -38,8 +38,11 @@ func (n *Node) LoadInstalled(ctx context.Context, reference, dir string) error {
 		return err
 	}
 	installed, err := directory("opt/fumehood", dir)
-	files = append(append(files, installed...), file{Header: tar.Header{Typeflag: tar.TypeSymlink, Name: "usr/local/bin/fumehood", Linkname: "/opt/fumehood/fumehood", Mode: 0o777}})
-	return errors.Join(err, n.loadImage(ctx, reference, files, v1.Config{Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}}))
+	files = append(append(files, installed...),
+		file{Header: tar.Header{Typeflag: tar.TypeSymlink, Name: "usr/local/bin/fumehood",
+			Linkname: "/opt/fumehood/fumehood", Mode: 0o777}})
+	return errors.Join(err, n.loadImage(ctx, reference, files,
+		v1.Config{Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}}))
 }
 
 // LoadDirectory makes an image that has nothing but the files of dir, at /name.
@@ -80,10 +83,12 @@ func toolFiles() ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	programs := append(strings.Fields(string(coreutils)), "/bin/bash", "/bin/sh", "/bin/dash", "/bin/grep", "/bin/sed", "/usr/bin/find", "/usr/bin/python3", "/usr/bin/python3.11", "/usr/bin/node")
+	programs := append(strings.Fields(string(coreutils)), "/bin/bash", "/bin/sh", "/bin/dash", "/bin/grep", "/bin/sed",
+		"/usr/bin/find", "/usr/bin/python3", "/usr/bin/python3.11", "/usr/bin/node")
 	all := files{list: []file{{Header: tar.Header{Typeflag: tar.TypeDir, Name: "tmp", Mode: 0o1777}}}}
 	for _, link := range []string{"bin", "sbin", "lib", "lib64"} {
-		all.list = append(all.list, file{Header: tar.Header{Typeflag: tar.TypeSymlink, Name: link, Linkname: "usr/" + link, Mode: 0o777}})
+		all.list = append(all.list, file{Header: tar.Header{Typeflag: tar.TypeSymlink, Name: link,
+			Linkname: "usr/" + link, Mode: 0o777}})
 	}
 	for _, path := range programs {
 		if !strings.Contains(path, "bin/") {
@@ -143,7 +148,8 @@ func (f *files) tree(dir string) error {
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir() && slices.Contains([]string{"test", "tests", "idlelib", "lib2to3", "tkinter", "__pycache__"}, e.Name()):
+		case e.IsDir() && slices.Contains([]string{"test", "tests", "idlelib", "lib2to3", "tkinter", "__pycache__"},
+			e.Name()):
 			return fs.SkipDir
 		case !e.Type().IsRegular():
 			return nil

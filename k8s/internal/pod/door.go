@@ -79,7 +79,8 @@ func (p *Pod) Listen(path string) error {
 		err = os.Chmod(path, 0o600)
 	}
 	if err != nil {
-		return stop("pod.door", "cannot listen for the containers of the pod", "use a directory with a shorter path, which only root can write to", err)
+		return stop("pod.door", "cannot listen for the containers of the pod",
+			"use a directory with a shorter path, which only root can write to", err)
 	}
 	go func() { <-p.failed; _ = l.Close() }()
 	go func() {
@@ -159,7 +160,8 @@ func (w *link) launched(r Ender, ended chan struct{}) error {
 func (d Door) Admit(ctx context.Context, x Process) (Admission, error) {
 	conn, err := (&net.Dialer{Timeout: knocking}).DialContext(ctx, "unix", string(d))
 	if err != nil {
-		return nil, stop("pod.door", "the pod's gate does not answer", "look at the log of the shim of the pod's first container", err)
+		return nil, stop("pod.door", "the pod's gate does not answer",
+			"look at the log of the shim of the pod's first container", err)
 	}
 	w := newLink(conn)
 	_ = conn.SetReadDeadline(time.Now().Add(knocking)) // afterwards others may start before x
@@ -221,9 +223,11 @@ func (w *link) ask(m message, expected func(message) bool) error {
 	case err != nil:
 		return gone(err)
 	case answer.Failure != nil:
-		return &proposal.StopError{Code: answer.Failure.Code, Message: answer.Failure.Message, Hint: answer.Failure.Hint}
+		return &proposal.StopError{Code: answer.Failure.Code, Message: answer.Failure.Message,
+			Hint: answer.Failure.Hint}
 	case !expected(answer):
-		return stop("pod.door", "the pod's gate gave an unexpected answer", "use the shim of this version for all containers", nil)
+		return stop("pod.door", "the pod's gate gave an unexpected answer",
+			"use the shim of this version for all containers", nil)
 	}
 	return nil
 }

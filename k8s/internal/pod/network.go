@@ -57,8 +57,10 @@ func (p *Pod) Connect(ctx context.Context, n Network) (path string, ca []byte, e
 	var names egress.NamesBelow
 	decide := decided(p.policy, (*policy.Engine).Egress)
 	deciding := context.WithoutCancel(ctx)
-	g, err := egress.Start(ctx, egress.Options{Resolvers: n.Resolvers, Argv: n.Argv, AnswerWithin: sandbox.AnswerWithin, Events: math.MaxInt,
-		Event: p.observer.AddEvent, Fail: p.Fail, Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
+	g, err := egress.Start(ctx, egress.Options{Resolvers: n.Resolvers, Argv: n.Argv, AnswerWithin: sandbox.AnswerWithin,
+		Events: math.MaxInt,
+		Event:  p.observer.AddEvent, Fail: p.Fail,
+		Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
 			d, err := decide(deciding, x)
 			return names.Limit(x, d), err
 		}})
@@ -77,7 +79,8 @@ func (p *Pod) decideNetwork(ctx context.Context, n Network) (proposal.Record, er
 	}
 	proposed, err := plan.Checked(proposal.Proposal{ID: networkID, Argv: []string{"true"}, Network: n.Entries})
 	if err != nil {
-		return proposal.Record{}, stop("pod.network", "the pod's network cannot be decided: "+err.Error(), "correct the entries", nil)
+		return proposal.Record{}, stop("pod.network", "the pod's network cannot be decided: "+err.Error(),
+			"correct the entries", nil)
 	}
 	records, err := p.checker().Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{proposed}})
 	if err != nil {
@@ -85,7 +88,8 @@ func (p *Pod) decideNetwork(ctx context.Context, n Network) (proposal.Record, er
 	}
 	record, err := p.log(records[0])
 	if err == nil && len(order.GrantedNetwork([]proposal.Record{record})) == 0 {
-		err = stop("pod.denied", "policy grants no network to the pod", "change the entries, or the policy that the pod names", nil)
+		err = stop("pod.denied", "policy grants no network to the pod",
+			"change the entries, or the policy that the pod names", nil)
 	}
 	if err == nil {
 		_, err = p.o.Log.Append("start", journal.NewStart(record, false))
@@ -109,8 +113,9 @@ func (p *Pod) disconnect() error {
 	err := errors.Join(c.gateway.End(), c.gateway.Close())
 	seen, seeErr := p.observer.End(context.Background(), networkID, &proposal.Observations{Complete: err == nil})
 	record := p.redactor.Record(c.record)
-	record.Result = &proposal.Result{Status: proposal.Exited, WallMS: time.Since(c.began).Milliseconds(), Observations: seen,
-		Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
+	record.Result = &proposal.Result{Status: proposal.Exited, WallMS: time.Since(c.began).Milliseconds(),
+		Observations: seen,
+		Outputs:      []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
 	_, logErr := p.o.Log.Append("result", journal.NewResult(record))
 	return errors.Join(err, seeErr, logErr)
 }

@@ -119,13 +119,15 @@ func Open(o Options) (*Pod, error) {
 	if o.Log == nil || o.Dir == "" {
 		return nil, stop("pod.options", "the pod has no log or directory", "set Log and Dir", nil)
 	}
-	p := &Pod{o: o, failed: make(chan struct{}), running: map[string]*running{}, programs: map[string]*sandbox.Programs{}}
+	p := &Pod{o: o, failed: make(chan struct{}), running: map[string]*running{},
+		programs: map[string]*sandbox.Programs{}}
 	p.o.Run.Session = true
 	var err error
 	p.monitor, err = monitor.Listen(p.socket(), monitor.Options{Exec: p.exec, AnswerWithin: sandbox.AnswerWithin,
 		Patience: patience, Event: p.event, Events: math.MaxInt, Same: p.same, Linked: p.linked, Init: Init})
 	if err != nil {
-		return nil, stop("pod.gate", "cannot listen for the sandbox's kernel", "use a directory with a shorter path, which only root can write to", err)
+		return nil, stop("pod.gate", "cannot listen for the sandbox's kernel",
+			"use a directory with a shorter path, which only root can write to", err)
 	}
 	return p, nil
 }
@@ -193,7 +195,8 @@ func (p *Pod) socket() string { return filepath.Join(p.o.Dir, "gate") }
 // TraceConfig returns what the sandbox must be started with: the content of the file that
 // runsc's flag --pod-init-config names.
 func (p *Pod) TraceConfig() ([]byte, error) {
-	points := append(monitor.PointsOf(monitor.TracePoints()...), monitor.Point{Name: "container/start", Context: []string{"group_id"}})
+	points := append(monitor.PointsOf(monitor.TracePoints()...),
+		monitor.Point{Name: "container/start", Context: []string{"group_id"}})
 	return json.Marshal(monitor.TraceConfig(points, monitor.Sink{Name: monitor.SinkName,
 		Config: map[string]any{"socket": p.socket(), "patience": patience.Milliseconds(), "pod": true}}))
 }
@@ -222,7 +225,8 @@ func (p *Pod) Confirm(control string) error {
 		err = nudge(control)
 	}
 	if err != nil {
-		err = stop("pod.ungated", "the gate is not in force in the pod's kernel", "use the fumehood-runsc of this version", err)
+		err = stop("pod.ungated", "the gate is not in force in the pod's kernel",
+			"use the fumehood-runsc of this version", err)
 	} else if !p.o.Proven {
 		_, err = p.policy.made()
 	}

@@ -25,7 +25,8 @@ func Compile(o policy.Options) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Policy{digest, sync.OnceValues(func() (*policy.Engine, error) { return policy.New(context.Background(), o) }), make(chan struct{})}
+	p := &Policy{digest, sync.OnceValues(func() (*policy.Engine, error) { return policy.New(context.Background(), o) }),
+		make(chan struct{})}
 	go func() {
 		defer close(p.ready)
 		if made, err := p.made(); err == nil {
@@ -60,7 +61,9 @@ func (p *Policy) Start(ctx context.Context, x proposal.Proposal, a proposal.Anal
 }
 
 // DecideProgram decides about a program under another name, as policy.Engine.DecideProgram does.
-func (p *Policy) DecideProgram(ctx context.Context, x proposal.Proposal, a proposal.Analysis) (d proposal.Decision, decided bool, err error) {
+func (p *Policy) DecideProgram(
+	ctx context.Context, x proposal.Proposal, a proposal.Analysis,
+) (d proposal.Decision, decided bool, err error) {
 	made, err := p.made()
 	if err != nil {
 		return proposal.Decision{}, false, err
@@ -69,7 +72,9 @@ func (p *Policy) DecideProgram(ctx context.Context, x proposal.Proposal, a propo
 }
 
 // decided returns a method of the engine that waits for it.
-func decided[I, O any](p *Policy, decide func(*policy.Engine, context.Context, I) (O, error)) func(context.Context, I) (O, error) {
+func decided[I, O any](
+	p *Policy, decide func(*policy.Engine, context.Context, I) (O, error),
+) func(context.Context, I) (O, error) {
 	return func(ctx context.Context, x I) (o O, err error) {
 		made, err := p.made()
 		if err != nil {

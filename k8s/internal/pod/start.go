@@ -66,9 +66,9 @@ type Admission interface {
 	// Start returns. That it starts is on disk before.
 	//
 	// Start returns when policy has allowed x's own program, and the process has begun to
-	// run it; for a Pause see Options.Proven. The error is a *proposal.StopError: pod.denied if policy refuses the program,
-	// or launch's error. With one, nothing of x runs. If launch was not called, the pod has
-	// failed, and its kernel lets no program start.
+	// run it; for a Pause see Options.Proven. The error is a *proposal.StopError: pod.denied if policy refuses
+	// the program, or launch's error. With one, nothing of x runs. If launch was not called, the pod has failed,
+	// and its kernel lets no program start.
 	Start(launch func(Ender) error) error
 	// Drop says that it will not be started. It does nothing after Start.
 	Drop()
@@ -154,11 +154,14 @@ func (p *Pod) start(a *admitted, launch func(Ender) error) error {
 func (p *Pod) decide(ctx context.Context, x Process) (proposal.Record, error) {
 	proposed, err := plan.Checked(p.proposal(x))
 	if err != nil {
-		return proposal.Record{}, stop("pod.process", "this process cannot be decided: "+err.Error(), "start it by a command that a plan could have", nil)
+		return proposal.Record{}, stop("pod.process", "this process cannot be decided: "+err.Error(),
+			"start it by a command that a plan could have", nil)
 	}
-	record := proposal.Record{Proposal: proposed, Analysis: order.AnalyzeProposal(proposed), Entry: -1, Background: true}
+	record := proposal.Record{Proposal: proposed, Analysis: order.AnalyzeProposal(proposed), Entry: -1,
+		Background: true}
 	if x.Pause {
-		record.Decision = proposal.Decision{Effect: proposal.Allow, Rules: []string{"pod.pause"}, Grant: &proposal.Grant{Exec: []string{points.ExecBuilt}}}
+		record.Decision = proposal.Decision{Effect: proposal.Allow, Rules: []string{"pod.pause"},
+			Grant: &proposal.Grant{Exec: []string{points.ExecBuilt}}}
 	} else {
 		records, err := p.checker().Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{proposed}})
 		if err != nil {
@@ -235,7 +238,8 @@ func (p *Pod) reserve() error {
 	case p.closed:
 		return errClosed
 	case p.reserved >= MaxRunning:
-		return stop("pod.full", fmt.Sprintf("%d processes that were started from outside run in the pod", MaxRunning), "end one of them", nil)
+		return stop("pod.full", fmt.Sprintf("%d processes that were started from outside run in the pod", MaxRunning),
+			"end one of them", nil)
 	}
 	p.reserved++
 	return nil
@@ -269,7 +273,8 @@ func (p *Pod) proposal(x Process) proposal.Proposal {
 			env[name] = value
 		}
 	}
-	return proposal.Proposal{ID: fmt.Sprintf("%s-%d-%s", kind, n, strings.Trim(id[:min(len(id), maxID)], "-")), Argv: x.Argv, Env: env}
+	return proposal.Proposal{ID: fmt.Sprintf("%s-%d-%s", kind, n, strings.Trim(id[:min(len(id), maxID)], "-")),
+		Argv: x.Argv, Env: env}
 }
 
 // begin makes the start that the next process belongs to.
@@ -278,14 +283,17 @@ func (p *Pod) begin(a *admitted) (*running, error) {
 		return nil, err
 	}
 	if p.control.Load() == nil {
-		return nil, stop("pod.ungated", "the gate is not in force in the pod's kernel", "start the pod's first container first", nil)
+		return nil, stop("pod.ungated", "the gate is not in force in the pod's kernel",
+			"start the pod's first container first", nil)
 	}
 	if _, err := p.o.Log.Append("start", journal.NewStart(a.record, false)); err != nil {
 		return nil, err
 	}
 	e := p.policy
-	r := &running{p: p, record: a.record, root: a.root, pause: a.pause, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
-		gate:  &lineage.ProgramDecider{Exec: decided(e, (*policy.Engine).Exec), Analyze: order.AnalyzeProposal, Start: e.Start, DecideProgram: e.DecideProgram, Confine: confineInImage, Path: strings.Split(a.path, ":")},
+	r := &running{p: p, record: a.record, root: a.root, pause: a.pause, began: time.Now(), started: make(chan struct{}),
+		first: make(chan struct{}),
+		gate: &lineage.ProgramDecider{Exec: decided(e, (*policy.Engine).Exec), Analyze: order.AnalyzeProposal,
+			Start: e.Start, DecideProgram: e.DecideProgram, Confine: confineInImage, Path: strings.Split(a.path, ":")},
 		facts: &monitor.Command{ID: a.record.Proposal.ID, Grants: a.record.Decision.Grant.Exec}}
 	r.facts.Stray = func(proposal.Event) { go r.End(Unknown) } // a shell that connects by itself
 	r.gate.Begin(a.record)
@@ -338,7 +346,8 @@ func (r *running) settle(err error) error {
 		case <-r.p.failed:
 			return r.p.err
 		case <-time.After(starting):
-			err = stop("pod.start", "the container's program did not start in time", "check what else runs on this node", nil)
+			err = stop("pod.start", "the container's program did not start in time",
+				"check what else runs on this node", nil)
 		}
 	}
 	if err == nil {
@@ -359,7 +368,8 @@ func (r *running) refusal(d proposal.ExecDecision) error {
 	if d.Effect == proposal.Allow {
 		return nil
 	}
-	return stop("pod.denied", "policy refuses the program of "+command(r.record.Proposal.Argv)+": "+reason(d), "change the command, or the policy that the pod names", nil)
+	return stop("pod.denied", "policy refuses the program of "+command(r.record.Proposal.Argv)+": "+reason(d),
+		"change the command, or the policy that the pod names", nil)
 }
 
 // refusedStatus is the exit status of Init if it cannot start the program.
@@ -396,8 +406,9 @@ func (r *running) end(status int) {
 	p := r.p
 	left, mark, err := p.monitor.Kill(r.facts, p.nudge, patience)
 	mark, err = p.monitor.EndWithMark(r.facts, mark, err)
-	result := proposal.Result{Status: proposal.Exited, ExitCode: status, WallMS: time.Since(r.began).Milliseconds(), Leftover: left,
-		Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
+	result := proposal.Result{Status: proposal.Exited, ExitCode: status, WallMS: time.Since(r.began).Milliseconds(),
+		Leftover: left,
+		Outputs:  []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
 	if status == Unknown {
 		result.Status, result.Detail = proposal.SandboxFailed, "it is not known how it ended"
 	}

@@ -50,7 +50,8 @@ const poolLabel = "sandboxtest/pool"
 // CRDs returns the CustomResourceDefinitions, for kubectl.
 func CRDs() string {
 	var all []string
-	for kind, r := range map[string]schema.GroupVersionResource{"SandboxTemplate": Templates, "SandboxWarmPool": Pools, "SandboxClaim": Claims, "Sandbox": Sandboxes} {
+	for kind, r := range map[string]schema.GroupVersionResource{"SandboxTemplate": Templates, "SandboxWarmPool": Pools,
+		"SandboxClaim": Claims, "Sandbox": Sandboxes} {
 		all = append(all, fmt.Sprintf(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "%s.%s"}, "spec": {
 "group": %q, "scope": "Namespaced", "names": {"kind": %q, "listKind": "%sList", "plural": %q, "singular": %q},
 "versions": [{"name": %q, "served": true, "storage": true, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}`,
@@ -78,9 +79,12 @@ const writers = 16
 
 // Run controls a namespace until ctx ends. Errors of single requests are tried again.
 func Run(ctx context.Context, client dynamic.Interface, namespace string) error {
-	c := &Controller{client: client, namespace: namespace, listers: map[schema.GroupVersionResource]cache.GenericLister{}, wake: make(chan struct{}, 1), busy: map[string]time.Time{}}
+	c := &Controller{client: client, namespace: namespace,
+		listers: map[schema.GroupVersionResource]cache.GenericLister{}, wake: make(chan struct{}, 1),
+		busy: map[string]time.Time{}}
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, nil)
-	wake := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { c.woken() }, UpdateFunc: func(any, any) { c.woken() }, DeleteFunc: func(any) { c.woken() }}
+	wake := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { c.woken() }, UpdateFunc: func(any, any) { c.woken() },
+		DeleteFunc: func(any) { c.woken() }}
 	for _, r := range []schema.GroupVersionResource{Templates, Pools, Claims, Sandboxes, pods} {
 		informer := factory.ForResource(r)
 		if _, err := informer.Informer().AddEventHandler(wake); err != nil {
@@ -211,7 +215,8 @@ func (c *Controller) pod(ctx context.Context, sandbox *unstructured.Unstructured
 	pod.Object["spec"] = spec
 	pod.SetName(sandbox.GetName())
 	pod.SetAnnotations(annotations)
-	pod.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(sandbox, Sandboxes.GroupVersion().WithKind("Sandbox"))})
+	pod.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(sandbox,
+		Sandboxes.GroupVersion().WithKind("Sandbox"))})
 	_, err := c.client.Resource(pods).Namespace(c.namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
@@ -306,13 +311,16 @@ func (c *Controller) assign(sandboxes []*unstructured.Unstructured, do func(func
 func (c *Controller) give(ctx context.Context, claim, s *unstructured.Unstructured) error {
 	if metav1.GetControllerOf(s) == nil {
 		s.SetLabels(nil)
-		s.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(claim, Claims.GroupVersion().WithKind("SandboxClaim"))})
-		if _, err := c.client.Resource(Sandboxes).Namespace(c.namespace).Update(ctx, s, metav1.UpdateOptions{}); err != nil {
+		s.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(claim,
+			Claims.GroupVersion().WithKind("SandboxClaim"))})
+		if _, err := c.client.Resource(Sandboxes).Namespace(c.namespace).Update(ctx, s,
+			metav1.UpdateOptions{}); err != nil {
 			return err
 		}
 	}
 	addresses, _, _ := unstructured.NestedSlice(s.Object, "status", "podIPs")
-	claim.Object["status"] = map[string]any{"sandbox": map[string]any{"name": s.GetName(), "podIPs": addresses}, "conditions": ready()}
+	claim.Object["status"] = map[string]any{"sandbox": map[string]any{"name": s.GetName(), "podIPs": addresses},
+		"conditions": ready()}
 	_, err := c.client.Resource(Claims).Namespace(c.namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	return err
 }
@@ -323,7 +331,8 @@ func (c *Controller) expire(do func(func(context.Context))) {
 		text, _, _ := unstructured.NestedString(claim.Object, "spec", "lifecycle", "shutdownTime")
 		if end, err := time.Parse(time.RFC3339, text); err == nil && time.Now().After(end) {
 			do(func(ctx context.Context) {
-				_ = c.client.Resource(Claims).Namespace(c.namespace).Delete(ctx, claim.GetName(), metav1.DeleteOptions{})
+				_ = c.client.Resource(Claims).Namespace(c.namespace).Delete(ctx, claim.GetName(),
+					metav1.DeleteOptions{})
 			})
 		}
 	}

@@ -142,11 +142,13 @@ func (h *host) make() error {
 	}
 	for _, dir := range []string{h.Work, h.workspace(), filepath.Join(h.Work, "tmp")} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
-			return stop("session.work", "cannot make the directory of the session", "make room in the directory for sessions", err)
+			return stop("session.work", "cannot make the directory of the session",
+				"make room in the directory for sessions", err)
 		}
 	}
 	if err := os.MkdirAll(filepath.Dir(h.Log), 0o700); err != nil {
-		return stop("pod.log", "cannot make the directory of the pod's log", "make room in the directory of the logs", err)
+		return stop("pod.log", "cannot make the directory of the pod's log", "make room in the directory of the logs",
+			err)
 	}
 	return os.Setenv("TMPDIR", filepath.Join(h.Work, "tmp"))
 }
@@ -165,10 +167,13 @@ func (h *host) gate(ctx context.Context, pool *gate.Pool) (*gate.Gate, error) {
 	}
 	layer := options.Layers[0]
 	g, err := gate.New(ctx, gate.Options{
-		Policies: []gate.Policy{{Name: layer.Name, Role: layer.Role.String(), Files: layer.Contents(), Origin: proposal.PolicyOrigin{Kind: "bundle", Digest: h.Policy}}},
-		Ceiling:  h.Ceiling, Workspace: h.workspace(), ImageFrom: math.MaxInt, Rootfs: "dir:" + h.Root, Runsc: h.node.Runsc,
+		Policies: []gate.Policy{{Name: layer.Name, Role: layer.Role.String(), Files: layer.Contents(),
+			Origin: proposal.PolicyOrigin{Kind: "bundle", Digest: h.Policy}}},
+		Ceiling: h.Ceiling, Workspace: h.workspace(), ImageFrom: math.MaxInt, Rootfs: "dir:" + h.Root,
+		Runsc:     h.node.Runsc,
 		Artifacts: filepath.Join(h.Work, "artifacts"), AuditFile: h.Log, Signer: signer,
-		Resolvers: h.Resolvers, Registries: noRegistries, Gateway: h.Gateway, Pool: pool, Health: (*lock)(h), Cgroup: h.Cgroup,
+		Resolvers: h.Resolvers, Registries: noRegistries, Gateway: h.Gateway, Pool: pool, Health: (*lock)(h),
+		Cgroup: h.Cgroup,
 		Notice: func(line string) { say("%s", line) },
 	})
 	if err != nil {
@@ -180,7 +185,9 @@ func (h *host) gate(ctx context.Context, pool *gate.Pool) (*gate.Gate, error) {
 // noRegistries refuses registries: their addresses and credentials would be those of the node's
 // own user.
 func noRegistries(_ context.Context, names []string) ([]gate.Registry, error) {
-	return nil, stop("session.registry", fmt.Sprintf("a session in a pod has no registries, and policy grants %q", names), "grant the hosts of the registries", nil)
+	return nil, stop("session.registry",
+		fmt.Sprintf("a session in a pod has no registries, and policy grants %q", names),
+		"grant the hosts of the registries", nil)
 }
 
 // ended releases the log, which is sealed, and reports what the session did.
@@ -189,7 +196,8 @@ func (h *host) ended(r proposal.Report, err error) {
 		_ = f.Close()
 	}
 	t := r.Totals
-	say("the session has ended: %d proposed, %d denied, %d succeeded, %d failed%s", t.Proposed, t.Denied, t.Succeeded, t.Failed, t.Others())
+	say("the session has ended: %d proposed, %d denied, %d succeeded, %d failed%s", t.Proposed, t.Denied, t.Succeeded,
+		t.Failed, t.Others())
 	if err != nil {
 		say("%v", err)
 	}
@@ -218,10 +226,12 @@ func (h *host) overdue() error {
 		return err
 	}
 	if info, err := os.Stat(h.Log); err == nil && info.Size() > h.node.LogLimit {
-		return stop("pod.log-full", fmt.Sprintf("the pod's log is larger than %d bytes", h.node.LogLimit), "open another session", nil)
+		return stop("pod.log-full", fmt.Sprintf("the pod's log is larger than %d bytes", h.node.LogLimit),
+			"open another session", nil)
 	}
 	if size := sizeOf(h.Work); size > h.node.Sessions.Disk {
-		return stop("session.disk", fmt.Sprintf("the session has %d bytes on the node's disk", size), "open another session, or raise disk in the node's configuration", nil)
+		return stop("session.disk", fmt.Sprintf("the session has %d bytes on the node's disk", size),
+			"open another session, or raise disk in the node's configuration", nil)
 	}
 	return nil
 }

@@ -43,14 +43,16 @@ func Check(ctx context.Context) []doctor.Check {
 	if err != nil {
 		return []doctor.Check{doctor.FailedCheck("version", failed(err))}
 	}
-	return append([]doctor.Check{checkVersion(ctx, filepath.Dir(program)), checkDropIn(doctor.DropIn, program)}, checkContainerd(ctx, program)...)
+	return append([]doctor.Check{checkVersion(ctx, filepath.Dir(program)), checkDropIn(doctor.DropIn, program)},
+		checkContainerd(ctx, program)...)
 }
 
 // checkVersion computes the name that Install gave to the directory.
 func checkVersion(ctx context.Context, dir string) doctor.Check {
 	name, _, err := digest(ctx, dir)
 	if err == nil && name != filepath.Base(dir) {
-		err = stop("setup.changed", dir+" is not what was installed there", "install it, or find out who changed it", nil)
+		err = stop("setup.changed", dir+" is not what was installed there", "install it, or find out who changed it",
+			nil)
 	}
 	if err != nil {
 		return doctor.FailedCheck("version", err)
@@ -65,7 +67,9 @@ func checkDropIn(path, program string) doctor.Check {
 		err = fmt.Errorf("%s: runtime_path is %q, not %q", path, c.runtime().Path, program)
 	}
 	if err != nil {
-		return doctor.FailedCheck("drop-in", stop("setup.config", "containerd's runtime fumehood is not this program", "run "+doctor.Shim+" install", err))
+		return doctor.FailedCheck("drop-in",
+			stop("setup.config", "containerd's runtime fumehood is not this program", "run "+doctor.Shim+" install",
+				err))
 	}
 	return doctor.Check{Name: "drop-in", State: doctor.OK, Detail: path + " names this program"}
 }
@@ -74,8 +78,9 @@ func checkDropIn(path, program string) doctor.Check {
 func checkContainerd(ctx context.Context, program string) []doctor.Check {
 	containerd, err := exec.LookPath("containerd")
 	if err != nil {
-		return []doctor.Check{{Name: "containerd", State: doctor.Unknown, Detail: "its configuration was not checked: the program is not in PATH",
-			Fix: "check that containerd config dump has the runtime fumehood"}}
+		return []doctor.Check{{Name: "containerd", State: doctor.Unknown,
+			Detail: "its configuration was not checked: the program is not in PATH",
+			Fix:    "check that containerd config dump has the runtime fumehood"}}
 	}
 	text, err := doctor.RunPrivate(ctx, containerd, "config", "dump")
 	var c config
@@ -83,7 +88,8 @@ func checkContainerd(ctx context.Context, program string) []doctor.Check {
 		err = toml.Unmarshal(text, &c)
 	}
 	if err != nil {
-		return []doctor.Check{doctor.FailedCheck("containerd", stop("setup.config", "cannot read containerd's configuration", "correct /etc/containerd", err))}
+		return []doctor.Check{doctor.FailedCheck("containerd",
+			stop("setup.config", "cannot read containerd's configuration", "correct /etc/containerd", err))}
 	}
 	checks := []doctor.Check{c.check(program)}
 	if doctor.IsReady(checks) {
@@ -96,13 +102,18 @@ func (c config) check(program string) doctor.Check {
 	k := doctor.Check{Name: "containerd", State: doctor.Missing}
 	switch r := c.runtime(); {
 	case c.Version < 3:
-		k.Detail, k.Fix = fmt.Sprintf("its configuration has version %d: it does not read the runtime fumehood", c.Version), "use containerd 2.0 or later"
+		k.Detail, k.Fix = fmt.Sprintf("its configuration has version %d: it does not read the runtime fumehood",
+			c.Version), "use containerd 2.0 or later"
 	case r.Path == "":
-		k.Detail, k.Fix = "it does not read "+doctor.DropIn, `add imports = ["`+filepath.Dir(doctor.DropIn)+`/*.toml"] to /etc/containerd/config.toml: without that line, containerd imports nothing`
+		k.Detail, k.Fix = "it does not read "+doctor.DropIn,
+			`add imports = ["`+filepath.Dir(doctor.DropIn)+
+				`/*.toml"] to /etc/containerd/config.toml: without that line, containerd imports nothing`
 	case r.Path != program || r.Type != runtimeType:
-		k.Detail, k.Fix = fmt.Sprintf("its runtime fumehood is %q at %q, not this program", r.Type, r.Path), "remove the runtime from other files of its configuration"
+		k.Detail, k.Fix = fmt.Sprintf("its runtime fumehood is %q at %q, not this program", r.Type, r.Path),
+			"remove the runtime from other files of its configuration"
 	default:
-		k.State, k.Detail = doctor.OK, "it starts this program for the runtime fumehood, if it was started after the installation"
+		k.State, k.Detail = doctor.OK,
+			"it starts this program for the runtime fumehood, if it was started after the installation"
 	}
 	return k
 }
@@ -115,9 +126,11 @@ func (r runtime) checkAnnotations() doctor.Check {
 	}
 	switch {
 	case !passes(r.PodAnnotations, "fumehood.dev/policy"):
-		k.Detail, k.Fix = "those of pods do not reach the shim: pods cannot request a policy or a network", `add "fumehood.dev/*" to pod_annotations`
+		k.Detail, k.Fix = "those of pods do not reach the shim: pods cannot request a policy or a network",
+			`add "fumehood.dev/*" to pod_annotations`
 	case passes(slices.Concat(r.PodAnnotations, r.Annotations), "dev.gvisor.x"):
-		k.Detail, k.Fix = "containerd passes on dev.gvisor.*, which the shim removes", "remove that pattern from pod_annotations and container_annotations"
+		k.Detail, k.Fix = "containerd passes on dev.gvisor.*, which the shim removes",
+			"remove that pattern from pod_annotations and container_annotations"
 	default:
 		k.State, k.Detail = doctor.OK, "those of pods that begin with fumehood.dev/ reach the shim"
 	}

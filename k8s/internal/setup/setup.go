@@ -46,7 +46,8 @@ type Options struct {
 // configuration is another now: containerd must be restarted. The error is a *proposal.StopError.
 func Install(ctx context.Context, o Options) (version string, changed bool, err error) {
 	if o.RunscConfig != "" && !filepath.IsAbs(o.RunscConfig) {
-		return "", false, stop("setup.config", fmt.Sprintf("%q is not an absolute path", o.RunscConfig), "name the file as the node does", nil)
+		return "", false, stop("setup.config", fmt.Sprintf("%q is not an absolute path", o.RunscConfig),
+			"name the file as the node does", nil)
 	}
 	name, files, err := digest(ctx, o.From)
 	if err != nil {
@@ -86,7 +87,8 @@ func (o Options) place(ctx context.Context, version string, files []string) erro
 		return nil
 	}
 	if _, err := os.Lstat(to); err == nil {
-		return stop("setup.changed", to+" is not what was installed there", "find out who changed it; remove it when no pod of it runs", nil)
+		return stop("setup.changed", to+" is not what was installed there",
+			"find out who changed it; remove it when no pod of it runs", nil)
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return failed(err)
@@ -161,13 +163,15 @@ type table = map[string]any
 
 // configure makes version the one of new pods.
 func (o Options) configure(version string) (changed bool, err error) {
-	runtime := table{"runtime_type": runtimeType, "runtime_path": filepath.Join(version, doctor.Shim), "pod_annotations": []string{"fumehood.dev/*"}}
+	runtime := table{"runtime_type": runtimeType, "runtime_path": filepath.Join(version, doctor.Shim),
+		"pod_annotations": []string{"fumehood.dev/*"}}
 	if o.RunscConfig != "" {
 		runtime["options"] = table{"TypeUrl": "io.containerd.runsc.v1.options", "ConfigPath": o.RunscConfig}
 	}
 	var text bytes.Buffer
 	text.WriteString("# Written by " + doctor.Shim + " install.\n")
-	config := table{"version": 3, "plugins": table{"io.containerd.cri.v1.runtime": table{"containerd": table{"runtimes": table{"fumehood": runtime}}}}}
+	runtimes := table{"containerd": table{"runtimes": table{"fumehood": runtime}}}
+	config := table{"version": 3, "plugins": table{"io.containerd.cri.v1.runtime": runtimes}}
 	if err := toml.NewEncoder(&text).Encode(config); err != nil {
 		return false, failed(err)
 	}
@@ -175,7 +179,8 @@ func (o Options) configure(version string) (changed bool, err error) {
 	if was, err := os.ReadFile(path); err == nil && bytes.Equal(was, text.Bytes()) {
 		return false, nil
 	}
-	err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), process.CheckPrivate(filepath.Dir(path), 0)) // it names what root runs
+	// it names what root runs
+	err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), process.CheckPrivate(filepath.Dir(path), 0))
 	if err != nil {
 		return false, failed(err)
 	}

@@ -43,7 +43,8 @@ func readBundle(dir string) (bundle, error) {
 
 // process returns the container's command.
 func (b bundle) process(container string) pod.Process {
-	return pod.Process{Container: container, Argv: slices.Clone(b.spec.Process.Args), Env: b.spec.Process.Env, Root: b.root()}
+	return pod.Process{Container: container, Argv: slices.Clone(b.spec.Process.Args), Env: b.spec.Process.Env,
+		Root: b.root()}
 }
 
 // root is where gVisor's shim mounts the container's root file system.
@@ -66,12 +67,16 @@ func (b bundle) shows() (sources []string) {
 // removes the annotations with which a pod could configure gVisor.
 func (b bundle) change(init string) error {
 	for _, m := range b.spec.Mounts {
-		if rest, ours := strings.CutPrefix(path.Clean("/"+m.Destination), path.Dir(pod.Init)); ours && (rest == "" || rest[0] == '/') {
-			return stop("pod.mount", fmt.Sprintf("the container has a mount at %q, which is the gate's", m.Destination), "mount it elsewhere", nil)
+		if rest, ours := strings.CutPrefix(path.Clean("/"+m.Destination), path.Dir(pod.Init)); ours &&
+			(rest == "" || rest[0] == '/') {
+			return stop("pod.mount", fmt.Sprintf("the container has a mount at %q, which is the gate's", m.Destination),
+				"mount it elsewhere", nil)
 		}
 	}
 	b.spec.Process.Args = pod.Through(b.spec.Process.Args)
-	b.spec.Mounts = append(b.spec.Mounts, specs.Mount{Destination: pod.Init, Type: "bind", Source: init, Options: []string{"bind", "ro", "nosuid", "nodev"}})
+	b.spec.Mounts = append(b.spec.Mounts,
+		specs.Mount{Destination: pod.Init, Type: "bind", Source: init,
+			Options: []string{"bind", "ro", "nosuid", "nodev"}})
 	for name := range b.spec.Annotations {
 		if strings.HasPrefix(name, "dev.gvisor.") {
 			delete(b.spec.Annotations, name)

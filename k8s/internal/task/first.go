@@ -27,7 +27,8 @@ import (
 func (s *service) open(ctx context.Context, spec specs.Spec, pause pod.Process, given *anypb.Any) error {
 	about := spec.Annotations
 	if !slices.Equal(pause.Argv, s.node.Pause) {
-		return stop("pod.pause", fmt.Sprintf("the pod's first container runs %q", pause.Argv), fmt.Sprintf("use a pause image whose command is %q, or change the node's configuration", s.node.Pause), nil)
+		return stop("pod.pause", fmt.Sprintf("the pod's first container runs %q", pause.Argv),
+			fmt.Sprintf("use a pause image whose command is %q, or change the node's configuration", s.node.Pause), nil)
 	}
 	digest, err := s.node.Choose(about[namespaceAnnotation], about[node.Annotation])
 	if err != nil {
@@ -57,7 +58,8 @@ func (s *service) open(ctx context.Context, spec specs.Spec, pause pod.Process, 
 		return err
 	}
 	s.audit = log
-	s.pod, err = pod.Open(pod.Options{Run: run(about, digest, runsc.Version), Log: log, Dir: s.dir, Proven: s.node.Proven(s.proof...)})
+	s.pod, err = pod.Open(pod.Options{Run: run(about, digest, runsc.Version), Log: log, Dir: s.dir,
+		Proven: s.node.Proven(s.proof...)})
 	if err == nil {
 		err = s.pod.Use(policy)
 	}
@@ -92,11 +94,15 @@ func (s *service) open(ctx context.Context, spec specs.Spec, pause pod.Process, 
 
 // run describes the pod in its log.
 func run(about map[string]string, digest, version string) proposal.Run {
-	return proposal.Run{ID: about[uidAnnotation], Workspace: about[namespaceAnnotation] + "/" + about[nameAnnotation], Start: time.Now(),
-		Policies: []proposal.PolicyOrigin{{Kind: "bundle", Digest: digest}}, Runsc: version, Rootfs: "images of the pod",
-		Enforced: []string{"gVisor (systrap) around the pod", "policy on every process that is started in the pod, and on every program that those start", "no network except for hosts that policy grants, through a gateway that asks policy about every name and connection",
+	return proposal.Run{ID: about[uidAnnotation], Workspace: about[namespaceAnnotation] + "/" + about[nameAnnotation],
+		Start:    time.Now(),
+		Policies: []proposal.PolicyOrigin{{Kind: "bundle", Digest: digest}}, Runsc: version,
+		Rootfs: "images of the pod",
+		Enforced: []string{"gVisor (systrap) around the pod",
+			"policy on every process that is started in the pod, and on every program that those start", "no network except for hosts that policy grants, through a gateway that asks policy about every name and connection",
 			"what containers write to their images stays in the sandbox"},
-		Unenforced: []string{"limits of policy on time, processor, memory, processes and disk: those of the pod apply", "credentials, variables, users and capabilities are those of the pod's spec"}}
+		Unenforced: []string{"limits of policy on time, processor, memory, processes and disk: those of the pod apply",
+			"credentials, variables, users and capabilities are those of the pod's spec"}}
 }
 
 // log creates the pod's log, in a directory of its own.
@@ -106,7 +112,8 @@ func (s *service) log(about map[string]string) (*audit.Log, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, stop("pod.log", "cannot make the directory of the pod's log", "make room in the directory of the logs", err)
+		return nil, stop("pod.log", "cannot make the directory of the pod's log",
+			"make room in the directory of the logs", err)
 	}
 	signer, err := s.node.Signer()
 	if err != nil {
@@ -158,7 +165,8 @@ func (s *service) full(log string) error {
 	case err != nil:
 		return stop("pod.log", "cannot read the pod's log", "look at the node's directory for logs", err)
 	case info.Size() > s.node.LogLimit:
-		return stop("pod.log-full", fmt.Sprintf("the pod's log is larger than %d bytes", s.node.LogLimit), "start the pod again, or raise log_limit in the node's configuration", nil)
+		return stop("pod.log-full", fmt.Sprintf("the pod's log is larger than %d bytes", s.node.LogLimit),
+			"start the pod again, or raise log_limit in the node's configuration", nil)
 	}
 	return nil
 }

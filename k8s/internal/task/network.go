@@ -57,7 +57,8 @@ func enter(path string) error {
 // connect gives the pod the network that it requests, if policy grants it, and writes what its
 // containers must see of it.
 func (s *service) connect(ctx context.Context, spec specs.Spec) error {
-	entries := strings.FieldsFunc(spec.Annotations[networkAnnotation], func(r rune) bool { return r == ' ' || r == ',' || r == '\n' })
+	entries := strings.FieldsFunc(spec.Annotations[networkAnnotation],
+		func(r rune) bool { return r == ' ' || r == ',' || r == '\n' })
 	if len(entries) == 0 {
 		return nil
 	}
@@ -69,7 +70,8 @@ func (s *service) connect(ctx context.Context, spec specs.Spec) error {
 	if namespace == "" {
 		return stop("pod.network", "the pod has no network namespace of its own", "do not use the node's network", nil)
 	}
-	path, ca, err := s.pod.Connect(ctx, pod.Network{Entries: entries, Resolvers: resolvers, Argv: []string{"/proc/self/exe", enterName, namespace}})
+	path, ca, err := s.pod.Connect(ctx,
+		pod.Network{Entries: entries, Resolvers: resolvers, Argv: []string{"/proc/self/exe", enterName, namespace}})
 	if err != nil {
 		return err
 	}
@@ -78,7 +80,8 @@ func (s *service) connect(ctx context.Context, spec specs.Spec) error {
 		return err
 	}
 	return errors.Join(
-		os.WriteFile(s.shown(resolvConf), fmt.Appendf(nil, "nameserver %s\noptions timeout:5 attempts:2\n", segment.Default().Gateway.V4), 0o644),
+		os.WriteFile(s.shown(resolvConf),
+			fmt.Appendf(nil, "nameserver %s\noptions timeout:5 attempts:2\n", segment.Default().Gateway.V4), 0o644),
 		os.WriteFile(s.shown(trust.Inside), append([]byte(strings.TrimSpace(trusted)+"\n"), ca...), 0o644),
 		os.Symlink(path, s.netns()))
 }
@@ -141,9 +144,12 @@ func (p place) online(spec *specs.Spec) error {
 		}
 	}
 	seen := []string{resolvConf, trust.Inside}
-	spec.Mounts = slices.DeleteFunc(spec.Mounts, func(m specs.Mount) bool { return slices.Contains(seen, m.Destination) })
+	spec.Mounts = slices.DeleteFunc(spec.Mounts,
+		func(m specs.Mount) bool { return slices.Contains(seen, m.Destination) })
 	for _, inside := range seen {
-		spec.Mounts = append(spec.Mounts, specs.Mount{Destination: inside, Type: "bind", Source: p.shown(inside), Options: []string{"bind", "ro", "nosuid", "nodev"}})
+		spec.Mounts = append(spec.Mounts,
+			specs.Mount{Destination: inside, Type: "bind", Source: p.shown(inside),
+				Options: []string{"bind", "ro", "nosuid", "nodev"}})
 	}
 	variables := trust.Variables()
 	spec.Process.Env = slices.DeleteFunc(spec.Process.Env, func(v string) bool {

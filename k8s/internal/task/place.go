@@ -54,7 +54,8 @@ func placeOf(state, namespace, id string, spec specs.Spec) (place, error) {
 		sandbox = ""
 	}
 	if sandbox == "" {
-		return p, stop("pod.none", "this is not a container of a pod", "start it by Kubernetes or another client of the CRI", nil)
+		return p, stop("pod.none", "this is not a container of a pod",
+			"start it by Kubernetes or another client of the CRI", nil)
 	}
 	p.dir = dirOf(state, namespace, sandbox)
 	return p, nil
@@ -151,7 +152,8 @@ func (p place) configure(given *anypb.Any, binary string) (runsc.Options, error)
 
 // options returns the request's options for gVisor's shim.
 func (p place) options() (*anypb.Any, error) {
-	any, err := typeurl.MarshalAnyToProto(&runtimeoptions.Options{TypeUrl: "io.containerd.runsc.v1.options", ConfigPath: p.config()})
+	any, err := typeurl.MarshalAnyToProto(&runtimeoptions.Options{TypeUrl: "io.containerd.runsc.v1.options",
+		ConfigPath: p.config()})
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the options: %w", err)
 	}

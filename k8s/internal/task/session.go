@@ -54,11 +54,15 @@ func (b bundle) isSession() bool { return b.spec.Annotations[sessionAnnotation] 
 // sessionOf returns what is wrong with the container of a session.
 func (b bundle) sessionOf() error {
 	if !slices.Equal(b.spec.Process.Args, []string{sessionCommand}) {
-		return stop("session.command", fmt.Sprintf("the container of a session has the command %q", b.spec.Process.Args), `set its command to ["session"], and no arguments`, nil)
+		return stop("session.command",
+			fmt.Sprintf("the container of a session has the command %q", b.spec.Process.Args),
+			`set its command to ["session"], and no arguments`, nil)
 	}
 	for _, m := range b.spec.Mounts {
-		if (m.Type == "bind" || slices.Contains(m.Options, "rbind") || slices.Contains(m.Options, "bind")) && !slices.Contains(given, m.Destination) && m.Destination != serviceAccounts {
-			return stop("session.volume", fmt.Sprintf("the container of a session has a volume at %q", m.Destination), "remove it: a session shows the files of its image alone", nil)
+		if (m.Type == "bind" || slices.Contains(m.Options, "rbind") || slices.Contains(m.Options, "bind")) &&
+			!slices.Contains(given, m.Destination) && m.Destination != serviceAccounts {
+			return stop("session.volume", fmt.Sprintf("the container of a session has a volume at %q", m.Destination),
+				"remove it: a session shows the files of its image alone", nil)
 		}
 	}
 	return nil
@@ -78,9 +82,12 @@ func (p place) hold(spec specs.Spec) error {
 }
 
 // launchSession starts the process of a session, and returns when it can be opened.
-func launchSession(ctx context.Context, config node.Config, p place, b bundle, r *task.CreateTaskRequest) (l *launch, err error) {
+func launchSession(
+	ctx context.Context, config node.Config, p place, b bundle, r *task.CreateTaskRequest,
+) (l *launch, err error) {
 	if config.Sessions == nil {
-		return nil, stop("session.none", "this node has no sessions", "add [sessions] to the node's configuration, or send the pod to other nodes", nil)
+		return nil, stop("session.none", "this node has no sessions",
+			"add [sessions] to the node's configuration, or send the pod to other nodes", nil)
 	}
 	if err := b.sessionOf(); err != nil {
 		return nil, err
@@ -123,7 +130,8 @@ func sessionConfig(config node.Config, p place, b bundle, l *launch) (c session.
 	if err != nil {
 		return c, stop("pod.network", "the pod's network namespace is unknown", "start the pod again", err)
 	}
-	c = session.Config{Namespace: about[namespaceAnnotation], Named: about[node.Annotation], Root: b.root(), Work: l.work,
+	c = session.Config{Namespace: about[namespaceAnnotation], Named: about[node.Annotation], Root: b.root(),
+		Work:  l.work,
 		Netns: netns, Gateway: []string{"/proc/self/exe", enterName, netns},
 		Ceiling: ceiling(b.spec.Linux.Resources), Cgroup: l.cgroup.inner()}
 	if c.Policy, err = config.Choose(c.Namespace, c.Named); err != nil {
@@ -213,7 +221,8 @@ func (l *launch) ready(ctx context.Context, said *os.File) error {
 	defer context.AfterFunc(ctx, func() { _ = l.cmd.Process.Kill() })()
 	var state session.State
 	if err := json.NewDecoder(said).Decode(&state); err != nil {
-		return stop("session.start", "the session's process has ended", "look at the container's log", errors.Join(err, ctx.Err()))
+		return stop("session.start", "the session's process has ended", "look at the container's log",
+			errors.Join(err, ctx.Err()))
 	}
 	if f := state.Failure; f != nil {
 		return &proposal.StopError{Code: f.Code, Message: f.Message, Hint: f.Hint}
@@ -266,7 +275,8 @@ const endGrace = 15 * time.Second
 func logPath(config node.Config, about map[string]string, id string) (string, error) {
 	name := fmt.Sprintf("%s_%s_%s", about[namespaceAnnotation], about[nameAnnotation], about[uidAnnotation])
 	if strings.ContainsAny(name, "/\x00") {
-		return "", stop("pod.name", fmt.Sprintf("the pod's name %q cannot be a directory's", name), "start it by Kubernetes", nil)
+		return "", stop("pod.name", fmt.Sprintf("the pod's name %q cannot be a directory's", name),
+			"start it by Kubernetes", nil)
 	}
 	if err := node.Directory(config.Logs); err != nil {
 		return "", err

@@ -39,7 +39,8 @@ import (
 // Register makes gVisor's shim use the gate for every container.
 func Register() {
 	extension.NewExtension = newService
-	extension.NewPodExtension = func(context.Context, extension.TaskServiceExt, *task.CreateTaskRequest) (extension.TaskServiceExt, error) {
+	extension.NewPodExtension = func(context.Context, extension.TaskServiceExt,
+		*task.CreateTaskRequest) (extension.TaskServiceExt, error) {
 		return nil, errors.New("fumehood: grouping is on in gVisor's configuration: remove it from /etc/containerd/runsc/config.toml")
 	}
 }
@@ -65,7 +66,9 @@ type service struct {
 	admitted map[string]pod.Admission // what is to be started, by exec id; "" is the container
 }
 
-func newService(ctx context.Context, next extension.TaskServiceExt, r *task.CreateTaskRequest) (extension.TaskServiceExt, error) {
+func newService(
+	ctx context.Context, next extension.TaskServiceExt, r *task.CreateTaskRequest,
+) (extension.TaskServiceExt, error) {
 	config, err := node.Read()
 	if err != nil {
 		return nil, refused(err)
@@ -73,7 +76,8 @@ func newService(ctx context.Context, next extension.TaskServiceExt, r *task.Crea
 	if b, err := readBundle(r.Bundle); err == nil && b.isSession() {
 		return newVirtual(config), nil
 	}
-	return &service{TaskServiceExt: next, node: config, next: &filler{state: config.State}, admitted: map[string]pod.Admission{}}, nil
+	return &service{TaskServiceExt: next, node: config, next: &filler{state: config.State},
+		admitted: map[string]pod.Admission{}}, nil
 }
 
 // refused returns err as containerd shows it.
@@ -171,7 +175,8 @@ func (s *service) Start(ctx context.Context, r *task.StartRequest) (response *ta
 	delete(s.admitted, r.ExecID)
 	s.mu.Unlock()
 	if !known {
-		return nil, fmt.Errorf("fumehood: %q was not created, or was started before: %w", r.ExecID, errdefs.ErrFailedPrecondition)
+		return nil, fmt.Errorf("fumehood: %q was not created, or was started before: %w", r.ExecID,
+			errdefs.ErrFailedPrecondition)
 	}
 	launched := false
 	err = a.Start(func(e pod.Ender) (err error) {
@@ -182,7 +187,8 @@ func (s *service) Start(ctx context.Context, r *task.StartRequest) (response *ta
 		return err
 	})
 	if err != nil && !launched && r.ExecID == "" {
-		_, _ = s.TaskServiceExt.Start(ctx, r) // no program starts in a pod that has failed, but this can be deleted then
+		// no program starts in a pod that has failed, but this can be deleted then
+		_, _ = s.TaskServiceExt.Start(ctx, r)
 	}
 	if err != nil {
 		return nil, refused(err)
@@ -323,7 +329,9 @@ func (s *service) Checkpoint(context.Context, *task.CheckpointTaskRequest) (*emp
 }
 
 // CreateWithFSRestore implements extension.TaskServiceExt.
-func (s *service) CreateWithFSRestore(context.Context, *extension.CreateWithFSRestoreRequest) (*task.CreateTaskResponse, error) {
+func (s *service) CreateWithFSRestore(
+	context.Context, *extension.CreateWithFSRestoreRequest,
+) (*task.CreateTaskResponse, error) {
 	return nil, errNoCheckpoint
 }
 

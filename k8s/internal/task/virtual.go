@@ -71,7 +71,8 @@ func (v *virtual) Create(ctx context.Context, r *task.CreateTaskRequest) (*task.
 func (v *virtual) make(ctx context.Context, r *task.CreateTaskRequest, b bundle) (err error) {
 	switch {
 	case r.Terminal:
-		return stop("session.terminal", "the container of a session has a terminal", "remove tty from the pod's spec", nil)
+		return stop("session.terminal", "the container of a session has a terminal", "remove tty from the pod's spec",
+			nil)
 	case v.place.first:
 		return v.place.hold(b.spec)
 	}
@@ -98,7 +99,8 @@ func (v *virtual) Start(_ context.Context, r *task.StartRequest) (*task.StartRes
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r.ExecID != "" || v.status != status.Status_CREATED {
-		return nil, fmt.Errorf("fumehood: the container was not created, or was started before: %w", errdefs.ErrFailedPrecondition)
+		return nil, fmt.Errorf("fumehood: the container was not created, or was started before: %w",
+			errdefs.ErrFailedPrecondition)
 	}
 	v.status = status.Status_RUNNING
 	(&filler{state: v.node.State}).later()
@@ -157,7 +159,8 @@ func (v *virtual) State(_ context.Context, r *task.StateRequest) (*task.StateRes
 		return nil, errNoExec
 	}
 	o := v.request
-	s := &task.StateResponse{ID: o.ID, Bundle: o.Bundle, Pid: v.pid(), Status: v.status, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, ExitStatus: v.code}
+	s := &task.StateResponse{ID: o.ID, Bundle: o.Bundle, Pid: v.pid(), Status: v.status, Stdin: o.Stdin,
+		Stdout: o.Stdout, Stderr: o.Stderr, ExitStatus: v.code}
 	if v.status == status.Status_STOPPED {
 		s.ExitedAt = timestamppb.New(v.exited)
 	}
@@ -267,7 +270,9 @@ func (v *virtual) Update(context.Context, *task.UpdateTaskRequest) (*emptypb.Emp
 }
 
 // CreateWithFSRestore implements extension.TaskServiceExt.
-func (v *virtual) CreateWithFSRestore(context.Context, *extension.CreateWithFSRestoreRequest) (*task.CreateTaskResponse, error) {
+func (v *virtual) CreateWithFSRestore(
+	context.Context, *extension.CreateWithFSRestoreRequest,
+) (*task.CreateTaskResponse, error) {
 	return nil, errNone
 }
 

@@ -7,9 +7,9 @@
 // proposal; for each proposal that runs a "start", any number of "events" and a
 // "result"; a "transfer" (proposal.Transfer) with the digest of the report's Differences, if
 // it has any; if commands failed and were run on the base of the pull request, a "base" and then
-// decisions, starts, events and results as before, of proposals with other ids; and "end". A log with a start and no result was cut off while that command
-// ran. Where a command is run a second time, an "attempt" and a second "start" follow the
-// events of the first run, and the events of the second run are numbered from 0 again.
+// decisions, starts, events and results as before, of proposals with other ids; and "end". A log with a start
+// and no result was cut off while that command ran. Where a command is run a second time, an "attempt" and a
+// second "start" follow the events of the first run, and the events of the second run are numbered from 0 again.
 //
 // Where the result of an earlier run is used, a "cached" entry is in place of the start, the
 // events and the result. It has the proof that the log of that run has the result.

@@ -43,7 +43,8 @@ func (e Entry) Decode() (LogEvent, error) {
 	case "decision":
 		var d Decision
 		err := e.decodeBody(&d)
-		return LogEvent{ID: d.ID, Proposal: &d.Proposal, Analysis: &d.Analysis, Decision: &d.Decision, Approved: d.Approved, Redacted: d.Redacted}, err
+		return LogEvent{ID: d.ID, Proposal: &d.Proposal, Analysis: &d.Analysis, Decision: &d.Decision,
+			Approved: d.Approved, Redacted: d.Redacted}, err
 	case "start":
 		var s Start
 		err := e.decodeBody(&s)

@@ -77,7 +77,8 @@ func (c *Invocation) RunWatched(run func() int) int {
 // nameStdoutCause names standard output as the cause if err came from there.
 func (c *Invocation) nameStdoutCause(err error) error {
 	if out, ok := c.Stdout.(*printer); ok && out.err != nil && errors.Is(err, out.err) {
-		return &proposal.StopError{Code: "output.not-writable", Message: "cannot write to standard output", Hint: "check the free space of the file or disk that it is redirected to", Err: err}
+		return &proposal.StopError{Code: "output.not-writable", Message: "cannot write to standard output",
+			Hint: "check the free space of the file or disk that it is redirected to", Err: err}
 	}
 	return err
 }

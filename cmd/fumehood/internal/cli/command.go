@@ -102,7 +102,8 @@ func (c *Invocation) setGroupRun(cmd *cobra.Command) {
 		}
 		if depth := len(strings.Fields(c.Name)); len(c.args) > depth {
 			name := strings.TrimLeft(c.args[depth], "-")
-			return c.reportMisuse("unknown flag "+terminal.EscapeLine(c.args[depth]), dashedName(nearestName(name, flagNames(cmd))))
+			return c.reportMisuse("unknown flag "+terminal.EscapeLine(c.args[depth]),
+				dashedName(nearestName(name, flagNames(cmd))))
 		}
 		fmt.Fprint(c.Stderr, HelpText(cmd))
 		return Usage
@@ -123,7 +124,8 @@ func (c *Invocation) newHelpCommand(root *cobra.Command) *cobra.Command {
 
 func (c *Invocation) printHelp(root *cobra.Command, args []string) int {
 	cmd := findCommand(root, args)
-	if depth := len(strings.Fields(nameOf(cmd))) - len(strings.Fields(nameOf(root))); depth < len(args) && cmd.HasSubCommands() {
+	if depth := len(strings.Fields(nameOf(cmd))) - len(strings.Fields(nameOf(root))); depth < len(args) &&
+		cmd.HasSubCommands() {
 		return c.unknownCommand(cmd, args[depth])
 	}
 	fmt.Fprint(c.Stdout, HelpText(cmd))
@@ -195,7 +197,8 @@ func (c *Invocation) reportFlagError(cmd *cobra.Command, err error) int {
 func (c *Invocation) unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) int {
 	name := err.GetSpecifiedName()
 	if err.GetSpecifiedShortnames() != "" {
-		return c.reportMisuse("unknown flag -"+terminal.EscapeLine(err.GetSpecifiedShortnames()), dashedName(nearestName(err.GetSpecifiedShortnames(), flagNames(cmd))))
+		return c.reportMisuse("unknown flag -"+terminal.EscapeLine(err.GetSpecifiedShortnames()),
+			dashedName(nearestName(err.GetSpecifiedShortnames(), flagNames(cmd))))
 	}
 	return c.reportMisuse("unknown flag --"+terminal.EscapeLine(name), dashedName(nearestName(name, flagNames(cmd))))
 }
@@ -222,7 +225,8 @@ func describeFlagError(err error) string {
 	var missing *pflag.ValueRequiredError
 	switch {
 	case errors.As(err, &invalid):
-		return fmt.Sprintf("invalid value %q for --%s: %v", invalid.GetValue(), invalid.GetFlag().Name, invalid.Unwrap())
+		return fmt.Sprintf("invalid value %q for --%s: %v", invalid.GetValue(), invalid.GetFlag().Name,
+			invalid.Unwrap())
 	case errors.As(err, &missing):
 		return fmt.Sprintf("--%s needs a value", missing.GetFlag().Name)
 	}

@@ -123,5 +123,6 @@ func (m *manual) seeAlso(cmd *cobra.Command) {
 
 // escapeRoff escapes text for man pages.
 func escapeRoff(text string) string {
-	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...", "→", "->", "'", `\(aq`, "`", "\\`", "^", `\(ha`, "~", `\(ti`).Replace(text)
+	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...", "→", "->", "'", `\(aq`, "`", "\\`", "^", `\(ha`, "~",
+		`\(ti`).Replace(text)
 }

@@ -42,7 +42,8 @@ type Export struct {
 // export.CodeUnverified.
 func (x Export) ExportFile(ctx context.Context, path string) (whole bool, err error) {
 	if !slices.Contains(ExportForms(), x.Form) {
-		return false, &proposal.StopError{Code: "export.form", Message: fmt.Sprintf("there is no form %q", x.Form), Hint: "use one of " + strings.Join(ExportForms(), ", ")}
+		return false, &proposal.StopError{Code: "export.form", Message: fmt.Sprintf("there is no form %q", x.Form),
+			Hint: "use one of " + strings.Join(ExportForms(), ", ")}
 	}
 	file, err := audit.OpenFile(path)
 	if err != nil {

@@ -52,8 +52,9 @@ func (c Check) VerifyLog(path string) (Verdict, error) {
 func (c Check) readTrust() (audit.Trust, error) {
 	trust := c.Trust
 	if c.Cosigned != "" && c.AnyKey {
-		return trust, &proposal.StopError{Code: "verify.trust", Message: "more than one thing is said to vouch for the log",
-			Hint: "name only one of them"}
+		return trust, &proposal.StopError{Code: "verify.trust",
+			Message: "more than one thing is said to vouch for the log",
+			Hint:    "name only one of them"}
 	}
 	if err := trust.Check(); err != nil {
 		return trust, err

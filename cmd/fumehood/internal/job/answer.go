@@ -95,14 +95,16 @@ func (c conversation) keeper(ctx context.Context) (*comment.Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return comment.New(comment.Options{Client: c.gh, Author: author, PR: c.pr, Settle: c.options.Settle, RunURL: c.runURL})
+	return comment.New(comment.Options{Client: c.gh, Author: author, PR: c.pr, Settle: c.options.Settle,
+		RunURL: c.runURL})
 }
 
 // applyOutcome reports the outcome of writing a comment. A locked conversation is not an error:
 // the person who locked it wants no comment, and the results are in the summary.
 func (c conversation) applyOutcome(o comment.Outcome) (locked bool, err error) {
 	if o.Others > 0 {
-		c.console.PrintNotice(fmt.Sprintf("%d comments by other authors have fumehood's marker; they were ignored", o.Others))
+		c.console.PrintNotice(fmt.Sprintf("%d comments by other authors have fumehood's marker; they were ignored",
+			o.Others))
 	}
 	if o.Did == comment.Refused && o.Failure.Code == "github.locked" {
 		c.console.PrintWarning("the pull request's conversation is locked: nothing was posted")

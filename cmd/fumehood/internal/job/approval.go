@@ -135,6 +135,7 @@ func (r Request) checkHead(pr github.PullRequest) error {
 	if pr.Head.SHA == r.Head {
 		return nil
 	}
-	return &proposal.StopError{Code: "head.moved", Message: fmt.Sprintf("the pull request has a newer commit (%.12s, requested was %.12s)", pr.Head.SHA, r.Head),
-		Hint: "review the new commit and request the run again"}
+	return &proposal.StopError{Code: "head.moved",
+		Message: fmt.Sprintf("the pull request has a newer commit (%.12s, requested was %.12s)", pr.Head.SHA, r.Head),
+		Hint:    "review the new commit and request the run again"}
 }

@@ -101,7 +101,8 @@ func (b *Base) fetch(ctx context.Context, shas ...string) error {
 	if b.store == nil {
 		j := b.job
 		store, err := checkout.Open(checkout.Source{
-			URL: j.runner.ServerURL + "/" + j.runner.Repository, Token: j.in.Token, Dir: filepath.Join(j.dir, "store"), Server: j.runner.ServerURL,
+			URL: j.runner.ServerURL + "/" + j.runner.Repository, Token: j.in.Token, Dir: filepath.Join(j.dir, "store"),
+			Server:  j.runner.ServerURL,
 			Proxy:   cmp.Or(j.options.Getenv("https_proxy"), j.options.Getenv("HTTPS_PROXY")),
 			NoProxy: cmp.Or(j.options.Getenv("no_proxy"), j.options.Getenv("NO_PROXY")),
 		}, checkout.Limits{})
@@ -155,7 +156,8 @@ func (b *Base) readOwn(ctx context.Context, n int) ([]layer, error) {
 	if err := policyError(from, tip.Name, tree, err); err != nil {
 		return nil, err
 	}
-	l := layer{dir: dir, origin: policysource.Origin{Kind: policysource.KindGit, Spec: "git:" + tip.Name + ":" + from, Commit: tip.SHA}}
+	l := layer{dir: dir, origin: policysource.Origin{Kind: policysource.KindGit, Spec: "git:" + tip.Name + ":" + from,
+		Commit: tip.SHA}}
 	if l.policy, err = policy.ReadDirectory(dir); err != nil {
 		return nil, err
 	}
@@ -171,13 +173,17 @@ func policyError(from, branch string, tree checkout.Tree, err error) error {
 	var absent *checkout.NotFound
 	switch {
 	case errors.As(err, &absent):
-		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("branch %q has no directory %q", branch, from),
-			Hint: "check the spelling of the input policy. If the pull request adds the directory, merge it to the default branch first: policy is never read from the pull request"}
+		return &proposal.StopError{Code: "policy.missing",
+			Message: fmt.Sprintf("branch %q has no directory %q", branch, from),
+			Hint:    "check the spelling of the input policy. If the pull request adds the directory, merge it to the default branch first: policy is never read from the pull request"}
 	case err != nil && proposal.FailureOf(err).Code == "checkout.tree":
-		return &proposal.StopError{Code: "policy.missing", Message: fmt.Sprintf("%q is not a directory in branch %q", from, branch), Hint: "name the directory with the .rego files, not a file in it"}
+		return &proposal.StopError{Code: "policy.missing",
+			Message: fmt.Sprintf("%q is not a directory in branch %q", from, branch),
+			Hint:    "name the directory with the .rego files, not a file in it"}
 	case err == nil && len(tree.Left) > 0:
-		return &proposal.StopError{Code: "policy.incomplete", Message: "part of the policy directory cannot be used: " + tree.Describe()[0],
-			Hint: "keep only regular files and directories in it"}
+		return &proposal.StopError{Code: "policy.incomplete",
+			Message: "part of the policy directory cannot be used: " + tree.Describe()[0],
+			Hint:    "keep only regular files and directories in it"}
 	}
 	return err
 }
@@ -223,7 +229,8 @@ func (b *Base) addPolicies(ctx context.Context, s *runspec.Spec) error {
 	}
 	s.Origins = map[string]policysource.Origin{}
 	for _, l := range layers {
-		list, ok := map[policy.Role]*[]string{policy.Allows: &s.Organization, policy.Opens: &s.Hosts, policy.Restricts: &s.Restricting}[l.policy.Role]
+		list, ok := map[policy.Role]*[]string{policy.Allows: &s.Organization, policy.Opens: &s.Hosts,
+			policy.Restricts: &s.Restricting}[l.policy.Role]
 		if !ok {
 			return fmt.Errorf("no place for a layer that %s", l.policy.Role)
 		}
@@ -239,8 +246,9 @@ func (b *Base) readOrganization(ctx context.Context) ([]layer, error) {
 	j := b.job
 	switch {
 	case j.in.Organization == "" && j.in.PolicyKey+j.in.MinimumRevision != "":
-		return nil, &proposal.StopError{Code: "input.organisation", Message: "inputs policy-key and minimum-revision need the input organization",
-			Hint: "with:\n  organization: https://policy.example/policy.tar.gz@sha256:…"}
+		return nil, &proposal.StopError{Code: "input.organisation",
+			Message: "inputs policy-key and minimum-revision need the input organization",
+			Hint:    "with:\n  organization: https://policy.example/policy.tar.gz@sha256:…"}
 	case j.in.Organization == "":
 		return nil, nil
 	}
@@ -276,7 +284,8 @@ func (b *Base) bundleOptions() (policysource.Options, error) {
 }
 
 func organizationError(err error) error {
-	return &proposal.StopError{Code: "policy.write", Message: "cannot write the organization's policy for the run", Hint: "free space in RUNNER_TEMP", Err: err}
+	return &proposal.StopError{Code: "policy.write", Message: "cannot write the organization's policy for the run",
+		Hint: "free space in RUNNER_TEMP", Err: err}
 }
 
 // write writes the files that decide. Their names are checked when a bundle is read, and

@@ -40,7 +40,9 @@ func dayRuns(by map[github.Author]int, bots []int64, permission func(login strin
 
 // mayStart reports whether who, one of so many authors, could have started a run. It
 // returns true for an unknown author.
-func mayStart(who github.Author, authors int, bots []int64, permission func(login string) (string, error)) (bool, error) {
+func mayStart(
+	who github.Author, authors int, bots []int64, permission func(login string) (string, error),
+) (bool, error) {
 	switch {
 	case slices.Contains(bots, who.ID) || authors > maxPermissions || who.Login == "":
 		return true, nil

@@ -109,6 +109,7 @@ func (r Report) rerunnable(run github.CheckRun) github.CheckRun {
 		return run
 	}
 	run.ExternalID = id
-	run.Actions = []github.CheckAction{{Label: "Re-run", Description: "Run the plan again on this commit", Identifier: action.RerunAction}}
+	run.Actions = []github.CheckAction{{Label: "Re-run", Description: "Run the plan again on this commit",
+		Identifier: action.RerunAction}}
 	return run
 }

@@ -21,13 +21,16 @@ import (
 
 // runChild runs command, run or review, as root, in a process without the token, and returns its exit
 // code. serve may be nil.
-func (j *Job) runChild(ctx context.Context, command string, s runspec.Spec, serve func(context.Context, io.Reader, io.Writer)) (int, error) {
+func (j *Job) runChild(
+	ctx context.Context, command string, s runspec.Spec, serve func(context.Context, io.Reader, io.Writer),
+) (int, error) {
 	input, err := s.Line()
 	if err != nil {
 		return 0, err
 	}
-	return child{program: j.options.Program, command: command, input: input, serve: serve, cache: j.options.Getenv("FUMEHOOD_CACHE"),
-		line: func(s string) { j.console.PrintUntrusted(j.plain(s)) }}.run(ctx)
+	return child{program: j.options.Program, command: command, input: input, serve: serve,
+		cache: j.options.Getenv("FUMEHOOD_CACHE"),
+		line:  func(s string) { j.console.PrintUntrusted(j.plain(s)) }}.run(ctx)
 }
 
 // A child is Options.Program as root. It gets nothing of this process's environment, no descriptor
@@ -115,8 +118,9 @@ func (ch child) wait(ctx context.Context, argv []string) (int, error) {
 		select {
 		case err = <-done:
 		case <-time.After(sealTime):
-			return 0, &proposal.StopError{Code: "run.stuck", Message: fmt.Sprintf("the run did not end within %s of its cancellation", sealTime),
-				Hint: "report this as a bug; a sandbox may still be running on the machine"}
+			return 0, &proposal.StopError{Code: "run.stuck",
+				Message: fmt.Sprintf("the run did not end within %s of its cancellation", sealTime),
+				Hint:    "report this as a bug; a sandbox may still be running on the machine"}
 		}
 	}
 	stdin.Close()
@@ -164,8 +168,9 @@ func checkRootOwned(path string) error {
 	changeable := &process.Changeable{}
 	switch {
 	case errors.As(err, &changeable):
-		return &proposal.StopError{Code: "install.not-root-owned", Message: fmt.Sprintf("users other than root can change %q", changeable.Path),
-			Hint: "use the action, which installs to a directory that only root can change, or copy fumehood and the files next to it to /var/lib/fumehood"}
+		return &proposal.StopError{Code: "install.not-root-owned",
+			Message: fmt.Sprintf("users other than root can change %q", changeable.Path),
+			Hint:    "use the action, which installs to a directory that only root can change, or copy fumehood and the files next to it to /var/lib/fumehood"}
 	case err != nil:
 		return rootError(err)
 	}

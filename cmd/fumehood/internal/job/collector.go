@@ -39,7 +39,8 @@ func (j *Job) readCollector() error {
 		return nil
 	}
 	getenv := j.options.Getenv
-	o := otlp.Options{Endpoint: j.in.OTLP, Getenv: getenv, TraceParent: getenv("TRACEPARENT"), Version: j.options.Version}
+	o := otlp.Options{Endpoint: j.in.OTLP, Getenv: getenv, TraceParent: getenv("TRACEPARENT"),
+		Version: j.options.Version}
 	for _, text := range j.in.OTLPHeaders {
 		h, err := otlp.ParseHeader(text)
 		if err != nil {
@@ -66,14 +67,17 @@ func (t Trigger) noteDecision(facts points.Trigger, d proposal.Decision, engine 
 	if j.collector.Endpoint == "" {
 		return nil
 	}
-	run := proposal.Run{Repository: j.runner.Repository, PR: t.Task.PR.Number, HeadSHA: t.Task.PR.Head.SHA, BaseSHA: t.Task.PR.Base.SHA,
-		Fork: t.Task.Fork, Version: j.options.Version, Mode: j.in.Mode}
+	run := proposal.Run{Repository: j.runner.Repository, PR: t.Task.PR.Number, HeadSHA: t.Task.PR.Head.SHA,
+		BaseSHA: t.Task.PR.Base.SHA,
+		Fork:    t.Task.Fork, Version: j.options.Version, Mode: j.in.Mode}
 	asked := &askedDecision{about: run}
 	if engine != nil {
 		run.Policy = engine.Digest()
 	}
-	id := fmt.Sprintf("%s/runs/%d.%d/comments/%d", j.runner.Repository, j.runner.RunID, j.runner.Attempt, j.event.Comment.ID)
-	asked.decision = export.TriggerDecision(id, facts, d, run, export.Options{TraceParent: j.collector.TraceParent}, time.Now())
+	id := fmt.Sprintf("%s/runs/%d.%d/comments/%d", j.runner.Repository, j.runner.RunID, j.runner.Attempt,
+		j.event.Comment.ID)
+	asked.decision = export.TriggerDecision(id, facts, d, run, export.Options{TraceParent: j.collector.TraceParent},
+		time.Now())
 	return asked
 }
 

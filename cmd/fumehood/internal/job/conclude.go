@@ -134,9 +134,11 @@ func (s step) setOutputs(conclusion string, out Outcome, t proposal.Totals) erro
 	values := [][2]string{{"conclusion", conclusion}, {"sha", r.Head},
 		{"allowed", strconv.Itoa(t.Allowed)}, {"denied", strconv.Itoa(t.Denied)}, {"failed", strconv.Itoa(t.Failed)}}
 	if r.PR > 0 {
-		values = append(values, [2]string{"pr", strconv.Itoa(r.PR)}, [2]string{"head", r.Head}, [2]string{"base", r.Base})
+		values = append(values, [2]string{"pr", strconv.Itoa(r.PR)}, [2]string{"head", r.Head},
+			[2]string{"base", r.Base})
 	}
-	for _, v := range slices.Concat(values, j.artifactOutputs(out.Runs), j.evidenceOutputs(out.Runs), j.durationsOutputs(), j.reviewOutputs(out.Review), j.findOutputs(out)) {
+	for _, v := range slices.Concat(values, j.artifactOutputs(out.Runs), j.evidenceOutputs(out.Runs),
+		j.durationsOutputs(), j.reviewOutputs(out.Review), j.findOutputs(out)) {
 		if err := j.outputs.Set(v[0], v[1]); err != nil {
 			return err
 		}

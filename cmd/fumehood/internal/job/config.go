@@ -89,7 +89,9 @@ func (b *Base) rootfs(ctx context.Context, c config.Config) (string, error) {
 	}
 	file := filepath.Join(dir, path.Base(devcontainer.Paths[0]))
 	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
-		return "", &proposal.StopError{Code: "rootfs.devcontainer", Message: "the default branch has no " + devcontainer.Paths[0], Hint: "add the file, or choose another rootfs"}
+		return "", &proposal.StopError{Code: "rootfs.devcontainer",
+			Message: "the default branch has no " + devcontainer.Paths[0],
+			Hint:    "add the file, or choose another rootfs"}
 	}
 	return devcontainer.Prefix + file, nil
 }
@@ -112,7 +114,9 @@ func configIn(dir string, tree checkout.Tree) (string, error) {
 	case errors.Is(err, os.ErrNotExist) && !left:
 		return noConfig, nil
 	case err != nil || left || !info.Mode().IsRegular():
-		return "", &proposal.StopError{Code: "config.unreadable", Message: config.Path + " of the default branch is not a regular file", Hint: "make it a regular file, or remove it"}
+		return "", &proposal.StopError{Code: "config.unreadable",
+			Message: config.Path + " of the default branch is not a regular file",
+			Hint:    "make it a regular file, or remove it"}
 	}
 	return file, nil
 }

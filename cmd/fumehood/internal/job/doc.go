@@ -11,11 +11,11 @@
 // Policy and configuration are read at the tip of the default branch, which each step
 // requests from the API, and policy from the organization's pinned bundle: never from the pull
 // request, from the commit that its event calls its base, or from a branch that it chooses. A
-// branch that the workflow names may add rules that restrict. An approval is bound to the commit, plan, policy and working
-// directory that the comment showed, and is refused when any of them has changed. A run
-// that another job made is decided again with this repository's policy before its
-// results are shown; a log or report that does not verify is refused. A pull request is
-// a fork's unless the API says that both of its repositories are the same one.
+// branch that the workflow names may add rules that restrict. An approval is bound to the commit, plan, policy
+// and working directory that the comment showed, and is refused when any of them has changed. A run that another
+// job made is decided again with this repository's policy before its results are shown; a log or report that
+// does not verify is refused. A pull request is a fork's unless the API says that both of its repositories are
+// the same one.
 //
 // An error is never "nothing to do": the Conclusion of a step that could not do its work
 // is Stopped, and the zero Conclusion is that, too.

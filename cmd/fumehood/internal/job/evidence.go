@@ -28,8 +28,9 @@ func (j *Job) checkAuditKey(phase action.Phase) error {
 	if j.in.AuditKey == nil || phase == action.Report {
 		return nil
 	}
-	return &proposal.StopError{Code: "input.audit-key", Message: "input audit-key is given to a job that does not only report",
-		Hint: "give it only to a job with phase: report, and replace the key if code of a pull request has run beside it"}
+	return &proposal.StopError{Code: "input.audit-key",
+		Message: "input audit-key is given to a job that does not only report",
+		Hint:    "give it only to a job with phase: report, and replace the key if code of a pull request has run beside it"}
 }
 
 // keepEvidence writes the digests of the logs that were accepted, and cosigns them with the
@@ -71,7 +72,8 @@ func (j *Job) cosign(l *PlanRun, dir string) error {
 	if err != nil {
 		return err
 	}
-	l.cosigned = &report.Cosigned{Key: j.in.AuditKey.Key(), Time: at, File: filepath.Join(dir, cosignedName), Artifact: j.evidenceName()}
+	l.cosigned = &report.Cosigned{Key: j.in.AuditKey.Key(), Time: at, File: filepath.Join(dir, cosignedName),
+		Artifact: j.evidenceName()}
 	path := filepath.Join(j.artifactDir(), l.cosigned.File)
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(cosigned), 0o600))
 }

@@ -87,7 +87,8 @@ func (f Find) change(ctx context.Context) (c review.Change, skipped string, err 
 	if err != nil {
 		return c, "", err
 	}
-	c = review.Change{Base: q.Base, Head: q.Head, Guidance: review.GuidanceOf(configured.config), Dir: filepath.Join(j.artifactDir(), modelLogs)}
+	c = review.Change{Base: q.Base, Head: q.Head, Guidance: review.GuidanceOf(configured.config),
+		Dir: filepath.Join(j.artifactDir(), modelLogs)}
 	if c.Diff, err = j.gh.Diff(ctx, q.PR); err != nil {
 		return c, "", err
 	}
@@ -99,8 +100,10 @@ func (f Find) change(ctx context.Context) (c review.Change, skipped string, err 
 // modelReviewer returns the reviewer that the inputs and the environment describe. From then on,
 // its key and the token are redacted from everything that this job writes.
 func (j *Job) modelReviewer(q Request, rounds int) (r review.Reviewer, err error) {
-	a := review.ReviewerOptions{Provider: j.in.Provider, Model: j.in.Model, Getenv: j.options.Getenv, Rounds: rounds, MaxOutput: review.DefaultMaxOutput, Timeout: cmp.Or(j.in.Timeout, findTimeout),
-		Review: review.LimitText{USD: j.in.MaxUSD, Tokens: noneIfZero(j.in.MaxTokens)}, PR: review.LimitText{Tokens: -1}, Day: review.LimitText{Tokens: -1},
+	a := review.ReviewerOptions{Provider: j.in.Provider, Model: j.in.Model, Getenv: j.options.Getenv, Rounds: rounds,
+		MaxOutput: review.DefaultMaxOutput, Timeout: cmp.Or(j.in.Timeout, findTimeout),
+		Review: review.LimitText{USD: j.in.MaxUSD, Tokens: noneIfZero(j.in.MaxTokens)},
+		PR:     review.LimitText{Tokens: -1}, Day: review.LimitText{Tokens: -1},
 		Subject: fmt.Sprintf("%s#%d", j.runner.Repository, q.PR)}
 	r, masks, err := a.PrepareReviewer()
 	if err != nil {

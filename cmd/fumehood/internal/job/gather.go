@@ -53,7 +53,8 @@ func (g Gather) Do(ctx context.Context) (Outcome, error) {
 }
 
 func (g Gather) readAll(ctx context.Context, engine *policy.Engine, artifacts []github.Artifact) ([]PlanRun, error) {
-	r := reviewer{job: g.Job, base: g.Base, engine: engine, fork: g.Task.Fork, request: g.Task.Request, run: g.Job.runID(), labels: g.Job.labelArtifacts(artifacts)}
+	r := reviewer{job: g.Job, base: g.Base, engine: engine, fork: g.Task.Fork, request: g.Task.Request,
+		run: g.Job.runID(), labels: g.Job.labelArtifacts(artifacts)}
 	var runs []PlanRun
 	for _, a := range artifacts {
 		found, err := r.read(ctx, a)
@@ -125,6 +126,7 @@ func (j *Job) artifactsOf(ctx context.Context, s comment.Stamp) ([]github.Artifa
 }
 
 func tooMany(n int, what string) error {
-	return &proposal.StopError{Code: "report.too-many", Message: fmt.Sprintf("the run has %d %s, the maximum is %d", n, what, maxPlans),
-		Hint: "use fewer plans, or combine several in one"}
+	return &proposal.StopError{Code: "report.too-many",
+		Message: fmt.Sprintf("the run has %d %s, the maximum is %d", n, what, maxPlans),
+		Hint:    "use fewer plans, or combine several in one"}
 }

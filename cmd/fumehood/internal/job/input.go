@@ -21,11 +21,13 @@ import (
 
 // reviewerFailed is the error that the reviewer's job did not succeed, as far as the workflow says so.
 func (j *Job) reviewerFailed() error {
-	words := map[string]string{"failure": "failed", "cancelled": "was cancelled", "skipped": "was skipped"}[j.in.ReviewerResult]
+	words := map[string]string{"failure": "failed", "cancelled": "was cancelled",
+		"skipped": "was skipped"}[j.in.ReviewerResult]
 	if words == "" {
 		return nil
 	}
-	return &proposal.StopError{Code: report.ReviewerFailed, Message: "the reviewer's job " + words, Hint: "see the log of the reviewer's job, and request the review again"}
+	return &proposal.StopError{Code: report.ReviewerFailed, Message: "the reviewer's job " + words,
+		Hint: "see the log of the reviewer's job, and request the review again"}
 }
 
 // readInputPlan reads the plan that the workflow names: a document, or a file that an
@@ -36,7 +38,8 @@ func (r Run) readInputPlan() (Planned, error) {
 		return Planned{Name: j.in.Name, Document: string(document), File: "plan"}, nil
 	}
 	if j.in.PlanPath() == "" {
-		return Planned{}, &proposal.StopError{Code: "plan.missing", Message: "input plan is empty", Hint: "give the plan that the reviewer's job proposed: plan: ${{ needs.propose.outputs.plan }}"}
+		return Planned{}, &proposal.StopError{Code: "plan.missing", Message: "input plan is empty",
+			Hint: "give the plan that the reviewer's job proposed: plan: ${{ needs.propose.outputs.plan }}"}
 	}
 	data, name, err := j.readInput("plan", "plan.unreadable", j.in.Plan)
 	return Planned{Name: j.in.Name, Document: string(data), File: name}, err
@@ -108,7 +111,8 @@ func inputError(what, code, name string, err error) error {
 	case errors.As(err, &path):
 		err = path.Err // the message names the file as the workflow does
 	}
-	hint := "write the " + what + " to this path in the workspace in an earlier step of the same job, or give the " + what + " itself"
+	hint := "write the " + what + " to this path in the workspace in an earlier step of the same job, or give the " +
+		what + " itself"
 	if what == "plan" {
 		hint += ":\n\n" + planExample
 	}

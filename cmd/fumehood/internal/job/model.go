@@ -16,8 +16,10 @@ import (
 
 // asking describes the model that the inputs name.
 func (j *Job) asking() review.ReviewerOptions {
-	return review.ReviewerOptions{Provider: j.in.Provider, Model: j.in.Model, Getenv: j.options.Getenv, Rounds: cmp.Or(j.in.MaxRounds, review.DefaultRounds), MaxOutput: review.DefaultMaxOutput,
-		Review: review.LimitText{USD: j.in.MaxUSD, Tokens: noneIfZero(j.in.MaxTokens)}, PR: review.LimitText{Tokens: -1}, Day: review.LimitText{Tokens: -1}}
+	return review.ReviewerOptions{Provider: j.in.Provider, Model: j.in.Model, Getenv: j.options.Getenv,
+		Rounds: cmp.Or(j.in.MaxRounds, review.DefaultRounds), MaxOutput: review.DefaultMaxOutput,
+		Review: review.LimitText{USD: j.in.MaxUSD, Tokens: noneIfZero(j.in.MaxTokens)},
+		PR:     review.LimitText{Tokens: -1}, Day: review.LimitText{Tokens: -1}}
 }
 
 // modelSource lets the child ask a model through this process. Only this process has the key, which

@@ -73,7 +73,8 @@ func (l PlanRun) decidedHere() bool { return l.local || l.confirmed }
 // part is the part of the page about l. foreign means that the pull request can change
 // the workflow that ran it.
 func (l PlanRun) part(foreign bool) report.Part {
-	return report.Part{Name: l.Name, Report: l.Report, Audit: l.audit, Cosigned: l.cosigned, Doubt: l.doubts, Foreign: foreign && !l.local, Decided: l.decidedHere()}
+	return report.Part{Name: l.Name, Report: l.Report, Audit: l.audit, Cosigned: l.cosigned, Doubt: l.doubts,
+		Foreign: foreign && !l.local, Decided: l.decidedHere()}
 }
 
 // sumUp returns what runs amount to. What policy would now refuse counts as denied: a rule
@@ -99,7 +100,8 @@ func (j *Job) stoppedReport(q Request, err error) proposal.Report {
 	return proposal.Report{
 		Schema: proposal.ReportSchema, Records: []proposal.Record{}, Error: j.failure(err),
 		Run: proposal.Run{Repository: j.runner.Repository, PR: q.PR, HeadSHA: q.Head, BaseSHA: q.Base,
-			Version: j.options.Version, Mode: j.in.Mode, Enforced: []string{}, Unenforced: []string{}, Start: time.Now().UTC()},
+			Version: j.options.Version, Mode: j.in.Mode, Enforced: []string{}, Unenforced: []string{},
+			Start: time.Now().UTC()},
 	}
 }
 
@@ -196,7 +198,8 @@ func leftFiles(runs []PlanRun) bool {
 
 // uploadOutputs make the action upload the artifact directory under a name that is attempted's.
 func (j *Job) uploadOutputs(name string) [][2]string {
-	return [][2]string{{"artifact-path", j.artifactDir()}, {"artifact-name", name}, {"upload", strconv.FormatBool(j.in.UploadsArtifacts(j.runner))},
+	return [][2]string{{"artifact-path", j.artifactDir()}, {"artifact-name", name},
+		{"upload", strconv.FormatBool(j.in.UploadsArtifacts(j.runner))},
 		{"retention-days", strconv.Itoa(j.in.RetentionDays)}}
 }
 
@@ -205,8 +208,10 @@ func (j *Job) artifactOutputs(runs []PlanRun) [][2]string {
 	if len(runs) == 0 || runs[0].dir == "" {
 		return nil
 	}
-	values := [][2]string{{"report", filepath.Join(runs[0].dir, reportName)}, {"audit-log", filepath.Join(runs[0].dir, auditName)}}
-	for _, v := range [][2]string{{"html", filepath.Join(runs[0].dir, pageName)}, {"sarif", filepath.Join(runs[0].dir, sarifName)}, {"junit", filepath.Join(runs[0].dir, junitName)}} {
+	values := [][2]string{{"report", filepath.Join(runs[0].dir, reportName)},
+		{"audit-log", filepath.Join(runs[0].dir, auditName)}}
+	for _, v := range [][2]string{{"html", filepath.Join(runs[0].dir, pageName)},
+		{"sarif", filepath.Join(runs[0].dir, sarifName)}, {"junit", filepath.Join(runs[0].dir, junitName)}} {
 		if isThere(v[1]) {
 			values = append(values, v)
 		}
@@ -216,7 +221,8 @@ func (j *Job) artifactOutputs(runs []PlanRun) [][2]string {
 	}
 	values = append(values, j.uploadOutputs(j.artifactName())...)
 	if leftFiles(runs) {
-		values = append(values, [2]string{"files-path", filepath.Join(j.dir, "files")}, [2]string{"files-name", filesOf(j.artifactName())})
+		values = append(values, [2]string{"files-path", filepath.Join(j.dir, "files")},
+			[2]string{"files-name", filesOf(j.artifactName())})
 	}
 	return values
 }

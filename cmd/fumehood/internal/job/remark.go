@@ -37,7 +37,9 @@ func (r Report) showReview(ctx context.Context) (err error) {
 }
 
 // postReview posts the lines first, so that the summary can say what became of them.
-func (r Report) postReview(ctx context.Context, d review.Document, shown *review.SummaryOptions) (url string, err error) {
+func (r Report) postReview(
+	ctx context.Context, d review.Document, shown *review.SummaryOptions,
+) (url string, err error) {
 	locked, err := r.postLines(ctx, d, shown)
 	if locked {
 		return "", nil
@@ -94,19 +96,24 @@ func (j *Job) reviewMark(d review.Document) string {
 
 // postLines posts comments on lines, unless the pull request can change the workflow that verified
 // the findings: then its author can have made them up.
-func (r Report) postLines(ctx context.Context, d review.Document, shown *review.SummaryOptions) (locked bool, err error) {
+func (r Report) postLines(
+	ctx context.Context, d review.Document, shown *review.SummaryOptions,
+) (locked bool, err error) {
 	j := r.Job
 	if j.event.Run != nil {
-		shown.Notes = append(shown.Notes, "Self-reported: the pull request can change the workflow that verified these findings, so that none is posted on its lines.")
+		shown.Notes = append(shown.Notes,
+			"Self-reported: the pull request can change the workflow that verified these findings, so that none is posted on its lines.")
 		return false, nil
 	}
 	author, err := j.account(ctx)
 	if err != nil {
 		return false, err
 	}
-	o := post.Post(ctx, post.Options{Client: j.gh, Author: author, PR: r.Outcome.Request.PR, Settle: j.options.Settle}, d)
+	o := post.Post(ctx, post.Options{Client: j.gh, Author: author, PR: r.Outcome.Request.PR, Settle: j.options.Settle},
+		d)
 	shown.Comments, shown.Open, shown.Notes = o.Comments, o.Open, append(shown.Notes, o.Notes...)
-	j.console.PrintProgress("review: %d comments created, %d updated, %d threads resolved or unresolved", o.Created, o.Updated, o.Threads)
+	j.console.PrintProgress("review: %d comments created, %d updated, %d threads resolved or unresolved", o.Created,
+		o.Updated, o.Threads)
 	switch {
 	case o.Failure == nil:
 		return false, nil
@@ -133,12 +140,14 @@ func (r Report) postLints(ctx context.Context) error {
 		return err
 	}
 	source := j.source(q)
-	d := review.LintsOf(strings.Join([]string{source.Workflow, source.Job, source.Name}, "\x00"), list[0].Run.HeadSHA, list[0].Run.BaseSHA, list, review.PatchDiff(r.files.patches))
+	d := review.LintsOf(strings.Join([]string{source.Workflow, source.Job, source.Name}, "\x00"), list[0].Run.HeadSHA,
+		list[0].Run.BaseSHA, list, review.PatchDiff(r.files.patches))
 	o := post.Post(ctx, post.Options{Client: j.gh, Author: author, PR: q.PR, Settle: j.options.Settle}, d)
 	for _, note := range o.Notes {
 		j.console.PrintProgress("linters: %s", note)
 	}
-	j.console.PrintProgress("linters: %d comments created, %d updated, %d threads resolved or unresolved", o.Created, o.Updated, o.Threads)
+	j.console.PrintProgress("linters: %d comments created, %d updated, %d threads resolved or unresolved", o.Created,
+		o.Updated, o.Threads)
 	if o.Failure == nil || o.Failure.Code == "github.locked" {
 		return nil
 	}

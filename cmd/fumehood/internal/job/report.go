@@ -81,7 +81,8 @@ func (r Report) post(ctx context.Context, page *report.Page) (notices []report.N
 	}
 	url, locked, commentErr := r.postComment(ctx, *page)
 	if locked {
-		notices = append(notices, report.Notice{Level: "warning", Text: "The conversation is locked: nothing was posted"})
+		notices = append(notices, report.Notice{Level: "warning",
+			Text: "The conversation is locked: nothing was posted"})
 	}
 	if !locked {
 		commentErr = errors.Join(commentErr, r.postLints(ctx))
@@ -100,13 +101,16 @@ func (r Report) post(ctx context.Context, page *report.Page) (notices []report.N
 func (r Report) announceEnd(ctx context.Context, url string) {
 	j, q := r.Job, r.Outcome.Request
 	conclusion, _ := action.ConcludeJob(r.Outcome.sum(), j.in.FailOn)
-	conversation{j, q.PR}.announceEnd(ctx, bot.Run{Command: q.Command, Head: q.Head, Conclusion: conclusion, Results: url, Log: j.runURL(j.runID())}, r.Outcome.comment.Mention)
+	conversation{j, q.PR}.announceEnd(ctx,
+		bot.Run{Command: q.Command, Head: q.Head, Conclusion: conclusion, Results: url, Log: j.runURL(j.runID())},
+		r.Outcome.comment.Mention)
 }
 
 // notPosted returns the notice that the comment or the check run is missing.
 func notPosted(err error) report.Notice {
 	f := proposal.FailureOf(err)
-	return report.Notice{Level: "warning", Text: fmt.Sprintf("Some results could not be posted: %s (%s). %s", f.Message, f.Code, f.Hint)}
+	return report.Notice{Level: "warning",
+		Text: fmt.Sprintf("Some results could not be posted: %s (%s). %s", f.Message, f.Code, f.Hint)}
 }
 
 // changedFiles are the paths that a pull request changes; partial means that there may be
@@ -166,7 +170,8 @@ func (r Report) results(page report.Page) comment.Results {
 	conclusion, _ := action.ConcludeJob(sumUp(r.Outcome.Runs), j.in.FailOn)
 	shown, pending := page.Section(), r.pending()
 	return comment.Results{
-		Section: comment.Section{Source: j.source(q), Mark: shown.Mark, Title: shown.Title, Pending: pending, AllPending: len(pending) == len(r.Outcome.Runs), Approved: q.approved(),
+		Section: comment.Section{Source: j.source(q), Mark: shown.Mark, Title: shown.Title, Pending: pending,
+			AllPending: len(pending) == len(r.Outcome.Runs), Approved: q.approved(),
 			Result: comment.Result{Stamp: j.stamp(q.Head), Conclusion: conclusion, Totals: totalsOf(r.Outcome.Runs)}},
 		Asked: report.AskedUnits(parts(r.Outcome.Runs)), Answered: j.answers(q),
 		Body: func(room comment.Room) string { return r.body(page, room) },
@@ -228,13 +233,15 @@ func (r Report) postChecks(ctx context.Context, page report.Page) error {
 // postCheck makes a check run, with annotations on the pull request's files.
 func (r Report) postCheck(ctx context.Context, page report.Page, app bool) error {
 	j := r.Job
-	check, run := page.Check(), github.CheckRun{Name: checkName(j.source(r.Outcome.Request)), HeadSHA: r.Outcome.Request.Head, Status: "completed", DetailsURL: page.RunURL}
+	check, run := page.Check(), github.CheckRun{Name: checkName(j.source(r.Outcome.Request)),
+		HeadSHA: r.Outcome.Request.Head, Status: "completed", DetailsURL: page.RunURL}
 	run.Conclusion, run.Title, run.Summary = check.Conclusion, check.Title, check.Summary
 	for _, l := range r.Outcome.Runs {
 		list, more := report.Annotations(l.Report, r.sources())
 		for _, a := range list {
-			run.Annotations = append(run.Annotations, github.Annotation{Path: a.Path, StartLine: a.Line, EndLine: max(a.Line, a.EndLine),
-				Level: a.Level, Title: a.Title, Message: a.Message})
+			run.Annotations = append(run.Annotations,
+				github.Annotation{Path: a.Path, StartLine: a.Line, EndLine: max(a.Line, a.EndLine),
+					Level: a.Level, Title: a.Title, Message: a.Message})
 		}
 		if more > 0 {
 			j.console.PrintProgress("%d more annotations are shown only in the output", more)
@@ -257,19 +264,22 @@ func (r Report) writeSummary(page report.Page) error {
 		for _, l := range r.Outcome.Runs {
 			list, _ := report.Annotations(l.Report, r.sources())
 			for _, a := range list {
-				r.Job.console.Annotate(action.Annotation{Level: levels[a.Level], File: a.Path, Line: a.Line, EndLine: a.EndLine, Col: a.Col, Title: a.Title, Message: a.Message})
+				r.Job.console.Annotate(action.Annotation{Level: levels[a.Level], File: a.Path, Line: a.Line,
+					EndLine: a.EndLine, Col: a.Col, Title: a.Title, Message: a.Message})
 			}
 		}
 	}
 	return r.Job.summary.Write(page.Summary())
 }
 
-var levels = map[string]string{"failure": action.LevelError, "warning": action.LevelWarning, "notice": action.LevelNotice}
+var levels = map[string]string{"failure": action.LevelError, "warning": action.LevelWarning,
+	"notice": action.LevelNotice}
 
 // page returns the current results for the pull request.
 func (r Report) page() report.Page {
 	j := r.Job
-	p := report.Page{Repository: j.runner.Repository, RunURL: j.runURL(j.runID()), Artifact: strings.Join(j.artifacts(r.Outcome.Runs), ", "), PolicyFrom: r.Outcome.policy,
+	p := report.Page{Repository: j.runner.Repository, RunURL: j.runURL(j.runID()),
+		Artifact: strings.Join(j.artifacts(r.Outcome.Runs), ", "), PolicyFrom: r.Outcome.policy,
 		Head: r.Outcome.Request.Head, Files: r.sources()}
 	foreign := !j.event.OfDefaultBranch() // everything else starts the pull request's workflow
 	for _, l := range r.Outcome.Runs {
@@ -289,7 +299,8 @@ func (r Report) page() report.Page {
 	}
 	switch {
 	case len(r.pending()) > 0:
-		p.Pending = &report.Pending{Command: bot.ApproveCommand(question{r.Outcome.Request.Head, r.pending()}.asked().Digits())}
+		p.Pending = &report.Pending{Command: bot.ApproveCommand(question{r.Outcome.Request.Head,
+			r.pending()}.asked().Digits())}
 	case len(r.waiting()) > 0:
 		p.Notices = append(p.Notices, report.Unaskable())
 	}
@@ -324,7 +335,8 @@ func (r Report) sources() []string {
 func (r Report) touched() []string {
 	var list []string
 	for _, path := range r.files.paths {
-		for _, under := range []string{".github/workflows/", ".github/actions/", strings.TrimSuffix(r.Job.policyPath(), "/") + "/"} {
+		for _, under := range []string{".github/workflows/", ".github/actions/",
+			strings.TrimSuffix(r.Job.policyPath(), "/") + "/"} {
 			if strings.HasPrefix(path, under) || path == "action.yml" || path == "action.yaml" || path == config.Path {
 				list = append(list, r.Job.redactor.Text(path))
 				break
@@ -378,8 +390,9 @@ func (r Report) waiting() []comment.Pending {
 		if name == "" {
 			name = r.Job.artifactName()
 		}
-		list = append(list, comment.Pending{Name: l.Name, PlanDigest: l.Report.Run.PlanDigest, Policy: l.Report.Run.Policy,
-			RunID: r.Job.runID(), Artifact: name, ArtifactID: l.artifact.id, Nonce: r.nonce})
+		list = append(list, comment.Pending{Name: l.Name, PlanDigest: l.Report.Run.PlanDigest,
+			Policy: l.Report.Run.Policy,
+			RunID:  r.Job.runID(), Artifact: name, ArtifactID: l.artifact.id, Nonce: r.nonce})
 	}
 	return list
 }

@@ -155,7 +155,8 @@ func (r reviewer) review(ctx context.Context, l *PlanRun) error {
 func (r reviewer) checkSubject(l PlanRun) error {
 	run := l.Report.Run
 	switch {
-	case run.HeadSHA != r.request.Head || run.PR != r.request.PR || !strings.EqualFold(run.Repository, r.job.runner.Repository):
+	case run.HeadSHA != r.request.Head || run.PR != r.request.PR ||
+		!strings.EqualFold(run.Repository, r.job.runner.Repository):
 		return malformed("its commit, pull request or repository does not match the run")
 	case run.Fork != r.fork && (run.Fork != "" || len(l.Report.Records) > 0):
 		return malformed("its source repository does not match GitHub's data")
@@ -172,7 +173,8 @@ func (r reviewer) checkSubject(l PlanRun) error {
 func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
 	run := &l.Report.Run
 	if run.Policy != r.engine.Digest() && len(l.Report.Records) > 0 {
-		l.doubts = append(l.doubts, fmt.Sprintf("it was decided with a policy other than this repository's (%s)", describeTips(r.base.tips)))
+		l.doubts = append(l.doubts, fmt.Sprintf("it was decided with a policy other than this repository's (%s)",
+			describeTips(r.base.tips)))
 	}
 	if run.Policy == r.engine.Digest() { // the same files, so from where we had them
 		var err error
@@ -242,7 +244,8 @@ func unzip(data []byte) (map[string]map[string][]byte, error) {
 	if len(z.File) > maxZipFiles {
 		return nil, malformed("it has more than %d files", maxZipFiles)
 	}
-	limits := map[string]int64{planName: plan.MaxDocument, reportName: MaxReport, auditName: maxLog, documentName: review.MaxDocument}
+	limits := map[string]int64{planName: plan.MaxDocument, reportName: MaxReport, auditName: maxLog,
+		documentName: review.MaxDocument}
 	bundles, room := map[string]map[string][]byte{}, int64(MaxReport+maxLog+plan.MaxDocument)
 	for _, f := range z.File {
 		dir, name := path.Split(f.Name)

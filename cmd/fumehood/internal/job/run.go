@@ -162,7 +162,8 @@ func (r Run) runAll(ctx context.Context, p prepared) ([]PlanRun, error) {
 // newPlanRun names the plan with number i and the directories that its run leaves.
 func (r Run) newPlanRun(i int, q Request) PlanRun {
 	n := strconv.Itoa(i)
-	l := PlanRun{Name: q.Plans[i].Name, local: true, document: []byte(q.Plans[i].Document), dir: filepath.Join(r.Job.artifactDir(), n), files: filepath.Join(r.Job.dir, "files", n)}
+	l := PlanRun{Name: q.Plans[i].Name, local: true, document: []byte(q.Plans[i].Document),
+		dir: filepath.Join(r.Job.artifactDir(), n), files: filepath.Join(r.Job.dir, "files", n)}
 	if len(q.Plans) == 1 {
 		l.dir = r.Job.artifactDir()
 	}
@@ -226,7 +227,8 @@ func (r Run) specOf(ctx context.Context, p prepared, l PlanRun, planned Planned)
 	if err != nil {
 		return s, err
 	}
-	s.Plan, s.Artifacts, s.Report, s.AuditFile = planFile, l.files, filepath.Join(l.dir, reportName), filepath.Join(l.dir, auditName)
+	s.Plan, s.Artifacts, s.Report, s.AuditFile = planFile, l.files, filepath.Join(l.dir, reportName),
+		filepath.Join(l.dir, auditName)
 	s.Subject.Left, s.Subject.Unenforced, s.Subject.Approval = p.workspace.left, p.workspace.doubts, planned.Approval
 	s.MergeBase, s.TreeLeft = p.workspace.mergeBase, p.workspace.treeLeft
 	if !j.in.CompareBase {
@@ -239,9 +241,11 @@ func (r Run) specOf(ctx context.Context, p prepared, l PlanRun, planned Planned)
 func (r Run) describe(ctx context.Context, w workspace, named []string) (runspec.Spec, error) {
 	j, q := r.Job, r.Task.Request
 	s := runspec.Spec{
-		Workspace: w.dir, Tools: j.options.Getenv("PATH"), Timeout: j.in.Timeout, Observe: j.in.Mode == action.ModeObserve,
+		Workspace: w.dir, Tools: j.options.Getenv("PATH"), Timeout: j.in.Timeout,
+		Observe: j.in.Mode == action.ModeObserve,
 		Owner:   fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
-		Subject: gate.Subject{Repository: j.runner.Repository, Fork: r.Task.Fork, PR: q.PR, HeadSHA: q.Head, BaseSHA: q.Base, Cwd: j.cwd()},
+		Subject: gate.Subject{Repository: j.runner.Repository, Fork: r.Task.Fork, PR: q.PR, HeadSHA: q.Head,
+			BaseSHA: q.Base, Cwd: j.cwd()},
 		Ceiling: j.in.Limits, Masks: j.masks(), Proxies: process.FindProxies(j.options.Getenv),
 	}
 	if j.runner.Environment == "github-hosted" {
@@ -286,11 +290,13 @@ func (r Run) addCaches(ctx context.Context, s *runspec.Spec) error {
 	if err != nil {
 		return err
 	}
-	s.Layers, s.LayersExchange, err = r.openCache("input.layers-cache", cacheInput{"layers-cache", in.LayersCache, base.config.Layers, "layers: true"})
+	s.Layers, s.LayersExchange, err = r.openCache("input.layers-cache",
+		cacheInput{"layers-cache", in.LayersCache, base.config.Layers, "layers: true"})
 	if err != nil {
 		return err
 	}
-	s.Results, s.ResultsExchange, err = r.openCache("input.results-cache", cacheInput{"results-cache", in.ResultsCache, base.config.Results == "read", "results: read"})
+	s.Results, s.ResultsExchange, err = r.openCache("input.results-cache",
+		cacheInput{"results-cache", in.ResultsCache, base.config.Results == "read", "results: read"})
 	return err
 }
 
@@ -302,7 +308,8 @@ func (r Run) openCache(code string, i cacheInput) (mode, dir string, err error) 
 	case i.dir == "":
 		return "", "", nil
 	case !i.configured:
-		j.console.PrintNotice("input " + i.name + " has no effect: " + config.Path + " of the default branch does not have " + i.setting)
+		j.console.PrintNotice("input " + i.name + " has no effect: " + config.Path +
+			" of the default branch does not have " + i.setting)
 		return "", "", nil
 	}
 	dir = filepath.Join(j.runner.Temp, i.dir)
@@ -310,7 +317,8 @@ func (r Run) openCache(code string, i cacheInput) (mode, dir string, err error) 
 		return "read", dir, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", "", &proposal.StopError{Code: code, Message: "cannot make the directory of input " + i.name, Hint: "name a directory of actions/cache/save in RUNNER_TEMP", Err: err}
+		return "", "", &proposal.StopError{Code: code, Message: "cannot make the directory of input " + i.name,
+			Hint: "name a directory of actions/cache/save in RUNNER_TEMP", Err: err}
 	}
 	return "write", dir, nil
 }
@@ -328,7 +336,8 @@ func (r Run) readBack(p prepared, l PlanRun, code int) (PlanRun, error) {
 	j := r.Job
 	data, err := os.ReadFile(filepath.Join(l.dir, reportName))
 	if err != nil {
-		return l, errors.Join(&proposal.StopError{Code: "run.lost", Message: fmt.Sprintf("the run ended with exit code %d and no report", code), Err: err}, l.save())
+		return l, errors.Join(&proposal.StopError{Code: "run.lost",
+			Message: fmt.Sprintf("the run ended with exit code %d and no report", code), Err: err}, l.save())
 	}
 	if l.Report, err = report.Read(data, MaxReport); err != nil {
 		l.Report = j.stoppedReport(p.request, err)
@@ -351,7 +360,9 @@ func (r Run) readBack(p prepared, l PlanRun, code int) (PlanRun, error) {
 func (r Run) writeForms(p prepared, l PlanRun) {
 	web, _, err := timeline.Web(filepath.Join(l.dir, auditName), l.Report)
 	if err == nil {
-		err = report.Files{HTML: filepath.Join(l.dir, pageName), SARIF: filepath.Join(l.dir, sarifName), JUnit: filepath.Join(l.dir, junitName)}.Write(l.Report, report.Forms{Web: web, Sources: p.workspace.sources})
+		err = report.Files{HTML: filepath.Join(l.dir, pageName), SARIF: filepath.Join(l.dir, sarifName),
+			JUnit: filepath.Join(l.dir, junitName)}.Write(l.Report,
+			report.Forms{Web: web, Sources: p.workspace.sources})
 	}
 	if err != nil {
 		r.Job.console.PrintWarning("the report is only there as JSON: " + r.Job.plain(err.Error()))

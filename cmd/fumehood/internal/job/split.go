@@ -38,8 +38,9 @@ func (j *Job) split() error {
 		return err
 	}
 	if text := string(matrix); j.redactor.Text(text) != text {
-		return &proposal.StopError{Code: "split.secret", Message: "cannot split the plan: it contains a value to redact, and an output would publish it",
-			Hint: "remove the value from the plan, and replace the secret if others could read it"}
+		return &proposal.StopError{Code: "split.secret",
+			Message: "cannot split the plan: it contains a value to redact, and an output would publish it",
+			Hint:    "remove the value from the plan, and replace the secret if others could read it"}
 	}
 	j.console.PrintProgress("the plan is split into %d parts", strings.Count(string(matrix), `{"name":"part-`))
 	return j.outputs.Set("matrix", string(matrix))
@@ -78,7 +79,8 @@ func (j *Job) keepDurations(runs []PlanRun) error {
 	d := split.Durations{}
 	for _, l := range runs {
 		for _, r := range l.Report.Records {
-			if r.Result != nil && r.Result.Status == proposal.Exited && r.Result.Limit == "" && r.Result.Cached == nil && r.Proposal.Origin == "" {
+			if r.Result != nil && r.Result.Status == proposal.Exited && r.Result.Limit == "" &&
+				r.Result.Cached == nil && r.Proposal.Origin == "" {
 				d.Add(r.Proposal.ID, time.Duration(max(1, min(r.Result.WallMS, maxWallMS)))*time.Millisecond)
 			}
 		}
@@ -88,7 +90,8 @@ func (j *Job) keepDurations(runs []PlanRun) error {
 	if len(d) == 0 || err != nil {
 		return err
 	}
-	err = errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, durationsName), data, 0o600))
+	err = errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700),
+		os.WriteFile(filepath.Join(dir, durationsName), data, 0o600))
 	if err != nil {
 		j.console.PrintWarning("the durations of commands were not kept: " + j.plain(err.Error()))
 		return nil
@@ -133,6 +136,8 @@ func missing(found map[int]bool, n int) error {
 			names = append(names, split.PartName(k, n))
 		}
 	}
-	return &proposal.StopError{Code: "report.part-missing", Message: fmt.Sprintf("%d of %d parts of the plan have no report: %s", n-len(found), n, strings.Join(names, ", ")),
+	return &proposal.StopError{Code: "report.part-missing",
+		Message: fmt.Sprintf("%d of %d parts of the plan have no report: %s", n-len(found), n,
+			strings.Join(names, ", ")),
 		Hint: "their commands did not run, or left no result: a job was cancelled or did not start. Check the jobs' logs, and run the failed jobs again"}
 }

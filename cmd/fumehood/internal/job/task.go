@@ -39,11 +39,13 @@ func (s step) admit(ctx context.Context) (t Task, phase action.Phase, skipped st
 		}
 	}
 	if j.check.ID != 0 && t.PR.Head.SHA != j.check.HeadSHA {
-		return t, action.Nothing, fmt.Sprintf("the check run is of commit %.12s, and the pull request is at %.12s", j.check.HeadSHA, t.PR.Head.SHA), nil
+		return t, action.Nothing, fmt.Sprintf("the check run is of commit %.12s, and the pull request is at %.12s",
+			j.check.HeadSHA, t.PR.Head.SHA), nil
 	}
 	t.Fork = forkName(event.PR)
 	a, err := action.Admit(j.runner, event, j.in, action.Facts{
-		OIDC: j.options.Getenv("ACTIONS_ID_TOKEN_REQUEST_URL") != "", ClassicScopes: j.gh.Scopes(), Root: isRoot(), Sudo: canSudo(),
+		OIDC: j.options.Getenv("ACTIONS_ID_TOKEN_REQUEST_URL") != "", ClassicScopes: j.gh.Scopes(), Root: isRoot(),
+		Sudo: canSudo(),
 	})
 	if err != nil || a.Phase == action.Nothing {
 		return t, action.Nothing, a.Reason, err
@@ -59,8 +61,9 @@ func describePR(pr github.PullRequest) *action.PullRequest {
 		return action.Ref{SHA: r.SHA, Ref: r.Ref, Repository: r.Repository, RepositoryID: r.RepositoryID}
 	}
 	return &action.PullRequest{
-		Number: pr.Number, State: pr.State, Draft: pr.Draft, Locked: pr.Locked, AuthorID: pr.Author.ID, AuthorLogin: pr.Author.Login,
-		Head: ref(pr.Head), Base: ref(pr.Base), Fork: isFork(pr),
+		Number: pr.Number, State: pr.State, Draft: pr.Draft, Locked: pr.Locked, AuthorID: pr.Author.ID,
+		AuthorLogin: pr.Author.Login,
+		Head:        ref(pr.Head), Base: ref(pr.Base), Fork: isFork(pr),
 	}
 }
 
@@ -91,7 +94,8 @@ func (s step) identify(ctx context.Context, phase action.Phase, t Task) (_ Task,
 	case j.isComment() && phase != action.Trigger && j.in.Request != "":
 		t.Request, err = s.readRequest()
 		return t, "", err
-	case j.isComment() && (phase == action.Report || phase == action.Run || phase == action.Review || phase == action.Find):
+	case j.isComment() && (phase == action.Report || phase == action.Run || phase == action.Review ||
+		phase == action.Find):
 		return t, "", requestError(fmt.Errorf("it is empty")) // no job has judged the comment
 	}
 	t.Request = j.plannedRequest(t.PR)
@@ -105,12 +109,14 @@ func (t Task) baseBranch() string { return cmp.Or(t.PR.Base.Ref, t.Request.BaseR
 func (j *Job) plannedRequest(pr github.PullRequest) Request {
 	switch {
 	case j.event.Name == "pull_request":
-		return Request{Command: "plan", PR: j.event.Number, Head: j.event.PR.Head.SHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref}
+		return Request{Command: "plan", PR: j.event.Number, Head: j.event.PR.Head.SHA, Base: pr.Base.SHA,
+			HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref}
 	case j.event.Group != nil:
 		g := j.event.Group
 		return Request{Command: "plan", Head: g.Head.SHA, Base: g.Base.SHA, HeadRef: g.Head.Ref, BaseRef: g.Base.Ref}
 	case j.event.Number > 0:
-		return Request{Command: "plan", PR: j.event.Number, Head: pr.Head.SHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref}
+		return Request{Command: "plan", PR: j.event.Number, Head: pr.Head.SHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref,
+			BaseRef: pr.Base.Ref}
 	}
 	return Request{Command: "plan", Head: j.runner.SHA, Base: j.runner.SHA}
 }
@@ -139,8 +145,9 @@ func (s step) identifyRun(ctx context.Context, t Task) (_ Task, skipped string, 
 		return t, "", err
 	}
 	if run.HeadSHA != e.HeadSHA || run.HeadRepositoryID != e.HeadRepositoryID || run.Event != "pull_request" {
-		return t, "", &proposal.StopError{Code: "event.mismatch", Message: "the event does not match the API's data about the run",
-			Hint: "start the workflow again; if this error persists, report it as a bug"}
+		return t, "", &proposal.StopError{Code: "event.mismatch",
+			Message: "the event does not match the API's data about the run",
+			Hint:    "start the workflow again; if this error persists, report it as a bug"}
 	}
 	j.ran = run
 	owner, _, _ := strings.Cut(e.HeadRepository, "/")
@@ -155,7 +162,9 @@ func (s step) identifyRun(ctx context.Context, t Task) (_ Task, skipped string, 
 	if err != nil || why != "" {
 		return t, why, err
 	}
-	return Task{PR: pr, Fork: forkName(describePR(pr)), Request: Request{Command: "plan", PR: pr.Number, Head: e.HeadSHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref}}, "", nil
+	return Task{PR: pr, Fork: forkName(describePR(pr)),
+		Request: Request{Command: "plan", PR: pr.Number, Head: e.HeadSHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref,
+			BaseRef: pr.Base.Ref}}, "", nil
 }
 
 // candidates are the pull requests that a run may be about: those of its branch whose head is

@@ -88,7 +88,8 @@ func (t Trigger) Do(ctx context.Context) (Outcome, error) {
 // request is an empty Request of this comment, on the pull request's present commit.
 func (t Trigger) request(command string) Request {
 	pr := t.Task.PR
-	return Request{Command: command, PR: pr.Number, Head: pr.Head.SHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref, Comment: t.Job.event.Comment.ID}
+	return Request{Command: command, PR: pr.Number, Head: pr.Head.SHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref,
+		BaseRef: pr.Base.Ref, Comment: t.Job.event.Comment.ID}
 }
 
 // refuse answers what policy does not allow. A bot gets no text, which it could answer;
@@ -128,7 +129,8 @@ func (t Trigger) facts(ctx context.Context, c commentCommand) (points.Trigger, e
 	if c.problem != nil {
 		facts.Command = "help"
 	}
-	facts.PR = points.TriggerPR{Number: pr.Number, State: pr.State, Draft: pr.Draft, Locked: pr.Locked, Fork: isFork(pr), Head: pr.Head.SHA}
+	facts.PR = points.TriggerPR{Number: pr.Number, State: pr.State, Draft: pr.Draft, Locked: pr.Locked,
+		Fork: isFork(pr), Head: pr.Head.SHA}
 	facts.Runs = points.TriggerRuns{MaxPR: j.in.MaxRunsPerPR, MaxDay: j.in.MaxRunsPerDay}
 	var err error
 	facts.Actor, err = t.actor(ctx)
@@ -139,7 +141,8 @@ func (t Trigger) facts(ctx context.Context, c commentCommand) (points.Trigger, e
 // if the login still belongs to the account that wrote: a login can change hands.
 func (t Trigger) actor(ctx context.Context) (points.Actor, error) {
 	c := t.Job.event.Comment
-	a := points.Actor{Login: c.AuthorLogin, ID: c.AuthorID, Type: c.AuthorType, Permission: "none", Author: c.AuthorID != 0 && c.AuthorID == t.Task.PR.Author.ID}
+	a := points.Actor{Login: c.AuthorLogin, ID: c.AuthorID, Type: c.AuthorType, Permission: "none",
+		Author: c.AuthorID != 0 && c.AuthorID == t.Task.PR.Author.ID}
 	if c.AuthorType != "User" {
 		return a, nil
 	}
@@ -191,7 +194,9 @@ func (t Trigger) countRuns(ctx context.Context, runs *points.TriggerRuns) error 
 // second or two, then this repository's. The engine is nil when the shipped policy
 // refused. What ran before is counted only for a command that starts a run and that the
 // shipped policy otherwise allows: anyone can comment, and counting takes many requests.
-func (t Trigger) decide(ctx context.Context, facts *points.Trigger, c bot.Command) (proposal.Decision, *policy.Engine, error) {
+func (t Trigger) decide(
+	ctx context.Context, facts *points.Trigger, c bot.Command,
+) (proposal.Decision, *policy.Engine, error) {
 	shipped, err := t.Job.options.Compile(ctx, policy.Options{})
 	if err != nil {
 		return proposal.Decision{}, nil, err
@@ -240,12 +245,15 @@ func (t Trigger) accept(ctx context.Context, c bot.Command) error {
 	t.conversation().react(ctx, "rocket")
 	text := fmt.Sprintf("`/fumehood %s` was accepted for commit `%.12s`. [Running](%s). Results will appear here.\n",
 		c.Name, t.Task.PR.Head.SHA, j.runURL(j.runID()))
-	return t.conversation().notify(ctx, comment.Notice{Comment: j.noticeID(), Text: text, Start: j.runner.RunID, Time: time.Now()})
+	return t.conversation().notify(ctx,
+		comment.Notice{Comment: j.noticeID(), Text: text, Start: j.runner.RunID, Time: time.Now()})
 }
 
 // plans are what c starts. A plan that cannot be read is a problem here already, so that
 // its author sees the place.
-func (t Trigger) plans(ctx context.Context, engine *policy.Engine, c bot.Command) (plans []Planned, problem *bot.Problem, err error) {
+func (t Trigger) plans(
+	ctx context.Context, engine *policy.Engine, c bot.Command,
+) (plans []Planned, problem *bot.Problem, err error) {
 	switch c.Name {
 	case reviewCommand:
 		return nil, t.checkReviewer(), nil
@@ -259,10 +267,12 @@ func (t Trigger) plans(ctx context.Context, engine *policy.Engine, c bot.Command
 	for _, p := range plans {
 		decoded, problems := plan.Decode([]byte(p.Document), p.File)
 		if len(problems) > 0 {
-			return nil, &bot.Problem{Message: "the whole plan was rejected", Text: plan.Describe(p.File, problems[0])}, nil
+			return nil, &bot.Problem{Message: "the whole plan was rejected", Text: plan.Describe(p.File, problems[0])},
+				nil
 		}
 		if nothingValid(decoded) {
-			return nil, &bot.Problem{Message: "no proposal of the plan is valid", Text: plan.Describe(p.File, decoded.Refused()[0])}, nil
+			return nil, &bot.Problem{Message: "no proposal of the plan is valid",
+				Text: plan.Describe(p.File, decoded.Refused()[0])}, nil
 		}
 	}
 	return plans, nil, nil
@@ -314,7 +324,9 @@ func (t Trigger) approver() bot.Approver {
 }
 
 // last reads the runs that c is about, of those that the comment on this pull request shows.
-func (t Trigger) last(ctx context.Context, engine *policy.Engine, c bot.Command) (comment.State, []PlanRun, *bot.Problem, error) {
+func (t Trigger) last(
+	ctx context.Context, engine *policy.Engine, c bot.Command,
+) (comment.State, []PlanRun, *bot.Problem, error) {
 	s, err := t.readState(ctx)
 	if err != nil {
 		return s, nil, nil, err
@@ -335,7 +347,8 @@ func (t Trigger) last(ctx context.Context, engine *policy.Engine, c bot.Command)
 		runs = append(runs, some...)
 	}
 	if len(runs) == 0 {
-		return s, nil, &bot.Problem{Message: "the artifacts of the last run were deleted or refused; start a new run"}, nil
+		return s, nil, &bot.Problem{Message: "the artifacts of the last run were deleted or refused; start a new run"},
+			nil
 	}
 	return s, runs, nil, nil
 }
@@ -352,7 +365,8 @@ func (t Trigger) shown(s comment.State, c bot.Command) []comment.Stamp {
 	}
 	var stamps []comment.Stamp
 	for _, x := range s.Sections {
-		known := slices.ContainsFunc(stamps, func(stamp comment.Stamp) bool { return stamp.RunID == x.RunID && stamp.Attempt == x.Attempt })
+		known := slices.ContainsFunc(stamps,
+			func(stamp comment.Stamp) bool { return stamp.RunID == x.RunID && stamp.Attempt == x.Attempt })
 		if !x.Review && !known && (c.Name != "approve" || waits[x.RunID]) {
 			stamps = append(stamps, x.Stamp)
 		}
@@ -381,7 +395,8 @@ func (t Trigger) readRuns(ctx context.Context, engine *policy.Engine, s comment.
 	request := t.request("")
 	request.Head = s.Head
 	r := reviewer{job: t.Job, base: t.Base, engine: engine, fork: t.Task.Fork, request: request,
-		run: s.RunID, labels: t.Job.labelArtifacts(artifacts), local: action.Event{Name: run.Event}.OfDefaultBranch()} // whose workflow no pull request changes
+		// whose workflow no pull request changes
+		run: s.RunID, labels: t.Job.labelArtifacts(artifacts), local: action.Event{Name: run.Event}.OfDefaultBranch()}
 	var runs []PlanRun
 	for _, a := range artifacts {
 		found, err := r.read(ctx, a)

@@ -62,7 +62,8 @@ func (v Verify) Do(ctx context.Context) (Outcome, error) {
 
 // notReviewed is the document of a review that could not be made.
 func (j *Job) notReviewed(q Request, err error) review.Document {
-	return review.Document{Schema: review.Schema, Base: q.Base, Head: q.Head, Reason: j.failure(err).Message, Results: []review.Result{}, Runs: []review.Run{}}
+	return review.Document{Schema: review.Schema, Base: q.Base, Head: q.Head, Reason: j.failure(err).Message,
+		Results: []review.Result{}, Runs: []review.Run{}}
 }
 
 // verify runs fumehood review as root, in a process without the token, and reads what it left.
@@ -105,7 +106,8 @@ func (v Verify) reviewedBefore(ctx context.Context) string {
 	s, err := k.Read(ctx)
 	source := v.Job.source(v.Task.Request)
 	source.Review = true
-	if err != nil || s.Review == nil || s.Review.Source != source || !s.Review.Done || s.Review.Head == v.Task.Request.Head {
+	if err != nil || s.Review == nil || s.Review.Source != source || !s.Review.Done ||
+		s.Review.Head == v.Task.Request.Head {
 		return ""
 	}
 	if err := v.Base.fetch(ctx, s.Review.Head); err != nil {
@@ -157,11 +159,13 @@ func (j *Job) reviewSource() (reviewSource, error) {
 		return reviewSource{}, err
 	}
 	if _, problems := plan.DecodeFindings(data, name); len(problems) > 0 {
-		return reviewSource{}, &proposal.StopError{Code: "review.invalid", Message: "invalid findings: " + firstProblem(name, problems),
-			Hint: "fix the findings at this position, or give the reviewer the schema testdata/schema/fumehood.findings.v1.json for its answer"}
+		return reviewSource{}, &proposal.StopError{Code: "review.invalid",
+			Message: "invalid findings: " + firstProblem(name, problems),
+			Hint:    "fix the findings at this position, or give the reviewer the schema testdata/schema/fumehood.findings.v1.json for its answer"}
 	}
 	file := filepath.Join(j.dir, "plan")
-	return reviewSource{name: "verifying " + name, spec: runspec.Review{Findings: file}}, os.WriteFile(file, data, 0o600)
+	return reviewSource{name: "verifying " + name, spec: runspec.Review{Findings: file}},
+		os.WriteFile(file, data, 0o600)
 }
 
 // prepare fetches the commits, and returns what the child is to do.
@@ -195,7 +199,9 @@ func (v Verify) prepare(ctx context.Context, run Run, source reviewSource) (s ru
 func (v Verify) readBack(code int) (d review.Document, err error) {
 	data, err := os.ReadFile(filepath.Join(v.Job.artifactDir(), documentName))
 	if err != nil {
-		return d, &proposal.StopError{Code: "review.lost", Message: fmt.Sprintf("the review ended with exit code %d and no result", code), Hint: "see the job's log", Err: err}
+		return d, &proposal.StopError{Code: "review.lost",
+			Message: fmt.Sprintf("the review ended with exit code %d and no result", code), Hint: "see the job's log",
+			Err: err}
 	}
 	if d, err = review.ReadOwn(data); err != nil {
 		return d, err
@@ -212,7 +218,8 @@ func (v Verify) save(d review.Document) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.MkdirAll(v.Job.artifactDir(), 0o700), os.WriteFile(filepath.Join(v.Job.artifactDir(), documentName), data, 0o600))
+	return errors.Join(os.MkdirAll(v.Job.artifactDir(), 0o700),
+		os.WriteFile(filepath.Join(v.Job.artifactDir(), documentName), data, 0o600))
 }
 
 // gatherReview reads the review of a run, or returns nil if the run has none. The artifact is
@@ -227,7 +234,8 @@ func (j *Job) gatherReview(ctx context.Context, q Request) (*review.Document, er
 	}
 	var reviews []string
 	for name := range all {
-		if of, is := strings.CutPrefix(name, reviewPrefix); is && (of == j.in.Artifact || strings.HasPrefix(of, j.in.Artifact+"-")) {
+		if of, is := strings.CutPrefix(name, reviewPrefix); is &&
+			(of == j.in.Artifact || strings.HasPrefix(of, j.in.Artifact+"-")) {
 			reviews = append(reviews, name)
 		}
 	}
@@ -239,7 +247,8 @@ func (j *Job) gatherReview(ctx context.Context, q Request) (*review.Document, er
 		err = &proposal.StopError{Code: "review.several", Message: fmt.Sprintf("the run has %d reviews", len(reviews)),
 			Hint: "give each job with phase: review, and the job that reports it, an input artifact of its own; none begins with another"}
 	}
-	if err != nil && !strings.HasPrefix(proposal.FailureOf(err).Code, "report.") && !strings.HasPrefix(proposal.FailureOf(err).Code, "review.") {
+	if err != nil && !strings.HasPrefix(proposal.FailureOf(err).Code, "report.") &&
+		!strings.HasPrefix(proposal.FailureOf(err).Code, "review.") {
 		return nil, err
 	}
 	if err != nil {

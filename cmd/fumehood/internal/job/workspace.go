@@ -76,7 +76,8 @@ func (r Run) writeCommit(ctx context.Context) (workspace, error) {
 	if why != "" {
 		w.left = append(w.left, why+": git diff base...HEAD and git merge-base do not work")
 	}
-	return w, r.Base.store.WriteRepository(ctx, w.dir, q.Head, q.Base, checkout.Branches{Head: q.HeadRef, Base: q.BaseRef})
+	return w, r.Base.store.WriteRepository(ctx, w.dir, q.Head, q.Base,
+		checkout.Branches{Head: q.HeadRef, Base: q.BaseRef})
 }
 
 // missingExtras returns the line that a maintainer adds for what was left out, if any.
@@ -94,7 +95,8 @@ func missingExtras(tree checkout.Tree, on config.Checkout) []string {
 	if add == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("to fetch them, add to %s of the default branch: `checkout: {%s}`", config.Path, strings.Join(add, ", "))}
+	return []string{fmt.Sprintf("to fetch them, add to %s of the default branch: `checkout: {%s}`", config.Path,
+		strings.Join(add, ", "))}
 }
 
 // fetchHistory fetches the history down to the merge base, which must be there for git
@@ -146,8 +148,9 @@ func checkDirectory(workspace, name string) error {
 	}
 	defer root.Close()
 	if info, err := root.Stat(name); err != nil || !info.IsDir() {
-		return &proposal.StopError{Code: "input.working-directory", Message: fmt.Sprintf("the commit has no directory %q", name),
-			Hint: "give the input working-directory relative to the top of the repository"}
+		return &proposal.StopError{Code: "input.working-directory",
+			Message: fmt.Sprintf("the commit has no directory %q", name),
+			Hint:    "give the input working-directory relative to the top of the repository"}
 	}
 	return nil
 }

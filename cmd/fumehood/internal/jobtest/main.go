@@ -62,19 +62,22 @@ func runFumehood() {
 	c := &cli.Invocation{Ctx: ctx, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: version}
 	root := &cobra.Command{Use: "fumehood"}
 	root.AddGroup(&cobra.Group{ID: cli.GroupRun, Title: "Run"})
-	root.AddCommand(runs.Command(c), runs.ReviewCommand(c), &cobra.Command{Use: "action", RunE: c.Run(func([]string) int {
-		self, err := os.Executable()
-		if err != nil {
-			return c.Stop(err)
-		}
-		return runAction(ctx, os.Stdout, self, os.Getenv)
-	})})
+	root.AddCommand(runs.Command(c), runs.ReviewCommand(c),
+		&cobra.Command{Use: "action", RunE: c.Run(func([]string) int {
+			self, err := os.Executable()
+			if err != nil {
+				return c.Stop(err)
+			}
+			return runAction(ctx, os.Stdout, self, os.Getenv)
+		})})
 	os.Exit(c.Execute(root, os.Args[1:]))
 }
 
 // runAction runs a step and returns the exit code of fumehood action.
 func runAction(ctx context.Context, out io.Writer, program string, getenv func(string) string) int {
-	conclusion, err := job.Do(ctx, job.Options{Getenv: getenv, Stdout: out, Program: program, Version: version, Compile: policy.New, Settle: Settle})
+	conclusion, err := job.Do(ctx,
+		job.Options{Getenv: getenv, Stdout: out, Program: program, Version: version, Compile: policy.New,
+			Settle: Settle})
 	switch {
 	case err != nil:
 		fmt.Fprintln(out, err)

@@ -24,7 +24,8 @@ func ModelAnswer(t testing.TB, done bool, commands []string, findings ...map[str
 	for _, c := range commands {
 		list = append(list, map[string]string{"run": c, "why": "to see"})
 	}
-	data, err := json.Marshal(map[string]any{"done": done, "commands": list, "findings": slices.Concat([]map[string]any{}, findings), "tests": []any{}})
+	data, err := json.Marshal(map[string]any{"done": done, "commands": list,
+		"findings": slices.Concat([]map[string]any{}, findings), "tests": []any{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,8 @@ func CheckReviewLog(t testing.TB, run review.Run, requests int, sealed bool) (ki
 			Limits                   map[string]any
 			Network                  []string
 		}
-		if err := json.Unmarshal(e.Body, &fixed); err != nil || fixed.Policy == "" || fixed.Provider == "" || fixed.System == "" || fixed.Limits == nil || len(fixed.Network) != 0 {
+		if err := json.Unmarshal(e.Body, &fixed); err != nil || fixed.Policy == "" || fixed.Provider == "" ||
+			fixed.System == "" || fixed.Limits == nil || len(fixed.Network) != 0 {
 			t.Errorf("%v: %s", err, e.Body)
 		}
 		return nil
@@ -81,7 +83,8 @@ func CheckReviewLog(t testing.TB, run review.Run, requests int, sealed bool) (ki
 func FindKeyLeaks(dir string) (problems []string) {
 	key, starters, sandboxes := []byte(modeltest.Key), FindRelays(dir), 0
 	if len(starters) != 1 || inMemory(starters[0], key) {
-		problems = append(problems, fmt.Sprintf("processes that start sandboxes: %v, or one has the key in its memory", starters))
+		problems = append(problems, fmt.Sprintf("processes that start sandboxes: %v, or one has the key in its memory",
+			starters))
 	}
 	for _, pid := range starters { // what asks has the key, which shows that looking sees
 		if up := parentOf(pid); !inMemory(up, key) {
@@ -96,7 +99,8 @@ func FindKeyLeaks(dir string) (problems []string) {
 			sandboxes++
 		}
 		if bytes.Contains(append(environ, line...), key) {
-			problems = append(problems, fmt.Sprintf("the key is with %q", bytes.ReplaceAll(line, []byte{0}, []byte(" "))))
+			problems = append(problems, fmt.Sprintf("the key is with %q",
+				bytes.ReplaceAll(line, []byte{0}, []byte(" "))))
 		}
 	}
 	if sandboxes < 2 {
@@ -155,7 +159,8 @@ func inMemory(pid int, value []byte) bool {
 	for line := range strings.Lines(string(maps)) {
 		var from, to int64
 		var mode string
-		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &mode); n != 3 || !strings.HasPrefix(mode, "rw") || to-from > 1<<30 {
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &mode); n != 3 || !strings.HasPrefix(mode, "rw") ||
+			to-from > 1<<30 {
 			continue
 		}
 		data := make([]byte, to-from)
@@ -169,7 +174,8 @@ func inMemory(pid int, value []byte) bool {
 
 // GreetingFinding is true of the pull request of a world, and extra is added to it.
 func GreetingFinding(extra map[string]any) map[string]any {
-	f := map[string]any{"id": "greeting", "file": "greet.sh", "line": 1, "start_line": nil, "side": "head", "severity": "high", "claim": "greets with more than hello",
+	f := map[string]any{"id": "greeting", "file": "greet.sh", "line": 1, "start_line": nil, "side": "head",
+		"severity": "high", "claim": "greets with more than hello",
 		"reproducer": map[string]any{"run": "sh greet.sh | grep -qx hello"}, "suggestion": "echo hello\n"}
 	for k, v := range extra {
 		f[k] = v

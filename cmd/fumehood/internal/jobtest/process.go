@@ -58,7 +58,8 @@ func FindProcesses(text string) map[int]string {
 	found := map[int]string{}
 	for _, pid := range listProcesses() {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err == nil && (bytes.Contains(line, []byte(text)) || bytes.HasSuffix(line, []byte("\x00--job\x00")) && opens(pid, text)) {
+		if err == nil && (bytes.Contains(line, []byte(text)) ||
+			bytes.HasSuffix(line, []byte("\x00--job\x00")) && opens(pid, text)) {
 			found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
 		}
 	}

@@ -68,7 +68,8 @@ type World struct {
 // changes.
 var (
 	BaseFiles = map[string]string{"README.md": "Hello\n", "greet.sh": "echo hello\n"}
-	HeadFiles = map[string]string{"README.md": "Hello\n", "greet.sh": "echo hello world\n", "notes/new.txt": "one\ntwo\n"}
+	HeadFiles = map[string]string{"README.md": "Hello\n", "greet.sh": "echo hello world\n",
+		"notes/new.txt": "one\ntwo\n"}
 )
 
 const GoodPlan = `schema: fumehood.plan/v1
@@ -102,7 +103,8 @@ func NewWorld(t testing.TB, fork bool, base, head map[string]string) *World {
 	if fork {
 		head1.Repository = ForkRepo
 	}
-	w.GH.AddPR(githubtest.PR{Number: PrNumber, Author: "octocat", Head: head1, Base: githubtest.Ref{SHA: w.Base, Ref: "master", Repository: Hub}})
+	w.GH.AddPR(githubtest.PR{Number: PrNumber, Author: "octocat", Head: head1,
+		Base: githubtest.Ref{SHA: w.Base, Ref: "master", Repository: Hub}})
 	w.GH.SetRole("Codertocat", "admin")
 	w.GH.SetRole("octocat", "read")
 	w.SetPermissions("contents:read", "pull_requests:write", "actions:read")
@@ -333,7 +335,8 @@ func (w *World) prepareStep(event string, payload []byte, env []string) (Step, [
 	return s, append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + temp, "FUMEHOOD_CACHE=" + w.Cache,
 		"GITHUB_ACTIONS=true", "GITHUB_REPOSITORY=" + Hub, "GITHUB_SERVER_URL=" + w.Git.URL, "GITHUB_API_URL=" + w.GH.URL,
-		"GITHUB_EVENT_NAME=" + event, "GITHUB_EVENT_PATH=" + filepath.Join(temp, "event.json"), "GITHUB_WORKSPACE=" + filepath.Join(temp, "workspace"),
+		"GITHUB_EVENT_NAME=" + event, "GITHUB_EVENT_PATH=" + filepath.Join(temp, "event.json"),
+		"GITHUB_WORKSPACE=" + filepath.Join(temp, "workspace"),
 		"GITHUB_WORKFLOW=fumehood", "GITHUB_WORKFLOW_REF=" + Hub + "/.github/workflows/fumehood.yml@refs/heads/master", "GITHUB_JOB=fumehood", "GITHUB_SHA=" + w.Base, "GITHUB_RUN_NUMBER=" + fmt.Sprint(w.RunID), "GITHUB_RUN_ID=" + fmt.Sprint(w.RunID),
 		"GITHUB_RUN_ATTEMPT=1", "GITHUB_OUTPUT=" + filepath.Join(temp, "output"), "GITHUB_STEP_SUMMARY=" + filepath.Join(temp, "summary"),
 		"RUNNER_TEMP=" + temp, "RUNNER_OS=Linux", "RUNNER_ARCH=X64", "RUNNER_ENVIRONMENT=github-hosted",
@@ -410,7 +413,8 @@ func (w *World) UploadArtifact(s Step, change func(map[string][]byte)) int64 {
 	if change != nil {
 		change(files)
 	}
-	return w.GH.AddArtifact(githubtest.Artifact{Run: w.RunID, Name: s.Outputs["artifact-name"], Data: ZipFiles(w.T, files)})
+	return w.GH.AddArtifact(githubtest.Artifact{Run: w.RunID, Name: s.Outputs["artifact-name"],
+		Data: ZipFiles(w.T, files)})
 }
 
 func ZipFiles(t testing.TB, files map[string][]byte) []byte {
@@ -435,8 +439,10 @@ func ZipFiles(t testing.TB, files map[string][]byte) []byte {
 // AddRun adds the last run to the API. Only one started by a pull request is a run
 // of its code.
 func (w *World) AddRun(event, conclusion string) {
-	run := githubtest.Run{ID: w.RunID, Number: int(w.RunID), Attempt: 1, Event: event, HeadSHA: w.Base, HeadBranch: "master",
-		HeadRepository: Hub, Conclusion: conclusion, Path: ".github/workflows/fumehood.yml", Name: "fumehood", Actor: w.Actor}
+	run := githubtest.Run{ID: w.RunID, Number: int(w.RunID), Attempt: 1, Event: event, HeadSHA: w.Base,
+		HeadBranch:     "master",
+		HeadRepository: Hub, Conclusion: conclusion, Path: ".github/workflows/fumehood.yml", Name: "fumehood",
+		Actor: w.Actor}
 	if event == "pull_request" {
 		run.HeadSHA, run.HeadBranch = w.Head, "changes"
 		if w.Fork {
@@ -479,7 +485,8 @@ func (w *World) CommentEvent(id int64) []byte {
 		user := map[string]any{"login": c.Author, "id": w.GH.UserID(c.Author), "type": AccountType(c.Author)}
 		comment := p["comment"].(map[string]any)
 		comment["id"], comment["body"], comment["user"] = c.ID, c.Body, user
-		comment["created_at"], comment["updated_at"] = c.Created.UTC().Format(time.RFC3339), c.Created.UTC().Format(time.RFC3339)
+		comment["created_at"], comment["updated_at"] = c.Created.UTC().Format(time.RFC3339),
+			c.Created.UTC().Format(time.RFC3339)
 		p["sender"] = user
 	})
 }

@@ -89,8 +89,9 @@ func (s *Spec) Read(in *bufio.Reader) error {
 		err = strictjson.Decode(line, s)
 	}
 	if err != nil {
-		return &proposal.StopError{Code: "about.invalid", Message: "cannot read what the job says about this run from standard input",
-			Hint: "omit --job on the command line: only fumehood action starts fumehood with it", Err: err}
+		return &proposal.StopError{Code: "about.invalid",
+			Message: "cannot read what the job says about this run from standard input",
+			Hint:    "omit --job on the command line: only fumehood action starts fumehood with it", Err: err}
 	}
 	return nil
 }

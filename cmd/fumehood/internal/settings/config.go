@@ -49,7 +49,9 @@ func (c Configuration) Close() error { return c.root.Close() }
 // and tools, limits of commands that request none, what is kept. Its timeout, policy, comment and
 // checkout are the caller's. Workspace must be set. If the root is an image, it is opened, and pulled if
 // necessary: set-up depends on the tools in it. Its error is a *proposal.StopError.
-func (r ConfigRequest) Apply(ctx context.Context, o *gate.Options, getenv func(string) string) (c Configuration, err error) {
+func (r ConfigRequest) Apply(
+	ctx context.Context, o *gate.Options, getenv func(string) string,
+) (c Configuration, err error) {
 	read, err := config.ReadFile(r.File, r.Trusted, r.Overrides...)
 	if c.Config = read.Config; err != nil {
 		return c, err
@@ -58,15 +60,18 @@ func (r ConfigRequest) Apply(ctx context.Context, o *gate.Options, getenv func(s
 	if err != nil {
 		return c, err
 	}
-	o.Results = gate.Store{Mode: mode.InJob(getenv, os.ReadFile).String(), Dir: r.ResultsDir, Exchange: r.ResultsExchange}
+	o.Results = gate.Store{Mode: mode.InJob(getenv, os.ReadFile).String(), Dir: r.ResultsDir,
+		Exchange: r.ResultsExchange}
 	r.Layers.Configured = c.Layers
 	if o.Layers, err = r.Layers.chooseStore(getenv); err != nil {
 		return c, err
 	}
-	o.Tools = strings.Join(append(slices.Clone(c.Tools), filepath.SplitList(o.Tools)...), string(filepath.ListSeparator))
+	o.Tools = strings.Join(append(slices.Clone(c.Tools), filepath.SplitList(o.Tools)...),
+		string(filepath.ListSeparator))
 	o.ToolsRequired = c.Tools
 	o.Limits, o.Cache = c.Limits, !c.Cache.Off
-	q := planning.Request{Config: c.Config, Workspace: o.Workspace, Tools: o.Tools, Rootfs: o.Rootfs, Trusted: r.trustedCheckout()}
+	q := planning.Request{Config: c.Config, Workspace: o.Workspace, Tools: o.Tools, Rootfs: o.Rootfs,
+		Trusted: r.trustedCheckout()}
 	found, err := planning.Find(ctx, q, o.Notice)
 	if err != nil {
 		return c, err
@@ -100,7 +105,8 @@ func (r LayerRequest) chooseStore(getenv func(string) string) (gate.Store, error
 	case r.Mode == "off" || r.Mode == "" && !r.Configured:
 		return gate.Store{Mode: r.Mode}, nil
 	case r.Mode != "" && r.Mode != "read" && r.Mode != "write":
-		return gate.Store{}, &proposal.StopError{Code: "layers.mode", Message: fmt.Sprintf("invalid value %q of --layers", r.Mode), Hint: "use off, read or write"}
+		return gate.Store{}, &proposal.StopError{Code: "layers.mode",
+			Message: fmt.Sprintf("invalid value %q of --layers", r.Mode), Hint: "use off, read or write"}
 	}
 	k := gate.Store{Mode: "read", Dir: r.Dir, Exchange: r.Exchange}
 	if r.Mode == "write" && keep.IsAllowed(getenv, os.ReadFile) {

@@ -95,7 +95,9 @@ func (s Texts) Options(handed []redact.Mask, getenv func(string) string) (o gate
 		if err != nil {
 			return o, err
 		}
-		o.MountsUnsafe = append(o.MountsUnsafe, gate.Mount{Source: bind.Source, Target: bind.Target, Note: "the host directory " + text + " is readable inside (--mount)"})
+		o.MountsUnsafe = append(o.MountsUnsafe,
+			gate.Mount{Source: bind.Source, Target: bind.Target,
+				Note: "the host directory " + text + " is readable inside (--mount)"})
 	}
 	owner, err := process.ParseOwner(s.Owner)
 	if owner != nil {
@@ -125,7 +127,8 @@ func Registries(list []registry.Registry) func(context.Context, []string) ([]gat
 		}
 		for _, c := range r.Credentials {
 			host := net.JoinHostPort(c.Host, strconv.Itoa(cmp.Or(c.Port, 443)))
-			public.Credentials = append(public.Credentials, gate.Credential{Host: host, Path: c.Path, Header: c.Header, Value: c.Value})
+			public.Credentials = append(public.Credentials,
+				gate.Credential{Host: host, Path: c.Path, Header: c.Header, Value: c.Value})
 		}
 		found[i] = public
 	}

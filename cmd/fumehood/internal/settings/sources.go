@@ -62,7 +62,8 @@ func (s Sources) Read(ctx context.Context) ([]Policy, error) {
 	for _, of := range []struct {
 		names []string
 		role  policy.Role
-	}{{s.Granting, policy.Grants}, {s.Organisation, policy.Allows}, {s.Hosts, policy.Opens}, {s.Restricting, policy.Restricts}} {
+	}{{s.Granting, policy.Grants}, {s.Organisation, policy.Allows}, {s.Hosts, policy.Opens},
+		{s.Restricting, policy.Restricts}} {
 		for _, name := range of.names {
 			l, origin, err := source.Read(ctx, name, o)
 			if err != nil {
@@ -81,14 +82,17 @@ func (s Sources) Read(ctx context.Context) ([]Policy, error) {
 // options reads the keys. Options for bundles without a bundle are refused, because they
 // would seem to apply to directories.
 func (s Sources) options() (source.Options, error) {
-	o := source.Options{Scope: s.Scope, MinimumRevision: s.MinimumRevision, Repository: policyrepo.Open(s.Directory), Base: s.Base}
+	o := source.Options{Scope: s.Scope, MinimumRevision: s.MinimumRevision, Repository: policyrepo.Open(s.Directory),
+		Base: s.Base}
 	bundles := slices.ContainsFunc(slices.Concat(s.Granting, s.Organisation, s.Hosts, s.Restricting), source.IsBundle)
 	switch {
 	case s.Scope != "" && len(s.Keys) == 0:
-		return o, &proposal.StopError{Code: source.CodeKey, Message: "a scope is given without a key", Hint: "add --policy-key"}
+		return o, &proposal.StopError{Code: source.CodeKey, Message: "a scope is given without a key",
+			Hint: "add --policy-key"}
 	case (len(s.Keys) > 0 || s.MinimumRevision != "") && !bundles:
-		return o, &proposal.StopError{Code: source.CodeSource, Message: "a key or a minimum revision is given, but no policy is a bundle: directories are not signed",
-			Hint: "name a bundle (FILE.tar.gz, https://… or oci://…), or remove --policy-key and --minimum-revision"}
+		return o, &proposal.StopError{Code: source.CodeSource,
+			Message: "a key or a minimum revision is given, but no policy is a bundle: directories are not signed",
+			Hint:    "name a bundle (FILE.tar.gz, https://… or oci://…), or remove --policy-key and --minimum-revision"}
 	}
 	var err error
 	o.Keys, err = source.ReadKeys(s.Keys)
@@ -98,7 +102,9 @@ func (s Sources) options() (source.Options, error) {
 // ReadTested returns the layers that a test of policies is about, and those that decide beside
 // them: the directories, read with s's key, and the shipped policy if shipped is set, beside
 // s's own policies; without either of them s's own policies alone.
-func (s Sources) ReadTested(ctx context.Context, directories []string, shipped bool) (tried, beside []policy.Layer, err error) {
+func (s Sources) ReadTested(
+	ctx context.Context, directories []string, shipped bool,
+) (tried, beside []policy.Layer, err error) {
 	own, err := s.Read(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -50,7 +50,8 @@ func ReadDurations(r io.Reader) (Durations, error) {
 	d := Durations{}
 	for id, ms := range f.Milliseconds {
 		if !d.Add(id, time.Duration(min(ms, int64(MaxDuration/time.Millisecond)+1))*time.Millisecond) {
-			return nil, fmt.Errorf("invalid durations: want at most %d ids with durations up to %s", maxDurations, MaxDuration)
+			return nil, fmt.Errorf("invalid durations: want at most %d ids with durations up to %s", maxDurations,
+				MaxDuration)
 		}
 	}
 	return d, nil

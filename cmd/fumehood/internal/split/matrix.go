@@ -55,8 +55,9 @@ func Matrix(document []byte, name string, n int, took func(id string) (time.Dura
 }
 
 func tooLarge(what string, has, limit int) error {
-	return &proposal.StopError{Code: "split.too-large", Message: fmt.Sprintf("cannot split the plan: %s has %d bytes, the maximum is %d", what, has, limit),
-		Hint: "move long scripts and standard input from the plan into files of the repository"}
+	return &proposal.StopError{Code: "split.too-large",
+		Message: fmt.Sprintf("cannot split the plan: %s has %d bytes, the maximum is %d", what, has, limit),
+		Hint:    "move long scripts and standard input from the plan into files of the repository"}
 }
 
 // encodePart returns the document of a part. The only part is the document that was read; its last

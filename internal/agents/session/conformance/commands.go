@@ -38,7 +38,8 @@ func testCommands(t *testing.T, g gate.Opener) {
 			t.Errorf("%s: %q, want %q", c.p.ID, got, c.want)
 		}
 	}
-	if _, err := s.Do(t.Context(), proposal.Proposal{ID: "two", Run: "true", Argv: []string{"true"}}); errorCode(err) != "session.proposal" {
+	if _, err := s.Do(t.Context(),
+		proposal.Proposal{ID: "two", Run: "true", Argv: []string{"true"}}); errorCode(err) != "session.proposal" {
 		t.Errorf("an invalid proposal: %v", err)
 	}
 	closeSession(t, s)
@@ -57,7 +58,8 @@ func testInterrupt(t *testing.T, g gate.Opener) {
 	s := openSession(t, g)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := s.Do(gate.WithOutput(ctx, func(proposal.Chunk) { cancel() }), shellProposal("long", "echo began; sleep 600"))
+	r, err := s.Do(gate.WithOutput(ctx, func(proposal.Chunk) { cancel() }),
+		shellProposal("long", "echo began; sleep 600"))
 	if err != nil || r.Result == nil || r.Result.Killed != proposal.KilledInterrupted {
 		t.Fatalf("%+v, %v", r.Result, err)
 	}
@@ -101,18 +103,23 @@ func (r *received) has(stream, text string) bool {
 func testOutput(t *testing.T, g gate.Opener) {
 	s := openSession(t, g)
 	var came received
-	r, err := s.Do(came.withOutput(t.Context()), shellProposal("a", "for i in $(seq 1 500); do echo line $i; done; echo err >&2"))
-	if err != nil || r.Result == nil || came.text["stdout"] != string(r.Result.Stdout.Head)+string(r.Result.Stdout.Tail) || came.text["stderr"] != "err\n" || came.lost != 0 {
+	r, err := s.Do(came.withOutput(t.Context()),
+		shellProposal("a", "for i in $(seq 1 500); do echo line $i; done; echo err >&2"))
+	if err != nil || r.Result == nil ||
+		came.text["stdout"] != string(r.Result.Stdout.Head)+string(r.Result.Stdout.Tail) ||
+		came.text["stderr"] != "err\n" || came.lost != 0 {
 		t.Errorf("%d bytes came: %+v, %v", len(came.text["stdout"]), r.Result, err)
 	}
 	var shown received
 	code := proposal.Proposal{ID: "cell", Language: "bash", Code: "echo hi; echo err >&2", Context: "main"}
-	if _, err := s.Do(shown.withOutput(t.Context()), code); err != nil || shown.text["stdout"] != "hi\n" || shown.text["stderr"] != "err\n" {
+	if _, err := s.Do(shown.withOutput(t.Context()), code); err != nil || shown.text["stdout"] != "hi\n" ||
+		shown.text["stderr"] != "err\n" {
 		t.Errorf("%q, %v", shown.text, err)
 	}
 	var much received
 	r, err = s.Do(much.withOutput(t.Context()), shellProposal("b", "seq 1 300000"))
-	if err != nil || r.Result == nil || int64(len(much.text["stdout"]))+much.lost != r.Result.Stdout.Bytes || !r.Result.Stdout.Truncated {
+	if err != nil || r.Result == nil || int64(len(much.text["stdout"]))+much.lost != r.Result.Stdout.Bytes ||
+		!r.Result.Stdout.Truncated {
 		t.Errorf("%d bytes came, %d lost: %v", len(much.text["stdout"]), much.lost, err)
 	}
 	closeSession(t, s)
@@ -124,7 +131,8 @@ type cell struct{ language, context, code, want string }
 func runCells(t *testing.T, s gate.Session, cells []cell) {
 	t.Helper()
 	for i, c := range cells {
-		r := doSuccessfully(t, s, proposal.Proposal{ID: fmt.Sprint("c", i), Language: c.language, Context: c.context, Code: c.code})
+		r := doSuccessfully(t, s, proposal.Proposal{ID: fmt.Sprint("c", i), Language: c.language, Context: c.context,
+			Code: c.code})
 		if got := r.Outcome() + "|" + string(r.Stdout.Head); got != c.want {
 			t.Errorf("%s %q: %q, want %q", c.language, c.code, got, c.want)
 		}
@@ -157,10 +165,12 @@ func testLanguages(t *testing.T, g gate.Opener) {
 	})
 	var shown received
 	p := proposal.Proposal{ID: "shown", Language: "python", Code: "print('hi')\n1 + 1", Context: "main"}
-	if _, err := s.Do(shown.withOutput(t.Context()), p); err != nil || shown.text["stdout"] != "hi\n" || shown.text["display"] != "2" {
+	if _, err := s.Do(shown.withOutput(t.Context()), p); err != nil || shown.text["stdout"] != "hi\n" ||
+		shown.text["display"] != "2" {
 		t.Errorf("%q, %v", shown.text, err)
 	}
-	if r := doSuccessfully(t, s, proposal.Proposal{ID: "fails", Language: "python", Context: "main", Code: "{}['k']"}); r.Exception == nil || r.Exception.Name != "KeyError" {
+	if r := doSuccessfully(t, s, proposal.Proposal{ID: "fails", Language: "python", Context: "main",
+		Code: "{}['k']"}); r.Exception == nil || r.Exception.Name != "KeyError" {
 		t.Errorf("%+v", r.Exception)
 	}
 	closeSession(t, s)
@@ -196,7 +206,8 @@ func testProcesses(t *testing.T, g gate.Opener) {
 		t.Errorf("%+v", r)
 	}
 	short, _ := start("short", "echo done; exit 3")
-	if r := wait(short); r.Result == nil || r.Result.Outcome() != "exit code 3" || string(r.Result.Stdout.Head) != "done\n" {
+	if r := wait(short); r.Result == nil || r.Result.Outcome() != "exit code 3" ||
+		string(r.Result.Stdout.Head) != "done\n" {
 		t.Errorf("%+v", r.Result)
 	}
 	denied, _ := start("denied", "shuf x")
@@ -215,7 +226,8 @@ func testProcesses(t *testing.T, g gate.Opener) {
 	if err := trapped.Interrupt(); err != nil {
 		t.Error(err)
 	}
-	if r := wait(trapped); r.Result == nil || !r.Result.Succeeded() || string(r.Result.Stdout.Head) != "up\ninterrupted\n" {
+	if r := wait(trapped); r.Result == nil || !r.Result.Succeeded() ||
+		string(r.Result.Stdout.Head) != "up\ninterrupted\n" {
 		t.Errorf("%+v", r.Result)
 	}
 	<-trapped.Done()

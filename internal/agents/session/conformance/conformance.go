@@ -34,7 +34,8 @@ deny contains {"rule": "conformance.factor", "message": "factor is not used here
 
 // RequiredPolicy returns the policy that the gate must have in addition to the shipped one.
 func RequiredPolicy() gate.Policy {
-	return gate.Policy{Name: "conformance", Files: map[string][]byte{"command.rego": []byte(rules), "exec.rego": []byte(programs)}}
+	return gate.Policy{Name: "conformance",
+		Files: map[string][]byte{"command.rego": []byte(rules), "exec.rego": []byte(programs)}}
 }
 
 // Main is the TestMain of packages that run the suite. Their gates, which run at the same time, keep
@@ -84,7 +85,8 @@ func Run(t *testing.T, open Opener) {
 
 // RunTransport runs the part of the suite that depends most on how requests and answers travel.
 func RunTransport(t *testing.T, open Opener) {
-	runSubtests(t, open, []subtest{{"commands", testCommands}, {"interrupt", testInterrupt}, {"output", testOutput}, {"files", testFiles}, {"processes", testProcesses}, {"approvals", testApprovals}})
+	runSubtests(t, open, []subtest{{"commands", testCommands}, {"interrupt", testInterrupt}, {"output", testOutput},
+		{"files", testFiles}, {"processes", testProcesses}, {"approvals", testApprovals}})
 }
 
 // RunLanguages checks code in Python and JavaScript.

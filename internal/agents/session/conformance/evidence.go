@@ -19,7 +19,8 @@ func testApprovals(t *testing.T, g gate.Opener) {
 	s := openSession(t, g)
 	putFile(t, s, "f", "a\nb\n")
 	p := shellProposal("a", "tac f")
-	if r := doProposal(t, s, p); r.Result != nil || r.Decision.Effect != proposal.Ask || firstRule(r) != "conformance.tac" {
+	if r := doProposal(t, s, p); r.Result != nil || r.Decision.Effect != proposal.Ask ||
+		firstRule(r) != "conformance.tac" {
 		t.Fatalf("%+v", r)
 	}
 	asked := func(p proposal.Proposal) proposal.ClientApproval {
@@ -43,7 +44,8 @@ func testApprovals(t *testing.T, g gate.Opener) {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
-	if r, err := s.DoApproved(t.Context(), shellProposal("again", "tac f"), good); err != nil || r.Result == nil || string(r.Result.Stdout.Head) != "b\na\n" || r.ClientApproval == nil || r.ClientApproval.Client != "a test" {
+	if r, err := s.DoApproved(t.Context(), shellProposal("again", "tac f"), good); err != nil || r.Result == nil ||
+		string(r.Result.Stdout.Head) != "b\na\n" || r.ClientApproval == nil || r.ClientApproval.Client != "a test" {
 		t.Errorf("with an approval: %+v, %v", r, err)
 	}
 	if r, err := s.DoApproved(t.Context(), shellProposal("c", "tac f"), good); errorCode(err) != "approval.void" {
@@ -52,7 +54,8 @@ func testApprovals(t *testing.T, g gate.Opener) {
 	denied := shellProposal("d", "shuf f")
 	yes := asked(denied)
 	yes.Client = "a test"
-	if r, err := s.DoApproved(t.Context(), denied, yes); err != nil || r.Result != nil || r.Decision.Effect != proposal.Deny {
+	if r, err := s.DoApproved(t.Context(), denied, yes); err != nil || r.Result != nil ||
+		r.Decision.Effect != proposal.Deny {
 		t.Errorf("an approval of what is denied: %+v, %v", r, err)
 	}
 	closeSession(t, s)
@@ -61,7 +64,8 @@ func testApprovals(t *testing.T, g gate.Opener) {
 // Policy decides a command before it runs, and each program that it starts.
 func testDecisions(t *testing.T, g gate.Opener) {
 	s := openSession(t, g)
-	for want, text := range map[string]string{"conformance.shuf": "echo ran > ran; shuf ran", "conformance.tac": "echo ran > ran; tac ran"} {
+	for want, text := range map[string]string{"conformance.shuf": "echo ran > ran; shuf ran",
+		"conformance.tac": "echo ran > ran; tac ran"} {
 		r := doProposal(t, s, shellProposal(want, text))
 		if r.Result != nil || firstRule(r) != want {
 			t.Errorf("%q: %+v", text, r)

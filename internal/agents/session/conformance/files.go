@@ -23,10 +23,12 @@ func putFile(t *testing.T, s gate.Session, name, data string) {
 func testFiles(t *testing.T, g gate.Opener) {
 	s := openSession(t, g)
 	putFile(t, s, "in/deep/note.txt", "hello\n")
-	if r := doSuccessfully(t, s, shellProposal("read", "cat in/deep/note.txt; echo more >> in/deep/note.txt")); string(r.Stdout.Head) != "hello\n" {
+	if r := doSuccessfully(t, s, shellProposal("read",
+		"cat in/deep/note.txt; echo more >> in/deep/note.txt")); string(r.Stdout.Head) != "hello\n" {
 		t.Errorf("%+v", r)
 	}
-	if data, out, err := s.Take(t.Context(), "in/deep/note.txt"); err != nil || out.Refused != "" || string(data) != "hello\nmore\n" {
+	if data, out, err := s.Take(t.Context(), "in/deep/note.txt"); err != nil || out.Refused != "" ||
+		string(data) != "hello\nmore\n" {
 		t.Errorf("took %q, %+v, %v", data, out, err)
 	}
 	large := bytes.Repeat([]byte("0123456789abcde\n"), 128<<10)
@@ -47,7 +49,8 @@ func testFiles(t *testing.T, g gate.Opener) {
 	for _, c := range changes.Files {
 		names = append(names, c.Kind+" "+c.Path)
 	}
-	if got := strings.Join(names, ", "); err != nil || got != "added empty, added in, added in/deep, added in/deep/note.txt, added large" {
+	if got := strings.Join(names, ", "); err != nil ||
+		got != "added empty, added in, added in/deep, added in/deep/note.txt, added large" {
 		t.Errorf("changes: %s, %v", got, err)
 	}
 	if report := closeSession(t, s); len(report.Transfers) != 7 {
@@ -58,11 +61,13 @@ func testFiles(t *testing.T, g gate.Opener) {
 // No name leads out of the workspace, in either direction.
 func testEscapes(t *testing.T, g gate.Opener) {
 	s := openSession(t, g)
-	if _, err := s.Put(t.Context(), "links.sh", []byte("mkdir sub; mkfifo fifo; ln -s /etc/passwd out; ln -s /etc dir; ln -s ../.. up\n")); err != nil {
+	if _, err := s.Put(t.Context(), "links.sh",
+		[]byte("mkdir sub; mkfifo fifo; ln -s /etc/passwd out; ln -s /etc dir; ln -s ../.. up\n")); err != nil {
 		t.Fatal(err)
 	}
 	doSuccessfully(t, s, shellProposal("links", "sh links.sh"))
-	for _, name := range []string{"../x", "/etc/passwd", "/x", "sub/../../x", "dir/passwd", "up/etc/passwd", "out", "fifo", "sub", ""} {
+	for _, name := range []string{"../x", "/etc/passwd", "/x", "sub/../../x", "dir/passwd", "up/etc/passwd", "out",
+		"fifo", "sub", ""} {
 		if out, err := s.Put(t.Context(), name, []byte("x")); err != nil || out.Refused == "" {
 			t.Errorf("put %q: %+v, %v", name, out, err)
 		}
@@ -87,7 +92,8 @@ func testDiff(t *testing.T, g gate.Opener) {
 	putFile(t, s, "a.txt", "one\n")
 	doSuccessfully(t, s, shellProposal("edit", "mkdir -p sub && echo new > sub/b.txt"))
 	d, err := s.Diff(t.Context())
-	if err != nil || len(d.Files) != 2 || !strings.Contains(d.Files[0].Text, "+one") || d.Files[1].Path != "sub/b.txt" || d.Files[1].Kind != "added" {
+	if err != nil || len(d.Files) != 2 || !strings.Contains(d.Files[0].Text, "+one") ||
+		d.Files[1].Path != "sub/b.txt" || d.Files[1].Kind != "added" {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	patch, err := os.ReadFile(d.Patch.File)

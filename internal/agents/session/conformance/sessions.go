@@ -14,8 +14,10 @@ import (
 
 // A gate decides before it has a session, has one session at a time, and its report names it.
 func testSession(t *testing.T, g gate.Opener) {
-	records, err := g.Check(t.Context(), proposal.Plan{Proposals: []proposal.Proposal{shellProposal("a", "echo"), shellProposal("b", "shuf x")}})
-	if err != nil || len(records) != 2 || records[0].Decision.Effect != proposal.Allow || records[1].Decision.Effect != proposal.Deny {
+	records, err := g.Check(t.Context(),
+		proposal.Plan{Proposals: []proposal.Proposal{shellProposal("a", "echo"), shellProposal("b", "shuf x")}})
+	if err != nil || len(records) != 2 || records[0].Decision.Effect != proposal.Allow ||
+		records[1].Decision.Effect != proposal.Deny {
 		t.Fatalf("check: %+v, %v", records, err)
 	}
 	s, err := g.Open(t.Context(), gate.SessionOptions{Proposer: "a test"})
@@ -35,7 +37,8 @@ func testSession(t *testing.T, g gate.Opener) {
 		t.Errorf("%+v", r)
 	}
 	report := closeSession(t, s)
-	if report.Run.ID != s.ID() || report.Run.Proposer != "a test" || report.Totals.Succeeded != 1 || report.Audit == nil || report.Audit.File != s.Log() {
+	if report.Run.ID != s.ID() || report.Run.Proposer != "a test" || report.Totals.Succeeded != 1 ||
+		report.Audit == nil || report.Audit.File != s.Log() {
 		t.Errorf("%+v, %+v", report.Run, report.Audit)
 	}
 }

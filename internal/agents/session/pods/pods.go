@@ -54,11 +54,14 @@ func New(o Options) (*Backend, error) {
 	case o.Claims == nil:
 		return nil, newStopError("pods.options", "there is no connection to fumehood-claims", "start it")
 	case o.TLS == nil || len(o.TLS.Certificates) == 0 || o.TLS.RootCAs == nil:
-		return nil, newStopError("pods.options", "there is no certificate for the sessions", "name a directory with tls.crt, tls.key and ca.crt")
+		return nil, newStopError("pods.options", "there is no certificate for the sessions",
+			"name a directory with tls.crt, tls.key and ca.crt")
 	case o.Port < 1 || o.Port > 65535:
-		return nil, newStopError("pods.options", fmt.Sprintf("%d is not a port", o.Port), "use the port of [sessions] in the nodes' configuration")
+		return nil, newStopError("pods.options", fmt.Sprintf("%d is not a port", o.Port),
+			"use the port of [sessions] in the nodes' configuration")
 	case o.Lifetime <= 0 || o.Logs == "" || o.Artifacts == "":
-		return nil, newStopError("pods.options", "sessions need a lifetime, and directories for logs and artifacts", "set them")
+		return nil, newStopError("pods.options", "sessions need a lifetime, and directories for logs and artifacts",
+			"set them")
 	}
 	return &Backend{o}, nil
 }
@@ -70,7 +73,8 @@ func (b *Backend) NewGate(_ context.Context, tenant string) (gate.Opener, error)
 		tenant = b.o.Tenant
 	}
 	if tenant == "" {
-		return nil, newStopError("pods.tenant", "the token has no tenant, and the server no default", "write tenant=NAMESPACE behind the token, or use --namespace")
+		return nil, newStopError("pods.tenant", "the token has no tenant, and the server no default",
+			"write tenant=NAMESPACE behind the token, or use --namespace")
 	}
 	return &podGate{b: b, tenant: tenant}, nil
 }
@@ -172,7 +176,8 @@ func (b *Backend) claimPod(ctx context.Context, tenant string) (*pod, error) {
 	secure := b.o.TLS.Clone()
 	secure.ServerName = remote.ServerName(c.Node)
 	p := &pod{backend: b, claim: c}
-	p.client, err = remote.New(remote.ClientOptions{Address: net.JoinHostPort(c.Address, strconv.Itoa(b.o.Port)), TLS: secure, Logs: b.o.Logs, Artifacts: b.o.Artifacts})
+	p.client, err = remote.New(remote.ClientOptions{Address: net.JoinHostPort(c.Address, strconv.Itoa(b.o.Port)),
+		TLS: secure, Logs: b.o.Logs, Artifacts: b.o.Artifacts})
 	if err != nil {
 		return nil, errors.Join(err, p.releaseOnce())
 	}

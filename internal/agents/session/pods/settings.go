@@ -33,17 +33,20 @@ type Settings struct {
 func (s Settings) Open(ctx context.Context, lifetime time.Duration, h gate.Health) (*Backend, error) {
 	secure, err := s.readTLSConfig()
 	if err != nil {
-		return nil, &proposal.StopError{Code: "pods.certificates", Message: "cannot use the certificates for sessions in " + s.Certificates,
-			Hint: "put tls.crt, tls.key and ca.crt there, readable by this user alone", Err: err}
+		return nil, &proposal.StopError{Code: "pods.certificates",
+			Message: "cannot use the certificates for sessions in " + s.Certificates,
+			Hint:    "put tls.crt, tls.key and ca.crt there, readable by this user alone", Err: err}
 	}
 	home, err := process.StateHome()
 	if err != nil {
 		return nil, err
 	}
 	o := Options{Claims: claims.New(ctx, s.Socket), TLS: secure, Port: s.Port, Lifetime: lifetime, Tenant: s.Tenant,
-		Logs: filepath.Join(home, "fumehood", "pods"), Artifacts: filepath.Join(home, "fumehood", "pods", "artifacts"), Health: h}
+		Logs: filepath.Join(home, "fumehood", "pods"), Artifacts: filepath.Join(home, "fumehood", "pods", "artifacts"),
+		Health: h}
 	if err := os.MkdirAll(o.Artifacts, 0o700); err != nil {
-		return nil, &proposal.StopError{Code: "pods.logs", Message: "cannot make the directory for logs", Hint: "make room in the user's state directory", Err: err}
+		return nil, &proposal.StopError{Code: "pods.logs", Message: "cannot make the directory for logs",
+			Hint: "make room in the user's state directory", Err: err}
 	}
 	return New(o)
 }

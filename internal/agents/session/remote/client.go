@@ -68,7 +68,8 @@ type answerLimits struct {
 	lastCalls time.Duration // until a receiver of output that does not return is given up
 }
 
-var defaultBounds = answerLimits{line: 64 << 20, document: 32 << 20, report: 64 << 20, values: 2 << 20, output: 1 << 30, log: 1 << 30,
+var defaultBounds = answerLimits{line: 64 << 20, document: 32 << 20, report: 64 << 20, values: 2 << 20, output: 1 << 30,
+	log:     1 << 30,
 	silence: 3 * heartbeat, retry: time.Second, patience: 30 * time.Second, lastCalls: 10 * time.Second}
 
 // forever is the time of a client that waits: a pager, or one that its user's shell has stopped.
@@ -102,11 +103,13 @@ func New(o ClientOptions) (*Client, error) {
 		TLSClientConfig: config, TLSHandshakeTimeout: dialTime, IdleConnTimeout: clientIdle,
 		MaxResponseHeaderBytes: maxHeader, DisableCompression: true, MaxIdleConnsPerHost: 8,
 	}
-	return &Client{o: o, url: "https://" + o.Address, http: newHTTP(transport), bounds: defaultBounds, lost: lostError}, nil
+	return &Client{o: o, url: "https://" + o.Address, http: newHTTP(transport), bounds: defaultBounds, lost: lostError},
+		nil
 }
 
 func newHTTP(t *http.Transport) *http.Client {
-	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 func (o ClientOptions) checkOptions() error {
@@ -146,7 +149,8 @@ func (c *Client) Open(ctx context.Context, o gate.SessionOptions) (gate.Session,
 		return nil, errClosed
 	}
 	var answer openAnswer
-	if err := c.callServer(ctx, request{method: http.MethodPost, path: "/session", document: openingOf(o)}, &answer); err != nil {
+	if err := c.callServer(ctx, request{method: http.MethodPost, path: "/session", document: openingOf(o)},
+		&answer); err != nil {
 		return nil, err
 	}
 	if !validID.MatchString(answer.ID) || len(answer.Token) > 256 {
@@ -192,7 +196,8 @@ func Attach(ctx context.Context, o AttachOptions) (*Session, error) {
 	return s, nil
 }
 
-var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed", Hint: "open another session"}
+var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed",
+	Hint: "open another session"}
 
 // Close closes the session, if Session.Close was not called, and refuses later calls of Open.
 func (c *Client) Close() error {
@@ -281,11 +286,13 @@ func (e connectionError) Unwrap() error { return e.error }
 
 // lostError is Client.lost for a server on another machine.
 func lostError(err error) error {
-	return &proposal.StopError{Code: "session.lost", Message: "the connection to the session is lost", Hint: "open another session; the log of this one is on the machine that ran it", Err: connectionError{err}}
+	return &proposal.StopError{Code: "session.lost", Message: "the connection to the session is lost",
+		Hint: "open another session; the log of this one is on the machine that ran it", Err: connectionError{err}}
 }
 
 func invalidAnswer(err error) error {
-	return &proposal.StopError{Code: "session.answer", Message: "the server's answer is invalid", Hint: "check that client and server have the same version of fumehood", Err: err}
+	return &proposal.StopError{Code: "session.answer", Message: "the server's answer is invalid",
+		Hint: "check that client and server have the same version of fumehood", Err: err}
 }
 
 // callServer sends a request and decodes its answer into v.

@@ -65,7 +65,8 @@ func (s *Session) End() (_ proposal.Report, stopped, err error) {
 	s.once.Do(func() {
 		report, stopped, err := s.endSession()
 		if report == nil {
-			report = &proposal.Report{Schema: proposal.ReportSchema, Run: proposal.Run{ID: s.id}, Records: []proposal.Record{}, Error: proposal.FailureOf(err)}
+			report = &proposal.Report{Schema: proposal.ReportSchema, Run: proposal.Run{ID: s.id},
+				Records: []proposal.Record{}, Error: proposal.FailureOf(err)}
 		}
 		s.report, s.stopped, s.err = *report, stopped, err
 		s.Detach()
@@ -89,10 +90,11 @@ func (s *Session) endSession() (report *proposal.Report, stopped, err error) {
 	}
 	defer answer.Body.Close()
 	body := &progressReader{answer.Body, late}
-	err = s.client.readPart(body, s.client.bounds.report, s.client.bounds.log, func(p partHeader, data io.Reader) error {
-		report, stopped, err = s.readSealed(p, data)
-		return err
-	})
+	err = s.client.readPart(body, s.client.bounds.report, s.client.bounds.log,
+		func(p partHeader, data io.Reader) error {
+			report, stopped, err = s.readSealed(p, data)
+			return err
+		})
 	if report != nil && err != nil {
 		err = logError(err)
 	}
@@ -158,5 +160,6 @@ func (s *Session) verifyLog(a proposal.Audit) error {
 }
 
 func logError(err error) error {
-	return &proposal.StopError{Code: "session.log", Message: "the log of the session is not complete and unaltered", Hint: "do not rely on the log; the one on the machine that ran the session may be complete", Err: err}
+	return &proposal.StopError{Code: "session.log", Message: "the log of the session is not complete and unaltered",
+		Hint: "do not rely on the log; the one on the machine that ran the session may be complete", Err: err}
 }

@@ -35,7 +35,9 @@ func (p proposeRequest) doProposal(ctx context.Context, session gate.Session) (p
 
 // beginStream begins the answer to a request that can be interrupted. With the returned context, output
 // is sent as it comes, if that is wanted. end must be called.
-func (s *server) beginStream(w http.ResponseWriter, r *http.Request, output bool) (id string, ctx context.Context, events *stream, end func()) {
+func (s *server) beginStream(
+	w http.ResponseWriter, r *http.Request, output bool,
+) (id string, ctx context.Context, events *stream, end func()) {
 	id, ctx, forget := s.running.beginRequest(r.Context())
 	events = newStream(w)
 	_ = events.sendEvent(event{ID: id})
@@ -77,7 +79,9 @@ func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record,
 }
 
 // DoApproved is gate.Session.DoApproved. The server checks a as the gate does.
-func (s *Session) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error) {
+func (s *Session) DoApproved(
+	ctx context.Context, p proposal.Proposal, a proposal.ClientApproval,
+) (proposal.Record, error) {
 	return s.propose(ctx, proposeRequest{Proposal: p, Approval: &a})
 }
 
@@ -112,7 +116,8 @@ func (s *server) setUp(w http.ResponseWriter, r *http.Request, session gate.Sess
 // SetUp is gate.Session.SetUp.
 func (s *Session) SetUp(ctx context.Context, each func(proposal.Record)) error {
 	output := order.OutputOf(ctx) != nil
-	x, err := s.startCommand(ctx, request{method: http.MethodPost, path: "/session/setup", document: setUpRequest{output}}, output)
+	x, err := s.startCommand(ctx, request{method: http.MethodPost, path: "/session/setup",
+		document: setUpRequest{output}}, output)
 	if err != nil {
 		return err
 	}

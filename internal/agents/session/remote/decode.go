@@ -90,7 +90,8 @@ func (r *reader) readEvent(values int) (e event, err error) {
 // checkEvent refuses an event that says nothing, or more than one thing.
 func checkEvent(e event) error {
 	n := 0
-	for _, is := range []bool{e.ID != "", e.Output != nil, e.Record != nil, e.Error != nil, e.Started, e.Alive, e.Ended} {
+	for _, is := range []bool{e.ID != "", e.Output != nil, e.Record != nil, e.Error != nil, e.Started, e.Alive,
+		e.Ended} {
 		if is {
 			n++
 		}
@@ -106,7 +107,8 @@ func checkEvent(e event) error {
 
 func checkChunk(c proposal.Chunk) error {
 	shows := c.Stream == proposal.ChunkDisplay
-	if !shows && c.Stream != proposal.ChunkStdout && c.Stream != proposal.ChunkStderr || c.Dropped < 0 || !shows && c.Display != nil || shows && len(c.Data) > 0 {
+	if !shows && c.Stream != proposal.ChunkStdout && c.Stream != proposal.ChunkStderr || c.Dropped < 0 ||
+		!shows && c.Display != nil || shows && len(c.Data) > 0 {
 		return invalidAnswer(errors.New("an output is invalid"))
 	}
 	return nil

@@ -51,9 +51,10 @@ var methods = []interface {
 
 type noQuestion struct{}
 
-var asked = method[proposal.Proposal, proposal.ClientApproval]{"/asked", func(at inSession, p proposal.Proposal) (proposal.ClientApproval, error) {
-	return at.session.Asked(at.ctx, p)
-}}
+var asked = method[proposal.Proposal, proposal.ClientApproval]{"/asked",
+	func(at inSession, p proposal.Proposal) (proposal.ClientApproval, error) {
+		return at.session.Asked(at.ctx, p)
+	}}
 
 // Asked is gate.Session.Asked.
 func (s *Session) Asked(ctx context.Context, p proposal.Proposal) (proposal.ClientApproval, error) {
@@ -75,9 +76,10 @@ func (s *Session) List(ctx context.Context, pattern string) (proposal.Changes, e
 	return list.callSession(ctx, s, pattern)
 }
 
-var changes = method[noQuestion, proposal.Changes]{"/changes", func(at inSession, _ noQuestion) (proposal.Changes, error) {
-	return at.session.Changes(at.ctx)
-}}
+var changes = method[noQuestion, proposal.Changes]{"/changes",
+	func(at inSession, _ noQuestion) (proposal.Changes, error) {
+		return at.session.Changes(at.ctx)
+	}}
 
 // Changes is gate.Session.Changes.
 func (s *Session) Changes(ctx context.Context) (proposal.Changes, error) {

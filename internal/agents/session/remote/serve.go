@@ -87,14 +87,16 @@ func ServeLocal(ctx context.Context, l peer.Listener, o LocalOptions) error {
 }
 
 func (s *server) serveUntilDone(ctx context.Context, l net.Listener) (err error) {
-	h := &http.Server{Handler: s.newHandler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
+	h := &http.Server{Handler: s.newHandler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
 	failed := make(chan error, 1)
 	go func() { failed <- h.Serve(l) }()
 	select {
 	case <-ctx.Done():
 	case <-s.ended:
 	case err = <-failed:
-		err = &proposal.StopError{Code: "remote.serve", Message: "cannot accept connections", Hint: "check the listener's address", Err: err}
+		err = &proposal.StopError{Code: "remote.serve", Message: "cannot accept connections",
+			Hint: "check the listener's address", Err: err}
 	}
 	s.endSession()
 	if err == nil {
@@ -133,5 +135,6 @@ func (o Options) tlsConfig() (*tls.Config, error) {
 }
 
 func invalidOptions(why string) error {
-	return &proposal.StopError{Code: "remote.options", Message: "invalid options: " + why, Hint: "correct the program that uses package remote"}
+	return &proposal.StopError{Code: "remote.options", Message: "invalid options: " + why,
+		Hint: "correct the program that uses package remote"}
 }

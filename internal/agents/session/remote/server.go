@@ -56,7 +56,8 @@ type server struct {
 
 func newServer(ctx context.Context) *server {
 	s := &server{ctx: context.WithoutCancel(ctx), ended: make(chan struct{}), fetched: make(chan struct{})}
-	s.slots, s.urgent, s.attached = make(chan struct{}, maxRequests), make(chan struct{}, maxUrgent), make(chan struct{}, maxAttached)
+	s.slots, s.urgent, s.attached = make(chan struct{}, maxRequests), make(chan struct{}, maxUrgent),
+		make(chan struct{}, maxAttached)
 	s.transfers, s.checks = make(chan struct{}, maxFiles), make(chan struct{}, maxChecks)
 	s.fetch = sync.OnceFunc(func() { close(s.fetched) })
 	return s
@@ -121,7 +122,8 @@ func (s *server) requireSession(h func(http.ResponseWriter, *http.Request, gate.
 		s.mu.Unlock()
 		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if session == nil || !s.local && subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
-			return &proposal.StopError{Code: "session.unknown", Message: "the request is not of the client that opened the session", Hint: "open a session first"}
+			return &proposal.StopError{Code: "session.unknown",
+				Message: "the request is not of the client that opened the session", Hint: "open a session first"}
 		}
 		return h(w, r, session)
 	}
@@ -137,7 +139,8 @@ type attachAnswer struct {
 
 func (s *server) handleAttach(w http.ResponseWriter, _ *http.Request, session gate.Session) error {
 	description, err := json.Marshal(s.describe())
-	sendAnswer(w, attachAnswer{session.ID(), absolutePath(session.Log()), absolutePath(session.Artifacts()), description}, err)
+	sendAnswer(w, attachAnswer{session.ID(), absolutePath(session.Log()), absolutePath(session.Artifacts()),
+		description}, err)
 	return nil
 }
 
@@ -169,7 +172,8 @@ type openRequest struct {
 }
 
 func openingOf(o gate.SessionOptions) openRequest {
-	out := openRequest{Limits: o.Limits, Network: o.Network, Proposer: o.Proposer, Idle: proposal.Duration(o.Idle), Lifetime: proposal.Duration(o.Lifetime)}
+	out := openRequest{Limits: o.Limits, Network: o.Network, Proposer: o.Proposer, Idle: proposal.Duration(o.Idle),
+		Lifetime: proposal.Duration(o.Lifetime)}
 	if !o.Requested.IsZero() {
 		out.Waited = proposal.Duration(max(time.Since(o.Requested), 0))
 	}
@@ -177,7 +181,8 @@ func openingOf(o gate.SessionOptions) openRequest {
 }
 
 func (o openRequest) sessionOptions() gate.SessionOptions {
-	return gate.SessionOptions{Limits: o.Limits, Network: o.Network, Proposer: o.Proposer, Idle: o.Idle.Std(), Lifetime: o.Lifetime.Std(), Requested: time.Now().Add(-o.Waited.Std())}
+	return gate.SessionOptions{Limits: o.Limits, Network: o.Network, Proposer: o.Proposer, Idle: o.Idle.Std(),
+		Lifetime: o.Lifetime.Std(), Requested: time.Now().Add(-o.Waited.Std())}
 }
 
 // An openAnswer says how the session is used.
@@ -210,7 +215,8 @@ func (s *server) handleOpen(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-var errTaken = &proposal.StopError{Code: "session.taken", Message: "this server has had its one session", Hint: "start another server"}
+var errTaken = &proposal.StopError{Code: "session.taken", Message: "this server has had its one session",
+	Hint: "start another server"}
 
 // setSession makes session the one session.
 func (s *server) setSession(session gate.Session, cancel context.CancelFunc) {

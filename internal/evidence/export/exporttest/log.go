@@ -41,7 +41,9 @@ func Write(path string, r Run) (*proposal.Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := audit.Create(path, audit.Options{Origin: "fumehood/test", Signer: signer, Now: func() time.Time { at = at.Add(10 * time.Millisecond); return at }})
+	log, err := audit.Create(path,
+		audit.Options{Origin: "fumehood/test", Signer: signer,
+			Now: func() time.Time { at = at.Add(10 * time.Millisecond); return at }})
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +87,11 @@ type entry struct {
 // Description returns the run as the log describes it.
 func (r Run) Description() proposal.Run {
 	s := r.Text
-	return proposal.Run{ID: r.ID, Proposer: s, PlanDigest: "sha256:11", Workspace: "w", HeadSHA: "aa" + s, BaseSHA: "bb", PR: 7, Repository: "acme/api", Fork: s,
+	return proposal.Run{ID: r.ID, Proposer: s, PlanDigest: "sha256:11", Workspace: "w", HeadSHA: "aa" + s,
+		BaseSHA: "bb", PR: 7, Repository: "acme/api", Fork: s,
 		Mode: "enforce", Policy: "sha256:22", Rootfs: "host", Runsc: "v1", Version: "v0.3.0", Start: Start,
-		Policies: []proposal.PolicyOrigin{{Kind: "shipped", Digest: "sha256:33"}, {Kind: "bundle", Revision: "r7" + s}, {Kind: "base", Commit: "cc"}}}
+		Policies: []proposal.PolicyOrigin{{Kind: "shipped", Digest: "sha256:33"}, {Kind: "bundle", Revision: "r7" + s},
+			{Kind: "base", Commit: "cc"}}}
 }
 
 func (r Run) logEntries() []entry {
@@ -95,10 +99,13 @@ func (r Run) logEntries() []entry {
 	list := []entry{
 		{"run", r.Description()},
 		{"decision", decisionEntry("unit", "go test ./..."+s, proposal.Decision{Effect: proposal.Allow, Rules: []string{"go.test"},
-			Grant:   &proposal.Grant{Limits: proposal.Limits{Pids: 9}, Env: map[string]string{"CI": "not exported"}, Network: []string{"proxy.example"}},
-			Reasons: []proposal.Reason{{Rule: "team.slow", Effect: proposal.Deny, Message: "slow" + s, Command: 0, Observed: true}}})},
+			Grant: &proposal.Grant{Limits: proposal.Limits{Pids: 9}, Env: map[string]string{"CI": "not exported"},
+				Network: []string{"proxy.example"}},
+			Reasons: []proposal.Reason{{Rule: "team.slow", Effect: proposal.Deny, Message: "slow" + s, Command: 0,
+				Observed: true}}})},
 		{"decision", decisionEntry("fetch", "curl https://evil.example"+s, proposal.Decision{Rules: []string{"net.fetch"},
-			Reasons: []proposal.Reason{{Rule: "net.fetch", Message: "needs the network" + s, Suggestion: s, Text: s, Command: 0, Alternatives: []string{s}}}})},
+			Reasons: []proposal.Reason{{Rule: "net.fetch", Message: "needs the network" + s, Suggestion: s, Text: s,
+				Command: 0, Alternatives: []string{s}}}})},
 		{"decision", decisionEntry("ask", "make"+s, proposal.Decision{Effect: proposal.Ask, Rules: []string{"make.ask"}, Reasons: []proposal.Reason{{Rule: "make.ask", Effect: proposal.Ask, Command: -1}}})},
 		{"start", object{"id": "unit", "decision": 1}},
 		{"events", object{"id": "unit", "decision": 1, "first": 0, "events": append(commandEvents(s), r.Extra...)}},
@@ -106,14 +113,18 @@ func (r Run) logEntries() []entry {
 	if r.Cut {
 		return list
 	}
-	result := proposal.Result{Status: proposal.Exited, ExitCode: 1, WallMS: 20, CPUMS: 3, Stdout: proposal.Stream{Bytes: 5, Redacted: []proposal.Redaction{{Rule: "github-pat", Count: 2}}},
+	result := proposal.Result{Status: proposal.Exited, ExitCode: 1, WallMS: 20, CPUMS: 3,
+		Stdout:  proposal.Stream{Bytes: 5, Redacted: []proposal.Redaction{{Rule: "github-pat", Count: 2}}},
 		Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}},
-		Observations: &proposal.Observations{Counts: proposal.Counts{Execs: 2, Refused: 1}, Findings: []proposal.Finding{{Rule: "event.metadata", Message: "spoke to" + s,
-			Event: proposal.Event{Kind: proposal.EventConnect, Pid: 4, Program: "/bin/x" + s, Path: s, Address: "tcp 169.254.169.254:80", Time: Start.Add(time.Second)}}}}}
+		Observations: &proposal.Observations{Counts: proposal.Counts{Execs: 2, Refused: 1},
+			Findings: []proposal.Finding{{Rule: "event.metadata", Message: "spoke to" + s,
+				Event: proposal.Event{Kind: proposal.EventConnect, Pid: 4, Program: "/bin/x" + s, Path: s,
+					Address: "tcp 169.254.169.254:80", Time: Start.Add(time.Second)}}}}}
 	return append(list,
 		entry{"result", object{"id": "unit", "decision": 1, "result": result}},
 		entry{"later", object{"kind": "that this version does not know"}},
-		entry{"end", object{"totals": proposal.Totals{Proposed: 3, Allowed: 1, Denied: 1, Asked: 1, Failed: 1}, "error": nil}})
+		entry{"end", object{"totals": proposal.Totals{Proposed: 3, Allowed: 1, Denied: 1, Asked: 1, Failed: 1},
+			"error": nil}})
 }
 
 func decisionEntry(id, text string, d proposal.Decision) object {
@@ -125,32 +136,48 @@ func decisionEntry(id, text string, d proposal.Decision) object {
 
 func commandEvents(s string) []proposal.Event {
 	exec := func(kind string, d proposal.ExecDecision) proposal.Event {
-		return proposal.Event{Command: "unit", Kind: kind, Time: Start.Add(50 * time.Millisecond), Pid: 8, Parent: 7, Program: "/usr/bin/curl", Decision: &d,
-			Exec: &proposal.Exec{Command: "unit", Path: "/usr/bin/curl" + s, Argv: []string{"curl", s}, Pid: 8, Parent: 7, Layer: proposal.LayerRootfs, Digest: "sha256:44"}}
+		return proposal.Event{Command: "unit", Kind: kind, Time: Start.Add(50 * time.Millisecond), Pid: 8, Parent: 7,
+			Program: "/usr/bin/curl", Decision: &d,
+			Exec: &proposal.Exec{Command: "unit", Path: "/usr/bin/curl" + s, Argv: []string{"curl", s}, Pid: 8,
+				Parent: 7, Layer: proposal.LayerRootfs, Digest: "sha256:44"}}
 	}
 	why := &proposal.Reason{Rule: "exec.network-client", Message: "starts curl" + s, Command: -1}
 	return []proposal.Event{
 		exec(proposal.EventExec, proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{"exec.rootfs"}}),
-		exec(proposal.EventExec, proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{"team.exec"}, Observed: true, Reason: why}),
+		exec(proposal.EventExec, proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{"team.exec"},
+			Observed: true, Reason: why}),
 		exec(proposal.EventRefused, proposal.ExecDecision{Rules: []string{"exec.network-client"}, Reason: why}),
 		{Command: "unit", Kind: proposal.EventWrite, Path: "/etc/x" + s},
-		FlowEvent(proposal.EventLookup, proposal.Egress{Kind: points.EgressLookup, Name: "evil.example" + s, Type: "A"}, proposal.EgressDecision{Rules: []string{"egress.none"}}, "policy"),
-		FlowEvent(proposal.EventConnection, proposal.Egress{Kind: points.EgressConnect, Name: "proxy.example", Address: "192.0.2.1", Port: 443, Protocol: "tcp"}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""),
-		FlowEvent(proposal.EventConnection, proposal.Egress{Kind: points.EgressConnect, Address: "10.0.0.1", Port: 22, Protocol: "tcp"}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, "address"),
-		FlowEvent(proposal.EventRequest, proposal.Egress{Kind: points.EgressRequest, Name: "proxy.example", Port: 443, Protocol: "https", Method: "GET", Path: "/a" + s, Secrets: []proposal.EgressSecret{{Rule: "aws", Where: "url"}}}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""),
+		FlowEvent(proposal.EventLookup, proposal.Egress{Kind: points.EgressLookup, Name: "evil.example" + s, Type: "A"},
+			proposal.EgressDecision{Rules: []string{"egress.none"}}, "policy"),
+		FlowEvent(proposal.EventConnection,
+			proposal.Egress{Kind: points.EgressConnect, Name: "proxy.example", Address: "192.0.2.1", Port: 443,
+				Protocol: "tcp"}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""),
+		FlowEvent(proposal.EventConnection,
+			proposal.Egress{Kind: points.EgressConnect, Address: "10.0.0.1", Port: 22, Protocol: "tcp"},
+			proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, "address"),
+		FlowEvent(proposal.EventRequest,
+			proposal.Egress{Kind: points.EgressRequest, Name: "proxy.example", Port: 443, Protocol: "https",
+				Method: "GET", Path: "/a" + s, Secrets: []proposal.EgressSecret{{Rule: "aws", Where: "url"}}},
+			proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""),
 	}
 }
 
 // FlowEvent returns an event of the gateway.
 func FlowEvent(kind string, x proposal.Egress, d proposal.EgressDecision, code string) proposal.Event {
-	return proposal.Event{Command: "unit", Kind: kind, Time: Start.Add(60 * time.Millisecond), Flow: &proposal.Flow{Egress: x, Decision: d, Code: code, Sent: 1, Received: 2, WallMS: 3}}
+	return proposal.Event{Command: "unit", Kind: kind, Time: Start.Add(60 * time.Millisecond),
+		Flow: &proposal.Flow{Egress: x, Decision: d, Code: code, Sent: 1, Received: 2, WallMS: 3}}
 }
 
 // ManyFlows returns n allowed connections and a refused one among them.
 func ManyFlows(n int) []proposal.Event {
 	var list []proposal.Event
 	for i := range n {
-		list = append(list, FlowEvent(proposal.EventConnection, proposal.Egress{Kind: points.EgressConnect, Name: fmt.Sprintf("h%d.example", i), Port: 443}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""))
+		list = append(list, FlowEvent(proposal.EventConnection,
+			proposal.Egress{Kind: points.EgressConnect, Name: fmt.Sprintf("h%d.example", i), Port: 443},
+			proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.host"}}, ""))
 	}
-	return append(list, FlowEvent(proposal.EventConnection, proposal.Egress{Kind: points.EgressConnect, Name: "last.example", Port: 22}, proposal.EgressDecision{Rules: []string{"egress.none"}}, "policy"))
+	return append(list, FlowEvent(proposal.EventConnection,
+		proposal.Egress{Kind: points.EgressConnect, Name: "last.example", Port: 22},
+		proposal.EgressDecision{Rules: []string{"egress.none"}}, "policy"))
 }

@@ -113,7 +113,9 @@ func (x *Exporter) SendDecisions(ctx context.Context, about proposal.Run, b *Bat
 	return x.sendRun(ctx, about, nil, b.records)
 }
 
-func (x *Exporter) sendRun(ctx context.Context, run proposal.Run, spans []*trace.Span, records []*logs.LogRecord) error {
+func (x *Exporter) sendRun(
+	ctx context.Context, run proposal.Run, spans []*trace.Span, records []*logs.LogRecord,
+) error {
 	defer x.client.CloseIdleConnections()
 	run.Version = x.o.Version
 	headers, err := readHeaders(x.o.Headers, x.o.Getenv)
@@ -129,9 +131,12 @@ func (x *Exporter) sendRun(ctx context.Context, run proposal.Run, spans []*trace
 	return sendError(errors.Join(traceErr, x.sendRecords(ctx, headers, from, run, records)))
 }
 
-func (x *Exporter) sendSpans(ctx context.Context, h http.Header, from *resource.Resource, run proposal.Run, spans []*trace.Span) error {
+func (x *Exporter) sendSpans(
+	ctx context.Context, h http.Header, from *resource.Resource, run proposal.Run, spans []*trace.Span,
+) error {
 	for _, part := range splitRequests(spans) {
-		m := &collecttrace.ExportTraceServiceRequest{ResourceSpans: []*trace.ResourceSpans{{Resource: from, SchemaUrl: SchemaURL,
+		m := &collecttrace.ExportTraceServiceRequest{ResourceSpans: []*trace.ResourceSpans{{Resource: from,
+			SchemaUrl:  SchemaURL,
 			ScopeSpans: []*trace.ScopeSpans{{Scope: newScope(run), SchemaUrl: SchemaURL, Spans: part}}}}}
 		var answer collecttrace.ExportTraceServiceResponse
 		if err := x.postMessage(ctx, h, "v1/traces", m, &answer); err != nil {
@@ -144,10 +149,13 @@ func (x *Exporter) sendSpans(ctx context.Context, h http.Header, from *resource.
 	return nil
 }
 
-func (x *Exporter) sendRecords(ctx context.Context, h http.Header, from *resource.Resource, run proposal.Run, records []*logs.LogRecord) error {
+func (x *Exporter) sendRecords(
+	ctx context.Context, h http.Header, from *resource.Resource, run proposal.Run, records []*logs.LogRecord,
+) error {
 	var errs error
 	for _, part := range splitRequests(records) {
-		m := &collectlogs.ExportLogsServiceRequest{ResourceLogs: []*logs.ResourceLogs{{Resource: from, SchemaUrl: SchemaURL,
+		m := &collectlogs.ExportLogsServiceRequest{ResourceLogs: []*logs.ResourceLogs{{Resource: from,
+			SchemaUrl: SchemaURL,
 			ScopeLogs: []*logs.ScopeLogs{{Scope: newScope(run), SchemaUrl: SchemaURL, LogRecords: part}}}}}
 		var answer collectlogs.ExportLogsServiceResponse
 		if err := x.postMessage(ctx, h, "v1/logs", m, &answer); err != nil {
@@ -164,6 +172,7 @@ func sendError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &proposal.StopError{Code: Failed, Message: "cannot send everything to the collector: " + strings.ReplaceAll(err.Error(), "\n", "; "),
-		Hint: "send it again from the audit log: fumehood export LOG --to otlp --endpoint URL"}
+	return &proposal.StopError{Code: Failed,
+		Message: "cannot send everything to the collector: " + strings.ReplaceAll(err.Error(), "\n", "; "),
+		Hint:    "send it again from the audit log: fumehood export LOG --to otlp --endpoint URL"}
 }

@@ -23,7 +23,8 @@ var (
 )
 
 // ours are the headers that HTTP and OTLP set themselves.
-var ours = []string{"Host", "Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection", "Te", "Trailer", "Upgrade", "Expect", "Accept-Encoding"}
+var ours = []string{"Host", "Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection",
+	"Te", "Trailer", "Upgrade", "Expect", "Accept-Encoding"}
 
 // ParseHeader reads NAME=VARIABLE.
 func ParseHeader(s string) (Header, error) {
@@ -56,11 +57,14 @@ func readHeaders(headers []Header, getenv func(string) string) (http.Header, err
 	for _, h := range headers {
 		value := getenv(h.Variable)
 		if value == "" {
-			return nil, &proposal.StopError{Code: Failed, Message: "the variable for the header " + h.Name + " is empty or not set",
-				Hint: "send from the report job: a workflow started by a fork's pull request has no secrets"}
+			return nil, &proposal.StopError{Code: Failed,
+				Message: "the variable for the header " + h.Name + " is empty or not set",
+				Hint:    "send from the report job: a workflow started by a fork's pull request has no secrets"}
 		}
 		if !headerValue.MatchString(value) {
-			return nil, &proposal.StopError{Code: Failed, Message: "the variable for the header " + h.Name + " contains a newline or another character that a header cannot have"}
+			return nil, &proposal.StopError{Code: Failed,
+				Message: "the variable for the header " + h.Name +
+					" contains a newline or another character that a header cannot have"}
 		}
 		set.Add(h.Name, value)
 	}

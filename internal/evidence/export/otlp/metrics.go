@@ -23,7 +23,9 @@ const MetricsEvery = time.Minute
 // SendMetrics sends counters, gauges and histograms with the names and labels that they have
 // for Prometheus, cumulative since their creation. instance identifies this process. It
 // returns like Send.
-func (x *Exporter) SendMetrics(ctx context.Context, instance string, families []*dto.MetricFamily, now time.Time) error {
+func (x *Exporter) SendMetrics(
+	ctx context.Context, instance string, families []*dto.MetricFamily, now time.Time,
+) error {
 	defer x.client.CloseIdleConnections()
 	headers, err := readHeaders(x.o.Headers, x.o.Getenv)
 	if err != nil {
@@ -34,8 +36,9 @@ func (x *Exporter) SendMetrics(ctx context.Context, instance string, families []
 	for _, f := range families {
 		list = append(list, metricOf(f, uint64(now.UnixNano())))
 	}
-	m := &collectmetrics.ExportMetricsServiceRequest{ResourceMetrics: []*metrics.ResourceMetrics{{Resource: resourceOf(run, x.o.Source), SchemaUrl: SchemaURL,
-		ScopeMetrics: []*metrics.ScopeMetrics{{Scope: newScope(run), SchemaUrl: SchemaURL, Metrics: list}}}}}
+	scoped := &metrics.ScopeMetrics{Scope: newScope(run), SchemaUrl: SchemaURL, Metrics: list}
+	m := &collectmetrics.ExportMetricsServiceRequest{ResourceMetrics: []*metrics.ResourceMetrics{{
+		Resource: resourceOf(run, x.o.Source), SchemaUrl: SchemaURL, ScopeMetrics: []*metrics.ScopeMetrics{scoped}}}}
 	var answer collectmetrics.ExportMetricsServiceResponse
 	err = x.postMessage(ctx, headers, "v1/metrics", m, &answer)
 	if p := answer.PartialSuccess; err == nil && p != nil && p.RejectedDataPoints != 0 {
@@ -46,7 +49,9 @@ func (x *Exporter) SendMetrics(ctx context.Context, instance string, families []
 
 // PushMetrics sends what gather returns every MetricsEvery until ctx ends, and then a last time. A
 // failure is passed to warn, if the one before it succeeded.
-func (x *Exporter) PushMetrics(ctx context.Context, instance string, gather func() ([]*dto.MetricFamily, error), warn func(error)) {
+func (x *Exporter) PushMetrics(
+	ctx context.Context, instance string, gather func() ([]*dto.MetricFamily, error), warn func(error),
+) {
 	ticks := time.NewTicker(MetricsEvery)
 	defer ticks.Stop()
 	healthy := true
@@ -66,7 +71,9 @@ func (x *Exporter) PushMetrics(ctx context.Context, instance string, gather func
 
 // StartPush is PushMetrics in the background, as a new instance, until the function that it returns
 // has sent the last metrics. It does not end with ctx.
-func (x *Exporter) StartPush(ctx context.Context, gather func() ([]*dto.MetricFamily, error), warn func(error)) (end func()) {
+func (x *Exporter) StartPush(
+	ctx context.Context, gather func() ([]*dto.MetricFamily, error), warn func(error),
+) (end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { x.PushMetrics(ctx, rand.Text(), gather, warn) })
@@ -87,8 +94,9 @@ func metricsFailed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &proposal.StopError{Code: Failed, Message: "cannot send metrics to the collector: " + strings.ReplaceAll(err.Error(), "\n", "; "),
-		Hint: "check that the collector receives metrics; later metrics include what is missing now"}
+	return &proposal.StopError{Code: Failed,
+		Message: "cannot send metrics to the collector: " + strings.ReplaceAll(err.Error(), "\n", "; "),
+		Hint:    "check that the collector receives metrics; later metrics include what is missing now"}
 }
 
 func metricOf(f *dto.MetricFamily, now uint64) *metrics.Metric {
@@ -98,18 +106,22 @@ func metricOf(f *dto.MetricFamily, now uint64) *metrics.Metric {
 	}
 	switch f.GetType() {
 	case dto.MetricType_COUNTER:
-		m.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{IsMonotonic: true, AggregationTemporality: cumulative, DataPoints: mapPoints(f, now, counterPoint)}}
+		m.Data = &metrics.Metric_Sum{Sum: &metrics.Sum{IsMonotonic: true, AggregationTemporality: cumulative,
+			DataPoints: mapPoints(f, now, counterPoint)}}
 	case dto.MetricType_GAUGE:
 		m.Data = &metrics.Metric_Gauge{Gauge: &metrics.Gauge{DataPoints: mapPoints(f, now, gaugePoint)}}
 	case dto.MetricType_HISTOGRAM:
-		m.Data = &metrics.Metric_Histogram{Histogram: &metrics.Histogram{AggregationTemporality: cumulative, DataPoints: mapPoints(f, now, histogramPoint)}}
+		m.Data = &metrics.Metric_Histogram{Histogram: &metrics.Histogram{AggregationTemporality: cumulative,
+			DataPoints: mapPoints(f, now, histogramPoint)}}
 	}
 	return m
 }
 
 const cumulative = metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE
 
-func mapPoints[P any](f *dto.MetricFamily, now uint64, point func(*dto.Metric, []*common.KeyValue, uint64) P) (points []P) {
+func mapPoints[P any](
+	f *dto.MetricFamily, now uint64, point func(*dto.Metric, []*common.KeyValue, uint64) P,
+) (points []P) {
 	for _, m := range f.GetMetric() {
 		var labels attributes
 		for _, l := range m.GetLabel() {
@@ -122,18 +134,22 @@ func mapPoints[P any](f *dto.MetricFamily, now uint64, point func(*dto.Metric, [
 
 func counterPoint(m *dto.Metric, labels []*common.KeyValue, now uint64) *metrics.NumberDataPoint {
 	begin := uint64(m.GetCounter().GetCreatedTimestamp().AsTime().UnixNano())
-	return &metrics.NumberDataPoint{Attributes: labels, StartTimeUnixNano: begin, TimeUnixNano: now, Value: &metrics.NumberDataPoint_AsDouble{AsDouble: m.GetCounter().GetValue()}}
+	return &metrics.NumberDataPoint{Attributes: labels, StartTimeUnixNano: begin, TimeUnixNano: now,
+		Value: &metrics.NumberDataPoint_AsDouble{AsDouble: m.GetCounter().GetValue()}}
 }
 
 func gaugePoint(m *dto.Metric, labels []*common.KeyValue, now uint64) *metrics.NumberDataPoint {
-	return &metrics.NumberDataPoint{Attributes: labels, TimeUnixNano: now, Value: &metrics.NumberDataPoint_AsDouble{AsDouble: m.GetGauge().GetValue()}}
+	return &metrics.NumberDataPoint{Attributes: labels, TimeUnixNano: now,
+		Value: &metrics.NumberDataPoint_AsDouble{AsDouble: m.GetGauge().GetValue()}}
 }
 
 // histogramPoint counts each bucket alone, which Prometheus counts together with those below it.
 func histogramPoint(m *dto.Metric, labels []*common.KeyValue, now uint64) *metrics.HistogramDataPoint {
 	h := m.GetHistogram()
 	sum, below := h.GetSampleSum(), uint64(0)
-	p := &metrics.HistogramDataPoint{Attributes: labels, StartTimeUnixNano: uint64(h.GetCreatedTimestamp().AsTime().UnixNano()), TimeUnixNano: now, Count: h.GetSampleCount(), Sum: &sum}
+	p := &metrics.HistogramDataPoint{Attributes: labels,
+		StartTimeUnixNano: uint64(h.GetCreatedTimestamp().AsTime().UnixNano()), TimeUnixNano: now,
+		Count: h.GetSampleCount(), Sum: &sum}
 	for _, b := range h.GetBucket() {
 		p.ExplicitBounds = append(p.ExplicitBounds, b.GetUpperBound())
 		p.BucketCounts = append(p.BucketCounts, b.GetCumulativeCount()-below)

@@ -39,7 +39,8 @@ type lostError struct {
 func (e *lostError) Error() string { return e.what }
 
 // again are the status codes that OTLP defines as retryable.
-var again = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+var again = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+	http.StatusGatewayTimeout}
 
 // postMessage sends m and reads answer. It retries as OTLP requires, until ctx ends.
 func (x *Exporter) postMessage(ctx context.Context, h http.Header, path string, m, answer proto.Message) error {
@@ -67,7 +68,9 @@ func (x *Exporter) postMessage(ctx context.Context, h http.Header, path string, 
 
 // postOnce sends body. With an error it returns how long the collector wants to wait: 0 if it
 // did not say, less than 0 if there must be no other try.
-func (x *Exporter) postOnce(ctx context.Context, h http.Header, path string, body []byte, answer proto.Message) (time.Duration, error) {
+func (x *Exporter) postOnce(
+	ctx context.Context, h http.Header, path string, body []byte, answer proto.Message,
+) (time.Duration, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, x.base.JoinPath(path).String(), bytes.NewReader(body))
 	if err != nil {
 		return -1, &lostError{what: "cannot make a request"}
@@ -88,11 +91,15 @@ func (x *Exporter) postOnce(ctx context.Context, h http.Header, path string, bod
 	case status != http.StatusOK:
 		return retryAfter(response, time.Now()), &lostError{what: describeRefusal(path, status), answered: true}
 	case err != nil:
-		return -1, &lostError{what: "its answer to " + path + " was cut off", answered: true} // perhaps accepted: no other try
+		// perhaps accepted: no other try
+		return -1, &lostError{what: "its answer to " + path + " was cut off", answered: true}
 	case len(said) > maxAnswer:
-		return -1, &lostError{what: fmt.Sprintf("its answer to %s has more than %d bytes", path, maxAnswer), answered: true}
-	case len(said) > 0 && !strings.HasPrefix(response.Header.Get("Content-Type"), protobuf), proto.Unmarshal(said, answer) != nil:
-		return -1, &lostError{what: "its answer to " + path + " is not OTLP: check that it is a collector", answered: true}
+		return -1, &lostError{what: fmt.Sprintf("its answer to %s has more than %d bytes", path, maxAnswer),
+			answered: true}
+	case len(said) > 0 && !strings.HasPrefix(response.Header.Get("Content-Type"), protobuf),
+		proto.Unmarshal(said, answer) != nil:
+		return -1, &lostError{what: "its answer to " + path + " is not OTLP: check that it is a collector",
+			answered: true}
 	}
 	return 0, nil
 }

@@ -23,8 +23,9 @@ const (
 // logRecord converts d to a log record.
 func logRecord(d export.Decision) *logs.LogRecord {
 	r := &logs.LogRecord{
-		TimeUnixNano: unixNanoseconds(d.Timestamp), ObservedTimeUnixNano: unixNanoseconds(d.Timestamp), EventName: EventDecision,
-		Body: textValue(describeDecision(d)), Attributes: logAttributes(d), Flags: 1,
+		TimeUnixNano: unixNanoseconds(d.Timestamp), ObservedTimeUnixNano: unixNanoseconds(d.Timestamp),
+		EventName: EventDecision,
+		Body:      textValue(describeDecision(d)), Attributes: logAttributes(d), Flags: 1,
 	}
 	r.SeverityNumber, r.SeverityText = severityOf(d)
 	if d.Path == export.PathEvent {

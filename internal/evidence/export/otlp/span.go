@@ -40,7 +40,8 @@ func resourceOf(run proposal.Run, source string) *resource.Resource {
 }
 
 func newScope(run proposal.Run) *common.InstrumentationScope {
-	return &common.InstrumentationScope{Name: "github.com/fumehood/fumehood", Version: text.Inline(run.Version, maxUnits)}
+	return &common.InstrumentationScope{Name: "github.com/fumehood/fumehood",
+		Version: text.Inline(run.Version, maxUnits)}
 }
 
 // A spanBuilder makes the spans of one run.
@@ -64,10 +65,14 @@ func buildSpans(story export.Story, traceparent string, dropped int) []*trace.Sp
 	return w.spans
 }
 
-func (w *spanBuilder) addSpan(of export.Span, entry int64, parent *trace.Span, name string, begin, end time.Time) *trace.Span {
+func (w *spanBuilder) addSpan(
+	of export.Span, entry int64, parent *trace.Span, name string, begin, end time.Time,
+) *trace.Span {
 	id := export.SpanID(w.story.Run.ID, of, entry)
-	s := &trace.Span{TraceId: w.trace.ID[:], SpanId: id[:], Name: text.Inline(name, maxUnits), Kind: trace.Span_SPAN_KIND_INTERNAL,
-		StartTimeUnixNano: unixNanoseconds(begin), EndTimeUnixNano: max(unixNanoseconds(begin), unixNanoseconds(end)), Flags: 1}
+	s := &trace.Span{TraceId: w.trace.ID[:], SpanId: id[:], Name: text.Inline(name, maxUnits),
+		Kind:              trace.Span_SPAN_KIND_INTERNAL,
+		StartTimeUnixNano: unixNanoseconds(begin), EndTimeUnixNano: max(unixNanoseconds(begin), unixNanoseconds(end)),
+		Flags: 1}
 	if parent != nil {
 		s.ParentSpanId = parent.SpanId
 	}
@@ -94,7 +99,8 @@ func (w *spanBuilder) addStep(s export.Step, root *trace.Span) {
 	execute := w.addSpan(export.SpanExecute, s.Entry, task, "execute", s.Started, s.Ended)
 	execute.Attributes = executeAttributes(s)
 	if ended := taskResult(s); ended != "" && ended != "success" {
-		execute.Status = &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: text.Inline(describeEnd(s), maxUnits)}
+		execute.Status = &trace.Status{Code: trace.Status_STATUS_CODE_ERROR,
+			Message: text.Inline(describeEnd(s), maxUnits)}
 		task.Status = execute.Status
 	}
 }
@@ -103,7 +109,8 @@ func runStatus(story export.Story) *trace.Status {
 	if story.Error == nil {
 		return nil
 	}
-	return &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: text.Inline(story.Error.Code+": "+story.Error.Message, maxUnits)}
+	return &trace.Status{Code: trace.Status_STATUS_CODE_ERROR,
+		Message: text.Inline(story.Error.Code+": "+story.Error.Message, maxUnits)}
 }
 
 // decisionID returns the id that package export gives the decision about s.

@@ -81,7 +81,8 @@ func trafficWords(c proposal.Counts) string {
 	if c.Lookups+c.Connections+c.Requests+c.Datagrams == 0 {
 		return ""
 	}
-	s := fmt.Sprintf("; network: %d lookups, %d connections, %d requests, %d refused", c.Lookups, c.Connections, c.Requests, c.NetRefused)
+	s := fmt.Sprintf("; network: %d lookups, %d connections, %d requests, %d refused", c.Lookups, c.Connections,
+		c.Requests, c.NetRefused)
 	if c.NetWatched > 0 {
 		s += fmt.Sprintf(", %d would have been refused", c.NetWatched)
 	}

@@ -82,7 +82,8 @@ func (t *timeline) checkID() error {
 	if len(t.ids) > 0 {
 		hint = "use one of " + terminal.EscapePart(strings.Join(t.ids, ", "), 400)
 	}
-	return &proposal.StopError{Code: "audit.no-entry", Message: fmt.Sprintf("the log has no proposal with the id %q", t.ID), Hint: hint}
+	return &proposal.StopError{Code: "audit.no-entry",
+		Message: fmt.Sprintf("the log has no proposal with the id %q", t.ID), Hint: hint}
 }
 
 // maxLines is the maximum number of lines of a page.
@@ -107,7 +108,9 @@ func Web(name string, r proposal.Report) (w report.Web, found audit.Finding, err
 
 // firstLines is Write for a page: it returns the first lines, at most max of them, and the number
 // of events that are left out.
-func firstLines(log io.ReadSeeker, trust audit.Trust, max int) (list []report.LogLine, omitted int, found audit.Finding, err error) {
+func firstLines(
+	log io.ReadSeeker, trust audit.Trust, max int,
+) (list []report.LogLine, omitted int, found audit.Finding, err error) {
 	t := &timeline{w: bufio.NewWriter(io.Discard), add: func(l report.LogLine) {
 		if len(list) < max {
 			list = append(list, l)

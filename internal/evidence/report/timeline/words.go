@@ -43,7 +43,8 @@ func describeEntry(kind string, h journal.LogEvent) string {
 		return describeTransfer(*h.Transfer)
 	case "end":
 		t := h.Totals
-		words := fmt.Sprintf("%d proposed: %d succeeded, %d failed%s, %d denied, %d waiting", t.Proposed, t.Succeeded, t.Failed, t.Others(), t.Denied, t.Asked)
+		words := fmt.Sprintf("%d proposed: %d succeeded, %d failed%s, %d denied, %d waiting", t.Proposed, t.Succeeded,
+			t.Failed, t.Others(), t.Denied, t.Asked)
 		if h.Error != nil {
 			words += "; stopped: " + h.Error.Code + ": " + h.Error.Message
 		}
@@ -67,7 +68,8 @@ func describeTransfer(t proposal.Transfer) string {
 
 func describeRun(r proposal.Run) string {
 	words := r.Start.UTC().Format("2006-01-02 ") + r.ID
-	for _, fact := range [][2]string{{"proposed by", r.Proposer}, {"repository", r.Repository}, {"commit", r.HeadSHA}, {"policy", r.Policy}, {"mode", r.Mode}, {"network", r.NetworkMode()}} {
+	for _, fact := range [][2]string{{"proposed by", r.Proposer}, {"repository", r.Repository}, {"commit", r.HeadSHA},
+		{"policy", r.Policy}, {"mode", r.Mode}, {"network", r.NetworkMode()}} {
 		if fact[1] != "" {
 			words += ", " + fact[0] + " " + fact[1]
 		}
@@ -175,7 +177,8 @@ func (t *timeline) writeEvents(e audit.Entry, h journal.LogEvent) error {
 		if more.n <= 0 || t.JSON {
 			continue
 		}
-		if err := t.writeLine(e.Time, "  ", more.kind, h.ID, fmt.Sprintf("%d more %s events, counted but not logged", more.n, more.words)); err != nil {
+		if err := t.writeLine(e.Time, "  ", more.kind, h.ID,
+			fmt.Sprintf("%d more %s events, counted but not logged", more.n, more.words)); err != nil {
 			return err
 		}
 	}

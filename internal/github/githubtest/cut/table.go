@@ -22,14 +22,16 @@ func concatEdits(lists ...[]edit) []edit { return slices.Concat(lists...) }
 
 var (
 	// fork makes pull request 2 come from octocat's fork.
-	fork = concatEdits(setUser("octocat", 583231, "User", "pull_request.user", "pull_request.head.user", "sender"), []edit{
-		{"pull_request.author_association", "FIRST_TIME_CONTRIBUTOR"},
-		{"pull_request.head.label", "octocat:evil"}, {"pull_request.head.ref", "evil"},
-	})
+	fork = concatEdits(setUser("octocat", 583231, "User", "pull_request.user", "pull_request.head.user", "sender"),
+		[]edit{
+			{"pull_request.author_association", "FIRST_TIME_CONTRIBUTOR"},
+			{"pull_request.head.label", "octocat:evil"}, {"pull_request.head.ref", "evil"},
+		})
 	forkRepository = concatEdits(setUser("octocat", 583231, "User", "pull_request.head.repo.owner"), []edit{
 		{"pull_request.head.repo.full_name", "octocat/Hello-World"}, {"pull_request.head.repo.id", 999}, {"pull_request.head.repo.fork", true},
 	})
-	closed = []edit{{"action", "closed"}, {"pull_request.state", "closed"}, {"pull_request.closed_at", "2019-05-15T15:20:33Z"}}
+	closed = []edit{{"action", "closed"}, {"pull_request.state", "closed"},
+		{"pull_request.closed_at", "2019-05-15T15:20:33Z"}}
 )
 
 var pulls = []payload{
@@ -42,7 +44,8 @@ var pulls = []payload{
 		{"pull_request.draft", true}, {"pull_request.mergeable_state", "draft"}}},
 	{file: "pull_request.opened.dependabot", event: "pull_request", example: 12, edits: concatEdits(
 		setUser("dependabot[bot]", 49699333, "Bot", "pull_request.user", "sender"),
-		[]edit{{"pull_request.head.ref", "dependabot/go_modules/x-1.2.3"}, {"pull_request.head.label", "Codertocat:dependabot/go_modules/x-1.2.3"}})},
+		[]edit{{"pull_request.head.ref", "dependabot/go_modules/x-1.2.3"},
+			{"pull_request.head.label", "Codertocat:dependabot/go_modules/x-1.2.3"}})},
 	{file: "pull_request.reopened", event: "pull_request", example: 18},
 	{file: "pull_request.closed", event: "pull_request", example: 4, edits: []edit{
 		{"pull_request.merged", false}, {"pull_request.merged_at", nil}, {"pull_request.merged_by", nil}}},
@@ -75,7 +78,8 @@ func commentPayload(file, body string, more ...[]edit) payload {
 
 // setAuthor sets the comment's author.
 func setAuthor(login string, id int, kind, association string) []edit {
-	return concatEdits(setUser(login, id, kind, "comment.user", "sender"), []edit{{"comment.author_association", association}})
+	return concatEdits(setUser(login, id, kind, "comment.user", "sender"),
+		[]edit{{"comment.author_association", association}})
 }
 
 // opener makes octocat the author of the pull request, as in the payloads of the fork.
@@ -90,12 +94,18 @@ var comments = []payload{
 	commentPayload("issue_comment.created.pr.rerun", "/fumehood rerun", opener),
 	commentPayload("issue_comment.created.pr.help", "/fumehood help", opener),
 	commentPayload("issue_comment.created.pr.talk", "Shall we `/fumehood run` this?", opener),
-	commentPayload("issue_comment.created.pr.contributor", "/fumehood run go test ./...", opener, setAuthor("hubot", 480938, "User", "CONTRIBUTOR")),
-	commentPayload("issue_comment.created.pr.author", "/fumehood approve "+head[:12], opener, setAuthor("octocat", 583231, "User", "FIRST_TIME_CONTRIBUTOR")),
-	commentPayload("issue_comment.created.pr.bot", plan, opener, setAuthor("octo-reviewer[bot]", 90000666, "Bot", "CONTRIBUTOR")),
-	commentPayload("issue_comment.created.pr.self", "/fumehood run go test ./...", opener, setAuthor("github-actions[bot]", 41898282, "Bot", "CONTRIBUTOR")),
-	commentPayload("issue_comment.created.pr.locked", "/fumehood run go test ./...", opener, []edit{{"issue.locked", true}, {"issue.active_lock_reason", "too heated"}}),
-	commentPayload("issue_comment.created.pr.closed", "/fumehood run go test ./...", opener, []edit{{"issue.state", "closed"}, {"issue.closed_at", "2019-05-15T15:20:33Z"}}),
+	commentPayload("issue_comment.created.pr.contributor", "/fumehood run go test ./...", opener,
+		setAuthor("hubot", 480938, "User", "CONTRIBUTOR")),
+	commentPayload("issue_comment.created.pr.author", "/fumehood approve "+head[:12], opener,
+		setAuthor("octocat", 583231, "User", "FIRST_TIME_CONTRIBUTOR")),
+	commentPayload("issue_comment.created.pr.bot", plan, opener,
+		setAuthor("octo-reviewer[bot]", 90000666, "Bot", "CONTRIBUTOR")),
+	commentPayload("issue_comment.created.pr.self", "/fumehood run go test ./...", opener,
+		setAuthor("github-actions[bot]", 41898282, "Bot", "CONTRIBUTOR")),
+	commentPayload("issue_comment.created.pr.locked", "/fumehood run go test ./...", opener,
+		[]edit{{"issue.locked", true}, {"issue.active_lock_reason", "too heated"}}),
+	commentPayload("issue_comment.created.pr.closed", "/fumehood run go test ./...", opener,
+		[]edit{{"issue.state", "closed"}, {"issue.closed_at", "2019-05-15T15:20:33Z"}}),
 	{file: "issue_comment.edited.pr", event: "issue_comment", example: 8, edits: concatEdits(onPull, opener, []edit{{"comment.body", "/fumehood run go test ./..."}})},
 	{file: "issue_comment.deleted.pr", event: "issue_comment", example: 6, edits: concatEdits(onPull, opener)},
 }
@@ -107,7 +117,8 @@ var (
 		{"workflow_run.path", ".github/workflows/fumehood.yml"}, {"workflow.path", ".github/workflows/fumehood.yml"},
 		{"workflow_run.head_branch", "changes"},
 	}
-	forkRun = concatEdits(setUser("octocat", 583231, "User", "workflow_run.head_repository.owner", "workflow_run.actor", "workflow_run.triggering_actor", "sender"), []edit{
+	forkRun = concatEdits(setUser("octocat", 583231, "User", "workflow_run.head_repository.owner", "workflow_run.actor",
+		"workflow_run.triggering_actor", "sender"), []edit{
 		{"workflow_run.head_branch", "evil"}, {"workflow_run.pull_requests", []any{}},
 		{"workflow_run.head_repository.full_name", "octocat/Hello-World"}, {"workflow_run.head_repository.id", 999},
 		{"workflow_run.head_repository.fork", true},
@@ -117,12 +128,14 @@ var (
 		"head": obj{"ref": "changes", "sha": head, "repo": helloMinimal},
 		"base": obj{"ref": "master", "sha": "f95f852bd8fca8fcc58a9a2d6c842781e32a215e", "repo": helloMinimal},
 	}}}}
-	helloMinimal = obj{"id": 186853002, "name": "Hello-World", "url": "https://api.github.com/repos/Codertocat/Hello-World"}
+	helloMinimal = obj{"id": 186853002, "name": "Hello-World",
+		"url": "https://api.github.com/repos/Codertocat/Hello-World"}
 )
 
 // finishedRunPayload is a finished run of this repository's workflow.
 func finishedRunPayload(file string, more ...[]edit) payload {
-	return payload{file: file, event: "workflow_run", example: 1, replace: hello, edits: concatEdits(ours, concatEdits(more...))}
+	return payload{file: file, event: "workflow_run", example: 1, replace: hello,
+		edits: concatEdits(ours, concatEdits(more...))}
 }
 
 func setConclusion(conclusion string) []edit { return []edit{{"workflow_run.conclusion", conclusion}} }
@@ -136,8 +149,10 @@ var runs = []payload{
 	finishedRunPayload("workflow_run.completed.pr.fork.failure", forkRun, setConclusion("failure")),
 	finishedRunPayload("workflow_run.completed.pr.fork.cancelled", forkRun, setConclusion("cancelled")),
 	finishedRunPayload("workflow_run.completed.pr.deletedfork", forkRun, []edit{{"workflow_run.head_repository", nil}}),
-	finishedRunPayload("workflow_run.completed.comment", []edit{{"workflow_run.event", "issue_comment"}, {"workflow_run.head_branch", "master"}}),
-	finishedRunPayload("workflow_run.completed.push", []edit{{"workflow_run.event", "push"}, {"workflow_run.head_branch", "master"}}),
+	finishedRunPayload("workflow_run.completed.comment",
+		[]edit{{"workflow_run.event", "issue_comment"}, {"workflow_run.head_branch", "master"}}),
+	finishedRunPayload("workflow_run.completed.push",
+		[]edit{{"workflow_run.event", "push"}, {"workflow_run.head_branch", "master"}}),
 	{file: "workflow_run.requested", event: "workflow_run", example: 4, replace: hello, edits: concatEdits(ours)},
 }
 

@@ -36,8 +36,9 @@ type Turn struct {
 func (t Turn) ShouldAbandon() bool { return (t.Process+t.Round)%4 == 0 }
 
 // RunTogether runs act in several processes that begin each round at the same moment: 20
-// processes and 50 rounds in the nightly lane, 12 and 10 by default, 4 and 3 with -short. The processes are copies of the calling test, so the code before the call
-// runs in each of them. RunTogether returns only in the test's own process.
+// processes and 50 rounds in the nightly lane, 12 and 10 by default, 4 and 3 with -short. The processes are
+// copies of the calling test, so the code before the call runs in each of them. RunTogether returns only in the
+// test's own process.
 func RunTogether(t *testing.T, dir string, act func(Turn) error) {
 	t.Helper()
 	if shared := os.Getenv(dirVariable); shared != "" {

@@ -42,10 +42,12 @@ func (anthropic) read(r *http.Request, data []byte) (a ReceivedRequest, err erro
 	if err := decodeStrictly(data, &q); err != nil {
 		return a, err
 	}
-	if r.Header.Get("Anthropic-Version") != "2023-06-01" || len(q.System) != 1 || q.OutputConfig.Format.Type != "json_schema" {
+	if r.Header.Get("Anthropic-Version") != "2023-06-01" || len(q.System) != 1 ||
+		q.OutputConfig.Format.Type != "json_schema" {
 		return a, errors.New("no version, system or schema")
 	}
-	a = ReceivedRequest{Model: q.Model, System: q.System[0].Text, Schema: q.OutputConfig.Format.Schema, MaxOutput: q.MaxTokens}
+	a = ReceivedRequest{Model: q.Model, System: q.System[0].Text, Schema: q.OutputConfig.Format.Schema,
+		MaxOutput: q.MaxTokens}
 	for _, m := range q.Messages {
 		a.Turns = append(a.Turns, model.Turn{Model: m.Role == "assistant", Text: m.Content[0].Text})
 	}
@@ -53,10 +55,13 @@ func (anthropic) read(r *http.Request, data []byte) (a ReceivedRequest, err erro
 }
 
 func (anthropic) write(a ReceivedRequest, s ScriptedAnswer) any {
-	stop := map[model.Stop]string{model.Complete: "end_turn", model.Length: "max_tokens", model.Refusal: "refusal", model.Filter: "refusal", model.TooLong: "model_context_window_exceeded"}[s.Stop]
-	body := map[string]any{"id": "msg_1", "type": "message", "role": "assistant", "model": a.Model, "content": []text{{"text", s.Text}}, "stop_reason": stop, "stop_sequence": nil}
+	stop := map[model.Stop]string{model.Complete: "end_turn", model.Length: "max_tokens", model.Refusal: "refusal",
+		model.Filter: "refusal", model.TooLong: "model_context_window_exceeded"}[s.Stop]
+	body := map[string]any{"id": "msg_1", "type": "message", "role": "assistant", "model": a.Model,
+		"content": []text{{"text", s.Text}}, "stop_reason": stop, "stop_sequence": nil}
 	if s.Input >= 0 {
-		body["usage"] = map[string]any{"input_tokens": s.Input, "output_tokens": s.Output, "cache_creation_input_tokens": nil, "cache_read_input_tokens": 0}
+		body["usage"] = map[string]any{"input_tokens": s.Input, "output_tokens": s.Output,
+			"cache_creation_input_tokens": nil, "cache_read_input_tokens": 0}
 	}
 	return body
 }
@@ -94,7 +99,8 @@ func (openai) read(_ *http.Request, data []byte) (a ReceivedRequest, err error) 
 	if err := decodeStrictly(data, &q); err != nil {
 		return a, err
 	}
-	if q.N != 1 || len(q.Messages) == 0 || q.Messages[0].Role != "system" || q.Format.Type != "json_schema" || !q.Format.JSON.Strict {
+	if q.N != 1 || len(q.Messages) == 0 || q.Messages[0].Role != "system" || q.Format.Type != "json_schema" ||
+		!q.Format.JSON.Strict {
 		return a, errors.New("no system or schema")
 	}
 	a = ReceivedRequest{Model: q.Model, System: q.Messages[0].Content, Schema: q.Format.JSON.Schema, MaxOutput: q.Max}
@@ -105,14 +111,17 @@ func (openai) read(_ *http.Request, data []byte) (a ReceivedRequest, err error) 
 }
 
 func (openai) write(a ReceivedRequest, s ScriptedAnswer) any {
-	stop := map[model.Stop]string{model.Complete: "stop", model.Refusal: "stop", model.Length: "length", model.Filter: "content_filter"}[s.Stop]
+	stop := map[model.Stop]string{model.Complete: "stop", model.Refusal: "stop", model.Length: "length",
+		model.Filter: "content_filter"}[s.Stop]
 	message := map[string]any{"role": "assistant", "content": s.Text, "refusal": nil}
 	if s.Stop == model.Refusal {
 		message["refusal"] = "no"
 	}
-	body := map[string]any{"id": "c", "object": "chat.completion", "created": 1, "model": a.Model, "choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": stop}}}
+	body := map[string]any{"id": "c", "object": "chat.completion", "created": 1, "model": a.Model,
+		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": stop}}}
 	if s.Input >= 0 {
-		body["usage"] = map[string]any{"prompt_tokens": s.Input, "completion_tokens": s.Output, "total_tokens": s.Input + s.Output}
+		body["usage"] = map[string]any{"prompt_tokens": s.Input, "completion_tokens": s.Output,
+			"total_tokens": s.Input + s.Output}
 	}
 	return body
 }
@@ -153,10 +162,13 @@ func (gemini) read(r *http.Request, data []byte) (a ReceivedRequest, err error) 
 }
 
 func (gemini) write(_ ReceivedRequest, s ScriptedAnswer) any {
-	stop := map[model.Stop]string{model.Complete: "STOP", model.Length: "MAX_TOKENS", model.Refusal: "SAFETY", model.Filter: "PROHIBITED_CONTENT"}[s.Stop]
-	body := map[string]any{"candidates": []any{map[string]any{"content": map[string]any{"role": "model", "parts": []text{{Text: s.Text}}}, "finishReason": stop}}}
+	stop := map[model.Stop]string{model.Complete: "STOP", model.Length: "MAX_TOKENS", model.Refusal: "SAFETY",
+		model.Filter: "PROHIBITED_CONTENT"}[s.Stop]
+	body := map[string]any{"candidates": []any{map[string]any{"content": map[string]any{"role": "model",
+		"parts": []text{{Text: s.Text}}}, "finishReason": stop}}}
 	if s.Input >= 0 {
-		body["usageMetadata"] = map[string]any{"promptTokenCount": s.Input, "candidatesTokenCount": s.Output, "totalTokenCount": s.Input + s.Output}
+		body["usageMetadata"] = map[string]any{"promptTokenCount": s.Input, "candidatesTokenCount": s.Output,
+			"totalTokenCount": s.Input + s.Output}
 	}
 	return body
 }

@@ -82,7 +82,8 @@ type Server struct {
 func New(t testing.TB, answer func(n int, a ReceivedRequest) ScriptedAnswer) *Server {
 	s := &Server{Accepts: Key, t: t, answer: answer, schemas: map[string]*jsonschema.Resolved{}}
 	mux := http.NewServeMux()
-	for path, f := range map[string]format{"POST /v1/messages": anthropic{}, "POST /openai/chat/completions": openai{}, "POST /v1beta/models/{call}": gemini{}} {
+	for path, f := range map[string]format{"POST /v1/messages": anthropic{}, "POST /openai/chat/completions": openai{},
+		"POST /v1beta/models/{call}": gemini{}} {
 		resolved, err := ReadSchema(t, f.name()).Resolve(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +185,8 @@ func (s *Server) validateBody(f format, side string, data []byte) error {
 
 // checkHeader requires the headers that are the same for all formats.
 func checkHeader(r *http.Request) error {
-	for name, want := range map[string]string{"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "fumehood"} {
+	for name, want := range map[string]string{"Content-Type": "application/json", "Accept": "application/json",
+		"User-Agent": "fumehood"} {
 		if got := r.Header.Get(name); got != want {
 			return fmt.Errorf("%s is %q", name, got)
 		}

@@ -15,7 +15,8 @@ func OpenDefault(dir string) (*Store, error) {
 	if dir == "" {
 		cache, err := install.CacheDir()
 		if err != nil {
-			return nil, &proposal.StopError{Code: CodeStore, Message: "cannot find the directory for layers", Hint: "name it with --layers-dir", Err: err}
+			return nil, &proposal.StopError{Code: CodeStore, Message: "cannot find the directory for layers",
+				Hint: "name it with --layers-dir", Err: err}
 		}
 		dir = filepath.Join(cache, "layers")
 	}

@@ -35,7 +35,9 @@ func OpenTemporary(parent string) (*Store, error) {
 		dir, err = lease.Make(parent, temporary)
 	}
 	if err != nil {
-		return nil, &proposal.StopError{Code: CodeStore, Message: fmt.Sprintf("cannot make a directory for layers in %q", parent), Hint: "free some space, or check the permissions of the directory", Err: err}
+		return nil, &proposal.StopError{Code: CodeStore,
+			Message: fmt.Sprintf("cannot make a directory for layers in %q", parent),
+			Hint:    "free some space, or check the permissions of the directory", Err: err}
 	}
 	return &Store{dir: dir.Path, max: DefaultMaxSize, temporary: dir}, nil
 }
@@ -49,7 +51,8 @@ func (s *Store) Close() error {
 }
 
 func cannotExchange(verb, dir string, err error) error {
-	return &proposal.StopError{Code: CodeExchange, Message: fmt.Sprintf("cannot %s a layer in %q", verb, dir), Hint: "remove the file from the directory and from the cache that it was restored from", Err: err}
+	return &proposal.StopError{Code: CodeExchange, Message: fmt.Sprintf("cannot %s a layer in %q", verb, dir),
+		Hint: "remove the file from the directory and from the cache that it was restored from", Err: err}
 }
 
 // maxListed is how many files of a directory Import looks at.
@@ -133,7 +136,8 @@ func (s *Store) copyIn(from *os.File, size int64, path string) error {
 	if err := errors.Join(copyAll(into, from, size), into.Close()); err != nil {
 		return err
 	}
-	if err := unix.Renameat2(unix.AT_FDCWD, name, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE); !errors.Is(err, fs.ErrExist) {
+	if err := unix.Renameat2(unix.AT_FDCWD, name, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE); !errors.Is(err,
+		fs.ErrExist) {
 		return err
 	}
 	return nil

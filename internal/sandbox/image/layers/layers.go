@@ -114,8 +114,9 @@ func Open(dir string, max int64) (*Store, error) {
 		_, err = store.MakeDir(dir)
 	}
 	if err != nil {
-		return nil, &proposal.StopError{Code: CodeStore, Message: fmt.Sprintf("cannot use the directory %q for layers", dir),
-			Hint: "use a directory that only this user can enter", Err: err}
+		return nil, &proposal.StopError{Code: CodeStore,
+			Message: fmt.Sprintf("cannot use the directory %q for layers", dir),
+			Hint:    "use a directory that only this user can enter", Err: err}
 	}
 	lease.Sweep(dir, making, (*lease.Dir).Remove)
 	return &Store{dir: dir, max: cmp.Or(max, DefaultMaxSize)}, nil
@@ -201,14 +202,17 @@ func (l *SetupLayer) Close() error {
 }
 
 func invalidLayerError(key, why string, err error) error {
-	return &proposal.StopError{Code: CodeInvalid, Message: fmt.Sprintf("the layer for %.19s… is not used: %s", key, why), Hint: "it was removed; a run with --layers write makes it again", Err: err}
+	return &proposal.StopError{Code: CodeInvalid,
+		Message: fmt.Sprintf("the layer for %.19s… is not used: %s", key, why),
+		Hint:    "it was removed; a run with --layers write makes it again", Err: err}
 }
 
 // parseKeyDigits returns the digits of a key, "sha256:" and 64 digits.
 func parseKeyDigits(key string) (string, error) {
 	d, ok := strings.CutPrefix(key, "sha256:")
 	if b, err := hex.DecodeString(d); !ok || err != nil || len(b) != sha256.Size || d != strings.ToLower(d) {
-		return "", &proposal.StopError{Code: CodeInvalid, Message: fmt.Sprintf("invalid key %q", key), Hint: "use a key of the form sha256:HEX"}
+		return "", &proposal.StopError{Code: CodeInvalid, Message: fmt.Sprintf("invalid key %q", key),
+			Hint: "use a key of the form sha256:HEX"}
 	}
 	return d, nil
 }
@@ -386,7 +390,8 @@ func readInfo(file *os.File) (i Info, err error) {
 	if err := strictjson.Decode(data, &i); err != nil || i.Schema != Version || !runID.MatchString(i.Run) {
 		return Info{}, errors.New("it was truncated, or is not a layer")
 	}
-	if i.Size < block || i.Size > maxSize || i.Inputs < block || i.Inputs > maxInputBytes || i.fileSize() != info.Size() {
+	if i.Size < block || i.Size > maxSize || i.Inputs < block || i.Inputs > maxInputBytes ||
+		i.fileSize() != info.Size() {
 		return Info{}, errors.New("its size is not what it says")
 	}
 	return i, nil
@@ -408,7 +413,8 @@ var errPrivate = errors.New("it is private to the run that made it")
 // verifyImage checks that the image is what the layer says.
 func (l *SetupLayer) verifyImage() error {
 	sum := sha256.New()
-	if _, err := io.CopyBuffer(struct{ io.Writer }{sum}, io.NewSectionReader(l.File, 0, l.Size), make([]byte, 1<<20)); err != nil {
+	if _, err := io.CopyBuffer(struct{ io.Writer }{sum}, io.NewSectionReader(l.File, 0, l.Size),
+		make([]byte, 1<<20)); err != nil {
 		return err
 	}
 	if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != l.Digest {
@@ -435,7 +441,8 @@ func (s *Store) Make(i Info, inputs []Input) (*Maker, error) {
 	if err != nil {
 		return nil, cannotWrite(err)
 	}
-	i = Info{Schema: Version, Setup: i.Setup, Key: layerKey(i.Setup, data), Inputs: int64(len(data)), Run: i.Run, Private: i.Private, Made: time.Now().UTC().Truncate(time.Second)}
+	i = Info{Schema: Version, Setup: i.Setup, Key: layerKey(i.Setup, data), Inputs: int64(len(data)), Run: i.Run,
+		Private: i.Private, Made: time.Now().UTC().Truncate(time.Second)}
 	if err := i.checkUsable(s, i.Setup, i.Key); err != nil {
 		return nil, cannotWrite(err)
 	}
@@ -444,7 +451,8 @@ func (s *Store) Make(i Info, inputs []Input) (*Maker, error) {
 		return nil, cannotWrite(err)
 	}
 	m := &Maker{store: s, dir: dir, inputs: data, info: i}
-	if m.writer, err = image.Create(m.imagePath(), image.Options{MaxFiles: MaxFiles, MaxBytes: min(maxSize-block-maxInputBytes, s.max)}); err != nil {
+	if m.writer, err = image.Create(m.imagePath(),
+		image.Options{MaxFiles: MaxFiles, MaxBytes: min(maxSize-block-maxInputBytes, s.max)}); err != nil {
 		return nil, errors.Join(err, m.Abort())
 	}
 	return m, nil
@@ -453,7 +461,8 @@ func (s *Store) Make(i Info, inputs []Input) (*Maker, error) {
 func (m *Maker) imagePath() string { return filepath.Join(m.dir.Path, "image") }
 
 func cannotWrite(err error) error {
-	return &proposal.StopError{Code: CodeWrite, Message: "cannot write a layer", Hint: "free some space, or run fumehood cache --prune", Err: err}
+	return &proposal.StopError{Code: CodeWrite, Message: "cannot write a layer",
+		Hint: "free some space, or run fumehood cache --prune", Err: err}
 }
 
 // Add adds a file, as image.Writer.Add does.
@@ -485,7 +494,8 @@ func (m *Maker) Keep() (i Info, err error) {
 		err = m.store.shrinkTo(m.store.max - m.info.fileSize())
 	}
 	if err == nil {
-		err = unix.Renameat2(unix.AT_FDCWD, m.imagePath(), unix.AT_FDCWD, filepath.Join(m.store.dir, name), unix.RENAME_NOREPLACE)
+		err = unix.Renameat2(unix.AT_FDCWD, m.imagePath(), unix.AT_FDCWD, filepath.Join(m.store.dir, name),
+			unix.RENAME_NOREPLACE)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return i, cannotWrite(err)
@@ -502,7 +512,8 @@ func (s *Store) makeRoom(setup string) error {
 	used := namesOf(s.dir, files, setup)
 	for _, f := range files {
 		path := filepath.Join(s.dir, f.Name())
-		if of, _, ok := parseName(f.Name()); ok && of == setup && !slices.Contains(used[:min(len(used), MaxLayers-1)], path) {
+		if of, _, ok := parseName(f.Name()); ok && of == setup &&
+			!slices.Contains(used[:min(len(used), MaxLayers-1)], path) {
 			if _, err := removeUnused(path); err != nil {
 				return err
 			}

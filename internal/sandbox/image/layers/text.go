@@ -20,7 +20,8 @@ func WriteText(w io.Writer, list []Entry) error {
 		if e.Problem != "" {
 			note = "not usable: " + e.Problem
 		}
-		fmt.Fprintf(t, "%.19s\t%.1f MB\tused %s\t%s\n", terminal.EscapeLine(e.Key), float64(e.Size)/1e6, e.Used.Format(time.DateOnly), terminal.EscapeLine(note))
+		fmt.Fprintf(t, "%.19s\t%.1f MB\tused %s\t%s\n", terminal.EscapeLine(e.Key), float64(e.Size)/1e6,
+			e.Used.Format(time.DateOnly), terminal.EscapeLine(note))
 	}
 	return t.Flush()
 }

@@ -85,7 +85,8 @@ func newStopError(code, hint, format string, args ...any) *proposal.StopError {
 }
 
 func badLayer(format string, args ...any) error {
-	return newStopError(CodeLayer, "use another image; this one is damaged or hostile", "cannot apply a layer: "+format, args...)
+	return newStopError(CodeLayer, "use another image; this one is damaged or hostile", "cannot apply a layer: "+format,
+		args...)
 }
 
 func tooMuch(format string, args ...any) error {
@@ -102,5 +103,6 @@ func onDisk(err error) error {
 	case err == nil || errors.As(err, &known):
 		return err
 	}
-	return &proposal.StopError{Code: CodeStore, Message: "cannot use the store of images", Hint: "set FUMEHOOD_CACHE to a directory that this user can write to", Err: err}
+	return &proposal.StopError{Code: CodeStore, Message: "cannot use the store of images",
+		Hint: "set FUMEHOOD_CACHE to a directory that this user can write to", Err: err}
 }

@@ -38,7 +38,8 @@ func openGzip(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }
 const maxWindow = 64 << 20
 
 func openZstd(r io.Reader) (io.ReadCloser, error) {
-	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,8 @@ func (c *counter) Read(p []byte) (int, error) {
 // applyLayer reads and verifies a layer, and applies it to b's tree.
 func (b *builder) applyLayer(ctx context.Context, s source, d v1.Descriptor, diff v1.Hash) error {
 	if d.Digest.Algorithm != "sha256" || d.Size < 0 {
-		return newStopError(CodeFormat, "use an image with SHA-256 digests", "unsupported layer %q of %d bytes", d.Digest.String(), d.Size)
+		return newStopError(CodeFormat, "use an image with SHA-256 digests", "unsupported layer %q of %d bytes",
+			d.Digest.String(), d.Size)
 	}
 	blob, err := s.open(ctx, blobs, d.Digest)
 	if err != nil {
@@ -97,7 +99,8 @@ func (b *builder) applyLayer(ctx context.Context, s source, d v1.Descriptor, dif
 		return layerReadError(d.Digest, err)
 	}
 	defer layer.Close()
-	plain := &boundedReader{r: layer, compressed: compressed, ratio: b.limits.Ratio, total: &b.bytes, hash: sha256.New()}
+	plain := &boundedReader{r: layer, compressed: compressed, ratio: b.limits.Ratio, total: &b.bytes,
+		hash: sha256.New()}
 	err = b.applyEntries(ctx, tar.NewReader(plain))
 	if err == nil { // what follows the last entry belongs to the digests too
 		_, err = io.Copy(io.Discard, plain)
@@ -109,7 +112,8 @@ func (b *builder) applyLayer(ctx context.Context, s source, d v1.Descriptor, dif
 		return layerReadError(d.Digest, err)
 	}
 	if got := hex.EncodeToString(plain.hash.Sum(nil)); got != diff.Hex || diff.Algorithm != "sha256" {
-		return newStopError(CodeDigest, "do not use this image", "layer %s is not the one that the image's configuration names", d.Digest)
+		return newStopError(CodeDigest, "do not use this image",
+			"layer %s is not the one that the image's configuration names", d.Digest)
 	}
 	return nil
 }

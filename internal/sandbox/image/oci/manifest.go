@@ -55,7 +55,8 @@ func resolveManifest(ctx context.Context, s source, r Reference, l Limits) (f re
 			return f, err
 		}
 		if index {
-			return f, newStopError(CodeFormat, "name the digest of the inner index", "the index has an index for this platform")
+			return f, newStopError(CodeFormat, "name the digest of the inner index",
+				"the index has an index for this platform")
 		}
 	}
 	return f, f.readConfig(ctx, s, m, l)
@@ -77,16 +78,20 @@ func readManifest(ctx context.Context, s source, digest v1.Hash, size int64) (m 
 		return m, false, err
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
-		return m, false, newStopError(CodeFormat, "use an OCI image or a Docker image of schema 2", "manifest %s is not valid", digest)
+		return m, false, newStopError(CodeFormat, "use an OCI image or a Docker image of schema 2",
+			"manifest %s is not valid", digest)
 	}
 	index = m.MediaType.IsIndex() || m.MediaType == "" && len(m.Manifests) > 0
 	switch {
 	case m.SchemaVersion != 2:
-		return m, false, newStopError(CodeFormat, "push the image again with a current tool", "manifest %s has schema version %d; only 2 is supported", digest, m.SchemaVersion)
+		return m, false, newStopError(CodeFormat, "push the image again with a current tool",
+			"manifest %s has schema version %d; only 2 is supported", digest, m.SchemaVersion)
 	case !index && m.MediaType != "" && !m.MediaType.IsImage():
-		return m, false, newStopError(CodeFormat, "name the digest of an image", "%s is %q, not an image", digest, m.MediaType)
+		return m, false, newStopError(CodeFormat, "name the digest of an image", "%s is %q, not an image", digest,
+			m.MediaType)
 	case index == (len(m.Layers) > 0 || m.Config.Size > 0):
-		return m, false, newStopError(CodeFormat, "name the digest of an image", "%s is not clearly an image or an index", digest)
+		return m, false, newStopError(CodeFormat, "name the digest of an image",
+			"%s is not clearly an image or an index", digest)
 	}
 	return m, index, nil
 }
@@ -94,7 +99,8 @@ func readManifest(ctx context.Context, s source, digest v1.Hash, size int64) (m 
 // readPart reads and verifies a small part.
 func readPart(ctx context.Context, s source, kind string, digest v1.Hash, size int64) ([]byte, error) {
 	if digest.Algorithm != "sha256" {
-		return nil, newStopError(CodeFormat, "use an image with SHA-256 digests", "unsupported digest %q", digest.String())
+		return nil, newStopError(CodeFormat, "use an image with SHA-256 digests", "unsupported digest %q",
+			digest.String())
 	}
 	if size > maxManifest {
 		return nil, tooMuch("%s has %d bytes; at most %d are read", digest, size, maxManifest)
@@ -136,14 +142,16 @@ func forPlatform(list []v1.Descriptor) (v1.Descriptor, error) {
 		if p == nil {
 			continue
 		}
-		if p.OS == "linux" && p.Architecture == runtime.GOARCH && (p.Variant == "" || p.Variant == "v8" || p.Variant == "v1") {
+		if p.OS == "linux" && p.Architecture == runtime.GOARCH &&
+			(p.Variant == "" || p.Variant == "v8" || p.Variant == "v1") {
 			return d, nil
 		}
 		if len(others) < 10 && !slices.Contains(others, p.String()) {
 			others = append(others, p.String())
 		}
 	}
-	return v1.Descriptor{}, newStopError(CodePlatform, "use an image for "+Platform(), "the image is not for %s; it is for %.200q", Platform(), strings.Join(others, ", "))
+	return v1.Descriptor{}, newStopError(CodePlatform, "use an image for "+Platform(),
+		"the image is not for %s; it is for %.200q", Platform(), strings.Join(others, ", "))
 }
 
 // readConfig reads the configuration of m and checks its layers.
@@ -157,17 +165,21 @@ func (f *resolvedImage) readConfig(ctx context.Context, s source, m document, l 
 	}
 	var c v1.ConfigFile
 	if err := json.Unmarshal(data, &c); err != nil {
-		return newStopError(CodeFormat, "name the digest of a container image", "the configuration %s is not valid", m.Config.Digest)
+		return newStopError(CodeFormat, "name the digest of a container image", "the configuration %s is not valid",
+			m.Config.Digest)
 	}
 	if c.OS != "linux" || c.Architecture != runtime.GOARCH {
-		return newStopError(CodePlatform, "use an image for "+Platform(), "the image is for %.50q", c.OS+"/"+c.Architecture)
+		return newStopError(CodePlatform, "use an image for "+Platform(), "the image is for %.50q",
+			c.OS+"/"+c.Architecture)
 	}
 	if len(c.RootFS.DiffIDs) != len(m.Layers) {
-		return newStopError(CodeDigest, "do not use this image", "the manifest has %d layers, its configuration %d", len(m.Layers), len(c.RootFS.DiffIDs))
+		return newStopError(CodeDigest, "do not use this image", "the manifest has %d layers, its configuration %d",
+			len(m.Layers), len(c.RootFS.DiffIDs))
 	}
 	for _, d := range m.Layers {
 		if _, known := compressions[d.MediaType]; !known {
-			return newStopError(CodeFormat, "use an image whose layers are tar files, with gzip, zstd or no compression, in the registry itself", "unsupported layer type %.100q", d.MediaType)
+			return newStopError(CodeFormat,
+				"use an image whose layers are tar files, with gzip, zstd or no compression, in the registry itself", "unsupported layer type %.100q", d.MediaType)
 		}
 	}
 	f.layers, f.diffs, f.settings = m.Layers, c.RootFS.DiffIDs, settingsFrom(c.Config)

@@ -59,16 +59,19 @@ func Parse(value string) (Reference, error) {
 }
 
 func (r Reference) parseRepository(text string) (Reference, error) {
-	if pinned, err := name.NewDigest(text); err == nil && strings.HasPrefix(pinned.DigestStr(), "sha256:") && !strings.Contains(text, "://") {
+	if pinned, err := name.NewDigest(text); err == nil && strings.HasPrefix(pinned.DigestStr(), "sha256:") &&
+		!strings.Contains(text, "://") {
 		r.Target, r.Digest = pinned.Context().Name(), pinned.DigestStr()
 		return r, nil
 	}
 	tag, err := name.NewTag(text)
 	if err != nil || strings.Contains(text, "@") || strings.Contains(text, "://") {
-		return r, newStopError(CodeReference, "use image:REPOSITORY@sha256:…", "invalid image reference %q", Registry+text)
+		return r, newStopError(CodeReference, "use image:REPOSITORY@sha256:…", "invalid image reference %q",
+			Registry+text)
 	}
 	r.Target, r.tag = tag.Context().Name(), tag.TagStr()
-	return r, newStopError(CodeUnpinned, "add the image's digest: image:"+text+"@sha256:…", "the image %q has no digest: what a tag names can change at any time", text)
+	return r, newStopError(CodeUnpinned, "add the image's digest: image:"+text+"@sha256:…",
+		"the image %q has no digest: what a tag names can change at any time", text)
 }
 
 // String returns r with its digest. It has no paths of the host.

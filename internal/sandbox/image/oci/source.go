@@ -85,7 +85,8 @@ func resolveSingle(r Reference, index func() (io.ReadCloser, error)) (Reference,
 		return r, cannotRead("index.json of "+r.Target, err)
 	}
 	if len(list.Manifests) != 1 {
-		return r, newStopError(CodeUnpinned, "add the digest of one of them: @sha256:…", "%q has %d images", r.Target, len(list.Manifests))
+		return r, newStopError(CodeUnpinned, "add the digest of one of them: @sha256:…", "%q has %d images", r.Target,
+			len(list.Manifests))
 	}
 	r.Digest = list.Manifests[0].Digest.String()
 	return r, nil
@@ -130,7 +131,8 @@ func readArchive(file *os.File) (archive, error) {
 			return a, nil
 		}
 		if err != nil || len(a.parts) > maxParts {
-			return a, cannotRead("the archive "+file.Name(), errors.Join(err, errors.New("not a tar file of an OCI image layout")))
+			return a, cannotRead("the archive "+file.Name(),
+				errors.Join(err, errors.New("not a tar file of an OCI image layout")))
 		}
 		at, err := file.Seek(0, io.SeekCurrent)
 		if err != nil {
@@ -180,12 +182,14 @@ func dialRegistry(ctx context.Context, r Reference, keys authn.Keychain) (s regi
 	plain := http.DefaultTransport.(*http.Transport).Clone()
 	plain.ResponseHeaderTimeout, plain.MaxResponseHeaderBytes = answerTime, 1<<20
 	plain.DialContext = (&net.Dialer{Timeout: 30 * time.Second}).DialContext
-	signed, err := transport.NewWithContext(ctx, repo.Registry, auth, transport.NewRetry(plain), []string{repo.Scope(transport.PullScope)})
+	signed, err := transport.NewWithContext(ctx, repo.Registry, auth, transport.NewRetry(plain),
+		[]string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return s, cannotPull(r.Target, err)
 	}
 	client := &http.Client{Transport: signed, CheckRedirect: checkRedirect}
-	return registry{client, url.URL{Scheme: repo.Scheme(), Host: repo.RegistryStr(), Path: "/v2/" + repo.RepositoryStr() + "/"}}, nil
+	return registry{client, url.URL{Scheme: repo.Scheme(), Host: repo.RegistryStr(),
+		Path: "/v2/" + repo.RepositoryStr() + "/"}}, nil
 }
 
 // checkRedirect refuses redirects from HTTPS to HTTP, and to addresses of this machine and of
@@ -199,7 +203,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 		return errors.New("redirect from HTTPS to HTTP")
 	}
 	ip := net.ParseIP(req.URL.Hostname())
-	if ip != nil && req.URL.Hostname() != from.Hostname() && (ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified()) {
+	if ip != nil && req.URL.Hostname() != from.Hostname() &&
+		(ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified()) {
 		return errors.New("redirect to an address of a private network")
 	}
 	return nil
@@ -256,7 +261,8 @@ var query = pattern.New(`\?[^\s"]*`)
 
 func cannotPull(what string, err error) error {
 	text := query.ReplaceAllString(err.Error(), "?…")
-	return newStopError(CodePull, "check the reference, the network, and docker login", "cannot pull the image from %s: %.500s", what, text)
+	return newStopError(CodePull, "check the reference, the network, and docker login",
+		"cannot pull the image from %s: %.500s", what, text)
 }
 
 func cannotRead(what string, err error) error {
@@ -298,5 +304,6 @@ func (v *verifiedReader) Read(p []byte) (int, error) {
 }
 
 func (v *verifiedReader) digestError(what string) error {
-	return newStopError(CodeDigest, "do not use this image; what the registry or layout has was changed", "%s %s", v.want, what)
+	return newStopError(CodeDigest, "do not use this image; what the registry or layout has was changed", "%s %s",
+		v.want, what)
 }

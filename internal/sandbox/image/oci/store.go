@@ -243,7 +243,10 @@ func (s store) removeUnused(unwanted string) {
 			entries = append(entries, entry{name, info.Size(), info.ModTime()})
 		}
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return cmp.Or(b.used.Compare(a.used), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(entries, func(a,
+		b entry) int {
+		return cmp.Or(b.used.Compare(a.used), cmp.Compare(a.name, b.name))
+	})
 	total := int64(0)
 	for _, e := range entries {
 		if total += e.size; total > s.o.Limits.Kept {
@@ -322,7 +325,8 @@ func (s store) buildImage(ctx context.Context, r Reference) (i Image, err error)
 			return i, err
 		}
 	}
-	i = Image{Key: entryKey(r), Manifest: f.manifest.String(), Platform: Platform(), Settings: f.settings, Dropped: b.dropped}
+	i = Image{Key: entryKey(r), Manifest: f.manifest.String(), Platform: Platform(), Settings: f.settings,
+		Dropped: b.dropped}
 	i.Path = filepath.Join(s.o.Dir, newPrefix+i.Key+imageSuffix)
 	w, err := image.Create(i.Path, image.Options{MaxFiles: s.o.Limits.Files + 1, MaxBytes: s.o.Limits.Bytes})
 	if err != nil {

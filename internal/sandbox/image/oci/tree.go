@@ -51,7 +51,8 @@ type builder struct {
 }
 
 func newBuilder(l Limits, spool *os.File) *builder {
-	return &builder{limits: l, root: &node{mode: fs.ModeDir | 0o755, children: map[string]*node{}}, bytes: l.Bytes, spool: spool}
+	return &builder{limits: l, root: &node{mode: fs.ModeDir | 0o755, children: map[string]*node{}}, bytes: l.Bytes,
+		spool: spool}
 }
 
 const (

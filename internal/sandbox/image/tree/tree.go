@@ -221,7 +221,8 @@ type info struct {
 }
 
 func (f *FS) fileInfo(name string, inode *erofs.Inode) info {
-	i := info{name: name, mode: fs.FileMode(inode.Mode() & 0o777), size: int64(inode.Size()), time: time.Unix(int64(inode.Mtime()), int64(inode.MtimeNsec()))}
+	i := info{name: name, mode: fs.FileMode(inode.Mode() & 0o777), size: int64(inode.Size()),
+		time: time.Unix(int64(inode.Mtime()), int64(inode.MtimeNsec()))}
 	switch {
 	case inode.IsDir():
 		i.mode |= fs.ModeDir

@@ -93,7 +93,8 @@ func (m *machine) compileModule(language string) error {
 	if err != nil {
 		return err
 	}
-	m.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithMemoryLimitPages(maxPages))
+	m.runtime = wazero.NewRuntimeWithConfig(ctx,
+		wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithMemoryLimitPages(maxPages))
 	if m.compiled, err = m.runtime.CompileModule(ctx, code); err != nil {
 		return err
 	}
@@ -110,7 +111,8 @@ func (m *machine) compileModule(language string) error {
 }
 
 func (m *machine) startInstance(ctx context.Context) (api.Module, error) {
-	return m.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(allocateMemory)), m.compiled, wazero.NewModuleConfig().WithName(""))
+	return m.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx,
+		experimental.MemoryAllocatorFunc(allocateMemory)), m.compiled, wazero.NewModuleConfig().WithName(""))
 }
 
 // A memory is a machine's memory. Its bytes are used again after it is freed, all of them
@@ -152,7 +154,8 @@ func readNames(ctx context.Context, instance api.Module, what uint64) ([]string,
 			break
 		}
 		var name []byte
-		for b, ok := instance.Memory().ReadByte(at); ok && b != 0 && len(name) < 100; b, ok = instance.Memory().ReadByte(at) {
+		for b, ok := instance.Memory().ReadByte(at); ok && b != 0 && len(name) < 100; b,
+			ok = instance.Memory().ReadByte(at) {
 			name, at = append(name, b), at+1
 		}
 		list = append(list, string(name))

@@ -99,7 +99,8 @@ var steering = pattern.New(`^(?i:LD_.*|DYLD_.*|GLIBC_.*|MALLOC_.*|BASH.*|ENV|SHE
 var variable = pattern.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 func newStopError(hint, format string, args ...any) error {
-	return &proposal.StopError{Code: "rootfs.devcontainer", Message: "invalid devcontainer.json: " + fmt.Sprintf(format, args...), Hint: hint}
+	return &proposal.StopError{Code: "rootfs.devcontainer",
+		Message: "invalid devcontainer.json: " + fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // Decode reads a file: JSON with comments and trailing commas. Its error is a
@@ -118,7 +119,8 @@ func Decode(data []byte) (c Config, err error) {
 		return c, newStopError("set image to REPOSITORY@sha256:…", "image is not a string")
 	}
 	if !strings.Contains(c.Image, "@sha256:") {
-		return c, newStopError("add the digest: image@sha256:…; what a tag names can change", "image %q has no digest", c.Image)
+		return c, newStopError("add the digest: image@sha256:…; what a tag names can change", "image %q has no digest",
+			c.Image)
 	}
 	c.Image = "image:" + c.Image
 	if c.Env, err = decodeEnvironment(fields["containerEnv"]); err != nil {
@@ -216,11 +218,13 @@ func decodeEnvironment(raw json.RawMessage) (map[string]string, error) {
 		value := env[name]
 		switch {
 		case !variable.MatchString(name) || len(value) > maxText || strings.ContainsRune(value, 0):
-			return nil, newStopError("use a plain name and a short value", "containerEnv has an invalid variable %.100q", name)
+			return nil, newStopError("use a plain name and a short value",
+				"containerEnv has an invalid variable %.100q", name)
 		case steering.MatchString(name):
 			return nil, newStopError("remove it: the variable decides which code programs load or which settings they use", "containerEnv sets %q", name)
 		case strings.Contains(value, "${"):
-			return nil, newStopError("write the value itself", "containerEnv's %q refers to a variable of the host or the container", name)
+			return nil, newStopError("write the value itself",
+				"containerEnv's %q refers to a variable of the host or the container", name)
 		}
 	}
 	return env, nil
@@ -256,8 +260,10 @@ func decodeCommand(raw json.RawMessage) (c config.Command, err error) {
 		return c, nil
 	}
 	c.Run = ""
-	if err := json.Unmarshal(raw, &c.Argv); err != nil || len(c.Argv) == 0 || len(c.Argv) > maxWords || len(raw) > maxText || slices.ContainsFunc(c.Argv, func(w string) bool { return strings.ContainsRune(w, 0) }) {
-		return c, newStopError("use a string, an array of strings, or an object of them", "postCreateCommand has an invalid command")
+	if err := json.Unmarshal(raw, &c.Argv); err != nil || len(c.Argv) == 0 || len(c.Argv) > maxWords ||
+		len(raw) > maxText || slices.ContainsFunc(c.Argv, func(w string) bool { return strings.ContainsRune(w, 0) }) {
+		return c, newStopError("use a string, an array of strings, or an object of them",
+			"postCreateCommand has an invalid command")
 	}
 	return c, nil
 }

@@ -22,12 +22,14 @@ func Read(rootfs, trusted string) (d Config, err error) {
 		file, named = Find(trusted)
 	}
 	if !named {
-		return d, &proposal.StopError{Code: "rootfs.devcontainer", Message: "cannot find a devcontainer.json that the maintainers wrote: the workspace may be a pull request's",
-			Hint: "name the file of the default branch: --rootfs devcontainer:/path/to/devcontainer.json"}
+		return d, &proposal.StopError{Code: "rootfs.devcontainer",
+			Message: "cannot find a devcontainer.json that the maintainers wrote: the workspace may be a pull request's",
+			Hint:    "name the file of the default branch: --rootfs devcontainer:/path/to/devcontainer.json"}
 	}
 	data, err := readRegular(file, MaxBytes)
 	if err != nil {
-		return d, &proposal.StopError{Code: "rootfs.devcontainer", Message: fmt.Sprintf("cannot read %q", file), Hint: "name a regular file of at most 256 KiB", Err: err}
+		return d, &proposal.StopError{Code: "rootfs.devcontainer", Message: fmt.Sprintf("cannot read %q", file),
+			Hint: "name a regular file of at most 256 KiB", Err: err}
 	}
 	return Decode(data)
 }

@@ -99,21 +99,26 @@ func buildTable() map[uint64]Call {
 
 var writes = map[uint64]string{
 	unix.SYS_WRITE: "write", unix.SYS_PWRITE64: "pwrite64", unix.SYS_WRITEV: "writev", unix.SYS_PWRITEV: "pwritev",
-	unix.SYS_PWRITEV2: "pwritev2", unix.SYS_SENDFILE: "sendfile", unix.SYS_SPLICE: "splice", unix.SYS_COPY_FILE_RANGE: "copy_file_range",
+	unix.SYS_PWRITEV2: "pwritev2", unix.SYS_SENDFILE: "sendfile", unix.SYS_SPLICE: "splice",
+	unix.SYS_COPY_FILE_RANGE: "copy_file_range",
 }
 
 var privileges = map[uint64]string{
 	unix.SYS_SETUID: "setuid", unix.SYS_SETGID: "setgid", unix.SYS_SETREUID: "setreuid", unix.SYS_SETREGID: "setregid",
 	unix.SYS_SETRESUID: "setresuid", unix.SYS_SETRESGID: "setresgid", unix.SYS_SETGROUPS: "setgroups",
 	unix.SYS_SETFSUID: "setfsuid", unix.SYS_SETFSGID: "setfsgid", unix.SYS_CAPSET: "capset",
-	unix.SYS_CHROOT: "chroot", unix.SYS_PTRACE: "ptrace", unix.SYS_MOUNT: "mount", unix.SYS_UMOUNT2: "umount2", unix.SYS_PIVOT_ROOT: "pivot_root",
-	unix.SYS_UNSHARE: "unshare", unix.SYS_SETNS: "setns",
-	unix.SYS_OPEN_TREE: "open_tree", unix.SYS_MOVE_MOUNT: "move_mount", unix.SYS_FSOPEN: "fsopen", unix.SYS_FSCONFIG: "fsconfig",
-	unix.SYS_FSMOUNT: "fsmount", unix.SYS_FSPICK: "fspick",
+	unix.SYS_CHROOT: "chroot", unix.SYS_PTRACE: "ptrace", unix.SYS_MOUNT: "mount", unix.SYS_UMOUNT2: "umount2",
+	unix.SYS_PIVOT_ROOT: "pivot_root",
+	unix.SYS_UNSHARE:    "unshare", unix.SYS_SETNS: "setns",
+	unix.SYS_OPEN_TREE: "open_tree", unix.SYS_MOVE_MOUNT: "move_mount", unix.SYS_FSOPEN: "fsopen",
+	unix.SYS_FSCONFIG: "fsconfig",
+	unix.SYS_FSMOUNT:  "fsmount", unix.SYS_FSPICK: "fspick",
 	unix.SYS_PROCESS_VM_READV: "process_vm_readv", unix.SYS_PROCESS_VM_WRITEV: "process_vm_writev",
 	unix.SYS_PERF_EVENT_OPEN: "perf_event_open", unix.SYS_BPF: "bpf", unix.SYS_IO_URING_SETUP: "io_uring_setup",
-	unix.SYS_KEYCTL: "keyctl", unix.SYS_ADD_KEY: "add_key", unix.SYS_INIT_MODULE: "init_module", unix.SYS_FINIT_MODULE: "finit_module",
-	unix.SYS_KEXEC_LOAD: "kexec_load", unix.SYS_OPEN_BY_HANDLE_AT: "open_by_handle_at", unix.SYS_MEMFD_CREATE: "memfd_create",
-	unix.SYS_USERFAULTFD: "userfaultfd", unix.SYS_REBOOT: "reboot", unix.SYS_SWAPON: "swapon", unix.SYS_ACCT: "acct",
+	unix.SYS_KEYCTL: "keyctl", unix.SYS_ADD_KEY: "add_key", unix.SYS_INIT_MODULE: "init_module",
+	unix.SYS_FINIT_MODULE: "finit_module",
+	unix.SYS_KEXEC_LOAD:   "kexec_load", unix.SYS_OPEN_BY_HANDLE_AT: "open_by_handle_at",
+	unix.SYS_MEMFD_CREATE: "memfd_create",
+	unix.SYS_USERFAULTFD:  "userfaultfd", unix.SYS_REBOOT: "reboot", unix.SYS_SWAPON: "swapon", unix.SYS_ACCT: "acct",
 	unix.SYS_SETHOSTNAME: "sethostname", unix.SYS_CLOCK_SETTIME: "clock_settime", unix.SYS_SETTIMEOFDAY: "settimeofday",
 }

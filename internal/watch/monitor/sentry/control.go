@@ -25,8 +25,8 @@ import (
 // A command that may not run the repository's code changes nothing in them, whatever option,
 // archive, script, link or mount names them: only git itself does, when it adds, commits or checks
 // out, and it names them without a link. A .git elsewhere (of a copy, or a nested repository) is not
-// one of them: what it names starts only where the repository's code may. The files are compared, not names, so that it does not
-// matter where a process has mounted them.
+// one of them: what it names starts only where the repository's code may. The files are compared, not names, so
+// that it does not matter where a process has mounted them.
 //
 // The path of each change is followed before the call, and no other name changes meanwhile. An
 // opened file is compared again afterwards. Between the two, another process of the same command
@@ -44,7 +44,8 @@ func changingCalls() map[string]change {
 	all := map[string]change{}
 	add := func(dir, at int, names ...string) {
 		for _, name := range names {
-			all[name] = change{calls.Call{Name: name, Class: calls.Mode, Dir: dir, Path: at, ToDir: calls.None, To: calls.None}}
+			all[name] = change{calls.Call{Name: name, Class: calls.Mode, Dir: dir, Path: at, ToDir: calls.None,
+				To: calls.None}}
 		}
 	}
 	add(calls.None, 0, "truncate", "utime", "utimes", "setxattr", "lsetxattr", "removexattr", "lremovexattr")
@@ -61,7 +62,8 @@ func changingCalls() map[string]change {
 
 // makeCall makes the call, unless it would change a control place that t must not change.
 func (c change) makeCall(g *execGate, t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
-	if g.pod != nil || g.lineages.generationOf(t.ThreadGroup()).control || c.Class == calls.Open && !c.mayWrite(t, args) {
+	if g.pod != nil || g.lineages.generationOf(t.ThreadGroup()).control ||
+		c.Class == calls.Open && !c.mayWrite(t, args) {
 		result, _, err := own()
 		return result, err
 	}
@@ -163,7 +165,8 @@ func socketPath(address []byte) string {
 
 // refuseChange reports the attempt to change place, once for each command, and returns the call's error.
 func (c change) refuseChange(g *execGate, t *kernel.Task, place string) error {
-	kinds := map[calls.Class]uint8{calls.Remove: wire.EventRemove, calls.Rename: wire.EventRename, calls.Link: wire.EventLink, calls.Symlink: wire.EventLink, calls.Mode: wire.EventMode}
+	kinds := map[calls.Class]uint8{calls.Remove: wire.EventRemove, calls.Rename: wire.EventRename,
+		calls.Link: wire.EventLink, calls.Symlink: wire.EventLink, calls.Mode: wire.EventMode}
 	kind, ok := kinds[c.Class]
 	if !ok || c.Name == "truncate" {
 		kind = wire.EventWrite

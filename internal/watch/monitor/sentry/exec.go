@@ -45,7 +45,8 @@ func (g *execGate) newExecQuestion(t *kernel.Task, info *pb.ExecveInfo) *wire.Ex
 
 // newQuestion returns what is known of the process of t, whatever it asks for.
 func (g *execGate) newQuestion(t *kernel.Task) *wire.Exec {
-	e := &wire.Exec{Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: processID(t), From: programPath(t, t), Cwd: wire.Truncate(workingDir(t), wire.MaxPath)}
+	e := &wire.Exec{Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: processID(t), From: programPath(t, t),
+		Cwd: wire.Truncate(workingDir(t), wire.MaxPath)}
 	var p *kernel.Task
 	if e.Parent, p = parentProcess(t); p != nil {
 		e.ParentPath = programPath(t, p)
@@ -128,7 +129,8 @@ func (g *execGate) TaskExit(ctx context.Context, _ seccheck.FieldSet, info *pb.T
 }
 
 func (g *execGate) newEvent(t *kernel.Task, kind uint8) *wire.Event {
-	e := &wire.Event{Event: kind, Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: processID(t), Program: programPath(t, t), Unverified: g.hasOwnFileTree(t)}
+	e := &wire.Event{Event: kind, Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: processID(t),
+		Program: programPath(t, t), Unverified: g.hasOwnFileTree(t)}
 	m := g.lineages.memberOf(t.ThreadGroup())
 	e.Generation, e.Lineage = m.number, m.lineage
 	e.Parent, _ = parentProcess(t)

@@ -75,7 +75,8 @@ func newGate(config map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 	if err := errors.Join(checkLayout(), checkCalls(), checkMappings()); err != nil {
 		return nil, err
 	}
-	g := &execGate{socket: endpoint, kept: map[string]kept{}, contents: map[fileKey]read{}, shared: map[inode]bool{}, seen: map[uint64]struct{}{}, programs: map[*vfs.Dentry]bool{}, lineages: newLineages()}
+	g := &execGate{socket: endpoint, kept: map[string]kept{}, contents: map[fileKey]read{}, shared: map[inode]bool{},
+		seen: map[uint64]struct{}{}, programs: map[*vfs.Dentry]bool{}, lineages: newLineages()}
 	if pod, _ := config["pod"].(bool); pod {
 		g.pod = &containerHomes{homes: map[string]containerHome{}}
 	}

@@ -34,10 +34,10 @@
 //
 // On the read-only root the content cannot change, and its digest is computed once. Of any
 // other file it is computed again after a write, which changes the file's time of change, and
-// each time once a process has mapped the file to write to it. A process may write to a file between the check and the first use of a
-// page of such a file, because gVisor does not refuse that (ETXTBSY). So a digest is reliable
-// on LayerRootfs; elsewhere it is only evidence, and a policy must decide by the
-// layer. A command controls the content of a file on LayerWorkspace or LayerWritten.
+// each time once a process has mapped the file to write to it. A process may write to a file between the check
+// and the first use of a page of such a file, because gVisor does not refuse that (ETXTBSY). So a digest is
+// reliable on LayerRootfs; elsewhere it is only evidence, and a policy must decide by the layer. A command
+// controls the content of a file on LayerWorkspace or LayerWritten.
 //
 // The interpreter of a script is looked up by the kernel and, a moment later, again by
 // the gate. If each component of its path is on the read-only root, both find the same

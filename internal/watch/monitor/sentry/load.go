@@ -61,7 +61,8 @@ func init() {
 				continue
 			}
 			inner := entry.Fn
-			entry.Fn = func(t *kernel.Task, sysno uintptr, args arch.SyscallArguments) (uintptr, *kernel.SyscallControl, error) {
+			entry.Fn = func(t *kernel.Task, sysno uintptr, args arch.SyscallArguments) (uintptr, *kernel.SyscallControl,
+				error) {
 				own := func() (uintptr, *kernel.SyscallControl, error) { return inner(t, sysno, args) }
 				g := active.Load()
 				if g == nil || g.init(t) {
@@ -84,7 +85,8 @@ func checkCalls() error {
 				return errLayout
 			}
 		}
-		for _, name := range []string{"openat", "openat2", "renameat2", "linkat", "symlinkat", "mkdirat", "unlinkat", "truncate"} {
+		for _, name := range []string{"openat", "openat2", "renameat2", "linkat", "symlinkat", "mkdirat", "unlinkat",
+			"truncate"} {
 			if _, err := table.LookupNo(name); err != nil || changing[name].Name == "" {
 				return errLayout
 			}
@@ -122,7 +124,9 @@ func (g *execGate) mmap(t *kernel.Task, args arch.SyscallArguments, own call) (u
 }
 
 // mappingOptions returns how a call of mmap maps file, as gVisor's own mmap does.
-func mappingOptions(t *kernel.Task, file *vfs.FileDescription, args arch.SyscallArguments, private bool) (memmap.MMapOpts, error) {
+func mappingOptions(
+	t *kernel.Task, file *vfs.FileDescription, args arch.SyscallArguments, private bool,
+) (memmap.MMapOpts, error) {
 	prot, flags := args[2].Int(), args[3].Int()
 	fixed, keep := flags&linux.MAP_FIXED != 0, flags&linux.MAP_FIXED_NOREPLACE != 0
 	opts := memmap.MMapOpts{
@@ -158,7 +162,8 @@ func mappingOptions(t *kernel.Task, file *vfs.FileDescription, args arch.Syscall
 }
 
 func accessOf(prot int32) hostarch.AccessType {
-	return hostarch.AccessType{Read: prot&linux.PROT_READ != 0, Write: prot&linux.PROT_WRITE != 0, Execute: prot&linux.PROT_EXEC != 0}
+	return hostarch.AccessType{Read: prot&linux.PROT_READ != 0, Write: prot&linux.PROT_WRITE != 0,
+		Execute: prot&linux.PROT_EXEC != 0}
 }
 
 // admitMapping decides about a mapping of file that is executable, and lets no other become so.
@@ -208,7 +213,8 @@ func (g *execGate) isOtherProgram(t *kernel.Task, file *vfs.FileDescription) boo
 // isZero reports whether file is /dev/zero.
 func isZero(t *kernel.Task, file *vfs.FileDescription) bool {
 	st, err := file.Stat(t, vfs.StatOptions{Mask: linux.STATX_BASIC_STATS})
-	return err == nil && st.Mode&linux.S_IFMT == linux.S_IFCHR && st.RdevMajor == linux.MEM_MAJOR && st.RdevMinor == zeroMinor
+	return err == nil && st.Mode&linux.S_IFMT == linux.S_IFCHR && st.RdevMajor == linux.MEM_MAJOR &&
+		st.RdevMinor == zeroMinor
 }
 
 const zeroMinor = 5 // of /dev/zero
@@ -287,7 +293,8 @@ func (g *execGate) describeMapped(t *kernel.Task, file memmap.MappingIdentity, a
 		return wire.File{Path: wire.Truncate(file.MappedName(t), wire.MaxPath), Layer: wire.LayerMemory}, nil
 	}
 	if f.Mount().MountFlags()&linux.ST_NOEXEC != 0 {
-		return wire.File{Path: wire.Truncate(f.MappedName(t), wire.MaxPath)}, errors.New("its file system has no programs")
+		return wire.File{Path: wire.Truncate(f.MappedName(t), wire.MaxPath)},
+			errors.New("its file system has no programs")
 	}
 	return g.describeFile(t, f, away)
 }

@@ -69,7 +69,8 @@ func (g *execGate) reportMessageAddress(s observedCall, at uint64) {
 }
 
 func (g *execGate) tellOnce(s observedCall, addr string) {
-	if g.isFirstReport(g.lineages.generationOf(s.t.ThreadGroup()).hashParts(s.call.Name, addr, strconv.Itoa(int(processID(s.t))), strconv.Itoa(int(s.errno)))) {
+	if g.isFirstReport(g.lineages.generationOf(s.t.ThreadGroup()).hashParts(s.call.Name, addr,
+		strconv.Itoa(int(processID(s.t))), strconv.Itoa(int(s.errno)))) {
 		g.tellAddress(s, wire.EventSend, addr)
 	}
 }
@@ -154,9 +155,11 @@ func formatAddress(kind string, b []byte) string {
 	}
 	switch family := binary.LittleEndian.Uint16(b); {
 	case family == linux.AF_INET && len(b) >= 8:
-		return kind + " " + netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[4:8])), binary.BigEndian.Uint16(b[2:])).String()
+		return kind + " " + netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[4:8])),
+			binary.BigEndian.Uint16(b[2:])).String()
 	case family == linux.AF_INET6 && len(b) >= 24:
-		return kind + " " + netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[8:24])), binary.BigEndian.Uint16(b[2:])).String()
+		return kind + " " + netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[8:24])),
+			binary.BigEndian.Uint16(b[2:])).String()
 	case family == linux.AF_UNIX && len(b) > 2 && b[2] == 0:
 		return "unix @" + strings.TrimRight(string(b[3:]), "\x00")
 	case family == linux.AF_UNIX:

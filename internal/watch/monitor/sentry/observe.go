@@ -40,7 +40,8 @@ func (g *execGate) RawSyscall(ctx context.Context, _ seccheck.FieldSet, info *pb
 	if g.init(t) {
 		return nil
 	}
-	s := observedCall{t: t, call: call, args: [6]uint64{info.Arg1, info.Arg2, info.Arg3, info.Arg4, info.Arg5, info.Arg6},
+	s := observedCall{t: t, call: call,
+		args:   [6]uint64{info.Arg1, info.Arg2, info.Arg3, info.Arg4, info.Arg5, info.Arg6},
 		result: info.Exit.Result, errno: uint16(info.Exit.Errorno)}
 	switch call.Class {
 	case calls.Connect, calls.Bind, calls.Listen, calls.SendTo, calls.SendMsg, calls.SendMMsg:
@@ -90,16 +91,20 @@ func (g *execGate) reportChange(s observedCall) {
 	case calls.Remove:
 		kind, path = wire.EventRemove, s.argumentPath(s.call.Dir, s.call.Path)
 	case calls.Rename:
-		kind, path, target = wire.EventRename, s.argumentPath(s.call.Dir, s.call.Path), s.argumentPath(s.call.ToDir, s.call.To)
+		kind, path, target = wire.EventRename, s.argumentPath(s.call.Dir, s.call.Path),
+			s.argumentPath(s.call.ToDir, s.call.To)
 	case calls.Link:
-		kind, path, target = wire.EventLink, s.argumentPath(s.call.Dir, s.call.Path), s.argumentPath(s.call.ToDir, s.call.To)
+		kind, path, target = wire.EventLink, s.argumentPath(s.call.Dir, s.call.Path),
+			s.argumentPath(s.call.ToDir, s.call.To)
 	case calls.Symlink:
 		kind, path = wire.EventLink, s.argumentPath(s.call.Dir, s.call.Path)
 		target, _ = s.t.CopyInString(hostarch.Addr(s.args[s.call.To]), wire.MaxPath)
 	case calls.Mode:
 		kind, path = wire.EventMode, s.argumentPath(s.call.Dir, s.call.Path)
 	}
-	inside := g.pod == nil && strings.HasPrefix(path, workspace) && (kind != wire.EventRename && kind != wire.EventLink || s.call.Class == calls.Symlink || strings.HasPrefix(target, workspace))
+	inside := g.pod == nil && strings.HasPrefix(path, workspace) &&
+		(kind != wire.EventRename && kind != wire.EventLink || s.call.Class == calls.Symlink ||
+			strings.HasPrefix(target, workspace))
 	of := g.lineages.generationOf(s.t.ThreadGroup())
 	if (inside || kind == wire.EventWrite && !g.isFirstReport(of.hashParts(path))) && !g.hasOwnFileTree(s.t) {
 		if kind == wire.EventWrite {
@@ -164,7 +169,8 @@ func (g *execGate) reportPrivilege(s observedCall) {
 		e.Path = resolveArgument(s.t, linux.AT_FDCWD, s.args[0])
 	}
 	if s.call.Name == "mount" {
-		e.Path, e.Target = resolveArgument(s.t, linux.AT_FDCWD, s.args[0]), resolveArgument(s.t, linux.AT_FDCWD, s.args[1])
+		e.Path, e.Target = resolveArgument(s.t, linux.AT_FDCWD, s.args[0]),
+			resolveArgument(s.t, linux.AT_FDCWD, s.args[1])
 	}
 	g.reportEvent(e)
 }
@@ -198,7 +204,8 @@ func (g *execGate) Clone(ctx context.Context, _ seccheck.FieldSet, info *pb.Clon
 	if child == nil || g.lineages.recordFork(k, t.ThreadGroup(), child) != nil {
 		return linuxerr.EACCES
 	}
-	const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+	const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
+		unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 	if info.Flags&spaces == 0 {
 		return nil
 	}

@@ -257,7 +257,9 @@ func digestFile(t *kernel.Task, f *vfs.FileDescription) (sum [32]byte, err error
 }
 
 // layerOf returns the layer that f is on. away means that the task has its own mounts.
-func (g *execGate) layerOf(t *kernel.Task, f *vfs.FileDescription, st *linux.Statx, name string, away bool) wire.FileLayer {
+func (g *execGate) layerOf(
+	t *kernel.Task, f *vfs.FileDescription, st *linux.Statx, name string, away bool,
+) wire.FileLayer {
 	fs := f.Mount().Filesystem()
 	switch {
 	case tmpfs.IsMemfd(f) || st.Nlink == 0:

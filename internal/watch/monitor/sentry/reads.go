@@ -106,7 +106,8 @@ func (r *readRecord) takeReads(until uint32) []wire.Reads {
 
 // registerRecorded makes RecordedName available.
 func (g *execGate) registerRecorded(k *kernel.Kernel) error {
-	return k.VFS().RegisterFilesystemType(RecordedName, recordedType{g}, &vfs.RegisterFilesystemTypeOptions{AllowUserMount: true})
+	return k.VFS().RegisterFilesystemType(RecordedName, recordedType{g},
+		&vfs.RegisterFilesystemTypeOptions{AllowUserMount: true})
 }
 
 type recordedType struct{ g *execGate }
@@ -118,7 +119,10 @@ func (recordedType) Name() string { return RecordedName }
 func (recordedType) Release(context.Context) {}
 
 // GetFilesystem implements vfs.FilesystemType.
-func (rt recordedType) GetFilesystem(ctx context.Context, v *vfs.VirtualFilesystem, creds *auth.Credentials, source string, opts vfs.GetFilesystemOptions) (*vfs.Filesystem, *vfs.Dentry, error) {
+func (rt recordedType) GetFilesystem(
+	ctx context.Context, v *vfs.VirtualFilesystem, creds *auth.Credentials, source string,
+	opts vfs.GetFilesystemOptions,
+) (*vfs.Filesystem, *vfs.Dentry, error) {
 	t, ok := ctx.(*kernel.Task)
 	if !ok || !rt.g.init(t) {
 		return nil, nil, linuxerr.EPERM
@@ -128,7 +132,8 @@ func (rt recordedType) GetFilesystem(ctx context.Context, v *vfs.VirtualFilesyst
 	}
 	root := t.FSContext().RootDirectory()
 	defer root.DecRef(ctx)
-	below, err := v.GetDentryAt(ctx, creds, &vfs.PathOperation{Root: root, Start: root, Path: fspath.Parse(source)}, &vfs.GetDentryOptions{})
+	below, err := v.GetDentryAt(ctx, creds, &vfs.PathOperation{Root: root, Start: root, Path: fspath.Parse(source)},
+		&vfs.GetDentryOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -219,7 +224,9 @@ func (f *recordedFS) Sync(context.Context) error { return nil }
 func (f *recordedFS) MountOptions() string { return "" }
 
 // AccessAt implements vfs.FilesystemImpl.
-func (f *recordedFS) AccessAt(ctx context.Context, rp *vfs.ResolvingPath, creds *auth.Credentials, ats vfs.AccessTypes) error {
+func (f *recordedFS) AccessAt(
+	ctx context.Context, rp *vfs.ResolvingPath, creds *auth.Credentials, ats vfs.AccessTypes,
+) error {
 	op, _, err := f.recordOperation(rp, false)
 	if err != nil {
 		return err
@@ -228,7 +235,9 @@ func (f *recordedFS) AccessAt(ctx context.Context, rp *vfs.ResolvingPath, creds 
 }
 
 // GetDentryAt implements vfs.FilesystemImpl.
-func (f *recordedFS) GetDentryAt(ctx context.Context, rp *vfs.ResolvingPath, opts vfs.GetDentryOptions) (*vfs.Dentry, error) {
+func (f *recordedFS) GetDentryAt(
+	ctx context.Context, rp *vfs.ResolvingPath, opts vfs.GetDentryOptions,
+) (*vfs.Dentry, error) {
 	op, name, err := f.recordOperation(rp, false)
 	if err != nil {
 		return nil, err
@@ -252,7 +261,9 @@ func (f *recordedFS) GetParentDentryAt(context.Context, *vfs.ResolvingPath) (*vf
 
 // OpenAt implements vfs.FilesystemImpl. The opened file is that of the mount below, which is
 // read-only.
-func (f *recordedFS) OpenAt(ctx context.Context, rp *vfs.ResolvingPath, opts vfs.OpenOptions) (*vfs.FileDescription, error) {
+func (f *recordedFS) OpenAt(
+	ctx context.Context, rp *vfs.ResolvingPath, opts vfs.OpenOptions,
+) (*vfs.FileDescription, error) {
 	op, _, err := f.recordOperation(rp, true)
 	if err != nil {
 		return nil, err
@@ -289,7 +300,9 @@ func (f *recordedFS) StatFSAt(ctx context.Context, rp *vfs.ResolvingPath) (linux
 
 // BoundEndpointAt implements vfs.FilesystemImpl. A workspace has no sockets that a set-up could
 // use again.
-func (f *recordedFS) BoundEndpointAt(context.Context, *vfs.ResolvingPath, vfs.BoundEndpointOptions) (transport.BoundEndpoint, error) {
+func (f *recordedFS) BoundEndpointAt(
+	context.Context, *vfs.ResolvingPath, vfs.BoundEndpointOptions,
+) (transport.BoundEndpoint, error) {
 	return nil, linuxerr.ECONNREFUSED
 }
 
@@ -355,7 +368,9 @@ func (f *recordedFS) RemoveXattrAt(context.Context, *vfs.ResolvingPath, string) 
 }
 
 // SetPosixACLAt implements vfs.FilesystemImpl.
-func (f *recordedFS) SetPosixACLAt(context.Context, *vfs.ResolvingPath, vfs.ACLType, *vfs.PosixACL, bool) (*vfs.PosixACL, linux.FileMode, error) {
+func (f *recordedFS) SetPosixACLAt(
+	context.Context, *vfs.ResolvingPath, vfs.ACLType, *vfs.PosixACL, bool,
+) (*vfs.PosixACL, linux.FileMode, error) {
 	return nil, 0, linuxerr.EROFS
 }
 
@@ -371,5 +386,6 @@ func (f *recordedFS) PrependPath(_ context.Context, _, vd vfs.VirtualDentry, b *
 // IsDescendant implements vfs.FilesystemImpl.
 func (f *recordedFS) IsDescendant(root, vd vfs.VirtualDentry) bool {
 	above, n := root.Dentry().Impl().(*recordedNode), vd.Dentry().Impl().(*recordedNode)
-	return above.path == "." || n.path == above.path || len(n.path) > len(above.path) && n.path[:len(above.path)+1] == above.path+"/"
+	return above.path == "." || n.path == above.path ||
+		len(n.path) > len(above.path) && n.path[:len(above.path)+1] == above.path+"/"
 }

@@ -30,7 +30,8 @@ func DecodeExec(body []byte) (Exec, error) {
 // DecodeEvent reads the body of an Event.
 func DecodeEvent(body []byte) (Event, error) {
 	r := reader{rest: body}
-	e := Event{Generation: r.readUint32(), Event: r.readUint8(), Time: int64(r.readUint64()), Pid: int32(r.readUint32()), Parent: int32(r.readUint32())}
+	e := Event{Generation: r.readUint32(), Event: r.readUint8(), Time: int64(r.readUint64()),
+		Pid: int32(r.readUint32()), Parent: int32(r.readUint32())}
 	e.Program, e.Path, e.Target = r.readText(MaxPath), r.readText(MaxPath), r.readText(MaxPath)
 	e.Address, e.Call = r.readText(MaxPath), r.readText(MaxPath)
 	e.Status, e.Errno, e.Unverified, e.Lineage = int32(r.readUint32()), r.readUint16(), r.readBool(), r.readUint32()
@@ -43,7 +44,8 @@ func DecodeEvent(body []byte) (Event, error) {
 // DecodeMark reads the body of a Mark.
 func DecodeMark(body []byte) (Mark, error) {
 	r := reader{rest: body}
-	m := Mark{Token: r.readUint64(), Generation: r.readUint32(), Alive: r.readUint32(), Writes: r.readUint64(), Processes: r.readUint64(), Bytes: r.readUint64(), Dropped: r.readUint64()}
+	m := Mark{Token: r.readUint64(), Generation: r.readUint32(), Alive: r.readUint32(), Writes: r.readUint64(),
+		Processes: r.readUint64(), Bytes: r.readUint64(), Dropped: r.readUint64()}
 	return m, r.checkEnd()
 }
 
@@ -60,7 +62,8 @@ func DecodeVerdict(body []byte) (Verdict, error) {
 // DecodeOrder reads the body of an Order.
 func DecodeOrder(body []byte) (Order, error) {
 	r := reader{rest: body}
-	o := Order{Token: r.readUint64(), Act: Act(r.readUint8()), Generation: r.readUint32(), First: r.readUint32(), Memory: r.readUint64(), Disk: r.readUint64(), Control: r.readBool(),
+	o := Order{Token: r.readUint64(), Act: Act(r.readUint8()), Generation: r.readUint32(), First: r.readUint32(),
+		Memory: r.readUint64(), Disk: r.readUint64(), Control: r.readBool(),
 		Pid: int32(r.readUint32()), Signal: int32(r.readUint32()), Until: r.readUint32()}
 	if o.Act == 0 || o.Act >= acts || o.Generation == 0 {
 		r.bad = true
@@ -188,8 +191,10 @@ func (r *reader) readExecKey() ExecKey {
 }
 
 func (r *reader) readFile() File {
-	f := File{Loaded: r.readBool(), Named: r.readText(MaxLine), Arg: r.readText(MaxLine), Path: r.readText(MaxPath), Layer: FileLayer(r.readUint8()), Size: r.readUint64(), Digest: r.readDigest()}
-	f.ELF = elf.Facts{Type: elf.Type(r.readUint8()), Interpreter: r.readText(elf.MaxText), Soname: r.readText(elf.MaxText), Loader: r.readBool()}
+	f := File{Loaded: r.readBool(), Named: r.readText(MaxLine), Arg: r.readText(MaxLine), Path: r.readText(MaxPath),
+		Layer: FileLayer(r.readUint8()), Size: r.readUint64(), Digest: r.readDigest()}
+	f.ELF = elf.Facts{Type: elf.Type(r.readUint8()), Interpreter: r.readText(elf.MaxText),
+		Soname: r.readText(elf.MaxText), Loader: r.readBool()}
 	if f.Layer >= layers || f.ELF.Type >= elf.Types {
 		r.bad = true
 	}

@@ -57,7 +57,8 @@ also be git:REV:DIR, for a bundle of what was committed.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&s.out, "out", "", "`FILE` write the bundle to this file, FILE.tar.gz")
-	f.StringVar(&s.revision, "revision", "", "`REVISION` revision of the bundle: an integer or an RFC 3339 time, so that --minimum-revision can refuse older ones")
+	f.StringVar(&s.revision, "revision", "",
+		"`REVISION` revision of the bundle: an integer or an RFC 3339 time, so that --minimum-revision can refuse older ones")
 	f.Var(&s.roots, "root", "`PATH` the only path of packages and data in the bundle, such as fumehood/command; may be repeated (default: all)")
 	f.BoolVar(&s.tests, "tests", false, "include _test.rego files and cases")
 	defineSigning(cmd, &s.signature)
@@ -68,7 +69,8 @@ also be git:REV:DIR, for a bundle of what was committed.`,
 func defineSigning(cmd *cobra.Command, s *policysource.Signing) {
 	cli.DefineGroup(cmd, "Signing flags", func(f *pflag.FlagSet) {
 		f.StringVar(&s.Key, "signing-key", "", "`FILE` private key, PEM, or hs256:FILE with a shared secret")
-		f.StringVar(&s.KeyID, "key-id", policysource.DefaultKeyID, "`NAME` name of the key in the signature, by which opa looks it up")
+		f.StringVar(&s.KeyID, "key-id", policysource.DefaultKeyID,
+			"`NAME` name of the key in the signature, by which opa looks it up")
 		f.StringVar(&s.Scope, "scope", "", "`SCOPE` scope of the signature, which verification must name, too")
 	})
 	cli.NoFiles(cmd, "key-id", "scope")
@@ -101,7 +103,8 @@ func compileBundle(c *cli.Invocation, s *bundleFlags, dir string) ([]byte, error
 	if _, err := runs.NewEngine(c.Ctx, policy.Options{Layers: []policy.Layer{l}}); err != nil {
 		return nil, err
 	}
-	data, err := policysource.Build(policysource.Recipe{Files: l.Files, Revision: s.revision, Roots: s.roots, Tests: s.tests})
+	data, err := policysource.Build(policysource.Recipe{Files: l.Files, Revision: s.revision, Roots: s.roots,
+		Tests: s.tests})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +113,8 @@ func compileBundle(c *cli.Invocation, s *bundleFlags, dir string) ([]byte, error
 
 func writeBundle(c *cli.Invocation, name string, data []byte) int {
 	if err := cli.ReplaceFile(name, data); err != nil {
-		return c.Stop(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", name), Hint: cli.HintUnwritable, Err: err})
+		return c.Stop(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", name),
+			Hint: cli.HintUnwritable, Err: err})
 	}
 	fmt.Fprintf(c.Stdout, "%s@%s\n", terminal.EscapeLine(name), policysource.Digest(data))
 	return cli.OK

@@ -73,9 +73,11 @@ Exit codes: 0 the bundle meets all requirements; 1 it does not, with a message t
 		RunE:              c.Run(func(args []string) int { return verifyBundle(c, &s, args) }),
 	}
 	f := cmd.Flags()
-	f.Var((*cli.List)(&s.from.Keys), "policy-key", "`FILE` public key that must have signed it, PEM, or hs256:FILE with a shared secret; of several, in one file or repeated, any one")
+	f.Var((*cli.List)(&s.from.Keys), "policy-key",
+		"`FILE` public key that must have signed it, PEM, or hs256:FILE with a shared secret; of several, in one file or repeated, any one")
 	f.StringVar(&s.from.Scope, "scope", "", "`SCOPE` scope that the signature must have")
-	f.StringVar(&s.from.MinimumRevision, "minimum-revision", "", "`REVISION` oldest revision that it may have: an integer or an RFC 3339 time")
+	f.StringVar(&s.from.MinimumRevision, "minimum-revision", "",
+		"`REVISION` oldest revision that it may have: an integer or an RFC 3339 time")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	cli.NoFiles(cmd, "scope", "minimum-revision")
 	return cmd

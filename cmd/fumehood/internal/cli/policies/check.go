@@ -52,7 +52,8 @@ Exit codes: 0 no problems, 1 something is refused or an error, or with --strict 
 		return checkPolicy(c, &s, args)
 	})
 	cmd.Flags().BoolVar(&s.strict, "strict", false, "exit with 1 for warnings, too")
-	cmd.Flags().BoolVar(&s.capabilities, "capabilities", false, "print the built-ins that policies may use, for opa and editors, and exit")
+	cmd.Flags().BoolVar(&s.capabilities, "capabilities", false,
+		"print the built-ins that policies may use, for opa and editors, and exit")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	s.policies.Define(cmd)
 	return cmd

@@ -98,5 +98,6 @@ func writePage(c *cli.Invocation, rules []manual.Rule, out string) error {
 }
 
 func unwritableError(file string, err error) error {
-	return &proposal.StopError{Code: "policy.not-writable", Message: fmt.Sprintf("cannot write %q", file), Hint: cli.HintUnwritable, Err: err}
+	return &proposal.StopError{Code: "policy.not-writable", Message: fmt.Sprintf("cannot write %q", file),
+		Hint: cli.HintUnwritable, Err: err}
 }

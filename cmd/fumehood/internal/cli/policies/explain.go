@@ -52,7 +52,8 @@ Exit codes: 0 allow, or the input was printed, 1 deny or ask, 3 cannot decide`,
   fumehood policy explain --describe command
   fumehood policy explain --schema command > command.schema.json`,
 	}
-	cmd.Flags().BoolVar(&s.rules, "rules", false, "list the rules that matched, and look for nothing that would be allowed")
+	cmd.Flags().BoolVar(&s.rules, "rules", false,
+		"list the rules that matched, and look for nothing that would be allowed")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	s.subject.defineFlags(cmd)
 	s.input.defineFlags(cmd)
@@ -103,6 +104,7 @@ func printExplanations(c *cli.Invocation, all []explain.Explanation, format cli.
 		}
 		return nil
 	}, func(w io.Writer) error {
-		return writeExplanations(w, all, explanationStyle{deep: deep, color: format.Is(cli.Text) && terminal.WantsColors(c.Stdout)})
+		return writeExplanations(w, all,
+			explanationStyle{deep: deep, color: format.Is(cli.Text) && terminal.WantsColors(c.Stdout)})
 	})
 }

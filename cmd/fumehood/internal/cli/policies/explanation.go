@@ -103,7 +103,8 @@ func (p pen) reasonText(x explain.Explanation, r proposal.Reason) string {
 	if r.Observed {
 		says = "observed, would " + says
 	}
-	fmt.Fprintf(&b, "%s%s %s\n", p.colorText(effectColors[r.Effect], says), p.colorText(strong, "["+terminal.EscapeLine(r.Rule)+"]:"), p.colorText(strong, terminal.EscapeLine(r.Message)))
+	fmt.Fprintf(&b, "%s%s %s\n", p.colorText(effectColors[r.Effect], says),
+		p.colorText(strong, "["+terminal.EscapeLine(r.Rule)+"]:"), p.colorText(strong, terminal.EscapeLine(r.Message)))
 	gutter := p.drawSnippet(&b, x.Source, r.Span)
 	note := func(name, text string) {
 		if text != "" {
@@ -115,7 +116,8 @@ func (p pen) reasonText(x explain.Explanation, r proposal.Reason) string {
 		if i == 0 {
 			note("allowed", p.colorText(green, clipText(terminal.EscapeLine(text), maxColumns)))
 		} else {
-			fmt.Fprintf(&b, "%s           %s\n", gutter, p.colorText(green, clipText(terminal.EscapeLine(text), maxColumns)))
+			fmt.Fprintf(&b, "%s           %s\n", gutter,
+				p.colorText(green, clipText(terminal.EscapeLine(text), maxColumns)))
 		}
 	}
 	note("retry", retries[r.Retry])
@@ -179,7 +181,8 @@ func (p pen) drawSnippet(b *strings.Builder, text string, span *proposal.Span) s
 	line, _, _ := strings.Cut(text[from:], "\n")
 	start := span.Start - from
 	end := min(span.End-from, len(line))
-	before, marked, after := terminal.EscapeLine(line[:start]), terminal.EscapeLine(line[start:max(start, end)]), terminal.EscapeLine(line[max(start, end):])
+	before, marked, after := terminal.EscapeLine(line[:start]), terminal.EscapeLine(line[start:max(start, end)]),
+		terminal.EscapeLine(line[max(start, end):])
 	if over := textWidth(before) - maxColumns/2; over > 0 && textWidth(before)+textWidth(marked) > maxColumns {
 		before = "…" + string([]rune(before)[over+1:])
 	}
@@ -189,7 +192,8 @@ func (p pen) drawSnippet(b *strings.Builder, text string, span *proposal.Span) s
 	gutter := strings.Repeat(" ", len(number)+1)
 	fmt.Fprintf(b, "%s%s\n", gutter, p.colorText(blue, "|"))
 	fmt.Fprintf(b, "%s %s%s%s\n", p.colorText(blue, number+" |"), before, marked, after)
-	fmt.Fprintf(b, "%s%s %s%s\n", gutter, p.colorText(blue, "|"), strings.Repeat(" ", textWidth(before)), p.colorText(red, strings.Repeat("^", max(1, textWidth(marked)))))
+	fmt.Fprintf(b, "%s%s %s%s\n", gutter, p.colorText(blue, "|"), strings.Repeat(" ", textWidth(before)),
+		p.colorText(red, strings.Repeat("^", max(1, textWidth(marked)))))
 	return gutter
 }
 
@@ -210,10 +214,13 @@ func (p pen) nearRules(x explain.Explanation) string {
 	var b strings.Builder
 	shown := map[string]bool{}
 	for _, n := range x.Near {
-		fmt.Fprintf(&b, "\n%s %s%s\n", p.colorText(blue, "nearly"), p.colorText(strong, "["+terminal.EscapeLine(n.Rule)+"]"), titleSuffix(n.Title))
+		fmt.Fprintf(&b, "\n%s %s%s\n", p.colorText(blue, "nearly"),
+			p.colorText(strong, "["+terminal.EscapeLine(n.Rule)+"]"), titleSuffix(n.Title))
 		fmt.Fprintf(&b, "  %s\n", p.colorText(faint, placeOf(n.HeldRule)))
 		for _, f := range n.Failed {
-			fmt.Fprintf(&b, "  %s does not hold: %s\n", p.colorText(faint, terminal.EscapeLine(fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Col))), p.colorText(strong, terminal.EscapeLine(f.Text)))
+			fmt.Fprintf(&b, "  %s does not hold: %s\n",
+				p.colorText(faint, terminal.EscapeLine(fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Col))),
+				p.colorText(strong, terminal.EscapeLine(f.Text)))
 			for _, v := range f.Values {
 				fmt.Fprintf(&b, "    %s is %s\n", terminal.EscapeLine(v.Path), terminal.EscapeLine(v.Value))
 			}
@@ -280,7 +287,8 @@ func padText(s string, to int) string { return s + strings.Repeat(" ", max(0, to
 
 func (p pen) grantText(g proposal.Grant) string {
 	l := g.Limits
-	s := fmt.Sprintf("grant: %s, %g cpus, %s memory, %d processes, %s disk, %s output", l.Wall, l.CPUs, l.Memory, l.Pids, l.Disk, l.Output)
+	s := fmt.Sprintf("grant: %s, %g cpus, %s memory, %d processes, %s disk, %s output", l.Wall, l.CPUs, l.Memory,
+		l.Pids, l.Disk, l.Output)
 	for _, more := range []struct {
 		name string
 		list []string

@@ -39,7 +39,9 @@ others), two directories deep.`,
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 	}
-	cmd.Flags().StringVar(&s.kind, "kind", "", "`KINDS` kinds of the repository, separated by commas, instead of looking at its files: "+strings.Join(starter.PolicyKinds(), ", "))
+	cmd.Flags().StringVar(&s.kind, "kind", "",
+		"`KINDS` kinds of the repository, separated by commas, instead of looking at its files: "+
+			strings.Join(starter.PolicyKinds(), ", "))
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	cli.CompleteValues(cmd, "kind", starter.PolicyKinds()...)
 	return cmd
@@ -57,8 +59,9 @@ func initPolicy(c *cli.Invocation, s *initFlags, args []string) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	return c.ExitCode(cli.OK, c.PrintAnswer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(wrote) }, func(w io.Writer) error {
-		_, err := fmt.Fprint(w, wrote)
-		return err
-	}))
+	return c.ExitCode(cli.OK, c.PrintAnswer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(wrote) },
+		func(w io.Writer) error {
+			_, err := fmt.Fprint(w, wrote)
+			return err
+		}))
 }

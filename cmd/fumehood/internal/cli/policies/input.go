@@ -36,8 +36,10 @@ func (s *inputFlags) defineFlags(cmd *cobra.Command) {
 	cli.DefineGroup(cmd, inputTitle, func(f *pflag.FlagSet) {
 		f.BoolVar(&s.input, "input", false, "print the input of rules at each decision point, one document per line")
 		f.StringVar(&s.point, "point", "", "`POINT` print only the input of this decision point")
-		f.StringVar(&s.from, "from", "", "`LOG` print the inputs of exec for the programs that started, or were refused, in an audit log or a report")
-		f.StringVar(&s.describe, "describe", "", "`POINT` list the fields of the input of this decision point, with descriptions")
+		f.StringVar(&s.from, "from", "",
+			"`LOG` print the inputs of exec for the programs that started, or were refused, in an audit log or a report")
+		f.StringVar(&s.describe, "describe", "",
+			"`POINT` list the fields of the input of this decision point, with descriptions")
 		f.StringVar(&s.schema, "schema", "", "`POINT` print the JSON Schema of the input of this decision point")
 	})
 	for _, flag := range []string{"point", "describe", "schema"} {

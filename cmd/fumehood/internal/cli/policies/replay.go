@@ -42,7 +42,8 @@ be read`,
 		Args: cli.SomeArgs("a log, a report or a directory of them"),
 		RunE: c.Run(func(args []string) int { return replayPast(c, &s, args) }),
 	}
-	cmd.Flags().StringVar(&s.failOn, "fail-on", "any", "`KIND` exit with 1 for changes of this kind: any, stricter (or allow->deny), looser (or deny->allow), none")
+	cmd.Flags().StringVar(&s.failOn, "fail-on", "any",
+		"`KIND` exit with 1 for changes of this kind: any, stricter (or allow->deny), looser (or deny->allow), none")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	s.past.defineFlags(cmd)
 	s.policies.Define(cmd)
@@ -71,7 +72,8 @@ func (s *pastFlags) readPast(paths []string) (replay.Past, error) {
 func replayPast(c *cli.Invocation, s *replayFlags, paths []string) int {
 	fails := replay.FailOn(s.failOn)
 	if fails == nil {
-		return c.ReportMisuse(fmt.Sprintf("invalid value %q for --fail-on: use any, stricter, looser or none", s.failOn))
+		return c.ReportMisuse(fmt.Sprintf("invalid value %q for --fail-on: use any, stricter, looser or none",
+			s.failOn))
 	}
 	past, outcome, err := decideAgain(c, paths, s)
 	if err != nil {
@@ -99,7 +101,8 @@ func decideAgain(c *cli.Invocation, paths []string, s *replayFlags) (replay.Past
 	if err != nil {
 		return past, replay.Outcome{}, err
 	}
-	outcome, err := replay.Redecide(c.Ctx, past, engine, runs.NewProgress(c.Stderr).ProposalsPrinter(past.CountProposals()))
+	outcome, err := replay.Redecide(c.Ctx, past, engine,
+		runs.NewProgress(c.Stderr).ProposalsPrinter(past.CountProposals()))
 	c.PrintWarnings(engine.Warnings()...)
 	return past, outcome, err
 }

@@ -16,7 +16,8 @@ import (
 // error is w's.
 func writeReview(w io.Writer, r policy.Review) error {
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "%s: %s: %s [%s]\n", terminal.EscapeLine(p.Place()), p.Severity, terminal.EscapeLine(p.Message), p.Code)
+		fmt.Fprintf(w, "%s: %s: %s [%s]\n", terminal.EscapeLine(p.Place()), p.Severity, terminal.EscapeLine(p.Message),
+			p.Code)
 		if p.Hint != "" {
 			fmt.Fprintf(w, "  hint: %s\n", terminal.EscapeLine(p.Hint))
 		}
@@ -31,7 +32,8 @@ func writeReview(w io.Writer, r policy.Review) error {
 		_, err := fmt.Fprintln(w, "\nno problems")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d refused, %s, %s\n", r.CountProblems(lint.Refused), countNoun(r.CountProblems(lint.Wrong), "error"), countNoun(r.CountProblems(lint.Doubtful), "warning"))
+	_, err := fmt.Fprintf(w, "\n%d refused, %s, %s\n", r.CountProblems(lint.Refused),
+		countNoun(r.CountProblems(lint.Wrong), "error"), countNoun(r.CountProblems(lint.Doubtful), "warning"))
 	return err
 }
 

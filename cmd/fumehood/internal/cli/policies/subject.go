@@ -45,8 +45,11 @@ func (s *subject) defineFlags(cmd *cobra.Command) {
 		f.StringVar(&s.Language, "language", "", "`LANGUAGE` language of the snippet: python, javascript, bash or sh")
 		f.StringVar(&s.Plan, "plan", "", "`FILE` plan; - for standard input")
 		f.StringVar(&s.ID, "id", "", "`ID` only the proposal of the plan with this id")
-		f.StringVar(&s.Trigger, "pr", "", "`FILE` JSON with what differs from a typical trigger, such as {\"actor\": {\"permission\": \"read\"}}")
-		f.Var((*cli.List)(&s.Over), "over", "`POINT=JSON` what differs from a typical input of another decision point: "+strings.Join(trial.Points(), ", ")+"; may be repeated")
+		f.StringVar(&s.Trigger, "pr", "",
+			"`FILE` JSON with what differs from a typical trigger, such as {\"actor\": {\"permission\": \"read\"}}")
+		f.Var((*cli.List)(&s.Over), "over",
+			"`POINT=JSON` what differs from a typical input of another decision point: "+
+				strings.Join(trial.Points(), ", ")+"; may be repeated")
 		f.StringVar(&s.Cwd, "cwd", "", "`DIR` working directory, relative to the workspace")
 		f.StringVar(&s.Phase, "phase", "", "`PHASE` setup or run")
 		f.Var((*cli.List)(&s.Network), "network", "`HOST` host that the command asks for; may be repeated")

@@ -43,7 +43,8 @@ Proposals without a suggestion are listed with the reason.`,
 		RunE: c.Run(func(args []string) int { return suggestPolicy(c, &s, args) }),
 	}
 	f := cmd.Flags()
-	f.BoolVar(&s.wanted.Refused, "refused", false, "also suggest rules for commands that were refused only because no rule knows them")
+	f.BoolVar(&s.wanted.Refused, "refused", false,
+		"also suggest rules for commands that were refused only because no rule knows them")
 	f.IntVar(&s.wanted.AtLeast, "at-least", 1, "`N` omit commands that were seen less than N times")
 	f.StringVar(&s.out, "out", "", "`DIR` write the policy to this new directory (default: print it)")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
@@ -69,7 +70,9 @@ func suggestPolicy(c *cli.Invocation, s *suggestFlags, paths []string) int {
 	return c.ExitCode(cli.OK, printSuggestion(c, made, s))
 }
 
-func suggestRules(c *cli.Invocation, paths []string, of *suggestFlags) (past replay.Past, s replay.Suggestion, err error) {
+func suggestRules(
+	c *cli.Invocation, paths []string, of *suggestFlags,
+) (past replay.Past, s replay.Suggestion, err error) {
 	layers, err := of.policies.ReadLayers(c.Ctx)
 	if err != nil {
 		return past, s, err
@@ -77,7 +80,8 @@ func suggestRules(c *cli.Invocation, paths []string, of *suggestFlags) (past rep
 	if past, err = of.past.readPast(paths); err != nil {
 		return past, s, err
 	}
-	s, err = replay.SuggestUnder(c.Ctx, past, replay.Policy{Layers: layers, New: runs.NewEngine, Parse: order.AnalyzeProposal}, of.wanted)
+	s, err = replay.SuggestUnder(c.Ctx, past,
+		replay.Policy{Layers: layers, New: runs.NewEngine, Parse: order.AnalyzeProposal}, of.wanted)
 	return past, s, err
 }
 

@@ -104,7 +104,8 @@ func testPolicy(c *cli.Invocation, o *testFlags) int {
 	}
 	if o.junit != "" {
 		if err := writeJUnit(o.junit, report); err != nil {
-			return c.Stop(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", o.junit), Hint: cli.HintUnwritable, Err: err})
+			return c.Stop(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", o.junit),
+				Hint: cli.HintUnwritable, Err: err})
 		}
 	}
 	if err := printTrial(c, report, o); err != nil {
@@ -114,16 +115,19 @@ func testPolicy(c *cli.Invocation, o *testFlags) int {
 }
 
 func printTrial(c *cli.Invocation, r trial.Report, o *testFlags) error {
-	view := trial.View{Passed: o.verbose, Coverage: o.coverage, Filtered: o.only != "", Color: o.format.Is(cli.Text) && terminal.WantsColors(c.Stdout)}
-	return c.PrintAnswer(o.format, func() error { return c.PrintJSON(json.MarshalIndent(r, "", "  ")) }, func(w io.Writer) error {
-		r.Write(w, view)
-		return nil
-	})
+	view := trial.View{Passed: o.verbose, Coverage: o.coverage, Filtered: o.only != "",
+		Color: o.format.Is(cli.Text) && terminal.WantsColors(c.Stdout)}
+	return c.PrintAnswer(o.format, func() error { return c.PrintJSON(json.MarshalIndent(r, "", "  ")) },
+		func(w io.Writer) error {
+			r.Write(w, view)
+			return nil
+		})
 }
 
 // readTrial reads the policies. If it returns false, the command ends with this exit code.
 func readTrial(c *cli.Invocation, o *testFlags) (trial.Options, int, bool) {
-	options := trial.Options{Analyse: order.AnalyzeProposal, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: runs.NewProgress(c.Stderr).PrintTest}
+	options := trial.Options{Analyse: order.AnalyzeProposal, Cases: plan.DecodeCases, Deadline: o.deadline,
+		Progress: runs.NewProgress(c.Stderr).PrintTest}
 	if o.threshold < 0 || o.threshold > 100 || o.deadline <= 0 {
 		return options, c.ReportMisuse("--threshold must be from 0 to 100, and --timeout greater than 0"), false
 	}
@@ -163,7 +167,8 @@ func reportLacks(c *cli.Invocation, r trial.Report, o *testFlags) int {
 	}
 	for _, lack := range r.CheckSufficient(o.only, o.threshold) {
 		code = cli.Refused
-		fmt.Fprintf(c.Stderr, "fumehood: %s: %s\nfumehood: hint: %s\n", lack.Code, terminal.EscapeLine(lack.Message), lack.Hint)
+		fmt.Fprintf(c.Stderr, "fumehood: %s: %s\nfumehood: hint: %s\n", lack.Code, terminal.EscapeLine(lack.Message),
+			lack.Hint)
 	}
 	c.PrintWarnings(r.Warnings...)
 	return code

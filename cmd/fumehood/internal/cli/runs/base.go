@@ -22,7 +22,8 @@ func (s *Flags) findBase(c *cli.Invocation) (*gate.BaseTree, error) {
 	if s.MergeBase == "" {
 		return nil, nil
 	}
-	return &gate.BaseTree{Commit: s.MergeBase, Left: s.TreeLeft, Write: func(ctx context.Context, dir string) ([]string, error) {
-		return checkout.WriteCommit(ctx, s.Workspace, s.MergeBase, dir)
-	}}, nil
+	return &gate.BaseTree{Commit: s.MergeBase, Left: s.TreeLeft,
+		Write: func(ctx context.Context, dir string) ([]string, error) {
+			return checkout.WriteCommit(ctx, s.Workspace, s.MergeBase, dir)
+		}}, nil
 }

@@ -23,7 +23,8 @@ func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) (found settings.
 	o.Repeated = s.Repeated
 	request := settings.ConfigRequest{
 		File: s.Config, Trusted: trusted,
-		Overrides: []config.Override{{Field: "setup", Value: s.Setup, From: "--setup"}, {Field: "cache", Value: s.Cache, From: "--cache"}, {Field: "comment", Value: s.comment, From: "--comment"},
+		Overrides: []config.Override{{Field: "setup", Value: s.Setup, From: "--setup"},
+			{Field: "cache", Value: s.Cache, From: "--cache"}, {Field: "comment", Value: s.comment, From: "--comment"},
 			{Field: "compare-base", Value: s.CompareBase, From: "--compare-base"}},
 		Results: s.Results, ResultsDir: s.resultsDir, ResultsExchange: s.ResultsExchange,
 		Layers: settings.LayerRequest{Mode: s.Layers, Dir: s.layersDir, Exchange: s.LayersExchange},
@@ -34,7 +35,8 @@ func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) (found settings.
 	}
 	s.compares = !found.CompareBase.Off
 	s.configTimeout, s.shown = found.Timeout.Std(), found.Comment
-	if dir := found.Policy; dir != "" && !s.fromJob { // a job names its policies itself: the workspace is the pull request's
+	// a job names its policies itself: the workspace is the pull request's
+	if dir := found.Policy; dir != "" && !s.fromJob {
 		s.Policies.Restricting = append(s.Policies.Restricting, filepath.Join(trusted, dir))
 	}
 	for _, n := range o.Setup.Notes {

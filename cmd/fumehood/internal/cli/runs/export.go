@@ -23,10 +23,12 @@ type exportFlags struct {
 }
 
 func (s *exportFlags) defineFlags(cmd *cobra.Command) {
-	s.collector.Flag, s.collector.Describe = "otlp", "`URL` send the run to this OpenTelemetry collector; failure is only a warning"
+	s.collector.Flag, s.collector.Describe = "otlp",
+		"`URL` send the run to this OpenTelemetry collector; failure is only a warning"
 	s.collector.Define(cmd)
 	cli.DefineGroup(cmd, "Report flags", func(f *pflag.FlagSet) {
-		f.StringVar(&s.decisions, "decisions", "", "`FILE` also write every decision to this file, one JSON document per line, as fumehood export does")
+		f.StringVar(&s.decisions, "decisions", "",
+			"`FILE` also write every decision to this file, one JSON document per line, as fumehood export does")
 	})
 }
 

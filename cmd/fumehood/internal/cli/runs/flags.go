@@ -64,11 +64,14 @@ type Flags struct {
 func (s *Flags) defineFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.Plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
-	f.StringVar(&s.base, "base", "", "`REF` branch or commit that the pull request is for: a command that fails is run on its merge base with HEAD, too (default: origin's default branch, if the clone knows it and HEAD is not on it)")
-	f.StringVar(&s.CompareBase, "compare-base", "", "`BOOL` whether a command that fails is run on the base of the pull request, too (default: as configured, or true)")
+	f.StringVar(&s.base, "base", "",
+		"`REF` branch or commit that the pull request is for: a command that fails is run on its merge base with HEAD, too (default: origin's default branch, if the clone knows it and HEAD is not on it)")
+	f.StringVar(&s.CompareBase, "compare-base", "",
+		"`BOOL` whether a command that fails is run on the base of the pull request, too (default: as configured, or true)")
 	cli.NoFiles(cmd, "base")
 	cli.CompleteValues(cmd, "compare-base", "true", "false")
-	f.BoolVar(&s.observeNetwork, "observe-network", false, "let commands reach every public address, and only record it; never for a fork's code. Private addresses stay refused. The exit code is 4")
+	f.BoolVar(&s.observeNetwork, "observe-network", false,
+		"let commands reach every public address, and only record it; never for a fork's code. Private addresses stay refused. The exit code is 4")
 	s.DefineConfigured(cmd)
 	s.DefineCommon(cmd)
 	s.defineJob(f)
@@ -77,16 +80,25 @@ func (s *Flags) defineFlags(cmd *cobra.Command) {
 // DefineConfigured adds the flags of what run, mcp and serve read before they make a gate.
 func (s *Flags) DefineConfigured(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.Workspace, "workspace", ".", "`DIR` directory with the code of the pull request; it is never written to")
-	f.BoolVar(&s.Observe, "observe", false, "only record what --policy and --granting policies would deny; the default policy still denies")
+	f.StringVar(&s.Workspace, "workspace", ".",
+		"`DIR` directory with the code of the pull request; it is never written to")
+	f.BoolVar(&s.Observe, "observe", false,
+		"only record what --policy and --granting policies would deny; the default policy still denies")
 	s.configured = true
-	f.StringVar(&s.Config, "config", "", "`FILE` configuration, or none (default: .github/fumehood.yml of the workspace, if it is there)")
-	f.StringVar(&s.comment, "comment", "", "`SETTINGS` detail and length of the comment, for example detail=quiet,length=20000")
-	f.StringVar(&s.Setup, "setup", "", "`MODE` auto or none: whether to install the dependencies first (default: as configured, or auto)")
-	f.StringVar(&s.Cache, "cache", "", "`BOOL` whether to keep compiled standard libraries on this host (default: as configured, or true)")
-	f.StringVar(&s.Results, "results", "", "`MODE` off, read or write: whether results of commands with cache: true are used and kept (default: as configured, or off)")
-	f.StringVar(&s.resultsDir, "results-dir", "", "`DIR` directory that has the kept results, of mode 0700 (default: results in fumehood's cache)")
-	f.StringVar(&s.Layers, "layers", "", "`MODE` read or write: a layer of an earlier run replaces set-up, and whether this run may make one; off: also no private layer for new sandboxes (default: read if layers is configured, else private layers only)")
+	f.StringVar(&s.Config, "config", "",
+		"`FILE` configuration, or none (default: .github/fumehood.yml of the workspace, if it is there)")
+	f.StringVar(&s.comment, "comment", "",
+		"`SETTINGS` detail and length of the comment, for example detail=quiet,length=20000")
+	f.StringVar(&s.Setup, "setup", "",
+		"`MODE` auto or none: whether to install the dependencies first (default: as configured, or auto)")
+	f.StringVar(&s.Cache, "cache", "",
+		"`BOOL` whether to keep compiled standard libraries on this host (default: as configured, or true)")
+	f.StringVar(&s.Results, "results", "",
+		"`MODE` off, read or write: whether results of commands with cache: true are used and kept (default: as configured, or off)")
+	f.StringVar(&s.resultsDir, "results-dir", "",
+		"`DIR` directory that has the kept results, of mode 0700 (default: results in fumehood's cache)")
+	f.StringVar(&s.Layers, "layers", "",
+		"`MODE` read or write: a layer of an earlier run replaces set-up, and whether this run may make one; off: also no private layer for new sandboxes (default: read if layers is configured, else private layers only)")
 	f.StringVar(&s.layersDir, "layers-dir", "", "`DIR` directory with the layers (default: the one on this host)")
 	cli.CompleteDirectories(cmd, "workspace", "results-dir", "layers-dir")
 	cli.NoFiles(cmd, "comment")
@@ -98,7 +110,8 @@ func (s *Flags) DefineConfigured(cmd *cobra.Command) {
 
 // defineJob adds the flag with which fumehood action starts run and review.
 func (s *Flags) defineJob(f *pflag.FlagSet) {
-	f.BoolVar(&s.fromJob, "job", false, "read from standard input what fumehood action says about this run, and stop when standard input ends")
+	f.BoolVar(&s.fromJob, "job", false,
+		"read from standard input what fumehood action says about this run, and stop when standard input ends")
 	cli.HideFlags(f, "job")
 }
 
@@ -124,19 +137,29 @@ func (s *Flags) DefineGate(cmd *cobra.Command) {
 
 func (s *Flags) defineReport(f *pflag.FlagSet) {
 	f.StringVar(&s.Report, "report", "", "`FILE` also write the report to this file, as JSON")
-	f.StringVar(&s.markdown, "markdown", "", "`FILE` also write the pull request comment to this file, as GitHub's Markdown")
-	f.StringVar(&s.Artifacts, "artifacts", "", "`DIR` new directory for exported files and complete outputs (default: one per run in the user's state directory)")
-	f.StringVar(&s.AuditFile, "audit", "", "`FILE` new file for the audit log (default: audit.jsonl among the artifacts)")
-	f.StringVar(&s.settings.AuditKey, "audit-key", "", "`FILE` key that signs the audit log (default: a new key per run; the report has its public half)")
-	f.Var((*cli.List)(&s.settings.Masks), "mask", "`VARIABLE` redact the value of this variable from everything that leaves the run; may be repeated. Values of --credential are always redacted")
+	f.StringVar(&s.markdown, "markdown", "",
+		"`FILE` also write the pull request comment to this file, as GitHub's Markdown")
+	f.StringVar(&s.Artifacts, "artifacts", "",
+		"`DIR` new directory for exported files and complete outputs (default: one per run in the user's state directory)")
+	f.StringVar(&s.AuditFile, "audit", "",
+		"`FILE` new file for the audit log (default: audit.jsonl among the artifacts)")
+	f.StringVar(&s.settings.AuditKey, "audit-key", "",
+		"`FILE` key that signs the audit log (default: a new key per run; the report has its public half)")
+	f.Var((*cli.List)(&s.settings.Masks), "mask",
+		"`VARIABLE` redact the value of this variable from everything that leaves the run; may be repeated. Values of --credential are always redacted")
 }
 
 func (s *Flags) defineSandbox(f *pflag.FlagSet) {
-	f.StringVar(&s.Rootfs, "rootfs", "host", "`ROOT` root file system inside: host, dir:PATH, image:REPOSITORY@sha256:…, oci:DIR, oci-archive:FILE, or devcontainer:FILE")
-	f.StringVar(&s.Tools, "tools", rootfs.CallerPath(), "`DIR:DIR` host directories with tools to show inside (default: your PATH, also with sudo)")
-	f.Var((*cli.List)(&s.settings.Mounts), "mount", "`SRC[:DST]` host directory to show inside, such as a module cache; writes to it are discarded; may be repeated")
-	f.Var((*cli.List)(&s.settings.Resolvers), "resolver", "`ADDRESS` name server for hosts that policy grants (default: the host's); may be repeated")
-	f.Var((*cli.List)(&s.settings.Credentials), "credential", "`NAME@HOST` send the value of the variable NAME to a host that policy grants: NAME@HOST[/PATH][;header=X-Api-Key|;query=key]; inside, the variable has a placeholder, which is replaced in this header (default Authorization); may be repeated")
+	f.StringVar(&s.Rootfs, "rootfs", "host",
+		"`ROOT` root file system inside: host, dir:PATH, image:REPOSITORY@sha256:…, oci:DIR, oci-archive:FILE, or devcontainer:FILE")
+	f.StringVar(&s.Tools, "tools", rootfs.CallerPath(),
+		"`DIR:DIR` host directories with tools to show inside (default: your PATH, also with sudo)")
+	f.Var((*cli.List)(&s.settings.Mounts), "mount",
+		"`SRC[:DST]` host directory to show inside, such as a module cache; writes to it are discarded; may be repeated")
+	f.Var((*cli.List)(&s.settings.Resolvers), "resolver",
+		"`ADDRESS` name server for hosts that policy grants (default: the host's); may be repeated")
+	f.Var((*cli.List)(&s.settings.Credentials), "credential",
+		"`NAME@HOST` send the value of the variable NAME to a host that policy grants: NAME@HOST[/PATH][;header=X-Api-Key|;query=key]; inside, the variable has a placeholder, which is replaced in this header (default Authorization); may be repeated")
 	f.StringVar(&s.runsc, "runsc", "", "`FILE` use this fumehood-runsc")
 }
 
@@ -198,13 +221,15 @@ func (s *Flags) gateOptions(c *cli.Invocation) (gate.Options, error) {
 	o, err := s.settings.Options(s.Masks, os.Getenv)
 	if s.BuildCache != "" {
 		o.MountsUnsafe = append(o.MountsUnsafe, gate.Mount{Source: s.BuildCache, Target: rootfs.GoCacheInside,
-			Note: "Go's build cache " + s.BuildCache + " on the host is readable inside, so that the demo's Go test takes seconds"})
+			Note: "Go's build cache " + s.BuildCache +
+				" on the host is readable inside, so that the demo's Go test takes seconds"})
 	}
 	if s.Registries != nil {
 		o.Registries = settings.Registries(s.Registries)
 	}
 	o.Workspace, o.Rootfs, o.Tools, o.Runsc = s.Workspace, s.Rootfs, s.Tools, s.runsc
-	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.Artifacts, s.AuditFile, c.Version, []string{"/proc/self/exe", egress.DoorName}
+	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.Artifacts, s.AuditFile, c.Version,
+		[]string{"/proc/self/exe", egress.DoorName}
 	o.ObserveUnsafe, o.ObserveNetworkUnsafe, o.Ceiling, o.Subject = s.Observe, s.observeNetwork, s.Ceiling, s.Subject
 	return o, err
 }

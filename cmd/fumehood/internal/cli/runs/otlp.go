@@ -25,7 +25,8 @@ type Collector struct {
 func (o *Collector) Define(cmd *cobra.Command) {
 	cli.DefineGroup(cmd, "OTLP flags", func(f *pflag.FlagSet) {
 		f.StringVar(&o.Endpoint, o.Flag, "", o.Describe)
-		f.Var(&o.headers, "otlp-header", "`NAME=VARIABLE` send a header to the collector, whose value is that of an environment variable; may be repeated")
+		f.Var(&o.headers, "otlp-header",
+			"`NAME=VARIABLE` send a header to the collector, whose value is that of an environment variable; may be repeated")
 		f.BoolVar(&o.plain, "otlp-plain-unsafe", false, "allow plain HTTP to another machine, including headers")
 	})
 	cli.NoFiles(cmd, o.Flag, "otlp-header")
@@ -38,11 +39,13 @@ func (o *Collector) IsSet() bool { return o.Endpoint != "" || len(o.headers) > 0
 func (o *Collector) NewExporter(version string) (*otlp.Exporter, error) {
 	if o.Endpoint == "" {
 		if o.IsSet() {
-			return nil, &proposal.StopError{Code: "otlp.endpoint", Message: "--otlp-header and --otlp-plain-unsafe need a collector", Hint: "name it with --otlp URL"}
+			return nil, &proposal.StopError{Code: "otlp.endpoint",
+				Message: "--otlp-header and --otlp-plain-unsafe need a collector", Hint: "name it with --otlp URL"}
 		}
 		return nil, nil
 	}
-	options := otlp.Options{Endpoint: o.Endpoint, Plain: o.plain, Getenv: os.Getenv, TraceParent: os.Getenv("TRACEPARENT"), Version: version}
+	options := otlp.Options{Endpoint: o.Endpoint, Plain: o.plain, Getenv: os.Getenv,
+		TraceParent: os.Getenv("TRACEPARENT"), Version: version}
 	for _, text := range o.headers {
 		h, err := otlp.ParseHeader(text)
 		if err != nil {

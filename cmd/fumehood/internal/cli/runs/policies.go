@@ -25,13 +25,17 @@ type Policies struct{ settings.Sources }
 func (p *Policies) Define(cmd *cobra.Command) {
 	p.Base = func() (string, error) { return action.BaseCommit(os.Getenv) }
 	cli.DefineGroup(cmd, "Policy flags", func(f *pflag.FlagSet) {
-		f.Var((*cli.List)(&p.Restricting), "policy", "`SOURCE` policy that may deny commands, require approval and lower limits: a directory, git:REV:DIR, base:DIR (the base of the pull request, in CI), or a bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…; may be repeated")
+		f.Var((*cli.List)(&p.Restricting), "policy",
+			"`SOURCE` policy that may deny commands, require approval and lower limits: a directory, git:REV:DIR, base:DIR (the base of the pull request, in CI), or a bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…; may be repeated")
 		f.Var((*cli.List)(&p.Hosts), "hosts", "`SOURCE` policy that may also grant hosts to commands; may be repeated")
-		f.Var((*cli.List)(&p.Organisation), "organization", "`SOURCE` policy that may also grant hosts, and allow commands that the default policy does not know; may be repeated")
+		f.Var((*cli.List)(&p.Organisation), "organization",
+			"`SOURCE` policy that may also grant hosts, and allow commands that the default policy does not know; may be repeated")
 		f.Var((*cli.List)(&p.Granting), "granting", "`SOURCE` policy that replaces the default policy")
-		f.Var((*cli.List)(&p.Keys), "policy-key", "`FILE` public key that must have signed every bundle, PEM, or hs256:FILE with a shared secret; of several, in one file or repeated, any one")
+		f.Var((*cli.List)(&p.Keys), "policy-key",
+			"`FILE` public key that must have signed every bundle, PEM, or hs256:FILE with a shared secret; of several, in one file or repeated, any one")
 		f.StringVar(&p.Scope, "policy-scope", "", "`SCOPE` scope that the signatures of bundles must have")
-		f.StringVar(&p.MinimumRevision, "minimum-revision", "", "`REVISION` oldest revision that a bundle may have: an integer or an RFC 3339 time")
+		f.StringVar(&p.MinimumRevision, "minimum-revision", "",
+			"`REVISION` oldest revision that a bundle may have: an integer or an RFC 3339 time")
 	})
 	cli.NoFiles(cmd, "policy-scope", "minimum-revision")
 }

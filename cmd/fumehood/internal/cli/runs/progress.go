@@ -221,7 +221,8 @@ func describeEnd(s gate.Step) string {
 	if r.Succeeded() {
 		outcome = "succeeded"
 	}
-	return fmt.Sprintf("%s in %s%s", outcome, (time.Duration(r.WallMS) * time.Millisecond).Round(time.Millisecond), refusalText(r))
+	return fmt.Sprintf("%s in %s%s", outcome, (time.Duration(r.WallMS) * time.Millisecond).Round(time.Millisecond),
+		refusalText(r))
 }
 
 // refusedBy describes a refusal, with its first rule.
@@ -242,7 +243,8 @@ func refusedBy(d proposal.Decision) string {
 func refusalText(r *proposal.Result) string {
 	text := ""
 	if a := r.Retried; a != nil {
-		text = terminal.EscapeLine(fmt.Sprintf(" in the second run; in the first, %s crashed with %s", a.Program, a.Crash))
+		text = terminal.EscapeLine(fmt.Sprintf(" in the second run; in the first, %s crashed with %s", a.Program,
+			a.Crash))
 	}
 	if r.Observations == nil {
 		return text

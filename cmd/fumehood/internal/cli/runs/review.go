@@ -77,12 +77,13 @@ func (s *reviewFlags) runReview(c *cli.Invocation) int {
 		return c.Stop(err)
 	}
 	defer s.attachParent(c)()
-	local := review.Local{Repository: s.Workspace, Base: s.Review.Base, Head: s.Review.Head, Open: func(dir, trusted string) (*gate.Gate, error) {
-		flags := s.Flags
-		flags.Workspace, flags.Trusted, flags.Repeated = dir, trusted, true
-		flags.Artifacts = "" // each run has its own
-		return flags.Open(c)
-	}}
+	local := review.Local{Repository: s.Workspace, Base: s.Review.Base, Head: s.Review.Head,
+		Open: func(dir, trusted string) (*gate.Gate, error) {
+			flags := s.Flags
+			flags.Workspace, flags.Trusted, flags.Repeated = dir, trusted, true
+			flags.Artifacts = "" // each run has its own
+			return flags.Open(c)
+		}}
 	var findings proposal.ReviewFindings
 	if !asks {
 		var code int
@@ -95,9 +96,11 @@ func (s *reviewFlags) runReview(c *cli.Invocation) int {
 		return c.Stop(err)
 	}
 	if asks {
-		return PrintReview(c, s.Format, func() (review.Document, error) { return s.reviewKeeper(c)(s.askModel(c, local)) })
+		return PrintReview(c, s.Format,
+			func() (review.Document, error) { return s.reviewKeeper(c)(s.askModel(c, local)) })
 	}
-	return PrintReview(c, s.Format, func() (review.Document, error) { return s.reviewKeeper(c)(local.VerifyFindings(c.Ctx, findings)) })
+	return PrintReview(c, s.Format,
+		func() (review.Document, error) { return s.reviewKeeper(c)(local.VerifyFindings(c.Ctx, findings)) })
 }
 
 // PrintReview prints the Document of a review, and returns its exit code.

@@ -108,7 +108,8 @@ func (s *Flags) Run(c *cli.Invocation, p proposal.Plan) int {
 	}
 	log := r.Audit.File
 	r.Audit.File = s.logName(log)
-	if out := errors.Join(s.publishReport(c, r), s.export.exportTo(c, log, r.Audit), owner.TakePaths(s.writtenFiles(g)...)); out != nil {
+	if out := errors.Join(s.publishReport(c, r), s.export.exportTo(c, log, r.Audit),
+		owner.TakePaths(s.writtenFiles(g)...)); out != nil {
 		return c.Stop(errors.Join(err, out))
 	}
 	if err != nil {
@@ -120,7 +121,8 @@ func (s *Flags) Run(c *cli.Invocation, p proposal.Plan) int {
 // reportNotStarted writes the report of a run that stopped before it had a log, if --report
 // names a file.
 func (s *Flags) reportNotStarted(c *cli.Invocation, p proposal.Plan, err error) {
-	o := gate.Options{Version: c.Version, ObserveUnsafe: s.Observe, ObserveNetworkUnsafe: s.observeNetwork, Subject: s.Subject}
+	o := gate.Options{Version: c.Version, ObserveUnsafe: s.Observe, ObserveNetworkUnsafe: s.observeNetwork,
+		Subject: s.Subject}
 	r := o.NotStarted(p, err)
 	if s.Early != nil { // demo has no masks
 		r = s.Early.Report(r)
@@ -130,7 +132,8 @@ func (s *Flags) reportNotStarted(c *cli.Invocation, p proposal.Plan, err error) 
 
 // publishReport writes the report to the files that flags name, and to standard output.
 func (s *Flags) publishReport(c *cli.Invocation, r proposal.Report) error {
-	if err := (report.Files{JSON: s.Report, Markdown: s.markdown}).Write(r, report.Forms{Comment: s.shown}); err != nil {
+	if err := (report.Files{JSON: s.Report, Markdown: s.markdown}).Write(r,
+		report.Forms{Comment: s.shown}); err != nil {
 		return err
 	}
 	switch {
@@ -139,7 +142,8 @@ func (s *Flags) publishReport(c *cli.Invocation, r proposal.Report) error {
 	case s.Format.Is(cli.Markdown):
 		return c.Print([]byte(report.Comment(r, s.shown)), nil) // no byte more: it may be as long as a comment can be
 	}
-	view := report.View{Color: terminal.WantsColors(c.Stdout), Width: terminal.Columns(c.Stdout), Listed: terminal.Is(c.Stdout) && terminal.Is(c.Stderr), File: s.Report}
+	view := report.View{Color: terminal.WantsColors(c.Stdout), Width: terminal.Columns(c.Stdout),
+		Listed: terminal.Is(c.Stdout) && terminal.Is(c.Stderr), File: s.Report}
 	return c.Print([]byte(view.Render(r)), nil)
 }
 

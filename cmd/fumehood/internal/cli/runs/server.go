@@ -20,7 +20,8 @@ const DefaultDrain = 20 * time.Second
 
 // DefineReady adds the flag of the servers' pool.
 func (s *Flags) DefineReady(f *pflag.FlagSet) {
-	f.IntVar(&s.ready, "ready", 1, fmt.Sprintf("`N` sandboxes without a network to start before a client needs them, each with about 40 MB, at most %d", sandbox.MaxPool))
+	f.IntVar(&s.ready, "ready", 1,
+		fmt.Sprintf("`N` sandboxes without a network to start before a client needs them, each with about 40 MB, at most %d", sandbox.MaxPool))
 }
 
 // ReadyMisuse returns why --ready is invalid, or "".
@@ -50,7 +51,8 @@ func FillPool(c *cli.Invocation, g *gate.Gate, o gate.SessionOptions) {
 
 // DefineDrain adds the flag of how a server ends.
 func (s *Flags) DefineDrain(f *pflag.FlagSet) {
-	f.DurationVar(&s.Drain, "drain", DefaultDrain, "`DURATION` how long running commands may take after SIGTERM or SIGINT, before they are killed; a second signal kills them")
+	f.DurationVar(&s.Drain, "drain", DefaultDrain,
+		"`DURATION` how long running commands may take after SIGTERM or SIGINT, before they are killed; a second signal kills them")
 }
 
 // StartMetrics makes the gates of a server over HTTP count what they do, and sends the metrics to

@@ -27,7 +27,8 @@ func (s *Flags) InvalidSetup() bool { return InvalidSetup(s.Setup) }
 // ReportSession writes the files that flags name, and prints where the log is.
 func (s *Flags) ReportSession(c *cli.Invocation, r proposal.Report, err error) {
 	if r.Audit != nil {
-		err = errors.Join(err, report.Files{JSON: s.Report, Markdown: s.markdown}.Write(r, report.Forms{Comment: s.shown}), s.export.exportTo(c, r.Audit.File, r.Audit))
+		err = errors.Join(err, report.Files{JSON: s.Report, Markdown: s.markdown}.Write(r,
+			report.Forms{Comment: s.shown}), s.export.exportTo(c, r.Audit.File, r.Audit))
 		t := r.Totals
 		c.PrintNotes(fmt.Sprintf("session ended: %d proposed, %d denied, %d need approval, %d succeeded, %d failed%s; log %s, key %s",
 			t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, t.Others(), r.Audit.File, r.Audit.Key))

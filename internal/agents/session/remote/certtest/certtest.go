@@ -28,7 +28,8 @@ type Authority struct {
 // NewAuthority makes an Authority, whose certificate signs itself.
 func NewAuthority(t testing.TB) Authority {
 	t.Helper()
-	key, der := Authority{}.signCertificate(t, &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	key, der := Authority{}.signCertificate(t,
+		&x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
 		t.Fatal(err)
@@ -60,8 +61,9 @@ func (a Authority) signCertificate(t testing.TB, c *x509.Certificate) (*ecdsa.Pr
 // NewLeaf returns the certificate of a server or client with a DNS name.
 func (a Authority) NewLeaf(t testing.TB, name string) tls.Certificate {
 	t.Helper()
-	key, der := a.signCertificate(t, &x509.Certificate{DNSNames: []string{name}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}})
+	key, der := a.signCertificate(t,
+		&x509.Certificate{DNSNames: []string{name}, KeyUsage: x509.KeyUsageDigitalSignature,
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}})
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 

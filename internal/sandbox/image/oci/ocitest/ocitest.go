@@ -74,8 +74,9 @@ func Tar(t testing.TB, files ...File) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, f := range files {
-		h := tar.Header{Name: f.Name, Typeflag: f.Type, Mode: f.Mode, Linkname: f.Link, PAXRecords: f.PAX, Size: int64(len(f.Body)),
-			Uid: 1234, Gid: 5678, ModTime: time.Unix(1_700_000_000, 0), Format: tar.FormatPAX}
+		h := tar.Header{Name: f.Name, Typeflag: f.Type, Mode: f.Mode, Linkname: f.Link, PAXRecords: f.PAX,
+			Size: int64(len(f.Body)),
+			Uid:  1234, Gid: 5678, ModTime: time.Unix(1_700_000_000, 0), Format: tar.FormatPAX}
 		if h.Mode == 0 {
 			h.Mode = 0o755
 		}
@@ -135,13 +136,15 @@ type Config struct {
 
 // Make makes an image of layers, the lowest first.
 func Make(c Config, layers ...Layer) *Image {
-	i := &Image{Blobs: map[string][]byte{}, types: map[string]string{}, Manifest: Manifest{SchemaVersion: 2, MediaType: TypeManifest, Layers: []Descriptor{}}}
+	i := &Image{Blobs: map[string][]byte{}, types: map[string]string{},
+		Manifest: Manifest{SchemaVersion: 2, MediaType: TypeManifest, Layers: []Descriptor{}}}
 	diffs := []string{}
 	for _, l := range layers {
 		i.Manifest.Layers = append(i.Manifest.Layers, i.addBlob(l.Type, l.Data))
 		diffs = append(diffs, l.Diff)
 	}
-	config := map[string]any{"os": "linux", "architecture": runtime.GOARCH, "config": c, "rootfs": map[string]any{"type": "layers", "diff_ids": diffs}}
+	config := map[string]any{"os": "linux", "architecture": runtime.GOARCH, "config": c,
+		"rootfs": map[string]any{"type": "layers", "diff_ids": diffs}}
 	i.Manifest.Config = i.addBlob(TypeConfig, encodeJSON(config))
 	i.UpdateDigest()
 	return i
@@ -158,7 +161,9 @@ func (i *Image) WrapInIndex() *Image {
 	own := Descriptor{TypeManifest, i.Digest, int64(len(i.Blobs[i.Digest])), &Platform{"linux", runtime.GOARCH}}
 	other := i.addBlob(TypeManifest, []byte(`{"schemaVersion":2}`))
 	other.Platform = &Platform{"linux", "s390x"}
-	i.Digest = i.addBlob(TypeIndex, encodeJSON(map[string]any{"schemaVersion": 2, "mediaType": TypeIndex, "manifests": []Descriptor{other, own}})).Digest
+	i.Digest = i.addBlob(TypeIndex,
+		encodeJSON(map[string]any{"schemaVersion": 2, "mediaType": TypeIndex,
+			"manifests": []Descriptor{other, own}})).Digest
 	return i
 }
 
@@ -221,7 +226,8 @@ func (i *Image) Push(t testing.TB, host, repository string) string {
 		}
 		sendBlob(t, http.MethodPost, base+"/blobs/uploads/?digest="+digest, "application/octet-stream", data)
 	}
-	slices.SortFunc(manifests, func(a, b string) int { return strings.Compare(i.types[b], i.types[a]) }) // an index last
+	// an index last
+	slices.SortFunc(manifests, func(a, b string) int { return strings.Compare(i.types[b], i.types[a]) })
 	for _, digest := range manifests {
 		sendBlob(t, http.MethodPut, base+"/manifests/"+digest, i.types[digest], i.Blobs[digest])
 	}
@@ -246,7 +252,8 @@ func sendBlob(t testing.TB, method, address, kind string, data []byte) {
 // merged /usr.
 func ProgramFiles(t testing.TB, paths ...string) []File {
 	t.Helper()
-	files := []File{{Name: "usr/"}, {Name: "usr/bin/"}, {Name: "usr/lib/"}, {Name: "etc/"}, {Name: "etc/os-release", Body: "ID=test\n"},
+	files := []File{{Name: "usr/"}, {Name: "usr/bin/"}, {Name: "usr/lib/"}, {Name: "etc/"},
+		{Name: "etc/os-release", Body: "ID=test\n"},
 		{Name: "bin", Type: tar.TypeSymlink, Link: "usr/bin"}, {Name: "lib", Type: tar.TypeSymlink, Link: "usr/lib"}, {Name: "lib64", Type: tar.TypeSymlink, Link: "/usr/lib64"}}
 	seen := map[string]bool{}
 	for _, path := range paths {
@@ -275,7 +282,8 @@ func ProgramFiles(t testing.TB, paths ...string) []File {
 func DirectoryFiles(t testing.TB, dir string) (files []File) {
 	t.Helper()
 	requireNoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() && slices.Contains([]string{"__pycache__", "test", "tests", "dist-packages"}, e.Name()) {
+		if err != nil || e.IsDir() && slices.Contains([]string{"__pycache__", "test", "tests", "dist-packages"},
+			e.Name()) {
 			return cmp.Or(err, fs.SkipDir)
 		}
 		f := File{Name: strings.TrimPrefix(path, "/")}
