@@ -16,8 +16,8 @@ import (
 // row matches a row of a table: an element of a composite literal that has a line of its own.
 var row = regexp.MustCompile("^\\s*(\\{|\"(?:[^\"\\\\]|\\\\.)*\"[:,]|`[^`]*`:|'.':)")
 
-// A line of the product has at most 120 columns, with four for a tab, but for rows of tables, also in comments, and
-// lines with a text of 40 bytes or a note beside a declaration, which nobody breaks.
+// A line of the product has at most 120 columns, a tab counting four. Excepted are rows of tables, also in comments,
+// and lines with a text of 40 bytes or with a note beside a declaration.
 func TestLineLength(t *testing.T) {
 	for _, path := range trackedFiles(t, "*.go") {
 		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata/") || strings.Contains(path, "/internal/filter/") {
