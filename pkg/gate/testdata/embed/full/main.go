@@ -55,7 +55,9 @@ func check(err error) {
 func options(ctx context.Context, dir string) gate.Options {
 	read, err := gate.ReadPolicy(ctx, "policy", gate.PolicyOptions{})
 	check(err)
-	signer, err := audit.EphemeralSigner("embed")
+	key, err := audit.GenerateKey("embed")
+	check(err)
+	signer, err := audit.NewSigner(key)
 	check(err)
 	o := gate.Options{
 		Policies:  []gate.Policy{{Name: "own", Role: "opens", Files: map[string][]byte{"own.rego": []byte(ownRule)}}, read},
@@ -109,7 +111,7 @@ func runPlan(dir string) {
 	check(report.JUnit(&junit, r))
 	document, err := report.JSON(r)
 	check(err)
-	again, err := report.ReadFrom(bytes.NewReader(document))
+	again, err := report.Read(document, 1<<20)
 	check(err)
 	fmt.Println(again.Totals.Succeeded, sarif.Len() > 0, junit.Len() > 0)
 	log, err := audit.OpenFile(r.Audit.File)
