@@ -97,7 +97,8 @@ func (p *process) Interrupt() error {
 		return nil
 	default:
 	}
-	ctx, cancel := context.WithTimeout(p.command.ctx, p.command.session.client.bounds.patience)
+	// Not the command's context: the answer may come after the end that it asks for.
+	ctx, cancel := context.WithTimeout(p.command.session.ctx, p.command.session.client.bounds.patience)
 	defer cancel()
 	q := request{method: http.MethodPost, path: "/running/" + p.command.commandID() + "/interrupt"}
 	return p.command.session.callServer(ctx, q, &struct{}{})
