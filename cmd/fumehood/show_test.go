@@ -36,7 +36,7 @@ type scene struct {
 
 func (s *scene) Decide(_ context.Context, p proposal.Proposal, _ proposal.Analysis) (proposal.Decision, error) {
 	if strings.HasPrefix(p.Run, "curl") {
-		return points.Denied("net.fetch", "no network", ""), nil
+		return points.DenyReason("net.fetch", "no network", ""), nil
 	}
 	// The same as the default policy grants, which decides it again in policy_replay.
 	l := proposal.Limits{Wall: proposal.Duration(2 * time.Hour), CPUs: 4, Memory: 4 * proposal.GiB, Pids: 1024, Disk: 8 * proposal.GiB, Files: 4096, Output: 64 * proposal.MiB}

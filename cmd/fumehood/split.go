@@ -49,7 +49,7 @@ func (c *invocation) splitPlan(s *splitFlags) int {
 	if err != nil {
 		return c.ReportMisuse(fmt.Sprintf("cannot read plan: %v", err))
 	}
-	matrix, err := split.Matrix(document, name, s.parts, c.readDurations(s.durations).Took)
+	matrix, err := split.MakeMatrix(document, name, s.parts, c.readDurations(s.durations).Took)
 	if err != nil {
 		return c.Stop(err)
 	}

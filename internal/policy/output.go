@@ -57,7 +57,7 @@ func outputInputOf(x points.Outgoing) outputInput {
 	in := outputInput{Command: x.Command, Kind: x.Kind, Name: x.Name, Ending: path.Ext(x.Name), Size: x.Size,
 		Binary:  x.Binary,
 		Secrets: x.Secrets, Masked: x.Masked, Encodings: x.Encodings}
-	in.Found, _ = redaction.Count(x.Secrets)
+	in.Found, _ = redaction.CountFinds(x.Secrets)
 	return in
 }
 

@@ -130,7 +130,7 @@ func (b *base) Open(ctx context.Context) (workspace string, err error) {
 		return "", err
 	}
 	if b.head.gate.kept != nil {
-		b.layers = &baseLayers{layering{run: b.head}}
+		b.layers = &baseLayers{setupLayering{run: b.head}}
 	}
 	return workspace, nil
 }
@@ -197,7 +197,7 @@ func (b *base) Layers() order.SetupLayers {
 // Close implements order.Base.
 func (b *base) Close() error {
 	if b.layers != nil {
-		b.layers.close()
+		b.layers.closeLayer()
 	}
 	if b.dir == nil {
 		return nil
@@ -206,7 +206,7 @@ func (b *base) Close() error {
 }
 
 // baseLayers finds layers that earlier runs kept, and keeps none.
-type baseLayers struct{ layering }
+type baseLayers struct{ setupLayering }
 
 // Find implements order.Layers.
 func (l *baseLayers) Find(
@@ -216,7 +216,7 @@ func (l *baseLayers) Find(
 	if l.key, err = l.keyOf(records, o); err != nil {
 		return none
 	}
-	found, _ := l.find(o.Workspace, l.run.gate.kept.Find)
+	found, _ := l.findLayer(o.Workspace, l.run.gate.kept.Find)
 	if found == nil {
 		return none
 	}

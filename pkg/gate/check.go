@@ -13,16 +13,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// check refuses options that contradict each other or make no sense.
-func (o Options) check() error {
+// checkOptions refuses options that contradict each other or make no sense.
+func (o Options) checkOptions() error {
 	for _, c := range o.Credentials {
-		if err := c.check(); err != nil {
+		if err := c.checkCredential(); err != nil {
 			return err
 		}
 	}
 	for _, r := range o.Resolvers {
 		if !r.IsValid() || r.Port() == 0 {
-			return invalid(fmt.Sprintf("invalid resolver %q: it has no address or no port", r),
+			return invalidOptionsError(fmt.Sprintf("invalid resolver %q: it has no address or no port", r),
 				"give an address and a port, for example 192.0.2.53:53")
 		}
 	}
@@ -31,7 +31,8 @@ func (o Options) check() error {
 		Store
 	}{{"Results", o.Results}, {"Layers", o.Layers}} {
 		if !slices.Contains([]string{"", "off", "read", "write"}, kept.Mode) {
-			return invalid(fmt.Sprintf("invalid mode %q of %s", kept.Mode, kept.name), "use off, read or write")
+			return invalidOptionsError(fmt.Sprintf("invalid mode %q of %s", kept.Mode, kept.name),
+				"use off, read or write")
 		}
 	}
 	if err := o.checkObserved(); err != nil {
@@ -43,7 +44,7 @@ func (o Options) check() error {
 	return o.checkPolicies()
 }
 
-func invalid(message, hint string) error {
+func invalidOptionsError(message, hint string) error {
 	return &proposal.StopError{Code: "gate.options", Message: message, Hint: hint}
 }
 
@@ -52,7 +53,7 @@ func (o Options) checkDecideOnly() error {
 	runs := o.Artifacts+o.AuditFile+o.Runsc != "" || o.Signer != nil || o.ObserveNetworkUnsafe ||
 		len(o.Credentials)+len(o.MountsUnsafe)+len(o.Resolvers) > 0
 	if o.DecideOnly && runs {
-		return invalid("DecideOnly is set together with options for running commands",
+		return invalidOptionsError("DecideOnly is set together with options for running commands",
 			"remove DecideOnly or those options")
 	}
 	return nil
@@ -63,7 +64,7 @@ func (o Options) checkDecideOnly() error {
 func (o Options) checkPolicies() error {
 	granting := 0
 	for _, p := range o.Policies {
-		has, err := p.role()
+		has, err := p.parseRole()
 		if err != nil {
 			return err
 		}
@@ -71,12 +72,13 @@ func (o Options) checkPolicies() error {
 			granting++
 		}
 		if role := p.Origin.Role; role != "" && role != has.String() {
-			return invalid(fmt.Sprintf("the origin of policy %q has the role %q, but the policy itself %q", p.Name,
+			return invalidOptionsError(fmt.Sprintf("the origin of policy %q has the role %q, but the policy itself %q",
+				p.Name,
 				role, has), "leave the origin's role empty")
 		}
 	}
 	if granting > 1 {
-		return invalid("two policies replace the shipped one", "give one of them another role")
+		return invalidOptionsError("two policies replace the shipped one", "give one of them another role")
 	}
 	return nil
 }
@@ -86,8 +88,8 @@ var (
 	credentialHost = pattern.New(`^[A-Za-z0-9._-]+(:[0-9]{1,5})?$`)
 )
 
-// check returns an error that does not contain the value.
-func (c Credential) check() error {
+// checkCredential returns an error that does not contain the value.
+func (c Credential) checkCredential() error {
 	const code, hint = "network.credential", "set Name, Host and Value; Path begins with a slash"
 	switch {
 	case !credentialName.MatchString(c.Name) || !credentialHost.MatchString(c.Host) || c.Path != "" && c.Path[0] != '/':

@@ -14,14 +14,14 @@ func TestCredential(t *testing.T) {
 		{Name: "TOKEN", Host: "h.example", Path: "/", Header: "x-api-key", Value: "secret"},
 		{Name: "TOKEN", Host: "h.example", Path: "/v1", Query: "api_key", Value: "secret"},
 	} {
-		if err := c.check(); err != nil {
+		if err := c.checkCredential(); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
-		if w := c.wire(); w.Header != c.Header || w.Query != c.Query {
+		if w := c.gatewayCredential(); w.Header != c.Header || w.Query != c.Query {
 			t.Errorf("the gateway gets %+v", w)
 		}
 		c.Query, c.Header = "", "Content-Length"
-		if err := c.check(); err == nil || strings.Contains(err.Error(), "secret") {
+		if err := c.checkCredential(); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("header %s: %v", c.Header, err)
 		}
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// describe returns what the report says about a run of p.
-func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
-	origins, err := g.origins()
+// describeRun returns what the report says about a run of p.
+func (g *Gate) describeRun(id string, p proposal.Plan) (proposal.Run, error) {
+	origins, err := g.policyOrigins()
 	if err != nil {
 		return proposal.Run{}, err
 	}
-	run := g.o.subject(p)
+	run := g.o.runSubject(p)
 	workspace, _ := filepath.Abs(g.o.Workspace)
 	run.ID, run.Workspace = id, filepath.Base(workspace)
 	run.Policy, run.Policies, run.Rootfs, run.Runsc = g.engine.Digest(), origins, g.root.String(), g.runsc.Version
@@ -33,7 +33,7 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 		run.Enforced = append(run.Enforced,
 			"programs of the image alone; its user, entry point and variables except PATH have no effect")
 	}
-	run.Unenforced = g.o.unenforced()
+	run.Unenforced = g.o.unenforcedParts()
 	for _, text := range g.root.Warnings(g.tools) {
 		run.Unenforced = append(run.Unenforced, "the versions of your tools: "+text)
 	}
@@ -48,11 +48,11 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 	return run, nil
 }
 
-// subject returns what is known about a run of p before it begins.
-func (o Options) subject(p proposal.Plan) proposal.Run {
+// runSubject returns what is known about a run of p before it begins.
+func (o Options) runSubject(p proposal.Plan) proposal.Run {
 	s := o.Subject
 	return proposal.Run{
-		Proposer: p.Proposer, PlanDigest: p.Digest, Mode: mode(o.ObserveUnsafe), Version: o.version(),
+		Proposer: p.Proposer, PlanDigest: p.Digest, Mode: modeName(o.ObserveUnsafe), Version: o.versionOrModule(),
 		NetworkObserved: o.ObserveNetworkUnsafe,
 		Repository:      s.Repository, Fork: s.Fork, PR: s.PR, HeadSHA: s.HeadSHA, BaseSHA: s.BaseSHA, Left: s.Left,
 		Approval: s.Approval, Cwd: s.Cwd,
@@ -60,8 +60,8 @@ func (o Options) subject(p proposal.Plan) proposal.Run {
 	}
 }
 
-// origins returns the origin of each layer, the shipped policy first.
-func (g *Gate) origins() ([]proposal.PolicyOrigin, error) {
+// policyOrigins returns the origin of each layer, the shipped policy first.
+func (g *Gate) policyOrigins() ([]proposal.PolicyOrigin, error) {
 	var all []proposal.PolicyOrigin
 	if !slices.ContainsFunc(g.policies, func(l policy.Layer) bool { return l.Role == policy.Grants }) {
 		shipped, err := policysource.ShippedOrigin()
@@ -104,15 +104,15 @@ func proxyWords() string {
 	return words
 }
 
-func mode(observe bool) string {
+func modeName(observe bool) string {
 	if observe {
 		return "observe"
 	}
 	return "enforce"
 }
 
-// unenforced returns what the Unsafe options weaken.
-func (o Options) unenforced() []string {
+// unenforcedParts returns what the Unsafe options weaken.
+func (o Options) unenforcedParts() []string {
 	list := []string{}
 	if o.ObserveUnsafe {
 		list = append(list, "the policy on trial is only observed: what it would refuse is listed below")
@@ -131,8 +131,8 @@ func (o Options) unenforced() []string {
 
 const modulePath = "github.com/fumehood/fumehood"
 
-// version returns o.Version, or fumehood's module version in this program.
-func (o Options) version() string {
+// versionOrModule returns o.Version, or fumehood's module version in this program.
+func (o Options) versionOrModule() string {
 	info, ok := debug.ReadBuildInfo()
 	if o.Version != "" || !ok {
 		return o.Version

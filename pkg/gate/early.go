@@ -13,7 +13,7 @@ import (
 func (g *Gate) startEarly(o sandbox.Options) {
 	// it may begin with a layer, or make one
 	if g.o.Plan == nil || g.o.ObserveNetworkUnsafe || g.o.keepsLayers() && len(g.o.Setup.Steps) > 0 ||
-		g.o.needsPrivate(renews(*g.o.Plan)) {
+		g.o.needsPrivate(needsNewSandbox(*g.o.Plan)) {
 		return
 	}
 	planned := g.o.planner().Plan(*g.o.Plan).Proposals

@@ -59,11 +59,11 @@ type Gate struct {
 // a policy that does not compile, or something that this host lacks.
 func New(ctx context.Context, o Options) (*Gate, error) {
 	o.Workspace, o.Policies = workspaceOf(o), slices.Clone(o.Policies)
-	if err := o.check(); err != nil {
+	if err := o.checkOptions(); err != nil {
 		return nil, err
 	}
-	o = o.observing()
-	redactor, err := redact.New(redact.Options{Masks: o.masks()})
+	o = o.observingOptions()
+	redactor, err := redact.New(redact.Options{Masks: o.redactionMasks()})
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +72,10 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 		return nil, redactor.Error(err)
 	}
 	if o.DecideOnly {
-		err = g.load(ctx)
+		err = g.loadPolicy(ctx)
 	} else {
 		g.o.Ceiling = underHost(o.Ceiling)
-		err = g.prepare(ctx)
+		err = g.prepareRun(ctx)
 	}
 	if err != nil {
 		_ = g.image.Close()
@@ -84,15 +84,15 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 	return g, nil
 }
 
-// load compiles the policy.
-func (g *Gate) load(ctx context.Context) (err error) {
+// loadPolicy compiles the policy.
+func (g *Gate) loadPolicy(ctx context.Context) (err error) {
 	g.engine, err = policy.New(ctx, policy.Options{Layers: g.policies, Observe: g.o.ObserveUnsafe})
 	return err
 }
 
-// prepare compiles the policy while fumehood-runsc is verified or built, and the sandbox of
+// prepareRun compiles the policy while fumehood-runsc is verified or built, and the sandbox of
 // Options.Plan starts. The build has ended on every return, and an unfinished build is removed.
-func (g *Gate) prepare(ctx context.Context) (err error) {
+func (g *Gate) prepareRun(ctx context.Context) (err error) {
 	if err := process.CheckRoot(); err != nil {
 		return err
 	}
@@ -101,9 +101,9 @@ func (g *Gate) prepare(ctx context.Context) (err error) {
 	}
 	sweepLayers()
 	inner, cancel := context.WithCancel(ctx)
-	load := sync.OnceValue(func() error { return g.load(inner) })
+	load := sync.OnceValue(func() error { return g.loadPolicy(inner) })
 	find := sync.OnceValues(func() (install.Runsc, error) {
-		return install.Find(inner, install.Options{Path: g.o.Runsc, Build: true, Progress: g.o.notice})
+		return install.Find(inner, install.Options{Path: g.o.Runsc, Build: true, Progress: g.o.sendNotice})
 	})
 	sandboxed := sync.OnceValues(func() (sandbox.Options, error) { return g.findSandbox(inner, find) })
 	go load()
@@ -125,14 +125,14 @@ func (g *Gate) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	for _, text := range g.root.Warnings(g.tools) {
-		g.o.notice("warning: " + text)
+		g.o.sendNotice("warning: " + text)
 	}
 	g.unmet, g.modules = g.findUnmet(ctx), g.findGoModules()
 	for _, u := range g.unmet {
-		g.o.notice("warning: " + terminal.EscapeLine(diagnose.DescribeUnmet(u)))
+		g.o.sendNotice("warning: " + terminal.EscapeLine(diagnose.DescribeUnmet(u)))
 	}
 	if text := belowTop(g.o.Workspace); text != "" {
-		g.o.notice("warning: " + text)
+		g.o.sendNotice("warning: " + text)
 	}
 	return nil
 }
@@ -180,27 +180,27 @@ func (g *Gate) sandboxOptions() (sandbox.Options, error) {
 // Check decides every proposal of plan and runs nothing. The Records contain the plan's
 // own text, not redacted. With an error every Record is denied.
 func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error) {
-	if err := g.usable(); err != nil {
+	if err := g.checkOpen(); err != nil {
 		return nil, err
 	}
-	records, err := g.checker().Check(ctx, g.o.planner().Plan(plan))
-	g.warn(g.engine.Warnings()...)
+	records, err := g.newChecker().Check(ctx, g.o.planner().Plan(plan))
+	g.addWarnings(g.engine.Warnings()...)
 	return records, err
 }
 
 // planner returns what makes of a plan what is decided.
 func (o Options) planner() planning.Planner {
-	return planning.Planner{Setup: o.Setup.inner(), Limits: o.Limits, Directory: o.Subject.Cwd}
+	return planning.Planner{Setup: o.Setup.toSetup(), Limits: o.Limits, Directory: o.Subject.Cwd}
 }
 
-// checker returns what decides for g.
-func (g *Gate) checker() order.Checker {
+// newChecker returns what decides for g.
+func (g *Gate) newChecker() order.Checker {
 	return order.Checker{Policy: g.engine, Adviser: explain.NewAdviser(g.engine, order.AnalyzeProposal),
 		Ceiling: g.o.Ceiling}
 }
 
-// usable returns an error if the Gate is closed.
-func (g *Gate) usable() error {
+// checkOpen returns an error if the Gate is closed.
+func (g *Gate) checkOpen() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -236,7 +236,7 @@ func (g *Gate) Close() error {
 		return nil
 	}
 	g.closed = true
-	return errors.Join(g.early.Close(), g.layers.close(), g.image.Close())
+	return errors.Join(g.early.Close(), g.layers.removeStore(), g.image.Close())
 }
 
 // Warnings returns the problems in runs and checks that did not stop them, one line each:
@@ -247,7 +247,7 @@ func (g *Gate) Warnings() []string {
 	return append([]string(nil), g.warnings...)
 }
 
-func (g *Gate) warn(texts ...string) {
+func (g *Gate) addWarnings(texts ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, text := range texts {
@@ -265,7 +265,7 @@ func (g *Gate) Files() []string {
 	return append([]string(nil), g.left...)
 }
 
-func (g *Gate) made(paths ...string) {
+func (g *Gate) addFiles(paths ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.left = append(g.left, paths...)

@@ -38,9 +38,9 @@ type gateLayers struct {
 	refused string        // a key of which there is no private layer
 }
 
-// open returns the store, next to what is kept from run to run. Its error is a
+// openStore returns the store, next to what is kept from run to run. Its error is a
 // *proposal.StopError.
-func (l *gateLayers) open() (*layers.Store, error) {
+func (l *gateLayers) openStore() (*layers.Store, error) {
 	if l.store != nil {
 		return l.store, nil
 	}
@@ -53,8 +53,8 @@ func (l *gateLayers) open() (*layers.Store, error) {
 	return l.store, err
 }
 
-// close removes the store.
-func (l *gateLayers) close() error {
+// removeStore removes the store.
+func (l *gateLayers) removeStore() error {
 	err := l.store.Close()
 	*l = gateLayers{}
 	return err
@@ -74,22 +74,22 @@ func (o Options) openLayers() (*layers.Store, error) {
 	return layers.OpenDefault(o.Layers.Dir)
 }
 
-// renews reports whether a proposal of plan requests a new sandbox.
-func renews(plan proposal.Plan) bool {
+// needsNewSandbox reports whether a proposal of plan requests a new sandbox.
+func needsNewSandbox(plan proposal.Plan) bool {
 	return slices.ContainsFunc(plan.Proposals, func(p proposal.Proposal) bool { return p.Fresh && p.Origin == "" })
 }
 
-// private reports whether what set-up leaves is likely to be needed in another sandbox of this
+// needsPrivateLayer reports whether what set-up leaves is likely to be needed in another sandbox of this
 // run, or of a later one of the Gate.
-func (r *run) private() bool { return r.gate.o.needsPrivate(r.renews) }
+func (r *run) needsPrivateLayer() bool { return r.gate.o.needsPrivate(r.renews) }
 
 func (o Options) needsPrivate(renews bool) bool {
 	return o.Layers.Mode != "off" && len(o.Setup.Steps) > 0 && (renews || o.Repeated)
 }
 
-// layering finds and keeps the layer of one run. Whatever goes wrong is a notice: set-up then
+// setupLayering finds and keeps the layer of one run. Whatever goes wrong is a notice: set-up then
 // runs, or is not kept.
-type layering struct {
+type setupLayering struct {
 	run       *run
 	workspace string // of the sandbox
 	key       string // of set-up; "" if there is none
@@ -126,21 +126,23 @@ type layerCommand struct {
 }
 
 // Find implements order.Layers.
-func (l *layering) Find(_ context.Context, records []proposal.Record, o sandbox.Options) (found order.FoundSetupLayer) {
+func (l *setupLayering) Find(
+	_ context.Context, records []proposal.Record, o sandbox.Options,
+) (found order.FoundSetupLayer) {
 	g := l.run.gate
 	key, err := l.keyOf(records, o)
 	if err != nil {
-		g.o.notice("set-up is not kept in a layer: " + notKept(layers.CodeUnknown, err).Error())
+		g.o.sendNotice("set-up is not kept in a layer: " + notKept(layers.CodeUnknown, err).Error())
 		return found
 	}
 	l.key, l.workspace = key, o.Workspace
-	if l.used, err = l.find(o.Workspace, g.findLayer); err != nil {
-		g.o.notice("warning: " + g.redactor.Error(err).Error())
+	if l.used, err = l.findLayer(o.Workspace, g.findLayer); err != nil {
+		g.o.sendNotice("warning: " + g.redactor.Error(err).Error())
 	}
 	switch {
 	case l.used != nil:
 		found.Layer, found.File = layerOf(l.used.Info), l.used.File
-	case g.o.makesLayers() || l.run.private() && g.layers.refused != key:
+	case g.o.makesLayers() || l.run.needsPrivateLayer() && g.layers.refused != key:
 		found.Record, l.began = true, setup.WaitForClockTick()
 		l.optional = optionalFrom(g.o.Setup.Steps, records)
 	}
@@ -162,8 +164,8 @@ func optionalFrom(steps []SetupStep, records []proposal.Record) (id string) {
 	return id
 }
 
-// find returns the layer that look finds for workspace.
-func (l *layering) find(
+// findLayer returns the layer that look finds for workspace.
+func (l *setupLayering) findLayer(
 	workspace string, look func(key string, match layers.Matcher) (*layers.SetupLayer, error),
 ) (*layers.SetupLayer, error) {
 	tree, err := setup.OpenTree(workspace)
@@ -183,7 +185,7 @@ func (l *layering) find(
 // findLayer returns a layer with the key that match accepts, or nil if there is none.
 func (g *Gate) findLayer(key string, match layers.Matcher) (*layers.SetupLayer, error) {
 	if dir := g.o.Layers.Exchange; dir != "" {
-		own, err := g.layers.open()
+		own, err := g.layers.openStore()
 		if err == nil {
 			err = own.Import(dir, key, match)
 		}
@@ -203,7 +205,7 @@ func layerOf(i layers.Info) *proposal.Layer {
 
 // keyOf returns the key of records in a sandbox of s, or why there is none: something decides what they leave
 // that is not known.
-func (l *layering) keyOf(records []proposal.Record, s sandbox.Options) (string, error) {
+func (l *setupLayering) keyOf(records []proposal.Record, s sandbox.Options) (string, error) {
 	o := l.run.gate.o
 	switch {
 	case len(o.Setup.Services) > 0:
@@ -218,7 +220,7 @@ func (l *layering) keyOf(records []proposal.Record, s sandbox.Options) (string, 
 		return "", err
 	}
 	k := layerKey{
-		Format: layers.Version, Version: o.version(), Runsc: l.run.gate.runsc.Version, Arch: runtime.GOARCH,
+		Format: layers.Version, Version: o.versionOrModule(), Runsc: l.run.gate.runsc.Version, Arch: runtime.GOARCH,
 		Root: l.run.info.Rootfs, Policy: l.run.info.Policy,
 		UID: owner.Uid, GID: owner.Gid, Env: s.Env, Path: s.Path,
 	}
@@ -236,10 +238,10 @@ func (l *layering) keyOf(records []proposal.Record, s sandbox.Options) (string, 
 		func(step SetupStep) bool { return !setup.IsPinned(wordsOf(step.Proposal)) }) {
 		k.Day = time.Now().UTC().Format(time.DateOnly)
 	}
-	return k.digest()
+	return k.digestKey()
 }
 
-func (k layerKey) digest() (string, error) {
+func (k layerKey) digestKey() (string, error) {
 	data, err := json.Marshal(k)
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(data)), err
 }
@@ -259,31 +261,31 @@ func wordsOf(p proposal.Proposal) []string {
 }
 
 // Keep implements order.Layers.
-func (l *layering) Keep(ctx context.Context, runner order.Runner, _ []proposal.Record) *proposal.Layer {
+func (l *setupLayering) Keep(ctx context.Context, runner order.Runner, _ []proposal.Record) *proposal.Layer {
 	g := l.run.gate
 	if l.began.IsZero() || l.used != nil {
 		return nil
 	}
-	store, info, err := l.make(ctx, runner)
+	store, info, err := l.makeLayer(ctx, runner)
 	if err != nil {
 		g.layers.refused = l.key
-		g.o.notice("warning: set-up is not kept in a layer: " +
+		g.o.sendNotice("warning: set-up is not kept in a layer: " +
 			l.run.redactor.Text(notKept(layers.CodeFiles, err).Error()))
 		return nil
 	}
-	if err := errors.Join(l.leave(store, info), l.begin(store, info, runner)); err != nil {
-		g.o.notice("warning: " + l.run.redactor.Text(err.Error()))
+	if err := errors.Join(l.exportLayer(store, info), l.useMadeLayer(store, info, runner)); err != nil {
+		g.o.sendNotice("warning: " + l.run.redactor.Text(err.Error()))
 	}
 	return layerOf(info)
 }
 
-// store returns where the layer is made.
-func (l *layering) store() (*layers.Store, error) {
+// openStore returns where the layer is made.
+func (l *setupLayering) openStore() (*layers.Store, error) {
 	g := l.run.gate
 	if g.o.makesLayers() && g.kept != nil {
 		return g.kept, nil
 	}
-	return g.layers.open()
+	return g.layers.openStore()
 }
 
 // notKept returns why set-up is not kept, with a code; code if err has none.
@@ -299,7 +301,7 @@ func notKept(code string, err error) error {
 }
 
 // readInputs sets what set-up learned of the workspace, which is the same as before set-up.
-func (l *layering) readInputs(ctx context.Context, from order.SetupFiles) error {
+func (l *setupLayering) readInputs(ctx context.Context, from order.SetupFiles) error {
 	reads, err := from.Reads(ctx, l.optional)
 	all := errors.Is(err, sandbox.ErrReads)
 	if err != nil && !all {
@@ -314,7 +316,7 @@ func (l *layering) readInputs(ctx context.Context, from order.SetupFiles) error 
 	if all {
 		notice := proposal.StopError{Code: layers.CodeReads,
 			Message: fmt.Sprintf("set-up read more than %d files of the workspace: its layer is only used where all files are the same", sandbox.MaxReads)}
-		l.run.gate.o.notice(notice.Error())
+		l.run.gate.o.sendNotice(notice.Error())
 		l.inputs, err = tree.AllInputs()
 		l.covers = l.inputs
 		return err
@@ -330,8 +332,10 @@ func (l *layering) readInputs(ctx context.Context, from order.SetupFiles) error 
 	return err
 }
 
-// make makes the layer, in the returned store.
-func (l *layering) make(ctx context.Context, from order.SetupFiles) (_ *layers.Store, _ layers.Info, err error) {
+// makeLayer makes the layer, in the returned store.
+func (l *setupLayering) makeLayer(
+	ctx context.Context, from order.SetupFiles,
+) (_ *layers.Store, _ layers.Info, err error) {
 	if err = l.readInputs(ctx, from); err != nil {
 		return nil, layers.Info{}, err
 	}
@@ -339,7 +343,7 @@ func (l *layering) make(ctx context.Context, from order.SetupFiles) (_ *layers.S
 	for i, in := range l.inputs {
 		inputs[i] = layers.Input(in)
 	}
-	store, err := l.store()
+	store, err := l.openStore()
 	if err != nil {
 		return nil, layers.Info{}, err
 	}
@@ -352,7 +356,7 @@ func (l *layering) make(ctx context.Context, from order.SetupFiles) (_ *layers.S
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return l.add(m, f, content)
+		return l.addFile(m, f, content)
 	}
 	if err := from.Export(ctx, bounds, add); err != nil {
 		return nil, layers.Info{}, errors.Join(err, m.Abort())
@@ -361,17 +365,17 @@ func (l *layering) make(ctx context.Context, from order.SetupFiles) (_ *layers.S
 	return store, info, err
 }
 
-// leave copies the layer to Options.Layers.Exchange.
-func (l *layering) leave(store *layers.Store, made layers.Info) error {
+// exportLayer copies the layer to Options.Layers.Exchange.
+func (l *setupLayering) exportLayer(store *layers.Store, made layers.Info) error {
 	if o := l.run.gate.o; o.Layers.Exchange != "" && o.makesLayers() {
 		return store.Export(made, o.Layers.Exchange)
 	}
 	return nil
 }
 
-// begin makes the run's next sandboxes begin with the layer that was made, unless another run's
+// useMadeLayer makes the run's next sandboxes begin with the layer that was made, unless another run's
 // was kept for the same key.
-func (l *layering) begin(store *layers.Store, made layers.Info, runner order.SetupFiles) error {
+func (l *setupLayering) useMadeLayer(store *layers.Store, made layers.Info, runner order.SetupFiles) error {
 	if !l.run.renews || l.run.gate.o.Layers.Mode == "off" {
 		return nil
 	}
@@ -384,9 +388,9 @@ func (l *layering) begin(store *layers.Store, made layers.Info, runner order.Set
 	return nil
 }
 
-// add adds one file that set-up has written, unless other workspaces with the same inputs could
+// addFile adds one file that set-up has written, unless other workspaces with the same inputs could
 // have another one there.
-func (l *layering) add(m *layers.Maker, f sandbox.LayerFile, content io.Reader) error {
+func (l *setupLayering) addFile(m *layers.Maker, f sandbox.LayerFile, content io.Reader) error {
 	name, inside := strings.CutPrefix(f.Path, sandbox.LayerWorkspace+"/")
 	if inside && !setup.CoversFile(l.covers, name) {
 		return fmt.Errorf("set-up changed %q, which other commits may change, too", name)
@@ -395,17 +399,17 @@ func (l *layering) add(m *layers.Maker, f sandbox.LayerFile, content io.Reader) 
 		Hard: f.Hard, Size: f.Size}, content)
 }
 
-// digests returns the digests of the layers that a new sandbox begins with. A private one is not
+// layerDigests returns the digests of the layers that a new sandbox begins with. A private one is not
 // known to a later run: the same set-up writes other times.
-func (l *layering) digests() (list []string, known bool) {
+func (l *setupLayering) layerDigests() (list []string, known bool) {
 	if l == nil || l.used == nil {
 		return []string{}, true
 	}
 	return []string{l.used.Digest}, !l.used.Private
 }
 
-// close ends the use of the layer.
-func (l *layering) close() {
+// closeLayer ends the use of the layer.
+func (l *setupLayering) closeLayer() {
 	if l != nil {
 		_ = l.used.Close()
 	}

@@ -46,7 +46,7 @@ type network struct {
 
 // Open implements order.Network: it starts the gateway. One of an earlier sandbox ends.
 func (n *network) Open(ctx context.Context, granted []string, sandboxed sandbox.Options) (link order.Link, err error) {
-	if err := n.close(); err != nil {
+	if err := n.closeGateway(); err != nil {
 		return link, err
 	}
 	registries, err := n.o.registriesOf(ctx, registry.GrantedNames(granted))
@@ -61,17 +61,17 @@ func (n *network) Open(ctx context.Context, granted []string, sandboxed sandbox.
 	if err := proxies.ResolveProxies(ctx, net.DefaultResolver.LookupNetIP); err != nil {
 		return link, err
 	}
-	o, err := n.options(ctx, registries, credentials, proxies)
+	o, err := n.gatewayOptions(ctx, registries, credentials, proxies)
 	if err != nil {
 		return link, err
 	}
 	if n.gateway, err = egress.Start(ctx, o); err != nil {
 		return link, err
 	}
-	return n.link(sandboxed.Binds, registries, credentials, o.Roots)
+	return n.sandboxLink(sandboxed.Binds, registries, credentials, o.Roots)
 }
 
-func (n *network) options(
+func (n *network) gatewayOptions(
 	ctx context.Context, registries []registry.Registry, credentials []wire.Credential, proxies upstream.Config,
 ) (egress.Options, error) {
 	proxied := len(proxies.Proxies()) > 0
@@ -82,7 +82,7 @@ func (n *network) options(
 	if err != nil {
 		return egress.Options{}, err
 	}
-	sources, err := n.o.sources(proxied)
+	sources, err := n.o.nameSources(proxied)
 	if err != nil {
 		return egress.Options{}, err
 	}
@@ -98,7 +98,7 @@ func (n *network) options(
 			n.noteRefusal(x, d)
 			d.Unresolved = proxied && d.Effect == proposal.Allow &&
 				(x.Kind == points.EgressLookup || x.Kind == points.EgressConnect) && policy.IsGrantedByName(x)
-			d.Intercept = d.Intercept || x.Kind == points.EgressConnect && credited(credentials, x)
+			d.Intercept = d.Intercept || x.Kind == points.EgressConnect && hasCredentialFor(credentials, x)
 			return d, err
 		},
 		Event: n.observer.AddEvent, Events: sandbox.DefaultEvents, AnswerWithin: sandbox.AnswerWithin,
@@ -114,15 +114,15 @@ func (n *network) options(
 
 // Begin opens network access for one command.
 func (n *network) Begin(ctx context.Context, x sandbox.Execution) error {
-	n.notes.begin(x.Notes)
+	n.notes.beginCommand(x.Notes)
 	return n.gateway.Begin(ctx, x.ID, x.Grant)
 }
 
 // End closes the command's open connections.
 func (n *network) End() error { return n.gateway.End() }
 
-// close ends the gateway, if there is one.
-func (n *network) close() error {
+// closeGateway ends the gateway, if there is one.
+func (n *network) closeGateway() error {
 	if n == nil || n.gateway == nil {
 		return nil
 	}
@@ -131,9 +131,9 @@ func (n *network) close() error {
 	return err
 }
 
-// link returns what a sandbox with binds needs to use the gateway: its network devices, name servers,
+// sandboxLink returns what a sandbox with binds needs to use the gateway: its network devices, name servers,
 // trusted certificates, the locations of the registries, and placeholders of credentials.
-func (n *network) link(
+func (n *network) sandboxLink(
 	binds []sandbox.Bind, registries []registry.Registry, credentials []wire.Credential, roots string,
 ) (order.Link, error) {
 	trusted := append(append([]byte(strings.TrimSpace(roots)), '\n'), n.gateway.CACertificate()...)
@@ -194,13 +194,13 @@ func (n *network) coverBundles(binds []sandbox.Bind, trusted []byte) (covers []s
 	if err := os.Chmod(n.dir, 0o755); err != nil {
 		return nil, err
 	}
-	ours, err := n.cover(binds, trust.Bundles(), "ca-certificates.crt", trusted)
-	java, javaErr := n.cover(binds, trust.JavaStores(), "cacerts", trust.JavaStore(trusted))
+	ours, err := n.coverFiles(binds, trust.Bundles(), "ca-certificates.crt", trusted)
+	java, javaErr := n.coverFiles(binds, trust.JavaStores(), "cacerts", trust.JavaStore(trusted))
 	return append(ours, java...), errors.Join(err, javaErr)
 }
 
-// cover returns mounts of a new file over those of paths that binds show.
-func (n *network) cover(
+// coverFiles returns mounts of a new file over those of paths that binds show.
+func (n *network) coverFiles(
 	binds []sandbox.Bind, paths []string, name string, content []byte,
 ) (covers []sandbox.Bind, _ error) {
 	file := filepath.Join(n.dir, name)
@@ -226,9 +226,9 @@ func isShown(binds []sandbox.Bind, path string) bool {
 	return false
 }
 
-// sources returns the host's name servers and names, or o's servers instead. Where connections
+// nameSources returns the host's name servers and names, or o's servers instead. Where connections
 // are proxied, there may be none.
-func (o Options) sources(proxied bool) (names.Upstream, error) {
+func (o Options) nameSources(proxied bool) (names.Upstream, error) {
 	u, err := names.HostUpstream()
 	if err != nil && len(o.Resolvers) == 0 && !proxied {
 		return u, &proposal.StopError{Code: "network.unavailable", Message: "cannot find the host's name servers",
@@ -251,13 +251,13 @@ func (o Options) credentialsFor(registries []registry.Registry) []wire.Credentia
 		}
 	}
 	for _, c := range o.Credentials {
-		list = append(list, c.wire())
+		list = append(list, c.gatewayCredential())
 	}
 	return list
 }
 
-// wire returns c in the gateway's form, with a new placeholder.
-func (c Credential) wire() wire.Credential {
+// gatewayCredential returns c in the gateway's form, with a new placeholder.
+func (c Credential) gatewayCredential() wire.Credential {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // crypto/rand never fails
 	header := cmp.Or(c.Header, "Authorization")
@@ -269,9 +269,9 @@ func (c Credential) wire() wire.Credential {
 		Placeholder: "fumehood-" + hex.EncodeToString(b[:]), Value: c.Value}
 }
 
-// credited reports whether a credential is added to requests to x, which requires that
+// hasCredentialFor reports whether a credential is added to requests to x, which requires that
 // TLS ends at the gateway. Policy may be stricter, but not more permissive.
-func credited(credentials []wire.Credential, x proposal.Egress) bool {
+func hasCredentialFor(credentials []wire.Credential, x proposal.Egress) bool {
 	return slices.ContainsFunc(credentials, func(c wire.Credential) bool {
 		return c.Host == x.Name && x.Port == 443 || c.Host == x.Destination()
 	})

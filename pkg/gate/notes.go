@@ -24,16 +24,16 @@ type notes struct {
 	said map[string]bool
 }
 
-// begin makes to the notes of the command that runs.
-func (n *notes) begin(to *sandbox.Notes) {
+// beginCommand makes to the notes of the command that runs.
+func (n *notes) beginCommand(to *sandbox.Notes) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.to, n.said = to, map[string]bool{}
 }
 
-// refused notes a refusal. Requests have an answer that explains it, and a question for
+// noteRefusal notes a refusal. Requests have an answer that explains it, and a question for
 // another type than an address is no attempt to connect.
-func (n *notes) refused(x proposal.Egress, d proposal.EgressDecision) {
+func (n *notes) noteRefusal(x proposal.Egress, d proposal.EgressDecision) {
 	lookup := x.Kind == points.EgressLookup
 	if d.Effect == proposal.Allow || d.Reason == nil || x.Kind == points.EgressRequest ||
 		lookup && x.Type != "A" && x.Type != "AAAA" {
@@ -53,12 +53,12 @@ func (n *notes) refused(x proposal.Egress, d proposal.EgressDecision) {
 		n.to.Add("fumehood: the network policy refused further hosts")
 		return
 	}
-	n.to.Add(printable(fmt.Sprintf("fumehood: the network policy refused %s (%s): %s", where, d.Reason.Rule,
+	n.to.Add(replaceUnprintable(fmt.Sprintf("fumehood: the network policy refused %s (%s): %s", where, d.Reason.Rule,
 		cmp.Or(d.Reason.Suggestion, d.Reason.Message))))
 }
 
-// printable keeps what a terminal shows as it is.
-func printable(line string) string {
+// replaceUnprintable keeps what a terminal shows as it is.
+func replaceUnprintable(line string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'

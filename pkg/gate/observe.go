@@ -28,9 +28,9 @@ func observeError(why, hint string) error {
 		Message: "cannot run with a network that is only observed: " + why, Hint: hint}
 }
 
-// observing returns o for a run whose network is observed: what it leaves was fetched without
+// observingOptions returns o for a run whose network is observed: what it leaves was fetched without
 // policy, so no later run may use it.
-func (o Options) observing() Options {
+func (o Options) observingOptions() Options {
 	if o.ObserveNetworkUnsafe {
 		o.Results = Store{}
 		if o.Layers.Mode != "off" {
@@ -56,7 +56,7 @@ func (n *network) noteRefusal(x proposal.Egress, d proposal.EgressDecision) {
 		}
 		d.Reason = d.Firm
 	}
-	n.notes.refused(x, d)
+	n.notes.noteRefusal(x, d)
 }
 
 // observedWords say what is not enforced.

@@ -154,7 +154,8 @@ type Health interface {
 	Log(log journal.Log) journal.Log
 }
 
-// A Store says what is kept from run to run, and where. The zero Store keeps nothing and uses nothing.
+// A Store says what is kept from run to run, and where. The zero Store keeps and uses nothing that outlives
+// the Gate.
 type Store struct {
 	Mode string // "off", "read", or "write" to also keep what this run makes
 	// Dir is a directory of this user with mode 0700; one in fumehood's cache if empty.
@@ -240,8 +241,8 @@ type Subject struct {
 	Approval *proposal.Approval
 }
 
-// notice calls o.Notice.
-func (o Options) notice(text string) {
+// sendNotice calls o.Notice.
+func (o Options) sendNotice(text string) {
 	if o.Notice != nil {
 		o.Notice(text)
 	}

@@ -55,10 +55,12 @@ type PolicyOptions struct {
 // Its rules are checked by New. Its error is a *proposal.StopError.
 func ReadPolicy(ctx context.Context, spec string, o PolicyOptions) (Policy, error) {
 	if (len(o.Keys) > 0 || o.Scope != "" || o.MinimumRevision != "") && !source.IsBundle(spec) {
-		return Policy{}, invalid(fmt.Sprintf("a signature or a revision is required of the policy %q, which is not a bundle", spec), "name a bundle, or remove the requirement")
+		return Policy{}, invalidOptionsError(
+			fmt.Sprintf("a signature or a revision is required of the policy %q, which is not a bundle", spec),
+			"name a bundle, or remove the requirement")
 	}
 	if o.Scope != "" && len(o.Keys) == 0 {
-		return Policy{}, invalid("a scope is given without a key", "set Keys")
+		return Policy{}, invalidOptionsError("a scope is given without a key", "set Keys")
 	}
 	keys, err := source.ReadKeys(o.Keys)
 	if err != nil {
@@ -69,26 +71,26 @@ func ReadPolicy(ctx context.Context, spec string, o PolicyOptions) (Policy, erro
 	}
 	l, origin, err := source.Read(ctx, spec,
 		source.Options{Keys: keys, Scope: o.Scope, MinimumRevision: o.MinimumRevision,
-			Repository: policyrepo.Open(o.Repository)})
+			Repository: policyrepo.OpenDirectory(o.Repository)})
 	if err != nil {
 		return Policy{}, err
 	}
 	return Policy{Name: l.Name, Files: l.Contents(), Origin: origin}, nil
 }
 
-// role returns p's role.
-func (p Policy) role() (policy.Role, error) {
+// parseRole returns p's role.
+func (p Policy) parseRole() (policy.Role, error) {
 	role, known := policy.ParseRole(cmp.Or(p.Role, policy.Restricts.String()))
 	if !known {
-		return role, invalid(fmt.Sprintf("invalid role %q of the policy %q", p.Role, p.Name),
+		return role, invalidOptionsError(fmt.Sprintf("invalid role %q of the policy %q", p.Role, p.Name),
 			"use restricts, opens, allows or grants")
 	}
 	return role, nil
 }
 
-// layer returns p as it is compiled.
-func (p Policy) layer() (policy.Layer, error) {
-	role, err := p.role()
+// toLayer returns p as it is compiled.
+func (p Policy) toLayer() (policy.Layer, error) {
+	role, err := p.parseRole()
 	if err != nil {
 		return policy.Layer{}, err
 	}
@@ -104,7 +106,7 @@ func (p Policy) layer() (policy.Layer, error) {
 // policyLayers returns o's Policies as they are compiled.
 func (o Options) policyLayers() (list []policy.Layer, err error) {
 	for _, p := range o.Policies {
-		l, err := p.layer()
+		l, err := p.toLayer()
 		if err != nil {
 			return nil, err
 		}

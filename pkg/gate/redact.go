@@ -7,9 +7,9 @@ import (
 	"github.com/fumehood/fumehood/internal/egress/upstream"
 )
 
-// masks returns the values that must never leave: o.Masks, those of the credentials, and the
+// redactionMasks returns the values that must never leave: o.Masks, those of the credentials, and the
 // passwords of this host's proxies.
-func (o Options) masks() []redact.Mask {
+func (o Options) redactionMasks() []redact.Mask {
 	var masks, credentials []redact.Mask
 	for _, m := range o.Masks {
 		masks = append(masks, redact.Mask(m))

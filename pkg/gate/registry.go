@@ -47,7 +47,7 @@ func (o Options) registriesOf(ctx context.Context, granted []string) ([]registry
 		if !slices.Contains(granted, r.Name) {
 			continue
 		}
-		inner, err := r.inner()
+		inner, err := r.toRegistry()
 		if err != nil {
 			return nil, err
 		}
@@ -56,13 +56,13 @@ func (o Options) registriesOf(ctx context.Context, granted []string) ([]registry
 	return list, nil
 }
 
-// inner returns r as the gateway uses it.
-func (r Registry) inner() (registry.Registry, error) {
+// toRegistry returns r as the gateway uses it.
+func (r Registry) toRegistry() (registry.Registry, error) {
 	inner := registry.Registry{Name: r.Name, Source: r.Source, Env: r.Env}
 	for _, text := range r.URLs {
 		origin, err := registry.ParseOrigin(text)
 		if err != nil {
-			return inner, invalid(fmt.Sprintf("the registry %q has an invalid URL: %v", r.Name, err),
+			return inner, invalidOptionsError(fmt.Sprintf("the registry %q has an invalid URL: %v", r.Name, err),
 				"use https://HOST/PATH")
 		}
 		inner.Origins = append(inner.Origins, origin)
@@ -93,7 +93,7 @@ func (c Credential) ofRegistry(name string) (registry.Credential, error) {
 	}
 	if err != nil || number == 0 || host == "" || used.Path[0] != '/' || c.Name+c.Query != "" ||
 		!wire.IsCredentialHeader(used.Header) || !isHeaderValue(c.Value) {
-		return used, invalid(fmt.Sprintf("invalid credential of the registry %q", name),
+		return used, invalidOptionsError(fmt.Sprintf("invalid credential of the registry %q", name),
 			"set Host and Value; Path begins with a slash, and there is no Name and no Query")
 	}
 	return used, nil

@@ -50,7 +50,7 @@ func TestRegistries(t *testing.T) {
 		"query":      {Credentials: []Credential{{Host: "h.example", Query: "key", Value: "secret"}}},
 		"for inside": {Credentials: []Credential{{Name: "TOKEN", Host: "h.example", Value: "secret"}}},
 	} {
-		if got, err := bad.inner(); err == nil || strings.Contains(err.Error(), "secret") {
+		if got, err := bad.toRegistry(); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}

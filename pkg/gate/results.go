@@ -37,7 +37,7 @@ func (g *Gate) resultsOf(r *run) *keptResults {
 	}
 	cache, err := g.o.openResults()
 	if err != nil {
-		g.warn("results.unavailable: cannot open the kept results: " + err.Error())
+		g.addWarnings("results.unavailable: cannot open the kept results: " + err.Error())
 		return nil
 	}
 	return &keptResults{run: r, mode: mode, cache: cache}
@@ -99,26 +99,26 @@ const maxOffered = 1000
 
 // Find implements order.Results.
 func (k *keptResults) Find(ctx context.Context, r proposal.Record, o sandbox.Options) (string, *proposal.Result) {
-	digests, known := k.run.layering.digests()
-	in := k.inputs(ctx, r, o)
+	digests, known := k.run.layering.layerDigests()
+	in := k.resultInputs(ctx, r, o)
 	in.Layers = digests
 	key := in.Key()
 	if key == "" || !known {
 		return "", nil
 	}
-	kept, err := k.get(key)
+	kept, err := k.findProved(key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		k.run.gate.warn(fmt.Sprintf("results.invalid: the kept result %.12s is not used: %v", key, err))
+		k.run.gate.addWarnings(fmt.Sprintf("results.invalid: the kept result %.12s is not used: %v", key, err))
 	default:
 		return key, &kept
 	}
 	return key, nil
 }
 
-// get returns the result of key, if it is proved and has nothing that this run redacts.
-func (k *keptResults) get(key string) (proposal.Result, error) {
+// findProved returns the result of key, if it is proved and has nothing that this run redacts.
+func (k *keptResults) findProved(key string) (proposal.Result, error) {
 	e, err := k.cache.Get(key)
 	if err != nil {
 		return proposal.Result{}, err
@@ -138,28 +138,28 @@ func (k *keptResults) get(key string) (proposal.Result, error) {
 	return e.Result(key, p)
 }
 
-// inputs returns what the result of r may depend on in a sandbox of o.
-func (k *keptResults) inputs(ctx context.Context, r proposal.Record, o sandbox.Options) results.Inputs {
+// resultInputs returns what the result of r may depend on in a sandbox of o.
+func (k *keptResults) resultInputs(ctx context.Context, r proposal.Record, o sandbox.Options) results.Inputs {
 	g := k.run.gate
 	k.once.Do(func() {
 		var err error
 		if k.workspace, err = results.DigestWorkspace(ctx, g.sandbox.Workspace); err != nil {
-			g.warn("results.workspace: no kept result is used: " + err.Error())
+			g.addWarnings("results.workspace: no kept result is used: " + err.Error())
 		}
 	})
 	in := results.InputsOf(r)
 	in.Policy, in.Root, in.Toolchain, in.Runsc, in.Arch = g.engine.Digest(), g.root.String(), g.tools, g.runsc.Digest,
 		runtime.GOARCH
 	in.Program, in.Workspace = programDigest(), k.workspace
-	in.Sandbox = results.Digest(shown(o))
+	in.Sandbox = results.Digest(sandboxInputs(o))
 	for _, step := range g.o.Setup.Steps {
 		in.Setup = append(in.Setup, step.Proposal)
 	}
 	return in
 }
 
-// shown is what every command in a sandbox of o sees besides the root's own files.
-func shown(o sandbox.Options) []any {
+// sandboxInputs is what every command in a sandbox of o sees besides the root's own files.
+func sandboxInputs(o sandbox.Options) []any {
 	var trees []string
 	for _, t := range o.Trees {
 		trees = append(trees, t.Target)
@@ -193,8 +193,8 @@ func (k *keptResults) Keep(r proposal.Record, entry int64) {
 	k.offered = append(k.offered, offered{r, entry})
 }
 
-// save keeps the offered results of a run whose log is sealed.
-func (k *keptResults) save(a proposal.Audit) error {
+// saveOffered keeps the offered results of a run whose log is sealed.
+func (k *keptResults) saveOffered(a proposal.Audit) error {
 	if len(k.offered) == 0 {
 		return nil
 	}
@@ -206,13 +206,13 @@ func (k *keptResults) save(a proposal.Audit) error {
 		return errors.New("the workspace changed during the run")
 	}
 	for _, o := range k.offered {
-		err = errors.Join(err, k.put(a, o))
+		err = errors.Join(err, k.putResult(a, o))
 	}
 	return err
 }
 
-// put keeps one result with the proof that the log has it.
-func (k *keptResults) put(a proposal.Audit, o offered) error {
+// putResult keeps one result with the proof that the log has it.
+func (k *keptResults) putResult(a proposal.Audit, o offered) error {
 	log, err := audit.OpenFile(a.File)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func (r *run) saveResults(a proposal.Audit) {
 	if r.results == nil {
 		return
 	}
-	if err := r.results.save(a); err != nil {
-		r.gate.warn("results.not-kept: " + err.Error())
+	if err := r.results.saveOffered(a); err != nil {
+		r.gate.addWarnings("results.not-kept: " + err.Error())
 	}
 }

@@ -29,9 +29,9 @@ type run struct {
 	stages   order.Stages
 	budget   time.Duration // for all commands; order.DefaultBudget if 0
 	files    place
-	results  *keptResults // nil if none are used
-	layering *layering    // nil if no layers are used
-	renews   bool         // a proposal requests a new sandbox
+	results  *keptResults   // nil if none are used
+	layering *setupLayering // nil if no layers are used
+	renews   bool           // a proposal requests a new sandbox
 }
 
 // Run decides every proposal of plan, writes the decisions to a new log, runs what is
@@ -42,33 +42,33 @@ type run struct {
 // *proposal.StopError, or ctx's, and is in the Report's Error too: fumehood could not do
 // its work, and nothing more ran. A Report without Audit has no log: nothing ran at all.
 func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, error) {
-	if err := g.runnable(); err != nil {
+	if err := g.checkCanRun(); err != nil {
 		return g.notStarted(plan, err), err
 	}
 	g.running.Lock()
 	defer g.running.Unlock()
 	planned := g.o.planner().Plan(plan)
-	r := &run{gate: g, budget: budget(ctx), renews: renews(planned)}
+	r := &run{gate: g, budget: commandTime(ctx), renews: needsNewSandbox(planned)}
 	defer func() {
 		if err := g.early.Close(); err != nil {
-			g.warn("sandbox.left: cannot remove a sandbox that was not used: " + err.Error())
+			g.addWarnings("sandbox.left: cannot remove a sandbox that was not used: " + err.Error())
 		}
 	}()
-	err := r.open(ctx, plan, g.planSandbox(len(planned.Proposals)))
-	defer r.close()
+	err := r.openRun(ctx, plan, g.planSandbox(len(planned.Proposals)))
+	defer r.closeRun()
 	if err != nil {
 		err = g.redactor.Error(err)
 		return g.notStarted(plan, err), err
 	}
 	report, err := r.stages.Run(ctx, planned, r.info)
-	err = g.redactor.Error(errors.Join(err, r.network.close()))
-	g.warn(g.engine.Warnings()...)
-	return r.seal(report, err)
+	err = g.redactor.Error(errors.Join(err, r.network.closeGateway()))
+	g.addWarnings(g.engine.Warnings()...)
+	return r.sealLog(report, err)
 }
 
-// budget returns the time for commands of a run that must end with ctx, or 0. Some of it is
+// commandTime returns the time for commands of a run that must end with ctx, or 0. Some of it is
 // kept, so that a command that takes all of it is stopped and reported like any other.
-func budget(ctx context.Context) time.Duration {
+func commandTime(ctx context.Context) time.Duration {
 	end, limited := ctx.Deadline()
 	if !limited {
 		return 0
@@ -77,18 +77,18 @@ func budget(ctx context.Context) time.Duration {
 	return max(left-min(left/10, 10*time.Second), time.Nanosecond)
 }
 
-// runnable returns an error if the Gate is closed or only decides.
-func (g *Gate) runnable() error {
-	if err := g.usable(); err != nil {
+// checkCanRun returns an error if the Gate is closed or only decides.
+func (g *Gate) checkCanRun() error {
+	if err := g.checkOpen(); err != nil {
 		return err
 	}
 	if g.o.DecideOnly {
-		return invalid("this gate only decides", "leave DecideOnly out to run a plan")
+		return invalidOptionsError("this gate only decides", "leave DecideOnly out to run a plan")
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.session != nil {
-		return busy("this gate has an open session", "close it, or make another gate")
+		return busyError("this gate has an open session", "close it, or make another gate")
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (g *Gate) runnable() error {
 // NotStarted returns the report of a run with o that err stopped before it had a log. It
 // is not redacted.
 func (o Options) NotStarted(plan proposal.Plan, err error) proposal.Report {
-	info := o.subject(plan)
+	info := o.runSubject(plan)
 	info.Start, info.Unenforced = time.Now(), append(info.Unenforced, o.Subject.Unenforced...)
 	return proposal.Report{Schema: proposal.ReportSchema, Run: info, Records: []proposal.Record{},
 		Error: proposal.FailureOf(err)}
@@ -106,18 +106,18 @@ func (g *Gate) notStarted(plan proposal.Plan, err error) proposal.Report {
 	return g.redactor.Report(g.o.NotStarted(plan, err))
 }
 
-// open creates what one run needs, for a sandbox of o. The log comes last, so that there is no log
+// openRun creates what one run needs, for a sandbox of o. The log comes last, so that there is no log
 // without a run.
-func (r *run) open(ctx context.Context, plan proposal.Plan, o sandbox.Options) (err error) {
+func (r *run) openRun(ctx context.Context, plan proposal.Plan, o sandbox.Options) (err error) {
 	g, id := r.gate, runID()
-	if r.info, err = g.describe(id, plan); err != nil {
+	if r.info, err = g.describeRun(id, plan); err != nil {
 		return err
 	}
 	if r.files, err = newPlace(g.o, id); err != nil {
 		return err
 	}
-	g.made(r.files.artifacts, r.files.audit)
-	if r.redactor, err = redact.New(redact.Options{Masks: g.o.masks(), Decide: g.engine.Output,
+	g.addFiles(r.files.artifacts, r.files.audit)
+	if r.redactor, err = redact.New(redact.Options{Masks: g.o.redactionMasks(), Decide: g.engine.Output,
 		Artifacts: r.files.artifacts}); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (r *run) connectStages(o sandbox.Options, unread string) error {
 	go g.engine.Ready() // while the sandbox starts
 	r.network = &network{o: g.o, engine: g.engine, observer: observer}
 	r.stages = order.Stages{
-		Checker: g.checker(), Log: log, Redactor: r.redactor, Unread: unread, Observer: observer,
+		Checker: g.newChecker(), Log: log, Redactor: r.redactor, Unread: unread, Observer: observer,
 		Lineage: &lineage.ProgramDecider{
 			Exec: g.engine.Exec, Analyze: order.AnalyzeProposal, Start: g.engine.Start,
 			DecideProgram: g.engine.DecideProgram,
@@ -160,8 +160,8 @@ func (r *run) connectStages(o sandbox.Options, unread string) error {
 	if g.o.Health != nil {
 		r.stages.Health = g.o.Health
 	}
-	if g.o.keepsLayers() || r.private() {
-		r.layering = &layering{run: r}
+	if g.o.keepsLayers() || r.needsPrivateLayer() {
+		r.layering = &setupLayering{run: r}
 		r.stages.Layers = r.layering
 	}
 	if r.results = g.resultsOf(r); r.results != nil {
@@ -173,8 +173,8 @@ func (r *run) connectStages(o sandbox.Options, unread string) error {
 	return nil
 }
 
-// seal ends the log and adds to the report how to verify it.
-func (r *run) seal(report proposal.Report, err error) (proposal.Report, error) {
+// sealLog ends the log and adds to the report how to verify it.
+func (r *run) sealLog(report proposal.Report, err error) (proposal.Report, error) {
 	checkpoint, sealErr := r.log.Seal()
 	if sealErr != nil && err == nil {
 		err = sealErr
@@ -188,16 +188,16 @@ func (r *run) seal(report proposal.Report, err error) (proposal.Report, error) {
 	return report, err
 }
 
-// close removes files that were never searched for secrets, and warns if that fails.
-func (r *run) close() {
-	r.layering.close()
+// closeRun removes files that were never searched for secrets, and warns if that fails.
+func (r *run) closeRun() {
+	r.layering.closeLayer()
 	if !r.gate.o.Repeated {
-		if err := r.gate.layers.close(); err != nil {
-			r.gate.warn("layers.left: cannot remove the layers of this run: " + err.Error())
+		if err := r.gate.layers.removeStore(); err != nil {
+			r.gate.addWarnings("layers.left: cannot remove the layers of this run: " + err.Error())
 		}
 	}
 	if err := r.redactor.Close(); err != nil {
-		r.gate.warn("output.left: cannot remove the output of commands that was not searched for secrets: " +
+		r.gate.addWarnings("output.left: cannot remove the output of commands that was not searched for secrets: " +
 			err.Error())
 	}
 	if r.results != nil {

@@ -63,9 +63,9 @@ func (g *Gate) goCache(ctx context.Context, search rootfs.Search) string {
 	if err != nil || !g.o.Cache || !g.o.usesGo() || mounted {
 		return ""
 	}
-	found, err := g.root.GoCache(ctx, search, dir, g.o.notice)
+	found, err := g.root.GoCache(ctx, search, dir, g.o.sendNotice)
 	if err != nil && ctx.Err() == nil {
-		g.o.notice("warning: commands compile Go's standard library themselves: " + err.Error())
+		g.o.sendNotice("warning: commands compile Go's standard library themselves: " + err.Error())
 	}
 	return found
 }
@@ -89,7 +89,7 @@ func (o Options) search() rootfs.Search {
 func (g *Gate) openRoot(ctx context.Context, search rootfs.Search) (err error) {
 	switch {
 	case oci.Is(g.o.Rootfs):
-		if g.image, err = environment.OpenImage(ctx, g.o.Rootfs, g.o.notice); err != nil {
+		if g.image, err = environment.OpenImage(ctx, g.o.Rootfs, g.o.sendNotice); err != nil {
 			return err
 		}
 		g.root = g.image.Root

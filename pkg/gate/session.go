@@ -73,7 +73,7 @@ type session struct {
 // caller's process is killed, the log verifies as cut off, nothing keeps running, and the
 // next run on the host removes the session's files.
 func (g *Gate) Open(ctx context.Context, o SessionOptions) (Session, error) {
-	if err := g.runnable(); err != nil {
+	if err := g.checkCanRun(); err != nil {
 		return nil, err
 	}
 	if g.o.ObserveNetworkUnsafe {
@@ -83,9 +83,9 @@ func (g *Gate) Open(ctx context.Context, o SessionOptions) (Session, error) {
 		o.Requested = time.Now()
 	}
 	if !g.running.TryLock() {
-		return nil, busy("this gate is running a plan", "wait until it ends, or make another gate")
+		return nil, busyError("this gate is running a plan", "wait until it ends, or make another gate")
 	}
-	s, err := g.begin(ctx, o)
+	s, err := g.beginSession(ctx, o)
 	if err != nil {
 		g.running.Unlock()
 		if g.o.Health != nil {
@@ -100,7 +100,7 @@ func (g *Gate) Open(ctx context.Context, o SessionOptions) (Session, error) {
 // does not wait for its own. It returns at once. Sessions with a network, also of the set-up,
 // get no sandbox from a Pool. The error is Open's.
 func (g *Gate) Prepare(ctx context.Context, o SessionOptions) error {
-	if err := g.runnable(); err != nil {
+	if err := g.checkCanRun(); err != nil {
 		return err
 	}
 	b, err := g.sessionBounds(ctx, o)
@@ -113,11 +113,11 @@ func (g *Gate) Prepare(ctx context.Context, o SessionOptions) error {
 	return nil
 }
 
-func busy(message, hint string) error {
+func busyError(message, hint string) error {
 	return &proposal.StopError{Code: "gate.busy", Message: message, Hint: hint}
 }
 
-func (g *Gate) begin(ctx context.Context, o SessionOptions) (*session, error) {
+func (g *Gate) beginSession(ctx context.Context, o SessionOptions) (*session, error) {
 	bounds, err := g.sessionBounds(ctx, o)
 	if err != nil {
 		return nil, err
@@ -128,37 +128,37 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*session, error) {
 		setup: g.o.planner().Plan(proposal.Plan{}).Proposals}
 	s.run = &run{gate: g, budget: cmp.Or(o.Lifetime, DefaultLifetime)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	if err = s.run.open(s.ctx, o.described(), g.sessionSandbox()); err == nil {
+	if err = s.run.openRun(s.ctx, o.describePlan(), g.sessionSandbox()); err == nil {
 		s.inner, err = s.run.stages.Open(s.run.info, bounds)
 	}
 	if err != nil {
 		s.cancel(err)
-		s.run.close()
+		s.run.closeRun()
 		return nil, err
 	}
 	g.mu.Lock()
 	g.session = s // before anything can close it
 	g.mu.Unlock()
 	s.idle = time.NewTimer(o.Idle)
-	go s.watch(ctx)
+	go s.closeWhenIdle(ctx)
 	return s, nil
 }
 
-// watch closes the session when ctx ends or no call came for too long.
-func (s *session) watch(ctx context.Context) {
+// closeWhenIdle closes the session when ctx ends or no call came for too long.
+func (s *session) closeWhenIdle(ctx context.Context) {
 	select {
 	case <-s.ctx.Done():
-		s.close(order.InterruptionError(ctx))
+		s.closeSession(order.InterruptionError(ctx))
 	case <-s.idle.C:
-		s.close(errIdle)
+		s.closeSession(errIdle)
 	}
 }
 
 var errIdle = &proposal.StopError{Code: "session.idle", Message: "the session was idle for too long",
 	Hint: "close sessions, or open them with a longer Idle"}
 
-// described returns a substitute for the plan that a session does not have.
-func (o SessionOptions) described() proposal.Plan {
+// describePlan returns a substitute for the plan that a session does not have.
+func (o SessionOptions) describePlan() proposal.Plan {
 	p := proposal.Plan{Proposer: o.Proposer}
 	if len(o.Network) > 0 {
 		p.Proposals = []proposal.Proposal{{Network: o.Network}}
@@ -191,13 +191,13 @@ func (g *Gate) sessionBounds(ctx context.Context, o SessionOptions) (order.Bound
 }
 
 func (s *session) SetUp(ctx context.Context, each func(proposal.Record)) error {
-	if err := s.call(ctx, func(ctx context.Context) error { return s.inner.Prepare(ctx, s.setup) }); err != nil {
+	if err := s.callInTurn(ctx, func(ctx context.Context) error { return s.inner.Prepare(ctx, s.setup) }); err != nil {
 		return err
 	}
 	for {
 		var record proposal.Record
 		done := false
-		err := s.call(ctx, func(ctx context.Context) (err error) {
+		err := s.callInTurn(ctx, func(ctx context.Context) (err error) {
 			if done = len(s.setup) == 0; done {
 				return nil
 			}
@@ -263,7 +263,7 @@ func (s *session) callProposed(
 		return record, s.gate.redactor.Error(err)
 	}
 	p = s.gate.o.planner().Propose(p)[0]
-	err = s.call(ctx, func(ctx context.Context) (err error) {
+	err = s.callInTurn(ctx, func(ctx context.Context) (err error) {
 		record, err = f(ctx, p)
 		return err
 	})
@@ -315,7 +315,7 @@ func checkContext(p proposal.Proposal) error {
 }
 
 func (s *session) Put(ctx context.Context, name string, data []byte) (out proposal.Output, err error) {
-	err = s.call(ctx, func(ctx context.Context) (err error) {
+	err = s.callInTurn(ctx, func(ctx context.Context) (err error) {
 		out, err = s.inner.Put(ctx, name, data)
 		return err
 	})
@@ -323,7 +323,7 @@ func (s *session) Put(ctx context.Context, name string, data []byte) (out propos
 }
 
 func (s *session) Take(ctx context.Context, name string) (data []byte, out proposal.Output, err error) {
-	err = s.call(ctx, func(ctx context.Context) (err error) {
+	err = s.callInTurn(ctx, func(ctx context.Context) (err error) {
 		out, err = s.inner.Take(ctx, name)
 		return err
 	})
@@ -334,7 +334,7 @@ func (s *session) Take(ctx context.Context, name string) (data []byte, out propo
 }
 
 func (s *session) List(ctx context.Context, pattern string) (found proposal.Changes, err error) {
-	err = s.call(ctx, func(ctx context.Context) (err error) {
+	err = s.callInTurn(ctx, func(ctx context.Context) (err error) {
 		found, err = s.inner.List(ctx, pattern)
 		return err
 	})
@@ -342,7 +342,7 @@ func (s *session) List(ctx context.Context, pattern string) (found proposal.Chan
 }
 
 func (s *session) Changes(ctx context.Context) (list proposal.Changes, err error) {
-	err = s.call(ctx, func(context.Context) error { list = s.inner.Changes(); return nil })
+	err = s.callInTurn(ctx, func(context.Context) error { list = s.inner.Changes(); return nil })
 	return list, err
 }
 
@@ -351,7 +351,7 @@ func (s *session) Diff(ctx context.Context, paths ...string) (d proposal.Diff, e
 		return d, &proposal.StopError{Code: "session.paths", Message: fmt.Sprintf("more than %d paths", maxDiffPaths),
 			Hint: "name directories, or leave the paths out"}
 	}
-	err = s.call(ctx, func(ctx context.Context) (err error) {
+	err = s.callInTurn(ctx, func(ctx context.Context) (err error) {
 		d, err = s.inner.Diff(ctx, paths)
 		return err
 	})
@@ -363,8 +363,8 @@ func (s *session) Diff(ctx context.Context, paths ...string) (d proposal.Diff, e
 
 const maxDiffPaths = 100
 
-// call calls f when it is its turn, with a context that also ends with the session.
-func (s *session) call(ctx context.Context, f func(context.Context) error) error {
+// callInTurn calls f when it is its turn, with a context that also ends with the session.
+func (s *session) callInTurn(ctx context.Context, f func(context.Context) error) error {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -391,22 +391,22 @@ var errClosed = &proposal.StopError{Code: "session.closed", Message: "the sessio
 	Hint: "open another session with Gate.Open"}
 
 func (s *session) Close() (proposal.Report, error) {
-	s.close(nil)
+	s.closeSession(nil)
 	return s.report, s.err
 }
 
 func (s *session) Done() <-chan struct{} { return s.done }
 
-func (s *session) close(why error) {
+func (s *session) closeSession(why error) {
 	s.once.Do(func() {
 		s.idle.Stop()
 		s.cancel(cmp.Or(why, error(errClosed)))
 		s.turn <- struct{}{} // never released
 		report, err := s.inner.Close(why)
-		err = s.gate.redactor.Error(errors.Join(err, s.run.network.close()))
-		s.gate.warn(s.gate.engine.Warnings()...)
-		s.report, s.err = s.run.seal(report, err)
-		s.run.close()
+		err = s.gate.redactor.Error(errors.Join(err, s.run.network.closeGateway()))
+		s.gate.addWarnings(s.gate.engine.Warnings()...)
+		s.report, s.err = s.run.sealLog(report, err)
+		s.run.closeRun()
 		s.gate.mu.Lock()
 		s.gate.session = nil
 		s.gate.mu.Unlock()

@@ -66,8 +66,8 @@ func setupOf(s setup.Setup) Setup {
 	return public
 }
 
-// inner returns s as it is planned: each command is of set-up, whatever it says of itself.
-func (s Setup) inner() setup.Setup {
+// toSetup returns s as it is planned: each command is of set-up, whatever it says of itself.
+func (s Setup) toSetup() setup.Setup {
 	inner := setup.Setup{Env: s.Env, Path: s.Path}
 	for _, p := range s.Services {
 		p.Phase, p.Origin = proposal.PhaseSetup, proposal.OriginService

@@ -127,14 +127,15 @@ func (l Limits) Open() bool {
 // Under returns l with no field above ceiling's; a zero field of ceiling means no limit.
 func (l Limits) Under(ceiling Limits) Limits {
 	return Limits{
-		Wall: under(l.Wall, ceiling.Wall), CPUs: under(l.CPUs, ceiling.CPUs), Memory: under(l.Memory, ceiling.Memory),
-		Pids: under(l.Pids, ceiling.Pids),
-		Disk: under(l.Disk, ceiling.Disk), Files: under(l.Files, ceiling.Files),
-		Output: under(l.Output, ceiling.Output),
+		Wall: limitTo(l.Wall, ceiling.Wall), CPUs: limitTo(l.CPUs, ceiling.CPUs),
+		Memory: limitTo(l.Memory, ceiling.Memory),
+		Pids:   limitTo(l.Pids, ceiling.Pids),
+		Disk:   limitTo(l.Disk, ceiling.Disk), Files: limitTo(l.Files, ceiling.Files),
+		Output: limitTo(l.Output, ceiling.Output),
 	}
 }
 
-func under[T ~int | ~int64 | ~float64](limit, ceiling T) T {
+func limitTo[T ~int | ~int64 | ~float64](limit, ceiling T) T {
 	if ceiling > 0 {
 		return min(limit, ceiling)
 	}

@@ -124,9 +124,9 @@ func (f Flow) Refused() bool {
 
 // Destination returns the destination of e: "name:443", "192.0.2.1:22", or only the name
 // for a lookup.
-func (e Egress) Destination() string { return destination(e.Name, e.Address, e.Port) }
+func (e Egress) Destination() string { return formatDestination(e.Name, e.Address, e.Port) }
 
-func destination(name, address string, port int) string {
+func formatDestination(name, address string, port int) string {
 	if name == "" {
 		name = address
 	}

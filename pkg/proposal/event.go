@@ -147,4 +147,4 @@ type Reach struct {
 }
 
 // Destination returns the destination of r: "name:443", "192.0.2.1:22".
-func (r Reach) Destination() string { return destination(r.Name, r.Address, r.Port) }
+func (r Reach) Destination() string { return formatDestination(r.Name, r.Address, r.Port) }

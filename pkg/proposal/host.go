@@ -36,7 +36,7 @@ type Host struct {
 }
 
 // Destination returns the destination of h: "name:443", "192.0.2.1:22".
-func (h Host) Destination() string { return destination(h.Host, "", h.Port) }
+func (h Host) Destination() string { return formatDestination(h.Host, "", h.Port) }
 
 // Verdict returns what became of r: a Verdict constant.
 func (r Reach) Verdict() string {

@@ -65,7 +65,7 @@ func decide(p proposal.Proposal) proposal.Record {
 	text := p.Run + strings.Join(p.Argv, " ") + p.Code + fmt.Sprint(p.Env)
 	r := proposal.Record{Proposal: p, Decision: proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{}}}
 	if strings.Contains(text, "deny") {
-		r.Decision = points.Denied("test.deny", "it is denied", "propose another")
+		r.Decision = points.DenyReason("test.deny", "it is denied", "propose another")
 	}
 	return r
 }

@@ -86,7 +86,7 @@ func decide(p proposal.Proposal) proposal.Record {
 	r := proposal.Record{Proposal: p, Analysis: proposal.Analysis{Canonical: text + "\n"}, Decision: proposal.Decision{Effect: proposal.Allow, Rules: []string{"test.allow"}}}
 	switch {
 	case strings.Contains(text, "deny"):
-		r.Decision = points.Denied("test.deny", "it is denied", "propose another")
+		r.Decision = points.DenyReason("test.deny", "it is denied", "propose another")
 		r.Decision.Reasons[0].Alternatives = []string{"true"}
 	case strings.Contains(text, "ask"):
 		r.Decision = proposal.Decision{Effect: proposal.Ask, Reasons: []proposal.Reason{{Rule: "test.ask", Effect: proposal.Ask, Message: "a person decides"}}}

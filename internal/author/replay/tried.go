@@ -96,7 +96,7 @@ func entryOf(h proposal.Host) string {
 func (t triedHosts) listHosts() []TriedHost {
 	at := map[string]*TriedHost{}
 	for _, phase := range sortedKeys(t) {
-		found := hosts.Of(t[phase])
+		found := hosts.ListHosts(t[phase])
 		if found == nil {
 			continue
 		}

@@ -68,7 +68,7 @@ func (u *Redactor) addDiff(
 	f = proposal.FileDiff{Path: shown.Path, Kind: f.Kind}
 	for _, s := range []*patchSide{before, after} {
 		if s != nil {
-			found = redaction.Add(found, s.Redacted)
+			found = redaction.SumByRule(found, s.Redacted)
 		}
 	}
 	if len(found) == 0 && isSameSide(before, after) {
@@ -85,7 +85,7 @@ func (u *Redactor) addDiff(
 	if why := tooLong(f.Text, c.bytes, bounds); why != "" {
 		f.Text, f.Note = "", "left out: "+why
 	}
-	out.Files, out.Patch.Redacted = append(out.Files, f), redaction.Add(out.Patch.Redacted, found)
+	out.Files, out.Patch.Redacted = append(out.Files, f), redaction.SumByRule(out.Patch.Redacted, found)
 	_, err = c.Write([]byte(f.Text))
 	return err
 }

@@ -104,8 +104,8 @@ func (u *Redactor) copyBinary(ctx context.Context, x points.Outgoing, source, ta
 	if err != nil {
 		return shown, err
 	}
-	found := redaction.Add(nil, withoutForged(tally.Found))
-	if _, masked := redaction.Count(found); d.Effect != proposal.Allow || masked > 0 {
+	found := redaction.SumByRule(nil, withoutForged(tally.Found))
+	if _, masked := redaction.CountFinds(found); d.Effect != proposal.Allow || masked > 0 {
 		return withhold(found, withholdingRule(d)), nil
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {

@@ -70,7 +70,7 @@ func replaceAll(_ context.Context, x points.Outgoing) (points.OutputDecision, er
 	for _, s := range x.Secrets {
 		d.Redact = append(d.Redact, s.Rule)
 	}
-	if n, _ := redaction.Count(x.Secrets); x.Binary && n+x.Masked > 0 {
+	if n, _ := redaction.CountFinds(x.Secrets); x.Binary && n+x.Masked > 0 {
 		d.Effect = proposal.Deny
 	}
 	return d, nil

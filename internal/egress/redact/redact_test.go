@@ -553,7 +553,7 @@ func TestResultsAreOutput(t *testing.T) {
 	if len(a.list) != 1 || a.list[0].Kind != points.OutgoingStdout || len(a.list[0].Secrets) != 1 || a.list[0].Masked != 1 {
 		t.Errorf("policy was asked %+v", a.list)
 	}
-	if n, masked := redaction.Count(redaction.Of(r)); n != 2 || masked != 1 {
+	if n, masked := redaction.CountFinds(redaction.FindsIn(r)); n != 2 || masked != 1 {
 		t.Errorf("%d redactions, %d masked", n, masked)
 	}
 	report := proposal.Report{Records: []proposal.Record{{Result: &r}}}

@@ -159,7 +159,7 @@ func unreadableError(kind string, err error) error {
 // askPolicy asks policy about one thing. A marker that the command printed itself is not a secret.
 func (u *Redactor) askPolicy(ctx context.Context, x points.Outgoing, t secrets.Tally) (points.OutputDecision, error) {
 	x.Encodings, x.Secrets = t.Encodings, []proposal.Redaction{}
-	_, x.Masked = redaction.Count(t.Found)
+	_, x.Masked = redaction.CountFinds(t.Found)
 	for _, f := range t.Found {
 		if f.Rule != secrets.ForgedMarker && !strings.HasPrefix(f.Rule, redaction.MaskPrefix) {
 			x.Secrets = append(x.Secrets, f)
@@ -340,7 +340,7 @@ func (w *allButEnd) Write(p []byte) (int, error) {
 func addTallies(a, b secrets.Tally) secrets.Tally {
 	forms := slices.Concat(a.Encodings, b.Encodings)
 	slices.Sort(forms)
-	return secrets.Tally{Found: redaction.Add(a.Found, b.Found), Encodings: slices.Compact(forms)}
+	return secrets.Tally{Found: redaction.SumByRule(a.Found, b.Found), Encodings: slices.Compact(forms)}
 }
 
 // A tailBuffer keeps the last bytes written to it.

@@ -20,18 +20,18 @@ func (u *Redactor) DecideReport(ctx context.Context, r proposal.Report) (proposa
 	var t secrets.Tally
 	var size int64
 	for _, rec := range allRecords(r) {
-		t.Found = redaction.Add(t.Found, rec.Redacted)
+		t.Found = redaction.SumByRule(t.Found, rec.Redacted)
 		if rec.Result != nil {
 			for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr, rec.Result.TestResults} {
-				t.Found, size = redaction.Add(t.Found, s.Redacted), size+int64(len(s.Head)+len(s.Tail))
+				t.Found, size = redaction.SumByRule(t.Found, s.Redacted), size+int64(len(s.Head)+len(s.Tail))
 			}
 			for _, o := range rec.Result.Outputs {
-				t.Found = redaction.Add(t.Found, o.Redacted)
+				t.Found = redaction.SumByRule(t.Found, o.Redacted)
 			}
 		}
 	}
 	if r.Differences != nil {
-		t.Found, size = redaction.Add(t.Found, r.Differences.Patch.Redacted), size+r.Differences.Patch.Bytes
+		t.Found, size = redaction.SumByRule(t.Found, r.Differences.Patch.Redacted), size+r.Differences.Patch.Bytes
 	}
 	for _, kind := range []string{points.OutgoingReport, points.OutgoingComment} {
 		d, err := u.askPolicy(ctx, points.Outgoing{Kind: kind, Size: size}, t)

@@ -75,7 +75,7 @@ func (c *counter) countRule(rule, _ string) { c.found[rule]++ }
 func (c *counter) tally() Tally {
 	t := Tally{Encodings: []string{}}
 	for rule, n := range c.found {
-		t.Found = redaction.Add(t.Found, []proposal.Redaction{{Rule: rule, Count: n}})
+		t.Found = redaction.SumByRule(t.Found, []proposal.Redaction{{Rule: rule, Count: n}})
 	}
 	for form := range c.forms {
 		t.Encodings = append(t.Encodings, form)

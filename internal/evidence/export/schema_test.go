@@ -68,7 +68,7 @@ func TestLinesFollowSchema(t *testing.T) {
 		for _, d := range hostileDecisions(t, name) {
 			check(name, d)
 		}
-		check(name, TriggerDecision("acme/api/comments/5"+s, points.Trigger{Command: s, Actor: points.Actor{Login: s}}, points.Denied(s, s, s), proposal.Run{}, Options{}, exporttest.Start))
+		check(name, TriggerDecision("acme/api/comments/5"+s, points.Trigger{Command: s, Actor: points.Actor{Login: s}}, points.DenyReason(s, s, s), proposal.Run{}, Options{}, exporttest.Start))
 	}
 	if err := resolved.Validate(map[string]any{"path": "fumehood/other"}); err == nil {
 		t.Error("the schema takes anything")

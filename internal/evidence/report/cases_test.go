@@ -140,7 +140,7 @@ func finish(r proposal.Report) proposal.Report {
 	if r.Records == nil {
 		r.Records = []proposal.Record{}
 	}
-	r.Totals, r.Hosts = proposal.Total(r.Records), hosts.Of(r.Records)
+	r.Totals, r.Hosts = proposal.Total(r.Records), hosts.ListHosts(r.Records)
 	r.Audit = &proposal.Audit{
 		Origin: "fumehood.example/demo", Key: "fumehood.example/demo+1a2b3c4d+AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefgh",
 		Entries: int64(3 * len(r.Records)), File: "audit/log",

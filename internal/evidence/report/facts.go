@@ -80,7 +80,7 @@ func checkFacts(r proposal.Report) *fault {
 	p.checkCauses(r.Records, r.Run.Unmet)
 	p.checkBase(r)
 	p.requireThat(r.Totals == proposal.Total(r.Records), "totals", "does not match the records")
-	p.requireThat(r.Hosts == nil || reflect.DeepEqual(r.Hosts, hosts.Of(r.Records)), "hosts",
+	p.requireThat(r.Hosts == nil || reflect.DeepEqual(r.Hosts, hosts.ListHosts(r.Records)), "hosts",
 		"does not match the records")
 	if r.Differences != nil {
 		p.checkDifferences(*r.Differences, r.Run.Session)
@@ -275,7 +275,7 @@ func (p *reportChecker) checkTyped(r proposal.Reason, path string) {
 	p.requireThat(r.Retry == "" || slices.Contains(retries, r.Retry), path+".retry", "is not one of the allowed values")
 	p.requireThat(r.Severity == "" || slices.Contains(valid.Severities, r.Severity), path+".severity",
 		"is not one of the allowed values")
-	p.requireThat(r.Category == "" || valid.Category(r.Category), path+".category", "is not a category")
+	p.requireThat(r.Category == "" || valid.IsCategory(r.Category), path+".category", "is not a category")
 	p.requireThat(len(r.Layer) <= 64, path+".layer", "is not the name of a layer")
 	if s := r.Span; s != nil {
 		p.requireThat(s.Start >= 0 && s.End >= s.Start && s.Line >= 1 && s.Col >= 1, path+".span",

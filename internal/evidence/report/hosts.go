@@ -17,7 +17,7 @@ const maxHosts = 10
 
 // hostsOf returns the destinations of r to show, at most n, and a line about the others or "".
 func hostsOf(r proposal.Report, n int) ([]proposal.Host, string) {
-	all := hosts.Of(r.Records)
+	all := hosts.ListHosts(r.Records)
 	if all == nil {
 		return nil, ""
 	}

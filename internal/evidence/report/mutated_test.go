@@ -47,7 +47,7 @@ func full() proposal.Report {
 	}
 	r.Error = &proposal.Failure{Code: "audit.full", Message: "no room"}
 	r.Differences = differences(proposal.Difference{Path: "a", Kind: "added", Text: "diff", Note: "partly"})
-	r.Totals, r.Hosts = proposal.Total(r.Records), hosts.Of(r.Records)
+	r.Totals, r.Hosts = proposal.Total(r.Records), hosts.ListHosts(r.Records)
 	return r
 }
 

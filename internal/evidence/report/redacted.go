@@ -45,7 +45,7 @@ func findLeaked(r *proposal.Result) (found []proposal.Redaction) {
 	if r == nil {
 		return nil
 	}
-	return redaction.Of(*r)
+	return redaction.FindsIn(*r)
 }
 
 // redactedWarnings says which parts of a record were redacted.

@@ -17,7 +17,7 @@ import (
 type refusing struct{ err error }
 
 func (f refusing) Decide(_ context.Context, p proposal.Proposal, _ proposal.Analysis) (proposal.Decision, error) {
-	d := points.Denied(p.ID, "m", "s")
+	d := points.DenyReason(p.ID, "m", "s")
 	d.Reasons[0].Command, d.Reasons[0].Retry = 0, proposal.RetryVary
 	return d, f.err
 }

@@ -63,7 +63,7 @@ func denyAll(records []proposal.Record, plan proposal.Plan, err error) {
 	f := proposal.FailureOf(err)
 	for i, p := range plan.Proposals {
 		records[i].Proposal, records[i].Entry = p, -1
-		records[i].Decision = points.Denied(f.Code, "policy could not decide this plan", f.Hint)
+		records[i].Decision = points.DenyReason(f.Code, "policy could not decide this plan", f.Hint)
 		records[i].Decision.Reasons[0].Retry = retryAfter(f.Code)
 	}
 }

@@ -225,7 +225,7 @@ func (s *Session) endRun(ctx context.Context, err error) (proposal.Report, error
 	err = errors.Join(err, wholeErr)
 	report.Run.WallMS = s.stages.Now().Sub(report.Run.Start).Milliseconds()
 	report.Records = diagnose.DiagnoseRecords(report.Records, report.Run.Unmet)
-	report.Totals, report.Hosts = proposal.Total(report.Records), hosts.Of(report.Records)
+	report.Totals, report.Hosts = proposal.Total(report.Records), hosts.ListHosts(report.Records)
 	report.Error = s.stages.Redactor.Failure(proposal.FailureOf(err))
 	return report, errors.Join(err, s.logEnd(report, err))
 }

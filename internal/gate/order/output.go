@@ -61,8 +61,8 @@ const ruleSecret = "output.secret"
 // addSecretFinding adds a finding to a command's observations if secrets were found in its
 // output. It does not cause a second run.
 func addSecretFinding(r *proposal.Record) {
-	found := redaction.Of(*r.Result)
-	if n, _ := redaction.Count(found); n == 0 || r.Result.Observations == nil {
+	found := redaction.FindsIn(*r.Result)
+	if n, _ := redaction.CountFinds(found); n == 0 || r.Result.Observations == nil {
 		return
 	}
 	message := "part of its output or files was replaced or withheld:"

@@ -230,7 +230,7 @@ func (s *Session) confineToBounds(r *proposal.Record) {
 	}
 	lowerGrant(g, s.bounds.Limits)
 	if len(g.Network) > 0 && (r.Background || s.isBusy()) {
-		r.Decision = points.Denied("session.background",
+		r.Decision = points.DenyReason("session.background",
 			"a command with a network cannot run while commands run in the background, or as one of them: they share the network",
 			"end the commands in the background first")
 		return
@@ -238,7 +238,7 @@ func (s *Session) confineToBounds(r *proposal.Record) {
 	for _, entry := range g.Network {
 		setup := r.Proposal.Origin == proposal.OriginSetup && slices.Contains(s.bounds.SetupNetwork, entry)
 		if !setup && !slices.Contains(s.bounds.Network, entry) {
-			r.Decision = points.Denied("session.network",
+			r.Decision = points.DenyReason("session.network",
 				fmt.Sprintf("the session was not opened for the network entry %q", entry),
 				"open a session that names it, or propose the command without it")
 			return

@@ -21,17 +21,17 @@ type Planner struct {
 // Plan returns plan as it is decided: its proposals as Propose returns them, and before them the commands
 // of Setup, whose ids do not repeat the plan's. Its services are started first, and again before each
 // proposal that requests a new sandbox.
-func (o Planner) Plan(plan proposal.Plan) proposal.Plan {
-	plan.Proposals = o.Propose(plan.Proposals...)
+func (pl Planner) Plan(plan proposal.Plan) proposal.Plan {
+	plan.Proposals = pl.Propose(plan.Proposals...)
 	taken, renamed := map[string]bool{}, map[string]string{}
 	for _, p := range plan.Proposals {
 		taken[p.ID] = true
 	}
-	all := o.services(taken, "")
-	for _, step := range o.Setup.Steps {
+	all := pl.serviceProposals(taken, "")
+	for _, step := range pl.Setup.Steps {
 		p := setupProposal(step)
 		id := p.ID
-		p.ID = unused(taken, p.ID)
+		p.ID = takeFreeID(taken, p.ID)
 		renamed[id] = p.ID
 		p.Needs = slices.Clone(p.Needs)
 		for i, need := range p.Needs {
@@ -40,8 +40,8 @@ func (o Planner) Plan(plan proposal.Plan) proposal.Plan {
 		all = append(all, p)
 	}
 	for _, p := range plan.Proposals {
-		if p.Fresh && len(all) > len(o.Setup.Services) {
-			all = append(all, o.services(taken, "-"+p.ID)...)
+		if p.Fresh && len(all) > len(pl.Setup.Services) {
+			all = append(all, pl.serviceProposals(taken, "-"+p.ID)...)
 		}
 		all = append(all, p)
 	}
@@ -49,17 +49,17 @@ func (o Planner) Plan(plan proposal.Plan) proposal.Plan {
 	return plan
 }
 
-// services returns the commands that start the services in a new sandbox.
-func (o Planner) services(taken map[string]bool, suffix string) []proposal.Proposal {
-	list := slices.Clone(o.Setup.Services)
+// serviceProposals returns the commands that start the services in a new sandbox.
+func (pl Planner) serviceProposals(taken map[string]bool, suffix string) []proposal.Proposal {
+	list := slices.Clone(pl.Setup.Services)
 	for i := range list {
-		list[i].ID, list[i].Fresh = unused(taken, list[i].ID+suffix), true
+		list[i].ID, list[i].Fresh = takeFreeID(taken, list[i].ID+suffix), true
 	}
 	return list
 }
 
-// unused returns id, changed if it is taken, and takes it.
-func unused(taken map[string]bool, id string) string {
+// takeFreeID returns id, changed if it is taken, and takes it.
+func takeFreeID(taken map[string]bool, id string) string {
 	for taken[id] {
 		id = "fumehood-" + id
 	}
@@ -79,15 +79,15 @@ func setupProposal(step setup.Step) proposal.Proposal {
 
 // Propose returns proposals as a proposer's, whatever they say of themselves: in Directory, and with
 // Limits if they request none.
-func (o Planner) Propose(proposals ...proposal.Proposal) []proposal.Proposal {
+func (pl Planner) Propose(proposals ...proposal.Proposal) []proposal.Proposal {
 	list := slices.Clone(proposals)
 	for i := range list {
 		p := &list[i]
 		if p.Origin = ""; p.Limits == nil {
-			p.Limits = o.Limits
+			p.Limits = pl.Limits
 		}
-		if o.Directory != "" && o.Directory != "." {
-			p.Cwd = path.Join(o.Directory, p.Cwd)
+		if pl.Directory != "" && pl.Directory != "." {
+			p.Cwd = path.Join(pl.Directory, p.Cwd)
 		}
 	}
 	return list

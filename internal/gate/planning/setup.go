@@ -46,9 +46,9 @@ type Found struct {
 	Image *environment.Image
 }
 
-// Find returns the root and the set-up that r requests. If the root is an image, it is opened, and pulled
+// FindRootAndSetup returns the root and the set-up that r requests. If the root is an image, it is opened, and pulled
 // if necessary: set-up depends on the tools in it. Its error is a *proposal.StopError.
-func Find(ctx context.Context, r Request, notice func(string)) (f Found, err error) {
+func FindRootAndSetup(ctx context.Context, r Request, notice func(string)) (f Found, err error) {
 	f.Rootfs = r.Rootfs
 	if r.Config.Rootfs != "" && (f.Rootfs == "" || f.Rootfs == "host") {
 		f.Rootfs = r.Config.Rootfs

@@ -19,8 +19,8 @@ import (
 // A localRepository is a repository on this machine.
 type localRepository struct{ *checkout.Local }
 
-// Open returns a function that opens the repository of directory, "." if empty.
-func Open(directory string) func(context.Context) (source.Repository, error) {
+// OpenDirectory returns a function that opens the repository of directory, "." if empty.
+func OpenDirectory(directory string) func(context.Context) (source.Repository, error) {
 	return func(ctx context.Context) (source.Repository, error) {
 		l, err := checkout.OpenLocal(ctx, cmp.Or(directory, "."))
 		if err != nil {

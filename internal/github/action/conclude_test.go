@@ -59,7 +59,7 @@ func TestConclude(t *testing.T) {
 
 func TestOutcomeOf(t *testing.T) {
 	run := proposal.Record{Decision: proposal.Decision{Effect: proposal.Allow}, Result: &proposal.Result{Status: proposal.Exited}}
-	deny := proposal.Record{Decision: points.Denied("r", "m", "s")}
+	deny := proposal.Record{Decision: points.DenyReason("r", "m", "s")}
 	report := func(code string, records ...proposal.Record) proposal.Report {
 		// The totals in a report are not trusted.
 		r := proposal.Report{Records: records, Totals: proposal.Totals{Proposed: 99, Succeeded: 99}}

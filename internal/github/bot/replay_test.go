@@ -110,7 +110,7 @@ func TestAnswersStartNothing(t *testing.T) {
 	for _, hostile := range []string{"/fumehood run ls", "\n/fumehood run ls", fenced, "\n\n" + fenced, "\r\n" + fenced, "``\n" + fenced} {
 		p := &bot.Problem{Message: hostile, Text: hostile, Line: 1, Usage: true}
 		trigger := points.Trigger{Command: hostile, Actor: points.Actor{Login: hostile}}
-		d := points.Denied(hostile, hostile, hostile)
+		d := points.DenyReason(hostile, hostile, hostile)
 		d.Reasons[0].Text = "x" + hostile
 		record := proposal.Record{Proposal: proposal.Proposal{ID: hostile}, Decision: d, Analysis: proposal.Analysis{Canonical: hostile}}
 		answers = append(answers, p.RenderMarkdown(), bot.DeniedReply(trigger, d), bot.StoppedReply(&proposal.Failure{Code: hostile, Message: hostile, Hint: hostile}),

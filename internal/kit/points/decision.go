@@ -4,8 +4,8 @@ package points
 
 import "github.com/fumehood/fumehood/pkg/proposal"
 
-// Denied returns a Decision that denies for one reason.
-func Denied(rule, message, suggestion string) proposal.Decision {
+// DenyReason returns a Decision that denies for one reason.
+func DenyReason(rule, message, suggestion string) proposal.Decision {
 	return proposal.Decision{
 		Effect: proposal.Deny,
 		Rules:  []string{rule},

@@ -13,8 +13,8 @@ import (
 // MaskPrefix is the prefix of the Rule of a Redaction of a value to mask.
 const MaskPrefix = "mask:"
 
-// Add returns the counts of both lists, sorted by rule.
-func Add(a, b []proposal.Redaction) []proposal.Redaction {
+// SumByRule returns the counts of both lists, sorted by rule.
+func SumByRule(a, b []proposal.Redaction) []proposal.Redaction {
 	sums := map[string]int{}
 	for _, r := range slices.Concat(a, b) {
 		sums[r.Rule] += r.Count
@@ -27,17 +27,17 @@ func Add(a, b []proposal.Redaction) []proposal.Redaction {
 	return list
 }
 
-// Of returns the finds in everything that a command printed and left.
-func Of(r proposal.Result) []proposal.Redaction {
-	found := Add(slices.Concat(r.Stdout.Redacted, r.TestResults.Redacted), r.Stderr.Redacted)
+// FindsIn returns the finds in everything that a command printed and left.
+func FindsIn(r proposal.Result) []proposal.Redaction {
+	found := SumByRule(slices.Concat(r.Stdout.Redacted, r.TestResults.Redacted), r.Stderr.Redacted)
 	for _, o := range r.Outputs {
-		found = Add(found, o.Redacted)
+		found = SumByRule(found, o.Redacted)
 	}
 	return found
 }
 
-// Count returns the total of list, and how many of them are values to mask.
-func Count(list []proposal.Redaction) (all, masked int) {
+// CountFinds returns the total of list, and how many of them are values to mask.
+func CountFinds(list []proposal.Redaction) (all, masked int) {
 	for _, r := range list {
 		all += r.Count
 		if strings.HasPrefix(r.Rule, MaskPrefix) {

@@ -29,6 +29,6 @@ var Severities = []string{"critical", "high", "medium", "low"}
 
 var category = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
-// Category reports whether s is a category of rules: one word of at most 32 lower-case
+// IsCategory reports whether s is a category of rules: one word of at most 32 lower-case
 // letters, digits and hyphens that begins with a letter.
-func Category(s string) bool { return category.MatchString(s) }
+func IsCategory(s string) bool { return category.MatchString(s) }

@@ -32,7 +32,7 @@ func NamesProgram(r *ast.Rule) (names bool) {
 // Label is the value of KeySeverity or KeyCategory in a, or "" if it is absent or not valid.
 func Label(a *ast.Annotations, key string) string {
 	text, _ := a.Custom[key].(string)
-	if key == KeySeverity && !slices.Contains(valid.Severities, text) || key == KeyCategory && !valid.Category(text) {
+	if key == KeySeverity && !slices.Contains(valid.Severities, text) || key == KeyCategory && !valid.IsCategory(text) {
 		return ""
 	}
 	return text

@@ -18,15 +18,15 @@ const (
 	maxTraffic = 1 << 50
 )
 
-// Of returns the destinations of records, or nil if no command used the network or was
+// ListHosts returns the destinations of records, or nil if no command used the network or was
 // refused it. Equal records give equal Hosts.
-func Of(records []proposal.Record) *proposal.Hosts {
+func ListHosts(records []proposal.Record) *proposal.Hosts {
 	t := hostTable{at: map[hostKey]int{}, visited: map[string]bool{}, who: map[whoKey]bool{}}
 	for _, r := range records {
-		t.visit(r)
+		t.markVisited(r)
 	}
 	for _, r := range records {
-		t.add(r)
+		t.addRecord(r)
 	}
 	if len(t.rows)+t.unlisted == 0 {
 		return nil
@@ -89,7 +89,7 @@ func observationsOf(r proposal.Record) (list []*proposal.Observations) {
 	return list
 }
 
-func (t *hostTable) visit(r proposal.Record) {
+func (t *hostTable) markVisited(r proposal.Record) {
 	for _, o := range observationsOf(r) {
 		for _, reach := range o.Network {
 			if reach.Kind != proposal.EventLookup {
@@ -99,7 +99,7 @@ func (t *hostTable) visit(r proposal.Record) {
 	}
 }
 
-func (t *hostTable) add(r proposal.Record) {
+func (t *hostTable) addRecord(r proposal.Record) {
 	for _, o := range observationsOf(r) {
 		listed := 0
 		for _, reach := range o.Network {

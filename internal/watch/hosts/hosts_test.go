@@ -20,7 +20,7 @@ func reached(id string, counts proposal.Counts, list ...proposal.Reach) proposal
 func TestHostsOf(t *testing.T) {
 	twice := reached("twice", proposal.Counts{})
 	twice.Result.Retried = &proposal.Attempt{Observations: &proposal.Observations{Network: []proposal.Reach{{Kind: proposal.EventConnection, Name: "go.example", Port: 443, Count: 1, Sent: 3}}, Counts: proposal.Counts{Connections: 1}}}
-	got := Of([]proposal.Record{
+	got := ListHosts([]proposal.Record{
 		{Proposal: proposal.Proposal{ID: "none"}}, twice,
 		reached("a", proposal.Counts{Lookups: 3, Connections: 3, Requests: 2, NetRefused: 2},
 			proposal.Reach{Kind: proposal.EventLookup, Name: "evil.example", Program: "/usr/bin/curl", Refused: true, Rule: "egress.host", Count: 1},
@@ -46,7 +46,7 @@ func TestHostsOf(t *testing.T) {
 	if got.Rows[4].Destination() != "[2001:db8::1]:22" || got.Rows[0].Destination() != "evil.example" {
 		t.Errorf("%s, %s", got.Rows[4].Destination(), got.Rows[0].Destination())
 	}
-	if Of([]proposal.Record{{}, reached("a", proposal.Counts{Execs: 1})}) != nil {
+	if ListHosts([]proposal.Record{{}, reached("a", proposal.Counts{Execs: 1})}) != nil {
 		t.Error("a run without a network has hosts")
 	}
 }
@@ -67,7 +67,7 @@ func TestHostsAreBounded(t *testing.T) {
 		passed = append(passed, proposal.Reach{Kind: proposal.EventConnection, Name: fmt.Sprintf("ok%d.example", n), Count: 1})
 	}
 	records[99].Result.Observations.Network = passed
-	got := Of(records)
+	got := ListHosts(records)
 	if len(got.Rows) != Max || got.Omitted != 251-Max || got.Rows[31].Verdict != proposal.VerdictRefused || got.Rows[32].Host != "go.example" {
 		t.Errorf("%d rows, %d omitted, %+v", len(got.Rows), got.Omitted, got.Rows)
 	}

@@ -24,7 +24,7 @@ import (
 func (j *Job) runChild(
 	ctx context.Context, command string, s runspec.Spec, serve func(context.Context, io.Reader, io.Writer),
 ) (int, error) {
-	input, err := s.Line()
+	input, err := s.EncodeLine()
 	if err != nil {
 		return 0, err
 	}

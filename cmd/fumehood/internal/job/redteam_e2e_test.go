@@ -106,7 +106,7 @@ func (w world) runForged(f forgery, subject gate.Subject) map[string][]byte {
 	if f.rules != nil {
 		s.Restricting = []string{at("rules")}
 	}
-	document, err := s.Line()
+	document, err := s.EncodeLine()
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func (j *Job) split() error {
 	if err != nil {
 		return err
 	}
-	matrix, err := split.Matrix(document, name, j.in.Parts, j.restoredDurations().Took)
+	matrix, err := split.MakeMatrix(document, name, j.in.Parts, j.restoredDurations().Took)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (j *Job) keepDurations(runs []PlanRun) error {
 		for _, r := range l.Report.Records {
 			if r.Result != nil && r.Result.Status == proposal.Exited && r.Result.Limit == "" &&
 				r.Result.Cached == nil && r.Proposal.Origin == "" {
-				d.Add(r.Proposal.ID, time.Duration(max(1, min(r.Result.WallMS, maxWallMS)))*time.Millisecond)
+				d.AddDuration(r.Proposal.ID, time.Duration(max(1, min(r.Result.WallMS, maxWallMS)))*time.Millisecond)
 			}
 		}
 	}

@@ -75,15 +75,15 @@ type Model struct {
 // maxSpec bounds a document, in bytes.
 const maxSpec = 16 << 20
 
-// Line returns the document of s.
-func (s Spec) Line() ([]byte, error) {
+// EncodeLine returns the document of s.
+func (s Spec) EncodeLine() ([]byte, error) {
 	data, err := json.Marshal(s)
 	return append(data, '\n'), err
 }
 
-// Read reads one document from in into s, whose other fields stay. Its error is a
+// ReadLine reads one document from in into s, whose other fields stay. Its error is a
 // *proposal.StopError and quotes no value; after it, s must not be used.
-func (s *Spec) Read(in *bufio.Reader) error {
+func (s *Spec) ReadLine(in *bufio.Reader) error {
 	line, err := readLine(in)
 	if err == nil {
 		err = strictjson.Decode(line, s)

@@ -30,13 +30,13 @@ func TestSpec(t *testing.T) {
 		Masks: []redact.Mask{{Name: "M", Value: "hidden\nvalue"}}, Proxies: process.Proxies{HTTPS: "http://user:hidden@proxy.corp:3128"},
 		Registries: []registry.Registry{}, Review: Review{Base: "b", Model: &Model{Provider: "p", Rounds: 2, Limit: review.LimitText{Tokens: -1}}},
 	}
-	line, err := want.Line()
+	line, err := want.EncodeLine()
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := bufio.NewReader(strings.NewReader(string(line) + "an answer of the model"))
 	got := Spec{}
-	if err := got.Read(in); err != nil {
+	if err := got.ReadLine(in); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -50,7 +50,7 @@ func TestSpec(t *testing.T) {
 // A field that is not named keeps its value, as of a flag.
 func TestSpecKeepsOthers(t *testing.T) {
 	s := Spec{Rootfs: "host"}
-	if err := s.Read(bufio.NewReader(strings.NewReader(`{"Plan": "p"}` + "\n"))); err != nil || s.Rootfs != "host" || s.Plan != "p" {
+	if err := s.ReadLine(bufio.NewReader(strings.NewReader(`{"Plan": "p"}` + "\n"))); err != nil || s.Rootfs != "host" || s.Plan != "p" {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -68,7 +68,7 @@ func TestSpecRefused(t *testing.T) {
 		"not JSON":      `{"Masks": hidden}` + "\n",
 		"too large":     `{"Plan": "` + strings.Repeat("x", maxSpec) + `"}` + "\n",
 	} {
-		err := new(Spec).Read(bufio.NewReader(strings.NewReader(text)))
+		err := new(Spec).ReadLine(bufio.NewReader(strings.NewReader(text)))
 		var stop *proposal.StopError
 		if !errors.As(err, &stop) || stop.Code != "about.invalid" || strings.Contains(fmt.Sprintf("%v %v", err, stop.Err), "hidden") {
 			t.Errorf("%s: %v", name, err)

@@ -72,7 +72,7 @@ func (r ConfigRequest) Apply(
 	o.Limits, o.Cache = c.Limits, !c.Cache.Off
 	q := planning.Request{Config: c.Config, Workspace: o.Workspace, Tools: o.Tools, Rootfs: o.Rootfs,
 		Trusted: r.trustedCheckout()}
-	found, err := planning.Find(ctx, q, o.Notice)
+	found, err := planning.FindRootAndSetup(ctx, q, o.Notice)
 	if err != nil {
 		return c, err
 	}

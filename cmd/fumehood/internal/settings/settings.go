@@ -32,9 +32,9 @@ type Texts struct {
 	Owner       string   // UID:GID of a user whose tools are shown like root's
 }
 
-// Secrets returns the values that must never be printed: handed, those of variables, and the credentials.
+// ReadSecrets returns the values that must never be printed: handed, those of variables, and the credentials.
 // Its errors quote none of them.
-func (s Texts) Secrets(handed []redact.Mask, getenv func(string) string) (secrets Secrets, err error) {
+func (s Texts) ReadSecrets(handed []redact.Mask, getenv func(string) string) (secrets Secrets, err error) {
 	secrets.Masks = slices.Clone(handed)
 	for _, name := range s.Masks {
 		m, err := redact.MaskOf(name, getenv)
@@ -69,10 +69,10 @@ func (s Secrets) NewRedactor() (*redact.Redactor, error) {
 	return redact.New(redact.Options{Masks: upstream.MasksOf(s.Masks, credentials)})
 }
 
-// Options returns everything that s sets, with what Secrets returns. Its errors are
+// MakeOptions returns everything that s sets, with what Secrets returns. Its errors are
 // *proposal.StopErrors.
-func (s Texts) Options(handed []redact.Mask, getenv func(string) string) (o gate.Options, err error) {
-	secrets, err := s.Secrets(handed, getenv)
+func (s Texts) MakeOptions(handed []redact.Mask, getenv func(string) string) (o gate.Options, err error) {
+	secrets, err := s.ReadSecrets(handed, getenv)
 	if err != nil {
 		return o, err
 	}
@@ -80,7 +80,7 @@ func (s Texts) Options(handed []redact.Mask, getenv func(string) string) (o gate
 	for _, m := range secrets.Masks {
 		o.Masks = append(o.Masks, gate.Mask(m))
 	}
-	if o.Signer, err = s.Signer(); err != nil {
+	if o.Signer, err = s.ReadSigner(); err != nil {
 		return o, err
 	}
 	for _, text := range s.Resolvers {
@@ -106,16 +106,16 @@ func (s Texts) Options(handed []redact.Mask, getenv func(string) string) (o gate
 	return o, err
 }
 
-// Signer reads AuditKey; nil if it is not set.
-func (s Texts) Signer() (*audit.Signer, error) {
+// ReadSigner reads AuditKey; nil if it is not set.
+func (s Texts) ReadSigner() (*audit.Signer, error) {
 	if s.AuditKey == "" {
 		return nil, nil
 	}
 	return audit.ReadSigner(s.AuditKey)
 }
 
-// Registries returns a function that finds only these registries.
-func Registries(list []registry.Registry) func(context.Context, []string) ([]gate.Registry, error) {
+// FixedRegistries returns a function that finds only these registries.
+func FixedRegistries(list []registry.Registry) func(context.Context, []string) ([]gate.Registry, error) {
 	found := make([]gate.Registry, len(list))
 	for i, r := range list {
 		public := gate.Registry{Name: r.Name, Source: r.Source, Env: r.Env, Files: map[string]string{}}

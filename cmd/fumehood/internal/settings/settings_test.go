@@ -21,12 +21,12 @@ func TestTexts(t *testing.T) {
 	}
 	handed := []redact.Mask{{Name: "handed", Value: "handed-value"}}
 	good := Texts{Masks: []string{"TOKEN"}, Credentials: []string{"TOKEN@h.example"}, Resolvers: []string{"192.0.2.53"}, Mounts: []string{"/usr/share:/mnt"}, Owner: "1000:1000"}
-	o, err := good.Options(handed, getenv)
+	o, err := good.MakeOptions(handed, getenv)
 	if err != nil || len(o.Masks) != 2 || len(o.Credentials) != 1 || len(o.Resolvers) != 1 || len(o.MountsUnsafe) != 1 || o.MountsUnsafe[0].Note == "" ||
 		len(o.ToolOwners) != 1 || o.ToolOwners[0] != 1000 || o.Signer != nil {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if o, err := (Texts{}).Options(nil, getenv); err != nil || len(o.Masks)+len(o.ToolOwners)+len(o.MountsUnsafe) != 0 {
+	if o, err := (Texts{}).MakeOptions(nil, getenv); err != nil || len(o.Masks)+len(o.ToolOwners)+len(o.MountsUnsafe) != 0 {
 		t.Errorf("nothing set: %+v, %v", o, err)
 	}
 	for name, bad := range map[string]Texts{
@@ -37,7 +37,7 @@ func TestTexts(t *testing.T) {
 		"owner":      {Owner: "root"},
 		"key":        {AuditKey: "/nowhere/at/all"},
 	} {
-		if _, err := bad.Options(handed, getenv); err == nil || strings.Contains(err.Error(), "-value") {
+		if _, err := bad.MakeOptions(handed, getenv); err == nil || strings.Contains(err.Error(), "-value") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -45,7 +45,7 @@ func TestTexts(t *testing.T) {
 
 // What was found on a host for a job reaches the gate complete.
 func TestRegistries(t *testing.T) {
-	found, err := Registries([]registry.Registry{{
+	found, err := FixedRegistries([]registry.Registry{{
 		Name: "npm", Source: "own", Env: map[string]string{"A": "1"}, Origins: []registry.Origin{{Scheme: "https", Host: "::1", Port: 8443, Path: "/a"}},
 		Files:       []registry.File{{Path: "~/.npmrc", Content: "x"}},
 		Credentials: []registry.Credential{{Registry: "npm", Scheme: "https", Host: "h.example", Path: "/a", Header: "Authorization", Value: "v"}},

@@ -43,8 +43,8 @@ func ForGate(policies []Policy) (list []gate.Policy) {
 	return list
 }
 
-// Layers returns policies without their origins.
-func Layers(policies []Policy) (layers []policy.Layer) {
+// LayersOf returns policies without their origins.
+func LayersOf(policies []Policy) (layers []policy.Layer) {
 	for _, p := range policies {
 		layers = append(layers, p.Layer)
 	}
@@ -54,7 +54,7 @@ func Layers(policies []Policy) (layers []policy.Layer) {
 // Read reads the policies, the most powerful roles first. Its error is a
 // *proposal.StopError.
 func (s Sources) Read(ctx context.Context) ([]Policy, error) {
-	o, err := s.options()
+	o, err := s.sourceOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +79,12 @@ func (s Sources) Read(ctx context.Context) ([]Policy, error) {
 	return list, nil
 }
 
-// options reads the keys. Options for bundles without a bundle are refused, because they
+// sourceOptions reads the keys. Options for bundles without a bundle are refused, because they
 // would seem to apply to directories.
-func (s Sources) options() (source.Options, error) {
-	o := source.Options{Scope: s.Scope, MinimumRevision: s.MinimumRevision, Repository: policyrepo.Open(s.Directory),
-		Base: s.Base}
+func (s Sources) sourceOptions() (source.Options, error) {
+	o := source.Options{Scope: s.Scope, MinimumRevision: s.MinimumRevision,
+		Repository: policyrepo.OpenDirectory(s.Directory),
+		Base:       s.Base}
 	bundles := slices.ContainsFunc(slices.Concat(s.Granting, s.Organisation, s.Hosts, s.Restricting), source.IsBundle)
 	switch {
 	case s.Scope != "" && len(s.Keys) == 0:
@@ -114,13 +115,13 @@ func (s Sources) ReadTested(
 	if err != nil {
 		return nil, nil, err
 	}
-	tried = Layers(list)
+	tried = LayersOf(list)
 	if shipped {
 		l, err := policy.ShippedLayer()
-		return append(tried, l), Layers(own), err
+		return append(tried, l), LayersOf(own), err
 	}
 	if len(tried) == 0 {
-		return Layers(own), nil, nil
+		return LayersOf(own), nil, nil
 	}
-	return tried, Layers(own), nil
+	return tried, LayersOf(own), nil
 }

@@ -49,7 +49,7 @@ func ReadDurations(r io.Reader) (Durations, error) {
 	}
 	d := Durations{}
 	for id, ms := range f.Milliseconds {
-		if !d.Add(id, time.Duration(min(ms, int64(MaxDuration/time.Millisecond)+1))*time.Millisecond) {
+		if !d.AddDuration(id, time.Duration(min(ms, int64(MaxDuration/time.Millisecond)+1))*time.Millisecond) {
 			return nil, fmt.Errorf("invalid durations: want at most %d ids with durations up to %s", maxDurations,
 				MaxDuration)
 		}
@@ -57,10 +57,10 @@ func ReadDurations(r io.Reader) (Durations, error) {
 	return d, nil
 }
 
-// Add notes that the proposal with an id took a while; the longest counts. It reports false, and
+// AddDuration notes that the proposal with an id took a while; the longest counts. It reports false, and
 // notes nothing, if the id is not one of a plan, took is not positive or longer than MaxDuration,
 // or there are MaxDurations others.
-func (d Durations) Add(id string, took time.Duration) bool {
+func (d Durations) AddDuration(id string, took time.Duration) bool {
 	_, known := d[id]
 	var ps document.Problems
 	document.Check(&document.Node{Kind: document.Text, Value: id}, idShape, "", &ps)

@@ -26,17 +26,17 @@ type entry struct {
 	Plan string `json:"plan"`
 }
 
-// Matrix splits the plan in document, which name describes as for Decode, and returns the matrix
+// MakeMatrix splits the plan in document, which name describes as for Decode, and returns the matrix
 // of a GitHub job for it, as JSON on one line: include is a list of objects with name, as
 // PartName makes it, and plan, a document. n and took are those of Split. A plan that is one part,
 // also because it is not valid, is in it as it is.
 //
 // The error is a StopError with the code split.too-large if the matrix has more than MaxMatrix
 // bytes, or a part more than a step can read from its environment.
-func Matrix(document []byte, name string, n int, took func(id string) (time.Duration, bool)) ([]byte, error) {
+func MakeMatrix(document []byte, name string, n int, took func(id string) (time.Duration, bool)) ([]byte, error) {
 	p, _ := plan.Decode(document, name) // problems are shown by the run of the only part
 	entries := []entry{}
-	parts := Split(p, n, took)
+	parts := SplitPlan(p, n, took)
 	for i, part := range parts {
 		text, err := encodePart(part, document, len(parts))
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 // MaxParts is the maximum number of parts: GitHub starts at most 256 jobs of a matrix.
 const MaxParts = 256
 
-// Split divides p among at most n parts that take about the same time, in which each proposal
+// SplitPlan divides p among at most n parts that take about the same time, in which each proposal
 // is once. Proposals of set-up are in every part. Proposals connected by needs stay together,
 // and keep their order. took returns how long a proposal took before, if that is known; what
 // is not known, or not positive, counts as the median of what is known. nil knows nothing.
@@ -26,7 +26,7 @@ const MaxParts = 256
 // A plan that has no proposals, or an Invalid one, is one part, unchanged, so that the run
 // shows what is wrong. So is any plan if n is less than 2; n greater than MaxParts counts as
 // that.
-func Split(p proposal.Plan, n int, took func(id string) (time.Duration, bool)) []proposal.Plan {
+func SplitPlan(p proposal.Plan, n int, took func(id string) (time.Duration, bool)) []proposal.Plan {
 	if n < 2 || len(p.Refused()) > 0 {
 		return []proposal.Plan{p}
 	}

@@ -31,7 +31,7 @@ func randomPlan(r *rand.Rand, count int) (proposal.Plan, Durations) {
 			one.Needs = []string{fmt.Sprintf("p%d", r.IntN(i))}
 		}
 		if r.IntN(3) > 0 {
-			d.Add(one.ID, time.Duration(1+r.IntN(1000))*time.Millisecond)
+			d.AddDuration(one.ID, time.Duration(1+r.IntN(1000))*time.Millisecond)
 		}
 		p.Proposals = append(p.Proposals, one)
 	}
@@ -41,8 +41,8 @@ func randomPlan(r *rand.Rand, count int) (proposal.Plan, Durations) {
 // checkSplit checks what Split promises about every plan without an Invalid proposal.
 func checkSplit(t *testing.T, p proposal.Plan, n int, took func(string) (time.Duration, bool)) {
 	t.Helper()
-	parts := Split(p, n, took)
-	if !reflect.DeepEqual(parts, Split(p, n, took)) || len(parts) == 0 || len(parts) > max(n, 1) {
+	parts := SplitPlan(p, n, took)
+	if !reflect.DeepEqual(parts, SplitPlan(p, n, took)) || len(parts) == 0 || len(parts) > max(n, 1) {
 		t.Fatalf("%d parts of %d, or not the same twice", len(parts), n)
 	}
 	at := map[string][]int{}
@@ -88,9 +88,9 @@ func TestSplitBalance(t *testing.T) {
 	for i, s := range []int{7, 7, 6, 6, 5, 5, 4, 4, 4} { // Graham's own worst case for 4 machines: 15 of 12
 		id := fmt.Sprint("p", i)
 		p.Proposals = append(p.Proposals, proposal.Proposal{ID: id, Run: "true"})
-		d.Add(id, time.Duration(s)*time.Second)
+		d.AddDuration(id, time.Duration(s)*time.Second)
 	}
-	for _, part := range Split(p, 4, d.Took) {
+	for _, part := range SplitPlan(p, 4, d.Took) {
 		sum := time.Duration(0)
 		for _, one := range part.Proposals {
 			sum += d[one.ID]
@@ -99,7 +99,7 @@ func TestSplitBalance(t *testing.T) {
 			t.Errorf("a part takes %s", sum)
 		}
 	}
-	if parts := Split(p, 100, nil); len(parts) != 9 {
+	if parts := SplitPlan(p, 100, nil); len(parts) != 9 {
 		t.Errorf("%d parts, want one for each", len(parts))
 	}
 }
@@ -129,7 +129,7 @@ func TestMatrix(t *testing.T) {
 		"parts too large together": {manyLong(6, maxPart*2/5), 3, 0, "split.too-large"},
 		"yaml, padded":             {"schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: a}\n", 3, 1, ""},
 	} {
-		data, err := Matrix([]byte(c.document), "plan", c.n, nil)
+		data, err := MakeMatrix([]byte(c.document), "plan", c.n, nil)
 		if c.code != "" {
 			if f := proposal.FailureOf(err); f == nil || f.Code != c.code || f.Hint == "" || strings.Contains(f.Message, "the matrix") != strings.Contains(name, "together") {
 				t.Errorf("%s: %v", name, err)
@@ -159,7 +159,7 @@ func FuzzMatrix(f *testing.F) {
 	f.Add([]byte(`{"schema":"fumehood.plan/v1","proposals":[{"id":"a","run":"<&>","env":{"A":"b"}},{"id":"b","code":"1","language":"python","phase":"setup"},{"id":"c","run":"true"}]}`), 2)
 	f.Fuzz(func(t *testing.T, data []byte, n int) {
 		p, problems := plan.Decode(data, "plan.json")
-		matrix, err := Matrix(data, "plan.json", n, nil)
+		matrix, err := MakeMatrix(data, "plan.json", n, nil)
 		if err != nil || len(problems) > 0 || len(p.Refused()) > 0 {
 			return
 		}
@@ -168,7 +168,7 @@ func FuzzMatrix(f *testing.F) {
 		if err := json.Unmarshal(matrix, &m); err != nil {
 			t.Fatal(err)
 		}
-		parts := Split(p, n, nil)
+		parts := SplitPlan(p, n, nil)
 		for i, e := range m.Include {
 			got, problems := plan.Decode([]byte(e.Plan), "plan.json")
 			got.Digest, parts[i].Digest = "", ""
@@ -182,7 +182,7 @@ func FuzzMatrix(f *testing.F) {
 func TestReadDurationsHostile(t *testing.T) {
 	many := Durations{}
 	for i := range maxDurations {
-		many.Add(fmt.Sprint("p", i), time.Second)
+		many.AddDuration(fmt.Sprint("p", i), time.Second)
 	}
 	full, err := many.JSON()
 	if d, bad := ReadDurations(bytes.NewReader(full)); err != nil || bad != nil || !reflect.DeepEqual(d, many) {

@@ -131,7 +131,7 @@ func executeAttributes(s export.Step) attributes {
 	a.addCount("fumehood.result.peak_memory_bytes", int64(r.PeakMem))
 	a.addCount("fumehood.result.stdout_bytes", r.Stdout.Bytes)
 	a.addCount("fumehood.result.stderr_bytes", r.Stderr.Bytes)
-	redacted, _ := redaction.Count(redaction.Add(r.Stdout.Redacted, r.Stderr.Redacted))
+	redacted, _ := redaction.CountFinds(redaction.SumByRule(r.Stdout.Redacted, r.Stderr.Redacted))
 	a.addNonZero("fumehood.result.redacted", int64(redacted))
 	if o := r.Observations; o != nil {
 		a.addCount("fumehood.result.execs", int64(o.Counts.Execs))

@@ -137,7 +137,7 @@ func describeResult(r proposal.Result) string {
 			words += "; finding " + f.Rule + ": " + f.Message
 		}
 	}
-	words += redactedWords(redaction.Of(r))
+	words += redactedWords(redaction.FindsIn(r))
 	if r.Detail != "" {
 		words += "; " + r.Detail
 	}

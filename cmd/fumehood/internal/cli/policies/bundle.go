@@ -95,7 +95,7 @@ func buildBundle(c *cli.Invocation, s *bundleFlags, args []string) int {
 
 // compileBundle compiles the policy in dir and returns it as a bundle.
 func compileBundle(c *cli.Invocation, s *bundleFlags, dir string) ([]byte, error) {
-	l, _, err := policysource.Read(c.Ctx, dir, policysource.Options{Repository: policyrepo.Open(".")})
+	l, _, err := policysource.Read(c.Ctx, dir, policysource.Options{Repository: policyrepo.OpenDirectory(".")})
 	if err != nil {
 		return nil, err
 	}

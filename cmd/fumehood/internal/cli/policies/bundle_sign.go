@@ -90,7 +90,7 @@ func verifyBundle(c *cli.Invocation, s *bundleVerifyFlags, args []string) int {
 	s.from.Organisation = args
 	list, err := s.from.Read(c.Ctx)
 	if err == nil {
-		_, err = runs.NewEngine(c.Ctx, policy.Options{Layers: settings.Layers(list)})
+		_, err = runs.NewEngine(c.Ctx, policy.Options{Layers: settings.LayersOf(list)})
 	}
 	if err != nil {
 		return reportUnverified(c, err)

@@ -218,14 +218,14 @@ func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
 
 // gateOptions returns the options that need no file except for a key.
 func (s *Flags) gateOptions(c *cli.Invocation) (gate.Options, error) {
-	o, err := s.settings.Options(s.Masks, os.Getenv)
+	o, err := s.settings.MakeOptions(s.Masks, os.Getenv)
 	if s.BuildCache != "" {
 		o.MountsUnsafe = append(o.MountsUnsafe, gate.Mount{Source: s.BuildCache, Target: rootfs.GoCacheInside,
 			Note: "Go's build cache " + s.BuildCache +
 				" on the host is readable inside, so that the demo's Go test takes seconds"})
 	}
 	if s.Registries != nil {
-		o.Registries = settings.Registries(s.Registries)
+		o.Registries = settings.FixedRegistries(s.Registries)
 	}
 	o.Workspace, o.Rootfs, o.Tools, o.Runsc = s.Workspace, s.Rootfs, s.Tools, s.runsc
 	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.Artifacts, s.AuditFile, c.Version,
@@ -239,7 +239,7 @@ func (s *Flags) readSpec(c *cli.Invocation) error {
 	if s.fromJob {
 		in := bufio.NewReader(c.Stdin)
 		c.Stdin = in
-		if err := s.Spec.Read(in); err != nil {
+		if err := s.Spec.ReadLine(in); err != nil {
 			return err
 		}
 		s.settings.Owner = s.Owner
@@ -257,7 +257,7 @@ func (s *Flags) readMasks() error {
 	if err := s.Proxies.Use(); err != nil {
 		return err
 	}
-	secrets, err := s.settings.Secrets(s.Masks, os.Getenv)
+	secrets, err := s.settings.ReadSecrets(s.Masks, os.Getenv)
 	if err == nil {
 		s.Early, err = secrets.NewRedactor()
 	}

@@ -70,14 +70,14 @@ func (s *reviewFlags) prepareReviewer() (review.Reviewer, error) {
 		return r, err
 	}
 	s.Masks = slices.Concat(s.Masks, masks)
-	secrets, err := s.settings.Secrets(s.Masks, os.Getenv)
+	secrets, err := s.settings.ReadSecrets(s.Masks, os.Getenv)
 	if err != nil {
 		return r, err
 	}
 	if r.Redactor, err = secrets.NewRedactor(); err != nil {
 		return r, err
 	}
-	if r.Signer, err = s.settings.Signer(); err != nil {
+	if r.Signer, err = s.settings.ReadSigner(); err != nil {
 		return r, err
 	}
 	r.Owner, err = process.ParseOwner(s.settings.Owner)

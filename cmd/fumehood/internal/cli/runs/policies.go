@@ -43,7 +43,7 @@ func (p *Policies) Define(cmd *cobra.Command) {
 // ReadLayers reads the policies.
 func (p *Policies) ReadLayers(ctx context.Context) ([]policy.Layer, error) {
 	list, err := p.Read(ctx)
-	return settings.Layers(list), err
+	return settings.LayersOf(list), err
 }
 
 // ReadRules returns the rules of the policies, with what their METADATA says.
