@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fumehood/fumehood/internal/gate/policyrepo"
@@ -24,7 +25,8 @@ type Policy struct {
 	//	allows      also allow commands for which the granting layer has no rule
 	//	grants      replace the shipped policy, and set the limits that others lower
 	Role string
-	// Files are the contents of its files by their path in it, with slashes: Rego and data.
+	// Files are the contents of its files by their path in it, with slashes: Rego and data. Any other
+	// file is refused: a rule in it would not be one.
 	Files map[string][]byte
 	// Origin is the layer's origin in the report. It may be empty.
 	Origin proposal.PolicyOrigin
@@ -95,7 +97,12 @@ func (p Policy) toLayer() (policy.Layer, error) {
 		return policy.Layer{}, err
 	}
 	var files []policy.File
-	for name, content := range p.Files {
+	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
+		if !policy.IsLayerFile(name) {
+			return policy.Layer{}, invalidOptionsError(fmt.Sprintf("the policy %q has the file %q, which is neither Rego nor data", p.Name, name),
+				"name it data.json, or with .rego, .yaml or .yml at its end, or leave it out")
+		}
+		content := p.Files[name]
 		files = append(files, policy.File{Name: name, Content: slices.Clone(content)}) // the caller may change its own
 	}
 	l, err := policy.FromFiles(p.Name, files)

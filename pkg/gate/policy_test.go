@@ -5,6 +5,7 @@ package gate_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -31,6 +32,16 @@ func TestPolicyFiles(t *testing.T) {
 	records, err := g.Check(t.Context(), proposal.Plan{Proposals: []proposal.Proposal{run("a", "tac go.mod"), run("b", "cat go.mod")}})
 	if err != nil || records[0].Decision.Effect != proposal.Deny || records[1].Decision.Effect != proposal.Allow || g.PolicyDigest() != digest {
 		t.Errorf("%+v, %v", records, err)
+	}
+}
+
+// A file that no rule is read from is refused, as its rules would be missed.
+func TestPolicyFileNames(t *testing.T) {
+	t.Parallel()
+	files := map[string][]byte{"own.rego": []byte(noTac), "more.reg": []byte(noTac)}
+	_, err := gate.New(t.Context(), gate.Options{DecideOnly: true, Policies: []gate.Policy{{Name: "own", Files: files}}})
+	if codeOf(err) != "gate.options" || !strings.Contains(err.Error(), `"more.reg"`) {
+		t.Error(err)
 	}
 }
 
