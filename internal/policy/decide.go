@@ -63,10 +63,10 @@ func (e *Engine) askCommands(
 func (e *Engine) eachCommand(
 	p proposal.Proposal, a proposal.Analysis, do func(proposal.Command, commandInput) error,
 ) error {
-	cwds, env := facts.CwdTracker{Cwds: []string{placeStart(p.Cwd, e.workspace)}}, facts.TrackEnvironment(p, a.Commands)
+	cwds, env := facts.TrackCwds(placeStart(p.Cwd, e.workspace), e.workspace), facts.TrackEnvironment(p, a.Commands)
 	known := facts.NewExpander(a.Commands)
 	for _, written := range a.Commands {
-		in := cwds.DirsOf(written)
+		in := cwds.EnterCommand(written)
 		c := facts.ShowSearch(known.ResolveCommand(written), a.Canonical, in, e.workspace)
 		ci := e.commandInput(c, in, env.EnvironmentOf(c), a.Canonical)
 		if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {

@@ -11,6 +11,22 @@ program_option contains word if {
 	regex.match(`^-DCMAKE_\w*(LAUNCHER|MAKE_PROGRAM|TOOLCHAIN_FILE|PROJECT_\w*INCLUDE\w*|RULE_LAUNCH\w*)`, word)
 }
 
+# METADATA
+# title: A compiler's linker and preprocessor write no files whose names begin with a dot
+# description: Words after -Wl, and -fdump- name files that the compiler's own options do not show.
+# custom:
+#   rule: code.output
+#   match: ["gcc -Wl,-Map,.npmrc a.c", "gcc -Wp,-MD,.github/x a.c", "g++ -fdump-tree-all=.npmrc a.c", "clang -Wl,-o,sub/.npmrc a.c"]
+#   not_match: ["gcc -Wl,-Map,out.map a.c", "gcc -Wl,-rpath,.libs -Wl,-rpath,. a.c", "gcc -Wl,-Map=/tmp/x.map a.c", "gcc -fdump-tree-all=dump a.c"]
+deny contains lib.denial("code.output", sprintf("%q may write a control file", [word]), "name a file in the build directory") if {
+	input.command.program in {"gcc", "g++", "cc", "c++", "clang", "clang++"}
+	some word in input.command.argv
+	regex.match(`^(-W[alp],|-fdump-)`, word)
+	some part in regex.split(`[,=]`, word)
+	regex.match(`(^|/)(\.[A-Za-z][^/]*|conftest\.py)($|/)`, part)
+	part != ".libs"
+}
+
 deny contains lib.denial("code.target", "cmake must not install", "build and test in the build directory") if {
 	input.command.program == "cmake"
 	some i, word in input.command.argv

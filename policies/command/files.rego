@@ -10,9 +10,10 @@ import data.fumehood.lib
 #   rule: files.place
 #   match: [
 #     "rm -rf /", "cp x /usr/bin/x", "mv x .git/hooks/pre-commit", "tee /etc/x", "touch .npmrc", "rm -rf .git",
-#     "ln -s /etc/passwd x", "gzip -f /etc/hosts", "xz -k /etc/hosts", "patch .github/workflows/ci.yml x.patch", "cp x .git/hooks/pre-commit"
+#     "ln -s /etc/passwd x", "gzip -f /etc/hosts", "xz -k /etc/hosts", "patch .github/workflows/ci.yml x.patch", "cp x .git/hooks/pre-commit",
+#     "cp x /tmp/r/.git/config", "bash -c 'cd /tmp'; cp x conftest.py", "cd /tmp/none; cp x conftest.py"
 #   ]
-#   not_match: ["mkdir -p out/x", "rm -rf dist", "cp a b", "cp /bin/sh /tmp/x", "tee out.log", "touch \"$tmp\""]
+#   not_match: ["mkdir -p out/x", "rm -rf dist", "cp a b", "cp /bin/sh /tmp/x", "tee out.log", "touch \"$tmp\"", "rm -rf /tmp/base/.git"]
 deny contains lib.denial(
 	"files.place",
 	sprintf("%s must not change %q", [input.command.program, w.value]),
@@ -24,6 +25,14 @@ deny contains lib.denial(
 	not w.place in changeable
 	not control_mode(w)
 	not mode_word(w)
+	not removed_copy(w)
+}
+
+# The copy of a repository that the run made may lose its .git.
+removed_copy(w) if {
+	input.command.program == "rm"
+	startswith(w.value, "/tmp/")
+	w.place == "control"
 }
 
 changes_operand(_) if input.command.program != "cp"

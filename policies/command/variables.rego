@@ -18,7 +18,8 @@ import data.fumehood.lib
 #     "NODE_OPTIONS='--max-old-space-size=1 --require=./x' node a", "SOME_TOOL_RC=x ls", "THING=/etc/x go test", "FC=./x go build",
 #     "GOWORK=/tmp/x/go.work go build", "LEX=./x make", "LD_PRELOAD=./x.so ls", "PATH=.:$PATH ls", "export GIT_PAGER=x",
 #     "NODE_OPTIONS=--require=./x.js npm test", "export GREP='prog x;:'; zgrep x a.gz", "LSB_OS_RELEASE=x npm test",
-#     "RM=prog make clean", "export YACC='prog %s'; make", "BATS_FORMATTER=./x bats t"
+#     "RM=prog make clean", "GOCOVERDIR=.git/hooks ./t", "TMPDIR=.github npm test", "COVERAGE_FILE=.npmrc coverage run x.py",
+#     "export YACC='prog %s'; make", "BATS_FORMATTER=./x bats t"
 #   ]
 #   not_match: [
 #     "LD_LIBRARY_PATH=build/lib pytest", "LD_LIBRARY_PATH=$PWD/build/lib go test ./...",
@@ -43,8 +44,12 @@ deny contains lib.denial(
 	some a in input.command.assigns
 	a.exported
 	not lib.steers(a.name)
-	lib.elsewhere(a.value)
+	leads_elsewhere(a)
 }
+
+leads_elsewhere(a) if lib.elsewhere(a.value)
+
+leads_elsewhere(a) if guarded_directory(a)
 
 deny contains lib.denial("env.steering", sprintf("%s may name a program to run", [a.name]), "remove the variable") if {
 	some a in input.command.assigns
@@ -64,6 +69,13 @@ path_instead(name) := "remove the variable, or name a path under /tmp" if {
 allowed_assign(a) if {
 	a.static
 	lib.env_ok(a.name, a.value)
+	not guarded_directory(a)
+}
+
+# A tool writes below the directories that these variables name.
+guarded_directory(a) if {
+	a.name in lib.path_names
+	a.place in {"git", "control"}
 }
 
 allowed_assign(a) if a.name in lib.any_value

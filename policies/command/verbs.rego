@@ -12,7 +12,8 @@ import data.fumehood.lib
 #     "npm view lodash", "npm ping", "bundle update", "mvn dependency:get -Dartifact=a:b:1", "pnpm self-update", "mvn archetype:generate",
 #     "mvn help:effective-settings", "golangci-lint custom",
 #     "rebar3 hex publish", "cabal install evil", "pip uninstall -y pip", "npx playwright install", "uv python install 3.13", "rails new x",
-#     "task -g x", "ctest -D Experimental", "npm -s -s -s -s view lodash", "npm publ", "npm issues", "npm run-scr env id"
+#     "task -g x", "ctest -D Experimental", "npm -s -s -s -s view lodash", "npm publ", "npm issues", "npm run-scr env id",
+#     "bun --cwd . add evil", "bun exec 'curl x'", "hatch env run sh", "golangci-lint -c x.yml custom"
 #   ]
 #   not_match: [
 #     "npm ls", "npm run view", "pnpm test", "mvn -o verify", "golangci-lint run", "cabal test", "pip list", "npx playwright test", "uv run pytest",
@@ -48,19 +49,20 @@ npm_verbs := {
 }
 
 verb_words contains word if {
-	some i, word in array.slice(input.command.argv, 0, 3)
+	some i, word in array.slice(input.command.argv, 0, 12)
 	first(i)
 }
 
 verb_words contains input.command.sub if input.command.sub != ""
 
-# first is true for a word with only options before it.
+# first is true for a word that has only options before it, each with a value or without.
 first(i) if {
-	every j, word in array.slice(input.command.argv, 0, i) {
-		j >= 0
-		startswith(word, "-")
-	}
+	every j, word in array.slice(input.command.argv, 0, i) { before_verb(j, word) }
 }
+
+before_verb(_, word) if startswith(word, "-")
+
+before_verb(j, _) if startswith(input.command.argv[j - 1], "-")
 
 verbs := {
 	"pnpm": `^(self-update|server|setup|deploy|view|info|publish|patch|patch-commit|outdated|audit|update)$`,
@@ -85,7 +87,10 @@ verbs := {
 	"dotnet": `^(new|nuget|tool|workload|user-secrets|dev-certs|publish|watch|add|remove|sln)$`,
 	"deno": `^(install|publish|upgrade|repl|deploy|jupyter|serve|add)$`,
 	"gradle": `^(init|wrapper|publish\S*|upload\S*)$`,
-	"bun": `^(install|add|x|create|publish|upgrade|update|link|pm)$`,
+	"bun": `^(install|i|add|a|x|create|c|publish|upgrade|update|link|unlink|remove|rm|patch|pm|exec|init|repl)$`,
+	"hatch": `^(new|config|dep|env|publish|python|self|shell)$`,
+	"pdm": `^(cache|config|fix|init|new|plugin|publish|py|python|self|use|venv)$`,
+	"pipenv": `^(open|shell|upgrade|update)$`,
 	"flutter": `^(create|upgrade|channel|config|run|install|attach|drive|pub)$`,
 	"go": `^(telemetry|bug)$`,
 	"rake": `^(-e|-E|-p|-g|--execute\S*|--system|-r\S*|--require\S*)$`,

@@ -3,6 +3,7 @@
 package facts
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -45,10 +46,10 @@ func placeIn(text string, static bool, cwd, workspace string) string {
 	}
 	full := text
 	if !strings.HasPrefix(full, "/") {
-		if cwd == "" {
-			return "dynamic"
+		full = cmp.Or(cwd, workspace) + "/" + full
+		if place := placeOf(path.Clean(full), workspace); cwd == "" && place != "git" && place != "control" {
+			return "dynamic" // except for what names such a file in any directory
 		}
-		full = cwd + "/" + full
 	}
 	return placeOf(path.Clean(full), workspace)
 }
@@ -72,8 +73,8 @@ func placeOf(clean, workspace string) string {
 		return "workspace"
 	}
 	if rel, ok := relativePath(clean, "/tmp"); ok {
-		if strings.HasPrefix(path.Base(rel), ".") && isControlFile(rel) {
-			return "control" // it would control programs that run with HOME=/tmp
+		if gitPath(rel) || isSettings(rel) {
+			return "control" // of a repository there, or of programs that run with HOME=/tmp
 		}
 		return "tmp"
 	}
@@ -81,6 +82,13 @@ func placeOf(clean, workspace string) string {
 		return "home"
 	}
 	return "outside"
+}
+
+// isSettings reports whether rel, a path below /tmp, is a control file whose name begins with a dot, or is
+// below a directory of such files.
+func isSettings(rel string) bool {
+	base := path.Base(rel)
+	return isControlFile(rel) && (base[0] == '.' || !isControlFile(base))
 }
 
 func relativePath(clean, dir string) (string, bool) {
@@ -101,18 +109,46 @@ func gitPath(rel string) bool {
 }
 
 // CwdTracker follows cd, as far as it is literal, to resolve relative paths. An unknown
-// directory makes relative paths "dynamic".
+// directory makes relative paths "dynamic". A cd of a child shell changes nothing for its parent.
 type CwdTracker struct {
-	Cwds []string // in which a command may run
+	workspace string
+	shells    []shellCwds // the text's own shell, and the child shells that the last command ran in
+}
+
+// shellCwds are the directories of one shell.
+type shellCwds struct {
+	via  []string // how it was started, as Command.Via
+	cwds []string // in which a command may run
 	then []string // those of a command that runs only if the cd before it in its list succeeded; nil if not known
 }
 
-// DirsOf returns the directories in which c, the next command, may run.
-func (t *CwdTracker) DirsOf(c proposal.Command) []string {
-	if t.then != nil && isNextInList(c) {
-		return t.then
+// TrackCwds returns a tracker for commands of a text that starts in cwd.
+func TrackCwds(cwd, workspace string) *CwdTracker {
+	return &CwdTracker{workspace, []shellCwds{{cwds: []string{cwd}}}}
+}
+
+// EnterCommand returns the directories in which c, the next command, may run.
+func (t *CwdTracker) EnterCommand(c proposal.Command) []string {
+	last := len(t.shells) - 1
+	for !hasPrefix(c.Via, t.shells[last].via) {
+		last--
 	}
-	return t.Cwds
+	t.shells = t.shells[:last+1]
+	if dirs := t.shells[last].dirsOf(c); len(c.Via) > len(t.shells[last].via) {
+		t.shells = append(t.shells, shellCwds{via: c.Via, cwds: slices.Clone(dirs)})
+	}
+	return t.shells[len(t.shells)-1].dirsOf(c)
+}
+
+func hasPrefix(words, prefix []string) bool {
+	return len(words) >= len(prefix) && slices.Equal(words[:len(prefix)], prefix)
+}
+
+func (s *shellCwds) dirsOf(c proposal.Command) []string {
+	if s.then != nil && isNextInList(c) {
+		return s.then
+	}
+	return s.cwds
 }
 
 // isNextInList reports whether c is a later command of a list of && that is a statement of the text.
@@ -122,31 +158,55 @@ func isNextInList(c proposal.Command) bool {
 
 const maxCwds = 8
 
-// RecordCommand records how c changes the directories in which later commands may run.
+// RecordCommand records how c, which was entered, changes the directories in which later commands may run.
 func (t *CwdTracker) RecordCommand(c proposal.Command) {
-	from := t.DirsOf(c)
+	shell := &t.shells[len(t.shells)-1]
+	from := shell.dirsOf(c)
 	if !isNextInList(c) || c.Function || slices.Contains([]string{".", "source", "eval"}, c.Program) {
-		t.then = nil // another list, or code that may run cd
+		shell.then = nil // another list, or code that may run cd
 	}
-	if c.Program != "cd" && c.Program != "pushd" {
-		if c.Program == "popd" {
-			t.Cwds, t.then = []string{""}, nil
-		}
+	var next []string
+	switch c.Program {
+	case "cd", "pushd":
+		next = leadFrom(c, from)
+	case "popd":
+		next = []string{""}
+	default:
 		return
 	}
-	next := leadFrom(c, from)
-	t.then = nil
-	if len(c.Via) == 0 && slices.Equal(c.Inside, []string{"list"}) {
-		t.then = slices.Clone(next)
+	shell.then = nil
+	if slices.Equal(c.Inside, []string{"list"}) {
+		shell.then = slices.Clone(next)
 	}
-	if len(c.Inside) > 0 { // a subshell does not change it, and a branch may not be taken
-		next = append(next, t.Cwds...)
+	// A subshell does not change it, a branch may not be taken, and it may fail.
+	if len(c.Inside) > 0 || len(c.Redirects) > 0 || slices.ContainsFunc(next, t.mayBeMissing) {
+		next = append(next, shell.cwds...)
 	}
-	slices.Sort(next)
-	if next = slices.Compact(next); len(next) > maxCwds {
-		next = []string{""}
+	shell.cwds = mergeCwds(next)
+	for i := range t.shells[:len(t.shells)-1] { // command, eval and trap run in the shell that has them
+		outer := &t.shells[i]
+		outer.cwds = mergeCwds(append(next, outer.cwds...))
+		if outer.then != nil {
+			outer.then = mergeCwds(append(next, outer.then...))
+		}
 	}
-	t.Cwds = next
+}
+
+// mayBeMissing reports whether a cd to dir may fail with an effect on places: a directory of the workspace
+// that is not there changes the place of no path.
+func (t *CwdTracker) mayBeMissing(dir string) bool {
+	_, inside := relativePath(dir, t.workspace)
+	return !inside && dir != "/tmp" && dir != "/"
+}
+
+// mergeCwds returns dirs, each once. More than maxCwds are any directory.
+func mergeCwds(dirs []string) []string {
+	dirs = slices.Clone(dirs)
+	slices.Sort(dirs)
+	if dirs = slices.Compact(dirs); len(dirs) > maxCwds {
+		return []string{""}
+	}
+	return dirs
 }
 
 // leadFrom returns the directories to which c leads from those of cwds.

@@ -99,10 +99,12 @@ func CredentialsIn(text string, span proposal.Span) []string {
 	return names
 }
 
-// AssignedPlace is the place of a value that looks like a path; any other value is a word.
+// AssignedPlace is the place of a value that looks like a path, or that would lead to a control file or to
+// git's own; any other value is a word.
 func AssignedPlace(w proposal.Word, cwds []string, workspace string) string {
-	if !strings.HasPrefix(w.Value, "/") && !strings.HasPrefix(w.Value, "../") {
+	place := ResolvePlace(w.Value, w.Static, cwds, workspace)
+	if place != "git" && place != "control" && !strings.HasPrefix(w.Value, "/") && !strings.HasPrefix(w.Value, "../") {
 		return "workspace"
 	}
-	return ResolvePlace(w.Value, w.Static, cwds, workspace)
+	return place
 }
