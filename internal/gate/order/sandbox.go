@@ -11,8 +11,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// openSandbox starts the sandbox, of the largest limits of the commands that will run, for the
-// network entries that they were granted. The time for all commands begins.
+// openSandbox makes the Runner, with the largest limits of the commands that will run, for the
+// network entries that they were granted. Its sandbox starts with its first Run. The time for all
+// commands begins.
 func (s *Session) openSandbox(ctx context.Context, limits proposal.Limits, granted []string) (err error) {
 	if s.options, err = s.completeOptions(ctx, limits, granted); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// ShownDigits is how many digits of an Asked's digest a comment shows, and the fewest that
+// ShownDigits is how many digits of an ApprovalQuestion's digest a comment shows, and the fewest that
 // approve takes.
 const ShownDigits = 8
 
@@ -29,7 +29,7 @@ type ApprovalQuestion struct {
 	Plans   []AskedPlan `json:"plans"` // in the order in which they are shown
 }
 
-// An AskedPlan is one plan of an Asked.
+// An AskedPlan is one plan of an ApprovalQuestion.
 type AskedPlan struct {
 	Name       string `json:"name"` // "" for the only one
 	PlanDigest string `json:"plan_digest"`
@@ -49,7 +49,7 @@ func (a ApprovalQuestion) Digest() string {
 	}
 	data, err := json.Marshal(a)
 	if err != nil {
-		panic("bot: internal error: an Asked has no JSON: " + err.Error())
+		panic("bot: internal error: an ApprovalQuestion has no JSON: " + err.Error())
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(append([]byte("fumehood.approval/v1\n"), data...)))
 }

@@ -14,7 +14,7 @@
 //	/fumehood help
 //
 // or /fumehood run alone on its line, followed by a plan in one fenced block whose
-// info string is fumehood. approve takes the first 8 to 64 digits of an Asked's digest, lower-case;
+// info string is fumehood. approve takes the first 8 to 64 digits of an ApprovalQuestion's digest, lower-case;
 // without any, Approve answers with the command to write. explain takes the id of a proposal. Lines end in LF or
 // in CR LF, as GitHub sends them. Anything else that begins with /fumehood is a Problem: nothing is guessed and
 // no extra text is ignored.
@@ -51,7 +51,7 @@ type Command struct {
 	// plan with the single proposal LineID. It is not decoded or checked. Any proposer
 	// in it must not be trusted: set the plan's proposer from the comment's author.
 	Plan []byte
-	// Digits are approve's: the first 8 to 64 digits of an Asked's digest, or "", which approves
+	// Digits are approve's: the first 8 to 64 digits of an ApprovalQuestion's digest, or "", which approves
 	// nothing.
 	Digits string
 	// ID is the proposal to explain.

@@ -62,7 +62,7 @@ const (
 	MaxNotes       = 40
 )
 
-// Timeout is how long each step may take: the longest that the default policy grants.
+// Timeout is how long each step may take.
 const Timeout = 10 * time.Minute
 
 // Bin is a directory of the workspace for tools that set-up makes available.

@@ -12,7 +12,8 @@
 // second "start" follow the events of the first run, and the events of the second run are numbered from 0 again.
 //
 // Where the result of an earlier run is used, a "cached" entry is in place of the start, the
-// events and the result. It has the proof that the log of that run has the result.
+// events and the result. It has the proof that the log of that run has the result. A command of
+// set-up that a layer replaces has a "result" without a "start".
 //
 // In a session (Run.Session) a proposal's "decision" comes after the entries of the
 // proposals before it, and a "transfer" (proposal.Transfer) is written where a file went
