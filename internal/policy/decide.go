@@ -63,11 +63,14 @@ func (e *Engine) askCommands(
 func (e *Engine) eachCommand(
 	p proposal.Proposal, a proposal.Analysis, do func(proposal.Command, commandInput) error,
 ) error {
-	cwds, env := facts.TrackCwds(placeStart(p.Cwd, e.workspace), e.workspace), facts.TrackEnvironment(p, a.Commands)
-	known := facts.NewExpander(a.Commands)
-	for _, written := range a.Commands {
-		in := cwds.EnterCommand(written)
-		c := facts.ShowSearch(known.ResolveCommand(written), a.Canonical, in, e.workspace)
+	known, resolved := facts.NewExpander(a.Commands), make([]proposal.Command, len(a.Commands))
+	for i, written := range a.Commands {
+		resolved[i] = known.ResolveCommand(written)
+	}
+	cwds, env := facts.TrackCwds(p.Cwd, e.workspace, resolved), facts.TrackEnvironment(p, a.Commands)
+	for i, written := range a.Commands {
+		in := cwds.EnterCommand(resolved[i])
+		c := facts.ShowSearch(resolved[i], a.Canonical, in, e.workspace)
 		ci := e.commandInput(c, in, env.EnvironmentOf(c), a.Canonical)
 		if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {
 			ci.Homes = nil // no shell reads a snippet: its ~ is not expanded
@@ -79,16 +82,6 @@ func (e *Engine) eachCommand(
 		env.RecordCommand(c)
 	}
 	return nil
-}
-
-func placeStart(cwd, workspace string) string {
-	if cwd == "" || cwd == "." {
-		return workspace
-	}
-	if strings.HasPrefix(cwd, "/") {
-		return cwd
-	}
-	return workspace + "/" + cwd
 }
 
 // textOf is c's text in a reason: its words, shortened.

@@ -32,6 +32,7 @@ deny contains lib.denial(
 removed_copy(w) if {
 	input.command.program == "rm"
 	startswith(w.value, "/tmp/")
+	not ".." in split(w.value, "/")
 	w.place == "control"
 }
 

@@ -50,35 +50,46 @@ deny contains lib.denial(
 
 script_names contains input.command.tool if not input.command.tool in {"bun", "pnpm", "yarn"}
 
-script_names contains input.command.sub if input.command.program == "bun"
+script_names contains word if {
+	input.command.program == "bun"
+	some word in bun_words
+}
+
+# bun's options are not listed: each word before the first that is none of bun's own verbs may be what it runs.
+bun_words contains input.command.argv[0]
+
+bun_words contains word if {
+	some i, word in input.command.argv
+	i > 0
+	every j, before in array.slice(input.command.argv, 0, i) { bun_option(j, before) }
+}
+
+bun_option(_, word) if startswith(word, "-")
+
+bun_option(_, "run")
+
+bun_option(j, _) if startswith(input.command.argv[j - 1], "-")
 
 script_names contains input.command.operands[0].value if input.command.sub in {"run", "run-script"}
 
-script_names contains word.value if {
-	input.command.sub in {"workspace", "workspaces", "recursive", "multi", "m"}
-	some i, word in input.command.operands
-	workspace_name(i) == false
-}
+# yarn workspace NAME SCRIPT
+script_names contains input.command.operands[1].value if input.command.sub == "workspace"
 
+# yarn workspaces foreach -A run SCRIPT, pnpm recursive exec PROGRAM
 script_names contains word if {
-	input.command.tool in {"workspace", "workspaces", "recursive", "multi", "m"}
-	some i, word in input.command.argv
-	workspace_name(i) == false
+	some verb in {"workspaces", "recursive", "multi", "m"}
+	verb in {input.command.sub, input.command.tool}
+	run := [i | some i, word in input.command.argv; word in {"run", "exec"}][0]
+	word := [after | some j, after in input.command.argv; j > run; not startswith(after, "-")][0]
 }
-
-# workspace_name is true for the operand that names a workspace: yarn workspace NAME SCRIPT.
-default workspace_name(_) := false
-
-workspace_name(0) if input.command.sub == "workspace"
 
 # foreign are programs that no script of a repository is called, and that start others, reach the
 # network or change files by their words.
-foreign := (((object.keys(lib.refused) - script_like) | lib.judged) | lib.wrappers) | {
-	"cp", "mv", "rm", "ln", "chmod", "perl", "ruby", "php",
-}
+foreign := ((((object.keys(lib.refused) | lib.judged) | lib.wrappers) | lib.changers) | {"perl", "ruby", "php", "uniq"}) - script_like
 
 script_like := {
-	"at", "batch", "host", "http", "https", "hub", "ip", "links", "mail", "screen", "script", "source", "watch",
+	".", "at", "batch", "exec", "host", "http", "https", "hub", "init", "install", "ip", "links", "mail", "patch", "screen", "script", "source", "split", "time",
+	"watch", "zip",
 }
 
 launching := {
@@ -95,7 +106,7 @@ launching := {
 	"cabal": {"exec", "v1-exec", "v2-exec", "new-exec"},
 	"tox": {"exec", "e"},
 	"dotnet": {"exec"},
-	"mix": {"run"},
+	"mix": {"run", "cmd"},
 	"opam": {"exec", "exe", "ex"},
 	"dune": {"exec", "exe", "ex"},
 }
@@ -103,15 +114,56 @@ launching := {
 # launched are the programs that a launcher starts. Of a launcher whose options are known it is the tool that reads
 # the words.
 launched contains input.command.tool if {
-	input.command.sub in launching[input.command.program]
+	some i, word in input.command.argv
+	word in launching[input.command.program]
+	first(i)
 	input.command.tool != input.command.program
 }
 
-# Of another one, it is the word after the verb.
-launched contains last_part(word) if {
-	input.command.program in {"stack", "cabal", "tox", "dotnet", "mix", "opam", "dune"}
-	verb := [i | some i, word in input.command.argv; word in launching[input.command.program]][0]
-	word := [after | some j, after in input.command.argv; j > verb; not startswith(after, "-")][0]
+# Of another one, it is the word after -- or, without that, each word that may be it: one that has only options and
+# their values between the verb and itself.
+launched contains last_part(input.command.argv[i]) if {
+	open_launcher
+	not launches_after_dashes
+	some i, _ in input.command.argv
+	i > launching_verb
+	between := array.slice(input.command.argv, launching_verb, i)
+	every j, _ in between { before_program(launching_verb + j) }
+	not startswith(input.command.argv[i], "-")
+}
+
+launched contains last_part(input.command.argv[i + 1]) if {
+	open_launcher
+	i := [i | some i, word in input.command.argv; i > launching_verb; word == "--"][0]
+}
+
+open_launcher if input.command.program in {"stack", "cabal", "tox", "dotnet", "mix", "opam", "dune"}
+
+launching_verb := [i | some i, word in input.command.argv; word in launching[input.command.program]][0]
+
+launches_after_dashes if {
+	some i, word in input.command.argv
+	i > launching_verb
+	word == "--"
+}
+
+before_program(i) if i == launching_verb
+
+before_program(i) if startswith(input.command.argv[i], "-")
+
+before_program(i) if startswith(input.command.argv[i - 1], "-")
+
+# A launcher may start another one, which is read only as far as its own tool.
+deny contains lib.denial(
+	"code.launcher",
+	sprintf("%s must not start %s by another launcher", [input.command.program, word]),
+	"start the tool by its own name",
+) if {
+	input.command.program in (object.keys(launching) | {"npx", "bunx", "pnpx"})
+	input.command.tool != input.command.program
+	input.command.tool in (object.keys(launching) | {"npx", "bunx", "pnpx", "bun", "valgrind"})
+	some word in input.command.argv
+	word in ((foreign - {"node"}) | {"valgrind"})
 }
 
 last_part(word) := split(word, "/")[count(split(word, "/")) - 1]
@@ -122,4 +174,11 @@ startable(program) if program in {
 	"python", "python3", "pytest", "tests", "test", "lint", "typecheck", "check", "format", "fmt", "types", "cov", "docs", "build",
 }
 
-startable(program) if regex.match(`^(python3?(\.\d+)?|.*\.(py|js|ts|mjs|rb|exs|dll)|.*:.*)$`, program)
+startable(program) if regex.match(`^(python3?(\.\d+)?|.*\.(py|js|ts|mjs|rb|exs|dll))$`, program)
+
+# hatch run ENVIRONMENT:PROGRAM, poetry run GROUP:SCRIPT
+startable(program) if {
+	contains(program, ":")
+	parts := split(program, ":")
+	not parts[count(parts) - 1] in foreign
+}

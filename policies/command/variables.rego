@@ -19,6 +19,7 @@ import data.fumehood.lib
 #     "GOWORK=/tmp/x/go.work go build", "LEX=./x make", "LD_PRELOAD=./x.so ls", "PATH=.:$PATH ls", "export GIT_PAGER=x",
 #     "NODE_OPTIONS=--require=./x.js npm test", "export GREP='prog x;:'; zgrep x a.gz", "LSB_OS_RELEASE=x npm test",
 #     "RM=prog make clean", "GOCOVERDIR=.git/hooks ./t", "TMPDIR=.github npm test", "COVERAGE_FILE=.npmrc coverage run x.py",
+#     "GTEST_OUTPUT=json:.vscode/settings.json ./t",
 #     "export YACC='prog %s'; make", "BATS_FORMATTER=./x bats t"
 #   ]
 #   not_match: [
@@ -78,12 +79,18 @@ guarded_directory(a) if {
 	a.place in {"git", "control"}
 }
 
+guarded_directory(a) if {
+	regex.match(`^(.*_)?(OUT|OUTPUT|LOG|LOGFILE|REPORT|RESULTS?|TRACE|DUMP)(_.*)?$`, a.name)
+	a.place in {"git", "control"}
+}
+
 allowed_assign(a) if a.name in lib.any_value
 
 # The value that a program gets is checked when the program starts.
 allowed_assign(a) if {
 	not a.static
 	a.name in lib.judged_values
+	not guarded_directory(a)
 }
 
 # read -r with IFS is the only way to split a line; pkg/parse refuses IFS elsewhere.
@@ -202,6 +209,7 @@ allowed_assign(a) if {
 	input.command.starts == "any"
 	regex.match(`^(VITE|NX|TURBO|JEST|PLAYWRIGHT|RSPEC|TOX)_`, a.name)
 	not regex.match(named_by_end, a.name)
+	not guarded_directory(a)
 	regex.match(`^[\w.,:+@ -]*$`, a.value)
 }
 

@@ -13,7 +13,7 @@ import data.fumehood.lib
 #     "mvn help:effective-settings", "golangci-lint custom",
 #     "rebar3 hex publish", "cabal install evil", "pip uninstall -y pip", "npx playwright install", "uv python install 3.13", "rails new x",
 #     "task -g x", "ctest -D Experimental", "npm -s -s -s -s view lodash", "npm publ", "npm issues", "npm run-scr env id",
-#     "bun --cwd . add evil", "bun exec 'curl x'", "hatch env run sh", "golangci-lint -c x.yml custom"
+#     "bun --cwd . add evil", "bun exec 'curl x'", "gradle -p x init", "uv run golangci-lint custom"
 #   ]
 #   not_match: [
 #     "npm ls", "npm run view", "pnpm test", "mvn -o verify", "golangci-lint run", "cabal test", "pip list", "npx playwright test", "uv run pytest",
@@ -28,6 +28,25 @@ deny contains lib.denial(
 	some word in verb_words
 	regex.match(pattern, word)
 	not setup_install
+}
+
+# What another launcher starts has verbs, too.
+deny contains lib.denial(
+	"code.verb",
+	sprintf("%s %s reaches a registry, creates a project, opens a server or changes settings", [input.command.tool, word]),
+	"build, test and check the repository",
+) if {
+	input.command.program in (object.keys(launching) | {"npx", "bunx", "pnpx"})
+	input.command.tool != input.command.program
+	some word in inner_words
+	regex.match(verbs[input.command.tool], word)
+	not setup_install
+}
+
+deny contains lib.denial("code.launcher", "hatch env run starts any program", "start the tool by its own name") if {
+	input.command.program == "hatch"
+	input.command.sub == "env"
+	input.command.operands[0].value in {"run", "create", "remove", "prune"}
 }
 
 # npm reads each beginning of a verb, and has several names for one: those of other verbs are denied.
@@ -50,8 +69,18 @@ npm_verbs := {
 
 verb_words contains word if {
 	some i, word in array.slice(input.command.argv, 0, 12)
+	i < 1 + read_verb
 	first(i)
 }
+
+# Of a tool whose options are known, the verb is read; of another, a word after an option may be the verb.
+default read_verb := 12
+
+read_verb := 0 if input.command.program in ((object.keys(launching) - {"stack", "cabal", "dotnet", "mix"}) | {"bun"})
+
+inner_words contains input.command.sub
+
+inner_words contains input.command.operands[0].value
 
 verb_words contains input.command.sub if input.command.sub != ""
 
@@ -62,7 +91,12 @@ first(i) if {
 
 before_verb(_, word) if startswith(word, "-")
 
-before_verb(j, _) if startswith(input.command.argv[j - 1], "-")
+before_verb(j, word) if {
+	startswith(input.command.argv[j - 1], "-")
+	not word in usual_verbs
+}
+
+usual_verbs := {"run", "test", "task", "build", "check", "exec", "fmt", "lint", "compile", "verify"}
 
 verbs := {
 	"pnpm": `^(self-update|server|setup|deploy|view|info|publish|patch|patch-commit|outdated|audit|update)$`,
@@ -88,8 +122,8 @@ verbs := {
 	"deno": `^(install|publish|upgrade|repl|deploy|jupyter|serve|add)$`,
 	"gradle": `^(init|wrapper|publish\S*|upload\S*)$`,
 	"bun": `^(install|i|add|a|x|create|c|publish|upgrade|update|link|unlink|remove|rm|patch|pm|exec|init|repl)$`,
-	"hatch": `^(new|config|dep|env|publish|python|self|shell)$`,
-	"pdm": `^(cache|config|fix|init|new|plugin|publish|py|python|self|use|venv)$`,
+	"hatch": `^(new|config|publish|self|shell)$`,
+	"pdm": `^(config|fix|new|plugin|publish|self)$`,
 	"pipenv": `^(open|shell|upgrade|update)$`,
 	"flutter": `^(create|upgrade|channel|config|run|install|attach|drive|pub)$`,
 	"go": `^(telemetry|bug)$`,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -85,10 +86,17 @@ func placeOf(clean, workspace string) string {
 }
 
 // isSettings reports whether rel, a path below /tmp, is a control file whose name begins with a dot, or is
-// below a directory of such files.
+// below a directory of settings that programs with HOME=/tmp read.
 func isSettings(rel string) bool {
-	base := path.Base(rel)
-	return isControlFile(rel) && (base[0] == '.' || !isControlFile(base))
+	if path.Base(rel)[0] == '.' && isControlFile(rel) {
+		return true
+	}
+	for part := range strings.SplitSeq(strings.ToLower(rel), "/") {
+		if slices.Contains([]string{".config", ".cargo", ".docker", ".bundle", ".yarn", ".mvn"}, part) {
+			return true
+		}
+	}
+	return false
 }
 
 func relativePath(clean, dir string) (string, bool) {
@@ -113,6 +121,11 @@ func gitPath(rel string) bool {
 type CwdTracker struct {
 	workspace string
 	shells    []shellCwds // the text's own shell, and the child shells that the last command ran in
+	started   []string    // the directories in which the last command starts its own; nil: in its own
+	// What runs later than it is written may run in any directory of the text, and so may everything
+	// if a cd runs later.
+	all      []string
+	anywhere bool
 }
 
 // shellCwds are the directories of one shell.
@@ -122,9 +135,38 @@ type shellCwds struct {
 	then []string // those of a command that runs only if the cd before it in its list succeeded; nil if not known
 }
 
-// TrackCwds returns a tracker for commands of a text that starts in cwd.
-func TrackCwds(cwd, workspace string) *CwdTracker {
-	return &CwdTracker{workspace, []shellCwds{{cwds: []string{cwd}}}}
+// TrackCwds returns a tracker for commands, those of a text that starts in cwd of the workspace: an
+// absolute path or one relative to it.
+func TrackCwds(cwd, workspace string, commands []proposal.Command) *CwdTracker {
+	if !path.IsAbs(cwd) {
+		cwd = path.Join(workspace, cwd)
+	}
+	start := CwdTracker{workspace: workspace, shells: []shellCwds{{cwds: []string{cwd}}}}
+	first := start
+	first.shells = slices.Clone(start.shells)
+	for _, c := range commands {
+		start.all = append(start.all, first.EnterCommand(c)...)
+		first.RecordCommand(c)
+		start.all = append(start.all, first.shells[len(first.shells)-1].cwds...)
+		start.anywhere = start.anywhere || isDirectoryChange(c) && repeats(c)
+	}
+	start.all = mergeCwds(start.all)
+	return &start
+}
+
+func isDirectoryChange(c proposal.Command) bool {
+	return slices.Contains([]string{"cd", "chdir", "pushd", "popd"}, c.Program)
+}
+
+// repeats reports whether c may run before or after others than those around it in the text, in their shell.
+func repeats(c proposal.Command) bool {
+	inside := c.Inside
+	for i, construct := range inside {
+		if slices.Contains([]string{"subshell", "pipeline", "substitution", "background", "coproc"}, construct) {
+			inside = c.Inside[i+1:] // what it does stays in there
+		}
+	}
+	return runsLater(proposal.Command{Inside: inside, Via: c.Via})
 }
 
 // EnterCommand returns the directories in which c, the next command, may run.
@@ -134,10 +176,25 @@ func (t *CwdTracker) EnterCommand(c proposal.Command) []string {
 		last--
 	}
 	t.shells = t.shells[:last+1]
-	if dirs := t.shells[last].dirsOf(c); len(c.Via) > len(t.shells[last].via) {
-		t.shells = append(t.shells, shellCwds{via: c.Via, cwds: slices.Clone(dirs)})
+	if shell := t.shells[last]; len(c.Via) > len(shell.via) {
+		dirs := slices.Clone(shell.dirsOf(c))
+		if t.started != nil {
+			dirs = t.started
+		}
+		t.shells = append(t.shells, shellCwds{via: c.Via, cwds: dirs})
 	}
-	return t.shells[len(t.shells)-1].dirsOf(c)
+	t.started = nil
+	dirs := t.shells[len(t.shells)-1].dirsOf(c)
+	if t.anywhere || slices.Contains(c.Via, "trap") || isInFunction(c) {
+		return mergeCwds(append(slices.Clone(t.all), dirs...))
+	}
+	return dirs
+}
+
+func isInFunction(c proposal.Command) bool {
+	return slices.ContainsFunc(c.Inside, func(construct string) bool {
+		return strings.HasPrefix(construct, "function")
+	})
 }
 
 func hasPrefix(words, prefix []string) bool {
@@ -165,21 +222,21 @@ func (t *CwdTracker) RecordCommand(c proposal.Command) {
 	if !isNextInList(c) || c.Function || slices.Contains([]string{".", "source", "eval"}, c.Program) {
 		shell.then = nil // another list, or code that may run cd
 	}
-	var next []string
-	switch c.Program {
-	case "cd", "pushd":
-		next = leadFrom(c, from)
-	case "popd":
-		next = []string{""}
-	default:
+	t.started = startedIn(c, from)
+	if !isDirectoryChange(c) {
 		return
+	}
+	next := []string{""}
+	if c.Program != "popd" {
+		next = leadFrom(c, from)
 	}
 	shell.then = nil
 	if slices.Equal(c.Inside, []string{"list"}) {
 		shell.then = slices.Clone(next)
 	}
 	// A subshell does not change it, a branch may not be taken, and it may fail.
-	if len(c.Inside) > 0 || len(c.Redirects) > 0 || slices.ContainsFunc(next, t.mayBeMissing) {
+	if len(c.Inside) > 0 || len(c.Redirects) > 0 || climbs(c) ||
+		slices.ContainsFunc(next, t.mayBeMissing) {
 		next = append(next, shell.cwds...)
 	}
 	shell.cwds = mergeCwds(next)
@@ -191,6 +248,69 @@ func (t *CwdTracker) RecordCommand(c proposal.Command) {
 		}
 	}
 }
+
+// startedIn returns the directories in which c, which runs in cwds, starts the commands of its words; nil if
+// they are its own.
+func startedIn(c proposal.Command, cwds []string) []string {
+	switch path.Base(c.Program) {
+	case "find":
+		isExecDir := func(w proposal.Word) bool { return w.Value == "-execdir" || w.Value == "-okdir" }
+		if slices.ContainsFunc(c.Args, isExecDir) {
+			return []string{""}
+		}
+	case "env":
+		return enteredByEnv(c.Args, cwds)
+	}
+	return nil
+}
+
+// enteredByEnv returns the directories that env's option -C or --chdir enters, nil if it has none.
+func enteredByEnv(args []proposal.Word, cwds []string) []string {
+	for i := 1; i < len(args) && strings.HasPrefix(args[i].Value, "-"); i++ {
+		word := args[i].Value
+		var dir string
+		var attached bool
+		if strings.HasPrefix(word, "--") {
+			name := ""
+			if name, dir, attached = strings.Cut(word, "="); name == "--unset" && !attached {
+				i++ // its value
+			}
+			if !strings.HasPrefix(name, "--c") {
+				continue
+			}
+		} else {
+			at := strings.IndexAny(word, "Cu")
+			if at < 0 {
+				continue
+			}
+			dir, attached = word[at+1:], at+1 < len(word)
+			if word[at] == 'u' {
+				if !attached {
+					i++
+				}
+				continue
+			}
+		}
+		into := proposal.Word{Value: dir, Static: args[i].Static}
+		if !attached {
+			if i+1 == len(args) {
+				return []string{""}
+			}
+			into = args[i+1]
+		}
+		return leadFrom(proposal.Command{Program: "cd", Args: []proposal.Word{args[0], into}}, cwds)
+	}
+	return nil
+}
+
+// climbs reports whether a cd goes to the parent of a directory that may be missing: a/../b.
+func climbs(c proposal.Command) bool {
+	return slices.ContainsFunc(c.Args[1:], func(w proposal.Word) bool {
+		return climbing.MatchString(w.Value)
+	})
+}
+
+var climbing = pattern.New(`[^./][^/]*/+(\./+)*\.\.(/|$)`)
 
 // mayBeMissing reports whether a cd to dir may fail with an effect on places: a directory of the workspace
 // that is not there changes the place of no path.

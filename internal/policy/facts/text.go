@@ -100,11 +100,15 @@ func CredentialsIn(text string, span proposal.Span) []string {
 }
 
 // AssignedPlace is the place of a value that looks like a path, or that would lead to a control file or to
-// git's own; any other value is a word.
+// git's own, also after a colon; any other value is a word.
 func AssignedPlace(w proposal.Word, cwds []string, workspace string) string {
-	place := ResolvePlace(w.Value, w.Static, cwds, workspace)
-	if place != "git" && place != "control" && !strings.HasPrefix(w.Value, "/") && !strings.HasPrefix(w.Value, "../") {
+	for part := range strings.SplitSeq(w.Value, ":") {
+		if place := ResolvePlace(part, w.Static, cwds, workspace); place == "git" || place == "control" {
+			return place
+		}
+	}
+	if !strings.HasPrefix(w.Value, "/") && !strings.HasPrefix(w.Value, "../") {
 		return "workspace"
 	}
-	return place
+	return ResolvePlace(w.Value, w.Static, cwds, workspace)
 }

@@ -66,6 +66,7 @@ import (
 	"sync"
 
 	"github.com/fumehood/fumehood/internal/kit/points"
+	"github.com/fumehood/fumehood/internal/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -136,6 +137,7 @@ type tool struct {
 // A decidedText is what one shell or launcher was allowed to do.
 type decidedText struct {
 	commands []proposal.Command
+	dirs     [][]string                 // in which each command was judged
 	assigned map[string][]proposal.Word // variables that it assigns, with their values
 }
 
@@ -146,7 +148,7 @@ func (g *ProgramDecider) Begin(r proposal.Record) bool {
 	c := &runningCommand{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*decidedText{}, last: First,
 		tools: map[uint32]tool{}, numbers: map[string]uint32{},
 		kept: map[[sha256.Size]byte]proposal.ExecDecision{}, files: map[string]proposal.ExecDecision{}}
-	c.texts[First] = newText(r.Analysis)
+	c.texts[First] = newText(r.Analysis, r.Proposal.Cwd)
 	if r.Approval != nil {
 		for _, reason := range r.Decision.Reasons {
 			c.asked[reason.Rule] = c.asked[reason.Rule] || reason.Effect == proposal.Ask
@@ -186,9 +188,13 @@ func (g *ProgramDecider) End(id string) {
 	delete(g.texts, id)
 }
 
-func newText(a proposal.Analysis) *decidedText {
+// newText returns a text that starts in cwd.
+func newText(a proposal.Analysis, cwd string) *decidedText {
 	t := &decidedText{commands: a.Commands, assigned: map[string][]proposal.Word{}}
+	dirs := facts.TrackCwds(cwd, workspace, a.Commands)
 	for _, c := range a.Commands {
+		t.dirs = append(t.dirs, dirs.EnterCommand(c))
+		dirs.RecordCommand(c)
 		for _, as := range c.Assigns {
 			t.assigned[as.Name] = append(t.assigned[as.Name], as.Value)
 		}
@@ -397,7 +403,8 @@ func (g *ProgramDecider) decideTextProcess(
 		}
 		return g.assignTool(c, x, d, g.decidedNames(x)), nil
 	}
-	if at := t.predictedIndex(x); at >= 0 && g.isPlainFile(x) && !x.EnvCut && t.assignsAll(x.Changed) {
+	if at := t.predictedIndex(x); at >= 0 && g.isPlainFile(x) && !x.EnvCut && t.assignsAll(x.Changed) &&
+		!t.leadsElsewhere(at, x) {
 		if d.Start = StartPredicted; x.Lineage != First {
 			d.Start = StartDecided // with the launcher whose arguments it was in
 		}
@@ -464,7 +471,7 @@ func (g *ProgramDecider) askUnderNames(
 		d.Rules = append(d.Rules[:len(d.Rules):len(d.Rules)], answer.Rules...)
 		d = recordObserved(d, answer)
 		if i == 0 && a.Commands[0].StartsText() {
-			if inner = c.addInnerText(a); inner == Program {
+			if inner = c.addInnerText(a, x.Cwd); inner == Program {
 				return t.refuseInText(x, d, RuleTooMany, "more shells and launchers were started than can be followed",
 					"start fewer of them"), nil
 			}
@@ -478,12 +485,12 @@ func (g *ProgramDecider) askUnderNames(
 }
 
 // addInnerText gives an inner text a lineage, or LineageProgram if there are too many texts.
-func (c *runningCommand) addInnerText(a proposal.Analysis) uint32 {
+func (c *runningCommand) addInnerText(a proposal.Analysis, cwd string) uint32 {
 	if c.bytes += memorySize(a); c.bytes > maxTextBytes {
 		return Program
 	}
 	c.last++
-	c.texts[c.last] = newText(a)
+	c.texts[c.last] = newText(a, cwd)
 	return c.last
 }
 

@@ -597,3 +597,22 @@ func TestStartOfTwin(t *testing.T) {
 		}
 	}
 }
+
+// A text's words were judged in a directory. Elsewhere they can name a control file.
+func TestStartElsewhere(t *testing.T) {
+	g := gated(t, command("tee", "settings.json"), command("sort", "-o=tasks.json", "x"), command("cd", ".idea"), command("touch", "a.xml"))
+	for _, tt := range []struct{ cwd, words, start string }{
+		{"/workspace", "tee settings.json", StartPredicted},
+		{"/workspace/sub", "tee settings.json", StartPredicted},
+		{"/workspace/.vscode", "tee settings.json", StartDecided},
+		{"/workspace/a/.git/hooks", "tee settings.json", StartDecided},
+		{"/workspace/.vscode", "sort -o=tasks.json x", StartDecided},
+		{"/workspace/.idea", "touch a.xml", StartPredicted}, // where cd leads
+	} {
+		x := started(strings.Fields(tt.words)...)
+		x.Cwd = tt.cwd
+		if d, err := g.DecideExec(context.Background(), x); err != nil || d.Start != tt.start {
+			t.Errorf("%s in %s: %+v, %v; want %s", tt.words, tt.cwd, d, err, tt.start)
+		}
+	}
+}

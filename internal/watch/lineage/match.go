@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -24,6 +25,22 @@ func (t *decidedText) predictedIndex(x proposal.Exec) int {
 		return startsFile(c) && len(c.Args) == len(x.Whole) && isStatic(c) && slices.Equal(c.Argv(), x.Whole)
 	})
 }
+
+// leadsElsewhere reports whether x, which has the words of the command at an index, runs in a directory in
+// which they were not judged, and one of them names a control file or git's own there.
+func (t *decidedText) leadsElsewhere(at int, x proposal.Exec) bool {
+	if slices.Contains(t.dirs[at], x.Cwd) {
+		return false
+	}
+	return slices.ContainsFunc(x.Whole[1:], func(word string) bool {
+		return slices.ContainsFunc(strings.FieldsFunc(word, isSeparator), func(name string) bool {
+			place := facts.ResolvePlace(name, true, []string{x.Cwd}, workspace)
+			return place == "git" || place == "control"
+		})
+	})
+}
+
+func isSeparator(r rune) bool { return r == '=' || r == ',' || r == ':' }
 
 // mayStart reports whether c, whatever its program, may have the words of x.
 func mayStart(c proposal.Command, x proposal.Exec) bool {
@@ -192,8 +209,11 @@ func (g *ProgramDecider) isSearched(dir string) bool {
 		})
 }
 
+// workspace is where the sandbox has it.
+const workspace = "/workspace"
+
 // writablePlaces are the directories of the sandbox outside its read-only root file system.
-var writablePlaces = []string{"/workspace", "/tmp", "/var/tmp", "/dev", "/proc", "/run", "/home/fumehood"}
+var writablePlaces = []string{workspace, "/tmp", "/var/tmp", "/dev", "/proc", "/run", "/home/fumehood"}
 
 // decidedNames returns the names under which x is decided: the one that its process uses, and if
 // that is a path, also the tool of the root file system whose file or copy is at that
