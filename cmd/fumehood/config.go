@@ -29,8 +29,8 @@ func (c *invocation) configCommand() *cobra.Command {
 		Short:   "Show the configuration in force and where each value comes from",
 		Long: `Show the configuration in force for the repository in DIR, the current directory by default:
 each value with its source (the default, a line of the file, or a flag), and the set-up
-commands that fumehood run would put before the plan's. Nothing runs. Policy still decides
-each command.`,
+commands that fumehood run would put before a command that may use everything; a plan sets
+up what its commands touch. Nothing runs. Policy still decides each command.`,
 		Example: `  fumehood config
   fumehood config ~/src/project --json
   fumehood config --config other.yml --setup none`,

@@ -17,9 +17,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Setup is what runs before a plan's commands, in the same sandbox, such as the installation of
-// dependencies. Policy decides its commands like any other; only to them does the shipped policy grant
-// the registries that they request.
+// A Setup is what runs before the first command of a plan that may need it, in the same sandbox, such as the
+// installation of dependencies. A plan gets the steps of the projects that its commands touch. Policy decides
+// the commands of set-up like any other; only to them does the shipped policy grant the registries that they
+// request.
 type Setup struct {
 	// Services start servers for the commands, before the Steps, and again in each new sandbox.
 	Services []proposal.Proposal
@@ -31,6 +32,9 @@ type Setup struct {
 	Path []string
 	// Notes say what was seen and not done, one printable line each. They have no effect.
 	Notes []string
+	// Projects are directories relative to the workspace whose steps run although no command touches them, if
+	// any step runs.
+	Projects []string
 }
 
 // A SetupStep is one command of set-up.
@@ -39,6 +43,15 @@ type SetupStep struct {
 	// Optional means that the step only saves time: later commands work without it, and its
 	// failure is not one of set-up. Optional steps come last.
 	Optional bool
+	// Detected means that FindSetup has found the step: it makes dependencies and caches, and no file that a
+	// command reads as the repository's. If one step is not Detected, all of the Setup runs before all commands.
+	Detected bool
+	// Language and Dir are those of the project that a detected step is for: "go", "node", "rust", "python",
+	// "ruby" or "java", and a directory relative to the workspace. Both are "" for a step that others need.
+	Language, Dir string
+	// Named means that only a command that runs in the project needs the step: the project is documentation or
+	// an example, or has no lock file.
+	Named bool
 }
 
 // FindSetup returns the set-up that the files of o's Workspace ask for: the installation of what lock
@@ -56,7 +69,7 @@ func FindSetup(ctx context.Context, o Options) (Setup, error) {
 
 // setupOf returns s as options.
 func setupOf(s setup.Setup) Setup {
-	public := Setup{Services: s.Services, Env: s.Env, Path: s.Path}
+	public := Setup{Services: s.Services, Env: s.Env, Path: s.Path, Projects: s.Always}
 	for _, step := range s.Steps {
 		public.Steps = append(public.Steps, SetupStep(step))
 	}
@@ -68,7 +81,7 @@ func setupOf(s setup.Setup) Setup {
 
 // toSetup returns s as it is planned: each command is of set-up, whatever it says of itself.
 func (s Setup) toSetup() setup.Setup {
-	inner := setup.Setup{Env: s.Env, Path: s.Path}
+	inner := setup.Setup{Env: s.Env, Path: s.Path, Always: s.Projects}
 	for _, p := range s.Services {
 		p.Phase, p.Origin = proposal.PhaseSetup, proposal.OriginService
 		inner.Services = append(inner.Services, p)

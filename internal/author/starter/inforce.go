@@ -61,8 +61,11 @@ type shownNote struct {
 	line string
 }
 
-// InForce returns the view of a configuration and of the set-up that was found for it.
-func InForce(found config.Effective, s setup.Setup) View {
+// InForce returns the view of a configuration and of all set-up that was found for it: the commands
+// for a command that may use everything, and in notes what is left out.
+func InForce(found config.Effective, all setup.Setup) View {
+	s := all.ChoosePart(setup.Everything)
+	s.Notes = append(s.Notes, all.ListLeftOut(s)...)
 	v := View{Values: []shownValue{}, Setup: shownSetup{
 		Commands: []shownCommand{}, Registries: append([]string{}, s.Registries()...), Env: map[string]string{},
 		Path: append([]string{}, s.Path...), Notes: []shownNote{},

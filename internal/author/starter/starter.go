@@ -81,7 +81,9 @@ const (
 // does.
 func DetectRepository(root fs.FS) Repository {
 	everything := setup.Detector{LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil }}
-	r := Repository{Setup: everything.Detect(root)}
+	found := everything.Detect(root)
+	r := Repository{Setup: found.ChoosePart(setup.Everything)}
+	r.Setup.Notes = append(r.Setup.Notes, found.ListLeftOut(r.Setup)...)
 	dirs := []string{"."}
 	for _, step := range r.Setup.Steps {
 		if step.Cwd != "" && plainDir.MatchString(step.Cwd) && !slices.Contains(dirs, step.Cwd) {
@@ -319,7 +321,7 @@ func (r Repository) Config() string {
 		" \"fumehood config\" shows what is in force. The fields: "+Documentation)
 	b.WriteString("schema: " + config.Schema + "\n\n")
 	comment(" Set-up installs dependencies before the commands run. It runs in the sandbox and can only",
-		" read package registries. auto detects it:")
+		" read package registries. auto detects it, and a plan sets up what its commands touch:")
 	if len(r.Setup.Steps)+len(r.Setup.Notes) == 0 {
 		comment("   nothing to install was found")
 	}

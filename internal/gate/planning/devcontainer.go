@@ -27,7 +27,7 @@ func addDevcontainer(s *setup.Setup, c config.Config, d devcontainer.Config) {
 	c.Setup = config.Setup{Mode: config.Listed, Commands: d.Commands}
 	for i, step := range listedSetup(c).Steps {
 		step.ID = fmt.Sprintf("devcontainer-%d", i+1)
-		step.Why = "postCreateCommand of devcontainer.json"
+		step.Why = devcontainer.Why
 		s.Steps = append(s.Steps, step)
 	}
 }

@@ -28,7 +28,7 @@ func (pl Planner) Plan(plan proposal.Plan) proposal.Plan {
 		taken[p.ID] = true
 	}
 	all := pl.serviceProposals(taken, "")
-	for _, step := range pl.Setup.Steps {
+	for _, step := range pl.Setup.ChoosePart(setup.Everything).Steps {
 		p := setupProposal(step)
 		id := p.ID
 		p.ID = takeFreeID(taken, p.ID)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package planning makes of a configuration, a workspace and a plan what is decided: which set-up comes
-// first, and each proposal as a proposer's, whatever it says of itself.
+// Package planning makes of a configuration, a workspace and a plan what is decided: which set-up the plan
+// needs and where it comes, and each proposal as a proposer's, whatever it says of itself.
 //
 // The configuration must come from the maintainer, never from a pull request. Set-up is detected from
 // the workspace's own files, which can be a pull request's: its commands are decided by policy like any
@@ -123,6 +123,7 @@ func findSteps(c config.Config, workspace string, look func(string) (string, err
 	}
 	defer root.Close()
 	s := setup.Detector{LookPath: look}.Detect(root.FS())
+	s.Always = c.Projects
 	return onlyAllowed(c, s), nil
 }
 

@@ -66,8 +66,10 @@ const (
 
 // A Config is a configuration file. Fields that the file leaves out are zero.
 type Config struct {
-	Schema     string            `json:"schema"`
-	Setup      Setup             `json:"setup,omitzero"`
+	Schema string `json:"schema"`
+	Setup  Setup  `json:"setup,omitzero"`
+	// Projects are set up whatever commands touch; relative to the workspace.
+	Projects   []string          `json:"projects,omitempty"`
 	Registries Registries        `json:"registries,omitzero"`
 	Rootfs     string            `json:"rootfs,omitempty"`   // see the field's shape; "" means host
 	Tools      []string          `json:"tools,omitempty"`    // directories of the host that come first in PATH; absolute
@@ -268,8 +270,9 @@ func checkCommands(setup *document.Node, ps *document.Problems) {
 // configOf converts a checked object. It may lack required fields.
 func configOf(root *document.Node) Config {
 	c := Config{
-		Setup: setupOf(root.Get("setup")), Registries: registriesOf(root.Get("registries")),
-		Rootfs: root.TextOf("rootfs"), Tools: root.TextsOf("tools"), Services: root.TextsOf("services"),
+		Setup: setupOf(root.Get("setup")), Projects: root.TextsOf("projects"),
+		Registries: registriesOf(root.Get("registries")),
+		Rootfs:     root.TextOf("rootfs"), Tools: root.TextsOf("tools"), Services: root.TextsOf("services"),
 		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
 		Policy: root.TextOf("policy"), Cache: cacheOf(root.Get("cache")),
 		CompareBase: CompareBase(cacheOf(root.Get("compare-base"))), Results: root.TextOf("results"),

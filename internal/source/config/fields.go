@@ -25,7 +25,7 @@ var configShape = document.Shape{
 	Synonyms: map[string]string{
 		"install": "setup", "prepare": "setup", "commands": "setup", "steps": "setup", "before": "setup", "dependencies": "setup",
 		"registry": "registries", "root": "rootfs", "image": "rootfs", "toolchains": "tools", "path": "tools", "paths": "tools",
-		"databases": "services", "time": "timeout", "wall": "timeout", "policies": "policy", "rules": "policy", "caching": "cache",
+		"databases": "services", "directories": "projects", "packages": "projects", "workspaces": "projects", "time": "timeout", "wall": "timeout", "policies": "policy", "rules": "policy", "caching": "cache",
 		"timeout-minutes": "timeout",
 	},
 	Fields: []document.Field{
@@ -33,6 +33,7 @@ var configShape = document.Shape{
 			Want: strconv.Quote(Schema),
 			Doc:  "The version of this format."}),
 		document.Optional("setup", &setupShape),
+		document.Optional("projects", document.ListOf(document.WorkspacePathShape(""), "Directories of the repository that detected set-up includes although no command touches them, such as documentation.")),
 		document.Optional("registries", &registriesShape),
 		document.Optional("rootfs", &rootfsShape),
 		document.Optional("tools", document.ListOf(&toolShape,

@@ -57,7 +57,7 @@ type Effective struct {
 // unset describes a field that has no value.
 var unset = map[string]string{
 	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true", "compare-base": "true", "results": `"off"`, "layers": "false",
-	"checkout": "(the commit)", "comment": "(normal detail)", "review": "(no guidance)", "tools": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
+	"checkout": "(the commit)", "comment": "(normal detail)", "review": "(no guidance)", "tools": "(none)", "projects": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
 }
 
 const unsetLimit = "(set by policy)"
@@ -69,7 +69,7 @@ const unsetLimit = "(set by policy)"
 //
 //	setup                             auto, none, or one shell text
 //	registries, services, tools       items separated by commas or newlines;
-//	                                  also auto and none for registries
+//	projects                          also auto and none for registries
 //	checkout                          submodules=true, lfs=true
 //	comment                           detail=quiet, length=20000
 //	review                            severity=high, language=German, transcript=true
@@ -153,7 +153,8 @@ func nodeOf(field, value string) *document.Node {
 		return n
 	case field == "setup" && value != auto && value != none:
 		return &document.Node{Kind: document.List, At: at, Items: []*document.Node{leaf(value)}}
-	case field == "registries" && value != auto && value != none, field == "services", field == "tools":
+	case field == "registries" && value != auto && value != none,
+		field == "services", field == "tools", field == "projects":
 		n := &document.Node{Kind: document.List, At: at}
 		for _, part := range splitList(value) {
 			n.Items = append(n.Items, leaf(part))
@@ -181,6 +182,8 @@ func applyField(c *Config, field string, given Config) {
 		c.Setup = given.Setup
 	case "registries":
 		c.Registries = given.Registries
+	case "projects":
+		c.Projects = given.Projects
 	case "rootfs":
 		c.Rootfs = given.Rootfs
 	case "tools":

@@ -5,6 +5,7 @@ package setup
 import (
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
@@ -49,12 +50,13 @@ func (s *setupScan) detectGo(dir string) (covered []string) {
 	}
 	s.addStep(dir, step{
 		id: "go-build", file: file, why: "compile dependencies and packages into the build cache", needs: first,
-		optional: true,
-		argv: append([]string{"go", "list", "-e", "-export", "-test", "-deps", "-f", `{{""}}`},
-			packagePatterns(covered)...),
+		optional: true, argv: slices.Concat(goCompile, packagePatterns(covered)),
 	})
 	return covered
 }
+
+// goCompile compiles the packages whose patterns follow, and their dependencies.
+var goCompile = []string{"go", "list", "-e", "-export", "-test", "-deps", "-f", `{{""}}`}
 
 // packagePatterns returns the patterns of all packages: "./..." does not match the other modules
 // of a workspace.

@@ -25,7 +25,11 @@ func GoModules(root fs.FS, more ...string) (modules []proposal.GoModule) {
 	if work, ok := s.readText(".", "go.work"); ok {
 		dirs = append(dirs, goWorkUses(work)...)
 	}
-	dirs = append(dirs, listSubdirectories(s.listRoot())...)
+	for _, e := range s.listDirectory(".") {
+		if isWalked(e) {
+			dirs = append(dirs, e.Name())
+		}
+	}
 	for _, dir := range dirs {
 		dir = path.Clean(strings.TrimSpace(dir))
 		isKnown := slices.ContainsFunc(modules, func(m proposal.GoModule) bool { return m.Dir == dir })

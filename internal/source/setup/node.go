@@ -34,10 +34,7 @@ func (s *setupScan) detectNode(dir string) (covered []string) {
 		s.addNote(dirFile(dir, "package.json"), "not used: it is not a JSON object")
 		return nil
 	}
-	covered = parseWorkspaces(m.Workspaces)
-	if s.hasFile(dir, "pnpm-workspace.yaml") || s.hasFile(dir, "lerna.json") {
-		covered = append(covered, "*")
-	}
+	covered = append(parseWorkspaces(m.Workspaces), s.otherMembers(dir)...)
 	s.nodeNotes(dir, m)
 	pin := s.readPin(dir, m)
 	manager, _, _ := strings.Cut(pin, "@")
@@ -166,7 +163,7 @@ func (s *setupScan) addFetchStep(dir, file, name, version string) string {
 		s.addPath(".", Tools+"/node_modules/.bin")
 		spec := pattern.New(`^yarn@([2-9]|\d\d)`).ReplaceAllString(version, "@yarnpkg/cli-dist@$1")
 		s.fetched[name] = s.addStep(".", step{
-			id: name, file: dirFile(dir, file), why: "install " + version, registry: "npm",
+			id: name, file: dirFile(dir, file), why: "install " + version, registry: "npm", shared: true,
 			argv: []string{"npm", "install", "--prefix", Tools, "--no-save", "--no-package-lock", "--no-audit",
 				"--no-fund", "--ignore-scripts", spec},
 		})
@@ -186,7 +183,7 @@ func (s *setupScan) addCorepackStep(dir, file string) string {
 	s.addPath(".", Bin)
 	if s.shims == "" {
 		s.shims = s.addStep(".", step{
-			id: "corepack", file: dirFile(dir, file), why: "make pnpm and yarn available to later commands",
+			id: "corepack", file: dirFile(dir, file), why: "make pnpm and yarn available to later commands", shared: true,
 			run: "mkdir -p " + Bin + " && corepack enable --install-directory " + Bin,
 		})
 	}
@@ -219,6 +216,34 @@ func parseWorkspaces(raw json.RawMessage) []string {
 		list = nested.Packages
 	}
 	return list[:min(len(list), 64)]
+}
+
+var (
+	pnpmPackages = pattern.New(`(?m)^packages:[ \t]*\n((?:[ \t]*(?:-[^\n]*|#[^\n]*)?\n)+)`)
+	listItem     = pattern.New(`(?m)^[ \t]*-[ \t]*["']?([^"'#\n]{1,255}?)["']?[ \t]*(?:#.*)?$`)
+)
+
+// otherMembers returns the patterns of pnpm's and lerna's workspaces.
+func (s *setupScan) otherMembers(dir string) (covered []string) {
+	if text, ok := s.readText(dir, "pnpm-workspace.yaml"); ok {
+		m := pnpmPackages.FindStringSubmatch(text + "\n")
+		if m == nil {
+			return []string{"**"} // all packages, by default
+		}
+		for _, item := range listItem.FindAllStringSubmatch(m[1], 64) {
+			covered = append(covered, item[1])
+		}
+	}
+	if text, ok := s.readText(dir, "lerna.json"); ok {
+		var lerna struct {
+			Packages []string `json:"packages"`
+		}
+		if json.Unmarshal([]byte(text), &lerna) != nil || len(lerna.Packages) == 0 {
+			lerna.Packages = []string{"packages/*"}
+		}
+		covered = append(covered, lerna.Packages[:min(len(lerna.Packages), 64)]...)
+	}
+	return covered
 }
 
 // parseDependencies returns the names and versions of dependencies, nil if raw has none.

@@ -9,11 +9,11 @@ import (
 )
 
 var (
-	cargoSource  = pattern.New(`(?m)^\s*\[(source|registries|registry)[.\]]`)
-	cargoGit     = pattern.New(`(?m)\bgit\s*=\s*"|^source = "git\+`)
-	cargoMembers = pattern.New(`(?ms)^\s*members\s*=\s*\[([^\]]*)\]`)
-	quotedWord   = pattern.New(`"([^"\n]{1,255})"`)
-	gemSource    = pattern.New(`(?m)^\s*(?:source|remote:?)[ (]+["']?(https?://[^"'\s]+)`)
+	cargoSource = pattern.New(`(?m)^\s*\[(source|registries|registry)[.\]]`)
+	cargoGit    = pattern.New(`(?m)\bgit\s*=\s*"|^source = "git\+`)
+	tomlMembers = pattern.New(`(?ms)^\s*members\s*=\s*\[([^\]]*)\]`)
+	quotedWord  = pattern.New(`"([^"\n]{1,255})"`)
+	gemSource   = pattern.New(`(?m)^\s*(?:source|remote:?)[ (]+["']?(https?://[^"'\s]+)`)
 )
 
 // detectRust detects a Cargo project.
@@ -22,11 +22,7 @@ func (s *setupScan) detectRust(dir string) (covered []string) {
 	if !ok {
 		return nil
 	}
-	if m := cargoMembers.FindStringSubmatch(manifest); m != nil {
-		for _, word := range quotedWord.FindAllStringSubmatch(m[1], 64) {
-			covered = append(covered, word[1])
-		}
-	}
+	covered = quotedMembers(manifest)
 	file, argv := "Cargo.toml", []string{"cargo", "fetch"}
 	if s.hasFile(dir, "Cargo.lock") {
 		file, argv = "Cargo.lock", append(argv, "--locked")
@@ -47,18 +43,28 @@ func (s *setupScan) detectRust(dir string) (covered []string) {
 	return covered
 }
 
+// quotedMembers returns the first list called members of a TOML text.
+func quotedMembers(text string) (members []string) {
+	if m := tomlMembers.FindStringSubmatch(text); m != nil {
+		for _, word := range quotedWord.FindAllStringSubmatch(m[1], 64) {
+			members = append(members, word[1])
+		}
+	}
+	return members
+}
+
 // detectRuby detects a Gemfile. Gems go into the workspace: the system's directory is read-only.
-func (s *setupScan) detectRuby(dir string) {
+func (s *setupScan) detectRuby(dir string) (covered []string) {
 	gemfile, ok := s.readText(dir, "Gemfile")
 	if !ok {
-		return
+		return nil
 	}
 	file := "Gemfile"
 	if s.hasFile(dir, "Gemfile.lock") {
 		file = "Gemfile.lock"
 	}
 	if !s.requireTool(dir, file, "bundle") {
-		return
+		return nil
 	}
 	for _, m := range gemSource.FindAllStringSubmatch(gemfile, 8) {
 		if !strings.HasPrefix(m[1], "https://rubygems.org") {
@@ -68,12 +74,14 @@ func (s *setupScan) detectRuby(dir string) {
 	s.setEnv("BUNDLE_PATH", "vendor/bundle")
 	s.addStep(dir, step{id: "bundle", file: file, why: "install gems into vendor/bundle",
 		argv: []string{"bundle", "install"}, registry: "rubygems"})
+	return nil
 }
 
 // detectJava detects Maven and Gradle. Neither has a command that fetches all that tests need:
 // both are run up to the tests. Maven chooses the library that runs tests when it finds
-// one, so that a pattern matches all classes and no method.
-func (s *setupScan) detectJava(dir string) {
+// one, so that a pattern matches all classes and no method. What is below is a module.
+func (s *setupScan) detectJava(dir string) (covered []string) {
+	covered = []string{"**"}
 	switch {
 	case s.hasFile(dir, "pom.xml"):
 		goals := []string{"-B", "-ntp", "test", "-Dtest=*#fumehoodNone", "-Dsurefire.failIfNoSpecifiedTests=false"}
@@ -85,7 +93,7 @@ func (s *setupScan) detectJava(dir string) {
 			st.argv = append([]string{"./mvnw"}, goals...)
 		default:
 			s.addNote(dirFile(dir, "pom.xml"), "could not set up: mvn is not installed")
-			return
+			return covered
 		}
 		s.addStep(dir, st)
 	case s.hasFile(dir, "build.gradle") || s.hasFile(dir, "build.gradle.kts") || s.hasFile(dir, "settings.gradle") ||
@@ -100,15 +108,18 @@ func (s *setupScan) detectJava(dir string) {
 			if s.hasFile(dir, "gradlew") {
 				s.addNote(dirFile(dir, "gradlew"),
 					"could not set up: gradle is not installed, and its wrapper downloads it from services.gradle.org, which is not a registry")
-				return
+				return covered
 			}
 			s.addNote(dirFile(dir, file), "could not set up: gradle is not installed")
-			return
+			return covered
 		}
 		s.addNote(dirFile(dir, file), "plugins of plugins.gradle.org, which is not a registry, may not be reachable")
 		s.addStep(dir, step{id: "gradle", file: file, why: "compile, and fetch what tests need",
 			argv: []string{"gradle", "--no-daemon", "--console=plain", "testClasses"}, registry: "maven"})
+	default:
+		return nil
 	}
+	return covered
 }
 
 // unsupported are files of package managers that set-up does not know, or that have no
@@ -129,6 +140,15 @@ var unsupported = []struct{ file, text string }{
 	{"Podfile.lock", "CocoaPods has no registry here"},
 	{"renv.lock", "CRAN has no registry here"},
 	{"MODULE.bazel.lock", "Bazel fetches from many hosts"},
+}
+
+func isUnsupported(name string) bool {
+	for _, u := range unsupported {
+		if u.file == name {
+			return true
+		}
+	}
+	return false
 }
 
 // noteUnsupported notes what is left out.

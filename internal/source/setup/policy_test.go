@@ -23,11 +23,11 @@ import (
 // alone, that reads registries only, and everything can be printed.
 func checkSetup(t testing.TB, s Setup) {
 	t.Helper()
-	if len(s.Steps) > MaxSteps || len(s.Notes) > MaxNotes {
-		t.Fatalf("%d steps, %d notes", len(s.Steps), len(s.Notes))
+	if n := len(s.ChoosePart(Everything).Steps); n > MaxSteps || len(s.Notes) > MaxNotes {
+		t.Fatalf("%d steps, %d notes", n, len(s.Notes))
 	}
-	p := proposal.Plan{Schema: proposal.PlanSchema}
-	for _, step := range s.Steps {
+	p, all := proposal.Plan{Schema: proposal.PlanSchema}, s.ChoosePart(slices.Concat(Everything, touchEach(s)))
+	for _, step := range all.Steps {
 		if step.Phase != proposal.PhaseSetup || step.Env != nil || step.Timeout <= 0 || step.Why == "" || strings.Contains(step.Why, "\n") {
 			t.Fatalf("step %+v", step)
 		}
@@ -53,6 +53,14 @@ func checkSetup(t testing.TB, s Setup) {
 	if _, problems := plan.Decode(document, "x.json"); len(problems) > 0 {
 		t.Fatalf("%s\n%s", plan.Describe("setup", problems[0]), document)
 	}
+}
+
+// touchEach touches each project of s.
+func touchEach(s Setup) (touches []Touch) {
+	for _, step := range s.Steps {
+		touches = append(touches, Touch{Dir: step.Dir})
+	}
+	return touches
 }
 
 // setupOnly are the steps that the shipped policy allows to set-up and refuses to a

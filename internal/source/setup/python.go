@@ -37,8 +37,8 @@ type pyproject struct {
 // workspace, so that pip never installs into the system: hosts refuse that (PEP 668).
 func (s *setupScan) detectPython(dir string) (covered []string) {
 	p, text := s.readPyproject(dir)
-	if strings.Contains(text, "[tool.uv.workspace]") {
-		covered = []string{"*"}
+	if _, workspace, ok := strings.Cut(text, "[tool.uv.workspace]"); ok {
+		covered = quotedMembers(workspace)
 	}
 	for _, lock := range []struct {
 		file, tool string

@@ -16,12 +16,15 @@
 //	Gemfile                            bundle install
 //	pom.xml, build.gradle              maven or gradle, up to the tests
 //
-// The root directory is read, and each directory directly below it that has its own lock
-// file and belongs to no workspace of the root.
+// The root directory is read, and those below it down to MaxDepth. A directory is a project if it is
+// the root or has a lock file, and no workspace above it has it as a member, by the rules of its
+// ecosystem: go.work, the workspaces of npm, yarn, pnpm, lerna, Cargo and uv, and the modules of
+// Maven and Gradle. A directory that has a manifest alone is one if no project of its language is
+// above it. Setup.ChoosePart returns what the commands of a plan need of all this.
 //
 // # What it promises
 //
-// The files are untrusted. They are read with bounds (MaxFile, MaxEntries, MaxDirectories),
+// The files are untrusted. They are read with bounds (MaxFile, MaxEntries, MaxDirectories, MaxDepth),
 // nothing is executed, symbolic links are not followed, and commands are lists of words, so
 // that no name needs quoting. A file that cannot be read is a Note, never a panic. The same
 // tree and tools give the same Setup.
@@ -56,9 +59,11 @@ import (
 // The limits of detection.
 const (
 	MaxFile        = 1 << 20 // bytes of a file that is read
-	MaxEntries     = 4096    // of the root directory; further ones are not seen
-	MaxDirectories = 32      // below the root that are looked at
-	MaxSteps       = 24
+	MaxEntries     = 4096    // of a directory; further ones are not seen
+	MaxDirectories = 3000    // that are looked at
+	MaxDepth       = 6       // of those, below the root
+	MaxProjects    = 64      // below the root
+	MaxSteps       = 24      // of a part
 	MaxNotes       = 40
 )
 
@@ -80,6 +85,8 @@ type Setup struct {
 	// for the commands after it.
 	Path  []string
 	Notes []Note
+	// Always are directories, relative to the workspace, that every part has.
+	Always []string
 }
 
 // A Step is one command of set-up.
@@ -92,6 +99,20 @@ type Step struct {
 	// entry by the content of Go files and the names in directories, so that for a workspace where
 	// only those differ the cache is as good. Optional steps come last.
 	Optional bool
+	// Detected means that a Detector has found it: it makes dependencies and caches, and no file
+	// that a command reads as the repository's. What other steps make is not known.
+	Detected bool
+	// Language and Dir are those of the project that a detected step is for. Both are "" for a step
+	// that others need.
+	Language, Dir string
+	// Named means that only a command that runs in the project needs it: it is documentation or an
+	// example, or has no lock file.
+	Named bool
+}
+
+// RunsFirst reports whether every command may depend on what s makes.
+func (s Setup) RunsFirst() bool {
+	return slices.ContainsFunc(s.Steps, func(step Step) bool { return !step.Detected })
 }
 
 // A Note is something that was seen and not done, or done with a reservation.
@@ -127,15 +148,17 @@ func (d Detector) Detect(root fs.FS) Setup {
 	if d.LookPath == nil {
 		d.LookPath = exec.LookPath
 	}
-	s := &setupScan{root: root, look: d.LookPath, ids: map[string]bool{}, covered: map[string][]string{},
+	s := &setupScan{root: root, look: d.LookPath, ids: map[string]bool{}, covered: map[string][]workspaceMembers{},
 		fetched: map[string]string{}, managers: map[string]string{}, found: Setup{Env: map[string]string{}}}
-	entries := s.listRoot()
-	s.detectDirectory(".")
-	for _, name := range listSubdirectories(entries) {
-		if isPrintableName(name) {
-			s.detectBelow(name)
-		} else if s.hasLock(name) {
-			s.addNote(name, "left out: the directory's name has a character that is not allowed")
+	for _, withLock := range []bool{true, false} { // what has a lock file takes precedence
+		for _, dir := range s.listProjects() {
+			switch locked := dir.path == "." || dir.locked; {
+			case locked != withLock:
+			case isPrintableName(dir.path):
+				s.detectBelow(dir)
+			case locked:
+				s.addNote(dir.path, "left out: the directory's name has a character that is not allowed")
+			}
 		}
 	}
 	moveOptionalLast(s.found.Steps)
@@ -180,68 +203,51 @@ func IsSetupFile(file string) bool {
 		path.Base(path.Dir(file)) == "requirements" && strings.HasSuffix(name, ".txt")
 }
 
-func (s *setupScan) hasLock(dir string) bool {
-	return slices.ContainsFunc(locks, func(name string) bool { return s.hasFile(dir, name) })
+// detectBelow detects the project in a directory.
+func (s *setupScan) detectBelow(dir projectDir) {
+	if dir.path != "." {
+		if s.directories++; s.directories > MaxProjects {
+			s.addNote(".", "more than %d directories have lock files or manifests: further ones are left out", MaxProjects)
+			return
+		}
+	}
+	s.dir = dir
+	s.detectDirectory(dir.path)
 }
 
-// detectBelow detects the project in a directory below the root.
-func (s *setupScan) detectBelow(dir string) {
-	if !s.hasLock(dir) {
-		return
-	}
-	if s.directories++; s.directories > MaxDirectories {
-		s.addNote(".", "more than %d directories have lock files: further ones are left out", MaxDirectories)
-		return
-	}
-	s.detectDirectory(dir)
-}
+// The languages of projects.
+const (
+	Go     = "go"
+	Node   = "node"
+	Rust   = "rust"
+	Python = "python"
+	Ruby   = "ruby"
+	Java   = "java"
+)
 
-// detectDirectory detects everything in dir. Workspaces of the root cover directories below it,
-// each for its own language.
+// detectDirectory detects everything in dir. A workspace covers directories below it, each for its
+// own language.
 func (s *setupScan) detectDirectory(dir string) {
 	for _, language := range []struct {
 		name   string
 		detect func(dir string) (covered []string)
-	}{{"go", s.detectGo}, {"node", s.detectNode}, {"rust", s.detectRust}, {"python", s.detectPython}} {
-		if slices.ContainsFunc(s.covered[language.name],
-			func(pattern string) bool { return patternCovers(pattern, dir) }) {
+	}{{Go, s.detectGo}, {Node, s.detectNode}, {Rust, s.detectRust}, {Python, s.detectPython}, {Ruby, s.detectRuby},
+		{Java, s.detectJava}} {
+		if s.isCovered(language.name, dir) {
 			continue
 		}
-		if covered := language.detect(dir); dir == "." {
-			s.covered[language.name] = covered
+		s.language = language.name
+		if covered := language.detect(dir); len(covered) > 0 {
+			s.covered[language.name] = append(s.covered[language.name], workspaceMembers{dir, covered})
 		}
 	}
-	s.detectRuby(dir)
-	s.detectJava(dir)
-	s.noteUnsupported(dir)
+	if !isAside(dir) {
+		s.noteUnsupported(dir)
+	}
 }
 
 // maxPattern is the most bytes of a workspace's pattern, or of a directory in it.
 const maxPattern = 255
-
-// skipped are directories that hold dependencies, samples or data.
-var skipped = []string{"node_modules", "vendor", "third_party", "testdata", "fixtures", "examples", "example",
-	"samples", "dist", "build", "target"}
-
-func listSubdirectories(entries []fs.DirEntry) []string {
-	var names []string
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(skipped, e.Name()) {
-			names = append(names, e.Name())
-		}
-	}
-	return names
-}
-
-// patternCovers reports whether a workspace's pattern ("./web", "packages/*", "*") covers the
-// directory called name directly below the root.
-func patternCovers(pattern, name string) bool {
-	if len(pattern) > maxPattern {
-		return false
-	}
-	matched, err := path.Match(path.Clean(strings.TrimPrefix(pattern, "./")), name)
-	return err == nil && matched
-}
 
 // isPrintableName reports whether a directory's name may be the cwd of a proposal.
 func isPrintableName(name string) bool {
@@ -273,14 +279,11 @@ type step struct {
 	registry string // "" for none
 	needs    string // the id of an earlier step; "" for none
 	optional bool
+	shared   bool // projects of several directories may need it
 }
 
-// addStep adds a step in dir, and returns its id, or "" if there is no room for it.
+// addStep adds a step in dir, and returns its id.
 func (s *setupScan) addStep(dir string, st step) string {
-	if len(s.found.Steps) >= MaxSteps {
-		s.addNote(path.Join(dir, st.file), "left out: set-up has %d steps already", MaxSteps)
-		return ""
-	}
 	p := proposal.Proposal{
 		ID: s.uniqueID(st.id, dir), Argv: st.argv, Run: st.run, Phase: proposal.PhaseSetup,
 		Timeout: proposal.Duration(Timeout),
@@ -295,7 +298,11 @@ func (s *setupScan) addStep(dir string, st step) string {
 	if st.needs != "" {
 		p.Needs = []string{st.needs}
 	}
-	s.found.Steps = append(s.found.Steps, Step{Proposal: p, Optional: st.optional})
+	found := Step{Proposal: p, Optional: st.optional, Detected: true}
+	if !st.shared {
+		found.Language, found.Dir, found.Named = s.language, dir, dir != "." && (!s.dir.locked || isAside(dir))
+	}
+	s.found.Steps = append(s.found.Steps, found)
 	return p.ID
 }
 

@@ -56,6 +56,9 @@ func summary(s Setup) string {
 		if step.Optional {
 			out.WriteString(" | optional")
 		}
+		if step.Named {
+			out.WriteString(" | when named")
+		}
 		out.WriteString("\n")
 	}
 	if len(s.Path) > 0 {
@@ -107,7 +110,7 @@ setup-npm: npm ci --no-audit --no-fund | registry:npm
 `},
 	{name: "npm workspaces", root: tree("package.json", `{"workspaces":["web","packages/*"]}`, "package-lock.json", "", "web/package.json", "{}", "web/package-lock.json", "", "docs/package.json", `{}`, "docs/package-lock.json", ""), want: `
 setup-npm: npm ci --no-audit --no-fund | registry:npm
-setup-npm-docs: npm ci --no-audit --no-fund | docs | registry:npm
+setup-npm-docs: npm ci --no-audit --no-fund | docs | registry:npm | when named
 `},
 	{name: "pnpm workspace beside Go", root: tree("package.json", "{}", "pnpm-lock.yaml", "", "pnpm-workspace.yaml", "", "web/package.json", "{}", "web/package-lock.json", "", "backend/go.mod", "module b\nrequire a.b/c v1.0.0\n", "backend/go.sum", ""), want: `
 setup-npm: pnpm install --frozen-lockfile | registry:npm
@@ -298,11 +301,39 @@ note "composer.lock": left out: Composer's packages come from Packagist, for whi
 note "vcpkg.json": left out: vcpkg builds packages from many hosts
 note "conanfile.txt": left out: Conan's packages come from conan.io, for which there is no registry
 `},
+	{name: "nested", root: tree("apps/web/package.json", "{}", "apps/web/package-lock.json", "", "services/api/go/go.mod", "module a\nrequire a.b/c v1.0.0\n", "services/api/go/go.sum", "",
+		"services/py/requirements/dev.txt", "a\n", "tools/x/package.json", `{"dependencies":{"a":"1"}}`, "node_modules/a/package-lock.json", "", "a/b/c/d/e/f/g/package-lock.json", ""), want: `
+setup-npm-apps-web: npm ci --no-audit --no-fund | apps/web | registry:npm
+setup-venv-services-py: python3 -m venv .venv | services/py
+setup-pip-services-py: .venv/bin/python -m pip install -r requirements/dev.txt | services/py | registry:pypi | setup-venv-services-py
+setup-go-services-api-go: go mod download | services/api/go | registry:go
+setup-npm-tools-x: npm install --no-audit --no-fund --no-package-lock | tools/x | registry:npm | when named
+setup-go-build-services-api-go: go list -e -export -test -deps -f {{""}} ./... | services/api/go | setup-go-services-api-go | optional
+PATH services/py/.venv/bin
+`},
+	{name: "members of pnpm", root: tree("package.json", "{}", "pnpm-lock.yaml", "", "pnpm-workspace.yaml", "packages:\n  # ours\n  - 'apps/**'\n  - packages/*  # x\n  - \"!**/e2e\"\ncatalog:\n  a: 1\n",
+		"apps/a/b/package.json", "{}", "apps/a/b/package-lock.json", "", "packages/x/package.json", `{"dependencies":{"a":"1"}}`, "packages/x/deep/package.json", "{}", "packages/x/deep/yarn.lock", "", "apps/e2e/package.json", "{}", "apps/e2e/pnpm-lock.yaml", ""), want: `
+setup-npm: pnpm install --frozen-lockfile | registry:npm
+setup-npm-apps-e2e: pnpm install --frozen-lockfile | apps/e2e | registry:npm
+setup-npm-packages-x-deep: yarn install --non-interactive --frozen-lockfile | packages/x/deep | registry:npm
+`},
+	{name: "members of lerna, uv and Maven", root: tree("package.json", "{}", "package-lock.json", "", "lerna.json", `{"packages":["modules/*"]}`, "modules/a/package.json", "{}", "modules/a/package-lock.json", "",
+		"pyproject.toml", "[project]\nname='x'\n[tool.uv.workspace]\nmembers = [\"libs/*\"]\n", "uv.lock", "", "libs/a/pyproject.toml", "[project]\nname='a'\n", "libs/a/requirements.txt", "", "pom.xml", "", "core/pom.xml", ""), want: `
+setup-npm: npm ci --no-audit --no-fund | registry:npm
+setup-uv: uv sync --frozen | registry:pypi
+setup-maven: mvn -B -ntp test -Dtest=*#fumehoodNone -Dsurefire.failIfNoSpecifiedTests=false | registry:maven
+PATH .venv/bin
+`},
+	{name: "a workspace below", root: tree("js/package.json", `{"workspaces":["packages/*"]}`, "js/yarn.lock", "", "js/packages/a/package.json", "{}", "js/packages/a/package-lock.json", ""), want: `
+setup-npm-js: yarn install --non-interactive --frozen-lockfile | js | registry:npm
+`},
 	{name: "several", root: tree("go.mod", "module x\nrequire a.b/c v1.0.0\n", "web ui/package.json", "{}", "web ui/yarn.lock", "", "web-ui/package.json", "{}", "web-ui/package-lock.json", "",
 		"examples/package.json", "{}", "examples/package-lock.json", "", ".hidden/package.json", "{}", ".hidden/package-lock.json", "", "plain/package.json", `{"dependencies":{"a":"1"}}`), want: `
 setup-go: go mod download | registry:go
+setup-npm-examples: npm ci --no-audit --no-fund | examples | registry:npm | when named
 setup-npm-web-ui: yarn install --non-interactive --frozen-lockfile | web ui | registry:npm
 setup-npm-web-ui-2: npm ci --no-audit --no-fund | web-ui | registry:npm
+setup-npm-plain: npm install --no-audit --no-fund --no-package-lock | plain | registry:npm | when named
 setup-go-build: go list -e -export -test -deps -f {{""}} ./... | setup-go | optional
 `},
 }
@@ -405,13 +436,19 @@ func TestLimits(t *testing.T) {
 	}
 	s := host().Detect(root)
 	checkSetup(t, s)
-	if len(s.Steps) != MaxSteps {
-		t.Errorf("%d steps", len(s.Steps))
+	part := s.ChoosePart(Everything)
+	if n := len(part.Steps); len(s.Steps) < MaxProjects || n != MaxSteps {
+		t.Errorf("%d steps of %d", n, len(s.Steps))
+	}
+	// Each project that found no room is named once, with the reason.
+	tooMany := slices.DeleteFunc(part.Notes, func(n Note) bool { return !strings.Contains(n.Text, "too many steps") })
+	if len(tooMany) != len(s.Steps)-MaxSteps || len(s.ListLeftOut(Setup{Steps: part.Steps, Notes: tooMany})) > 0 {
+		t.Errorf("%d notes for %d steps: %v", len(tooMany), len(s.Steps)-MaxSteps, s.ListLeftOut(part))
 	}
 	if len(s.Notes) == 0 || len(s.Notes) > MaxNotes {
 		t.Errorf("%d notes", len(s.Notes))
 	}
-	if text := summary(s); !strings.Contains(text, "note \".\": more than 32 directories have lock files") {
+	if text := summary(s); !strings.Contains(text, "note \".\": more than 64 directories have lock files or manifests") {
 		t.Error(text)
 	}
 }

@@ -3,7 +3,6 @@
 package setup
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +20,10 @@ type setupScan struct {
 	look        func(string) (string, error)
 	found       Setup
 	ids         map[string]bool
-	covered     map[string][]string // by language: patterns of directories of the root's workspaces
+	covered     map[string][]workspaceMembers // by language
+	dir         projectDir                    // that is detected
+	language    string                        // likewise
+	projects    []projectDir                  // once listed
 	directories int
 	shims       string            // the id of the step that enables Corepack's shims, if it was added
 	fetched     map[string]string // by package manager: the id of the step that installs it
@@ -34,31 +36,6 @@ func (s *setupScan) addNote(file, format string, args ...any) {
 	if len(s.found.Notes) < MaxNotes && !slices.Contains(s.found.Notes, n) {
 		s.found.Notes = append(s.found.Notes, n)
 	}
-}
-
-// listRoot returns up to MaxEntries entries of the root directory, sorted by name.
-func (s *setupScan) listRoot() []fs.DirEntry {
-	f, err := s.root.Open(".")
-	if err != nil {
-		s.addNote(".", "could not read the repository: %s", reasonWithoutPath(err))
-		return nil
-	}
-	defer f.Close()
-	dir, ok := f.(fs.ReadDirFile)
-	if !ok {
-		s.addNote(".", "could not read the repository: it is not a directory")
-		return nil
-	}
-	entries, err := dir.ReadDir(MaxEntries + 1)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.addNote(".", "could not read the whole directory: %s", reasonWithoutPath(err))
-	}
-	if len(entries) > MaxEntries {
-		s.addNote(".", "has more than %d entries: further directories are not looked at", MaxEntries)
-		entries = entries[:MaxEntries]
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-	return entries
 }
 
 // hasFile reports whether dir has a regular file called name, which may contain slashes. A

@@ -137,7 +137,7 @@ func FixedRegistries(list []registry.Registry) func(context.Context, []string) (
 
 // SetupOf returns s as options of a gate.
 func SetupOf(s setup.Setup) gate.Setup {
-	public := gate.Setup{Services: s.Services, Env: s.Env, Path: s.Path}
+	public := gate.Setup{Services: s.Services, Env: s.Env, Path: s.Path, Projects: s.Always}
 	for _, step := range s.Steps {
 		public.Steps = append(public.Steps, gate.SetupStep(step))
 	}

@@ -32,6 +32,7 @@ import (
 const (
 	Name   = "devcontainer"
 	Prefix = Name + ":" // followed by the path of a file
+	Why    = "postCreateCommand of devcontainer.json"
 )
 
 // Paths are where a repository has the file; the first that exists is used.
