@@ -11,17 +11,20 @@ import (
 
 // startEarly starts the sandbox of Options.Plan, if it has one without a network, of o.
 func (g *Gate) startEarly(o sandbox.Options) {
-	// it may begin with a layer, or make one
-	if g.o.Plan == nil || g.o.ObserveNetworkUnsafe || g.o.keepsLayers() && len(g.o.Setup.Steps) > 0 ||
-		g.o.needsPrivate(needsNewSandbox(*g.o.Plan)) {
+	if g.o.Plan == nil || g.o.ObserveNetworkUnsafe {
 		return
 	}
-	planned := g.o.planner().Plan(*g.o.Plan).Proposals
-	limits, found := usualLimits(planned, g.o.Ceiling)
+	planned, part := g.o.planner().Plan(*g.o.Plan)
+	// it may begin with a layer, or make one
+	if len(part.Steps) > 0 && g.o.keepsLayers() || g.o.needsPrivate(part, needsNewSandbox(planned)) {
+		return
+	}
+	limits, found := usualLimits(planned.Proposals, g.o.Ceiling)
 	if !found {
 		return
 	}
-	o.Limits, o.ImageFrom = limits, g.o.imageFrom(len(planned))
+	o = g.withSetup(o, part)
+	o.Limits, o.ImageFrom = limits, g.o.imageFrom(len(planned.Proposals))
 	g.early = sandbox.StartEarly(o)
 }
 

@@ -159,7 +159,6 @@ func (g *Gate) findSandbox(ctx context.Context, find func() (install.Runsc, erro
 	if goCache != "" {
 		o.Trees = append(o.Trees, sandbox.Bind{Source: goCache, Target: rootfs.GoCacheInside})
 	}
-	o = g.withSetup(o)
 	g.startEarly(o)
 	return o, nil
 }
@@ -180,17 +179,32 @@ func (g *Gate) sandboxOptions() (sandbox.Options, error) {
 // Check decides every proposal of plan and runs nothing. The Records contain the plan's
 // own text, not redacted. With an error every Record is denied.
 func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error) {
+	planned, _ := g.o.planner().Plan(plan)
+	return g.checkPlanned(ctx, planned)
+}
+
+// checkPlanned decides every proposal of planned.
+func (g *Gate) checkPlanned(ctx context.Context, planned proposal.Plan) ([]proposal.Record, error) {
 	if err := g.checkOpen(); err != nil {
 		return nil, err
 	}
-	records, err := g.newChecker().Check(ctx, g.o.planner().Plan(plan))
+	records, err := g.newChecker().Check(ctx, planned)
 	g.addWarnings(g.engine.Warnings()...)
 	return records, err
 }
 
-// planner returns what makes of a plan what is decided.
+// planner returns what makes of a plan what is decided. If what set-up leaves is kept for later runs, whose
+// plans are others, all of it is run.
 func (o Options) planner() planning.Planner {
-	return planning.Planner{Setup: o.Setup.toSetup(), Limits: o.Limits, Directory: o.Subject.Cwd}
+	return planning.Planner{Setup: o.Setup.toSetup(), Limits: o.Limits, Directory: o.Subject.Cwd,
+		Whole: o.makesLayers()}
+}
+
+// wholePlanner is planner with all of set-up.
+func (o Options) wholePlanner() planning.Planner {
+	pl := o.planner()
+	pl.Whole = true
+	return pl
 }
 
 // newChecker returns what decides for g.
@@ -216,7 +230,7 @@ func (g *Gate) Toolchains() []proposal.Toolchain { return slices.Clone(g.tools) 
 // PolicyDigest returns the digest of the policy that decides every command of g.
 func (g *Gate) PolicyDigest() string { return g.engine.Digest() }
 
-// HasSetup reports whether set-up precedes the commands of each plan.
+// HasSetup reports whether set-up precedes the commands of a plan that may need it.
 func (g *Gate) HasSetup() bool { return len(g.o.Setup.Steps)+len(g.o.Setup.Services) > 0 }
 
 // Close closes an open session, waits for a run to end, and refuses later calls. Files

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -81,10 +82,10 @@ func needsNewSandbox(plan proposal.Plan) bool {
 
 // needsPrivateLayer reports whether what set-up leaves is likely to be needed in another sandbox of this
 // run, or of a later one of the Gate.
-func (r *run) needsPrivateLayer() bool { return r.gate.o.needsPrivate(r.renews) }
+func (r *run) needsPrivateLayer() bool { return r.gate.o.needsPrivate(r.setup, r.renews) }
 
-func (o Options) needsPrivate(renews bool) bool {
-	return o.Layers.Mode != "off" && len(o.Setup.Steps) > 0 && (renews || o.Repeated)
+func (o Options) needsPrivate(s setup.Setup, renews bool) bool {
+	return o.Layers.Mode != "off" && len(s.Steps) > 0 && (renews || o.Repeated)
 }
 
 // setupLayering finds and keeps the layer of one run. Whatever goes wrong is a notice: set-up then
@@ -144,14 +145,14 @@ func (l *setupLayering) Find(
 		found.Layer, found.File = layerOf(l.used.Info), l.used.File
 	case g.o.makesLayers() || l.run.needsPrivateLayer() && g.layers.refused != key:
 		found.Record, l.began = true, setup.WaitForClockTick()
-		l.optional = optionalFrom(g.o.Setup.Steps, records)
+		l.optional = optionalFrom(l.run.setup.Steps, records)
 	}
 	return found
 }
 
 // optionalFrom returns the id of the first command of set-up that is optional like all after it, ""
 // if the last is not: see setup.Step.
-func optionalFrom(steps []SetupStep, records []proposal.Record) (id string) {
+func optionalFrom(steps []setup.Step, records []proposal.Record) (id string) {
 	if len(steps) != len(records) {
 		return ""
 	}
@@ -199,6 +200,31 @@ func (g *Gate) findLayer(key string, match layers.Matcher) (*layers.SetupLayer, 
 	return g.kept.Find(key, match)
 }
 
+// hasWholeLayer reports whether a layer has the effects of all of Setup in this workspace: one that a run
+// with another plan has made. It is used although plan touches only part.
+func (g *Gate) hasWholeLayer(ctx context.Context, plan proposal.Plan, part setup.Setup) bool {
+	planned, whole := g.o.wholePlanner().Plan(plan)
+	if reflect.DeepEqual(part.Steps, whole.Steps) {
+		return false
+	}
+	planned.Proposals = slices.DeleteFunc(planned.Proposals, func(p proposal.Proposal) bool { return p.Origin == "" })
+	records, err := g.checkPlanned(ctx, planned)
+	if err != nil {
+		return false // Run reports it
+	}
+	l := setupLayering{run: &run{gate: g, setup: whole,
+		info: proposal.Run{Rootfs: g.root.String(), Policy: g.engine.Digest()}}}
+	o := g.planSandbox(len(records), whole)
+	if l.key, err = l.keyOf(records, o); err != nil {
+		return false
+	}
+	found, err := l.findLayer(o.Workspace, g.findLayer)
+	if err != nil {
+		g.o.sendNotice("warning: " + g.redactor.Error(err).Error())
+	}
+	return found != nil && found.Close() == nil
+}
+
 func layerOf(i layers.Info) *proposal.Layer {
 	return &proposal.Layer{Key: i.Key, Digest: i.Digest, Run: i.Run, Made: i.Made, Private: i.Private}
 }
@@ -208,7 +234,7 @@ func layerOf(i layers.Info) *proposal.Layer {
 func (l *setupLayering) keyOf(records []proposal.Record, s sandbox.Options) (string, error) {
 	o := l.run.gate.o
 	switch {
-	case len(o.Setup.Services) > 0:
+	case len(l.run.setup.Services) > 0:
 		return "", errors.New("services may hold a part of what it leaves")
 	case len(o.MountsUnsafe) > 0:
 		return "", errors.New("it can read directories of the host")
@@ -234,8 +260,8 @@ func (l *setupLayering) keyOf(records []proposal.Record, s sandbox.Options) (str
 		g := r.Decision.Grant
 		k.Commands = append(k.Commands, layerCommand{r.Analysis.Canonical, r.Proposal.Cwd, g.Env, g.Network, g.Exec})
 	}
-	if slices.ContainsFunc(o.Setup.Steps,
-		func(step SetupStep) bool { return !setup.IsPinned(wordsOf(step.Proposal)) }) {
+	if slices.ContainsFunc(l.run.setup.Steps,
+		func(step setup.Step) bool { return !setup.IsPinned(wordsOf(step.Proposal)) }) {
 		k.Day = time.Now().UTC().Format(time.DateOnly)
 	}
 	return k.digestKey()

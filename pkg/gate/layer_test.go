@@ -112,6 +112,97 @@ func TestSessionLayers(t *testing.T) {
 	}
 }
 
+// A layer depends on nothing that a command before set-up read: set-up begins in a sandbox of its own.
+// Where a layer has its effects, and where none is made, all commands share one.
+func TestLayersAfterCommands(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "layers")
+	plan := proposal.Plan{Proposals: []proposal.Proposal{run("read", "cat unread"), run("test", "sh look.sh")}}
+	runAll := func(workspace, mode string) []proposal.Record {
+		t.Helper()
+		edit(t, workspace, "set.sh", "cat read >deps; date +%N >>deps\n")
+		edit(t, workspace, "look.sh", "cat deps\n")
+		g := newGate(t, gate.Options{Workspace: workspace, Layers: gate.Store{Mode: mode, Dir: dir},
+			Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("setup-1", "sh set.sh"), Detected: true}}}})
+		report, err := g.Run(t.Context(), plan)
+		if err != nil || len(report.Records) != 3 || !report.Records[0].Result.Succeeded() || !report.Records[2].Result.Succeeded() {
+			t.Fatalf("%+v, %v", report.Records, err)
+		}
+		checkLog(t, report, true)
+		return report.Records
+	}
+	cold := runAll(testWorkspace(t, "read", "unread"), "write")
+	if l := cold[1].Result.Layer; l == nil || !l.Kept || !cold[1].Result.NewSandbox || cold[2].Result.NewSandbox {
+		t.Fatalf("set-up was not kept, or not in a sandbox of its own: %+v", cold[1].Result)
+	}
+	workspace := testWorkspace(t, "read", "unread")
+	edit(t, workspace, "unread", "changed")
+	if warm := runAll(workspace, "read"); !warm[1].Result.FromLayer() || string(warm[2].Result.Stdout.Head) != string(cold[2].Result.Stdout.Head) {
+		t.Errorf("a file that only a command before set-up read matters: %+v", warm[1].Result)
+	}
+	edit(t, workspace, "read", "changed")
+	if warm := runAll(workspace, "read"); warm[1].Result.FromLayer() || warm[1].Result.NewSandbox {
+		t.Errorf("used for another file, or set-up has another sandbox although no layer is made: %+v", warm[1].Result)
+	}
+}
+
+// A layer of all set-up, which another plan has made, is used by a plan that touches a part of it. A
+// run that makes layers has set-up even if its plan needs none.
+func TestLayerOfAllSetUp(t *testing.T) {
+	t.Parallel()
+	dir, workspace := filepath.Join(t.TempDir(), "layers"), testWorkspace(t, "a/go.mod", "b/go.mod")
+	edit(t, workspace, "b/look.sh", "cat deps\n")
+	step := func(dir string) gate.SetupStep {
+		p := run("setup-"+dir, "cp go.mod deps")
+		p.Cwd = dir
+		return gate.SetupStep{Proposal: p, Detected: true, Language: "go", Dir: dir}
+	}
+	runAll := func(mode string, p proposal.Proposal) (from []string) {
+		t.Helper()
+		g := newGate(t, gate.Options{Workspace: workspace, Layers: gate.Store{Mode: mode, Dir: dir}, Setup: gate.Setup{Steps: []gate.SetupStep{step("a"), step("b")}}})
+		report, err := g.Run(t.Context(), proposal.Plan{Proposals: []proposal.Proposal{p}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkLog(t, report, true)
+		for _, r := range report.Records {
+			id := r.Proposal.ID
+			if r.Result.FromLayer() {
+				id += " from a layer"
+			}
+			if from = append(from, id); !r.Result.Succeeded() {
+				t.Errorf("%+v", r.Result)
+			}
+		}
+		return from
+	}
+	look := run("look", "sh look.sh")
+	look.Cwd = "b"
+	for _, c := range []struct {
+		mode string
+		p    proposal.Proposal
+		want string
+	}{
+		{"read", look, "setup-b, look"},
+		{"write", run("true", "true"), "true, setup-a, setup-b"},
+		{"read", look, "setup-a from a layer, setup-b from a layer, look"},
+		{"read", run("true", "true"), "true"},
+	} {
+		if got := strings.Join(runAll(c.mode, c.p), ", "); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+	// Runs of one Gate touch other parts: the first that needs one runs all, for its private layer.
+	g := newGate(t, gate.Options{Workspace: workspace, Repeated: true,
+		Setup: gate.Setup{Steps: []gate.SetupStep{step("a"), step("b")}}})
+	for i, p := range []proposal.Proposal{run("true", "true"), look, run("all", "sh b/look.sh")} {
+		report, err := g.Run(t.Context(), proposal.Plan{Proposals: []proposal.Proposal{p}})
+		if want := min(1, i)*2 + 1; err != nil || len(report.Records) != want || report.Records[0].Result.FromLayer() != (i == 2) {
+			t.Errorf("run %d: %+v, %v", i, report.Records, err)
+		}
+	}
+}
+
 // THREATS 67: a layer is used where all files are the same that set-up read, in whatever way, and
 // nowhere else. Where they are, no other file matters.
 func TestLayersFollowReads(t *testing.T) {

@@ -32,7 +32,7 @@ func (g *Gate) resultsOf(r *run) *keptResults {
 	if g.o.pullRequest() {
 		mode = min(mode, results.Read)
 	}
-	if mode == results.Off || g.o.ObserveUnsafe || len(g.o.MountsUnsafe) > 0 || len(g.o.Setup.Services) > 0 {
+	if mode == results.Off || g.o.ObserveUnsafe || len(g.o.MountsUnsafe) > 0 || len(r.setup.Services) > 0 {
 		return nil
 	}
 	cache, err := g.o.openResults()
@@ -152,7 +152,7 @@ func (k *keptResults) resultInputs(ctx context.Context, r proposal.Record, o san
 		runtime.GOARCH
 	in.Program, in.Workspace = programDigest(), k.workspace
 	in.Sandbox = results.Digest(sandboxInputs(o))
-	for _, step := range g.o.Setup.Steps {
+	for _, step := range k.run.setup.Steps {
 		in.Setup = append(in.Setup, step.Proposal)
 	}
 	return in

@@ -12,6 +12,7 @@ import (
 	"github.com/fumehood/fumehood/internal/gate/order"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/internal/watch/lineage"
 	"github.com/fumehood/fumehood/internal/watch/observe"
 	"github.com/fumehood/fumehood/pkg/audit"
@@ -31,6 +32,7 @@ type run struct {
 	files    place
 	results  *keptResults   // nil if none are used
 	layering *setupLayering // nil if no layers are used
+	setup    setup.Setup    // the part of Options.Setup that is run
 	renews   bool           // a proposal requests a new sandbox
 }
 
@@ -47,14 +49,15 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 	}
 	g.running.Lock()
 	defer g.running.Unlock()
-	planned := g.o.planner().Plan(plan)
-	r := &run{gate: g, budget: commandTime(ctx), renews: needsNewSandbox(planned)}
+	planned, part := g.planRun(ctx, plan)
+	g.reportLeftOut(part)
+	r := &run{gate: g, budget: commandTime(ctx), setup: part, renews: needsNewSandbox(planned)}
 	defer func() {
 		if err := g.early.Close(); err != nil {
 			g.addWarnings("sandbox.left: cannot remove a sandbox that was not used: " + err.Error())
 		}
 	}()
-	err := r.openRun(ctx, plan, g.planSandbox(len(planned.Proposals)))
+	err := r.openRun(ctx, plan, g.planSandbox(len(planned.Proposals), part))
 	defer r.closeRun()
 	if err != nil {
 		err = g.redactor.Error(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/fumehood/fumehood/internal/sandbox/install"
 	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
 	"github.com/fumehood/fumehood/internal/source/config/devcontainer"
+	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -31,24 +32,26 @@ func (o Options) imageFrom(commands int) int {
 	return math.MaxInt
 }
 
-// withSetup returns o with what set-up adds to every sandbox, and with the gate's cgroup.
-func (g *Gate) withSetup(o sandbox.Options) sandbox.Options {
+// withSetup returns o with what s adds to every sandbox, and with the gate's cgroup.
+func (g *Gate) withSetup(o sandbox.Options, s setup.Setup) sandbox.Options {
 	o.Env = maps.Clone(o.Env)
-	maps.Copy(o.Env, g.o.Setup.Env)
-	o.Path, o.Cgroup = g.o.Setup.path()+o.Path, g.o.Cgroup
+	maps.Copy(o.Env, s.Env)
+	o.Path, o.Cgroup = pathOf(s)+o.Path, g.o.Cgroup
 	return o
 }
 
-// planSandbox returns the options of a sandbox for commands, before package order completes them.
-func (g *Gate) planSandbox(commands int) sandbox.Options {
-	o := g.sandbox
+// planSandbox returns the options of a sandbox for commands after s, before package order completes
+// them.
+func (g *Gate) planSandbox(commands int, s setup.Setup) sandbox.Options {
+	o := g.withSetup(g.sandbox, s)
 	o.ImageFrom, o.Pool = g.o.imageFrom(commands), g.early
 	return o
 }
 
 // sessionSandbox returns the options of a session's sandbox, before package order completes them.
 func (g *Gate) sessionSandbox() sandbox.Options {
-	o := g.sandbox
+	_, whole := g.o.wholePlanner().Plan(proposal.Plan{})
+	o := g.withSetup(g.sandbox, whole)
 	o.Files = maps.Clone(o.Files)
 	maps.Copy(o.Files, sandbox.InterpreterFiles())
 	o.ImageFrom, o.Pool = g.o.imageFrom(0), g.o.Pool.sandboxes()

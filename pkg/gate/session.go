@@ -124,9 +124,9 @@ func (g *Gate) beginSession(ctx context.Context, o SessionOptions) (*session, er
 	}
 	bounds.Requested = o.Requested
 	o.Idle = cmp.Or(o.Idle, DefaultIdle)
-	s := &session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}),
-		setup: g.o.planner().Plan(proposal.Plan{}).Proposals}
-	s.run = &run{gate: g, budget: cmp.Or(o.Lifetime, DefaultLifetime)}
+	planned, whole := g.o.wholePlanner().Plan(proposal.Plan{}) // what its commands touch is not known
+	s := &session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}), setup: planned.Proposals}
+	s.run = &run{gate: g, budget: cmp.Or(o.Lifetime, DefaultLifetime), setup: whole}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if err = s.run.openRun(s.ctx, o.describePlan(), g.sessionSandbox()); err == nil {
 		s.inner, err = s.run.stages.Open(s.run.info, bounds)
@@ -171,13 +171,18 @@ func (o SessionOptions) describePlan() proposal.Plan {
 // command that requests nothing.
 func (g *Gate) sessionBounds(ctx context.Context, o SessionOptions) (order.Bounds, error) {
 	b := order.Bounds{Limits: o.Limits.Under(g.o.Ceiling), Network: o.Network}
-	records, err := g.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{{ID: "session", Argv: []string{"true"}}}})
+	usual := proposal.Plan{Proposals: []proposal.Proposal{{ID: "session", Argv: []string{"true"}}}}
+	planned, _ := g.o.wholePlanner().Plan(usual)
+	records, err := g.checkPlanned(ctx, planned)
 	if err != nil {
 		return b, err
 	}
-	setup := len(records) - 1
-	b.SetupNetwork = order.GrantedNetwork(records[:setup])
-	if _, found := order.LargestLimits(records[setup:]); found {
+	of := map[bool][]proposal.Record{} // set-up's, and the other
+	for _, r := range records {
+		of[r.Proposal.Origin != ""] = append(of[r.Proposal.Origin != ""], r)
+	}
+	b.SetupNetwork = order.GrantedNetwork(of[true])
+	if _, found := order.LargestLimits(of[false]); found {
 		most, _ := order.LargestLimits(records)
 		b.Limits = b.Limits.Or(most)
 		return b, nil

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/gate/planning"
+	"github.com/fumehood/fumehood/internal/kit/terminal"
 	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/internal/source/setup"
@@ -93,8 +95,36 @@ func (s Setup) toSetup() setup.Setup {
 	return inner
 }
 
-// path returns the directories of the set-up inside the sandbox, in PATH's form.
-func (s Setup) path() string {
+// planRun returns plan as Run decides it, and the part of Setup that is in it. A plan that needs a part gets
+// all where a layer has that, or where later runs of the Gate, whose plans touch other parts, begin with its
+// private layer.
+func (g *Gate) planRun(ctx context.Context, plan proposal.Plan) (proposal.Plan, setup.Setup) {
+	planned, part := g.o.planner().Plan(plan)
+	if len(part.Steps) > 0 && (g.o.Repeated || g.o.keepsLayers() && g.hasWholeLayer(ctx, plan, part)) {
+		return g.o.wholePlanner().Plan(plan)
+	}
+	return planned, part
+}
+
+// maxLeftOut is how many projects a notice names each.
+const maxLeftOut = 8
+
+// reportLeftOut says which projects the part of set-up that a plan needs leaves out.
+func (g *Gate) reportLeftOut(part setup.Setup) {
+	if len(part.Steps) == 0 {
+		return // it needs none
+	}
+	left := append(slices.Clip(part.Notes), g.o.Setup.toSetup().ListLeftOut(part)...)
+	for _, n := range left[:min(len(left), maxLeftOut)] {
+		g.o.sendNotice("set-up: " + terminal.EscapeLine(n.String()))
+	}
+	if more := len(left) - maxLeftOut; more > 0 {
+		g.o.sendNotice(fmt.Sprintf("set-up: %d more are left out; fumehood config lists all", more))
+	}
+}
+
+// pathOf returns the directories of s inside the sandbox, in PATH's form.
+func pathOf(s setup.Setup) string {
 	var list []string
 	for _, dir := range s.Path {
 		list = append(list, filepath.Join(sandbox.Workspace, dir)+":")

@@ -145,9 +145,9 @@ func (s *Session) redactedMessage(err error) string {
 	return s.stages.Redactor.Failure(proposal.FailureOf(err)).Message
 }
 
-// basePlan returns what runs on the base: set-up, also if only that failed, the commands among known
-// that are comparable, those that they need, and those that ran before them in their sandbox and changed the
-// workspace. The texts are those of records.
+// basePlan returns what runs on the base: set-up, also if only that failed and not if only commands before it
+// did, the commands among known that are comparable, those that they need, and those that ran before them in
+// their sandbox and changed the workspace. The texts are those of records.
 func basePlan(known, records []proposal.Record) (plan proposal.Plan) {
 	wanted := map[int]bool{}
 	needs := map[int][]string{} // what must have succeeded on the base, too
@@ -156,10 +156,11 @@ func basePlan(known, records []proposal.Record) (plan proposal.Plan) {
 			requireEarlier(known, i, wanted, needs)
 		}
 	}
-	if len(wanted) == 0 && !slices.ContainsFunc(known, diagnose.IsComparableSetup) {
-		return plan
+	last := len(records)
+	if !slices.ContainsFunc(known, diagnose.IsComparableSetup) {
+		last = slices.Max(append(slices.Collect(maps.Keys(wanted)), -1)) // commands before set-up do not need it
 	}
-	for i := range records {
+	for i := range max(last, 0) {
 		if records[i].Runnable() && records[i].Proposal.Origin != "" {
 			wanted[i] = true
 		}

@@ -22,8 +22,12 @@ const (
 // nothing if no command changed a file.
 func (s *Session) compareWorkspace(ctx context.Context) error {
 	for _, r := range s.records {
-		if r.Result != nil && r.Proposal.Origin == "" {
+		switch {
+		case r.Result == nil:
+		case r.Proposal.Origin == "":
 			s.addChanges(*r.Result)
+		case r.Result.NewSandbox: // what commands before set-up changed is lost
+			s.addChanges(proposal.Result{NewSandbox: true})
 		}
 	}
 	paths, omitted := comparedPaths(s.Changes())

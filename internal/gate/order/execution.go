@@ -37,8 +37,14 @@ func decidedExecution(r proposal.Record) sandbox.Execution {
 
 // executionOf returns what was decided for r, within the time that is left for the run. Some is
 // always left: writing to the log can outlast the deadline, and no limit means none to a sandbox.
+//
+// If set-up is recorded for a layer, it begins in a sandbox in which nothing has run: what commands
+// before it wrote is not in the layer, and what they read is not what the layer depends on.
 func (s *Session) executionOf(r proposal.Record) sandbox.Execution {
 	x := decidedExecution(r)
+	if s.found.Record && r.Proposal.ID == s.firstSetup {
+		x.Grant.Fresh = true
+	}
 	if left := max(s.deadline.Sub(s.stages.Now()), time.Millisecond); left < x.Grant.Limits.Wall.Std() {
 		x.Grant.Limits.Wall = proposal.Duration(left)
 	}

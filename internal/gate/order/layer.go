@@ -20,7 +20,7 @@ type SetupLayers interface {
 	// Runner is created, which begins with the layer's files.
 	Find(ctx context.Context, setup []proposal.Record, o sandbox.Options) FoundSetupLayer
 	// Keep makes a layer of what setup left, and returns it, or nil. It is called when all have
-	// succeeded in runner, and nothing else has run there. The runner's next sandboxes may begin
+	// succeeded in a sandbox of runner in which nothing else has run. The runner's next sandboxes may begin
 	// with it.
 	Keep(ctx context.Context, runner Runner, setup []proposal.Record) *proposal.Layer
 }
@@ -38,7 +38,7 @@ func (s *Session) findLayer(ctx context.Context, records []proposal.Record) {
 	if s.stages.Layers == nil || s.setup != nil || len(setup) == 0 {
 		return
 	}
-	s.setup = map[string]bool{}
+	s.setup, s.firstSetup = map[string]bool{}, setup[0].Proposal.ID
 	for _, r := range setup {
 		s.setup[r.Proposal.ID] = true
 	}

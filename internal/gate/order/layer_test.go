@@ -19,7 +19,8 @@ import (
 // shelf is a Layers that records its calls among a world's.
 type shelf struct {
 	*world
-	has *proposal.Layer
+	has    *proposal.Layer
+	record bool
 }
 
 func idsOf(setup []proposal.Record) string {
@@ -32,7 +33,7 @@ func idsOf(setup []proposal.Record) string {
 
 func (s shelf) Find(_ context.Context, setup []proposal.Record, _ sandbox.Options) FoundSetupLayer {
 	_ = s.do("find " + idsOf(setup))
-	return FoundSetupLayer{Layer: s.has}
+	return FoundSetupLayer{Layer: s.has, Record: s.record}
 }
 
 func (s shelf) Keep(_ context.Context, _ Runner, setup []proposal.Record) *proposal.Layer {
@@ -79,7 +80,7 @@ func TestLayerIsKept(t *testing.T) {
 func TestLayerReplacesSetUp(t *testing.T) {
 	w, log := &world{decide: allowed}, &entries{}
 	h := w.stages()
-	h.Layers, h.Log = shelf{w, &proposal.Layer{Key: "k", Digest: "d", Run: "other"}}, log
+	h.Layers, h.Log = shelf{world: w, has: &proposal.Layer{Key: "k", Digest: "d", Run: "other"}}, log
 	report, err := h.Run(t.Context(), withSetUp(), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +101,50 @@ func TestLayerReplacesSetUp(t *testing.T) {
 	if doubts := CompareLog(report, log.list); len(doubts) == 0 {
 		t.Error("another layer in the report agrees with the log")
 	}
+}
+
+// A command before set-up runs first. A set-up that is recorded for a layer then begins in a new
+// sandbox, so that nothing of the command is in the layer; another one goes on in the same. The
+// log has them in this order.
+func TestCommandsBeforeSetUp(t *testing.T) {
+	for _, record := range []bool{true, false} {
+		w, log := &world{decide: allowed}, &entries{}
+		h, plan := w.stages(), withSetUp()
+		plan.Proposals = []proposal.Proposal{plan.Proposals[2], plan.Proposals[0], plan.Proposals[1]}
+		h.Layers, h.Log = shelf{world: w, record: record}, log
+		start, fresh := h.Start, []string{}
+		h.Start = func(o sandbox.Options) (Runner, error) {
+			r, err := start(o)
+			return watchedRunner{r, &fresh}, err
+		}
+		report, err := h.Run(t.Context(), plan, proposal.Run{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"find s t", "open sandbox", "run a: text of a", "run s: text of s", "run t: text of t", "keep s t", "close sandbox"}
+		if diff := cmp.Diff(want, w.does()); diff != "" {
+			t.Error(diff)
+		}
+		if got := strings.Join(fresh, " "); record && got != "s" || !record && got != "" {
+			t.Errorf("record %v: %q began in a new sandbox", record, got)
+		}
+		if doubts := CompareLog(report, log.list); len(doubts) > 0 {
+			t.Errorf("%q", doubts)
+		}
+	}
+}
+
+// watchedRunner notes which commands must begin in a new sandbox.
+type watchedRunner struct {
+	Runner
+	fresh *[]string
+}
+
+func (r watchedRunner) Run(ctx context.Context, x sandbox.Execution) (proposal.Result, error) {
+	if x.Grant.Fresh {
+		*r.fresh = append(*r.fresh, x.ID)
+	}
+	return r.Runner.Run(ctx, x)
 }
 
 // entries is a log in memory.

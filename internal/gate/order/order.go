@@ -21,6 +21,9 @@
 // A command whose result was kept by an earlier run with the same inputs does not run, if it
 // requested that and policy grants it. The log has that result, with the proof of it.
 //
+// Set-up is a part of the plan that it is given: FindSetupNeed says which proposals need what of it.
+// Commands may run before it. One that is recorded for a layer then begins in a new sandbox.
+//
 // A command that failed because a runtime crashed is run a second time, which the log
 // and the Report say: see crashedRuntime.
 //

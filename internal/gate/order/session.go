@@ -56,6 +56,8 @@ type Session struct {
 	found FoundSetupLayer // for the commands of set-up
 	setup map[string]bool // the ids of the commands whose effects a layer would have
 
+	firstSetup string // the first of them
+
 	listed   int // events and files in the report
 	changing int // commands that ran and files that were put, which approvals are bound to
 

@@ -16,19 +16,42 @@ type Planner struct {
 	Setup     setup.Setup
 	Limits    *proposal.Limits // of proposals that request none
 	Directory string           // of the workspace, to which the proposals' own are relative
+	Whole     bool             // all of Setup is run, also what a plan does not touch
 }
 
-// Plan returns plan as it is decided: its proposals as Propose returns them, and before them the commands
-// of Setup, whose ids do not repeat the plan's. Its services are started first, and again before each
-// proposal that requests a new sandbox.
-func (pl Planner) Plan(plan proposal.Plan) proposal.Plan {
+// Plan returns plan as it is decided, and the part of Setup that is in it. The proposals are as Propose
+// returns them, in the same order: a command may read what one before it wrote. Before the first that waits
+// for set-up (see order.FindSetupNeed) are the commands of the part, whose ids do not repeat the plan's. Its
+// services are started before them, and again before each later proposal that requests a new sandbox. A Setup
+// with a step that was not detected comes before all proposals: what such a step makes is not known.
+func (pl Planner) Plan(plan proposal.Plan) (proposal.Plan, setup.Setup) {
 	plan.Proposals = pl.Propose(plan.Proposals...)
+	first, touches := len(plan.Proposals), []setup.Touch{}
+	for i, p := range plan.Proposals {
+		need := order.FindSetupNeed(p, order.AnalyzeProposal(p))
+		touches = append(touches, need.Touches...)
+		if need.Waits {
+			first = min(first, i)
+		}
+	}
+	if pl.Whole {
+		touches = append(touches, setup.Everything...)
+	}
+	if pl.Setup.RunsFirst() {
+		first = 0
+	}
+	part := pl.Setup.ChoosePart(touches)
+	return insertSetup(part, plan, first), part
+}
+
+// insertSetup returns plan with the commands of s before the proposal at index first.
+func insertSetup(s setup.Setup, plan proposal.Plan, first int) proposal.Plan {
 	taken, renamed := map[string]bool{}, map[string]string{}
 	for _, p := range plan.Proposals {
 		taken[p.ID] = true
 	}
-	all := pl.serviceProposals(taken, "")
-	for _, step := range pl.Setup.ChoosePart(setup.Everything).Steps {
+	all := append(slices.Clone(plan.Proposals[:first]), serviceProposals(s, taken, "")...)
+	for _, step := range s.Steps {
 		p := setupProposal(step)
 		id := p.ID
 		p.ID = takeFreeID(taken, p.ID)
@@ -39,9 +62,9 @@ func (pl Planner) Plan(plan proposal.Plan) proposal.Plan {
 		}
 		all = append(all, p)
 	}
-	for _, p := range plan.Proposals {
-		if p.Fresh && len(all) > len(pl.Setup.Services) {
-			all = append(all, pl.serviceProposals(taken, "-"+p.ID)...)
+	for _, p := range plan.Proposals[first:] {
+		if p.Fresh && len(all) > len(s.Services) {
+			all = append(all, serviceProposals(s, taken, "-"+p.ID)...)
 		}
 		all = append(all, p)
 	}
@@ -49,9 +72,9 @@ func (pl Planner) Plan(plan proposal.Plan) proposal.Plan {
 	return plan
 }
 
-// serviceProposals returns the commands that start the services in a new sandbox.
-func (pl Planner) serviceProposals(taken map[string]bool, suffix string) []proposal.Proposal {
-	list := slices.Clone(pl.Setup.Services)
+// serviceProposals returns the commands that start the services of s in a new sandbox.
+func serviceProposals(s setup.Setup, taken map[string]bool, suffix string) []proposal.Proposal {
+	list := slices.Clone(s.Services)
 	for i := range list {
 		list[i].ID, list[i].Fresh = takeFreeID(taken, list[i].ID+suffix), true
 	}

@@ -5,6 +5,8 @@ package planning
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,11 +55,63 @@ func TestPlanned(t *testing.T) {
 	o := Planner{Setup: setup.Setup{Steps: []setup.Step{
 		{Proposal: proposal.Proposal{ID: "setup-1", Run: "y"}}, {Proposal: proposal.Proposal{ID: "setup-2", Argv: []string{"a", "b c"}, Needs: []string{"setup-1"}}, Optional: true},
 	}}}
-	got := o.Plan(proposal.Plan{Proposals: []proposal.Proposal{{ID: "setup-1", Run: "x", Origin: proposal.OriginSetup}}}).Proposals
+	got := planned(o, proposal.Proposal{ID: "setup-1", Run: "x", Origin: proposal.OriginSetup}).Proposals
 	want := []proposal.Proposal{{ID: "fumehood-setup-1", Run: "y", Origin: proposal.OriginSetup, Needs: nil},
 		{ID: "setup-2", Run: "a 'b c' || true", Origin: proposal.OriginSetup, Needs: []string{"fumehood-setup-1"}}, {ID: "setup-1", Run: "x"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Detected set-up runs before the first command that may need it, and not at all if none may.
+// What the commands of a configuration make is not known: they run before all. The order of the
+// plan's commands does not change.
+func TestPlannedOnDemand(t *testing.T) {
+	step := setup.Step{Proposal: proposal.Proposal{ID: "setup-npm", Argv: []string{"npm", "ci"}}, Detected: true}
+	listed := setup.Step{Proposal: proposal.Proposal{ID: "listed", Run: "make"}}
+	service := proposal.Proposal{ID: "s", Run: "r", Origin: proposal.OriginService}
+	read, test, last := proposal.Proposal{ID: "log", Run: "git log -1"}, proposal.Proposal{ID: "test", Run: "npm test"}, proposal.Proposal{ID: "cat", Run: "cat a"}
+	found := setup.Setup{Steps: []setup.Step{step}}
+	for _, c := range []struct {
+		setup setup.Setup
+		plan  []proposal.Proposal
+		want  []string
+	}{
+		{found, []proposal.Proposal{read, test, last}, []string{"log", "setup-npm", "test", "cat"}},
+		{found, []proposal.Proposal{test, read}, []string{"setup-npm", "test", "log"}},
+		{found, []proposal.Proposal{read, last}, []string{"log", "cat"}},
+		{setup.Setup{Steps: []setup.Step{step, listed}}, []proposal.Proposal{read}, []string{"setup-npm", "listed", "log"}},
+		{setup.Setup{Services: []proposal.Proposal{service}}, []proposal.Proposal{read, test}, []string{"log", "s", "test"}},
+	} {
+		if diff := cmp.Diff(c.want, idsOf(planned(Planner{Setup: c.setup}, c.plan...))); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// Only the projects that a command touches are set up, and their environment alone is in PATH.
+func TestPlannedProjects(t *testing.T) {
+	found := setup.Setup{Path: []string{"a/.venv/bin", "b/.venv/bin"}, Steps: []setup.Step{
+		{Proposal: proposal.Proposal{ID: "a", Run: "x"}, Detected: true, Language: setup.Python, Dir: "a"},
+		{Proposal: proposal.Proposal{ID: "b", Run: "x"}, Detected: true, Language: setup.Python, Dir: "b"},
+	}}
+	if left := found.ListLeftOut(found.ChoosePart([]setup.Touch{{Dir: "a"}})); len(left) != 1 || !strings.Contains(left[0].Text, "projects: [b]") {
+		t.Errorf("%v", left)
+	}
+	test := proposal.Proposal{ID: "t", Run: "pytest"}
+	plan, part := Planner{Setup: found, Directory: "b"}.Plan(proposal.Plan{Proposals: []proposal.Proposal{test}})
+	if diff := cmp.Diff([]string{"b", "t"}, idsOf(plan)); diff != "" || !slices.Equal(part.Path, []string{"b/.venv/bin"}) {
+		t.Errorf("%s, PATH %s", diff, part.Path)
+	}
+	// A run that makes layers runs all of set-up, also for a plan that needs none.
+	read := proposal.Proposal{ID: "log", Run: "git log -1"}
+	if got := idsOf(planned(Planner{Setup: found, Whole: true}, read)); !slices.Equal(got, []string{"log", "a", "b"}) {
+		t.Error(got)
+	}
+	found.Always = []string{"a"}
+	test.Cwd = "b"
+	if got := idsOf(planned(Planner{Setup: found}, test)); !slices.Equal(got, []string{"a", "b", "t"}) {
+		t.Error(got)
 	}
 }
 
@@ -66,7 +120,7 @@ func TestPlanned(t *testing.T) {
 func TestPlannedServices(t *testing.T) {
 	o := Planner{Setup: setup.Setup{Services: []proposal.Proposal{{ID: "service-redis", Run: "r", Origin: proposal.OriginService}}}}
 	ids := func(list ...proposal.Proposal) (ids []string) {
-		for _, p := range o.Plan(proposal.Plan{Proposals: list}).Proposals {
+		for _, p := range planned(o, list...).Proposals {
 			ids = append(ids, p.ID)
 			if p.Origin == proposal.OriginService && !p.Fresh {
 				t.Errorf("%s does not start in a new sandbox", p.ID)
@@ -82,16 +136,22 @@ func TestPlannedServices(t *testing.T) {
 		t.Error(diff)
 	}
 	taken := proposal.Proposal{ID: "service-redis", Run: "x", Origin: proposal.OriginService}
-	if diff := cmp.Diff([]string{"fumehood-service-redis", "service-redis"}, idsOf(o.Plan(proposal.Plan{Proposals: []proposal.Proposal{taken}}))); diff != "" {
+	if diff := cmp.Diff([]string{"fumehood-service-redis", "service-redis"}, idsOf(planned(o, taken))); diff != "" {
 		t.Error(diff)
 	}
-	if o.Plan(proposal.Plan{Proposals: []proposal.Proposal{taken}}).Proposals[1].Origin != "" {
+	if planned(o, taken).Proposals[1].Origin != "" {
 		t.Error("a plan's proposal is a service")
 	}
 	o.Setup.Steps = []setup.Step{{Proposal: proposal.Proposal{ID: "setup-1", Run: "x"}}}
 	if diff := cmp.Diff([]string{"service-redis", "setup-1", "service-redis-b", "b"}, ids(fresh)); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// planned returns a plan of list as o decides it.
+func planned(o Planner, list ...proposal.Proposal) proposal.Plan {
+	plan, _ := o.Plan(proposal.Plan{Proposals: list})
+	return plan
 }
 
 func idsOf(plan proposal.Plan) (ids []string) {

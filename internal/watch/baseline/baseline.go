@@ -280,7 +280,7 @@ func CompareRecords(records []proposal.Record, run *proposal.BaseRun, unmet []pr
 func compareOnBase(head proposal.Record, run proposal.BaseRun, there []proposal.Record) proposal.Comparison {
 	id := RunID(head.Proposal.ID)
 	i := slices.IndexFunc(there, func(r proposal.Record) bool { return r.Proposal.ID == id })
-	failed := slices.IndexFunc(there, func(r proposal.Record) bool {
+	failed := slices.IndexFunc(there[:max(i, 0)], func(r proposal.Record) bool {
 		return r.Proposal.Origin != "" && (r.Result == nil || !r.Result.Succeeded())
 	})
 	switch {

@@ -136,7 +136,7 @@ func (c baseConfig) reportedSetup(r proposal.Report) (s setup.Setup, err error) 
 		case p.Origin == proposal.OriginService:
 			services = append(services, p.Run)
 		case p.Origin == proposal.OriginSetup && c.config.Setup.Mode == config.Auto:
-			s.Steps = append(s.Steps, setup.Step{Proposal: p})
+			s.Steps = append(s.Steps, setup.Step{Proposal: p, Detected: p.Why != devcontainer.Why})
 		}
 	}
 	s.AddReportedServices(requested, services)

@@ -206,7 +206,8 @@ func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
 func (r reviewer) decided(ctx context.Context, l PlanRun) (proposal.Plan, error) {
 	o := planning.Planner{Directory: l.Report.Run.Cwd}
 	if len(l.Report.Records) == 0 { // it stopped, perhaps because of its configuration
-		return o.Plan(l.plan), nil
+		planned, _ := o.Plan(l.plan)
+		return planned, nil
 	}
 	c, err := r.base.configuration(ctx)
 	if err != nil {
@@ -214,7 +215,8 @@ func (r reviewer) decided(ctx context.Context, l PlanRun) (proposal.Plan, error)
 	}
 	o.Limits = c.config.Limits
 	o.Setup, err = c.reportedSetup(l.Report)
-	return o.Plan(l.plan), err
+	planned, _ := o.Plan(l.plan)
+	return planned, err
 }
 
 // The limits of an artifact, which a job of an untrusted workflow may have written.

@@ -64,9 +64,9 @@ func TestE2EActionSetupFork(t *testing.T) {
 		"services": "schema: fumehood.config/v1\nsetup: none\nservices: [redis]\n",
 		"detected": "schema: fumehood.config/v1\nregistries: none\n",
 	} {
-		w := newWorld(t, true, map[string]string{".github/fumehood.yml": text, "go.work": "go 1.24\n", "go.mod": "module x\n\ngo 1.24\n"}, nil)
+		w := newWorld(t, true, map[string]string{".github/fumehood.yml": text, "go.work": "go 1.24\n", "go.mod": "module x\n\ngo 1.24\n", "look.sh": "cat README.md\n"}, nil)
 		w.SetPermissions("contents:read", "pull_requests:read")
-		s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat README.md}\n")
+		s := w.RunStep("pull_request", w.EventPayload("pull_request.opened.fork", nil), "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: bash ./look.sh}\n")
 		if s.Code != cli.OK {
 			t.Fatalf("%s: exit %d\n%s", name, s.Code, s.Log)
 		}

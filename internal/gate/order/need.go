@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package order
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/policy/facts"
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/source/setup"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A SetupNeed is what a proposal may need of set-up.
+type SetupNeed struct {
+	// Waits means that set-up, if there is one, runs before the proposal. Every Touches waits, and so
+	// does what may write a file: what set-up begins with is the repository.
+	Waits bool
+	// Touches are the parts of the repository that it may use with what set-up makes of them; none
+	// for a proposal that needs nothing.
+	Touches []setup.Touch
+}
+
+// FindSetupNeed returns what p may need of set-up. The zero value is only for commands that are known
+// to read the repository and to use nothing that is installed or built: git log, cat, grep, sed -n,
+// node --check. What runs code of the repository, is not listed here, or names a place that set-up
+// fills is presumed to use all of the directory that it runs in, and of those below.
+func FindSetupNeed(p proposal.Proposal, a proposal.Analysis) (need SetupNeed) {
+	if _, refused := p.Refusal(); refused || len(a.Unknowns) > 0 {
+		return need // it does not run
+	}
+	everything := SetupNeed{Waits: true, Touches: []setup.Touch{{Dir: cleanDir(p.Cwd), Below: true}}}
+	if p.Form() == "code" && !p.RunsShell() || p.Context != "" || len(a.Commands) == 0 || isMade.MatchString(p.Cwd) {
+		return everything
+	}
+	grammars, err := facts.ShippedGrammars()
+	if err != nil || isOfHome.MatchString(a.Canonical) {
+		return everything
+	}
+	dirs := facts.TrackCwds(p.Cwd, sandbox.Workspace, a.Commands)
+	for _, c := range a.Commands {
+		cwds := dirs.EnterCommand(c)
+		switch judgeCommand(grammars, c) {
+		case uses:
+			need.Waits = true
+			need.Touches = append(need.Touches, findTouches(grammars, c, cwds)...)
+		case writes:
+			need.Waits = true
+		}
+		if namesBuilt(c) {
+			need.Waits = true
+			need.Touches = append(need.Touches, setup.Touch{Dir: ".", Below: true, Language: setup.Java})
+		}
+		dirs.RecordCommand(c)
+	}
+	return need
+}
+
+// What a command does with the repository: it reads it, it writes files, too, or it may use what
+// set-up makes.
+type use int
+
+const (
+	reads use = iota
+	writes
+	uses
+)
+
+// cleanDir returns a directory relative to the workspace, "." for one that is elsewhere.
+func cleanDir(dir string) string {
+	if dir = path.Clean(dir); path.IsAbs(dir) || dir == ".." || strings.HasPrefix(dir, "../") {
+		return "."
+	}
+	return dir
+}
+
+var (
+	// isMade matches a path of what set-up makes in the workspace, and isBuilt one of what Maven and
+	// Gradle build.
+	isMade  = pattern.New(`(^|[/=:,]|^-[A-Za-z])(node_modules|\.?venv|\.fumehood|\.yarn|\.pnp[^/]*|site-packages|vendor/bundle|\.gradle|\.m2|\.cargo)([/:,]|$)`)
+	isBuilt = pattern.New(`(^|/)(target|build)/`)
+	// isOfHome matches a text that names HOME, where the caches of package managers are.
+	isOfHome = pattern.New(`(^|[\s=:"'(])~[a-z]*(/|\s|$)|\$\{?(HOME|GOPATH|GOMODCACHE|CARGO_HOME|VIRTUAL_ENV)\b|/home/|/root/`)
+	// steers matches a variable that may be in the environment and makes programs read other settings.
+	steers = pattern.New(`^(HOME|PATH|ENV|TMPDIR|(XDG|GIT|LD|BASH)_.*|.*PAGER|.*_(OPTS|OPTIONS|CONFIG.*))$`)
+	// harmlessSetting matches a setting of git that steers nothing, and compilerOption an option of a compiler
+	// with which -fsyntax-only only reads.
+	harmlessSetting = pattern.New(`(?i)^(color\.[a-z]+|core\.quotepath|safe\.directory)=`)
+	compilerOption  = pattern.New(`^-(fsyntax-only|W[A-Za-z0-9=+-]*|[IDU].*|std=.*|pedantic(-errors)?|O[0-3sgz]?|isystem|include|x|c)$`)
+)
+
+// readers are the programs that only read files of the repository and print.
+var readers = splitWords(`: [ arch b2sum base32 base64 basename bat batcat break cat cd cksum cmp colordiff column comm continue cut date df diff
+	dirname du echo egrep exit expand expr fd fdfind fgrep file fmt fold gawk git gojq grep head hexdump hostname iconv id
+	jq join local logname ls mapfile mawk md5sum nl nproc numfmt od original-awk nawk awk paste pathchk popd pr printenv printf ptx
+	pushd pwd read readarray readlink realpath return rev rg sed gsed seq set sha1sum sha224sum sha256sum sha384sum sha512sum shift
+	shopt shuf sleep sort stat strings sum tac tail test tokei cloc scc tr tree true false tsort uname unexpand uniq unset uptime wait wc
+	wdiff whoami xxd yes yq zcat zgrep`)
+
+// harmless are those that no option makes write a file or start a program.
+var harmless = splitWords(`[ basename cat cd cksum cmp column comm cut dirname du echo egrep exit expand expr fgrep fmt fold grep head jq join ls md5sum nl od
+	paste printf pwd read readlink realpath return rev set sha1sum sha256sum sha512sum stat strings tac tail test tr unexpand wc`)
+
+// writers are the programs that only write files, and gitWrites the subcommands of git: they run
+// nothing of the repository.
+var (
+	writers   = splitWords(`cc c++ chmod clang clang++ cp csplit g++ gcc gunzip gzip install ln mkdir mktemp mv patch rm rmdir split tar tee touch truncate unzip zip`)
+	gitWrites = splitWords(`add apply archive checkout clean format-patch restore stash switch worktree`)
+)
+
+// starters are the programs that start only what is in the text, where the analysis has followed it.
+var starters = splitWords(`bash builtin command dash env exec find ionice nice nohup setsid sh stdbuf time timeout xargs`)
+
+// gitReads are the subcommands of git that write nothing.
+var gitReads = splitWords(`annotate blame cat-file check-attr check-ignore cherry count-objects describe diff diff-files diff-index diff-tree
+	for-each-ref grep help log ls-files ls-tree merge-base name-rev range-diff rev-list rev-parse shortlog show show-branch show-ref status
+	var version whatchanged`)
+
+// gitLists are those that write nothing without an operand.
+var gitLists = splitWords(`branch remote tag`)
+
+// versioned are the tools that say which they are, checkers those that read one file and run nothing
+// of it, each with the option for it.
+var (
+	versioned = splitWords(`bash cargo clang cmake deno gcc git go gofmt java javac make mvn node npm php pip pip3 python python3 ruby rustc rustfmt`)
+	checkers  = map[string]string{"bash": "-n", "sh": "-n", "dash": "-n", "node": "--check", "php": "-l", "ruby": "-c",
+		"gcc": "-fsyntax-only", "g++": "-fsyntax-only", "cc": "-fsyntax-only", "c++": "-fsyntax-only",
+		"clang": "-fsyntax-only", "clang++": "-fsyntax-only"}
+)
+
+func splitWords(text string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(text) {
+		set[word] = true
+	}
+	return set
+}
+
+// judgeCommand returns what c does. Commands that it starts are judged on their own.
+func judgeCommand(grammars facts.Grammars, c proposal.Command) (found use) {
+	for _, a := range c.Assigns {
+		if a.Exported && !isHarmless(a.Name) || steers.MatchString(a.Name) || isMade.MatchString(a.Value.Value) {
+			return uses
+		}
+	}
+	for _, r := range c.Redirects {
+		if isMade.MatchString(r.Target.Value) {
+			return uses
+		}
+		if r.Kind != "read" && r.Kind != "dup" && r.Kind != "heredoc" && r.Kind != "herestring" && !isDevice(r.Target) {
+			found = writes
+		}
+	}
+	return max(found, judgeProgram(grammars, c))
+}
+
+func judgeProgram(grammars facts.Grammars, c proposal.Command) use {
+	program := facts.ProgramOf(c, sandbox.Workspace)
+	name, args := program.Name, c.Args
+	known := false
+	switch {
+	case program.Place == "none" || program.Place == "function":
+		return reads
+	case program.Place != "lookup" && program.Place != "system" || len(args) == 0 || !args[0].Static:
+		return uses
+	case isVersion(name, args[1:]):
+		return reads
+	case checkers[name] != "" && !c.Launches && checksFile(checkers[name], args[1:]):
+		return reads
+	case name == "which" || name == "type" || name == "whereis" ||
+		name == "command" && len(args) > 1 && strings.EqualFold(args[1].Value, "-v"):
+		return judgeLookup(args[1:])
+	case name == "find" && c.StartsText() == c.Launches:
+		return judgeFind(c)
+	case name == "time" && len(args) > 1 && strings.HasPrefix(args[1].Value, "-") && args[1].Value != "-p":
+		return uses // it may write its times to a file
+	case name == "env" && len(args) > 1 && strings.HasPrefix(args[1].Value, "-") && c.StartsText():
+		return uses // it may start the program in another directory
+	case starters[name]:
+		known = c.StartsText() || name == "env" && len(args) == 1
+	case name == "export" || name == "declare" || name == "readonly" || name == "typeset":
+		known = len(c.Assigns) == len(args)-1 // judged above
+	case name == "gofmt": // its grammar has it write its operands, which only -w does
+		if slices.ContainsFunc(args, func(w proposal.Word) bool {
+			return !w.Static && !w.Glob || strings.TrimLeft(w.Value, "-") == "w"
+		}) {
+			return writes
+		}
+		known = true
+	case readers[name] || writers[name]:
+		return judgeWords(grammars, c)
+	}
+	if known {
+		return reads
+	}
+	return uses
+}
+
+// judgeWords returns what the words of a reader or a writer make it do.
+func judgeWords(grammars facts.Grammars, c proposal.Command) use {
+	program := facts.ProgramOf(c, sandbox.Workspace)
+	read := grammars.Read(program, c.Args[1:])
+	if program.Name == "git" && isSteered(c) {
+		return uses
+	}
+	if len(read.Unknown) > 0 || read.Loose && !harmless[program.Name] || namesMade(c, read.Sub, read.Operands) ||
+		!facts.ScriptOf(program.Name, read, false).Plain {
+		return uses
+	}
+	found := reads
+	if writers[program.Name] {
+		found = writes
+	}
+	if program.Name == "git" && !gitReads[read.Sub] &&
+		(read.Sub != "" && !gitLists[read.Sub] || len(read.Operands) > 0) {
+		if found = writes; !gitWrites[read.Sub] && !gitLists[read.Sub] {
+			return uses
+		}
+	}
+	for _, o := range read.Options {
+		switch o.Name {
+		case "--in-place", "--set-upstream-to", "--unset-upstream":
+			found = writes
+		case "--file":
+			if scripted[program.Name] {
+				return uses // a file of the repository says what it does
+			}
+		}
+	}
+	for _, e := range read.Effects([]string{sandbox.Workspace}, sandbox.Workspace) {
+		switch e.Kind {
+		case "run":
+			return uses
+		case "write":
+			found = writes
+		}
+	}
+	return found
+}
+
+// isSteered reports whether c is a git with settings of its own: they can name programs. Those of colors and
+// of whose repository it may be are harmless.
+func isSteered(c proposal.Command) bool {
+	for i, w := range c.Args {
+		setting, isAttached := strings.CutPrefix(w.Value, "-c")
+		if isAttached && setting == "" && i+1 < len(c.Args) {
+			w, setting = c.Args[i+1], c.Args[i+1].Value
+		}
+		isHarmful := !w.Static || strings.Contains(setting, "=") && !harmlessSetting.MatchString(setting)
+		if isAttached && isHarmful || strings.HasPrefix(w.Value, "--config-env") {
+			return true
+		}
+	}
+	return false
+}
+
+// isDevice reports whether a word names a file to which anything may be written.
+func isDevice(w proposal.Word) bool {
+	return w.Static && slices.Contains([]string{"/dev/null", "/dev/stdout", "/dev/stderr"}, w.Value)
+}
+
+// isHarmless reports whether a variable changes only what programs print.
+func isHarmless(name string) bool {
+	return strings.HasPrefix(name, "LC_") ||
+		slices.Contains([]string{"LANG", "LANGUAGE", "TZ", "NO_COLOR", "COLUMNS", "TERM", "IFS"}, name)
+}
+
+// isVersion reports whether a tool only says which it is.
+func isVersion(tool string, args []proposal.Word) bool {
+	if len(args) == 0 || !args[0].Static || !versioned[tool] {
+		return false
+	}
+	if tool == "go" && (args[0].Value == "version" || args[0].Value == "env") {
+		return !slices.ContainsFunc(args[1:], func(w proposal.Word) bool {
+			return !w.Static || strings.HasPrefix(w.Value, "-") && w.Value != "-json"
+		})
+	}
+	return len(args) == 1 && slices.Contains([]string{"--version", "-V", "-version"}, args[0].Value)
+}
+
+// checksFile reports whether the arguments of a checker have its option first, or anywhere among
+// those of a compiler that make it write nothing and load nothing.
+func checksFile(option string, args []proposal.Word) bool {
+	for i, w := range args {
+		if !w.Static && !w.Glob || isMade.MatchString(w.Value) {
+			return false
+		}
+		switch {
+		case option == "-fsyntax-only":
+			if strings.HasPrefix(w.Value, "@") ||
+				strings.HasPrefix(w.Value, "-") && !compilerOption.MatchString(w.Value) {
+				return false
+			}
+		case i == 0 && w.Value != option, i > 0 && strings.HasPrefix(w.Value, "-"):
+			return false
+		}
+	}
+	return slices.ContainsFunc(args, func(w proposal.Word) bool { return w.Value == option })
+}
+
+// judgeLookup returns what a command needs that says where programs are: set-up installs some.
+func judgeLookup(args []proposal.Word) use {
+	for _, w := range args {
+		known := readers[w.Value] || writers[w.Value] || starters[w.Value] || versioned[w.Value]
+		if !w.Static || !known && !strings.HasPrefix(w.Value, "-") {
+			return uses
+		}
+	}
+	return reads
+}
+
+// judgeFind returns what find does itself.
+func judgeFind(c proposal.Command) use {
+	found := reads
+	for i, w := range c.Args {
+		switch {
+		case isMade.MatchString(w.Value) && !isExcluded(c, i), !w.Static && !w.Glob:
+			return uses
+		case w.Value == "-delete" || strings.HasPrefix(w.Value, "-fprint") || w.Value == "-fls":
+			found = writes
+		}
+	}
+	return found
+}
+
+// scripted are the programs whose script can write files and start programs.
+var scripted = splitWords("sed gsed awk gawk mawk nawk original-awk")
+
+// searchers are the programs whose first operand is a pattern or a script, unless an option gives it.
+var searchers = splitWords("grep egrep fgrep zgrep rg sed gsed awk gawk mawk nawk jq gojq yq")
+
+// givesPattern reports whether w is an option of a searcher that gives its pattern or script.
+func givesPattern(w proposal.Word) bool {
+	return slices.ContainsFunc([]string{"-e", "-f", "--regexp", "--file"},
+		func(option string) bool { return strings.HasPrefix(w.Value, option) })
+}
+
+// namesMade reports whether a word of c, which reads operands, names a place that set-up fills.
+func namesMade(c proposal.Command, sub string, operands []proposal.Word) bool {
+	name := path.Base(c.Program)
+	if name == "git" && sub == "grep" {
+		name = "grep"
+	}
+	if name == "echo" || name == "printf" {
+		return false
+	}
+	searched := ""
+	if searchers[name] && len(operands) > 0 && !slices.ContainsFunc(c.Args, givesPattern) {
+		searched = operands[0].Value // a pattern or a script
+	}
+	for i, w := range c.Args[1:] {
+		if isMade.MatchString(w.Value) && w.Value != searched && !isExcluded(c, i+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// namesBuilt reports whether a word of c is a path of what Maven or Gradle builds.
+func namesBuilt(c proposal.Command) bool {
+	isDirectory := slices.Contains([]string{"cd", "du", "find", "ls", "tree"}, c.Program)
+	return slices.ContainsFunc(c.Args, func(w proposal.Word) bool {
+		return isBuilt.MatchString(w.Value) || isDirectory && isBuilt.MatchString(w.Value+"/")
+	})
+}
+
+// isExcluded reports whether the word at i leaves out what it names.
+func isExcluded(c proposal.Command, i int) bool {
+	if i == 0 {
+		return false // the program
+	}
+	word, before := c.Args[i].Value, c.Args[i-1].Value
+	if slices.ContainsFunc([]string{"--exclude", "!", ":!", ":^", ":(exclude)"},
+		func(prefix string) bool { return strings.HasPrefix(word, prefix) }) {
+		return true
+	}
+	if before == "--exclude-dir" || before == "--exclude" || before == "-I" && path.Base(c.Program) == "tree" {
+		return true
+	}
+	pruned := slices.ContainsFunc(c.Args, func(w proposal.Word) bool { return w.Value == "-prune" })
+	return path.Base(c.Program) == "find" && i > 2 &&
+		(pruned || c.Args[i-2].Value == "!" || c.Args[i-2].Value == "-not")
+}
