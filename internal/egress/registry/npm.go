@@ -45,6 +45,7 @@ func findNpm(ctx context.Context, a *toolRunner, r *Registry) error {
 		r.Env["npm_config_"+name] = "false"
 	}
 	r.Env["YARN_ENABLE_TELEMETRY"] = "0"
+	r.Env["npm_config_fetch_retries"], r.Env["YARN_HTTP_RETRY"] = "2", "3" // without a registry there are none
 	if prefix := nodeHeaders(); prefix != "" {
 		r.Env[nodedirVariable(config)] = prefix
 	}

@@ -40,6 +40,7 @@ func findPypi(ctx context.Context, a *toolRunner, r *Registry) error {
 	}
 	r.Env["PIP_CONFIG_FILE"] = "/dev/null" // no other file in the sandbox overrides this
 	r.Env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
+	r.Env["PIP_RETRIES"], r.Env["UV_HTTP_RETRIES"] = "5", "3" // without a registry there are none
 	return nil
 }
 

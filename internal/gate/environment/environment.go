@@ -67,13 +67,15 @@ func resolveDir(path string) (string, error) {
 	return abs, nil
 }
 
-// ToolVariables prevent well-known tools from waiting for a network, a pager or a person.
+// ToolVariables prevent well-known tools from waiting for a network, a pager or a person. Clients of a registry
+// that was granted get their own number of retries with it. pip says only with one retry that it found no host.
 func ToolVariables() map[string]string {
 	return map[string]string{
 		"CI": "true", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0",
 		"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOTELEMETRY": "off", "GOFLAGS": "-buildvcs=false",
 		"PYTHONDONTWRITEBYTECODE": "1", "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 		"npm_config_update_notifier": "false", "npm_config_fund": "false", "npm_config_audit": "false",
+		"npm_config_fetch_retries": "0", "YARN_HTTP_RETRY": "0", "PIP_RETRIES": "1", "UV_HTTP_RETRIES": "0",
 		"CARGO_NET_OFFLINE": "true", "DEBIAN_FRONTEND": "noninteractive",
 	}
 }
