@@ -293,6 +293,7 @@ func FuzzAnnotate(f *testing.F) {
 		f.Add("warning", "a.go", s, s)
 		f.Add(s, s, s, s)
 	}
+	f.Add("warning", "a.go", " blank at both ends ", "m") // the runner trims the list of properties
 	f.Fuzz(func(t *testing.T, level, file, title, message string) {
 		l := readLog(written(func(c *Console) {
 			c.Annotate(Annotation{Level: level, File: file, Line: 1, Title: title, Message: message})
@@ -306,7 +307,7 @@ func FuzzAnnotate(f *testing.F) {
 		}
 		for name, value := range got.properties {
 			want, known := map[string]string{"file": file, "line": "1", "title": text.Inline(title, maxTitle)}[name]
-			if !known || value != strings.TrimSpace(want) && value != want {
+			if !known || strings.TrimSpace(value) != strings.TrimSpace(want) {
 				t.Fatalf("property %s is %q, want %q", name, value, want)
 			}
 		}
