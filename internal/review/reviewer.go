@@ -202,7 +202,7 @@ func (m *modelReview) askWithSession(ctx context.Context) (err error) {
 
 // A commandSession is what a conversation needs of a gate.Session.
 type commandSession interface {
-	SetUp(ctx context.Context, each func(proposal.Record)) error
+	SetUp(ctx context.Context, before proposal.Proposal, each func(proposal.Record)) error
 	Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error)
 	Close() (proposal.Report, error)
 }
@@ -211,7 +211,8 @@ type commandSession interface {
 // of the conversation is returned, except when closing fails too.
 func (m *modelReview) converse(ctx context.Context, session commandSession) error {
 	m.talk.do = session.Do
-	err := session.SetUp(ctx, func(r proposal.Record) { m.talk.setting.setup = append(m.talk.setting.setup, r) })
+	err := session.SetUp(ctx, proposal.Proposal{}, // all of it, which is in the prompt
+		func(r proposal.Record) { m.talk.setting.setup = append(m.talk.setting.setup, r) })
 	if err == nil {
 		err = m.talk.askRounds(ctx)
 	}

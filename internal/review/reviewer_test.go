@@ -19,7 +19,9 @@ type fakeSession struct {
 	closed         int
 }
 
-func (s *fakeSession) SetUp(context.Context, func(proposal.Record)) error { return s.setUp }
+func (s *fakeSession) SetUp(context.Context, proposal.Proposal, func(proposal.Record)) error {
+	return s.setUp
+}
 
 func (s *fakeSession) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
 	return s.do(ctx, p)

@@ -44,7 +44,7 @@ func withLayers(t *testing.T, dir, workspace string, write bool, text, after str
 		Workspace: workspace, Layers: kept, Notice: func(text string) { l.notices = append(l.notices, text) },
 		Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("setup-1", "sh set.sh")}, {Proposal: run("setup-2", "true")}}},
 	}), gate.SessionOptions{})
-	if err := s.SetUp(t.Context(), func(r proposal.Record) { l.setup = append(l.setup, r) }); err != nil {
+	if err := s.SetUp(t.Context(), proposal.Proposal{}, func(r proposal.Record) { l.setup = append(l.setup, r) }); err != nil {
 		t.Fatal(err)
 	}
 	l.after = ran(t, s, run("after", "sh look.sh"))
@@ -278,7 +278,7 @@ func TestLayersOfCaches(t *testing.T) {
 			Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("need", "cat a")}, {Proposal: proposal.Proposal{ID: "warm", Argv: []string{"sh", "warm.sh"}}, Optional: optional}}},
 		}), gate.SessionOptions{})
 		var last proposal.Record
-		if err := s.SetUp(t.Context(), func(r proposal.Record) { last = r }); err != nil || last.Result == nil {
+		if err := s.SetUp(t.Context(), proposal.Proposal{}, func(r proposal.Record) { last = r }); err != nil || last.Result == nil {
 			t.Fatalf("%+v, %v", last, err)
 		}
 		return last.Result.Layer, last.Result.FromLayer()
@@ -315,7 +315,7 @@ func TestLayersOfChangingWorkspaces(t *testing.T) {
 		Workspace: workspace, Layers: gate.Store{Mode: "write", Dir: dir}, Notice: func(text string) { notices = append(notices, text) },
 		Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("one", "cat a")}, {Proposal: run("two", "true")}}},
 	}), gate.SessionOptions{})
-	err = s.SetUp(t.Context(), func(r proposal.Record) {
+	err = s.SetUp(t.Context(), proposal.Proposal{}, func(r proposal.Record) {
 		if r.Proposal.ID == "one" {
 			edit(t, workspace, "a", "x") // as large as before would not matter
 		}
@@ -367,7 +367,7 @@ func TestLayersOfSetUpAlone(t *testing.T) {
 	if out, err := s.Put(t.Context(), "foreign", []byte("x")); err != nil || out.Refused != "" {
 		t.Fatal(out, err)
 	}
-	if err := s.SetUp(t.Context(), nil); err != nil {
+	if err := s.SetUp(t.Context(), proposal.Proposal{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := store.List(); err != nil || len(list) != 0 {

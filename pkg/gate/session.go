@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fumehood/fumehood/internal/gate/order"
@@ -58,6 +59,7 @@ type session struct {
 	idle   *time.Timer
 	o      SessionOptions
 	setup  []proposal.Proposal // that SetUp has not run yet
+	ready  atomic.Bool         // all of it has run: SetUp does not wait for its turn
 
 	once   sync.Once
 	done   chan struct{} // closed when report and err are set
@@ -195,8 +197,16 @@ func (g *Gate) sessionBounds(ctx context.Context, o SessionOptions) (order.Bound
 		Hint:    "set every field of SessionOptions.Limits"}
 }
 
-func (s *session) SetUp(ctx context.Context, each func(proposal.Record)) error {
-	if err := s.callInTurn(ctx, func(ctx context.Context) error { return s.inner.Prepare(ctx, s.setup) }); err != nil {
+func (s *session) SetUp(ctx context.Context, before proposal.Proposal, each func(proposal.Record)) error {
+	if s.ready.Load() {
+		return nil
+	}
+	replaced := false
+	err := s.callInTurn(ctx, func(ctx context.Context) (err error) {
+		replaced, err = s.inner.Prepare(ctx, s.setup)
+		return err
+	})
+	if err != nil || !replaced && !s.waitsForSetUp(before) {
 		return err
 	}
 	for {
@@ -204,6 +214,7 @@ func (s *session) SetUp(ctx context.Context, each func(proposal.Record)) error {
 		done := false
 		err := s.callInTurn(ctx, func(ctx context.Context) (err error) {
 			if done = len(s.setup) == 0; done {
+				s.ready.Store(true)
 				return nil
 			}
 			p := s.setup[0]
@@ -218,6 +229,20 @@ func (s *session) SetUp(ctx context.Context, each func(proposal.Record)) error {
 			each(record)
 		}
 	}
+}
+
+// waitsForSetUp reports whether set-up must run before p. One with a step that was not detected
+// always must: what such a step makes is not known.
+func (s *session) waitsForSetUp(p proposal.Proposal) bool {
+	if s.run.setup.RunsFirst() {
+		return true
+	}
+	p, err := checkProposed(p)
+	if err != nil { // the zero Proposal; of others Do says what is wrong with them
+		return true
+	}
+	p = s.gate.o.planner().Propose(p)[0]
+	return order.FindSetupNeed(p, order.AnalyzeProposal(p)).Waits
 }
 
 func (s *session) Do(ctx context.Context, p proposal.Proposal) (record proposal.Record, err error) {

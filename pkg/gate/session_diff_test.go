@@ -33,7 +33,7 @@ func TestSessionDiff(t *testing.T) {
 	}
 	g := newGate(t, gate.Options{Workspace: ws, Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: proposal.Proposal{ID: "deps", Phase: proposal.PhaseSetup, Run: "mkdir deps && echo made > deps/made && echo left > deps/left", Origin: proposal.OriginSetup}}}}})
 	s := open(t, g, gate.SessionOptions{})
-	if err := s.SetUp(t.Context(), nil); err != nil {
+	if err := s.SetUp(t.Context(), proposal.Proposal{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Put(t.Context(), "put.txt", []byte("put\n")); err != nil {

@@ -3,6 +3,7 @@
 package gate_test
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func TestSessionSetUp(t *testing.T) {
 	}), gate.SessionOptions{})
 	var got []string
 	for range 2 {
-		err := s.SetUp(t.Context(), func(r proposal.Record) {
+		err := s.SetUp(t.Context(), proposal.Proposal{}, func(r proposal.Record) {
 			got = append(got, r.Proposal.ID)
 			if r.Proposal.Origin != proposal.OriginSetup || r.Result == nil || !r.Result.Succeeded() {
 				t.Errorf("%+v", r)
@@ -42,6 +43,60 @@ func TestSessionSetUp(t *testing.T) {
 		t.Errorf("%+v, %v", report.Totals, err)
 	}
 	checkLog(t, report, true)
+}
+
+// A command that only reads does not wait for a set-up that was detected. What came before set-up and
+// leaves nothing is no reason to keep no layer; a file that was put is, and stays.
+func TestSessionSetUpOnDemand(t *testing.T) {
+	t.Parallel()
+	dir, workspace := filepath.Join(t.TempDir(), "layers"), testWorkspace(t, "a")
+	edit(t, workspace, "set.sh", "mkdir -p deps && echo one > deps/made\n")
+	edit(t, workspace, "look.sh", "cat deps/made; cat b\n")
+	for _, x := range []struct {
+		name   string
+		put    bool
+		before int // commands of set-up that have run when the first command has
+		layer  string
+	}{
+		{"a file between", true, 0, "none"},
+		{"nothing between", false, 0, "kept"},
+		{"a layer", false, 1, "taken"},
+	} {
+		s := open(t, newGate(t, gate.Options{Workspace: workspace, Layers: gate.Store{Mode: "write", Dir: dir},
+			Setup: gate.Setup{Steps: []gate.SetupStep{{Proposal: run("setup-1", "sh set.sh"), Detected: true}}}}), gate.SessionOptions{})
+		var records []proposal.Record
+		after := func(p proposal.Proposal) proposal.Record {
+			t.Helper()
+			if err := s.SetUp(t.Context(), p, func(r proposal.Record) { records = append(records, r) }); err != nil {
+				t.Fatal(err)
+			}
+			return do(t, s, p)
+		}
+		if r := after(run("first", "cat a")); !r.Result.Succeeded() || len(records) != x.before {
+			t.Errorf("%s: %+v after %d commands of set-up", x.name, r.Result, len(records))
+		}
+		if x.put {
+			if out, err := s.Put(t.Context(), "b", []byte("put\n")); err != nil || out.Refused != "" {
+				t.Fatalf("%+v, %v", out, err)
+			}
+		}
+		r := after(run("second", "sh look.sh"))
+		if want := map[bool]string{true: "one\nput\n", false: "one\n"}[x.put]; len(records) != 1 || string(r.Result.Stdout.Head) != want {
+			t.Errorf("%s: %q after %d commands of set-up", x.name, r.Result.Stdout.Head, len(records))
+		}
+		layer := "none"
+		if made := records[0].Result.Layer; made != nil {
+			layer = map[bool]string{true: "kept", false: "taken"}[made.Kept]
+		}
+		if layer != x.layer {
+			t.Errorf("%s: layer %s", x.name, layer)
+		}
+		report, err := s.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkLog(t, report, true)
+	}
 }
 
 // An approval does not outlive its session, is not needed by what policy allows, and does

@@ -114,7 +114,7 @@ func (j *job) Kill() { j.kill() }
 
 func (j *job) Wait(context.Context) (proposal.Record, error) { <-j.done; return j.r, j.err }
 
-func (f fake) SetUp(context.Context, func(proposal.Record)) error { return nil }
+func (f fake) SetUp(context.Context, proposal.Proposal, func(proposal.Record)) error { return nil }
 
 func (f fake) Put(_ context.Context, name string, data []byte) (proposal.Output, error) {
 	f.note("put %s %s", name, data)

@@ -246,7 +246,7 @@ func (b *sandbox) close() {
 
 func (b *sandbox) setUp() {
 	defer close(b.ready)
-	b.setup = b.session.SetUp(b.ctx, func(r proposal.Record) {
+	b.setup = b.session.SetUp(b.ctx, proposal.Proposal{}, func(r proposal.Record) {
 		if !r.Runnable() || r.Result != nil && !r.Result.Succeeded() {
 			b.server.o.Notice("sandbox " + b.id + ": set-up command failed: " + text.Inline(r.Analysis.Canonical, 80))
 		}

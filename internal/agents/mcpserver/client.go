@@ -157,7 +157,7 @@ func (c *client) ensureSession(req *mcp.CallToolRequest) (*session, error) {
 		return nil, err
 	}
 	c.sessions++
-	c.session = &session{Session: inner, setup: newSetup(lost), outputs: map[string]proposal.Stream{}}
+	c.session = &session{Session: inner, setup: &setup{notes: lost}, outputs: map[string]proposal.Stream{}}
 	return c.session, nil
 }
 

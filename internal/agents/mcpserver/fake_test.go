@@ -156,7 +156,7 @@ func (f fake) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.Cl
 	return f.do(ctx, r)
 }
 
-func (f fake) SetUp(_ context.Context, each func(proposal.Record)) error {
+func (f fake) SetUp(_ context.Context, _ proposal.Proposal, each func(proposal.Record)) error {
 	for _, text := range f.setup {
 		r, _ := f.do(context.Background(), decide(proposal.Proposal{Run: text}))
 		each(r)

@@ -13,40 +13,36 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A setup is the installation of dependencies, before a session's first command. It ends
-// with the connection, not with the call that began it: the next call needs it too.
+// A setup is the installation of dependencies, before the first command of a session that may need
+// them. It ends with the connection, not with the call that began it: the next call needs it too.
 type setup struct {
-	once sync.Once
-	done chan struct{}
-	err  error
-
-	mu    sync.Mutex
-	begun bool
-	count int
-	left  bool     // a command other than a service has run
-	notes []string // of failures and of what is lost, for the first answer
+	mu      sync.Mutex
+	running int // calls that wait for it
+	count   int
+	left    bool     // a command other than a service has run
+	notes   []string // of failures and of what is lost, for the first answer
 }
 
-// newSetup returns a setup that has not begun, with notes for the first answer.
-func newSetup(notes []string) *setup { return &setup{done: make(chan struct{}), notes: notes} }
-
-// waitOrRun runs the set-up if no call has, and returns when it has ended or ctx has.
-func (u *setup) waitOrRun(ctx, connection context.Context, s gate.Session) error {
-	u.once.Do(func() {
-		u.mu.Lock()
-		u.begun = true
-		u.mu.Unlock()
-		go func() {
-			defer close(u.done)
-			u.err = s.SetUp(connection, u.recordCommandEnd)
-		}()
-	})
+// runBefore runs what p needs of the set-up, and returns when it has ended or ctx has.
+func (u *setup) runBefore(ctx, connection context.Context, s gate.Session, p proposal.Proposal) error {
+	done := make(chan error, 1)
+	u.countRunning(1)
+	go func() {
+		defer u.countRunning(-1)
+		done <- s.SetUp(connection, p, u.recordCommandEnd)
+	}()
 	select {
-	case <-u.done:
-		return u.err
+	case err := <-done:
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+func (u *setup) countRunning(more int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.running += more
 }
 
 func (u *setup) recordCommandEnd(r proposal.Record) {
@@ -65,14 +61,9 @@ func (u *setup) recordCommandEnd(r proposal.Record) {
 
 // describeProgress says how far the set-up is; "" if it does not run.
 func (u *setup) describeProgress() string {
-	select {
-	case <-u.done:
-		return ""
-	default:
-	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.begun {
+	if u.running == 0 {
 		return ""
 	}
 	return fmt.Sprintf("installing dependencies, %d commands done", u.count)

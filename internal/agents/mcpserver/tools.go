@@ -205,7 +205,7 @@ func (c *client) runCode(
 func (c *client) runProposal(
 	ctx context.Context, req *mcp.CallToolRequest, s *session, p proposal.Proposal,
 ) (*mcp.CallToolResult, any, error) {
-	if err := s.setup.waitOrRun(ctx, c.ctx, s); err != nil {
+	if err := s.setup.runBefore(ctx, c.ctx, s, p); err != nil {
 		return nil, nil, err
 	}
 	approval, denied, err := c.takeApproval(ctx, req, s, p)

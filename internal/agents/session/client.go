@@ -94,7 +94,7 @@ func (c *Client) Do(
 	if _, keeps := interpreter.LanguageOf(p.Language); keeps && p.Code != "" {
 		p.Context = cmp.Or(p.Context, defaultContext)
 	}
-	err := c.SetUp(ctx, func(r proposal.Record) {
+	err := c.SetUp(ctx, p, func(r proposal.Record) {
 		if why := setupFailure(r); why != "" {
 			note(why)
 		}

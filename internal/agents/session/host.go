@@ -51,7 +51,7 @@ func Host(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	h := &sharedSession{Session: inner, ctx: lifetime, ready: make(chan struct{}),
+	h := &sharedSession{Session: inner, ctx: lifetime,
 		info: Info{Name: o.Name, Session: inner.ID(), Log: absolutePath(inner.Log()),
 			Workspace: absolutePath(o.Workspace),
 			PID:       os.Getpid(), Started: time.Now()}}
@@ -82,10 +82,6 @@ type sharedSession struct {
 	mu      sync.Mutex
 	info    Info
 	records []proposal.Record // of the set-up, for the first client
-
-	setup sync.Once
-	ready chan struct{} // closed when the set-up has ended
-	err   error         // of the set-up
 }
 
 func (h *sharedSession) sessionInfo() any {
@@ -96,7 +92,7 @@ func (h *sharedSession) sessionInfo() any {
 
 // Do is Do of the session, with an id, after the set-up.
 func (h *sharedSession) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
-	if err := h.awaitSetUp(ctx); err != nil {
+	if err := h.awaitSetUp(ctx, p); err != nil {
 		return proposal.Record{}, err
 	}
 	p.ID = h.beginProposal()
@@ -135,8 +131,8 @@ func (h *sharedSession) DoApproved(
 
 // SetUp ends with the session, not with the client that waits first: the next one needs it too.
 // The first one whose context has not ended gets the records.
-func (h *sharedSession) SetUp(ctx context.Context, each func(proposal.Record)) error {
-	err := h.awaitSetUp(ctx)
+func (h *sharedSession) SetUp(ctx context.Context, before proposal.Proposal, each func(proposal.Record)) error {
+	err := h.awaitSetUp(ctx, before)
 	if ctx.Err() != nil {
 		return err // the next client gets the records
 	}
@@ -150,20 +146,22 @@ func (h *sharedSession) SetUp(ctx context.Context, each func(proposal.Record)) e
 	return err
 }
 
-// awaitSetUp begins the set-up if no other request has, and returns its error when it has ended.
-func (h *sharedSession) awaitSetUp(ctx context.Context) error {
-	h.setup.Do(func() {
-		go func() {
-			defer close(h.ready)
-			h.err = h.Session.SetUp(h.ctx, func(r proposal.Record) { h.records = append(h.records, r) })
-		}()
-	})
+// awaitSetUp runs what p needs of the set-up, and returns its error when it has ended.
+func (h *sharedSession) awaitSetUp(ctx context.Context, p proposal.Proposal) error {
+	done := make(chan error, 1)
+	go func() { done <- h.Session.SetUp(h.ctx, p, h.addRecord) }()
 	select {
-	case <-h.ready:
+	case err := <-done:
+		return err
 	case <-ctx.Done():
 		return order.InterruptionError(ctx)
 	}
-	return h.err
+}
+
+func (h *sharedSession) addRecord(r proposal.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.records = append(h.records, r)
 }
 
 // absolutePath returns path, if there is one, for clients, which have other working directories.

@@ -39,10 +39,11 @@ func decidedExecution(r proposal.Record) sandbox.Execution {
 // always left: writing to the log can outlast the deadline, and no limit means none to a sandbox.
 //
 // If set-up is recorded for a layer, it begins in a sandbox in which nothing has run: what commands
-// before it wrote is not in the layer, and what they read is not what the layer depends on.
+// before it wrote is not in the layer, and what they read is not what the layer depends on. What a session
+// has run otherwise stays, and there is no layer.
 func (s *Session) executionOf(r proposal.Record) sandbox.Execution {
 	x := decidedExecution(r)
-	if s.found.Record && r.Proposal.ID == s.firstSetup {
+	if s.found.Record && r.Proposal.ID == s.firstSetup && (!s.run.Session || s.changing == s.reading+1) {
 		x.Grant.Fresh = true
 	}
 	if left := max(s.deadline.Sub(s.stages.Now()), time.Millisecond); left < x.Grant.Limits.Wall.Std() {

@@ -49,17 +49,18 @@ func setupOf(records []proposal.Record) []proposal.Record {
 	return slices.DeleteFunc(slices.Clone(records), func(r proposal.Record) bool { return r.Proposal.Origin == "" })
 }
 
-// Prepare looks for a layer of setup, which the caller is going to Do in this order before
-// anything else. Without it, they run, and no layer is made.
-func (s *Session) Prepare(ctx context.Context, setup []proposal.Proposal) error {
+// Prepare looks for a layer of setup, which the caller is going to Do in this order before anything
+// that may need it or write a file, and reports whether there is one. Without Prepare, they run, and no
+// layer is made.
+func (s *Session) Prepare(ctx context.Context, setup []proposal.Proposal) (replaced bool, err error) {
 	if s.stages.Layers == nil || s.runner != nil || s.changing > 0 || s.stopped != nil {
-		return nil
+		return s.found.Layer != nil, nil
 	}
 	records, err := s.stages.Check(ctx, proposal.Plan{Proposals: setup})
 	if err == nil {
 		s.findLayer(ctx, records)
 	}
-	return err
+	return s.found.Layer != nil, err
 }
 
 // isReplaced reports whether the layer has the effects of r.
@@ -79,7 +80,7 @@ func (s *Session) takeFromLayer(r *proposal.Record) error {
 func (s *Session) keepLayer(ctx context.Context, i int) {
 	done := slices.DeleteFunc(setupOf(s.records[:i+1]), func(r proposal.Record) bool { return !s.setup[r.Proposal.ID] })
 	if len(s.setup) == 0 || len(done) != len(s.setup) || !s.setup[s.records[i].Proposal.ID] ||
-		s.run.Session && s.changing != len(done) {
+		s.run.Session && s.changing != s.reading+len(done) {
 		return
 	}
 	for n, r := range done {

@@ -60,6 +60,7 @@ type Session struct {
 
 	listed   int // events and files in the report
 	changing int // commands that ran and files that were put, which approvals are bound to
+	reading  int // those that wait for no set-up: they left nothing
 
 	changes map[string]proposal.Change // of the workspace, by path
 	omitted int
@@ -251,6 +252,9 @@ func (s *Session) confineToBounds(r *proposal.Record) {
 // runOne runs the allowed record i.
 func (s *Session) runOne(ctx context.Context, i int) error {
 	s.changing++
+	if r := s.records[i]; r.Proposal.Origin == "" && !FindSetupNeed(r.Proposal, r.Analysis).Waits {
+		s.reading++
+	}
 	if err := s.ensureSandbox(ctx); err != nil {
 		markNotRun(s.records[i:], err)
 		return err

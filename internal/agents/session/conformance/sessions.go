@@ -30,7 +30,7 @@ func testSession(t *testing.T, g gate.Opener) {
 	if another, err := g.Open(t.Context(), gate.SessionOptions{}); err == nil {
 		t.Errorf("a second session is open: %v", another.ID())
 	}
-	if err := s.SetUp(t.Context(), nil); err != nil {
+	if err := s.SetUp(t.Context(), proposal.Proposal{}, nil); err != nil {
 		t.Error(err)
 	}
 	if r := doSuccessfully(t, s, shellProposal("a", "echo hello")); string(r.Stdout.Head) != "hello\n" {

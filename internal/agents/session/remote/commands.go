@@ -96,9 +96,10 @@ func (s *Session) propose(ctx context.Context, p proposeRequest) (record proposa
 	return x.readRecord(ctx, p.Proposal.ID)
 }
 
-// A setUpRequest is the request for the set-up.
+// A setUpRequest is the request for the set-up before a proposal.
 type setUpRequest struct {
-	Output bool `json:"output"`
+	Proposal proposal.Proposal `json:"proposal"`
+	Output   bool              `json:"output"`
 }
 
 func (s *server) setUp(w http.ResponseWriter, r *http.Request, session gate.Session) error {
@@ -108,16 +109,17 @@ func (s *server) setUp(w http.ResponseWriter, r *http.Request, session gate.Sess
 	}
 	_, ctx, events, end := s.beginStream(w, r, p.Output)
 	defer end()
-	err = session.SetUp(ctx, func(record proposal.Record) { _ = events.sendEvent(s.lastEvent(record, nil)) })
+	each := func(record proposal.Record) { _ = events.sendEvent(s.lastEvent(record, nil)) }
+	err = session.SetUp(ctx, p.Proposal, each)
 	_ = events.sendEvent(event{Ended: err == nil, Error: proposal.FailureOf(err)})
 	return nil
 }
 
 // SetUp is gate.Session.SetUp.
-func (s *Session) SetUp(ctx context.Context, each func(proposal.Record)) error {
+func (s *Session) SetUp(ctx context.Context, before proposal.Proposal, each func(proposal.Record)) error {
 	output := order.OutputOf(ctx) != nil
 	x, err := s.startCommand(ctx, request{method: http.MethodPost, path: "/session/setup",
-		document: setUpRequest{output}}, output)
+		document: setUpRequest{before, output}}, output)
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func runSession(dir string) {
 	var opener gate.Opener = g
 	s, err := opener.Open(ctx, gate.SessionOptions{Proposer: "embed", Idle: time.Minute, Lifetime: time.Hour})
 	check(err)
-	check(s.SetUp(ctx, nil))
+	check(s.SetUp(ctx, proposal.Proposal{}, nil))
 	shown := gate.WithOutput(ctx, func(c proposal.Chunk) { fmt.Printf("shown %q\n", c.Data) })
 	record, err := s.Do(shown, proposal.Proposal{ID: "list", Run: "echo new > new && cat new"})
 	check(err)
