@@ -31,8 +31,8 @@ func (c *invocation) sessionExecCommand() *cobra.Command {
 NAME --language LANGUAGE [flags] [FILE | -]`,
 		Short: "Decide a command or a snippet and run it in a session",
 		Long: `Decide a command, shell text or a program with its arguments, and run it in the session's sandbox
-if policy allows it. The first command of a session installs the dependencies. With --language, the
-file, or standard input, is a snippet of python, javascript, bash or sh. Snippets keep their
+if policy allows it. The first command that may need dependencies installs them. With --language,
+the file, or standard input, is a snippet of python, javascript, bash or sh. Snippets keep their
 variables, and those of Python and JavaScript show the value of the last expression.
 
 What it prints is shown as it comes, without what a terminal would interpret. Ctrl-C ends the
