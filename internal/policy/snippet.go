@@ -27,6 +27,7 @@ type snippetInput struct {
 	Command      int            `json:"command"`      // index of the command that contains it
 	Size         int            `json:"size"`         // bytes
 	Complete     bool           `json:"complete"`     // all of it was read and understood
+	SyntaxOnly   bool           `json:"syntax_only"`  // it is not run: its interpreter says what is wrong with its syntax
 	Imports      []string       `json:"imports"`      // modules that it imports
 	Capabilities []string       `json:"capabilities"` // proposal.Can…: "network", "process" …
 	Findings     []findingInput `json:"findings"`     // what the search found
@@ -41,7 +42,7 @@ type findingInput struct {
 
 func snippetInputOf(s proposal.Snippet) snippetInput {
 	in := snippetInput{Language: s.Language, Via: s.Via, Command: s.Command, Size: s.Size, Complete: s.Complete,
-		Imports: s.Imports, Capabilities: s.Capabilities}
+		SyntaxOnly: s.SyntaxOnly, Imports: s.Imports, Capabilities: s.Capabilities}
 	for _, f := range s.Findings {
 		in.Findings = append(in.Findings, findingInput{f.Code, f.Message, f.Span.Line, f.Span.Col})
 	}

@@ -105,8 +105,8 @@ func (c *command) executeCell(ctx context.Context) (processEnd, error) {
 	if r.shell != nil {
 		return c.executeShell(ctx, r), nil
 	}
-	outcome, err := r.Execute(ctx, interpreter.Cell{Context: c.x.Cell.Context, Code: c.x.Cell.Code, Env: c.cellEnv()},
-		c.showCellEvent)
+	outcome, err := r.Execute(ctx, interpreter.Cell{Context: c.x.Cell.Context, Code: c.x.Cell.Code, Env: c.cellEnv(),
+		SyntaxOnly: c.x.Cell.SyntaxOnly}, c.showCellEvent)
 	c.displaysOmitted = outcome.ResultsOmitted
 	var died *interpreter.DiedError
 	var refused *proposal.StopError

@@ -62,6 +62,8 @@ type Cell struct {
 	Language string // as in Proposal
 	Context  string // a name space of its own
 	Code     string
+	// SyntaxOnly means that Code is not run: the interpreter says what is wrong with its syntax.
+	SyntaxOnly bool
 	// Earlier is what the shell of the context must have run so far, for a language in which the
 	// Code was decided together with it.
 	Earlier string

@@ -15,7 +15,10 @@ type Snippet struct {
 	Size     int    `json:"size"`     // bytes
 	// Complete means that the whole text was read and understood. Otherwise Imports,
 	// Capabilities and Findings may be incomplete, and Findings says why.
-	Complete     bool             `json:"complete"`
+	Complete bool `json:"complete"`
+	// SyntaxOnly means that the text is a cell with a syntax that was not understood. It is not run: its
+	// interpreter says what is wrong with the syntax.
+	SyntaxOnly   bool             `json:"syntax_only,omitempty"`
 	Imports      []string         `json:"imports"`      // modules as written, sorted, without duplicates
 	Capabilities []string         `json:"capabilities"` // what it can do, such as "network", sorted, without duplicates
 	Findings     []SnippetFinding `json:"findings"`     // in text order

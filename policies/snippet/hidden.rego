@@ -91,5 +91,9 @@ deny contains lib.denial(
 #   not_match: ["python3 -c 'print(1)'", "python3 -c \"print('$HOME')\"", "python3 -c 'match 1:\n case 1: print(1)'"]
 deny contains lib.denial("snippet.unread", sprintf("line %d of the snippet: %s", [f.line, f.message]), "fix or shorten it, or run a file in the workspace") if {
 	some f in input.snippet.findings
-	f.code in {"too-large", "too-long", "unreadable", "not-understood", "encoding"}
+	f.code in unread_codes
 }
+
+unread_codes := {"too-large", "too-long", "unreadable", "encoding"} if input.snippet.syntax_only
+
+else := {"too-large", "too-long", "unreadable", "encoding", "not-understood"}

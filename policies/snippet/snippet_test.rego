@@ -17,6 +17,15 @@ test_each_finding_is_refused_by_one_rule_or_none if {
 	}
 }
 
+checked_with(code) := {"snippet": {"syntax_only": true, "findings": [{"code": code, "message": "does it", "line": 2}]}}
+
+test_syntax_that_is_only_checked_is_not_refused if {
+	count(snippet.deny) == 0 with input as checked_with("not-understood")
+	every code in ["too-large", "too-long", "unreadable", "encoding", "decoded-code"] {
+		count(snippet.deny) == 1 with input as checked_with(code)
+	}
+}
+
 test_a_refusal_names_the_line if {
 	some d in snippet.deny with input as snippet_with("decoded-code")
 	d.message == "line 2 of the snippet does it"

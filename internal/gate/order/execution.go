@@ -5,6 +5,7 @@ package order
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fumehood/fumehood/internal/sandbox"
@@ -21,9 +22,14 @@ func decidedExecution(r proposal.Record) sandbox.Execution {
 		Setup: r.Proposal.Origin != "",
 	}
 	if p := r.Proposal; p.Context != "" && p.Code != "" {
-		x.Cell = &sandbox.Cell{Language: p.Language, Context: p.Context, Code: p.Code}
+		x.Cell = &sandbox.Cell{Language: p.Language, Context: p.Context}
 		if p.RunsShell() {
 			x.Cell.Earlier, x.Cell.Code = r.Analysis.Canonical[:r.Analysis.Begins], r.Analysis.Own()
+		} else {
+			args := r.Analysis.Commands[0].Args
+			x.Cell.Code = args[len(args)-1].Value
+			x.Cell.SyntaxOnly = slices.ContainsFunc(r.Analysis.Snippets,
+				func(s proposal.Snippet) bool { return s.SyntaxOnly })
 		}
 	}
 	if r.Proposal.RunsShell() {

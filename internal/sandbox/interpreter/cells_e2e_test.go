@@ -83,6 +83,29 @@ func indented(text string) (all string) {
 	return all + "\n"
 }
 
+// Of code that is only checked nothing runs: the answer is its error of syntax, or that policy does not read it.
+func TestE2ESyntaxOnly(t *testing.T) {
+	each(t, func(t *testing.T, l Language, word map[string]string) {
+		s := newSession(t, l, "")
+		for _, x := range []struct{ code, name, value string }{
+			{word["set"], "PolicyDenied", "policy does not read this syntax"},
+			{word["get"] + "\n)", "SyntaxError", ""},
+		} {
+			o, err := s.Execute(t.Context(), Cell{Code: x.code, SyntaxOnly: true}, func(e Event) {
+				if e.Kind != Exception {
+					t.Errorf("%q: %+v", x.code, e)
+				}
+			})
+			if err != nil || o.Error == nil || o.Error.Name != x.name || !strings.HasPrefix(o.Error.Value, x.value) {
+				t.Errorf("%q: %+v, %v", x.code, o.Error, err)
+			}
+		}
+		if o := s.run(t, word["get"]); o.Error == nil {
+			t.Errorf("the checked code ran: %+v", s.events)
+		}
+	})
+}
+
 // An interrupt ends a busy and a waiting cell, and keeps the state. One that comes
 // when no cell runs is not sent.
 func TestE2EInterrupt(t *testing.T) {

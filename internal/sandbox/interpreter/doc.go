@@ -16,10 +16,12 @@
 // between tokens) whose values are strings without the character NUL, and env, an object of them:
 //
 //	{"op":"execute","nonce":"5f…","context":"","code":"x = 1\nx"}
+//	{"op":"check","nonce":"77…","context":"","code":"x = ("}
 //	{"op":"remove","nonce":"81…","context":"a","code":""}
 //
 // A context is a name space; "" is the first. An interpreter makes a context when it is
-// first named. env, which may be missing, are environment variables that the process has while the
+// first named. check runs nothing: its answer is an error, of the code's syntax or, if that is right,
+// PolicyDenied. env, which may be missing, are environment variables that the process has while the
 // code runs, and no longer. Every message about a request repeats its nonce, 128 random bits:
 //
 //	began            the code is about to run; it can come again

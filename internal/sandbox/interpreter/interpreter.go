@@ -120,6 +120,9 @@ type Cell struct {
 	Context string            // "" is the first context
 	Code    string            // at most MaxCode bytes of UTF-8 without NUL
 	Env     map[string]string // environment variables while it runs; valid names, values without NUL
+	// SyntaxOnly means that Code is not run: the Outcome's Error is what is wrong with its syntax, or that
+	// nothing is. Of a shell's Code there is no such check.
+	SyntaxOnly bool
 }
 
 // A DiedError means that the interpreter's process ended: the state is lost.
@@ -240,7 +243,11 @@ func (i *Interpreter) Execute(ctx context.Context, c Cell, emit func(Event)) (Ou
 	if err := i.checkCell(c); err != nil {
 		return Outcome{}, err
 	}
-	return i.doRequest(ctx, request{Op: "execute", Context: c.Context, Code: c.Code, Env: c.Env}, emit)
+	r := request{Op: "execute", Context: c.Context, Code: c.Code, Env: c.Env}
+	if c.SyntaxOnly {
+		r.Op = "check"
+	}
+	return i.doRequest(ctx, r, emit)
 }
 
 func (i *Interpreter) checkCell(c Cell) error {

@@ -230,7 +230,7 @@ func TestInvalid(t *testing.T) {
 		p := newPeer(t, Options{})
 		for _, c := range []Cell{{Context: "missing"}, {Code: strings.Repeat("x", MaxCode+1)}, {Code: "a\nb\x00"}, {Code: "\xff"}} {
 			if _, err := p.execute(t.Context(), c); code(err) != "interpreter.cell" || len(p.events) > 0 {
-				t.Errorf("%.20q: %v", c, err)
+				t.Errorf("%.20q: %v", c.Code, err)
 			}
 		}
 		for _, name := range []string{"", "a b", "ü", strings.Repeat("a", 65), "a\n"} {

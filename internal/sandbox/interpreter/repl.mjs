@@ -180,6 +180,18 @@ class Exit extends Error {
   }
 }
 
+class PolicyDenied extends Error {
+  constructor(message) {
+    super(message);
+    this.name = 'PolicyDenied';
+    this.stack = String(this);
+  }
+}
+
+// Code that is only checked has a context of its own, which no request can name: even a script that ends
+// at its first statement declares its names.
+const CHECKED = ' ';
+const STOP = 'throw null; ';
 const IMPORT = '__fumehood_import__';
 const KEEP = '__fumehood_keep__';
 
@@ -313,16 +325,20 @@ class Kernel {
     });
   }
 
-  async run(context, code) {
+  // run runs code. If only is true, it says what is wrong with its syntax, and runs none of it: a script
+  // with an error of syntax does not begin, and the first statement of any other ends it.
+  async run(context, code, only) {
     this.count++;
     const attempts = [(c) => c, constant, typed, (c) => constant(typed(c) ?? '')];
     let first;
     for (const change of attempts) {
       const changed = change(code);
       if (changed === null || changed === '' || (first && changed === code)) continue;
-      const { result, exceptionDetails: thrown } = await this.evaluate(context, dynamic(changed));
+      const { result, exceptionDetails: thrown } = await this.evaluate(context, (only ? STOP : '') + dynamic(changed));
       if (!thrown) return result.type === 'undefined' ? undefined : this.send({ kind: 'result', ...shown(await this.value(context, result)) });
       const error = thrown.exception ? await this.value(context, thrown.exception) : thrown.text;
+      if (only && error === null) return this.fail(new PolicyDenied('policy does not read this syntax, so the code was not run'));
+      if (only && thrown.lineNumber === 0) thrown.columnNumber = Math.max(0, thrown.columnNumber - STOP.length);
       first ??= [error, thrown];
       if (!parse(error, thrown)) return this.fail(error);
     }
@@ -343,7 +359,10 @@ class Kernel {
     const interrupted = new Promise((_, reject) => { this.stop = reject; });
     try {
       if (op === 'remove') this.contexts.delete(context);
-      else await Promise.race([interrupted, this.context(context).then((c) => this.run(c, code))]);
+      else {
+        const only = op === 'check';
+        await Promise.race([interrupted, this.context(only ? CHECKED : context).then((c) => this.run(c, code, only))]);
+      }
     } catch (e) {
       this.fail(e.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' ? new Interrupted() : e);
     }

@@ -252,6 +252,219 @@ def formatted(e, frames):
     return "".join(top.format())
 
 
+class PolicyDenied(Exception):
+    """The code was not run."""
+
+
+class UsageError(Exception):
+    """A magic that is not there, or not with these arguments."""
+
+
+class Lines(list):
+    """The output of a command: a list of its lines, and as one text."""
+
+    @property
+    def n(self):
+        return "\n".join(self)
+
+    @property
+    def s(self):
+        return " ".join(self)
+
+    l = property(list)
+
+
+class Shell:
+    """What get_ipython() returns: the methods that package notebook translates to, with the names and the
+    arguments of IPython's. Commands are started as any program is that a cell starts."""
+
+    FORMS = {"html": "text/html", "markdown": "text/markdown", "latex": "text/latex", "svg": "image/svg+xml"}
+    config = {}
+
+    def __init__(self, interpreter):
+        self.interpreter, self.context, self.last = interpreter, None, os.getcwd()
+
+    @property
+    def user_ns(self):
+        return self.context.names
+
+    def expand(self, text):
+        """Replaces {expression} and $name, where the cell's names have them, as IPython does; $$ is a $."""
+        import re
+
+        def braces(m):
+            try:
+                return str(eval(m[1], self.user_ns))
+            except Exception:
+                return m[0]
+
+        def dollar(m):
+            if m[1] is None:
+                return "$"
+            return str(self.user_ns[m[1]]) if m[1] in self.user_ns else m[0]
+
+        return re.sub(r"\$(?:\$|([A-Za-z_]\w*))", dollar, re.sub(r"\{([^{}]+)\}", braces, text))
+
+    def start(self, text, **options):
+        import subprocess
+        self.interpreter.flush()
+        got = subprocess.run(["bash", "-c", text], **options)
+        self.user_ns["_exit_code"] = got.returncode
+        return got
+
+    def system(self, text):
+        self.start(self.expand(text))
+
+    def getoutput(self, text):
+        import subprocess
+        got = self.start(self.expand(text), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+        return Lines(got.stdout.splitlines())
+
+    def find(self, kind, name):
+        found = getattr(self, kind + "_" + name.replace("!", "bash"), None)
+        if found is None:
+            mark = "%%" if kind == "cell" else "%"
+            raise UsageError("%s%s is not available here" % (mark, name))
+        return found
+
+    def run_line_magic(self, name, line):
+        return self.find("line", name)(self.expand(line) if name in ("cd", "ls", "pip") else line)
+
+    def run_cell_magic(self, name, line, cell):
+        return self.find("cell", name)(line, cell)
+
+    def line_cd(self, line):
+        before, to = os.getcwd(), line.strip() or "~"
+        os.chdir(self.last if to == "-" else os.path.expanduser(to))
+        self.last = before
+        print(os.getcwd())
+
+    def line_pwd(self, line):
+        return os.getcwd()
+
+    def line_ls(self, line):
+        self.system("ls " + line)
+
+    def line_pip(self, line):
+        self.system(sys.executable + " -m pip " + line)
+
+    def line_env(self, line):
+        name, sign, value = line.partition("=")
+        if not sign:
+            name, sign, value = line.partition(" ")
+        if not line.strip():
+            return dict(os.environ)
+        if not sign:
+            return os.environ.get(name.strip())
+        os.environ[name.strip()] = value.strip()
+        print("env: %s=%s" % (name.strip(), value.strip()))
+
+    line_set_env = line_env
+
+    def line_matplotlib(self, line):
+        """Figures are shown at the end of a cell, whatever the backend is called."""
+
+    def line_who(self, line):
+        print("\t".join(sorted(n for n in self.user_ns if not n.startswith("_"))) or "Interactive namespace is empty.")
+
+    def line_pinfo(self, line, source=False):
+        import inspect
+        name = line.strip()
+        if name.startswith("%"):
+            kind, found = ("cell" if name.startswith("%%") else "line"), name.lstrip("%")
+            value = self.find(kind, found)
+        else:
+            value = eval(name, self.user_ns)
+        try:
+            print("Signature: %s%s" % (name, inspect.signature(value)))
+        except (TypeError, ValueError):
+            print("Type: %s" % type(value).__name__)
+        text = None
+        if source:
+            try:
+                text = inspect.getsource(value)
+            except (OSError, TypeError):
+                pass
+        print(text or inspect.getdoc(value) or "No documentation.")
+
+    def line_pinfo2(self, line):
+        self.line_pinfo(line, True)
+
+    def line_time(self, line):
+        return self.cell_time("", line)
+
+    def line_timeit(self, line):
+        options, rest = [], line.split(" ")
+        while rest and (rest[0].startswith("-") or options and options[-1] in ("-n", "-r")):
+            options.append(rest.pop(0))
+        return self.cell_timeit(" ".join(options), " ".join(rest))
+
+    def cell_time(self, line, cell):
+        before, began = os.times(), time.perf_counter()
+        try:
+            return self.interpreter.execute(self.context, cell if not line else line + "\n" + cell)
+        finally:
+            wall, after = time.perf_counter() - began, os.times()
+            user = after.user + after.children_user - before.user - before.children_user
+            system = after.system + after.children_system - before.system - before.children_system
+            print("CPU times: user %s, sys: %s, total: %s" % tuple(map(duration, (user, system, user + system))))
+            print("Wall time: %s" % duration(wall))
+
+    def cell_timeit(self, line, cell):
+        import re
+        import timeit
+        found = dict(re.findall(r"-([nr])\s*(\d+)", line))
+        timer = timeit.Timer(cell, globals=self.user_ns)
+        loops = int(found.get("n", 0)) or timer.autorange()[0]
+        runs = [t / loops for t in timer.repeat(int(found.get("r", 7)), loops)]
+        mean = sum(runs) / len(runs)
+        spread = (sum((t - mean) ** 2 for t in runs) / len(runs)) ** 0.5
+        print("%s ± %s per loop (mean ± std. dev. of %d runs, {:,} loops each)".format(loops)
+              % (duration(mean), duration(spread), len(runs)))
+
+    def cell_capture(self, line, cell):
+        out, err = io.StringIO(), io.StringIO()
+        sys.stdout.flush(), sys.stderr.flush()
+        before = sys.stdout, sys.stderr, self.interpreter.hidden
+        sys.stdout, sys.stderr, self.interpreter.hidden = out, err, True
+        try:
+            self.interpreter.execute(self.context, cell)
+        finally:
+            sys.stdout, sys.stderr, self.interpreter.hidden = before
+        if line.strip():
+            self.user_ns[line.split()[-1]] = types.SimpleNamespace(
+                stdout=out.getvalue(), stderr=err.getvalue(), show=lambda: print(out.getvalue(), end=""))
+
+    def cell_writefile(self, line, cell):
+        append, _, path = line.strip().rpartition(" ")
+        verb = "Appending to" if append else "Overwriting" if os.path.exists(path) else "Writing"
+        with open(os.path.expanduser(path), "a" if append else "w") as f:
+            f.write(cell if cell.endswith("\n") else cell + "\n")
+        print(verb, path)
+
+    def cell_bash(self, line, cell):
+        import subprocess
+        if self.start(cell).returncode:
+            raise subprocess.CalledProcessError(self.user_ns["_exit_code"], "bash")
+
+    cell_sh = cell_bash
+
+    def __getattr__(self, name):
+        kind, _, form = name.partition("_")
+        if kind != "cell" or form not in Shell.FORMS:
+            raise AttributeError(name)
+        return lambda line, cell: self.interpreter.show(
+            "display", {"__bundle__": Interpreter, "data": {Shell.FORMS[form]: cell}})
+
+
+def duration(seconds):
+    """seconds with three digits and their unit."""
+    for unit, size in (("s", 1), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
+        if seconds >= size:
+            break
+    return "%.3g %s" % (seconds / size, unit)
+
+
 class Context:
     def __init__(self):
         self.module = types.ModuleType("__main__")
@@ -268,7 +481,8 @@ for name in __future__.all_feature_names:
 class Interpreter:
     def __init__(self, wire, pipes):
         self.wire, self.pipes = wire, pipes
-        self.contexts, self.count, self.loop = {}, 0, None
+        self.contexts, self.count, self.loop, self.hidden = {}, 0, None, False
+        self.shell = Shell(self)
 
     def display(self, *values):
         """Shows values, as the last expression of a cell is shown."""
@@ -276,6 +490,8 @@ class Interpreter:
             self.show("display", value)
 
     def show(self, kind, value):
+        if self.hidden:
+            return
         fields = shown(value)
         self.flush()
         self.wire.send(kind=kind, **fields)
@@ -318,24 +534,36 @@ class Interpreter:
 
     def run(self, context, code):
         self.wire.send(kind="began")
+        value = self.execute(context, code)
+        if value is not None:
+            context.names["_"] = value
+            self.show("result", value)
+
+    def check(self, context, code):
+        """Raises what is wrong with the syntax of code, of which nothing is run."""
+        self.wire.send(kind="began")
+        self.parse(context, code)
+        raise PolicyDenied("policy does not read this syntax, so the code was not run")
+
+    def parse(self, context, code):
         self.count += 1
         name = "<cell %d>" % self.count
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
         linecache.cache.pop("<cell %d>" % (self.count - SOURCES), None)
         flags = context.flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        tree = compile(code, name, "exec", flags | ast.PyCF_ONLY_AST, True)
+        return name, flags, compile(code, name, "exec", flags | ast.PyCF_ONLY_AST, True)
+
+    def execute(self, context, code):
+        """Runs code, and returns the value of its last expression."""
+        name, flags, tree = self.parse(context, code)
         last = None
         if tree.body and isinstance(tree.body[-1], ast.Expr) and not code.rstrip().endswith(";"):
             last = ast.Expression(tree.body.pop().value)
         body = compile(tree, name, "exec", flags, True)
         context.flags |= body.co_flags & FUTURES
         self.evaluate(body, context.names)
-        if last is None:
-            return
-        value = self.evaluate(compile(last, name, "eval", flags | context.flags, True), context.names)
-        if value is not None:
-            context.names["_"] = value
-            self.show("result", value)
+        if last is not None:
+            return self.evaluate(compile(last, name, "eval", flags | context.flags, True), context.names)
 
     def attempt(self, work, *arguments):
         """Runs work; what it raises is an error of the cell."""
@@ -383,7 +611,8 @@ class Interpreter:
         os.environ.update(env)
         try:
             self.pipes.restore()
-            self.attempt(self.run, context, request["code"])
+            self.shell.context = context
+            self.attempt(self.check if request["op"] == "check" else self.run, context, request["code"])
             self.attempt(self.figures)
         except KeyboardInterrupt as e:  # it came when the cell had just ended
             self.fail(e)
@@ -423,6 +652,7 @@ def main():
         setattr(sys, "__%s__" % stream, text)
     interpreter = Interpreter(wire, pipes)
     builtins.display, builtins.input = interpreter.display, refuse
+    builtins.get_ipython = lambda: interpreter.shell
     os.environ.setdefault("MPLBACKEND", "agg")
     warnings.filterwarnings("ignore", message=".*(non-interactive|non-GUI backend).*", category=UserWarning)
     signal.signal(signal.SIGINT, wire.interrupt)

@@ -36,6 +36,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/fumehood/fumehood/internal/shell/notebook"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -91,7 +92,11 @@ func analyzeCode(p proposal.Proposal) proposal.Analysis {
 		}
 		return analyzeText(p, p.Code)
 	case "python":
-		return analyzeArgv(p, []string{"python3", "-c", p.Code})
+		code := p.Code
+		if p.Context != "" {
+			code = notebook.Translate(code)
+		}
+		return analyzeArgv(p, []string{"python3", "-c", code})
 	case "javascript":
 		return analyzeArgv(p, []string{"node", "-e", p.Code})
 	}

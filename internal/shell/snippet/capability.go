@@ -7,6 +7,7 @@ const (
 	canReadFiles   = "files-read"
 	canWriteFiles  = "files-write"
 	canNetwork     = "network"
+	canStart       = "process"       // starts programs
 	canDynamicCode = "dynamic-code"  // runs text that is not in the snippet
 	canNativeCode  = "native-code"   // ctypes, native add-ons, WebAssembly
 	canProjectCode = "project-code"  // imports something outside the language's own library

@@ -35,9 +35,10 @@ func ReadSnippets(p proposal.Proposal, a proposal.Analysis) []proposal.Snippet {
 			s = unreadSnippet(source, "dynamic-text")
 		default:
 			s = readSource(source)
-			lost = slices.ContainsFunc(s.Findings, func(f proposal.SnippetFinding) bool { return f.Code == "too-long" })
+			lost = hasFinding(s, "too-long")
 		}
 		s.Command, s.Via = c.Index, source.via
+		s.SyntaxOnly = p.Context != "" && !p.RunsShell() && hasFinding(s, "not-understood")
 		all = append(all, s)
 	}
 	return all
@@ -46,14 +47,17 @@ func ReadSnippets(p proposal.Proposal, a proposal.Analysis) []proposal.Snippet {
 // readSource reads source. Text that is not JavaScript is read as TypeScript, as Node does.
 func readSource(source source) proposal.Snippet {
 	s := Analyze(source.language, source.text)
-	if source.language != "javascript" ||
-		!slices.ContainsFunc(s.Findings, func(f proposal.SnippetFinding) bool { return f.Code == "not-understood" }) {
+	if source.language != "javascript" || !hasFinding(s, "not-understood") {
 		return s
 	}
 	if typed := Analyze("typescript", source.text); typed.Complete {
 		return typed
 	}
 	return s
+}
+
+func hasFinding(s proposal.Snippet, code string) bool {
+	return slices.ContainsFunc(s.Findings, func(f proposal.SnippetFinding) bool { return f.Code == code })
 }
 
 // unreadSnippet returns the result for a snippet that was not read.

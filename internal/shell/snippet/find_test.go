@@ -53,6 +53,11 @@ func TestOf(t *testing.T) {
 		{proposal.Proposal{Code: "require('fs')", Language: "javascript"}, []string{"javascript code fs"}},
 		{proposal.Proposal{Code: "python3 -c 'import os'; node -e 'require(`fs`)'", Language: "bash"}, []string{"python code os", "javascript code fs"}},
 		{proposal.Proposal{Argv: []string{"python3", "-c", "import os"}}, []string{"python -c os"}},
+		{proposal.Proposal{Code: "import (", Language: "python"}, []string{"python code  not-understood"}},
+		{proposal.Proposal{Code: "import (", Language: "python", Context: "a"}, []string{"python code  not-understood, syntax only"}},
+		{proposal.Proposal{Code: "let = {{", Language: "javascript", Context: "a"}, []string{"javascript code  not-understood, syntax only"}},
+		{proposal.Proposal{Code: "python3 -c 'import ('", Language: "bash", Context: "a"}, []string{"python code  not-understood"}},
+		{proposal.Proposal{Code: "!ls\nimport os", Language: "python", Context: "a"}, []string{"python code os"}},
 		{proposal.Proposal{Run: "go test ./..."}, nil},
 	} {
 		var got []string
@@ -60,6 +65,9 @@ func TestOf(t *testing.T) {
 			line := s.Language + " " + s.Via + " " + strings.Join(s.Imports, ",")
 			if len(s.Findings) > 0 {
 				line += " " + s.Findings[0].Code
+			}
+			if s.SyntaxOnly {
+				line += ", syntax only"
 			}
 			got = append(got, line)
 		}

@@ -25,6 +25,8 @@ func (r *pythonReader) judgeCall(n grammar.Node) {
 	case path == "open" || path == "io.open" || path == "builtins.open" || path == "pathlib.Path().open" ||
 		path == "codecs.open":
 		r.openCall(path, args)
+	case path == "get_ipython().run_cell_magic" || path == "get_ipython().run_line_magic":
+		r.magicCall(n, args)
 	case path == "marshal.loads" || path == "marshal.load":
 		r.findAt("decoded-code", n)
 	case strings.HasPrefix(path, "ctypes.") || strings.HasPrefix(path, "cffi."):
@@ -90,6 +92,30 @@ func (r *pythonReader) sourceOf(n grammar.Node) string {
 // plainDecode matches a plain conversion of bytes to text: subprocess output, a
 // file's bytes.
 func plainDecode(path string) bool { return strings.HasSuffix(path, ".read().decode()") }
+
+// magicCall judges a magic of a notebook: it runs its last argument as code, or as a shell's text.
+func (r *pythonReader) magicCall(n grammar.Node, args []grammar.Node) {
+	name, ok := "", len(args) > 1
+	if ok {
+		name, ok = r.constantValue(args[0], 0)
+	}
+	switch {
+	case !ok:
+		r.findAt("dynamic-code", n)
+	case runsPython[name]:
+		r.judgeRun(n, args[len(args)-1:])
+	case startsProgram[name]:
+		r.addCapabilities(canStart)
+	case name == "writefile":
+		r.addCapabilities(canWriteFiles)
+	}
+}
+
+// What the magics of the interpreter run; the others run nothing.
+var (
+	runsPython    = map[string]bool{"time": true, "timeit": true, "capture": true}
+	startsProgram = map[string]bool{"bash": true, "sh": true, "ls": true, "pip": true}
+)
 
 func (r *pythonReader) importCall(n grammar.Node, args []grammar.Node) {
 	r.addCapabilities(canDynamicCode)
