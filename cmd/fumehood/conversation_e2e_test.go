@@ -174,7 +174,7 @@ func converse(t *testing.T, cs *mcp.ClientSession, turns []turn) {
 				args[key] = found[1]
 			}
 		}
-		answer, _ := mcpCall(t, cs, c.tool, args)
+		answer := mcpCall(t, cs, c.tool, args)
 		for _, want := range c.want {
 			if !strings.Contains(answer, want) {
 				t.Errorf("%s %v: lacks %q:\n%s", c.tool, args, want, answer)

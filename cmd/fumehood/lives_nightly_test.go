@@ -202,7 +202,7 @@ func TestNightlyMCPLivesMany(t *testing.T) {
 			}
 		}
 		groups := d.groups()
-		if got := w.call(t, 10*i+9, "end_session", nil); !strings.Contains(got, "ended:true") {
+		if got := w.call(t, 10*i+9, "end_session", nil); !strings.Contains(got, "the session has ended") {
 			t.Fatalf("session %d: %s", i, got)
 		}
 		if left := jobtest.FindProcesses(d.dir); len(left) > 0 {

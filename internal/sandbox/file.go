@@ -53,8 +53,9 @@ func (s *instance) copyOutputFile(name, path string) proposal.Output {
 	return s.copyOutput(newSide, outputsOf(name), proposal.Change{Path: path, Type: "file"})
 }
 
-// List returns as Changes the files of the workspace that match pattern, in the syntax of
-// path.Match: at most 10,000; the rest is counted. An invalid pattern matches nothing.
+// List returns as Changes the files of the workspace that match pattern, in the syntax of path.Match, with
+// one ** for any number of directories: at most 10,000; the rest is counted. An invalid pattern matches
+// nothing.
 func (r *Runner) List(ctx context.Context, pattern string) (proposal.Result, error) {
 	return r.doBetweenCommands(ctx, func(s *instance, result *proposal.Result) (err error) {
 		result.Changes, err = s.init.listFiles(pattern, maxList)

@@ -5,11 +5,13 @@ package sandbox
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -56,9 +58,21 @@ func (s *instance) copyOutput(from diffSide, dir string, f proposal.Change) prop
 		return out
 	}
 	if err := s.copyOut(from, dir, &out); err != nil {
-		out.Refused, out.File, out.SHA256 = err.Error(), "", ""
+		out.Refused, out.File, out.SHA256 = refusalWords(err), "", ""
 	}
 	return out
+}
+
+// refusalWords returns why a file was not copied, in the words of a user of the workspace.
+func refusalWords(err error) string {
+	var said *refusal
+	switch {
+	case !errors.As(err, &said):
+		return err.Error()
+	case strings.HasSuffix(said.message, syscall.ENOENT.Error()):
+		return "no such file"
+	}
+	return said.message
 }
 
 // isLocalPath reports whether a name from inside is a plain relative path.

@@ -104,7 +104,8 @@ type Session interface {
 	Take(ctx context.Context, name string) ([]byte, proposal.Output, error)
 
 	// List returns the files of the workspace that match pattern, in the syntax of
-	// path.Match, as Changes without a Kind. The error is as for Do.
+	// path.Match and with one ** for any number of directories, as Changes without a Kind. The
+	// error is as for Do.
 	List(ctx context.Context, pattern string) (proposal.Changes, error)
 
 	// Changes returns the changes that commands and Put made to the workspace since the sandbox

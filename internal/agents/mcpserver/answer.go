@@ -25,41 +25,42 @@ const (
 	maxImage   = 1 << 20 // bytes of all images of one answer
 )
 
-// A runAnswer is the structured form of what a command did, or why it did not run.
+// A runAnswer is what a command did, or why it did not run. Clients get it as text, once: of a result with a
+// structured form, large clients give their models nothing else, images included.
 type runAnswer struct {
-	ID         string   `json:"id"`
-	Effect     string   `json:"effect"`
-	Approval   string   `json:"approval,omitempty"` // who answered what policy asked
-	Reasons    []reason `json:"reasons,omitempty"`
-	Status     string   `json:"status,omitempty"`
-	ExitCode   *int     `json:"exit_code,omitempty"`
-	Signal     string   `json:"signal,omitempty"`
-	Limit      string   `json:"limit,omitempty"`
-	Detail     string   `json:"detail,omitempty"`
-	WallMS     int64    `json:"wall_ms,omitempty"`
-	Stdout     string   `json:"stdout,omitempty"`
-	Stderr     string   `json:"stderr,omitempty"`
-	Results    []string `json:"results,omitempty"` // what code showed, and the value of its last expression
-	Exception  string   `json:"exception,omitempty"`
-	FullOutput []string `json:"full_output,omitempty"` // resources
-	Outputs    []file   `json:"outputs,omitempty"`
-	Notes      []string `json:"notes,omitempty"`
+	ID         string
+	Effect     string
+	Approval   string // who answered what policy asked
+	Reasons    []reason
+	Status     string
+	ExitCode   *int
+	Signal     string
+	Limit      string
+	Detail     string
+	WallMS     int64
+	Stdout     string
+	Stderr     string
+	Results    []string // what code showed, and the value of its last expression
+	Exception  string
+	FullOutput []string // resources
+	Outputs    []file
+	Notes      []string
 }
 
 // A reason is why a command did not run, and what to do.
 type reason struct {
-	Rule         string   `json:"rule"`
-	Message      string   `json:"message"`
-	Instead      string   `json:"instead,omitempty"`
-	Alternatives []string `json:"alternatives,omitempty"` // commands that policy allows
-	Retry        string   `json:"retry,omitempty"`
+	Rule         string
+	Message      string
+	Instead      string
+	Alternatives []string // commands that policy allows
+	Retry        string
 }
 
 // A file is one exported file.
 type file struct {
-	Path    string `json:"path"`
-	Bytes   int64  `json:"bytes,omitempty"`
-	Refused string `json:"refused,omitempty"`
+	Path    string
+	Bytes   int64
+	Refused string
 }
 
 func shortenMessage(s string) string { return text.Inline(s, maxMessage) }
@@ -158,6 +159,9 @@ func (s *session) excerptStream(x *runAnswer, name string, o proposal.Stream, ma
 func (x runAnswer) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", x.ID, x.describeOutcome())
+	if x.Approval != "" {
+		fmt.Fprintf(&b, "approved %s\n", x.Approval)
+	}
 	for _, r := range x.Reasons {
 		b.WriteString(r.String())
 	}
@@ -233,10 +237,10 @@ func fenceLines(lines string) string {
 	return fence + "\n" + lines + fence + "\n"
 }
 
-// toolResult returns a tool's result: text for models that read it, out for programs.
-func toolResult(words string, out any, more ...mcp.Content) (*mcp.CallToolResult, any, error) {
+// toolResult returns a tool's result: text, and what else a model can see.
+func toolResult(words string, more ...mcp.Content) (*mcp.CallToolResult, any, error) {
 	return &mcp.CallToolResult{Content: append([]mcp.Content{&mcp.TextContent{Text: strings.TrimSuffix(words, "\n")}},
-		more...)}, out, nil
+		more...)}, nil, nil
 }
 
 // clientError returns an error for the client: its code, its message and its hint.

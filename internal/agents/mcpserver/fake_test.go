@@ -4,7 +4,6 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,20 +23,21 @@ import (
 // A world is a Gate and its Session in memory. Its policy denies what contains "deny" and
 // asks about what contains "ask". A command that is "wait" waits until its context ends.
 type world struct {
-	mu      sync.Mutex
-	did     []string
-	changes int
-	files   map[string][]byte
-	out     string // what commands print
-	file    string // that has the whole of it
-	policy  string
-	setup   []string
-	done    chan struct{}
-	opened  int
-	ended   bool             // done is closed
-	result  *proposal.Result // of each command, if set
-	context string           // of the last one
-	release chan struct{}    // ends the command "wait", too
+	mu       sync.Mutex
+	did      []string
+	changes  int
+	files    map[string][]byte
+	redacted string // the file of which Take shows less
+	out      string // what commands print
+	file     string // that has the whole of it
+	policy   string
+	setup    []string
+	done     chan struct{}
+	opened   int
+	ended    bool             // done is closed
+	result   *proposal.Result // of each command, if set
+	context  string           // of the last one
+	release  chan struct{}    // ends the command "wait", too
 }
 
 func newWorld() *world { return &world{policy: "sha256:policy", files: map[string][]byte{}} }
@@ -176,7 +176,11 @@ func (f fake) Take(_ context.Context, name string) ([]byte, proposal.Output, err
 	if !there {
 		return nil, proposal.Output{Path: name, Refused: "no such file"}, nil
 	}
-	return data, proposal.Output{Path: name, Bytes: int64(len(data))}, nil
+	out := proposal.Output{Path: name, Bytes: int64(len(data))}
+	if name == f.redacted {
+		out.Redacted = []proposal.Redaction{{Rule: "test", Count: 1}}
+	}
+	return data, out, nil
 }
 
 func (f fake) List(context.Context, string) (proposal.Changes, error) {
@@ -248,19 +252,6 @@ func words(r *mcp.CallToolResult) string {
 		}
 	}
 	return b.String()
-}
-
-// structured returns a result's structured content as T.
-func structured[T any](t *testing.T, r *mcp.CallToolResult) (v T) {
-	t.Helper()
-	data, err := json.Marshal(r.StructuredContent)
-	if err == nil {
-		err = json.Unmarshal(data, &v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
 }
 
 func writeFile(t *testing.T, name, data string) string {

@@ -4,10 +4,12 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -25,8 +27,17 @@ const (
 
 type readArgs struct {
 	Path   string `json:"path" jsonschema:"relative to the workspace, or the URI of an output"`
-	Offset int    `json:"offset,omitempty" jsonschema:"first byte"`
+	Line   int    `json:"line,omitempty" jsonschema:"first line, from 1"`
+	Lines  int    `json:"lines,omitempty" jsonschema:"number of lines"`
+	Offset int    `json:"offset,omitempty" jsonschema:"instead of lines: first byte"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"bytes, 16384 if left out, at most 65536"`
+}
+
+type editArgs struct {
+	Path string `json:"path"`
+	Old  string `json:"old" jsonschema:"text that occurs exactly once"`
+	New  string `json:"new" jsonschema:"what replaces it"`
+	All  bool   `json:"all,omitempty" jsonschema:"replace each occurrence"`
 }
 
 type writeArgs struct {
@@ -36,7 +47,7 @@ type writeArgs struct {
 }
 
 type listArgs struct {
-	Pattern string `json:"pattern,omitempty" jsonschema:"shell pattern that the whole path must match, for example src/*.go; * if left out"`
+	Pattern string `json:"pattern,omitempty" jsonschema:"shell pattern of the whole path, for example src/**/*.go; * if left out"`
 }
 
 type diffArgs struct {
@@ -46,63 +57,72 @@ type diffArgs struct {
 
 type noArgs struct{}
 
-// A content is the structured answer of read_file.
-type content struct {
-	Path      string `json:"path"`
-	Bytes     int    `json:"total_bytes"`
-	Offset    int    `json:"offset,omitempty"`
-	Truncated bool   `json:"truncated"`
-	Text      string `json:"text,omitempty"`
-	Refused   string `json:"refused,omitempty"`
-}
-
 func (c *client) readFile(ctx context.Context, s *session, in readArgs) (*mcp.CallToolResult, any, error) {
-	if in.Offset < 0 || in.Limit < 0 || in.Limit > readMax {
-		return nil, nil, invalidArguments(fmt.Sprintf("offset and limit: must be from 0 on, and limit at most %d",
-			readMax))
+	if err := in.checkRange(); err != nil {
+		return nil, nil, err
 	}
-	data, refused, err := c.readFileOrOutput(ctx, s, in.Path)
+	data, err := c.readFileOrOutput(ctx, s, in.Path)
 	if err != nil {
 		return nil, nil, err
 	}
-	out := content{Path: shortenMessage(in.Path), Bytes: len(data), Offset: in.Offset, Refused: shortenMessage(refused)}
-	if refused != "" {
-		return toolResult("refused: "+out.Refused, out)
-	}
 	if mime := http.DetectContentType(data); in.Offset == 0 && isImage(mime) && len(data) <= maxImage {
-		return toolResult(fmt.Sprintf("%s, %s", mime, text.Size(int64(len(data)))), out,
+		return toolResult(fmt.Sprintf("%s, %s", mime, text.Size(int64(len(data)))),
 			&mcp.ImageContent{MIMEType: mime, Data: data})
 	}
-	return out.partAnswer(data, in)
+	return toolResult(in.describePart(data))
 }
 
-// partAnswer returns the answer with the part of data that was requested.
-func (out content) partAnswer(data []byte, in readArgs) (*mcp.CallToolResult, any, error) {
-	limit := in.Limit
-	if limit == 0 {
-		limit = readUsual
+// checkRange refuses a part that no file has.
+func (in readArgs) checkRange() error {
+	switch {
+	case in.Offset < 0 || in.Limit < 0 || in.Limit > readMax:
+		return invalidArguments(fmt.Sprintf("offset and limit: must be from 0 on, and limit at most %d", readMax))
+	case in.Line < 0 || in.Lines < 0 || in.Line+in.Lines > 0 && in.Offset > 0:
+		return invalidArguments("line and lines: must be from 1 on, and without offset")
 	}
-	begin := min(in.Offset, len(data))
-	end := min(begin+limit, len(data))
-	out.Truncated = end < len(data)
-	out.Text = text.Excerpt(data[begin:end], nil, int64(end-begin), 4*readMax).Text
-	words := fmt.Sprintf("%s, %s", out.Path, text.Size(int64(len(data))))
-	if begin > 0 || out.Truncated {
-		words += fmt.Sprintf(", bytes %d to %d", begin, end)
-	}
-	return toolResult(words+":\n"+fenceLines(out.Text), out)
+	return nil
 }
 
-// readFileOrOutput returns the bytes of a workspace file or of an output, or why they are refused.
-func (c *client) readFileOrOutput(
-	ctx context.Context, s *session, path string,
-) (data []byte, refused string, err error) {
+// describePart returns the answer with the part of data that was requested.
+func (in readArgs) describePart(data []byte) string {
+	words := fmt.Sprintf("%s, %s", shortenMessage(in.Path), text.Size(int64(len(data))))
+	part, whole := data[min(in.Offset, len(data)):], "bytes %d to %d"
+	begin := len(data) - len(part)
+	if in.Line+in.Lines > 0 {
+		lines := bytes.SplitAfter(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
+		first := min(max(in.Line, 1)-1, len(lines))
+		last := len(lines)
+		if in.Lines > 0 {
+			last = min(last, first+in.Lines)
+		}
+		part = bytes.Join(lines[first:last], nil)
+		words += fmt.Sprintf(", lines %d to %d of %d", first+1, last, len(lines))
+		begin, whole = 0, "of these, bytes %d to %d"
+	}
+	end := min(cmp.Or(in.Limit, readUsual), len(part))
+	if begin > 0 || end < len(part) {
+		words += ", " + fmt.Sprintf(whole, begin, begin+end)
+	}
+	return words + ":\n" + fenceLines(text.Excerpt(part[:end], nil, int64(end), 4*readMax).Text)
+}
+
+// readFileOrOutput returns the bytes of a workspace file or of an output.
+func (c *client) readFileOrOutput(ctx context.Context, s *session, path string) ([]byte, error) {
 	if strings.HasPrefix(path, uriOutput) {
 		whole, err := c.readOutput(path)
-		return []byte(whole), "", err
+		return []byte(whole), err
 	}
 	data, out, err := s.Take(ctx, path)
-	return data, out.Refused, err
+	if err == nil && out.Refused != "" {
+		return nil, fileError("read", path, out.Refused)
+	}
+	return data, err
+}
+
+// fileError says why a file of the workspace cannot be read or written.
+func fileError(verb, path, why string) error {
+	return &proposal.StopError{Code: "mcp.file", Message: fmt.Sprintf("cannot %s %q: %s", verb, path, why),
+		Hint: "list_files shows the files of the workspace"}
 }
 
 func (c *client) writeFile(ctx context.Context, s *session, in writeArgs) (*mcp.CallToolResult, any, error) {
@@ -117,23 +137,39 @@ func (c *client) writeFile(ctx context.Context, s *session, in writeArgs) (*mcp.
 	if err != nil {
 		return nil, nil, err
 	}
-	wrote := file{shortenMessage(out.Path), out.Bytes, shortenMessage(out.Refused)}
-	return toolResult(wrote.String(), wrote)
+	if out.Refused != "" {
+		return nil, nil, fileError("write", in.Path, out.Refused)
+	}
+	return toolResult(file{Path: shortenMessage(out.Path), Bytes: out.Bytes}.String())
 }
 
-// A listAnswer is the structured answer of list_files and diff.
-type listAnswer struct {
-	Total     int      `json:"total"`
-	Truncated bool     `json:"truncated"`
-	Files     []change `json:"files"`
-}
-
-type change struct {
-	Path  string `json:"path"`
-	Kind  string `json:"kind,omitempty"` // added, changed or removed
-	Type  string `json:"type,omitempty"` // if not a file
-	Bytes int64  `json:"bytes"`
-	Note  string `json:"note,omitempty"` // what the patch lacks
+// editFile replaces text of a file that is UTF-8, exactly.
+func (c *client) editFile(
+	ctx context.Context, s *session, in editArgs,
+) (*mcp.CallToolResult, any, error) {
+	if in.Old == "" || in.Old == in.New {
+		return nil, nil, invalidArguments("old: must not be empty, and not new")
+	}
+	data, out, err := s.Take(ctx, in.Path)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case out.Refused != "":
+		return nil, nil, fileError("edit", in.Path, out.Refused)
+	case len(out.Redacted) > 0:
+		return nil, nil, fileError("edit", in.Path,
+			"parts of it are redacted, and an edit would write the redacted text; change it with a command")
+	}
+	count := bytes.Count(data, []byte(in.Old))
+	switch {
+	case count == 0:
+		return nil, nil, invalidArguments(fmt.Sprintf("old: %q does not have this text; read_file shows what it has",
+			in.Path))
+	case count > 1 && !in.All:
+		return nil, nil, invalidArguments(fmt.Sprintf("old: %q has this text %d times; add lines around it, or set all",
+			in.Path, count))
+	}
+	return c.writeFile(ctx, s, writeArgs{Path: in.Path, Content: strings.ReplaceAll(string(data), in.Old, in.New)})
 }
 
 func (c *client) listFiles(ctx context.Context, s *session, in listArgs) (*mcp.CallToolResult, any, error) {
@@ -142,8 +178,16 @@ func (c *client) listFiles(ctx context.Context, s *session, in listArgs) (*mcp.C
 		pattern = "*"
 	}
 	found, err := s.List(ctx, pattern)
+	if !strings.HasPrefix(pattern, gitDir) {
+		found.Files = slices.DeleteFunc(found.Files, func(f proposal.Change) bool {
+			return f.Path == gitDir || strings.HasPrefix(f.Path, gitDir+"/")
+		})
+	}
 	return answerChanges(found, err)
 }
+
+// gitDir is listed only for a pattern that names it.
+const gitDir = ".git"
 
 func (c *client) handleDiff(ctx context.Context, s *session, in diffArgs) (*mcp.CallToolResult, any, error) {
 	if in.Contents {
@@ -156,62 +200,51 @@ func (c *client) handleDiff(ctx context.Context, s *session, in diffArgs) (*mcp.
 	return answerChanges(found, err)
 }
 
-// A patch is the structured answer of diff with contents.
-type patch struct {
-	listAnswer
-	Bytes int64  `json:"patch_bytes"`
-	Full  string `json:"full_patch,omitempty"` // resource
-}
-
 // patchAnswer answers with the beginning of a patch, and with the resource that has the whole.
 func (s *session) patchAnswer(ctx context.Context, paths []string) (*mcp.CallToolResult, any, error) {
 	d, err := s.Diff(ctx, paths...)
 	if err != nil {
 		return nil, nil, err
 	}
-	out := patch{listAnswer: listAnswer{Total: len(d.Files) + d.Omitted, Files: []change{}}, Bytes: d.Patch.Bytes}
-	var whole strings.Builder
+	var whole, words strings.Builder
+	fmt.Fprintf(&words, "%d files, a patch of %s\n", len(d.Files)+d.Omitted, text.Size(d.Patch.Bytes))
 	for i, f := range d.Files {
-		if i < maxListed {
-			out.Files = append(out.Files, change{Path: shortenMessage(f.Path), Kind: f.Kind,
-				Note: shortenMessage(f.Note)})
+		if f.Note != "" && i < maxListed { // of what the patch lacks
+			fmt.Fprintf(&words, "%s %s: %s\n", f.Kind, shortenMessage(f.Path), shortenMessage(f.Note))
 		}
 		if whole.Len() < maxStdout {
 			whole.WriteString(f.Text)
 		}
 	}
-	out.Truncated = len(out.Files) < out.Total
 	shown := text.Excerpt([]byte(whole.String()), nil, d.Patch.Bytes, maxStdout)
-	words := fmt.Sprintf("%d of %d files, %s\n", len(out.Files), out.Total, text.Size(d.Patch.Bytes))
 	if d.Patch.Bytes > 0 {
-		words += fenceLines(shown.Text)
+		words.WriteString(fenceLines(shown.Text))
 	}
 	if shown.Omitted > 0 {
-		out.Full = s.keepOutput(strings.TrimPrefix(filepath.Base(d.Patch.File), "~"),
-			proposal.Stream{File: d.Patch.File, FileBytes: d.Patch.Bytes})
-		words += "full patch: " + out.Full
+		words.WriteString("full patch: " + s.keepOutput(strings.TrimPrefix(filepath.Base(d.Patch.File), "~"),
+			proposal.Stream{File: d.Patch.File, FileBytes: d.Patch.Bytes}))
 	}
-	return toolResult(words, out)
+	return toolResult(words.String())
 }
 
 func answerChanges(found proposal.Changes, err error) (*mcp.CallToolResult, any, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	out := listAnswer{Total: len(found.Files) + found.Omitted, Files: []change{}}
-	var words bytes.Buffer
-	for _, f := range found.Files[:min(len(found.Files), maxListed)] {
-		x := change{Path: shortenMessage(f.Path), Kind: f.Kind, Type: f.Type, Bytes: f.Bytes}
-		if x.Type == "file" {
-			x.Type = ""
+	listed := found.Files[:min(len(found.Files), maxListed)]
+	head := fmt.Sprintf("%d of %d files", len(listed), len(found.Files)+found.Omitted)
+	if len(listed) == 0 {
+		return toolResult(head)
+	}
+	var words strings.Builder
+	for _, f := range listed {
+		if f.Kind != "" {
+			words.WriteString(f.Kind + " ")
 		}
-		out.Files = append(out.Files, x)
-		fmt.Fprintln(&words, strings.TrimSpace(strings.Join([]string{x.Kind, x.Type, x.Path}, " ")), x.Bytes)
+		if f.Type != "file" {
+			words.WriteString(f.Type + " ")
+		}
+		fmt.Fprintln(&words, shortenMessage(f.Path), f.Bytes)
 	}
-	out.Truncated = len(out.Files) < out.Total
-	head := fmt.Sprintf("%d of %d files", len(out.Files), out.Total)
-	if len(out.Files) == 0 {
-		return toolResult(head, out)
-	}
-	return toolResult(head+":\n"+fenceLines(words.String()), out)
+	return toolResult(head + ":\n" + fenceLines(words.String()))
 }

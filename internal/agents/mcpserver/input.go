@@ -34,12 +34,16 @@ type snippet struct {
 	Why      string `json:"why,omitempty" jsonschema:"what you want to find out"`
 }
 
-// A question is what check takes.
+// A question is what check takes: what decisions depend on.
 type question struct {
-	proposeArgs
-	Commands []string `json:"commands,omitempty" jsonschema:"several shell texts, each decided alone"`
-	Language string   `json:"language,omitempty" jsonschema:"of code"`
-	Code     string   `json:"code,omitempty" jsonschema:"a snippet instead of a command"`
+	Command  string            `json:"command,omitempty" jsonschema:"shell text; or give argv, commands, or code"`
+	Commands []string          `json:"commands,omitempty" jsonschema:"several shell texts, each decided alone"`
+	Argv     []string          `json:"argv,omitempty" jsonschema:"program and arguments"`
+	Language string            `json:"language,omitempty" jsonschema:"of code"`
+	Code     string            `json:"code,omitempty"`
+	Cwd      string            `json:"cwd,omitempty"`
+	Env      map[string]string `json:"env,omitempty"`
+	Network  []string          `json:"network,omitempty" jsonschema:"hosts that it needs"`
 }
 
 // proposalFields returns a proposal of a plan with the fields of args that are set.

@@ -34,24 +34,44 @@ const hello = initialize + "\n" + `{"jsonrpc":"2.0","method":"notifications/init
 
 const callTrue = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run","arguments":{"command":"true"}}}` + "\n"
 
-// What is not a message ends the server, and the log is sealed.
+// A line that is no message is answered, and the next one is read.
 func TestStdioGarbage(t *testing.T) {
-	for name, garbage := range map[string]string{
-		"text": "hello\n", "half of a message": `{"jsonrpc":` + "\n]\n", "another protocol": "GET / HTTP/1.1\r\n\r\n", "a long message": `{"x":"` + strings.Repeat("x", maxFrame) + `"}` + "\n",
+	for name, x := range map[string]struct{ garbage, want string }{
+		"text":                {"hello\n", `"code":-32700`},
+		"half of a message":   {`{"jsonrpc":` + "\n", `"code":-32700`},
+		"another protocol":    {"GET / HTTP/1.1\r\n", `"code":-32700`},
+		"another object":      {`{"method":"ping","id":9}` + "\n", `"code":-32600`},
+		"a number":            {"5\n", `"code":-32600`},
+		"an empty line":       {"\n \r\n", ""},
+		"more than one error": {"a\nb\n", `"code":-32700`},
 	} {
 		w := newWorld()
-		in, feed := io.Pipe()
-		go func() {
-			_, _ = io.WriteString(feed, hello+callTrue)
-			eventually(t, "the command", func() bool { return w.has("run true") })
-			_, _ = io.WriteString(feed, garbage)
-		}()
-		var out bytes.Buffer
-		err := serverOf(w, Options{}).ServeStdio(t.Context(), in, &out)
-		in.Close()
-		if err == nil || proposal.FailureOf(err).Code != "mcp.protocol" || !w.has("seal") || !w.has("close gate") {
-			t.Errorf("%s: %v, did %q", name, err, w.did)
+		out, err := stdio(t, w, hello+x.garbage+callTrue)
+		if err != nil || !w.has("run true") || !w.has("seal") || !strings.Contains(out, x.want) || strings.Contains(out, `"error"`) != (x.want != "") {
+			t.Errorf("%s: %v, did %q\n%s", name, err, w.did, out)
 		}
+		for line := range strings.Lines(out) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("%s: wrote %q", name, line)
+			}
+		}
+	}
+}
+
+// A line that is too long ends the server, and the log is sealed.
+func TestStdioTooLong(t *testing.T) {
+	w := newWorld()
+	in, feed := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(feed, hello+callTrue)
+		eventually(t, "the command", func() bool { return w.has("run true") })
+		_, _ = io.WriteString(feed, `{"x":"`+strings.Repeat("x", maxFrame)+`"}`+"\n")
+	}()
+	var out bytes.Buffer
+	err := serverOf(w, Options{}).ServeStdio(t.Context(), in, &out)
+	in.Close()
+	if err == nil || proposal.FailureOf(err).Code != "mcp.protocol" || !w.has("seal") || !w.has("close gate") {
+		t.Errorf("%v, did %q", err, w.did)
 	}
 }
 

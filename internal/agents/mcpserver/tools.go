@@ -36,6 +36,10 @@ func (s *Server) addTools() {
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no},
 		Description: "Write a file of the sandbox's workspace. The files on the host do not change."},
 		onSession(s, withoutRequest((*client).writeFile)))
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: "edit_file",
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &no},
+		Description: "Replace text of a file of the sandbox's workspace, exactly."},
+		onSession(s, withoutRequest((*client).editFile)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "list_files", Annotations: reads,
 		Description: "List files of the sandbox's workspace that match a pattern."},
 		onSession(s, withoutRequest((*client).listFiles)))
@@ -107,14 +111,6 @@ func withoutRequest[In any](
 	}
 }
 
-// A decision is one answer of check.
-type decision struct {
-	Command string   `json:"command"`
-	Effect  string   `json:"effect"`
-	Rules   []string `json:"rules,omitempty"`
-	Reasons []reason `json:"reasons,omitempty"`
-}
-
 func (c *client) checkProposals(
 	ctx context.Context, _ *mcp.CallToolRequest, in question,
 ) (*mcp.CallToolResult, any, error) {
@@ -131,20 +127,13 @@ func (c *client) checkProposals(
 		return nil, nil, err
 	}
 	var words strings.Builder
-	out := []decision{}
 	for _, r := range records[len(records)-len(proposals):] { // after the set-up's
-		d := decision{Command: shortenMessage(strings.TrimSpace(r.Analysis.Canonical)),
-			Effect: r.Decision.Effect.String(), Reasons: reasonsOf(r)}
-		for _, rule := range r.Decision.Rules {
-			d.Rules = append(d.Rules, shortenMessage(rule))
-		}
-		out = append(out, d)
-		fmt.Fprintf(&words, "%s: %s\n", d.Effect, d.Command)
-		for _, reason := range d.Reasons {
+		fmt.Fprintf(&words, "%s: %s\n", r.Decision.Effect, shortenMessage(strings.TrimSpace(r.Analysis.Canonical)))
+		for _, reason := range reasonsOf(r) {
 			words.WriteString(reason.String())
 		}
 	}
-	return toolResult(words.String(), map[string]any{"decisions": out})
+	return toolResult(words.String())
 }
 
 // maxQuestions is how many commands one check decides.
@@ -213,8 +202,7 @@ func (c *client) runProposal(
 		return nil, nil, err
 	}
 	if denied != nil {
-		x := runAnswer{ID: p.ID, Effect: "deny", Reasons: []reason{*denied}}
-		return toolResult(x.String(), x)
+		return toolResult(runAnswer{ID: p.ID, Effect: "deny", Reasons: []reason{*denied}}.String())
 	}
 	running := ctx
 	if req.Params.GetProgressToken() != nil {
@@ -229,8 +217,7 @@ func (c *client) runProposal(
 			return asked, nil, err
 		}
 	}
-	x := s.ranOf(r)
-	return toolResult(x.String(), x, shownImages(r)...)
+	return toolResult(s.ranOf(r).String(), shownImages(r)...)
 }
 
 // doWithApproval is Do, or DoApproved if there is an approval.
@@ -243,30 +230,21 @@ func doWithApproval(
 	return s.DoApproved(ctx, p, *a)
 }
 
-// A sealed is the structured answer of end_session.
-type sealed struct {
-	Ended  bool             `json:"ended"`
-	Totals *proposal.Totals `json:"totals,omitempty"`
-	Log    string           `json:"log,omitempty"`
-	Key    string           `json:"key,omitempty"` // that verifies the log
-	Report string           `json:"report,omitempty"`
-}
-
 func (c *client) endSession(context.Context, *mcp.CallToolRequest, noArgs) (*mcp.CallToolResult, any, error) {
 	last, err := c.sealSession()
 	if err != nil {
 		return nil, nil, err
 	}
 	if last == nil {
-		return toolResult("no session is open", sealed{})
+		return toolResult("no session is open")
 	}
 	t := last.report.Totals
-	out := sealed{Ended: true, Totals: &t, Log: last.log, Report: uriReport}
+	words := fmt.Sprintf("the session has ended: %d proposed, %d denied, %d need an approval, %d succeeded, %d failed\nlog: %s\nreport: %s",
+		t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, last.log, uriReport)
 	if last.report.Audit != nil {
-		out.Key = last.report.Audit.Key
+		words += "\nkey: " + last.report.Audit.Key
 	}
-	return toolResult(fmt.Sprintf("the session has ended: %d proposed, %d denied, %d need an approval, %d succeeded, %d failed\nlog: %s\nreport: %s",
-		t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, out.Log, out.Report), out)
+	return toolResult(words)
 }
 
 // A notifier sends progress notifications about one call.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -64,7 +65,7 @@ func TestAnnotations(t *testing.T) {
 				t.Errorf("%s: readOnlyHint %v", tool.Name, a.ReadOnlyHint)
 			}
 		}
-		want := []string{"check", "diff", "end_session", "list_files", "read_file", "run", "run_code", "write_file"}
+		want := []string{"check", "diff", "edit_file", "end_session", "list_files", "read_file", "run", "run_code", "write_file"}
 		if slices.Sort(names); !slices.Equal(names, want) {
 			t.Errorf("tools %q", names)
 		}
@@ -95,7 +96,7 @@ func TestDenialsAndFailures(t *testing.T) {
 		{"run_code", map[string]any{"language": "cobol", "code": "x"}, true, []string{"language:"}},
 		{"check", map[string]any{"commands": []string{"x"}, "command": "y"}, true, []string{"commands: must be alone"}},
 		{"read_file", map[string]any{"path": "a", "offset": -1}, true, []string{"offset"}},
-		{"read_file", map[string]any{"path": "missing"}, false, []string{"refused: no such file"}},
+		{"read_file", map[string]any{"path": "missing"}, true, []string{`cannot read "missing": no such file`}},
 		{"write_file", map[string]any{"path": "a", "content": "!", "encoding": "base64"}, true, []string{"not base64"}},
 		{"write_file", map[string]any{"path": "a", "content": "!", "encoding": "rot13"}, true, []string{"encoding:"}},
 	} {
@@ -136,9 +137,9 @@ func TestHostileOutput(t *testing.T) {
 	if err != nil || strings.Count(whole.Contents[0].Text, "line\n") != 10_000 || strings.ContainsAny(whole.Contents[0].Text, "\x1b\u202e") {
 		t.Errorf("the whole: %v", err)
 	}
-	part := structured[content](t, call(t, cs, "read_file", readArgs{Path: "fumehood://output/c1.stdout", Offset: 60, Limit: 10}))
-	if !part.Truncated || len(part.Text) > 20 {
-		t.Errorf("a part: %+v", part)
+	part := words(call(t, cs, "read_file", readArgs{Path: "fumehood://output/c1.stdout", Offset: 60, Limit: 10}))
+	if !strings.Contains(part, ", bytes 60 to 70:") || len(part) > 100 {
+		t.Errorf("a part: %q", part)
 	}
 	for _, uri := range []string{"fumehood://output/c1.stderr", "fumehood://output/..%2F..%2Fetc%2Fpasswd", "fumehood://output/c9.stdout"} {
 		if r, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil {
@@ -155,18 +156,64 @@ func TestFiles(t *testing.T) {
 	png := "\x89PNG\r\n\x1a\n data"
 	call(t, cs, "write_file", writeArgs{Path: "a", Content: "text"})
 	call(t, cs, "write_file", writeArgs{Path: "b.png", Content: "iVBORw0KGgogZGF0YQ==", Encoding: "base64"})
-	if got := structured[content](t, call(t, cs, "read_file", readArgs{Path: "a"})); got.Text != "text\n" && got.Text != "text" || got.Bytes != 4 {
-		t.Errorf("got %+v", got)
+	call(t, cs, "write_file", writeArgs{Path: "lines", Content: "one\ntwo\nthree\nfour\n"})
+	for _, x := range []struct {
+		in   readArgs
+		want string
+	}{
+		{readArgs{Path: "a"}, "a, 4 bytes:\n```\ntext\n```"},
+		{readArgs{Path: "a", Offset: 9}, "a, 4 bytes, bytes 4 to 4:\n```\n\n```"},
+		{readArgs{Path: "lines", Line: 2, Lines: 2}, "lines, 19 bytes, lines 2 to 3 of 4:\n```\ntwo\nthree\n```"},
+		{readArgs{Path: "lines", Lines: 1}, "lines, 19 bytes, lines 1 to 1 of 4:\n```\none\n```"},
+		{readArgs{Path: "lines", Line: 4}, "lines, 19 bytes, lines 4 to 4 of 4:\n```\nfour\n```"},
+		{readArgs{Path: "lines", Line: 9}, "lines, 19 bytes, lines 5 to 4 of 4:\n```\n\n```"},
+		{readArgs{Path: "lines", Line: 1, Limit: 2}, "lines, 19 bytes, lines 1 to 4 of 4, of these, bytes 0 to 2:\n```\non\n```"},
+	} {
+		if got := words(call(t, cs, "read_file", x.in)); got != x.want {
+			t.Errorf("%+v: %q, want %q", x.in, got, x.want)
+		}
 	}
-	if got := structured[content](t, call(t, cs, "read_file", readArgs{Path: "a", Offset: 9})); got.Text != "" || got.Truncated {
-		t.Errorf("after the end: %+v", got)
+	for _, in := range []readArgs{{Path: "a", Offset: -1}, {Path: "a", Line: -1}, {Path: "a", Line: 1, Offset: 1}, {Path: "a", Limit: readMax + 1}} {
+		if r := call(t, cs, "read_file", in); !r.IsError || !strings.Contains(words(r), "mcp.arguments") {
+			t.Errorf("%+v: %s", in, words(r))
+		}
+	}
+	if r := call(t, cs, "read_file", readArgs{Path: "missing"}); !r.IsError || !strings.Contains(words(r), `cannot read "missing": no such file`) {
+		t.Errorf("a missing file: %s", words(r))
 	}
 	r := call(t, cs, "read_file", readArgs{Path: "b.png"})
 	if image, is := r.Content[1].(*mcp.ImageContent); !is || string(image.Data) != png || image.MIMEType != "image/png" {
 		t.Errorf("got %+v", r.Content)
 	}
-	if got := structured[listAnswer](t, call(t, cs, "list_files", nil)); got.Total != 309 || !got.Truncated || len(got.Files) != maxListed {
-		t.Errorf("total %d, %v, %d", got.Total, got.Truncated, len(got.Files))
+	if got := words(call(t, cs, "list_files", nil)); !strings.HasPrefix(got, "200 of 309 files:\n") || strings.Count(got, "\nf") != maxListed {
+		t.Errorf("%q", got)
+	}
+}
+
+// An edit replaces exactly what it names, and nothing of a file that is not shown as it is.
+func TestEditFile(t *testing.T) {
+	w := newWorld()
+	cs := start(t, w, Options{}, mcp.ClientOptions{})
+	call(t, cs, "write_file", writeArgs{Path: "a", Content: "one two two"})
+	w.files["secret"], w.redacted = []byte("[redacted] one"), "secret"
+	for _, x := range []struct {
+		in   editArgs
+		want string // in the error; "" if there is none
+	}{
+		{editArgs{Path: "a", Old: "one", New: "1"}, ""},
+		{editArgs{Path: "a", Old: "two", New: "2"}, "this text 2 times"},
+		{editArgs{Path: "a", Old: "two", New: "2", All: true}, ""},
+		{editArgs{Path: "a", Old: "three", New: "3"}, "does not have this text"},
+		{editArgs{Path: "a", New: "x"}, "must not be empty"},
+		{editArgs{Path: "b", Old: "x", New: "y"}, `cannot edit "b": no such file`},
+		{editArgs{Path: "secret", Old: "one", New: "1"}, "parts of it are redacted"},
+	} {
+		if r := call(t, cs, "edit_file", x.in); r.IsError != (x.want != "") || !strings.Contains(words(r), x.want) {
+			t.Errorf("%+v: %s", x.in, words(r))
+		}
+	}
+	if got := string(w.files["a"]); got != "1 2 2" || string(w.files["secret"]) != "[redacted] one" {
+		t.Errorf("%q", w.files)
 	}
 }
 
@@ -181,16 +228,16 @@ func TestDiff(t *testing.T) {
 	if got := words(small); strings.ContainsAny(got, "\x1b\u202e") || strings.Contains(got, "full patch") || strings.Count(got, "````") != 2 || len(got) > 600 {
 		t.Errorf("%q", got)
 	}
-	if got := structured[patch](t, small); got.Total != 1 || got.Files[0].Kind != "changed" || got.Bytes != int64(len(w.out)) || got.Full != "" {
-		t.Errorf("%+v", got)
+	if got := words(small); !strings.HasPrefix(got, fmt.Sprintf("1 files, a patch of %d bytes\n", len(w.out))) {
+		t.Errorf("%q", got)
 	}
 	w.out = strings.Repeat("+line\n", 10_000)
 	if err := os.WriteFile(w.file, []byte(w.out), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	large := call(t, cs, "diff", diffArgs{Contents: true, Paths: []string{"x"}})
-	if got := structured[patch](t, large); got.Full != "fumehood://output/7.diff" || len(words(large)) > 2*maxStdout {
-		t.Errorf("%+v, %d bytes", got, len(words(large)))
+	if got := words(large); !strings.HasSuffix(got, "full patch: fumehood://output/7.diff") || len(got) > 2*maxStdout {
+		t.Errorf("%d bytes: %q", len(got), got[max(0, len(got)-200):])
 	}
 	if whole, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "fumehood://output/7.diff"}); err != nil || whole.Contents[0].Text != w.out {
 		t.Errorf("the whole: %v", err)
@@ -229,12 +276,12 @@ func TestSetUp(t *testing.T) {
 	if w.has("npm ci") {
 		t.Error("the set-up ran before it was needed")
 	}
-	first := structured[runAnswer](t, call(t, cs, "run", proposeArgs{Command: "true"}))
-	if len(first.Notes) != 1 || !strings.Contains(first.Notes[0], "set-up command deny this") || !w.has("run npm ci") {
-		t.Errorf("notes %q, did %q", first.Notes, w.did)
+	first := words(call(t, cs, "run", proposeArgs{Command: "true"}))
+	if strings.Count(first, "note: ") != 1 || !strings.Contains(first, "note: set-up command deny this") || !w.has("run npm ci") {
+		t.Errorf("%q, did %q", first, w.did)
 	}
-	if second := structured[runAnswer](t, call(t, cs, "run", proposeArgs{Command: "true"})); len(second.Notes) > 0 {
-		t.Errorf("notes %q", second.Notes)
+	if second := words(call(t, cs, "run", proposeArgs{Command: "true"})); strings.Contains(second, "note: ") {
+		t.Errorf("%q", second)
 	}
 }
 
@@ -267,12 +314,12 @@ func TestEndSession(t *testing.T) {
 	w.file = writeFile(t, "audit.jsonl", "{\"a\":1}\n")
 	var ended []string
 	cs := start(t, w, Options{Ended: func(r proposal.Report, _ error) { ended = append(ended, r.Run.ID) }, Rules: func() (string, error) { return "# Rules\n", nil }}, mcp.ClientOptions{})
-	if got := structured[sealed](t, call(t, cs, "end_session", nil)); got.Ended {
-		t.Errorf("nothing was open: %+v", got)
+	if got := words(call(t, cs, "end_session", nil)); got != "no session is open" {
+		t.Errorf("nothing was open: %q", got)
 	}
 	call(t, cs, "run", proposeArgs{Command: "true"})
-	if got := structured[sealed](t, call(t, cs, "end_session", nil)); !got.Ended || got.Log != w.file || !slices.Equal(ended, []string{"session-1"}) {
-		t.Errorf("got %+v, %q", got, ended)
+	if got := words(call(t, cs, "end_session", nil)); !strings.HasPrefix(got, "the session has ended: ") || !strings.Contains(got, "\nlog: "+w.file) || !slices.Equal(ended, []string{"session-1"}) {
+		t.Errorf("got %q, %q", got, ended)
 	}
 	for uri, want := range map[string]string{uriReport: "session-1", uriLog: `{"a":1}`, uriRules: "# Rules"} {
 		if r, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err != nil || !strings.Contains(r.Contents[0].Text, want) {
@@ -293,9 +340,9 @@ func TestLostSession(t *testing.T) {
 	call(t, cs, "run", proposeArgs{Command: "true"})
 	close(w.done)
 	w.ended = true
-	got := structured[runAnswer](t, call(t, cs, "run", proposeArgs{Command: "true"}))
-	if w.opened != 2 || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "its files are lost") {
-		t.Errorf("%d sessions, notes %q", w.opened, got.Notes)
+	got := words(call(t, cs, "run", proposeArgs{Command: "true"}))
+	if w.opened != 2 || strings.Count(got, "note: ") != 1 || !strings.Contains(got, "its files are lost") {
+		t.Errorf("%d sessions, %q", w.opened, got)
 	}
 }
 

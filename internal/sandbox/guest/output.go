@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,13 +49,57 @@ func (s *server) listMatches(args string, w *bufio.Writer) error {
 	return nil
 }
 
-// matchPattern is fs.Glob, except that it also finds a symlink whose name has no
-// wildcards, so that the host can report why it is not copied.
+// matchPattern is fs.Glob, except that a component ** matches any number of directories, and that it also
+// finds a symlink whose name has no wildcards, so that the host can report why it is not copied. No
+// directory is reached through a link.
 func matchPattern(root *os.Root, pattern string) ([]string, error) {
 	if _, err := root.Lstat(pattern); err == nil {
 		return []string{pattern}, nil
 	}
-	return fs.Glob(root.FS(), pattern)
+	before, after, found := strings.Cut("/"+pattern+"/", "/**/")
+	if !found {
+		return fs.Glob(root.FS(), pattern)
+	}
+	tops, last := []string{"."}, strings.Trim(after, "/")
+	if before != "" {
+		var err error
+		if tops, err = fs.Glob(root.FS(), before[1:]); err != nil {
+			return nil, err
+		}
+	}
+	if last == "" {
+		last = "*"
+	}
+	if strings.Contains("/"+last+"/", "/**/") {
+		return nil, errors.New("a pattern has one ** at most")
+	}
+	var names []string
+	for _, top := range tops {
+		if err := matchBelow(root, top, last, &names); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// matchBelow adds the paths that match pattern in top or in a directory below it.
+func matchBelow(root *os.Root, top, pattern string, names *[]string) error {
+	return fs.WalkDir(root.FS(), top, func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return nil // a directory that cannot be read has no matches
+		}
+		found, err := fs.Glob(root.FS(), path.Join(escapePattern(dir), pattern))
+		*names = append(*names, found...)
+		return err
+	})
+}
+
+// escapePattern returns a pattern that only name matches.
+func escapePattern(name string) string {
+	if name == "." {
+		return ""
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
 }
 
 // lstatOrLink returns the file info of name, or of the first symlink in its path: a name
