@@ -28,9 +28,10 @@ func (c *invocation) cacheCommand() *cobra.Command {
 		Use:     "cache [flags]",
 		GroupID: cli.GroupRun,
 		Short:   "List the layers that set-up has left, or remove some",
-		Long: `List the layers that runs with --layers write have made, the last used first: what the commands of
-set-up left, such as installed dependencies. A run with --layers read does not run set-up again where
-a layer has its effects. The contents of layers are verified when they are used, not here.
+		Long: `List the layers that runs have made, the last used first: what the commands of set-up left, such as
+installed dependencies. A run does not run set-up again where a layer has its effects. The contents of
+layers are verified when they are used, not here. All layers take at most 5 GiB and are at most 200:
+runs that make one remove those that were not used for longest.
 
 With --prune, remove layers until the rest is small enough, those first that were not used for
 longest, and list what was removed. A layer that a run is using stays.`,

@@ -86,6 +86,7 @@ func scriptParams(t *testing.T) testscript.Params {
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("FUMEHOOD_CACHE", cache)
+			env.Setenv("CI", "true") // a script uses no layers of others
 			env.Setenv(testImages, os.Getenv(testImages))
 			env.Setenv("GOCACHE", rootfs.UserGoCache())
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))

@@ -26,14 +26,12 @@ func (o Options) checkOptions() error {
 				"give an address and a port, for example 192.0.2.53:53")
 		}
 	}
-	for _, kept := range []struct {
-		name string
-		Store
-	}{{"Results", o.Results}, {"Layers", o.Layers}} {
-		if !slices.Contains([]string{"", "off", "read", "write"}, kept.Mode) {
-			return invalidOptionsError(fmt.Sprintf("invalid mode %q of %s", kept.Mode, kept.name),
-				"use off, read or write")
-		}
+	if !slices.Contains([]string{"", "off", "read", "write"}, o.Results.Mode) {
+		return invalidOptionsError(fmt.Sprintf("invalid mode %q of Results", o.Results.Mode), "use off, read or write")
+	}
+	if !slices.Contains([]string{"", "off", "auto", "read", "write"}, o.Layers.Mode) {
+		return invalidOptionsError(fmt.Sprintf("invalid mode %q of Layers", o.Layers.Mode),
+			"use off, auto, read or write")
 	}
 	if err := o.checkObserved(); err != nil {
 		return err

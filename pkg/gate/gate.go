@@ -96,7 +96,7 @@ func (g *Gate) prepareRun(ctx context.Context) (err error) {
 	if err := process.CheckRoot(); err != nil {
 		return err
 	}
-	if g.kept, err = g.o.openLayers(); err != nil {
+	if err := g.openLayers(); err != nil {
 		return err
 	}
 	sweepLayers()
@@ -193,11 +193,11 @@ func (g *Gate) checkPlanned(ctx context.Context, planned proposal.Plan) ([]propo
 	return records, err
 }
 
-// planner returns what makes of a plan what is decided. If what set-up leaves is kept for later runs, whose
-// plans are others, all of it is run.
+// planner returns what makes of a plan what is decided. A run that was asked to make a layer for later runs,
+// whose plans are others, runs all of set-up.
 func (o Options) planner() planning.Planner {
 	return planning.Planner{Setup: o.Setup.toSetup(), Limits: o.Limits, Directory: o.Subject.Cwd,
-		Whole: o.makesLayers()}
+		Whole: o.Layers.Mode == "write"}
 }
 
 // wholePlanner is planner with all of set-up.

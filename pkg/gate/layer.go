@@ -65,14 +65,20 @@ func (l *gateLayers) removeStore() error {
 func (o Options) keepsLayers() bool { return o.Layers.Mode == "read" || o.makesLayers() }
 
 // makesLayers reports whether layers are made that later runs use.
-func (o Options) makesLayers() bool { return o.Layers.Mode == "write" }
+func (o Options) makesLayers() bool { return o.Layers.Mode == "auto" || o.Layers.Mode == "write" }
 
-// openLayers opens the layers that are kept on this host, nil if they are not used.
-func (o Options) openLayers() (*layers.Store, error) {
-	if !o.keepsLayers() || o.Layers.Exchange != "" {
-		return nil, nil
+// openLayers opens the layers that are kept on this host. In the mode auto, a directory that cannot be used is
+// a notice, and there are only private ones.
+func (g *Gate) openLayers() (err error) {
+	if !g.o.keepsLayers() || g.o.Layers.Exchange != "" {
+		return nil
 	}
-	return layers.OpenDefault(o.Layers.Dir)
+	g.kept, err = layers.OpenDefault(g.o.Layers.Dir)
+	if err != nil && g.o.Layers.Mode == "auto" {
+		g.o.sendNotice("set-up is not kept: " + g.redactor.Error(err).Error())
+		g.o.Layers, err = Store{}, nil
+	}
+	return err
 }
 
 // needsNewSandbox reports whether a proposal of plan requests a new sandbox.
@@ -124,16 +130,19 @@ type layerCommand struct {
 	Env       map[string]string
 	Network   []string
 	Exec      []string
+	Limits    proposal.Limits // a part of set-up that meets one may fail unnoticed
 }
 
 // Find implements order.Layers.
 func (l *setupLayering) Find(
 	_ context.Context, records []proposal.Record, o sandbox.Options,
 ) (found order.FoundSetupLayer) {
-	g := l.run.gate
+	g, began := l.run.gate, time.Now()
 	key, err := l.keyOf(records, o)
 	if err != nil {
-		g.o.sendNotice("set-up is not kept in a layer: " + notKept(layers.CodeUnknown, err).Error())
+		if g.o.Layers.Mode != "auto" {
+			g.o.sendNotice("set-up is not kept in a layer: " + notKept(layers.CodeUnknown, err).Error())
+		}
 		return found
 	}
 	l.key, l.workspace = key, o.Workspace
@@ -143,12 +152,16 @@ func (l *setupLayering) Find(
 	switch {
 	case l.used != nil:
 		found.Layer, found.File = layerOf(l.used.Info), l.used.File
-	case g.o.makesLayers() || l.run.needsPrivateLayer() && g.layers.refused != key:
+		g.o.sendNotice("set-up from a layer, " + formatSeconds(began))
+	case (g.o.makesLayers() || l.run.needsPrivateLayer()) && g.layers.refused != key:
 		found.Record, l.began = true, setup.WaitForClockTick()
 		l.optional = optionalFrom(l.run.setup.Steps, records)
 	}
 	return found
 }
+
+// formatSeconds returns the time since began, as "0.3 s".
+func formatSeconds(began time.Time) string { return fmt.Sprintf("%.1f s", time.Since(began).Seconds()) }
 
 // optionalFrom returns the id of the first command of set-up that is optional like all after it, ""
 // if the last is not: see setup.Step.
@@ -258,7 +271,10 @@ func (l *setupLayering) keyOf(records []proposal.Record, s sandbox.Options) (str
 			return "", fmt.Errorf("%q does not run", r.Proposal.ID)
 		}
 		g := r.Decision.Grant
-		k.Commands = append(k.Commands, layerCommand{r.Analysis.Canonical, r.Proposal.Cwd, g.Env, g.Network, g.Exec})
+		limits := g.Limits
+		limits.Wall, limits.Output = 0, 0 // a command that meets one is killed, and nothing is kept
+		k.Commands = append(k.Commands,
+			layerCommand{r.Analysis.Canonical, r.Proposal.Cwd, g.Env, g.Network, g.Exec, limits})
 	}
 	if slices.ContainsFunc(l.run.setup.Steps,
 		func(step setup.Step) bool { return !setup.IsPinned(wordsOf(step.Proposal)) }) {
@@ -288,7 +304,7 @@ func wordsOf(p proposal.Proposal) []string {
 
 // Keep implements order.Layers.
 func (l *setupLayering) Keep(ctx context.Context, runner order.Runner, _ []proposal.Record) *proposal.Layer {
-	g := l.run.gate
+	g, began := l.run.gate, time.Now()
 	if l.began.IsZero() || l.used != nil {
 		return nil
 	}
@@ -298,6 +314,10 @@ func (l *setupLayering) Keep(ctx context.Context, runner order.Runner, _ []propo
 		g.o.sendNotice("warning: set-up is not kept in a layer: " +
 			l.run.redactor.Text(notKept(layers.CodeFiles, err).Error()))
 		return nil
+	}
+	if !info.Private {
+		g.o.sendNotice(fmt.Sprintf("set-up kept in a layer of %.1f MB, %s", float64(info.Size)/1e6,
+			formatSeconds(began)))
 	}
 	if err := errors.Join(l.exportLayer(store, info), l.useMadeLayer(store, info, runner)); err != nil {
 		g.o.sendNotice("warning: " + l.run.redactor.Text(err.Error()))

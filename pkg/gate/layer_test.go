@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/sample"
 	"github.com/fumehood/fumehood/internal/sandbox/image/layers"
@@ -203,6 +204,62 @@ func TestLayerOfAllSetUp(t *testing.T) {
 	}
 }
 
+// By default a run takes a layer of what its plan needs and makes one where there is none. A directory that
+// cannot be used, a set-up that cannot be kept and other limits of its commands are no reason not to run it.
+func TestLayersByDefault(t *testing.T) {
+	t.Parallel()
+	dir, workspace := filepath.Join(t.TempDir(), "layers"), testWorkspace(t, "a/go.mod", "b/go.mod")
+	edit(t, workspace, "b/look.sh", "cat deps\n")
+	step := func(dir string, limits *proposal.Limits) gate.SetupStep {
+		p := run("setup-"+dir, "cp go.mod deps")
+		p.Cwd, p.Limits = dir, limits
+		return gate.SetupStep{Proposal: p, Detected: true, Language: "go", Dir: dir}
+	}
+	look := run("look", "sh look.sh")
+	look.Cwd = "b"
+	notWritable := filepath.Join(t.TempDir(), "file", "layers")
+	edit(t, filepath.Dir(filepath.Dir(notWritable)), "file", "")
+	for _, c := range []struct {
+		name, dir string
+		limits    *proposal.Limits
+		ids       string
+		notices   []string // their beginnings
+	}{
+		{"the first", dir, nil, "setup-b, look", []string{"set-up kept in a layer of "}},
+		{"the second", dir, nil, "setup-b from a layer, look", []string{"set-up from a layer, "}},
+		{"a limit that a part of set-up may meet", dir, &proposal.Limits{Memory: 128 * proposal.MiB}, "setup-b, look", []string{"set-up kept in a layer of "}},
+		{"a limit that ends the command", dir, &proposal.Limits{Wall: proposal.Duration(time.Minute)}, "setup-b from a layer, look", []string{"set-up from a layer, "}},
+		{"no directory", notWritable, nil, "setup-b, look", []string{"set-up is not kept: layers.store: "}},
+	} {
+		var notices []string
+		g := newGate(t, gate.Options{Workspace: workspace, Layers: gate.Store{Mode: "auto", Dir: c.dir},
+			Notice: func(text string) { notices = append(notices, text) },
+			Setup:  gate.Setup{Steps: []gate.SetupStep{step("a", c.limits), step("b", c.limits)}}})
+		report, err := g.Run(t.Context(), proposal.Plan{Proposals: []proposal.Proposal{look}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkLog(t, report, true)
+		var ids []string
+		for _, r := range report.Records {
+			id := r.Proposal.ID
+			if r.Result.FromLayer() {
+				id += " from a layer"
+			}
+			if ids = append(ids, id); !r.Result.Succeeded() {
+				t.Errorf("%s: %+v", c.name, r.Result)
+			}
+		}
+		if got := strings.Join(ids, ", "); got != c.ids {
+			t.Errorf("%s: got %q, want %q; %q", c.name, got, c.ids, notices)
+		}
+		notices = slices.DeleteFunc(notices, func(text string) bool { return !strings.HasPrefix(text, "set-up ") })
+		if !slices.EqualFunc(notices, c.notices, strings.HasPrefix) {
+			t.Errorf("%s: %q", c.name, notices)
+		}
+	}
+}
+
 // THREATS 67: a layer is used where all files are the same that set-up read, in whatever way, and
 // nowhere else. Where they are, no other file matters.
 func TestLayersFollowReads(t *testing.T) {
@@ -269,7 +326,7 @@ func edit(t *testing.T, workspace, name, content string) {
 	}
 }
 
-// Of what optional commands at the end of set-up read, Go files decide nothing, and all others do.
+// Of what optional commands at the end of set-up read, Go files without C decide nothing, and all others do.
 func TestLayersOfCaches(t *testing.T) {
 	t.Parallel()
 	keep := func(optional bool, workspace, dir string) (*proposal.Layer, bool) {
@@ -287,9 +344,11 @@ func TestLayersOfCaches(t *testing.T) {
 		optional bool
 		file     string
 		replaced bool
-	}{{true, "b.go", true}, {true, "b.h", false}, {false, "b.go", false}} {
+	}{{true, "b.go", true}, {true, "b.h", false}, {true, "c.go", false}, {false, "b.go", false}} {
 		dir := filepath.Join(t.TempDir(), "layers")
 		workspace := testWorkspace(t, "a", x.file)
+		edit(t, workspace, "b.go", "package b\n")
+		edit(t, workspace, "c.go", "package b\nimport \"\\x43\"\n")
 		edit(t, workspace, "warm.sh", "mkdir -p ~/.cache/w && cat "+x.file+" >~/.cache/w/b\n")
 		if made, replaced := keep(x.optional, workspace, dir); made == nil || replaced {
 			t.Fatalf("%+v, %v", made, replaced)

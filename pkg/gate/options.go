@@ -118,8 +118,9 @@ type Options struct {
 	// is "read", and Exchange is not used.
 	Results Store
 	// Layers are what Setup leaves: it is not run again where a layer has its effects, see
-	// docs/CACHE.md. A layer of "write" is in later runs of other code: set it only where the
-	// workspace is trusted. Without Mode a layer is private to this Gate: one is made where a
+	// docs/CACHE.md. "auto" also keeps what the part of Setup leaves that a plan needs; a directory that
+	// cannot be used is a Notice. "write" runs and keeps all of Setup. Later runs of other code use such a layer
+	// if their Setup would read the same. Without Mode a layer is private to this Gate: one is made where a
 	// proposal requests a new sandbox or Repeated is set, and removed at the end. "off" makes none.
 	Layers Store
 	// Repeated says that Run will be called again with the same Setup and Workspace, which then
@@ -157,7 +158,7 @@ type Health interface {
 // A Store says what is kept from run to run, and where. The zero Store keeps and uses nothing that outlives
 // the Gate.
 type Store struct {
-	Mode string // "off", "read", or "write" to also keep what this run makes
+	Mode string // "off", "read", or "write" to also keep what this run makes; of Layers also "auto"
 	// Dir is a directory of this user with mode 0700; one in fumehood's cache if empty.
 	Dir string
 	// Exchange is a directory that other users may write to, such as one that was restored from a

@@ -6,6 +6,13 @@ package keep
 
 import "encoding/json"
 
+// IsOwnMachine reports whether a process with this environment runs for a person and not in CI, so that
+// layers are kept unless it says otherwise. The variables do not pass sudo, unless sudo is configured to.
+func IsOwnMachine(getenv func(string) string) bool {
+	ci := getenv("CI")
+	return getenv("GITHUB_ACTIONS") != "true" && (ci == "" || ci == "false")
+}
+
 // IsAllowed reports whether a process with this environment may keep what its run made. In a job
 // of GitHub Actions that is so only on a push to the default branch, which runs merged code; an
 // event that cannot be read is none. Elsewhere the caller decides. read reads the event's file.

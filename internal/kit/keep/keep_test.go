@@ -48,3 +48,15 @@ func TestAllowed(t *testing.T) {
 		t.Error("outside of a job nothing may be kept")
 	}
 }
+
+// A machine is a person's own unless a variable of CI says otherwise.
+func TestOwnMachine(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		want        bool
+	}{{"", "", true}, {"CI", "true", false}, {"CI", "1", false}, {"CI", "false", true}, {"GITHUB_ACTIONS", "true", false}} {
+		if got := IsOwnMachine(func(name string) string { return map[string]string{c.name: c.value}[name] }); got != c.want {
+			t.Errorf("%s=%s: %v", c.name, c.value, got)
+		}
+	}
+}

@@ -81,7 +81,7 @@ type Config struct {
 	// CompareBase says whether commands that fail are run on the base of the pull request, too.
 	CompareBase CompareBase `json:"compare-base,omitzero"`
 	Results     string      `json:"results,omitempty"` // one of ResultModes; "" means off
-	Layers      bool        `json:"layers,omitempty"`  // keep what set-up leaves
+	Layers      *bool       `json:"layers,omitempty"`  // use layers of earlier runs; nil means outside CI
 	Checkout    Checkout    `json:"checkout,omitzero"`
 	Comment     Comment     `json:"comment,omitzero"`
 	Review      Review      `json:"review,omitzero"`
@@ -276,7 +276,7 @@ func configOf(root *document.Node) Config {
 		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
 		Policy: root.TextOf("policy"), Cache: cacheOf(root.Get("cache")),
 		CompareBase: CompareBase(cacheOf(root.Get("compare-base"))), Results: root.TextOf("results"),
-		Layers:   isTrue(root.Get("layers")),
+		Layers:   layersOf(root.Get("layers")),
 		Checkout: checkoutOf(root.Get("checkout")), Comment: commentOf(root.Get("comment")),
 		Review: reviewOf(root.Get("review")),
 		lines:  map[string]int{},
@@ -347,6 +347,14 @@ func reviewOf(n *document.Node) Review {
 }
 
 func isTrue(n *document.Node) bool { return n != nil && n.Value == "true" }
+
+func layersOf(n *document.Node) *bool {
+	if n == nil {
+		return nil
+	}
+	used := isTrue(n)
+	return &used
+}
 
 func cacheOf(n *document.Node) Cache { return Cache{Off: n != nil && n.Value == "false"} }
 

@@ -90,8 +90,8 @@ func TestDecodeWords(t *testing.T) {
 		"rootfs: host":                 {Rootfs: "host"},
 		"cache: true":                  {},
 		"cache: false":                 {Cache: Cache{Off: true}},
-		"layers: true":                 {Layers: true},
-		"layers: false":                {},
+		"layers: true":                 {Layers: new(true)},
+		"layers: false":                {Layers: new(false)},
 		"setup: [\"go mod download\"]": {Setup: Setup{Mode: Listed, Commands: []Command{{Run: "go mod download"}}}},
 	} {
 		want.Schema = Schema

@@ -218,7 +218,7 @@ var compareBaseShape = document.Shape{
 }
 
 var layersShape = document.Shape{
-	Kind: document.Boolean, Doc: "Whether a layer of an earlier run replaces set-up where the same set-up made it (default false). Layers are made only where the operator says so: --layers write.",
+	Kind: document.Boolean, Doc: "Whether a layer of an earlier run replaces set-up where the same set-up made it (default true on your own machine, where runs also make them; in CI with the action's input layers-cache). With true, runs in CI use those of their host, too.",
 }
 
 func wordShape(words ...string) *document.Shape {

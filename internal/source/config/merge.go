@@ -56,7 +56,7 @@ type Effective struct {
 
 // unset describes a field that has no value.
 var unset = map[string]string{
-	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true", "compare-base": "true", "results": `"off"`, "layers": "false",
+	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true", "compare-base": "true", "results": `"off"`, "layers": "(outside CI)",
 	"checkout": "(the commit)", "comment": "(normal detail)", "review": "(no guidance)", "tools": "(none)", "projects": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
 }
 

@@ -8,12 +8,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -41,13 +45,43 @@ type Read struct {
 
 // isCached reports whether the cache that an optional step fills does not depend on r. Go's build
 // cache checks the content of Go files, and which files a package has. It does not see other files
-// that a compiler reads, such as headers outside of the package's directory.
+// that a compiler reads, such as headers outside of the package's directory. A file that uses C counts:
+// its directives choose what compilers do, and mistakes of Go there have let a package run code.
 func (t *Tree) isCached(r Read) bool {
-	if strings.HasSuffix(r.Path, ".go") || r.Path == ".git" || inGit(r.Path) {
+	if r.Path == ".git" || inGit(r.Path) {
 		return true
 	}
 	info, err := t.root.Lstat(r.Path)
-	return err == nil && info.IsDir()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return strings.HasSuffix(r.Path, ".go")
+	case err != nil:
+		return false
+	case info.IsDir():
+		return true
+	}
+	return strings.HasSuffix(r.Path, ".go") && info.Mode().IsRegular() && t.isPlainGo(r.Path, info)
+}
+
+// maxGoFile is the size of the largest Go file that is parsed.
+const maxGoFile = 4 << 20
+
+// isPlainGo reports whether the file that info describes is one of Go without C.
+func (t *Tree) isPlainGo(name string, info fs.FileInfo) bool {
+	file, err := t.openUnchanged(name, info)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxGoFile))
+	if err != nil || len(data) == maxGoFile {
+		return false
+	}
+	parsed, err := parser.ParseFile(token.NewFileSet(), "", data, parser.ImportsOnly)
+	return err == nil && !slices.ContainsFunc(parsed.Imports, func(i *ast.ImportSpec) bool {
+		imported, err := strconv.Unquote(i.Path.Value)
+		return err != nil || imported == "C"
+	})
 }
 
 // An Input is a path of the workspace, and what set-up has learned of it. Two workspaces with the

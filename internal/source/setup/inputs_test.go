@@ -60,10 +60,10 @@ func has(t *testing.T, dir string, inputs []Input) bool {
 // no other change matters.
 func TestInputs(t *testing.T) {
 	files := map[string]string{"package.json": "{}", "src/a.js": "1", "src/b.js": "22", "link": "->src/a.js", "dir": "->src", ".git/HEAD": "ref: refs/heads/main\n",
-		".git/refs/heads/main": "1", ".git/index": "x", "empty/x": "", "weird/\xff\n": "1", "go/a.go": "1", "inc/x.h": "1"}
+		".git/refs/heads/main": "1", ".git/index": "x", "empty/x": "", "weird/\xff\n": "1", "go/a.go": "package a\n", "go/c.go": "package a\nimport `C`\n", "go/d.go": "->../data", "data": "package a\n", "inc/x.h": "1"}
 	reads := []Read{
 		{Path: "package.json", Content: true}, {Path: "src/b.js"}, {Path: "missing"}, {Path: "src", Content: true}, {Path: "link"}, {Path: "empty"}, {Path: "weird/\xff\n", Content: true}, {Path: "weird/\xfe"},
-		{"go/a.go", true, true}, {"go", true, true}, {"inc/x.h", true, true}, {"inc/y.h", false, true}, {".git/index", true, true},
+		{"go/a.go", true, true}, {"go/c.go", true, true}, {"go/d.go", true, true}, {"go", true, true}, {"inc/x.h", true, true}, {"inc/y.h", false, true}, {".git/index", true, true},
 	}
 	for _, x := range []struct {
 		name, file, text string
@@ -79,6 +79,8 @@ func TestInputs(t *testing.T) {
 		{"what was not there", "missing", "", false},
 		{"a list", "src/c.js", "", false},
 		{"a Go file of a cache", "go/a.go", "2", true},
+		{"one that uses C", "go/c.go", "package a\n", false},
+		{"a link of that name", "go/d.go", "->../src/a.js", false},
 		{"a list of a cache", "go/b.go", "2", true},
 		{"a header of a cache", "inc/x.h", "2", false},
 		{"a header that was not there", "inc/y.h", "2", false},

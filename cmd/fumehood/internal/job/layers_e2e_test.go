@@ -21,7 +21,7 @@ import (
 const layeredConfig = "schema: fumehood.config/v1\nregistries: none\nsetup: [go mod download]\n"
 
 // layeredFiles are a default branch whose set-up is like a detected one, and needs no registry.
-var layeredFiles = map[string]string{".github/fumehood.yml": layeredConfig + "layers: true\n", "go.mod": "module x\n\ngo 1.21\n"}
+var layeredFiles = map[string]string{".github/fumehood.yml": layeredConfig, "go.mod": "module x\n\ngo 1.21\n"}
 
 const layeredPlan = "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat README.md}\n"
 

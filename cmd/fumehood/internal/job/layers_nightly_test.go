@@ -65,7 +65,7 @@ func TestNightlyActionLayers(t *testing.T) {
 	}
 }
 
-// A repository without layers ignores what was restored, and no other event leaves a layer.
+// A repository that has switched layers off ignores what was restored, and no other event leaves a layer.
 func TestNightlyActionLayersReadOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, layeredFiles, nil)
@@ -94,9 +94,9 @@ func TestNightlyActionLayersReadOnly(t *testing.T) {
 	if s, after := fork.actLayers("pull_request", fork.EventPayload("pull_request.opened.fork", nil), nil, "GITHUB_REF=refs/heads/master"); s.Code != cli.OK || fromLayer(t, s) || len(after) != 0 {
 		t.Errorf("fork: exit %d, left %d\n%s", s.Code, len(after), s.Log)
 	}
-	w.Push("master", map[string]string{".github/fumehood.yml": layeredConfig})
+	w.Push("master", map[string]string{".github/fumehood.yml": layeredConfig + "layers: false\n"})
 	s, after := w.actLayers("push", w.pushEvent("master"), nil, "GITHUB_REF=refs/heads/master")
-	if s.Code != cli.OK || fromLayer(t, s) || len(after) != 0 || !strings.Contains(s.Log, "input layers-cache has no effect") {
+	if s.Code != cli.OK || fromLayer(t, s) || len(after) != 0 || !strings.Contains(s.Log, "input layers-cache has no effect: .github/fumehood.yml of the default branch has layers: false") {
 		t.Errorf("without layers: exit %d, left %d\n%s", s.Code, len(after), s.Log)
 	}
 }

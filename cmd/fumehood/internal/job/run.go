@@ -278,9 +278,9 @@ func (r Run) describe(ctx context.Context, w workspace, named []string) (runspec
 
 // A cacheInput is an input that names a directory of a cache, relative to Runner.Temp.
 type cacheInput struct {
-	name, dir  string
-	configured bool
-	setting    string // that must be configured
+	name, dir string
+	off       bool
+	why       string // it is off: what the configuration has, or not
 }
 
 // addCaches adds layers and results in directories that were restored.
@@ -290,26 +290,27 @@ func (r Run) addCaches(ctx context.Context, s *runspec.Spec) error {
 	if err != nil {
 		return err
 	}
+	layers := base.config.Layers
 	s.Layers, s.LayersExchange, err = r.openCache("input.layers-cache",
-		cacheInput{"layers-cache", in.LayersCache, base.config.Layers, "layers: true"})
+		cacheInput{"layers-cache", in.LayersCache, layers != nil && !*layers, "has layers: false"})
 	if err != nil {
 		return err
 	}
 	s.Results, s.ResultsExchange, err = r.openCache("input.results-cache",
-		cacheInput{"results-cache", in.ResultsCache, base.config.Results == "read", "results: read"})
+		cacheInput{"results-cache", in.ResultsCache, base.config.Results != "read", "does not have results: read"})
 	return err
 }
 
-// openCache returns the mode and the directory of an input. What is not in the configuration is not
+// openCache returns the mode and the directory of an input. What the configuration switches off is not
 // used. Only a job that keep.Allowed leaves its own there.
 func (r Run) openCache(code string, i cacheInput) (mode, dir string, err error) {
 	j := r.Job
 	switch {
 	case i.dir == "":
 		return "", "", nil
-	case !i.configured:
+	case i.off:
 		j.console.PrintNotice("input " + i.name + " has no effect: " + config.Path +
-			" of the default branch does not have " + i.setting)
+			" of the default branch " + i.why)
 		return "", "", nil
 	}
 	dir = filepath.Join(j.runner.Temp, i.dir)

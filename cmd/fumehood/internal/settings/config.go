@@ -91,26 +91,43 @@ func (r ConfigRequest) trustedCheckout() string {
 
 // A LayerRequest says which layers a run uses, as flags and the configuration give it.
 type LayerRequest struct {
-	Mode       string // "off", "read" or "write"; "" is read if Configured, else only private layers
-	Configured bool   // the configuration file has layers: it may be a pull request's, and makes none
+	Mode       string // one of LayerModes; "" is the Configured one
+	Configured *bool  // config.Config.Layers
 	Dir        string // of gate.Store
 	Exchange   string // of gate.Store; with it Dir is not used
+	InJob      bool   // fumehood action has started this process, without its environment
 }
 
-// chooseStore returns the layers that r requests. In a job that may not keep what it makes, write is read. With
-// an Exchange, which others can write to, no later run uses what this one finds there. Its error is a
+// LayerModes are the values of --layers.
+var LayerModes = []string{"off", "auto", "read", "write"}
+
+// chooseStore returns the layers that r requests. In a job that may not keep what it makes, auto and write are
+// read. With an Exchange, which others can write to, no later run uses what this one finds there. Its error is a
 // *proposal.StopError.
 func (r LayerRequest) chooseStore(getenv func(string) string) (gate.Store, error) {
+	mode := cmp.Or(r.Mode, r.configuredMode(getenv))
 	switch {
-	case r.Mode == "off" || r.Mode == "" && !r.Configured:
-		return gate.Store{Mode: r.Mode}, nil
-	case r.Mode != "" && r.Mode != "read" && r.Mode != "write":
+	case mode == "" || mode == "off":
+		return gate.Store{Mode: mode}, nil
+	case !slices.Contains(LayerModes, mode):
 		return gate.Store{}, &proposal.StopError{Code: "layers.mode",
-			Message: fmt.Sprintf("invalid value %q of --layers", r.Mode), Hint: "use off, read or write"}
+			Message: fmt.Sprintf("invalid value %q of --layers", mode), Hint: "use off, auto, read or write"}
+	case !keep.IsAllowed(getenv, os.ReadFile):
+		mode = "read"
 	}
-	k := gate.Store{Mode: "read", Dir: r.Dir, Exchange: r.Exchange}
-	if r.Mode == "write" && keep.IsAllowed(getenv, os.ReadFile) {
-		k.Mode = "write"
+	return gate.Store{Mode: mode, Dir: r.Dir, Exchange: r.Exchange}, nil
+}
+
+// configuredMode returns the mode without --layers: what a run in CI makes is not kept, because its configuration
+// may be a pull request's.
+func (r LayerRequest) configuredMode(getenv func(string) string) string {
+	switch {
+	case r.Configured != nil && !*r.Configured:
+		return ""
+	case !r.InJob && keep.IsOwnMachine(getenv):
+		return "auto"
+	case r.Configured != nil:
+		return "read"
 	}
-	return k, nil
+	return ""
 }

@@ -48,6 +48,38 @@ func TestApplyConfig(t *testing.T) {
 	}
 }
 
+// Without a flag, layers are made and used on one's own machine. In CI a run makes none, and uses those of its
+// host only where the configuration says so; a process that a job has started knows nothing of CI.
+func TestLayerModes(t *testing.T) {
+	yes, no := true, false
+	for _, c := range []struct {
+		request   LayerRequest
+		own       string // the mode on one's own machine
+		ci, inJob string
+	}{
+		{LayerRequest{}, "auto", "", ""},
+		{LayerRequest{Configured: &yes}, "auto", "read", "read"},
+		{LayerRequest{Configured: &no}, "", "", ""},
+		{LayerRequest{Mode: "off", Configured: &yes}, "off", "off", "off"},
+		{LayerRequest{Mode: "read", Configured: &no}, "read", "read", "read"},
+		{LayerRequest{Mode: "write"}, "write", "read", "write"}, // the job has checked what started it
+		{LayerRequest{Mode: "auto", Configured: &no}, "auto", "read", "auto"},
+	} {
+		inJob := c.request
+		inJob.InJob = true
+		none, job := map[string]string{}, map[string]string{"CI": "true", "GITHUB_ACTIONS": "true"}
+		for _, way := range []struct {
+			of   LayerRequest
+			env  map[string]string
+			want string
+		}{{c.request, none, c.own}, {c.request, job, c.ci}, {inJob, none, c.inJob}} {
+			if got, err := way.of.chooseStore(func(name string) string { return way.env[name] }); err != nil || got.Mode != way.want {
+				t.Errorf("%+v with %v: %q, %v, want %q", way.of, way.env, got.Mode, err, way.want)
+			}
+		}
+	}
+}
+
 func codeOf(err error) string {
 	if f := proposal.FailureOf(err); f != nil {
 		return f.Code

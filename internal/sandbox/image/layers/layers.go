@@ -28,7 +28,7 @@
 //   - A layer appears under its name complete, or not at all. What a killed process left half
 //     made is removed by the next Open.
 //   - A layer that a process uses is never removed or replaced meanwhile.
-//   - The store does not grow beyond its limit: the layers that were not used for longest go.
+//   - The store does not grow beyond its limits of bytes and layers: those that were not used for longest go.
 //
 // # What it does not promise
 //
@@ -68,6 +68,7 @@ import (
 // The limits of a store and of one layer.
 const (
 	DefaultMaxSize = 5 << 30    // bytes of all layers
+	MaxStored      = 200        // of all layers
 	MaxFiles       = 250_000    // of one layer
 	MaxBytes       = 1536 << 20 // of one layer's files
 	MaxInputs      = 100_000    // of one layer: more than the kernel reports, with the directories above
@@ -204,7 +205,7 @@ func (l *SetupLayer) Close() error {
 func invalidLayerError(key, why string, err error) error {
 	return &proposal.StopError{Code: CodeInvalid,
 		Message: fmt.Sprintf("the layer for %.19s… is not used: %s", key, why),
-		Hint:    "it was removed; a run with --layers write makes it again", Err: err}
+		Hint:    "it was removed, and set-up runs", Err: err}
 }
 
 // parseKeyDigits returns the digits of a key, "sha256:" and 64 digits.
@@ -594,18 +595,18 @@ func entryOf(path string, info fs.FileInfo) Entry {
 // longest as long as all are larger than size bytes, and what cannot be a layer. A layer in use
 // stays. It returns what was removed.
 func (s *Store) Prune(size int64, before time.Time) (removed []Entry, err error) {
-	removed, _, err = s.pruneLayers(size, before)
+	removed, _, err = s.pruneLayers(size, MaxStored, before)
 	return removed, err
 }
 
-// pruneLayers is Prune, and returns how many bytes are left.
-func (s *Store) pruneLayers(size int64, before time.Time) (removed []Entry, left int64, err error) {
+// pruneLayers is Prune, as long as there are more layers than count, too. It returns how many bytes are left.
+func (s *Store) pruneLayers(size int64, count int, before time.Time) (removed []Entry, left int64, err error) {
 	list, err := s.List()
 	for _, e := range list {
 		left += e.fileSize()
 	}
 	for _, e := range slices.Backward(list) {
-		if left <= size && !e.Used.Before(before) && e.Problem == "" {
+		if left <= size && len(list)-len(removed) <= count && !e.Used.Before(before) && e.Problem == "" {
 			continue
 		}
 		gone, err := removeUnused(e.path)
@@ -620,12 +621,12 @@ func (s *Store) pruneLayers(size int64, before time.Time) (removed []Entry, left
 	return removed, left, err
 }
 
-// shrinkTo removes layers until at most size bytes are left.
+// shrinkTo removes layers until at most size bytes are left, and place for one more layer.
 func (s *Store) shrinkTo(size int64) error {
 	if size < 0 {
 		return fmt.Errorf("the layer is larger than the limit of %d bytes", s.max)
 	}
-	_, left, err := s.pruneLayers(size, time.Time{})
+	_, left, err := s.pruneLayers(size, MaxStored-1, time.Time{})
 	if err == nil && left > size {
 		return errors.New("other layers are in use, and there is no room for another")
 	}

@@ -407,6 +407,16 @@ func TestLimit(t *testing.T) {
 	if err != nil || len(list) != 4 {
 		t.Fatal(list, err)
 	}
+	if removed, _, err := s.pruneLayers(1<<40, 4, time.Time{}); err != nil || len(removed) != 0 {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+	if removed, _, err := s.pruneLayers(1<<40, 3, time.Time{}); err != nil || len(removed) != 1 || exists(pathOf(s, "a")) {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+	mustKeep(t, s, "a", "a")
+	if oldest := time.Now().Add(-10 * time.Hour); os.Chtimes(pathOf(s, "a"), oldest, oldest) != nil {
+		t.Fatal("cannot set the time of a layer")
+	}
 	s.max = 4 * list[0].fileSize()
 	held, err := get(s, "b")
 	if err != nil || held == nil {

@@ -27,7 +27,8 @@ func (s *Flags) applyConfig(c *cli.Invocation, o *gate.Options) (found settings.
 			{Field: "cache", Value: s.Cache, From: "--cache"}, {Field: "comment", Value: s.comment, From: "--comment"},
 			{Field: "compare-base", Value: s.CompareBase, From: "--compare-base"}},
 		Results: s.Results, ResultsDir: s.resultsDir, ResultsExchange: s.ResultsExchange,
-		Layers: settings.LayerRequest{Mode: s.Layers, Dir: s.layersDir, Exchange: s.LayersExchange},
+		Layers: settings.LayerRequest{Mode: s.Layers, Dir: s.layersDir, Exchange: s.LayersExchange,
+			InJob: s.fromJob},
 	}
 	found, err = request.Apply(c.Ctx, o, os.Getenv)
 	if err != nil {

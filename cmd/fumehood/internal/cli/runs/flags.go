@@ -98,14 +98,14 @@ func (s *Flags) DefineConfigured(cmd *cobra.Command) {
 	f.StringVar(&s.resultsDir, "results-dir", "",
 		"`DIR` directory that has the kept results, of mode 0700 (default: results in fumehood's cache)")
 	f.StringVar(&s.Layers, "layers", "",
-		"`MODE` read or write: a layer of an earlier run replaces set-up, and whether this run may make one; off: also no private layer for new sandboxes (default: read if layers is configured, else private layers only)")
+		"`MODE` auto, read or write: a layer of an earlier run replaces set-up, else auto keeps what this run's set-up leaves; write: also runs all of set-up; off: also no private layer for new sandboxes (default: as configured; on your own machine auto)")
 	f.StringVar(&s.layersDir, "layers-dir", "", "`DIR` directory with the layers (default: the one on this host)")
 	cli.CompleteDirectories(cmd, "workspace", "results-dir", "layers-dir")
 	cli.NoFiles(cmd, "comment")
 	cli.CompleteValues(cmd, "results", results.Modes...)
 	cli.CompleteValues(cmd, "setup", "auto", "none")
 	cli.CompleteValues(cmd, "cache", "true", "false")
-	cli.CompleteValues(cmd, "layers", "off", "read", "write")
+	cli.CompleteValues(cmd, "layers", settings.LayerModes...)
 }
 
 // defineJob adds the flag with which fumehood action starts run and review.

@@ -148,7 +148,7 @@ func (p Progress) OutputPrinter() func(proposal.Chunk) {
 // longSetup is the time of set-up after which layers are mentioned.
 const longSetup = 20 * time.Second
 
-// mentionLayers says once, after long set-up without a layer, how later runs avoid it.
+// mentionLayers says once, after long set-up without a layer, that later runs repeat it.
 func (p Progress) mentionLayers(s gate.Step) {
 	r := p.run
 	if s.Result != nil && s.Setup {
@@ -159,7 +159,7 @@ func (p Progress) mentionLayers(s gate.Step) {
 		return
 	}
 	r.layered = true
-	p.PrintNotice(fmt.Sprintf("set-up took %s; with --layers write, or layers: true in .github/fumehood.yml, later runs begin with what it left: see docs/CACHE.md",
+	p.PrintNotice(fmt.Sprintf("set-up took %s, and no later run begins with what it left: see docs/CACHE.md",
 		r.setup.Round(time.Second)))
 }
 

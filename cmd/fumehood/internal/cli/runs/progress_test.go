@@ -96,7 +96,7 @@ func TestLayersAreMentioned(t *testing.T) {
 		"command":       {[]gate.Step{{Proposal: "c", Number: 1, Of: 1, Result: &proposal.Result{Status: proposal.Exited, WallMS: 90000}}}, 0},
 	} {
 		got := printed(Progress{}, c.steps...)
-		if n := strings.Count(got, "--layers write"); n != c.want {
+		if n := strings.Count(got, "docs/CACHE.md"); n != c.want {
 			t.Errorf("%s: mentioned %d times, want %d:\n%s", name, n, c.want, got)
 		}
 	}
