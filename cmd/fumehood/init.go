@@ -24,7 +24,9 @@ func (c *invocation) initCommand() *cobra.Command {
 		Long: `Write .github/fumehood.yml and .github/workflows/fumehood.yml for the repository in DIR, the
 current directory by default. The workflow's plan runs the tests that are found, for example
 npm test or go test ./... . The configuration changes no default; its comments have the
-set-up commands that are detected. Existing files are not overwritten.`,
+set-up commands that are detected. If there are some, .github/workflows/fumehood-layers.yml
+saves what they leave on the default branch, and pull requests begin with it. Existing files
+are not overwritten.`,
 		Example: `  fumehood init
   fumehood init ~/src/project --forks`,
 		RunE:              c.Run(func(args []string) int { return c.initRepository(o, format, args) }),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package starter writes the files with which a repository begins to use fumehood: a
-// configuration file with comments, and the workflow or workflows that run a plan on each
-// pull request. The plan has the repository's own tests. It also writes a first policy, by the
-// kind of repository: a few stricter rules in Rego, their tests, cases for people who do not
-// write Rego, and a README with the next steps.
+// configuration file with comments, the workflow or workflows that run a plan on each pull
+// request, and one that saves what set-up left on the default branch. The plan has the
+// repository's own tests. It also writes a first policy, by the kind of repository: a few
+// stricter rules in Rego, their tests, cases for people who do not write Rego, and a README
+// with the next steps.
 //
 // # What it promises
 //
@@ -43,12 +44,15 @@ var (
 	runJob string
 	//go:embed workflows/fumehood-report.yml
 	reportJob string
+	//go:embed workflows/fumehood-layers.yml
+	layersJob string
 )
 
 // Paths of the workflows in a repository.
 const (
 	runPath    = ".github/workflows/fumehood.yml"
 	reportPath = ".github/workflows/fumehood-report.yml"
+	layersPath = ".github/workflows/fumehood-layers.yml"
 )
 
 // A File is a file to write, by its path in the repository.
@@ -62,7 +66,8 @@ type Repository struct {
 	Setup setup.Setup
 	Tests []Test // at most maxTests
 	// Steps install the toolchains that the repository asks for, in YAML's flow style.
-	Steps []string
+	Steps  []string
+	Branch string // the default branch, as far as it is known
 }
 
 // A Test is a command that runs a part of the repository's tests.
@@ -82,7 +87,7 @@ const (
 func DetectRepository(root fs.FS) Repository {
 	everything := setup.Detector{LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil }}
 	found := everything.Detect(root)
-	r := Repository{Setup: found.ChoosePart(setup.Everything)}
+	r := Repository{Setup: found.ChoosePart(setup.Everything), Branch: findBranch(root)}
 	r.Setup.Notes = append(r.Setup.Notes, found.ListLeftOut(r.Setup)...)
 	dirs := []string{"."}
 	for _, step := range r.Setup.Steps {
@@ -103,6 +108,18 @@ func DetectRepository(root fs.FS) Repository {
 		}
 	}
 	return r
+}
+
+var branchRef = pattern.New(`^ref: refs/(?:remotes/origin|heads)/([A-Za-z0-9][A-Za-z0-9._/-]{0,99})\s*$`)
+
+// findBranch returns the default branch of the remote origin, or else the branch that is checked out, or else main.
+func findBranch(root fs.FS) string {
+	for _, file := range []string{".git/refs/remotes/origin/HEAD", ".git/HEAD"} {
+		if m := branchRef.FindStringSubmatch(reader{root, "."}.readText(file)); m != nil {
+			return m[1]
+		}
+	}
+	return "main"
 }
 
 // plainDir are directories whose names may appear in a workflow.
@@ -256,23 +273,52 @@ func (r reader) readText(name string) string {
 	return string(data)
 }
 
-// Files returns the files for r. For pull requests from forks there are two workflows.
+// Files returns the files for r. For pull requests from forks there are two workflows. Where there is set-up, one
+// more saves its layer, which the workflow of pull requests restores.
 func (r Repository) Files(forks bool) []File {
 	files := []File{{config.Path, r.Config()}}
 	if forks {
-		return append(files, File{runPath, r.withSteps(runJob) + indentPlan(r.Plan())}, File{reportPath, reportJob})
+		files = append(files, File{runPath, r.runWorkflow(runJob)}, File{reportPath, reportJob})
+	} else {
+		files = append(files, File{runPath, r.runWorkflow(oneJob)})
 	}
-	return append(files, File{runPath, r.withSteps(oneJob) + indentPlan(r.Plan())})
+	if len(r.Setup.Steps) > 0 {
+		text := strings.Replace(layersJob, "branches: [main]", "branches: ["+r.Branch+"]", 1)
+		files = append(files, File{layersPath, addSteps(text, r.Steps...)})
+	}
+	return files
 }
 
-// withSteps adds the steps that install toolchains to the workflow's job, before fumehood.
-func (r Repository) withSteps(workflow string) string {
-	const steps = "    steps:\n"
+// runWorkflow returns the workflow of pull requests, with the plan.
+func (r Repository) runWorkflow(text string) string {
+	if len(r.Setup.Steps) == 0 {
+		return addSteps(text, r.Steps...) + indentPlan(r.Plan())
+	}
+	const inputs = "        with:\n"
+	text = strings.Replace(text, inputs,
+		inputs+"          layers-cache: fumehood-layers # set-up runs where it has no layer that fits\n", 1)
+	return addSteps(text, append(slices.Clip(r.Steps), restoreStep())...) + indentPlan(r.Plan())
+}
+
+// restoreStep returns the step that restores what the workflow of layers has saved, by the same release.
+func restoreStep() string {
+	_, release, _ := strings.Cut(layersJob, "actions/cache/save@")
+	release, _, _ = strings.Cut(release, "\n")
+	return "- uses: actions/cache/restore@" + release + `
+        with:
+          path: ${{ runner.temp }}/fumehood-layers
+          key: fumehood-layers-${{ runner.arch }}-${{ github.event.pull_request.base.sha }}
+          restore-keys: fumehood-layers-${{ runner.arch }}-`
+}
+
+// addSteps adds steps to the workflow's job, before fumehood.
+func addSteps(workflow string, steps ...string) string {
+	const first = "    steps:\n"
 	var b strings.Builder
-	for _, step := range r.Steps {
+	for _, step := range steps {
 		b.WriteString("      " + step + "\n")
 	}
-	return strings.Replace(workflow, steps, steps+b.String(), 1)
+	return strings.Replace(workflow, first, first+b.String(), 1)
 }
 
 // indentPlan indents a plan below the workflow's "plan: |".

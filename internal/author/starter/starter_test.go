@@ -75,8 +75,17 @@ func TestFiles(t *testing.T) {
 			}
 			for _, forks := range []bool{false, true} {
 				files := r.Files(forks)
-				if want := map[bool]int{false: 2, true: 3}[forks]; len(files) != want {
+				want := map[bool]int{false: 2, true: 3}[forks]
+				layered := len(r.Setup.Steps) > 0
+				if layered {
+					want++
+				}
+				if len(files) != want {
 					t.Fatalf("%d files, want %d", len(files), want)
+				}
+				if strings.Contains(files[1].Content, "actions/cache/restore@") != layered || strings.Contains(files[1].Content, "layers-cache: ") != layered ||
+					(files[want-1].Path == layersPath) != layered {
+					t.Errorf("layers are restored, or not, wrongly:\n%s", files[1].Content)
 				}
 				checkConfig(t, files[0].Content)
 				p := planIn(t, files[1].Content)
@@ -143,12 +152,15 @@ func TestHostileNames(t *testing.T) {
 // The workflows are the examples, up to the plan and except for the comment on top.
 func TestWorkflowsAreTheExamples(t *testing.T) {
 	top := regexp.MustCompile(`\A(#.*\n)+`)
-	for name, text := range map[string]string{"one-job.yml": oneJob, "fumehood.yml": runJob, "fumehood-report.yml": reportJob} {
+	for name, text := range map[string]string{"one-job.yml": oneJob, "fumehood.yml": runJob, "fumehood-report.yml": reportJob, "layers.yml": layersJob} {
 		example, err := os.ReadFile("../../../.github/examples/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, _, _ := bytes.Cut(top.ReplaceAll(example, nil), []byte("            schema:"))
+		want := top.ReplaceAll(example, nil)
+		if name != "layers.yml" { // its plan is any
+			want, _, _ = bytes.Cut(want, []byte("            schema:"))
+		}
 		if diff := cmp.Diff(string(want), top.ReplaceAllString(text, "")); diff != "" {
 			t.Errorf("%s (-example +workflow):\n%s", name, diff)
 		}
@@ -238,6 +250,22 @@ func TestSteps(t *testing.T) {
 		text := DetectRepository(root).Files(forks)[1].Content
 		if _, after, found := strings.Cut(text, want); !found || strings.Count(text, "actions/setup-") != 3 || !strings.Contains(after, "uses: fumehood/fumehood@v1") {
 			t.Errorf("forks %t:\n%s", forks, text)
+		}
+	}
+}
+
+// The workflow that saves layers runs on the default branch, with the toolchains of the one that restores them.
+func TestLayersWorkflow(t *testing.T) {
+	files := []string{"package.json", `{"engines":{"node":">=22.1"},"dependencies":{"a":"1"}}`, "package-lock.json", "{}"}
+	for want, git := range map[string][]string{
+		"main": nil, "trunk": {".git/HEAD", "ref: refs/heads/trunk\n"},
+		"release/1": {".git/HEAD", "ref: refs/heads/x\n", ".git/refs/remotes/origin/HEAD", "ref: refs/remotes/origin/release/1\n"},
+		"next":      {".git/HEAD", "ref: refs/heads/next\n", ".git/refs/remotes/origin/HEAD", "ref: refs/remotes/origin/a]\n"},
+	} {
+		list := DetectRepository(tree(append(git, files...)...)).Files(false)
+		text := list[len(list)-1].Content
+		if !strings.Contains(text, "    branches: ["+want+"]\n") || !strings.Contains(text, "actions/setup-node@v6") || strings.Contains(text, "restore@") {
+			t.Errorf("%s:\n%s", want, text)
 		}
 	}
 }
