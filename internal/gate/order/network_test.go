@@ -94,6 +94,26 @@ func TestNetworkUnavailable(t *testing.T) {
 	}
 }
 
+// Set-up that a layer replaces was granted a host, and needs no gateway. Another command does.
+func TestNetworkOfReplacedSetUp(t *testing.T) {
+	for _, host := range []string{"", "go.example"} {
+		w := &world{decide: allowed}
+		h, hosts := w.stages(), map[string][]string{"s": {"registry:npm"}}
+		if host != "" {
+			hosts["a"] = []string{host}
+		}
+		h.Policy, h.Network, h.Layers = granting{w, hosts}, gateway{w}, shelf{world: w, has: &proposal.Layer{Key: "k", Digest: "d", Run: "other"}}
+		report, err := h.Run(t.Context(), withSetUp(), proposal.Run{})
+		if err != nil || !report.Records[0].Result.FromLayer() || !report.Records[2].Result.Succeeded() {
+			t.Fatalf("%+v, %v", report.Records, err)
+		}
+		opened := slices.DeleteFunc(slices.Clone(w.did), func(call string) bool { return !strings.HasPrefix(call, "open ") || call == "open sandbox" })
+		if want := strings.TrimSpace("open " + host); host == "" && len(opened) > 0 || host != "" && !slices.Equal(opened, []string{want}) {
+			t.Errorf("%q: %q", host, opened)
+		}
+	}
+}
+
 // Without a grant of a host there is no network, and the gateway is not called.
 func TestNetworkNotGranted(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"b": proposal.Allow}} // a is denied

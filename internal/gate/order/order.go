@@ -11,7 +11,7 @@
 // Everything that gVisor's kernel and the gateway saw of a command is in the log before
 // its result, each event as it came, and the result says whether the events are complete.
 //
-// If a host was granted, each command runs between the gateway's Begin and End, and the
+// If a host was granted to a command that runs, each command runs between the gateway's Begin and End, and the
 // grants of one command do not apply to another. Without a gateway nothing runs then.
 //
 // A session's commands may also run in the background, beside others. Each is decided and
@@ -43,6 +43,7 @@ package order
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -198,7 +199,8 @@ func (s *Session) runAll(ctx context.Context) error {
 		}
 		return nil
 	}
-	if err := s.openSandbox(ctx, limits, GrantedNetwork(s.records)); err != nil {
+	running := slices.DeleteFunc(slices.Clone(s.records), s.isReplaced) // set-up from a layer needs no gateway
+	if err := s.openSandbox(ctx, limits, GrantedNetwork(running)); err != nil {
 		markNotRun(s.records, err)
 		return err
 	}
