@@ -124,6 +124,8 @@ func set(t *testing.T, v reflect.Value) {
 		v.SetString(v.String() + "x")
 	case reflect.Int, reflect.Int64:
 		v.SetInt(v.Int() + 1)
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 	default:

@@ -32,6 +32,7 @@ type egressInput struct {
 	SNI        string                  `json:"sni"`        // the name in the TLS hello
 	Method     string                  `json:"method"`     // of a request
 	Path       string                  `json:"path"`       // of a request, without the query
+	Escaped    bool                    `json:"escaped"`    // a slash of the path was sent as %2F
 	Query      int                     `json:"query"`      // length of the query in bytes
 	Size       int64                   `json:"size"`       // of the body; -1 when not known
 	Secrets    []proposal.EgressSecret `json:"secrets"`    // possible secrets in a request
@@ -79,8 +80,9 @@ func egressInputOf(x proposal.Egress) egressInput {
 	in := egressInput{
 		Command: x.Command, Phase: x.Phase, Kind: x.Kind, Name: x.Name, Type: x.Type, Address: x.Address, Port: x.Port,
 		Protocol: x.Protocol,
-		SNI:      x.SNI, Method: x.Method, Path: x.Path, Query: x.Query, Size: x.Size, Secrets: x.Secrets,
-		Grants: x.Grants, Registries: x.Registries, Registry: len(x.Registries) > 0,
+		SNI:      x.SNI, Method: x.Method, Path: x.Path, Escaped: x.Escaped, Query: x.Query, Size: x.Size,
+		Secrets: x.Secrets,
+		Grants:  x.Grants, Registries: x.Registries, Registry: len(x.Registries) > 0,
 	}
 	if a, err := netip.ParseAddr(x.Address); err == nil {
 		in.Address = a.Unmap().WithZone("").String()

@@ -21,7 +21,8 @@ type Registry struct {
 	Name   string // as policy grants it: npm for registry:npm
 	Source string // where it was found, for people
 	// URLs are the places that packages are fetched from: http or https, a host, and the prefix of
-	// the path, in which a segment "*" is any one.
+	// the path, in which a segment "*" is any one. A URL that ends in "!" is that path alone; in its
+	// segments "*" is any name or version, and a last segment "**" is one or more.
 	URLs []string
 	// Env are variables for commands, so that their tools use the same places. No value may be a
 	// secret.

@@ -34,6 +34,8 @@ type Egress struct {
 	Query    int            `json:"query"`    // bytes of the query
 	Size     int64          `json:"size"`     // of a request's body; -1 if not known
 	Secrets  []EgressSecret `json:"secrets"`  // found in a request, if the host is filtered
+	// Escaped means that a slash of Path was sent as "%2F".
+	Escaped bool `json:"escaped,omitempty"`
 	// Grants are the entries of the command's Grant.Network.
 	Grants []string `json:"grants"`
 	// Registries are the registries in Grants to which Name, Port and, for a request,

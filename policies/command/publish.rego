@@ -26,6 +26,7 @@ deny contains lib.denial(
 	some word in first_words
 	some tool in {input.command.program, input.command.tool}
 	word in publishing[tool]
+	not setup_install
 }
 
 first_words contains word if some word in array.slice(input.command.argv, 0, 3)

@@ -4,13 +4,14 @@
 package fumehood.command
 
 # METADATA
-# title: Set-up may install with corepack, a pinned pnpm and bun
+# title: Set-up may install with corepack, a pinned pnpm, bun, and the commands of data.registries
 # description: Only in phase setup, for commands that do not come from a proposer.
 # custom:
 #   rule: setup.install
 #   not_match: [
 #     "corepack enable --install-directory .fumehood/bin", "corepack pnpm install --frozen-lockfile",
-#     "npx --yes pnpm@9.1.0 install --frozen-lockfile", "bun install --frozen-lockfile"
+#     "npx --yes pnpm@9.1.0 install --frozen-lockfile", "bun install --frozen-lockfile", "dart pub get --enforce-lockfile",
+#     "deno install --frozen", "mix local.hex --force --if-missing", "pixi install --frozen"
 #   ]
 allow contains {"rule": "setup.install"} if {
 	input.command.place in found
@@ -55,6 +56,14 @@ setup_words["npm"] if {
 }
 
 setup_words["bun"] if input.command.argv == ["install", "--frozen-lockfile"]
+
+# Those of data.registries.
+setup_words[program] if {
+	some installer in data.registries[_].install
+	some words in array.concat(object.get(installer, "locked", []), installer.unlocked)
+	words == array.concat([input.command.program], input.command.argv)
+	program := words[0]
+}
 
 setup_words["npx"] if {
 	count(input.command.argv) == 4

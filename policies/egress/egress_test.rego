@@ -3,7 +3,8 @@ package fumehood.egress
 base := {
 	"command": "t", "phase": "run", "kind": "connect", "name": "api.example.com", "type": "A", "address": "192.0.2.10", "port": 443, "protocol": "tcp",
 	"sni": "", "method": "",
-	"path": "", "query": 0, "size": 0, "secrets": [], "grants": ["api.example.com"], "naming": [entry], "named": true, "fits": true, "exact": true,
+	"path": "", "escaped": false, "query": 0, "size": 0,
+	"secrets": [], "grants": ["api.example.com"], "naming": [entry], "named": true, "fits": true, "exact": true,
 	"registries": [], "registry": false,
 }
 

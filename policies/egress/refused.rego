@@ -20,11 +20,25 @@ import data.fumehood.lib
 deny contains lib.denial(
 	"egress.host",
 	sprintf("%s was not granted to this command", [input.name]),
-	"use only granted hosts, or request this one in the proposal's network",
+	host_instead,
 ) if {
 	input.registry == false
 	input.named == false
 	input.name != ""
+}
+
+default host_instead := "use only granted hosts, or request this one in the proposal's network"
+
+# Set-up reads some registries only where the configuration names them.
+host_instead := sprintf("if this is a download that set-up needs, list `%s` in `registries` of `.github/fumehood.yml`", [concat(", ", names)]) if {
+	input.phase == "setup"
+	names := {row.name |
+		some row in data.registries
+		row.setup == "named"
+		some url in row.public
+		startswith(url, sprintf("https://%s/", [input.name]))
+	}
+	count(names) > 0
 }
 
 # METADATA

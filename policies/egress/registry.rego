@@ -67,11 +67,16 @@ readable if {
 #     {kind: request, protocol: https, method: POST, path: /-/npm/v1/security/audits, registries: [npm]},
 #     {kind: request, protocol: https, method: GET, path: /x, size: 5, registries: [npm]},
 #     {kind: request, protocol: https, method: GET, path: /x, size: -1, registries: [npm]},
-#     {kind: request, protocol: https, method: GET, path: /x, query: 5000, registries: [npm]}
+#     {kind: request, protocol: https, method: GET, path: /x, query: 5000, registries: [npm]},
+#     {kind: request, protocol: https, method: GET, path: /packages/jason, query: 1, registries: [hex]},
+#     {kind: request, protocol: https, method: GET, name: services.gradle.org, path: /distributions/gradle-9.zip, query: 1, registries: [gradle]},
+#     {kind: request, protocol: https, method: GET, path: /p2/a/b.json, escaped: true, registries: [packagist]}
 #   ]
 #   not_match: [
 #     {kind: request, protocol: https, method: GET, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: PUT, path: /x},
-#     {kind: request, protocol: https, method: GET, path: /x, query: 1200, registries: [github-releases]}
+#     {kind: request, protocol: https, method: GET, path: /x, query: 1200, registries: [github-releases]},
+#     {kind: request, protocol: https, method: GET, name: release-assets.githubusercontent.com, path: /x, query: 900, registries: [gradle]},
+#     {kind: request, protocol: https, method: GET, path: /@scope/x, escaped: true, registries: [npm]}
 #   ]
 deny contains lib.denial(
 	"egress.registry-method",
@@ -83,7 +88,11 @@ deny contains lib.denial(
 	not input.method in {"GET", "HEAD"}
 }
 
-deny contains lib.denial("egress.registry-method", "a request to a registry must not send data in a body or a long query", "read with a plain GET") if {
+deny contains lib.denial(
+	"egress.registry-method",
+	"a request to a registry must not send data in a body, nor in a query or an escaped slash that its protocol does not have",
+	"read with a plain GET",
+) if {
 	input.kind == "request"
 	input.registry == true
 	carries
@@ -92,6 +101,60 @@ deny contains lib.denial("egress.registry-method", "a request to a registry must
 carries if input.size != 0
 
 carries if input.query > 4096
+
+carries if {
+	input.query > 0
+	every row in data.registries {
+		not has_it(row, "queries")
+	}
+}
+
+carries if {
+	input.escaped == true
+	every row in data.registries {
+		not has_it(row, "slashes")
+	}
+}
+
+# has_it: the protocol of one of the place's registries has queries or escaped slashes, on the place's host.
+has_it(row, what) if {
+	row.name in input.registries
+	row[what] == true
+}
+
+has_it(row, what) if {
+	row.name in input.registries
+	input.name in row[what]
+}
+
+# METADATA
+# title: A registry's host is read only at the paths of its protocol
+# description: Paths for accounts, publishing, search and other owners' data are not among them, and neither is one with an escaped slash.
+# custom:
+#   rule: egress.registry-path
+#   match: [
+#     {kind: request, protocol: https, method: GET, name: pub.dev, path: /api/account, grants: ["registry:pub"]},
+#     {kind: request, protocol: https, method: GET, name: api.github.com, path: /user, grants: ["registry:packagist"]}
+#   ]
+#   not_match: [
+#     {kind: request, protocol: https, method: GET, name: pub.dev, path: /api/packages/http, registries: [pub], grants: ["registry:pub"]},
+#     {kind: request, protocol: https, method: GET, name: pub.dev, path: /api/account, grants: ["registry:npm"]},
+#     {kind: request, protocol: https, method: GET, name: api.github.com, path: /user, grants: ["registry:packagist", "api.github.com"]},
+#     {kind: lookup, name: pub.dev, grants: ["registry:pub"]}
+#   ]
+deny contains lib.denial(
+	"egress.registry-path",
+	sprintf("%s is not a path that registry %s is read with", [input.path, row.name]),
+	"install packages from the registry, and nothing else of its host",
+) if {
+	input.kind == "request"
+	input.registry == false
+	input.named == false
+	some row in data.registries
+	sprintf("registry:%s", [row.name]) in input.grants
+	some url in row.public
+	startswith(url, sprintf("https://%s/", [input.name]))
+}
 
 # METADATA
 # title: Publishing to a registry and logging in there are denied

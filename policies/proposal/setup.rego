@@ -2,7 +2,9 @@ package fumehood.proposal
 
 # METADATA
 # title: Set-up may read package registries
-# description: Only the set-up that the maintainer configured or fumehood detected, and only in its phase. The gateway lets it read, not write.
+# description: >-
+#   Only the set-up that the maintainer configured or fumehood detected, and only in its phase. The gateway lets it read, not write.
+#   The release assets of GitHub are requested only if the configuration names them.
 # custom: {rule: setup.registries}
 network contains {"rule": "setup.registries", "host": entry} if {
 	input.proposal.origin == "setup"
@@ -11,4 +13,7 @@ network contains {"rule": "setup.registries", "host": entry} if {
 	entry in setup_registries
 }
 
-setup_registries := {"registry:go", "registry:npm", "registry:pypi", "registry:crates", "registry:maven", "registry:rubygems"}
+setup_registries contains concat(":", ["registry", row.name]) if {
+	some row in data.registries
+	row.setup in {"found", "named"}
+}

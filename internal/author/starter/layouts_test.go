@@ -35,6 +35,11 @@ func TestLayouts(t *testing.T) {
 		{"uv and Cargo workspaces", []string{"pyproject.toml", "[project]\nname='x'\n[tool.uv.workspace]\nmembers = ['x', \"libs/*\"]\n", "uv.lock", "", "libs/a/pyproject.toml", "[project]\nname='a'\n", "Cargo.toml", "[workspace]\nmembers = [\"crates/*\"]\n", "Cargo.lock", "", "crates/a/Cargo.toml", "[package]\n", "fuzz/Cargo.toml", "[package]\n", "fuzz/Cargo.lock", ""}},
 		{"no lock file", []string{"package.json", pack, "package-lock.json", "", "tools/gen/pyproject.toml", "[project]\nname='gen'\n", "scripts/package.json", pack}},
 		{"lerna and services", []string{"package.json", pack, "package-lock.json", "", "lerna.json", "{}", "packages/a/package.json", pack, "packages/a/package-lock.json", "", "services/my api/Gemfile", "", "services/my api/Gemfile.lock", "", "services/it's/requirements.txt", "a\n"}},
+		{".NET solution with a bun site", []string{"App.sln", "", "src/App/App.csproj", "", "src/App/packages.lock.json", "", "site/package.json", pack, "site/bun.lock", ""}},
+		{"Composer and Gradle", []string{"composer.json", "{}", "composer.lock", "{}", "android/build.gradle", "", "android/gradlew", "", "android/gradle/wrapper/gradle-wrapper.properties", "distributionUrl=https\\://services.gradle.org/distributions/gradle-9.0-bin.zip\n"}},
+		{"Elixir umbrella and Deno", []string{"mix.exs", "", "mix.lock", "", "apps/a/mix.exs", "", "tools/deno.json", "{}", "tools/deno.lock", "{}"}},
+		{"Dart packages and a Flutter app", []string{"packages/core/pubspec.yaml", "name: core\n", "packages/core/pubspec.lock", "", "app/pubspec.yaml", "dependencies:\n  flutter:\n    sdk: flutter\n", "app/pubspec.lock", "", "app/example/pubspec.yaml", "name: e\n"}},
+		{"pixi, conda and Swift", []string{"pixi.toml", "", "pixi.lock", "", "pyproject.toml", "[project]\nname='x'\n", "analysis/environment.yml", "", "ios/Package.resolved", "{}"}},
 		{"Maven modules and what has no registry", []string{"pom.xml", "", "core/pom.xml", "", "vcpkg.json", "", "ios/Podfile.lock", "", "infra/go.mod", mod, "infra/go.sum", ""}},
 	} {
 		root := fstest.MapFS{}

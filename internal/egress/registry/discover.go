@@ -5,6 +5,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -12,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// finders fill in the Registry of a preset.
+// finders fill in the Registry of a preset; findPublic does so for those that are not in it.
 var finders = map[string]func(context.Context, *toolRunner, *Registry) error{
 	"go":              findGo,
 	"npm":             findNpm,
@@ -45,7 +46,7 @@ func GrantedNames(granted []string) []string {
 func Discover(ctx context.Context, names []string) ([]Registry, error) {
 	want := map[string]bool{}
 	for _, name := range names {
-		if finders[name] == nil {
+		if !slices.Contains(Names(), name) {
 			return nil, fmt.Errorf("invalid registry %q: want one of %v", name, Names())
 		}
 		want[name] = true
@@ -76,7 +77,11 @@ func (a *toolRunner) findAll(ctx context.Context, list []Registry) error {
 	for i := range list {
 		r := &list[i]
 		g.Go(func() error {
-			if err := finders[r.Name](ctx, a, r); err != nil {
+			find := finders[r.Name]
+			if find == nil {
+				find = findPublic
+			}
+			if err := find(ctx, a, r); err != nil {
 				return registryError(r.Name, err)
 			}
 			if len(r.Origins) == 0 {

@@ -21,6 +21,9 @@
 //	apt             apt-get indextargets
 //	github-releases GITHUB_SERVER_URL, as the runner sets it
 //
+// All others are rows of policies.Registries: the paths of the public registry's protocol, or the same paths of
+// the server that a variable of the operator names. No credential is found for them.
+//
 // # Companions
 //
 // An index may send its clients to another host for the files. Mirrors rarely do, and are

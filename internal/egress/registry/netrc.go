@@ -73,11 +73,11 @@ func netrcWords(text string) []string {
 	return words
 }
 
-// addNetrc adds the credentials for r's https origins. Origins with a pattern are
-// skipped: a credential is for one host and path.
+// addNetrc adds the credentials for r's https origins. Origins with a pattern and whole paths are
+// skipped: a credential is for one host and all that is below a path.
 func (r *Registry) addNetrc(netrc map[string]*url.Userinfo) {
 	for _, o := range r.Origins {
-		if user := netrc[o.Host]; user != nil && o.Scheme == "https" && !strings.Contains(o.Path, "*") {
+		if user := netrc[o.Host]; user != nil && o.Scheme == "https" && !strings.ContainsAny(o.Path, "*!") {
 			r.addCredential(*o.basicAuthorization(user))
 		}
 	}

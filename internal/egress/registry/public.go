@@ -3,8 +3,9 @@
 package registry
 
 import (
-	"encoding/json"
-	"net/url"
+	"context"
+	"os"
+	"strings"
 	"sync"
 
 	"github.com/fumehood/fumehood/policies"
@@ -16,26 +17,44 @@ import (
 // list is data of the shipped policy, data.registries. For go, npm and apt the tools
 // are always asked.
 var public = sync.OnceValue(func() map[string][]Origin {
-	text, err := policies.FS.ReadFile("registries/data.json")
-	var urls map[string][]string
-	if err == nil {
-		err = json.Unmarshal(text, &urls)
-	}
-	if err != nil {
-		panic("registry: internal error: the public registries: " + err.Error())
-	}
 	origins := map[string][]Origin{}
-	for name, list := range urls {
-		for _, text := range list {
-			u, err := url.Parse(text)
-			if err != nil || u.Scheme != "https" || u.Port() != "" || u.Path == "" {
+	for _, r := range policies.Registries() {
+		for _, text := range r.Public {
+			o, err := ParseOrigin(text)
+			if err != nil || o.Scheme != "https" || o.Port != 443 {
 				panic("registry: internal error: no public registry: " + text)
 			}
-			origins[name] = append(origins[name], Origin{"https", u.Hostname(), 443, u.Path})
+			origins[r.Name] = append(origins[r.Name], o)
 		}
 	}
 	return origins
 })
+
+// findPublic finds a registry whose tools cannot be asked: the server in the variable of its row in
+// policies.Registries, in place of the first host, or the public one. No credential is found for it.
+func findPublic(_ context.Context, _ *toolRunner, r *Registry) error {
+	for _, row := range policies.Registries() {
+		if row.Name != r.Name || row.Mirror == "" || os.Getenv(row.Mirror) == "" {
+			continue
+		}
+		mirror, err := readURL(os.Getenv(row.Mirror))
+		if err != nil {
+			return err
+		}
+		r.Source, r.Env[row.Mirror] = row.Mirror, mirror.clean
+		main := public()[r.Name][0].Host
+		for _, o := range public()[r.Name] {
+			if o.Host == main {
+				o = Origin{mirror.origin.Scheme, mirror.origin.Host, mirror.origin.Port,
+					strings.TrimSuffix(mirror.origin.Path, "/") + o.Path}
+			}
+			r.addPlace(place{}, o)
+		}
+		return nil
+	}
+	r.usePublic()
+	return nil
+}
 
 const publicSource = "public defaults"
 

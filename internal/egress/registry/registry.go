@@ -7,6 +7,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/policies"
 )
 
 // A Registry is a preset as resolved on this host.
@@ -31,7 +34,7 @@ type Origin struct {
 	Host   string // lower case: a name, or an address without brackets
 	Port   int
 	// Path is the prefix, without a final slash unless it is "/". A segment "*" matches any
-	// one segment.
+	// one segment. A path that ends in "!" is the whole path instead: see matchesWhole.
 	Path string
 }
 
@@ -54,7 +57,7 @@ type Credential struct {
 
 // Names returns the presets, in the usual order.
 func Names() []string {
-	return []string{"go", "npm", "pypi", "crates", "maven", "rubygems", "apt", "github-releases"}
+	return policies.RegistryNames(func(policies.Registry) bool { return true })
 }
 
 // Match returns the names of the registries that a place belongs to. Port 0 means a lookup,
@@ -79,7 +82,51 @@ func (o Origin) containsPlace(name string, port int, escaped string) bool {
 	if name == "" || name != o.Host || port != 0 && port != o.Port {
 		return false
 	}
-	return escaped == "" || isPlainPath(escaped) && isBelowPrefix(escaped, o.Path)
+	if escaped == "" {
+		return true
+	}
+	whole, isWhole := strings.CutSuffix(o.Path, "!")
+	if isWhole {
+		return isPlainPath(escaped) && matchesWhole(whole, escaped)
+	}
+	return isPlainPath(escaped) && isBelowPrefix(escaped, o.Path)
+}
+
+const (
+	maxWhole   = 512 // bytes of a path that a whole one matches
+	maxSegment = 200 // bytes of a segment of it
+)
+
+// plainSegment matches what the names and versions of packages consist of. It knows no escapes: a server could
+// read one as a slash or as the end of the path.
+var plainSegment = pattern.New(`^[A-Za-z0-9._~@+!=,-]+$`)
+
+// matchesWhole reports whether p is the path that whole describes: segments in which "*" is any run of
+// characters, and, if the last one is "**", one or more segments more. What a "*" matches has
+// only characters of the names and versions of packages.
+func matchesWhole(whole, p string) bool {
+	if len(p) > maxWhole {
+		return false
+	}
+	want, have := strings.Split(whole, "/"), strings.Split(p, "/")
+	if last := len(want) - 1; want[last] == "**" {
+		want = append(want[:last:last], slices.Repeat([]string{"*"}, max(1, len(have)-last))...)
+	}
+	if len(have) != len(want) {
+		return false
+	}
+	for i, segment := range want {
+		head, _, hasStar := strings.Cut(segment, "*")
+		if !hasStar && segment == have[i] {
+			continue
+		}
+		matched, err := path.Match(segment, have[i])
+		if err != nil || !matched || !hasStar || len(have[i]) > maxSegment ||
+			!plainSegment.MatchString(have[i][len(head):]) {
+			return false
+		}
+	}
+	return true
 }
 
 // isPlainPath reports that no server can read p as a path outside the one it appears to name.

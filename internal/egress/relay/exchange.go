@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -56,6 +57,7 @@ func (x *exchange) describeRequest() {
 	e.Kind, e.Protocol = points.EgressRequest, x.proxy.scheme
 	e.Method, e.Path = x.in.Method, mergeSlashes(x.in.URL.Path)
 	e.Query, e.Size = len(x.in.URL.RawQuery), x.in.ContentLength
+	e.Escaped = strings.Contains(strings.ToLower(x.in.URL.EscapedPath()), "%2f")
 	if e.Protocol == "https" {
 		e.SNI = e.Name
 	}

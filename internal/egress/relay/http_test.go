@@ -68,7 +68,7 @@ func TestRequest(t *testing.T) {
 			t.Errorf("headers that came: %v", res.Header)
 		}
 		e := w.questions(points.EgressRequest)[0]
-		if e.Path != "/@scope/name/x/" || e.Query != 11 || e.Method != "GET" || e.Size != 0 || e.Name != "allowed.example" {
+		if e.Path != "/@scope/name/x/" || e.Query != 11 || !e.Escaped || e.Method != "GET" || e.Size != 0 || e.Name != "allowed.example" {
 			t.Errorf("asked about %+v", e)
 		}
 		f := w.reported(points.EgressRequest, 1)[0]

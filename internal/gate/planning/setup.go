@@ -26,6 +26,7 @@ import (
 	"github.com/fumehood/fumehood/internal/source/config/devcontainer"
 	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/policies"
 )
 
 // A Request says what set-up is needed for.
@@ -127,10 +128,18 @@ func findSteps(c config.Config, workspace string, look func(string) (string, err
 	return onlyAllowed(c, s), nil
 }
 
-// onlyAllowed removes the steps that request a registry which c does not list, and those
-// that need such a step, with a note for each.
+// onlyAllowed removes the steps whose first registry c does not list, and those that need such a step,
+// with a note for each. Of the further registries, a step keeps those that c allows. Where c names
+// registries that are read only if they are named, steps that read one read those, too.
 func onlyAllowed(c config.Config, s setup.Setup) setup.Setup {
 	left := map[string]bool{}
+	for i, step := range s.Steps {
+		if len(step.Network) == 0 || !isAllowed(c, step.Network[:1]) {
+			continue
+		}
+		s.Steps[i].Network = slices.DeleteFunc(slices.Concat(step.Network, namedRegistries(c)),
+			func(entry string) bool { return !isAllowed(c, []string{entry}) })
+	}
 	s.Steps = slices.DeleteFunc(s.Steps, func(step setup.Step) bool {
 		left[step.ID] = !isAllowed(c, step.Network) ||
 			slices.ContainsFunc(step.Needs, func(id string) bool { return left[id] })
@@ -162,7 +171,17 @@ func isAllowed(c config.Config, network []string) bool {
 }
 
 // defaultRegistries are those that commands of a configuration file may read if it names none.
-var defaultRegistries = []string{"go", "npm", "pypi", "crates", "maven", "rubygems"}
+var defaultRegistries = policies.RegistryNames(func(r policies.Registry) bool { return r.Setup == "found" })
+
+// namedRegistries returns the entries of the registries that c has to name, and names.
+func namedRegistries(c config.Config) (entries []string) {
+	for _, name := range policies.RegistryNames(func(r policies.Registry) bool { return r.Setup == "named" }) {
+		if c.Registries.Listed && c.Registries.Allow(name) {
+			entries = append(entries, "registry:"+name)
+		}
+	}
+	return entries
+}
 
 func listedSetup(c config.Config) (s setup.Setup) {
 	for i, command := range c.Setup.Commands {
@@ -173,6 +192,7 @@ func listedSetup(c config.Config) (s setup.Setup) {
 					p.Network = append(p.Network, "registry:"+name)
 				}
 			}
+			p.Network = append(p.Network, namedRegistries(c)...)
 		}
 		s.Steps = append(s.Steps, setup.Step{Proposal: p})
 	}

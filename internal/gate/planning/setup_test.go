@@ -49,6 +49,46 @@ func TestFindSetup(t *testing.T) {
 	}
 }
 
+// A step with several registries runs if the first is allowed, with those that are allowed. Those of release
+// assets are read only where the configuration names them, by detected and by listed commands.
+func TestFurtherRegistries(t *testing.T) {
+	dir, bin := t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{
+		filepath.Join(dir, "build.gradle"): "", filepath.Join(bin, "gradle"): "#!/bin/sh\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, c := range map[string]config.Config{
+		"registry:maven registry:gradle": {},
+		"registry:maven":                 {Registries: config.Registries{Listed: true, Names: []string{"maven"}}},
+		"registry:maven registry:gradle registry:github-releases": {Registries: config.Registries{Listed: true, Names: []string{"github-releases", "gradle", "maven"}}},
+		"": {Registries: config.Registries{Listed: true, Names: []string{"gradle", "github-releases"}}},
+	} {
+		s, err := FindSetup(c, dir, bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == "" && len(s.Steps) == 0 {
+			continue
+		}
+		if len(s.Steps) != 1 || strings.Join(s.Steps[0].Network, " ") != want {
+			t.Errorf("%+v: %+v, want %s", c.Registries, s.Steps, want)
+		}
+	}
+	listed := config.Setup{Mode: config.Listed, Commands: []config.Command{{Run: "make"}}}
+	s, err := FindSetup(config.Config{Setup: listed}, dir, bin)
+	if err != nil || slices.Contains(s.Steps[0].Network, "registry:github-releases") || slices.Contains(s.Steps[0].Network, "registry:apt") ||
+		!slices.Contains(s.Steps[0].Network, "registry:hex") {
+		t.Errorf("%+v, %v", s.Steps, err)
+	}
+	s, err = FindSetup(config.Config{Setup: listed, Registries: config.Registries{Listed: true, Names: []string{"npm", "github-releases"}}}, dir, bin)
+	if err != nil || strings.Join(s.Steps[0].Network, " ") != "registry:npm registry:github-releases" {
+		t.Errorf("%+v, %v", s.Steps, err)
+	}
+}
+
 // Ids of set-up never meet those of the plan, whose commands come last, and its steps keep
 // needing each other.
 func TestPlanned(t *testing.T) {

@@ -10,10 +10,11 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/policies"
 )
 
 // Registries are the names that may follow "registry:".
-var Registries = []string{"go", "npm", "pypi", "crates", "maven", "rubygems", "apt", "github-releases"}
+var Registries = policies.RegistryNames(func(policies.Registry) bool { return true })
 
 var (
 	hostName = pattern.New(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
@@ -55,17 +56,13 @@ func InvalidHost(entry string) string {
 	return nameComplaint(name, entry)
 }
 
-// tools are names that proposers use for a registry.
-var tools = map[string]string{
-	"golang": "go", "node": "npm", "yarn": "npm", "pnpm": "npm", "pip": "pypi", "python": "pypi", "uv": "pypi", "cargo": "crates", "rust": "crates", "crates.io": "crates",
-	"mvn": "maven", "java": "maven", "gradle": "maven", "gem": "rubygems", "ruby": "rubygems", "bundler": "rubygems", "deb": "apt", "debian": "apt", "ubuntu": "apt", "github": "github-releases",
-}
-
 // UnknownRegistry returns the message for a name that is not one of Registries.
 func UnknownRegistry(name string) string {
-	near := tools[strings.ToLower(name)]
-	if near == "" {
-		near = NearestName(name, Registries)
+	near := NearestName(name, Registries)
+	for _, r := range policies.Registries() {
+		if slices.Contains(r.Aliases, strings.ToLower(name)) {
+			near = r.Name
+		}
 	}
 	if near != "" {
 		return fmt.Sprintf("unknown registry %s: did you mean %q?", Quote(name), near)

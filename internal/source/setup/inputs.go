@@ -439,8 +439,8 @@ func IsPinned(argv []string) bool {
 		return true
 	case has("npm install"):
 		return exactVersion.MatchString(line)
-	case has("pnpm install"), has("yarn install"):
+	case has("pnpm install"), has("yarn install"), has("bun install"):
 		return strings.Contains(line, "--frozen-lockfile") || strings.Contains(line, "--immutable")
 	}
-	return false
+	return isPinnedByTable(argv)
 }

@@ -240,6 +240,8 @@ func TestIsPinned(t *testing.T) {
 		"npm ci": true, "npm install": false, "npm install --prefix x pnpm@9.1.2": true, "pnpm install --frozen-lockfile": true, "pnpm install": false, "go mod download": true,
 		"go list -e -export ./...": true, "cargo fetch": false, "cargo fetch --locked": true, "uv sync --frozen": true, "python3 -m venv .venv": true,
 		".venv/bin/python -m pip install -r requirements.txt": false, "make deps": false, "": false, "npm cider": false,
+		"bun install --frozen-lockfile": true, "bun install": false, "dotnet restore --locked-mode": true, "dotnet restore": false, "mix deps.get": false,
+		"composer install --no-interaction --no-progress --prefer-dist": true, "composer update --no-interaction --no-progress --prefer-dist": false,
 	} {
 		if got := IsPinned(strings.Fields(text)); got != want {
 			t.Errorf("%q: %v", text, got)

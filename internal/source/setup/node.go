@@ -261,11 +261,13 @@ var (
 	yarnRegistry  = pattern.New(`(?m)^\s*npmRegistryServer:\s*(\S+)`)
 )
 
-// nodeNotes notes packages that do not come from the host's registry.
+// nodeNotes notes packages that do not come from the host's registry, and finds out whether some come from JSR.
 func (s *setupScan) nodeNotes(dir string, m manifest) {
+	s.usesJSR = false
 	for _, raw := range []json.RawMessage{m.Dependencies, m.DevDependencies, m.Optional} {
 		list := parseDependencies(raw)
 		for _, name := range sortedKeys(list) {
+			s.usesJSR = s.usesJSR || strings.HasPrefix(list[name], "jsr:")
 			if nodeElsewhere.MatchString(list[name]) {
 				s.addNote(dirFile(dir, "package.json"),
 					"%s comes from %s, which is not a registry: it may not be reachable", document.Quote(name), document.Quote(list[name]))
@@ -279,8 +281,10 @@ func (s *setupScan) nodeNotes(dir string, m manifest) {
 	}{{".npmrc", npmRegistry}, {".yarnrc", npmRegistry}, {".yarnrc.yml", yarnRegistry}} {
 		text, _ := s.readText(dir, config.file)
 		for _, match := range config.pattern.FindAllStringSubmatch(text, 8) {
-			if url := match[len(match)-1]; !strings.Contains(url, "://registry.npmjs.org") &&
-				!strings.Contains(url, "://registry.yarnpkg.com") {
+			switch url := match[len(match)-1]; {
+			case strings.Contains(url, "://npm.jsr.io"):
+				s.usesJSR = true
+			case !strings.Contains(url, "://registry.npmjs.org") && !strings.Contains(url, "://registry.yarnpkg.com"):
 				s.addNote(dirFile(dir, config.file),
 					"names a registry of its own: only the host's npm registry can be read")
 			}

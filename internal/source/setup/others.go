@@ -104,39 +104,52 @@ func (s *setupScan) detectJava(dir string) (covered []string) {
 				file = name
 			}
 		}
-		if !s.hasTool("gradle") {
-			if s.hasFile(dir, "gradlew") {
-				s.addNote(dirFile(dir, "gradlew"),
-					"could not set up: gradle is not installed, and its wrapper downloads it from services.gradle.org, which is not a registry")
-				return covered
-			}
-			s.addNote(dirFile(dir, file), "could not set up: gradle is not installed")
-			return covered
-		}
-		s.addNote(dirFile(dir, file), "plugins of plugins.gradle.org, which is not a registry, may not be reachable")
-		s.addStep(dir, step{id: "gradle", file: file, why: "compile, and fetch what tests need",
-			argv: []string{"gradle", "--no-daemon", "--console=plain", "testClasses"}, registry: "maven"})
+		s.addGradleStep(dir, file)
 	default:
 		return nil
 	}
 	return covered
 }
 
+var (
+	gradleElsewhere = pattern.New(`(?m)^\s*distributionUrl\s*[=:]`)
+	gradleServices  = pattern.New(`(?m)^\s*distributionUrl\s*[=:]\s*https\\?://services\.gradle\.org/distributions/`)
+	googleMaven     = pattern.New(`(?m)^\s*google\s*(\(\)|\{)`)
+)
+
+// addGradleStep adds the step of Gradle: by its wrapper, which commands after set-up use, or by the host's.
+func (s *setupScan) addGradleStep(dir, file string) {
+	const properties = "gradle/wrapper/gradle-wrapper.properties"
+	goals := []string{"--no-daemon", "--console=plain", "testClasses"}
+	st := step{id: "gradle", file: file, why: "compile, and fetch what tests need", registry: "maven",
+		also: []string{"gradle"}}
+	wrapper, wraps := s.readText(dir, properties)
+	switch {
+	case wraps && s.hasFile(dir, "gradlew") && s.hasTool("java"):
+		st.argv = append([]string{"./gradlew"}, goals...)
+		if gradleElsewhere.MatchString(wrapper) && !gradleServices.MatchString(wrapper) {
+			s.addNote(dirFile(dir, properties), "does not use services.gradle.org: Gradle may not be reachable")
+		}
+	case s.hasTool("gradle"):
+		st.argv = append([]string{"gradle"}, goals...)
+	default:
+		s.addNote(dirFile(dir, file), "could not set up: gradle is not installed")
+		return
+	}
+	if text, _ := s.readText(dir, file); googleMaven.MatchString(text) {
+		s.addNote(dirFile(dir, file), "uses Google's repository, which is not a registry: it may not be reachable")
+	}
+	s.addStep(dir, st)
+}
+
 // unsupported are files of package managers that set-up does not know, or that have no
 // registry here.
 var unsupported = []struct{ file, text string }{
-	{"composer.lock", "Composer's packages come from Packagist, for which there is no registry"},
 	{"vcpkg.json", "vcpkg builds packages from many hosts"},
 	{"conanfile.txt", "Conan's packages come from conan.io, for which there is no registry"},
 	{"conanfile.py", "Conan's packages come from conan.io, for which there is no registry"},
-	{"packages.lock.json", "NuGet has no registry here"},
-	{"mix.lock", "Hex has no registry here"},
-	{"pubspec.lock", "pub.dev has no registry here"},
-	{"Package.resolved", "Swift packages come from git hosts"},
+	{"Package.resolved", "Swift packages are cloned with git, which does not read with GET alone"},
 	{"stack.yaml.lock", "Hackage has no registry here"},
-	{"deno.lock", "Deno's packages come from JSR and URLs, for which there is no registry"},
-	{"environment.yml", "conda channels have no registry here"},
-	{"pixi.lock", "conda channels have no registry here"},
 	{"Podfile.lock", "CocoaPods has no registry here"},
 	{"renv.lock", "CRAN has no registry here"},
 	{"MODULE.bazel.lock", "Bazel fetches from many hosts"},

@@ -71,6 +71,14 @@ var setupOnly = map[string]string{
 	"corepack yarn install --immutable":                                           "default.no-rule",
 	"corepack yarn install --non-interactive --frozen-lockfile":                   "default.no-rule",
 	"bun install --frozen-lockfile":                                               "code.verb",
+	"mix local.hex --force --if-missing":                                          "code.verb",
+	"mix local.rebar --force --if-missing":                                        "code.verb",
+	"mix deps.get":                                                                "code.verb",
+	"flutter pub get":                                                             "code.verb",
+	"deno install --frozen":                                                       "code.publish",
+	"pixi install --frozen":                                                       "default.no-rule",
+	"conda env create --quiet --file environment.yml --prefix .conda":             "code.verb",
+	"micromamba create --yes --quiet --file environment.yml --prefix .conda":      "default.no-rule",
 }
 
 // The shipped policy allows each step to set-up when the example that grants registries is

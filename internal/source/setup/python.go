@@ -36,6 +36,9 @@ type pyproject struct {
 // detectPython detects a Python project. The venv is made by the host's python3, inside the
 // workspace, so that pip never installs into the system: hosts refuse that (PEP 668).
 func (s *setupScan) detectPython(dir string) (covered []string) {
+	if s.hasFile(dir, "pixi.toml") && s.hasTool("pixi") {
+		return nil // its environment has the packages
+	}
 	p, text := s.readPyproject(dir)
 	if _, workspace, ok := strings.Cut(text, "[tool.uv.workspace]"); ok {
 		covered = quotedMembers(workspace)

@@ -8,13 +8,16 @@
 //	package-lock.json, npm-shrinkwrap  npm ci
 //	package.json alone                 npm install
 //	pnpm-lock.yaml, yarn.lock          pnpm or yarn, in the version that packageManager pins
+//	bun.lock, bun.lockb                bun install
 //	uv.lock, poetry.lock, pdm.lock,    the tool of that name, in the project's .venv
 //	Pipfile.lock
 //	requirements*.txt, pyproject.toml, a venv, then pip in it
 //	setup.py
 //	Cargo.toml                         cargo fetch
 //	Gemfile                            bundle install
-//	pom.xml, build.gradle              maven or gradle, up to the tests
+//	pom.xml, build.gradle              maven or gradle, or their wrappers, up to the tests
+//
+// and, from rows of policies.Registries, dotnet, composer, mix, dart, flutter, deno, pixi and conda.
 //
 // The root directory is read, and those below it down to MaxDepth. A directory is a project if it is
 // the root or has a lock file, and no workspace above it has it as a member, by the rules of its
@@ -185,20 +188,21 @@ func moveOptionalLast(steps []Step) {
 // locks are the files that make a directory below the root a project of its own.
 var locks = []string{
 	"go.sum", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock",
-	"requirements.txt", "Cargo.lock", "Gemfile.lock",
+	"requirements.txt", "Cargo.lock", "Gemfile.lock", "bun.lock", "bun.lockb",
 }
 
 // manifests are further files that steps are detected from, or that their tools read.
 var manifests = []string{
 	"go.mod", "go.work", "package.json", "pnpm-workspace.yaml", ".npmrc", ".yarnrc", ".yarnrc.yml", "pyproject.toml", "setup.py", "setup.cfg",
-	"Cargo.toml", "Gemfile", "pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "bun.lock", "bun.lockb",
+	"Cargo.toml", "Gemfile", "pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts",
+	"gradle-wrapper.properties",
 }
 
 // IsSetupFile reports whether the file at path, relative to the repository, is one that says what
 // set-up installs.
 func IsSetupFile(file string) bool {
 	name := path.Base(file)
-	return slices.Contains(locks, name) || slices.Contains(manifests, name) ||
+	return slices.Contains(locks, name) || slices.Contains(manifests, name) || isTableFile(name, false) ||
 		strings.Contains(name, "requirements") && strings.HasSuffix(name, ".txt") ||
 		path.Base(path.Dir(file)) == "requirements" && strings.HasSuffix(name, ".txt")
 }
@@ -215,7 +219,7 @@ func (s *setupScan) detectBelow(dir projectDir) {
 	s.detectDirectory(dir.path)
 }
 
-// The languages of projects.
+// The languages of projects that are not in the table of installers.
 const (
 	Go     = "go"
 	Node   = "node"
@@ -228,17 +232,21 @@ const (
 // detectDirectory detects everything in dir. A workspace covers directories below it, each for its
 // own language.
 func (s *setupScan) detectDirectory(dir string) {
-	for _, language := range []struct {
-		name   string
-		detect func(dir string) (covered []string)
-	}{{Go, s.detectGo}, {Node, s.detectNode}, {Rust, s.detectRust}, {Python, s.detectPython}, {Ruby, s.detectRuby},
-		{Java, s.detectJava}} {
-		if s.isCovered(language.name, dir) {
+	detectors := map[string]func(dir string) (covered []string){Go: s.detectGo, Node: s.detectNode,
+		Rust: s.detectRust, Python: s.detectPython, Ruby: s.detectRuby, Java: s.detectJava}
+	for _, language := range slices.Concat([]string{Go, Node, Rust, Python, Ruby, Java}, tableLanguages) {
+		if s.isCovered(language, dir) {
 			continue
 		}
-		s.language = language.name
-		if covered := language.detect(dir); len(covered) > 0 {
-			s.covered[language.name] = append(s.covered[language.name], workspaceMembers{dir, covered})
+		s.language = language
+		var covered []string
+		if detect := detectors[language]; detect != nil {
+			covered = detect(dir)
+		} else {
+			covered = s.detectTable(language, dir)
+		}
+		if len(covered) > 0 {
+			s.covered[language] = append(s.covered[language], workspaceMembers{dir, covered})
 		}
 	}
 	if !isAside(dir) {
@@ -276,8 +284,9 @@ type step struct {
 	why      string   // what it does with it
 	argv     []string // or
 	run      string
-	registry string // "" for none
-	needs    string // the id of an earlier step; "" for none
+	registry string   // "" for none
+	also     []string // registries that it reads, too, where the configuration allows it
+	needs    string   // the id of an earlier step; "" for none
 	optional bool
 	shared   bool // projects of several directories may need it
 }
@@ -292,8 +301,13 @@ func (s *setupScan) addStep(dir string, st step) string {
 	if dir != "." {
 		p.Cwd = dir
 	}
-	if st.registry != "" {
-		p.Network = []string{"registry:" + st.registry}
+	if st.registry == "npm" && s.usesJSR {
+		st.also = append(slices.Clip(st.also), "jsr")
+	}
+	for _, name := range slices.Concat([]string{st.registry}, st.also) {
+		if name != "" {
+			p.Network = append(p.Network, "registry:"+name)
+		}
 	}
 	if st.needs != "" {
 		p.Needs = []string{st.needs}

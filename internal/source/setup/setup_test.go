@@ -290,14 +290,81 @@ setup-maven: mvn -B -ntp test -Dtest=*#fumehoodNone -Dsurefire.failIfNoSpecified
 setup-maven: ./mvnw -B -ntp test -Dtest=*#fumehoodNone -Dsurefire.failIfNoSpecifiedTests=false | registry:maven
 `},
 	{name: "gradle", root: tree("build.gradle.kts", "", "gradlew", ""), want: `
-setup-gradle: gradle --no-daemon --console=plain testClasses | registry:maven
-note "build.gradle.kts": plugins of plugins.gradle.org, which is not a registry, may not be reachable
+setup-gradle: gradle --no-daemon --console=plain testClasses | registry:maven,registry:gradle
 `},
-	{name: "gradle wrapper", root: tree("build.gradle", "", "gradlew", ""), tools: []string{"java"}, want: `
-note "gradlew": could not set up: gradle is not installed, and its wrapper downloads it from services.gradle.org, which is not a registry
+	{name: "gradle wrapper", root: tree("build.gradle", "", "gradlew", "", "gradle/wrapper/gradle-wrapper.properties", "distributionUrl=https\\://services.gradle.org/distributions/gradle-9.0-bin.zip\n"), tools: []string{"java"}, want: `
+setup-gradle: ./gradlew --no-daemon --console=plain testClasses | registry:maven,registry:gradle
 `},
-	{name: "left out", root: tree("composer.lock", "", "vcpkg.json", "", "conanfile.txt", ""), want: `
-note "composer.lock": left out: Composer's packages come from Packagist, for which there is no registry
+	{name: "gradle wrapper of elsewhere", root: tree("settings.gradle", "pluginManagement {\n repositories {\n  google()\n }\n}\n", "gradlew", "", "gradle/wrapper/gradle-wrapper.properties", "distributionUrl=https\\://gradle.acme.example/gradle-9.0-bin.zip\n"), want: `
+setup-gradle: ./gradlew --no-daemon --console=plain testClasses | registry:maven,registry:gradle
+note "gradle/wrapper/gradle-wrapper.properties": does not use services.gradle.org: Gradle may not be reachable
+note "settings.gradle": uses Google's repository, which is not a registry: it may not be reachable
+`},
+	{name: "gradle missing", root: tree("build.gradle", "", "gradlew", ""), tools: []string{"java"}, want: `
+note "build.gradle": could not set up: gradle is not installed
+`},
+	{name: "npm with packages of JSR", root: tree("package.json", `{"dependencies":{"@std/path":"npm:@jsr/std__path@1"}}`, "package-lock.json", "", ".npmrc", "@jsr:registry=https://npm.jsr.io\n"), want: `
+setup-npm: npm ci --no-audit --no-fund | registry:npm,registry:jsr
+`},
+	{name: "pnpm with packages of JSR", root: tree("package.json", `{"dependencies":{"@std/path":"jsr:1"}}`, "pnpm-lock.yaml", "", "plain/package.json", "{}", "plain/package-lock.json", ""), want: `
+setup-npm: pnpm install --frozen-lockfile | registry:npm,registry:jsr
+setup-npm-plain: npm ci --no-audit --no-fund | plain | registry:npm
+`},
+	{name: "bun below", root: tree("web/package.json", `{}`, "web/bun.lockb", ""), want: `
+setup-npm-web: bun install --frozen-lockfile | web | registry:npm
+`},
+	{name: "dotnet", root: tree("App.sln", "", "src/App/App.csproj", "<Project/>", "src/App/packages.lock.json", "{}"), want: `
+setup-nuget: dotnet restore | registry:nuget
+`},
+	{name: "dotnet with lock files", root: tree("src/App/App.csproj", "<Project/>", "src/App/packages.lock.json", "{}", "tests/T/T.fsproj", "", "tests/T/packages.lock.json", "", "x/odd name.csproj", ""), want: `
+setup-nuget-src-App: dotnet restore --locked-mode | src/App | registry:nuget
+setup-nuget-tests-T: dotnet restore --locked-mode | tests/T | registry:nuget
+setup-nuget-x: dotnet restore | x | registry:nuget | when named
+`},
+	{name: "dotnet missing", root: tree("App.csproj", ""), tools: []string{"mono"}, want: `
+note "App.csproj": could not set up: dotnet is not installed
+`},
+	{name: "composer", root: tree("composer.json", "{}", "composer.lock", "{}", "tool/composer.json", "{}"), want: `
+setup-composer: composer install --no-interaction --no-progress --prefer-dist | registry:packagist
+PATH vendor/bin
+`},
+	{name: "composer without a lock", root: tree("composer.json", "{}"), want: `
+setup-composer: composer update --no-interaction --no-progress --prefer-dist | registry:packagist
+PATH vendor/bin
+`},
+	{name: "mix umbrella", root: tree("mix.exs", "", "mix.lock", "", "apps/a/mix.exs", "", "apps/a/mix.lock", ""), want: `
+setup-hex: mix local.hex --force --if-missing | registry:hex
+setup-hex-2: mix local.rebar --force --if-missing | registry:hex | setup-hex
+setup-hex-3: mix deps.get | registry:hex | setup-hex-2
+`},
+	{name: "dart", root: tree("pubspec.yaml", "name: x\n", "pubspec.lock", "", "example/pubspec.yaml", "name: y\n"), want: `
+setup-pub: dart pub get --enforce-lockfile | registry:pub
+`},
+	{name: "flutter", root: tree("pubspec.yaml", "dependencies:\n  flutter:\n    sdk: flutter\n"), want: `
+setup-pub: flutter pub get | registry:pub
+`},
+	{name: "flutter missing", root: tree("pubspec.yaml", "dependencies:\n  flutter:\n    sdk: flutter\n", "pubspec.lock", ""), tools: []string{"dart"}, want: `
+note "pubspec.lock": could not set up: flutter is not installed
+`},
+	{name: "deno", root: tree("deno.jsonc", "{}", "deno.lock", "{}"), want: `
+setup-deno: deno install --frozen | registry:jsr,registry:npm
+`},
+	{name: "pixi beside Python", root: tree("pixi.toml", "", "pixi.lock", "", "pyproject.toml", "[project]\nname='x'\n"), want: `
+setup-pixi: pixi install --frozen | registry:conda,registry:pypi
+PATH .pixi/envs/default/bin
+`},
+	{name: "conda", root: tree("environment.yml", "name: x\n"), want: `
+setup-conda: conda env create --quiet --file environment.yml --prefix .conda | registry:conda,registry:pypi
+PATH .conda/bin
+`},
+	{name: "micromamba", root: tree("environment.yml", "name: x\n"), tools: []string{"micromamba"}, want: `
+setup-conda: micromamba create --yes --quiet --file environment.yml --prefix .conda | registry:conda,registry:pypi
+PATH .conda/bin
+`},
+	{name: "swift", root: tree("Package.swift", "", "Package.resolved", "{}"), want: `
+note "Package.resolved": left out: Swift packages are cloned with git, which does not read with GET alone
+`},
+	{name: "left out", root: tree("vcpkg.json", "", "conanfile.txt", ""), want: `
 note "vcpkg.json": left out: vcpkg builds packages from many hosts
 note "conanfile.txt": left out: Conan's packages come from conan.io, for which there is no registry
 `},

@@ -25,6 +25,7 @@ type setupScan struct {
 	language    string                        // likewise
 	projects    []projectDir                  // once listed
 	directories int
+	usesJSR     bool              // the project of Node.js has packages of JSR
 	shims       string            // the id of the step that enables Corepack's shims, if it was added
 	fetched     map[string]string // by package manager: the id of the step that installs it
 	managers    map[string]string // by package manager: its version

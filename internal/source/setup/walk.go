@@ -59,7 +59,8 @@ func (s *setupScan) listProjects() (found []projectDir) {
 					next = append(next, path.Join(dir, e.Name()))
 				}
 				at.locked = at.locked || s.isLock(dir, e)
-				isProject = isProject || at.locked || slices.Contains(manifests, e.Name()) || isUnsupported(e.Name())
+				isProject = isProject || at.locked || slices.Contains(manifests, e.Name()) ||
+					isTableFile(e.Name(), false) || isUnsupported(e.Name())
 			}
 			if isProject {
 				found = append(found, at)
@@ -80,7 +81,8 @@ func (s *setupScan) isLock(dir string, e fs.DirEntry) bool {
 			return strings.HasPrefix(file, "requirements/") && s.hasFile(dir, file)
 		})
 	}
-	return slices.Contains(locks, e.Name()) || slices.Contains(slices.Concat(requirementFiles...), e.Name())
+	return slices.Contains(locks, e.Name()) || isTableFile(e.Name(), true) ||
+		slices.Contains(slices.Concat(requirementFiles...), e.Name())
 }
 
 // listDirectory returns up to MaxEntries entries of a directory, sorted by name.

@@ -88,7 +88,7 @@ var keywords = splitWords(`not found;No such file;rror;ERROR;xception;FAIL;fail;
 	requires;toolchain;GOPROXY;not installed;syncing channel;target release;notsup;Cannot;annot;No module named;managed;offline;ould not
 	set up the project;bundle install;composer install;node_modules;seem to have been;cache mode;getaddrinfo;lookup ;esolve;nknown;resolution
 	Name or service;unreachable;ENETUNREACH;efuse;ECONNREFUSED;Can't connect;not ok;✗;✖;✘;downloading;Require stack:;ELIFECYCLE;make
-	no required module;go.sum;not in std;HTTP request;UnknownHost;EAI_AGAIN;ENOTFOUND`)
+	no required module;go.sum;not in std;HTTP request;UnknownHost;EAI_AGAIN;ENOTFOUND;Unchecked dep;mix deps.get;nxdomain;unavailable`)
 
 // shortest is the length of the shortest keyword, except for marks of failed tests, which
 // have a space and a name after them.

@@ -58,6 +58,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/policies"
 )
 
 // MaxEvidence is the maximum size in bytes of a Cause's Evidence, and of its Subject.
@@ -185,9 +186,24 @@ const setup = "setup: auto"
 
 // Manifests are the files in which a project names its dependencies from a registry, and from which
 // set-up finds what to install.
-var Manifests = map[string]string{
-	"go": "go.mod", "npm": "package.json", "pypi": "requirements.txt", "crates": "Cargo.toml", "maven": "pom.xml", "rubygems": "Gemfile",
+var Manifests = findManifests()
+
+func findManifests() map[string]string {
+	found := map[string]string{}
+	for _, r := range policies.Registries() {
+		if r.Manifest != "" {
+			found[r.Name] = r.Manifest
+		}
+	}
+	return found
 }
+
+// releases is the registry of release assets, which set-up reads only where the configuration names it.
+const (
+	releases       = "github-releases"
+	releasesAdvice = "If a package fetches a prebuilt binary from a release of GitHub there, set-up can read release assets: " +
+		"list `github-releases` with the other registries in `.github/fumehood.yml`, as in `registries: [npm, github-releases]`."
+)
 
 // adviseManifest replaces lines of configuration that say only what is the default, which change
 // nothing, by what a project does to have the packages of the registry in them.
@@ -195,7 +211,7 @@ func adviseManifest(c *proposal.Cause) {
 	if c == nil || len(c.Config) == 0 || c.Config[0] != setup {
 		return
 	}
-	advice := "Set-up has no registry for them: commit them, or install them before fumehood runs."
+	advice := ""
 	for name, manifest := range Manifests {
 		if slices.Contains(c.Config, registriesConfig(name)) {
 			advice = "Set-up installs what `" + manifest +
@@ -212,10 +228,6 @@ func registriesConfig(name string) string { return "registries: [" + name + "]" 
 
 // packagesCause is the Cause that dependencies from a registry are not installed.
 func packagesCause(registry, subject, line string) *proposal.Cause {
-	c := &proposal.Cause{Kind: causeDependencies, Reason: noPackages, Subject: subject, Evidence: line,
-		Config: []string{setup}}
-	if registry != "" {
-		c.Config = append(c.Config, registriesConfig(registry))
-	}
-	return c
+	return &proposal.Cause{Kind: causeDependencies, Reason: noPackages, Subject: subject, Evidence: line,
+		Config: []string{setup, registriesConfig(registry)}}
 }

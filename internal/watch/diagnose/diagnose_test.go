@@ -77,16 +77,17 @@ func describe(c *proposal.Cause) string {
 
 const (
 	// With the registry that adviseManifest reads.
-	npm  = "dependencies | dependencies are not installed | %s | setup: auto | registries: [npm]"
-	gomo = "dependencies | dependencies are not installed | %s | setup: auto | registries: [go]"
-	pypi = "dependencies | dependencies are not installed | %s | setup: auto | registries: [pypi]"
-	rust = "dependencies | dependencies are not installed | %s | setup: auto | registries: [crates]"
-	mvn  = "dependencies | dependencies are not installed | %s | setup: auto | registries: [maven]"
-	gems = "dependencies | dependencies are not installed | %s | setup: auto | registries: [rubygems]"
-	tool = "tool | a tool is not installed | %[1]s"
-	old  = "tool | the installed toolchain is too old | %s"
-	wire = "network | the sandbox has no network | %s"
-	serv = "service | a service is not running | %[1]s | services: [%[1]s]"
+	npm   = "dependencies | dependencies are not installed | %s | setup: auto | registries: [npm]"
+	gomo  = "dependencies | dependencies are not installed | %s | setup: auto | registries: [go]"
+	pypi  = "dependencies | dependencies are not installed | %s | setup: auto | registries: [pypi]"
+	rust  = "dependencies | dependencies are not installed | %s | setup: auto | registries: [crates]"
+	mvn   = "dependencies | dependencies are not installed | %s | setup: auto | registries: [maven]"
+	gems  = "dependencies | dependencies are not installed | %s | setup: auto | registries: [rubygems]"
+	nuget = "dependencies | dependencies are not installed | %s | setup: auto | registries: [nuget]"
+	tool  = "tool | a tool is not installed | %[1]s"
+	old   = "tool | the installed toolchain is too old | %s"
+	wire  = "network | the sandbox has no network | %s"
+	serv  = "service | a service is not running | %[1]s | services: [%[1]s]"
 )
 
 func is(format, subject string) string { return fmt.Sprintf(format, subject) }
@@ -295,9 +296,19 @@ func TestWritten(t *testing.T) {
 		{"bundler 1", "bundle exec rake", 7, "Could not find gem 'rspec (~> 3.0)' in any of the sources\nRun `bundle install` to install missing gems.\n", "bundle ruby", is(gems, "rspec"), nil},
 		{"bundler, command", "bundle exec rspec", 127, "bundler: command not found: rspec\nInstall missing gem executables with `bundle install`\n", "bundle ruby", is(gems, "rspec"), nil},
 		{"gradle", "gradle --offline test", 1, "* What went wrong:\nCould not resolve all files for configuration ':testCompileClasspath'.\n> No cached version of junit:junit:4.13.2 available for offline mode.\n", "gradle java", is(mvn, "junit:junit:4.13.2"), nil},
-		{"gradle wrapper", "./gradlew test", 1, "Exception in thread \"main\" java.net.UnknownHostException: services.gradle.org\n", "java own:gradlew", is(wire, "services.gradle.org"), []proposal.Event{dns}},
-		{"composer", "php vendor/bin/phpunit", 255, "PHP Fatal error:  Uncaught Error: Failed opening required '/workspace/vendor/autoload.php' (include_path='.:/usr/share/php')\n", "php8.2", "dependencies | dependencies are not installed | vendor/autoload.php | setup: auto", nil},
-		{"phpunit", "phpunit", 1, "You need to set up the project dependencies using Composer:\n\n    composer install\n", "php", "dependencies | dependencies are not installed |  | setup: auto", nil},
+		{"gradle wrapper", "./gradlew test", 1, "Exception in thread \"main\" java.net.UnknownHostException: services.gradle.org\n", "java own:gradlew", is(wire, "services.gradle.org") + " | setup: auto | registries: [gradle]", []proposal.Event{dns}},
+		{"dotnet", "dotnet test", 1, "/workspace/app.csproj : error NU1301: Unable to load the service index for source https://api.nuget.org/v3/index.json.\n/workspace/app.csproj : error NU1301:   Name or service not known (api.nuget.org:443)\n", "dotnet", is(wire, "api.nuget.org") + " | setup: auto | registries: [nuget]", []proposal.Event{dns}},
+		{"dotnet, not restored", "dotnet test --no-restore", 1, "/usr/share/dotnet/sdk/9.0.100/Sdks/Microsoft.NET.Sdk/targets/Microsoft.PackageDependencyResolution.targets(266,5): error NETSDK1004: Assets file '/workspace/obj/project.assets.json' not found. Run a NuGet package restore to generate this file. [/workspace/app.csproj]\n", "dotnet", is(nuget, ""), nil},
+		{"mix", "mix test", 1, "Unchecked dependencies for environment test:\n* jason (Hex package)\n  the dependency is not available, run \"mix deps.get\"\n** (Mix) Can't continue due to errors on dependencies\n", "mix erl", "dependencies | dependencies are not installed |  | setup: auto | registries: [hex]", nil},
+		{"hex", "mix deps.get", 1, "Failed to fetch record for jason from registry (using cache instead)\n{:failed_connect, [{:to_address, {~c\"repo.hex.pm\", 443}}, {:inet, [:inet], :nxdomain}]}\n", "mix erl", is(wire, "repo.hex.pm") + " | setup: auto | registries: [hex]", []proposal.Event{dns}},
+		{"dart", "dart test", 1, "Error: Couldn't resolve the package 'test' in 'package:test/test.dart'.\n", "dart", "dependencies | dependencies are not installed | test | setup: auto | registries: [pub]", nil},
+		{"pub", "dart pub get", 69, "Got socket error trying to find package http at https://pub.dev.\nFailed host lookup: 'pub.dev' (OS Error: Temporary failure in name resolution, errno = -3)\n", "dart", is(wire, "pub.dev") + " | setup: auto | registries: [pub]", []proposal.Event{dns}},
+		{"deno", "deno test", 1, "error: JSR package manifest for '@std/path' failed to load. Import 'https://jsr.io/@std/path/meta.json' failed: error sending request for url (https://jsr.io/@std/path/meta.json): client error (Connect): dns error: failed to lookup address information: Temporary failure in name resolution\n", "deno", is(wire, "jsr.io") + " | setup: auto | registries: [jsr]", []proposal.Event{dns}},
+		{"conda", "conda env create", 1, "NameResolutionError(\"HTTPSConnection(host='conda.anaconda.org', port=443): Failed to resolve 'conda.anaconda.org' ([Errno -3] Temporary failure in name resolution)\")\n", "conda python3", is(wire, "conda.anaconda.org") + " | setup: auto | registries: [conda]", []proposal.Event{dns}},
+		{"a release", "./download.sh", 6, "curl: (6) Could not resolve host: release-assets.githubusercontent.com\n", "curl own:download.sh", is(wire, "release-assets.githubusercontent.com"), []proposal.Event{dns}},
+		{"swift", "swift build", 1, "error: Failed to clone repository https://github.com/apple/swift-log.git:\nfatal: unable to access 'https://github.com/apple/swift-log.git/': Could not resolve host: github.com\n", "swift git", is(wire, "github.com"), []proposal.Event{dns}},
+		{"composer", "php vendor/bin/phpunit", 255, "PHP Fatal error:  Uncaught Error: Failed opening required '/workspace/vendor/autoload.php' (include_path='.:/usr/share/php')\n", "php8.2", "dependencies | dependencies are not installed | vendor/autoload.php | setup: auto | registries: [packagist]", nil},
+		{"phpunit", "phpunit", 1, "You need to set up the project dependencies using Composer:\n\n    composer install\n", "php", "dependencies | dependencies are not installed |  | setup: auto | registries: [packagist]", nil},
 		{"pytest alone", "pytest -q", 127, "bash: line 1: pytest: command not found\n", "", is(pypi, "pytest"), nil},
 		{"rustup", "cargo test", 1, "error: toolchain '1.42.0-x86_64-unknown-linux-gnu' is not installed\n", "cargo", is(old, "rust 1.42.0-x86_64-unknown-linux-gnu"), nil},
 		{"java", "mvn -q test", 1, "[ERROR] Fatal error compiling: error: release version 21 not supported -> [Help 1]\n", "mvn java", is(old, "java 21"), nil},
@@ -477,13 +488,34 @@ func TestSetup(t *testing.T) {
 	}
 }
 
+// A release asset of GitHub that set-up was refused is offered by the name of its registry; what is not
+// about a release is not, and neither is what set-up may read.
+func TestReleasesAdvice(t *testing.T) {
+	install := failing("npm ci", 1, "", "npm error prebuild-install warn install request to https://github.com/a/b/releases/download/v1/x.tgz failed\n", "npm node")
+	install.Proposal.Phase, install.Proposal.Origin, install.Proposal.Network = proposal.PhaseSetup, proposal.OriginSetup, []string{"registry:npm"}
+	install.Result.Observations.Network = []proposal.Reach{{Kind: proposal.EventLookup, Name: "github.com", Refused: true, Code: "policy"}}
+	git := failing("git fetch", 128, "", "fatal: unable to access 'https://github.com/a/b/': Could not resolve host: github.com\n", "git", asked())
+	release := failing("make", 6, "", "curl: (6) Could not resolve host: objects.githubusercontent.com\n", "make curl", asked())
+	allowed := install
+	allowed.Proposal.Network = []string{"registry:npm", "registry:github-releases"}
+	for name, tt := range map[string]struct {
+		record proposal.Record
+		want   bool
+	}{"set-up": {install, true}, "git": {git, false}, "a release": {release, true}, "set-up that may read them": {allowed, false}} {
+		got := DiagnoseRecords([]proposal.Record{tt.record}, nil)[0].Cause
+		if got == nil || strings.Contains(got.Advice, "[npm, github-releases]") != tt.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // The advice about packages says what to write, not what is the default. Package setup's tests follow it.
 func TestManifestAdvice(t *testing.T) {
 	for name, r := range map[string]proposal.Record{
-		"`requirements.txt` names":     failing("pytest -q", 127, "", "bash: line 1: pytest: command not found\n", ""),
-		"registries` without `npm`":    failing("npm test", 127, "", "sh: 1: mocha: not found\n", "npm node"),
-		"python3 -m venv":              failing("pip install x", 1, "", "error: externally-managed-environment\n", "pip python3"),
-		"no registry for them: commit": failing("phpunit", 1, "", "You need to set up the project dependencies using Composer:\n\n    composer install\n", "php"),
+		"`requirements.txt` names":  failing("pytest -q", 127, "", "bash: line 1: pytest: command not found\n", ""),
+		"registries` without `npm`": failing("npm test", 127, "", "sh: 1: mocha: not found\n", "npm node"),
+		"python3 -m venv":           failing("pip install x", 1, "", "error: externally-managed-environment\n", "pip python3"),
+		"`composer.json` names":     failing("phpunit", 1, "", "You need to set up the project dependencies using Composer:\n\n    composer install\n", "php"),
 	} {
 		for _, c := range []*proposal.Cause{CauseOf(r, nil), DiagnoseRecords([]proposal.Record{r}, nil)[0].Cause} {
 			if c == nil || c.Config != nil || !strings.Contains(c.Advice, name) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/policies"
 )
 
 const host = `([A-Za-z0-9_][A-Za-z0-9._-]{0,252})`
@@ -18,6 +19,9 @@ var unreachable = []*pattern.Pattern{
 	pattern.New(`[Cc]ould not resolve host(?:name)?: ` + host),
 	pattern.New(`getaddrinfo (?:ENOTFOUND|EAI_AGAIN) ` + host),
 	pattern.New(`dial tcp: lookup ` + host),
+	pattern.New(`Failed host lookup: '` + host),
+	pattern.New(`failed_connect,.*\{~?c?['"]` + host + `['"], ?\d+\}.*\bnxdomain\b`),
+	pattern.New(`(?:Temporary failure in name resolution|Name or service not known|Resource temporarily unavailable) \(` + host + `:\d+\)`),
 	pattern.New(`unable to resolve host address [‘'"` + "`]" + host),
 	pattern.New(`[Uu]nknown host:? ` + host),
 	pattern.New(`UnknownHostException: ` + host),
@@ -28,11 +32,18 @@ var unreachable = []*pattern.Pattern{
 	pattern.New(`(?:Temporary failure in name resolution|Name or service not known|[Nn]etwork is unreachable|\bENETUNREACH\b)`),
 }
 
-// registryOf are the registries that package managers use by default.
-var registryOf = map[string]string{
-	"registry.npmjs.org": "npm", "registry.yarnpkg.com": "npm", "pypi.org": "pypi", "files.pythonhosted.org": "pypi",
-	"proxy.golang.org": "go", "sum.golang.org": "go", "index.crates.io": "crates", "static.crates.io": "crates",
-	"repo.maven.apache.org": "maven", "repo1.maven.org": "maven", "plugins.gradle.org": "maven", "rubygems.org": "rubygems", "index.rubygems.org": "rubygems",
+// registryOf returns the registry that package managers read on a host, or "". A host of several is that of
+// the first.
+func registryOf(host string) string {
+	for _, r := range policies.Registries() {
+		for _, place := range slices.Concat(r.Hosts, r.Public) {
+			name, _, _ := strings.Cut(strings.TrimPrefix(place, "https://"), "/")
+			if name == host {
+				return r.Name
+			}
+		}
+	}
+	return ""
 }
 
 // missingNetwork finds that a command needs a host that it cannot reach.
@@ -53,13 +64,18 @@ func missingNetwork(c *command) *proposal.Cause {
 		if r := c.Decision.Grant; r != nil && len(r.Network) > 0 {
 			cause.Reason = noHost
 		}
-		registry, known := registryOf[name]
+		registry := registryOf(name)
+		if registry == releases && !namesRelease(line, name) {
+			registry = "" // git, an API, a page
+		}
 		switch reach := c.findGranted(name); {
 		case reach.Code == "unresolved":
 			cause.Advice = "Policy allows the host, but its name was not found. Check the spelling, and the DNS of the machine that runs fumehood."
 		case reach.Code != "":
 			cause.Advice = "Policy allows the host, but it did not answer. Check that the machine that runs fumehood can reach it."
-		case known:
+		case registry == releases:
+			cause.Advice = releasesAdvice
+		case registry != "":
 			cause.Config = []string{setup, registriesConfig(registry)}
 		case strings.Contains(name, "."):
 			cause.Advice = "The proposal can request the host, `network: [" + name + "]`; policy decides."
@@ -69,6 +85,11 @@ func missingNetwork(c *command) *proposal.Cause {
 		return cause
 	}
 	return nil
+}
+
+// namesRelease reports whether a line about a host of GitHub is about a release's assets.
+func namesRelease(line, name string) bool {
+	return strings.Contains(line, "/releases/") || strings.HasSuffix(name, ".githubusercontent.com")
 }
 
 // isLocalName reports whether name is this machine, which is always reachable.

@@ -27,7 +27,7 @@ func ofSetup(r proposal.Record, found *proposal.Cause) *proposal.Cause {
 	switch host := findUnanswered(r); {
 	case found != nil && (found.Kind == causeTool || found.Kind == causeToolchain):
 		return found // it says what to install
-	case registryOf[host] != "" || found != nil && found.Kind == causeNetwork:
+	case registryOf(host) != "" || found != nil && found.Kind == causeNetwork:
 		if found == nil || found.Kind != causeNetwork {
 			found = &proposal.Cause{Evidence: clipEvidence(complaintLine(*r.Result))}
 		}
@@ -36,6 +36,10 @@ func ofSetup(r proposal.Record, found *proposal.Cause) *proposal.Cause {
 			Advice:   "Set-up needs it. Check that the machine that runs fumehood can reach it, and run again."}
 	case BrokenByChange(r):
 		return nil
+	}
+	if host := findRefusedRelease(r); host != "" {
+		return &proposal.Cause{Kind: causeNetwork, Reason: noHost, Subject: clipEvidence(host),
+			Evidence: clipEvidence(complaintLine(*r.Result)), Advice: releasesAdvice}
 	}
 	return &proposal.Cause{Kind: causeDependencies, Reason: noSetup, Evidence: clipEvidence(complaintLine(*r.Result)),
 		Advice: setupAdvice}
@@ -53,7 +57,7 @@ func BrokenByChange(r proposal.Record) bool {
 	return IsComparableSetup(r) && r.Base != nil && r.Base.Verdict == proposal.BasePasses
 }
 
-// unanswered returns the first host that r asked for and that did not answer, or "".
+// findUnanswered returns the first host that r asked for and that did not answer, or "".
 func findUnanswered(r proposal.Record) string {
 	if r.Result.Observations == nil {
 		return ""
@@ -61,6 +65,19 @@ func findUnanswered(r proposal.Record) string {
 	for _, reach := range r.Result.Observations.Network {
 		if isUnanswered(reach) {
 			return cmp.Or(reach.Name, reach.Address)
+		}
+	}
+	return ""
+}
+
+// findRefusedRelease returns the first host of GitHub's release assets that r was refused, or "".
+func findRefusedRelease(r proposal.Record) string {
+	if r.Result.Observations == nil || slices.Contains(r.Proposal.Network, "registry:"+releases) {
+		return ""
+	}
+	for _, reach := range r.Result.Observations.Network {
+		if reach.Refused && registryOf(reach.Name) == releases {
+			return reach.Name
 		}
 	}
 	return ""
