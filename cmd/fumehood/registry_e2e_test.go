@@ -5,6 +5,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -172,4 +173,54 @@ func TestE2ESetupEnds(t *testing.T) {
 	if strings.Contains(string(report.Records[1].Result.Stdout.Head), "still") || report.Records[1].Result.Status != proposal.Exited {
 		t.Error("it went on")
 	}
+}
+
+// readable serves the public hosts of registries that are opened at whole paths.
+func readable(t *testing.T, n *internet) (desk, *store) {
+	t.Helper()
+	d, s := newDesk(t).operated(t), &store{files: map[string][]byte{}}
+	n.serve(mirrorAddress, s, "repo.hex.pm", "pub.dev", "repo.packagist.org", "api.github.com", "npm.jsr.io", "jsr.io", "github.com")
+	for _, path := range []string{
+		"repo.hex.pm/packages/jason", "repo.hex.pm/repos/acme/packages/x", "pub.dev/api/packages/http", "pub.dev/api/account", "repo.packagist.org/p2/a/b.json", "npm.jsr.io/@jsr/std__path",
+		"jsr.io/@std/path/1.0.8/posix/join.ts", "api.github.com/user", "api.github.com/repos/o/r/zipball/0a", "github.com/o/r/releases/download/v1/x.tgz",
+	} {
+		s.put(path, "content of "+path)
+	}
+	return d, s
+}
+
+// THREATS 19: of a registry's host a command reaches the paths of the protocol, as they are sent, and no
+// other: not an account, an escaped slash, a query or another owner's data on the same host.
+func TestE2EProtocolPaths(t *testing.T) {
+	t.Parallel()
+	n := newInternet(t)
+	d, s := readable(t, n)
+	const path, method = "egress.registry-path", "egress.registry-method"
+	var errands []errand
+	for i, c := range []struct{ registry, address, refused string }{
+		{"hex", "https://repo.hex.pm/packages/jason", ""},
+		{"hex", "https://repo.hex.pm/packages/jason?secret=1", method},
+		{"hex", "https://repo.hex.pm/repos/acme/packages/x", path},
+		{"hex", "https://repo.hex.pm/packages/../repos/acme/packages/x", "protocol"},
+		{"pub", "https://pub.dev/api/packages/http", ""},
+		{"pub", "https://pub.dev/api/account", path},
+		{"packagist", "https://repo.packagist.org/p2/a/b.json", ""},
+		{"packagist", "https://repo.packagist.org/p2/a%2fb.json", method},
+		{"packagist", "https://api.github.com/repos/o/r/zipball/0a", ""},
+		{"packagist", "https://api.github.com/user", path},
+		{"jsr", "https://npm.jsr.io/@jsr%2fstd__path", ""},
+		{"jsr", "https://jsr.io/@std/path/1.0.8/posix/join.ts", ""},
+		{"jsr", "https://jsr.io/@std/path/1.0.8/posix%2Fjoin.ts", method},
+		{"github-releases", "https://github.com/o/r/releases/download/v1/x.tgz", ""},
+	} {
+		host, _, _ := strings.Cut(strings.TrimPrefix(c.address, "https://"), "/")
+		e := errand{id: fmt.Sprintf("%d-%s", i, c.registry), phase: "setup", network: []string{"registry:" + c.registry}, within: fast, says: []string{"content of " + host},
+			run: "curl -sS --path-as-is '" + c.address + "'"}
+		if c.refused != "" {
+			e.says, e.hides, e.refused = []string{"fumehood"}, []string{"content of"}, []string{c.refused + " " + host + ":443"}
+		}
+		errands = append(errands, e)
+	}
+	n.take(t, d, errands)
+	s.unwritten(t)
 }

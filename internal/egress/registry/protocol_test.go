@@ -51,7 +51,7 @@ var protocols = map[string]struct{ reads, refused []string }{
 	"hex": {
 		reads: []string{
 			"https://repo.hex.pm/packages/jason", "https://repo.hex.pm/tarballs/jason-1.4.4.tar", "https://repo.hex.pm/tarballs/x-1.0.0-rc.1+b.tar", "https://repo.hex.pm/names", "https://repo.hex.pm/versions",
-			"https://repo.hex.pm/public_key", "https://repo.hex.pm/installs/hex-1.x.csv", "https://builds.hex.pm/installs/hex-1.x.csv.signed", "https://builds.hex.pm/installs/rebar.csv",
+			"https://repo.hex.pm/public_key", "https://repo.hex.pm/installs/hex-1.x.csv", "https://repo.hex.pm/installs/1.14.0/hex-2.0.6.ez", "https://builds.hex.pm/installs/hex-1.x.csv.signed", "https://builds.hex.pm/installs/rebar.csv",
 			"https://builds.hex.pm/installs/1.18.4/rebar3-3.25.1-otp-28", "https://builds.hex.pm/installs/1.20.0/hex-2.5.1-otp-28.ez",
 		},
 		refused: []string{
