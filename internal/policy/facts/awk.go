@@ -2,17 +2,24 @@
 
 package facts
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+)
 
 // awkProblem accepts awk programs that compute and print. Otherwise it names the first
 // thing that runs a program, reads or writes another file, or loads code. It splits the
-// text into tokens as awk does. If awks read a slash or a bracket differently, it refuses.
+// text into tokens as awk does. If awks read a slash or a bracket differently, it refuses. A backslash at the
+// end of a line continues it between two tokens, and in a comment means nothing: the program must be plain
+// as it is, and if it joins the lines.
 func awkProblem(script string) string {
-	script = strings.ReplaceAll(script, "\\\n", "")
-	s := awkScanner{text: script, operand: true}
-	for s.at < len(s.text) {
-		if why := s.scanToken(); why != "" {
-			return why
+	for _, text := range []string{script, strings.ReplaceAll(script, "\\\n", "")} {
+		s := awkScanner{text: text, operand: true}
+		for s.at < len(s.text) {
+			if why := s.scanToken(); why != "" {
+				return why
+			}
 		}
 	}
 	return ""
@@ -25,15 +32,22 @@ type awkScanner struct {
 	word     string // the last name, until another token follows
 	parens   []bool // for each open parenthesis: it belongs to if, while or for
 	printing int    // depth at which a print statement began, plus one
+	last     byte   // that of the last token, until a statement ends
 }
 
 func (s *awkScanner) scanToken() string {
 	c := s.text[s.at]
 	word := s.word
 	s.word = ""
+	if strings.IndexByte(" \t\r\n\\#", c) < 0 {
+		s.last = c
+	}
 	switch {
 	case c == ' ' || c == '\t' || c == '\r':
 		s.at++
+		s.word = word
+	case c == '\\' && strings.HasPrefix(strings.TrimPrefix(s.text[s.at+1:], "\r"), "\n"):
+		s.at = strings.IndexByte(s.text[s.at:], '\n') + s.at + 1
 		s.word = word
 	case c == '#':
 		for s.at < len(s.text) && s.text[s.at] != '\n' {
@@ -73,9 +87,12 @@ func (s *awkScanner) scanString() string {
 	return "an awk string does not end"
 }
 
+var awkClass = pattern.New(`^\[:[a-z]+:\]`)
+
 func (s *awkScanner) scanRegex() string {
 	bracket := false
 	for s.at++; s.at < len(s.text); s.at++ {
+		rest := s.text[s.at:]
 		switch c := s.text[s.at]; {
 		case c == '\\':
 			s.at++
@@ -83,6 +100,13 @@ func (s *awkScanner) scanRegex() string {
 			return "an awk regular expression does not end on its line"
 		case c == '[' && !bracket:
 			bracket = true
+			if after := strings.TrimPrefix(rest[1:], "^"); strings.HasPrefix(after, "]") {
+				return "a bracket after [ is read differently by different awks: write [\\]]"
+			}
+		case c == '[' && awkClass.MatchString(rest):
+			s.at += len(awkClass.FindString(rest)) - 1
+		case c == '[' && len(rest) > 1 && strings.IndexByte(":.=", rest[1]) >= 0:
+			return "a bracket in brackets is read differently by different awks: write [\\[]"
 		case c == ']':
 			bracket = false
 		case c == '/' && bracket:
@@ -96,6 +120,9 @@ func (s *awkScanner) scanRegex() string {
 	return "an awk regular expression does not end"
 }
 
+// awkNumber matches a number, up to the sign of its exponent.
+var awkNumber = pattern.New(`^([0-9.]+([eE][0-9]*)?|0[xX][0-9A-Fa-f]+)$`)
+
 func (s *awkScanner) scanName() string {
 	start := s.at
 	for s.at < len(s.text) && (nameByte(s.text[s.at]) || s.text[s.at] == '.') {
@@ -103,6 +130,9 @@ func (s *awkScanner) scanName() string {
 	}
 	s.word = s.text[start:s.at]
 	s.operand = false
+	if c := s.word[0]; c >= '0' && c <= '9' && !awkNumber.MatchString(s.word) {
+		return "a number and a name are not separated: write a blank between them"
+	}
 	switch s.word {
 	case "system":
 		return "awk's system() runs a program"
@@ -132,7 +162,11 @@ func (s *awkScanner) scanPunctuation(c byte, word string) string {
 		}
 	case ']', '$':
 		s.operand = c == '$'
-	case ';', '\n', '}', '{':
+	case '\n': // after some tokens a statement goes on
+		if len(s.parens) == 0 && strings.IndexByte(",&|?:", s.last) < 0 {
+			s.printing, s.last = 0, 0
+		}
+	case ';', '}', '{':
 		if len(s.parens) == 0 || c != ';' {
 			s.printing = 0
 		}

@@ -32,13 +32,17 @@ func ScriptOf(tool string, r reading, added bool) Script {
 	if len(scripts) == 0 && !file && !added {
 		return Script{Why: "it has no script to run"}
 	}
-	known := len(scripts) > 0 || file
+	known, all := len(scripts) > 0 || file, ""
 	for _, w := range scripts {
 		if !w.Static {
 			known = false
 		} else if why := check(w.Value); why != "" {
 			return Script{Why: why}
 		}
+		all += w.Value + "\n"
+	}
+	if why := check(all); known && len(scripts) > 1 && why != "" { // a part may begin in the text of the one before it
+		return Script{Why: why}
 	}
 	return Script{Plain: known}
 }
@@ -147,6 +151,8 @@ func (s *sedScanner) skipUntil(delim byte) bool {
 			s.at++
 		case delim:
 			return true
+		case '\n': // which ends the script's line before the delimiter
+			return false
 		}
 	}
 	return false
@@ -180,15 +186,16 @@ func (s *sedScanner) checkCommand() string {
 
 func (s *sedScanner) checkPlainCommand(c byte) string {
 	switch c {
-	case '#', ':', 'b', 't', 'T':
-		end := "\n;}"
-		if c == '#' {
-			end = "\n"
-		}
-		for s.at < len(s.text) && strings.IndexByte(end, s.text[s.at]) < 0 {
+	case '#':
+		for s.at < len(s.text) && s.text[s.at] != '\n' {
 			s.at++
 		}
 		return ""
+	case ':', 'b', 't', 'T': // a blank ends the label: another command may follow
+		s.skipAny(" \t")
+		for s.at < len(s.text) && strings.IndexByte(" \t\n;}", s.text[s.at]) < 0 {
+			s.at++
+		}
 	case 'a', 'i', 'c':
 		for s.at < len(s.text) {
 			switch s.nextByte() {
