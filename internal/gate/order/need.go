@@ -69,6 +69,18 @@ const (
 	uses
 )
 
+// madeNames are the names, without patterns, that isMade matches.
+var madeNames = []string{".cargo", ".fumehood", ".gradle", ".m2", ".pnp", ".venv", ".yarn", "node_modules",
+	"site-packages", "venv"}
+
+// mayNameMade reports whether w may name a place that set-up fills. A pattern of fewer than two letters does
+// not: ls * shows what there is.
+func mayNameMade(w proposal.Word) bool {
+	base := w.Value[strings.LastIndexByte(w.Value, '/')+1:]
+	return isMade.MatchString(w.Value) || w.Glob && len(base) > 1 &&
+		slices.ContainsFunc(madeNames, func(name string) bool { return strings.HasPrefix(name, base) })
+}
+
 // cleanDir returns a directory relative to the workspace, "." for one that is elsewhere.
 func cleanDir(dir string) string {
 	if dir = path.Clean(dir); path.IsAbs(dir) || dir == ".." || strings.HasPrefix(dir, "../") {
@@ -80,16 +92,17 @@ func cleanDir(dir string) string {
 var (
 	// isMade matches a path of what set-up makes in the workspace, and isBuilt one of what Maven and
 	// Gradle build.
-	isMade  = pattern.New(`(^|[/=:,]|^-[A-Za-z])(node_modules|\.?venv|\.fumehood|\.yarn|\.pnp[^/]*|site-packages|vendor/bundle|\.gradle|\.m2|\.cargo)([/:,]|$)`)
+	isMade  = pattern.New(`(^|[/=:,]|^-[A-Za-z])(node_modules|\.?venv|\.fumehood|\.yarn|\.pnp[^/]*|site-packages|vendor/bundle|\.gradle|\.m2|\.cargo)([/:,*?]|$)`)
 	isBuilt = pattern.New(`(^|/)(target|build)/`)
 	// isOfHome matches a text that names HOME, where the caches of package managers are.
-	isOfHome = pattern.New(`(^|[\s=:"'(])~[a-z]*(/|\s|$)|\$\{?(HOME|GOPATH|GOMODCACHE|CARGO_HOME|VIRTUAL_ENV)\b|/home/|/root/`)
+	isOfHome = pattern.New(`(^|[\s=:"'(])~[a-z]*([/\s)"';&|]|$)|\$\{?(HOME|CARGO_HOME|VIRTUAL_ENV)\b|\bGO(PATH|MODCACHE|CACHE)\b|/home/|/root/`)
 	// steers matches a variable that may be in the environment and makes programs read other settings.
 	steers = pattern.New(`^(HOME|PATH|ENV|TMPDIR|(XDG|GIT|LD|BASH)_.*|.*PAGER|.*_(OPTS|OPTIONS|CONFIG.*))$`)
 	// harmlessSetting matches a setting of git that steers nothing, and compilerOption an option of a compiler
-	// with which -fsyntax-only only reads.
+	// with which -fsyntax-only only reads, and compiledFile a file of C or C++: for other languages it writes.
 	harmlessSetting = pattern.New(`(?i)^(color\.[a-z]+|core\.quotepath|safe\.directory)=`)
-	compilerOption  = pattern.New(`^-(fsyntax-only|W[A-Za-z0-9=+-]*|[IDU].*|std=.*|pedantic(-errors)?|O[0-3sgz]?|isystem|include|x|c)$`)
+	compilerOption  = pattern.New(`^-(fsyntax-only|W[A-Za-z0-9=+-]*|[IDU].*|std=.*|pedantic(-errors)?|O[0-3sgz]?|isystem|include)$`)
+	compiledFile    = pattern.New(`\.(c|h|cc|cpp|cxx|hh|hpp|hxx)$`)
 )
 
 // readers are the programs that only read files of the repository and print.
@@ -122,11 +135,13 @@ var gitReads = splitWords(`annotate blame cat-file check-attr check-ignore cherr
 // gitLists are those that write nothing without an operand.
 var gitLists = splitWords(`branch remote tag`)
 
-// versioned are the tools that say which they are, checkers those that read one file and run nothing
-// of it, each with the option for it.
+// versioned are the tools that say which they are, short those that do it with -v, too, checkers those that read
+// one file and run nothing of it, each with the option for it. Files of the repository choose which Python and Rust
+// there is, and what mvn and ruby load first.
 var (
-	versioned = splitWords(`bash cargo clang cmake deno gcc git go gofmt java javac make mvn node npm php pip pip3 python python3 ruby rustc rustfmt`)
-	checkers  = map[string]string{"bash": "-n", "sh": "-n", "dash": "-n", "node": "--check", "php": "-l", "ruby": "-c",
+	versioned = splitWords(`bash clang cmake deno gcc git go gofmt java javac make node npm php ruby`)
+	short     = splitWords("make node npm php ruby")
+	checkers  = map[string]string{"bash": "-n", "sh": "-n", "dash": "-n", "node": "--check", "php": "-l",
 		"gcc": "-fsyntax-only", "g++": "-fsyntax-only", "cc": "-fsyntax-only", "c++": "-fsyntax-only",
 		"clang": "-fsyntax-only", "clang++": "-fsyntax-only"}
 )
@@ -147,7 +162,7 @@ func judgeCommand(grammars facts.Grammars, c proposal.Command) (found use) {
 		}
 	}
 	for _, r := range c.Redirects {
-		if isMade.MatchString(r.Target.Value) {
+		if mayNameMade(r.Target) {
 			return uses
 		}
 		if r.Kind != "read" && r.Kind != "dup" && r.Kind != "heredoc" && r.Kind != "herestring" && !isDevice(r.Target) {
@@ -175,21 +190,20 @@ func judgeProgram(grammars facts.Grammars, c proposal.Command) use {
 		return judgeLookup(args[1:])
 	case name == "find" && c.StartsText() == c.Launches:
 		return judgeFind(c)
-	case name == "time" && len(args) > 1 && strings.HasPrefix(args[1].Value, "-") && args[1].Value != "-p":
+	case name == "time" && slices.ContainsFunc(leadingOptions(args[1:]), func(w proposal.Word) bool { return w.Value != "-p" }):
 		return uses // it may write its times to a file
+	case name == "cd" && len(args) == 1:
+		return uses // HOME
+	case name == "xargs" && slices.ContainsFunc(args[1:], isSlotOption):
+		return uses // it sets a variable of any name
 	case name == "env" && len(args) > 1 && strings.HasPrefix(args[1].Value, "-") && c.StartsText():
 		return uses // it may start the program in another directory
 	case starters[name]:
 		known = c.StartsText() || name == "env" && len(args) == 1
 	case name == "export" || name == "declare" || name == "readonly" || name == "typeset":
 		known = len(c.Assigns) == len(args)-1 // judged above
-	case name == "gofmt": // its grammar has it write its operands, which only -w does
-		if slices.ContainsFunc(args, func(w proposal.Word) bool {
-			return !w.Static && !w.Glob || strings.TrimLeft(w.Value, "-") == "w"
-		}) {
-			return writes
-		}
-		known = true
+	case name == "gofmt":
+		return judgeFormatter(grammars, c)
 	case readers[name] || writers[name]:
 		return judgeWords(grammars, c)
 	}
@@ -197,6 +211,42 @@ func judgeProgram(grammars facts.Grammars, c proposal.Command) use {
 		return reads
 	}
 	return uses
+}
+
+// isSlotOption reports whether a word of xargs is --process-slot-var, or may be.
+func isSlotOption(w proposal.Word) bool { return strings.HasPrefix(w.Value, "--p") }
+
+// leadingOptions returns the words of args before the first that is not an option.
+func leadingOptions(args []proposal.Word) []proposal.Word {
+	n := slices.IndexFunc(args, func(w proposal.Word) bool { return !strings.HasPrefix(w.Value, "-") })
+	if n < 0 {
+		return args
+	}
+	return args[:n]
+}
+
+// judgeFormatter returns what gofmt does. Its grammar has it write its operands, which only -w does.
+func judgeFormatter(grammars facts.Grammars, c proposal.Command) use {
+	read := grammars.Read(facts.ProgramOf(c, sandbox.Workspace), c.Args[1:])
+	if len(read.Unknown) > 0 || read.Loose || slices.ContainsFunc(c.Args, isLooseGlob) {
+		return writes
+	}
+	for _, o := range read.Options {
+		if o.Name == "-w" {
+			return writes
+		}
+	}
+	for _, e := range read.Effects([]string{sandbox.Workspace}, sandbox.Workspace) {
+		if e.Name != "" {
+			return writes
+		}
+	}
+	return reads
+}
+
+// isLooseGlob reports whether a pattern may match a name that a tool takes for an option or a list of words.
+func isLooseGlob(w proposal.Word) bool {
+	return !w.Static && (w.Value == "" || strings.IndexByte("-+@", w.Value[0]) >= 0)
 }
 
 // judgeWords returns what the words of a reader or a writer make it do.
@@ -224,6 +274,10 @@ func judgeWords(grammars facts.Grammars, c proposal.Command) use {
 		switch o.Name {
 		case "--in-place", "--set-upstream-to", "--unset-upstream":
 			found = writes
+		case "-R":
+			if program.Name == "tree" {
+				found = writes // 00Tree.html in each directory
+			}
 		case "--file":
 			if scripted[program.Name] {
 				return uses // a file of the repository says what it does
@@ -278,20 +332,23 @@ func isVersion(tool string, args []proposal.Word) bool {
 			return !w.Static || strings.HasPrefix(w.Value, "-") && w.Value != "-json"
 		})
 	}
-	return len(args) == 1 && slices.Contains([]string{"--version", "-V", "-version"}, args[0].Value)
+	return len(args) == 1 && (isVersionWord(args[0].Value) || short[tool] && args[0].Value == "-v")
+}
+
+func isVersionWord(word string) bool {
+	return slices.Contains([]string{"--version", "-V", "-version"}, word)
 }
 
 // checksFile reports whether the arguments of a checker have its option first, or anywhere among
 // those of a compiler that make it write nothing and load nothing.
 func checksFile(option string, args []proposal.Word) bool {
 	for i, w := range args {
-		if !w.Static && !w.Glob || isMade.MatchString(w.Value) {
+		if !w.Static && !w.Glob || isLooseGlob(w) || isMade.MatchString(w.Value) {
 			return false
 		}
 		switch {
 		case option == "-fsyntax-only":
-			if strings.HasPrefix(w.Value, "@") ||
-				strings.HasPrefix(w.Value, "-") && !compilerOption.MatchString(w.Value) {
+			if !isCompilerWord(args, i) {
 				return false
 			}
 		case i == 0 && w.Value != option, i > 0 && strings.HasPrefix(w.Value, "-"):
@@ -299,6 +356,25 @@ func checksFile(option string, args []proposal.Word) bool {
 		}
 	}
 	return slices.ContainsFunc(args, func(w proposal.Word) bool { return w.Value == option })
+}
+
+// isCompilerWord reports whether a compiler with -fsyntax-only only reads what the word at i names.
+func isCompilerWord(args []proposal.Word, i int) bool {
+	word, before := args[i].Value, ""
+	if i > 0 {
+		before = args[i-1].Value
+	}
+	switch {
+	case !args[i].Static || strings.HasPrefix(word, "@"):
+		return false
+	case strings.HasPrefix(word, "-"):
+		return word == "-x" || compilerOption.MatchString(word)
+	case before == "-x":
+		return word == "c" || word == "c++"
+	case slices.Contains([]string{"-D", "-I", "-U", "-include", "-isystem"}, before):
+		return true
+	}
+	return compiledFile.MatchString(word)
 }
 
 // judgeLookup returns what a command needs that says where programs are: set-up installs some.
@@ -317,7 +393,7 @@ func judgeFind(c proposal.Command) use {
 	found := reads
 	for i, w := range c.Args {
 		switch {
-		case isMade.MatchString(w.Value) && !isExcluded(c, i), !w.Static && !w.Glob:
+		case mayNameMade(w) && !isExcluded(c, i), !w.Static && !w.Glob, isLooseGlob(w):
 			return uses
 		case w.Value == "-delete" || strings.HasPrefix(w.Value, "-fprint") || w.Value == "-fls":
 			found = writes
@@ -352,7 +428,7 @@ func namesMade(c proposal.Command, sub string, operands []proposal.Word) bool {
 		searched = operands[0].Value // a pattern or a script
 	}
 	for i, w := range c.Args[1:] {
-		if isMade.MatchString(w.Value) && w.Value != searched && !isExcluded(c, i+1) {
+		if mayNameMade(w) && w.Value != searched && !isExcluded(c, i+1) {
 			return true
 		}
 	}

@@ -34,7 +34,7 @@ func init() {
 		{"go", toolScope{language: setup.Go, names: true, dir: []string{"-C"}}},
 		{"dlv golangci-lint gotestsum govulncheck staticcheck", toolScope{language: setup.Go, names: true}},
 		{"cargo", toolScope{language: setup.Rust, names: true, dir: []string{"-C", "--manifest-path"}}},
-		{"clippy-driver rustc rustdoc", toolScope{language: setup.Rust, names: true}},
+		{"clippy-driver rustc rustdoc rustfmt", toolScope{language: setup.Rust, names: true}},
 		{"bun npm pnpm yarn", toolScope{language: setup.Node, below: true, dir: []string{"-C", "--prefix", "--dir", "--cwd"}}},
 		{"lerna nx turbo", toolScope{language: setup.Node, below: true, dir: []string{"--cwd"}}},
 		{"npx pnpx bunx", toolScope{language: setup.Node, dir: []string{"-C", "--prefix"}}},
@@ -59,6 +59,9 @@ func findTouches(grammars facts.Grammars, c proposal.Command, cwds []string) (to
 		tool = module
 	}
 	scope, known := scopes[tool]
+	if tool == "python3" && len(c.Args) == 2 && isVersionWord(c.Args[1].Value) {
+		scope, known = toolScope{language: setup.Python}, true
+	}
 	if !known || !isInstalled(c) {
 		scope, known = toolScope{below: true}, false
 	}
