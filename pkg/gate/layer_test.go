@@ -113,8 +113,8 @@ func TestSessionLayers(t *testing.T) {
 	}
 }
 
-// A layer depends on nothing that a command before set-up read: set-up begins in a sandbox of its own.
-// Where a layer has its effects, and where none is made, all commands share one.
+// A layer depends on nothing that a command before set-up read: set-up begins in a sandbox of its own, also
+// where no layer is made. Where a layer has its effects, all commands share one.
 func TestLayersAfterCommands(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "layers")
@@ -142,8 +142,8 @@ func TestLayersAfterCommands(t *testing.T) {
 		t.Errorf("a file that only a command before set-up read matters: %+v", warm[1].Result)
 	}
 	edit(t, workspace, "read", "changed")
-	if warm := runAll(workspace, "read"); warm[1].Result.FromLayer() || warm[1].Result.NewSandbox {
-		t.Errorf("used for another file, or set-up has another sandbox although no layer is made: %+v", warm[1].Result)
+	if warm := runAll(workspace, "read"); warm[1].Result.FromLayer() || !warm[1].Result.NewSandbox {
+		t.Errorf("used for another file, or set-up has no sandbox of its own: %+v", warm[1].Result)
 	}
 }
 

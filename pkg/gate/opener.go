@@ -40,7 +40,9 @@ type Session interface {
 	// in order, and calls each, which may be nil, with each Record. Their failures are values,
 	// as for Do. Call it before each Do, with what is to be done: nothing runs for a command that
 	// only reads the repository, such as git log, unless a layer of an earlier run replaces the
-	// commands. The zero Proposal needs all of them. Without a call the session has no set-up.
+	// commands. The zero Proposal needs all of them: call it with that before Put. After Put, or a
+	// command that may write, set-up is refused its registries. Without a call the session has no
+	// set-up.
 	SetUp(ctx context.Context, before proposal.Proposal, each func(proposal.Record)) error
 
 	// Do decides p, writes the decision to the log, and runs p if it is allowed. If ctx

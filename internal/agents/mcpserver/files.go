@@ -133,6 +133,9 @@ func (c *client) writeFile(ctx context.Context, s *session, in writeArgs) (*mcp.
 	if len(data) > maxContent {
 		return nil, nil, invalidArguments(fmt.Sprintf("content: more than %s", proposal.Bytes(maxContent)))
 	}
+	if err := s.setup.runBefore(ctx, c.ctx, s, proposal.Proposal{}); err != nil {
+		return nil, nil, err
+	}
 	out, err := s.Put(ctx, in.Path, data)
 	if err != nil {
 		return nil, nil, err

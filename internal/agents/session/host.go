@@ -100,6 +100,14 @@ func (h *sharedSession) Do(ctx context.Context, p proposal.Proposal) (proposal.R
 	return h.Session.Do(ctx, p)
 }
 
+// Put is Put of the session, after the set-up, which begins with the files of the repository.
+func (h *sharedSession) Put(ctx context.Context, name string, data []byte) (proposal.Output, error) {
+	if err := h.awaitSetUp(ctx, proposal.Proposal{}); err != nil {
+		return proposal.Output{}, err
+	}
+	return h.Session.Put(ctx, name, data)
+}
+
 // beginProposal counts a proposal, and returns its id.
 func (h *sharedSession) beginProposal() string {
 	h.mu.Lock()

@@ -74,6 +74,7 @@ func (s *Session) Start(ctx context.Context, p proposal.Proposal, a *proposal.Cl
 	r := &Running{i: i, record: s.report.Records[i], unmet: s.report.Run.Unmet, done: make(chan struct{})}
 	if err == nil && s.records[i].Runnable() {
 		s.changing++
+		s.written = true
 		err = s.startBackground(ctx, r)
 	} else {
 		close(r.done)

@@ -44,18 +44,24 @@ func decidedExecution(r proposal.Record) sandbox.Execution {
 // executionOf returns what was decided for r, within the time that is left for the run. Some is
 // always left: writing to the log can outlast the deadline, and no limit means none to a sandbox.
 //
-// If set-up is recorded for a layer, it begins in a sandbox in which nothing has run: what commands
-// before it wrote is not in the layer, and what they read is not what the layer depends on. What a session
-// has run otherwise stays, and there is no layer.
+// Set-up begins in a sandbox in which nothing has run: what commands before it left, although they should only
+// read, does not steer set-up and is not in its layer, and what they read is not what the layer depends on.
+// What a session has written stays: set-up then has no network (see confineToBounds), and there is no layer.
 func (s *Session) executionOf(r proposal.Record) sandbox.Execution {
 	x := decidedExecution(r)
-	if s.found.Record && r.Proposal.ID == s.firstSetup && (!s.run.Session || s.changing == s.reading+1) {
+	if s.isFirstOfSetup(r) && !s.written {
 		x.Grant.Fresh = true
 	}
 	if left := max(s.deadline.Sub(s.stages.Now()), time.Millisecond); left < x.Grant.Limits.Wall.Std() {
 		x.Grant.Limits.Wall = proposal.Duration(left)
 	}
 	return x
+}
+
+// isFirstOfSetup reports whether r is the first command of set-up that runs.
+func (s *Session) isFirstOfSetup(r proposal.Record) bool {
+	i := slices.IndexFunc(s.records, func(r proposal.Record) bool { return r.Proposal.Origin != "" && r.Runnable() })
+	return i >= 0 && s.records[i].Proposal.ID == r.Proposal.ID
 }
 
 // nameBudget names the time for all commands together, if it was that which ended x.

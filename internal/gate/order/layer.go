@@ -38,7 +38,7 @@ func (s *Session) findLayer(ctx context.Context, records []proposal.Record) {
 	if s.stages.Layers == nil || s.setup != nil || len(setup) == 0 {
 		return
 	}
-	s.setup, s.firstSetup = map[string]bool{}, setup[0].Proposal.ID
+	s.setup = map[string]bool{}
 	for _, r := range setup {
 		s.setup[r.Proposal.ID] = true
 	}
@@ -76,11 +76,14 @@ func (s *Session) takeFromLayer(r *proposal.Record) error {
 	return err
 }
 
-// keepLayer makes a layer if record i was the last command of set-up.
+// keepLayer makes a layer if record i was the last command of set-up, and none of a proposer came between them.
 func (s *Session) keepLayer(ctx context.Context, i int) {
-	done := slices.DeleteFunc(setupOf(s.records[:i+1]), func(r proposal.Record) bool { return !s.setup[r.Proposal.ID] })
-	if len(s.setup) == 0 || len(done) != len(s.setup) || !s.setup[s.records[i].Proposal.ID] ||
-		s.run.Session && s.changing != s.reading+len(done) {
+	first := i + 1 - len(s.setup)
+	if len(s.setup) == 0 || first < 0 || s.written {
+		return
+	}
+	done := s.records[first : i+1]
+	if slices.ContainsFunc(done, func(r proposal.Record) bool { return !s.setup[r.Proposal.ID] }) {
 		return
 	}
 	for n, r := range done {

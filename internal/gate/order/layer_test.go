@@ -103,9 +103,8 @@ func TestLayerReplacesSetUp(t *testing.T) {
 	}
 }
 
-// A command before set-up runs first. A set-up that is recorded for a layer then begins in a new
-// sandbox, so that nothing of the command is in the layer; another one goes on in the same. The
-// log has them in this order.
+// A command before set-up runs first. Set-up then begins in a new sandbox, so that nothing of the command
+// steers it or is in its layer. The log has them in this order.
 func TestCommandsBeforeSetUp(t *testing.T) {
 	for _, record := range []bool{true, false} {
 		w, log := &world{decide: allowed}, &entries{}
@@ -125,11 +124,38 @@ func TestCommandsBeforeSetUp(t *testing.T) {
 		if diff := cmp.Diff(want, w.does()); diff != "" {
 			t.Error(diff)
 		}
-		if got := strings.Join(fresh, " "); record && got != "s" || !record && got != "" {
+		if got := strings.Join(fresh, " "); got != "s" {
 			t.Errorf("record %v: %q began in a new sandbox", record, got)
 		}
 		if doubts := CompareLog(report, log.list); len(doubts) > 0 {
 			t.Errorf("%q", doubts)
+		}
+	}
+}
+
+// No layer is made of a session's set-up if a command came between its commands, although it only reads, or
+// if one that may write came before them.
+func TestLayerOfSession(t *testing.T) {
+	for order, want := range map[string]bool{"s t": true, "a s t": true, "s a t": false, "b s t": false} {
+		w := &world{decide: map[string]proposal.Effect{"s": proposal.Allow, "t": proposal.Allow, "a": proposal.Allow, "b": proposal.Allow}}
+		h := w.stages()
+		h.Layers = shelf{world: w, record: true}
+		s := openSession(t, h)
+		plan := withSetUp()
+		texts := map[string]proposal.Proposal{"s": plan.Proposals[0], "t": plan.Proposals[1], "a": {ID: "a", Run: "cat a"}, "b": {ID: "b", Run: "make"}}
+		if _, err := s.Prepare(t.Context(), plan.Proposals[:2]); err != nil {
+			t.Fatal(err)
+		}
+		for id := range strings.FieldsSeq(order) {
+			if _, err := s.Do(t.Context(), texts[id]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if kept := slices.Contains(w.did, "keep s t"); kept != want {
+			t.Errorf("%s: kept %v", order, kept)
+		}
+		if _, err := s.Close(nil); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

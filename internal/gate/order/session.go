@@ -27,7 +27,7 @@ type Bounds struct {
 	// other is denied (session.network).
 	Network []string
 	// SetupNetwork are further entries that only proposals of proposal.OriginSetup may be
-	// granted.
+	// granted, and only before the session has written anything (session.setup).
 	SetupNetwork []string
 	// Requested is when the caller needed the session, for Stages.Health; zero counts nothing.
 	Requested time.Time
@@ -56,11 +56,11 @@ type Session struct {
 	found FoundSetupLayer // for the commands of set-up
 	setup map[string]bool // the ids of the commands whose effects a layer would have
 
-	firstSetup string // the first of them
-
 	listed   int // events and files in the report
 	changing int // commands that ran and files that were put, which approvals are bound to
-	reading  int // those that wait for no set-up: they left nothing
+
+	// written: a command of a proposer that may write has run, or a file was put
+	written bool
 
 	changes map[string]proposal.Change // of the workspace, by path
 	omitted int
@@ -238,6 +238,12 @@ func (s *Session) confineToBounds(r *proposal.Record) {
 			"end the commands in the background first")
 		return
 	}
+	if r.Proposal.Origin == proposal.OriginSetup && s.written && slices.ContainsFunc(g.Network, s.isOnlyOfSetup) {
+		r.Decision = points.DenyReason("session.setup",
+			"set-up has no registry after a command or a file that may have changed what it does",
+			"open another session, and run set-up before anything that writes")
+		return
+	}
 	for _, entry := range g.Network {
 		setup := r.Proposal.Origin == proposal.OriginSetup && slices.Contains(s.bounds.SetupNetwork, entry)
 		if !setup && !slices.Contains(s.bounds.Network, entry) {
@@ -249,12 +255,16 @@ func (s *Session) confineToBounds(r *proposal.Record) {
 	}
 }
 
+// isOnlyOfSetup reports whether no command but those of set-up may be granted a network entry.
+func (s *Session) isOnlyOfSetup(entry string) bool {
+	return slices.Contains(s.bounds.SetupNetwork, entry) && !slices.Contains(s.bounds.Network, entry)
+}
+
 // runOne runs the allowed record i.
 func (s *Session) runOne(ctx context.Context, i int) error {
 	s.changing++
-	if r := s.records[i]; r.Proposal.Origin == "" && !FindSetupNeed(r.Proposal, r.Analysis).Waits {
-		s.reading++
-	}
+	r := s.records[i]
+	s.written = s.written || r.Proposal.Origin == "" && FindSetupNeed(r.Proposal, r.Analysis).Waits
 	if err := s.ensureSandbox(ctx); err != nil {
 		markNotRun(s.records[i:], err)
 		return err

@@ -3,6 +3,7 @@
 package order
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -178,5 +179,42 @@ func TestSetupNetwork(t *testing.T) {
 	record := proposal.Record{Proposal: p, Decision: proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{Network: []string{"registry:npm"}}}}
 	if s.confineToBounds(&record); record.Decision.Effect != proposal.Allow {
 		t.Errorf("the set-up's: %+v", record.Decision)
+	}
+}
+
+// Set-up has no registry once a file was put, or a command that may write has run: it would run what they
+// wrote. A command that only reads changes nothing of that.
+func TestSetupNetworkAfterWrites(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(*Session) error
+		want   proposal.Effect
+	}{
+		"a command that reads":  {doText("cat a"), proposal.Allow},
+		"a command that writes": {doText("cat a > b"), proposal.Deny},
+		"a program":             {doText("./a"), proposal.Deny},
+		"a file": {func(s *Session) error {
+			_, err := s.Put(t.Context(), "x", []byte("data"))
+			return err
+		}, proposal.Deny},
+	} {
+		w := &world{decide: map[string]proposal.Effect{"before": proposal.Allow, "put": proposal.Allow}}
+		s := openSession(t, w.stages())
+		if err := c.before(s); err != nil {
+			t.Fatal(err)
+		}
+		s.bounds.SetupNetwork = []string{"registry:npm"} // after the sandbox began, which has no gateway
+		p := one("set-up")
+		p.Origin = proposal.OriginSetup
+		record := proposal.Record{Proposal: p, Decision: proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{Network: []string{"registry:npm"}}}}
+		if s.confineToBounds(&record); record.Decision.Effect != c.want {
+			t.Errorf("%s: %+v", name, record.Decision)
+		}
+	}
+}
+
+func doText(text string) func(*Session) error {
+	return func(s *Session) error {
+		_, err := s.Do(context.Background(), proposal.Proposal{ID: "before", Run: text})
+		return err
 	}
 }

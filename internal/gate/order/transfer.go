@@ -138,6 +138,7 @@ func (s *Session) recordTransfer(kind string, move func(name string, t *proposal
 	}
 	if kind == transferPut {
 		s.changing++
+		s.written = true
 	}
 	t := proposal.Transfer{Kind: kind, After: len(s.records)}
 	err := move(fmt.Sprintf("~%d", len(s.report.Transfers)+1), &t) // no proposal ID contains a tilde
