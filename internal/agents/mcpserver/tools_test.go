@@ -267,14 +267,19 @@ func TestCancel(t *testing.T) {
 	eventually(t, "the end", func() bool { return w.has("seal") && w.has("close gate") })
 }
 
-// The set-up runs once, before the first command, and its failures are in the first answer.
+// The set-up runs once, before the first command or the first file that is written, which it would read, and its
+// failures are in the first answer of a command.
 func TestSetUp(t *testing.T) {
 	w := newWorld()
 	w.setup = []string{"npm ci", "deny this"}
 	cs := start(t, w, Options{}, mcp.ClientOptions{})
-	call(t, cs, "write_file", writeArgs{Path: "a", Content: "x"})
-	if w.has("npm ci") {
+	call(t, cs, "list_files", map[string]any{})
+	if w.has("run npm ci") {
 		t.Error("the set-up ran before it was needed")
+	}
+	call(t, cs, "write_file", writeArgs{Path: "a", Content: "x"})
+	if !w.has("run npm ci") {
+		t.Error("a file was written before the set-up")
 	}
 	first := words(call(t, cs, "run", proposeArgs{Command: "true"}))
 	if strings.Count(first, "note: ") != 1 || !strings.Contains(first, "note: set-up command deny this") || !w.has("run npm ci") {

@@ -190,7 +190,8 @@ func judgeProgram(grammars facts.Grammars, c proposal.Command) use {
 		return judgeLookup(args[1:])
 	case name == "find" && c.StartsText() == c.Launches:
 		return judgeFind(c)
-	case name == "time" && slices.ContainsFunc(leadingOptions(args[1:]), func(w proposal.Word) bool { return w.Value != "-p" }):
+	case name == "time" && slices.ContainsFunc(leadingOptions(args[1:]),
+		func(w proposal.Word) bool { return w.Value != "-p" }):
 		return uses // it may write its times to a file
 	case name == "cd" && len(args) == 1:
 		return uses // HOME
