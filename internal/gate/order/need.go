@@ -37,8 +37,13 @@ func FindSetupNeed(p proposal.Proposal, a proposal.Analysis) (need SetupNeed) {
 		return everything
 	}
 	grammars, err := facts.ShippedGrammars()
-	if err != nil || isOfHome.MatchString(a.Canonical) {
+	if err != nil || isOfHome.MatchString(a.Canonical) || slices.ContainsFunc(p.Outputs, isMade.MatchString) {
 		return everything
+	}
+	for name, value := range p.Env {
+		if !isHarmless(name) || isMade.MatchString(value) {
+			return everything
+		}
 	}
 	dirs := facts.TrackCwds(p.Cwd, sandbox.Workspace, a.Commands)
 	for _, c := range a.Commands {

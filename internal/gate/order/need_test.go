@@ -59,12 +59,13 @@ func TestFindSetupNeed(t *testing.T) {
 	}
 	for _, p := range []proposal.Proposal{
 		{ID: "a", Argv: []string{"cat", "a"}, Cwd: "node_modules/x"}, {ID: "a", Code: "print(1)", Language: "python"}, {ID: "a", Argv: []string{"make"}},
+		{ID: "a", Run: "gcc -fsyntax-only a.c", Env: map[string]string{"COMPILER_PATH": "."}}, {ID: "a", Run: "cat a", Outputs: []string{"node_modules/b"}},
 	} {
 		if !FindSetupNeed(p, AnalyzeProposal(p)).Waits {
 			t.Errorf("%+v: needs no set-up", p)
 		}
 	}
-	if p := (proposal.Proposal{ID: "a", Argv: []string{"cat", "a b"}, Cwd: "web"}); FindSetupNeed(p, AnalyzeProposal(p)).Waits {
+	if p := (proposal.Proposal{ID: "a", Argv: []string{"cat", "a b"}, Cwd: "web", Env: map[string]string{"NO_COLOR": "1"}}); FindSetupNeed(p, AnalyzeProposal(p)).Waits {
 		t.Error("an argv of cat needs set-up")
 	}
 }

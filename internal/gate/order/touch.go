@@ -37,8 +37,8 @@ func init() {
 		{"clippy-driver rustc rustdoc rustfmt", toolScope{language: setup.Rust, names: true}},
 		{"bun npm pnpm yarn", toolScope{language: setup.Node, below: true, dir: []string{"-C", "--prefix", "--dir", "--cwd"}}},
 		{"lerna nx turbo", toolScope{language: setup.Node, below: true, dir: []string{"--cwd"}}},
-		{"npx pnpx bunx", toolScope{language: setup.Node, dir: []string{"-C", "--prefix"}}},
-		{"ava biome eslint jest mocha prettier tsc tsx vitest", toolScope{language: setup.Node, dir: []string{"--cwd", "--prefix", "--root", "--rootDir", "-p", "--project"}}},
+		{"npx pnpx bunx", toolScope{language: setup.Node, names: true, dir: []string{"-C", "--prefix"}}},
+		{"ava biome eslint jest mocha prettier tsc tsx vitest", toolScope{language: setup.Node, names: true, dir: []string{"--cwd", "--prefix", "--root", "--rootDir", "-p", "--project"}}},
 		{"black coverage flake8 mypy pylint pyright pytest ruff", toolScope{language: setup.Python, names: true, dir: []string{"--rootdir"}}},
 		{"pdm pip pip3 pipenv poetry uv", toolScope{language: setup.Python, names: true, dir: []string{"-C", "--directory", "--project"}}},
 		{"bundle rake rspec rubocop", toolScope{language: setup.Ruby, dir: []string{"--gemfile"}}},
@@ -62,7 +62,7 @@ func findTouches(grammars facts.Grammars, c proposal.Command, cwds []string) (to
 	if tool == "python3" && len(c.Args) == 2 && isVersionWord(c.Args[1].Value) {
 		scope, known = toolScope{language: setup.Python}, true
 	}
-	if !known || !isInstalled(c) {
+	if !known || !isInstalled(c) || tool == "go" && slices.ContainsFunc(c.Args, isGenerate) {
 		scope, known = toolScope{below: true}, false
 	}
 	into, static := readOptionValues(c.Args, scope.dir)
@@ -95,6 +95,9 @@ func findTouches(grammars facts.Grammars, c proposal.Command, cwds []string) (to
 	}
 	return touches
 }
+
+// isGenerate reports whether a word is go's subcommand that runs the commands in files.
+func isGenerate(w proposal.Word) bool { return w.Value == "generate" }
 
 // maxPackages is how many patterns of packages of one command are compiled by name.
 const maxPackages = 32

@@ -4,6 +4,7 @@ package order
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -30,6 +31,9 @@ func repository(files string) fstest.MapFS {
 			text = "[project]\nname = 'x'\n"
 		}
 		root[name] = &fstest.MapFile{Data: []byte(text)}
+		if strings.HasPrefix(name, "link") {
+			root[name].Mode = fs.ModeSymlink
+		}
 	}
 	return root
 }
@@ -53,6 +57,9 @@ func TestPartOfPlans(t *testing.T) {
 		{polyglot, "npm --prefix web test", "", "npm-web"},
 		{polyglot, "npm --prefix=web/src run x && go test ./a", "", "go npm-web"},
 		{polyglot, "npx eslint .", "web/src", "npm-web"},
+		{polyglot, "npx tsc -b web", "", "npm-web"},
+		{polyglot, "go generate ./...", "services/api", "go-services-api"},
+		{polyglot, "go generate ./...", "", "go npm-web go-services-api venv-services-py pip-services-py"},
 		{polyglot, "make -C web test", "", "npm-web"},
 		{polyglot, "make --directory services/api", "", "go-services-api"},
 		{polyglot, "make test", "services", "go go-services-api venv-services-py pip-services-py"},
@@ -73,6 +80,8 @@ func TestPartOfPlans(t *testing.T) {
 		{polyglot, "timeout 60 go test ./x", "services/api/internal", "go-services-api"},
 		{polyglot, "(cd web && npm test); (cd services/api && go test ./...)", "", "go npm-web go-services-api"},
 		{polyglot, "cat build/a.txt && ls target", "", ""},
+		{polyglot + " link=web", "cd link && npm test", "", "go npm-web go-services-api venv-services-py pip-services-py"},
+		{polyglot + " link=web", "npm test", "web", "npm-web"},
 		{"pom.xml web/package.json web/package-lock.json", "cat target/surefire-reports/a.txt", "", "maven"},
 		{polyglot, "npm test -- --prefix docs", "web", "npm-web"},
 		{polyglot, "npm --prefix web --prefix docs test", "", "go npm-web go-services-api venv-services-py pip-services-py"},

@@ -34,6 +34,9 @@ func (s Setup) ChoosePart(touches []Touch) Setup {
 	if len(touches) == 0 {
 		return part
 	}
+	if slices.ContainsFunc(touches, s.isBelowLink) {
+		touches = slices.Concat(Everything, touches)
+	}
 	touches = dropRepeatedTouches(touches)
 	for _, dir := range s.Always {
 		touches = append(slices.Clip(touches), Touch{Dir: dir})
@@ -76,6 +79,14 @@ func (s Setup) ChoosePart(touches []Touch) Setup {
 		}
 	}
 	return part
+}
+
+// isBelowLink reports whether the directory of touch is elsewhere than its name says.
+func (s Setup) isBelowLink(touch Touch) bool {
+	dir := path.Clean(touch.Dir)
+	return slices.ContainsFunc(s.Links, func(link string) bool {
+		return link == "." || dir == link || strings.HasPrefix(dir, link+"/")
+	})
 }
 
 // file returns the file that a detected step was found from.

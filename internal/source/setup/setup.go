@@ -68,6 +68,7 @@ const (
 	MaxProjects    = 64      // below the root
 	MaxSteps       = 24      // of a part
 	MaxNotes       = 40
+	MaxLinks       = 256 // with more, every directory counts as one
 )
 
 // Timeout is how long each step may take.
@@ -90,6 +91,8 @@ type Setup struct {
 	Notes []Note
 	// Always are directories, relative to the workspace, that every part has.
 	Always []string
+	// Links are symbolic links, relative to the workspace. A command in one may run in any project.
+	Links []string
 }
 
 // A Step is one command of set-up.

@@ -58,6 +58,9 @@ func (s *setupScan) listProjects() (found []projectDir) {
 				if isWalked(e) {
 					next = append(next, path.Join(dir, e.Name()))
 				}
+				if e.Type()&fs.ModeSymlink != 0 {
+					s.addLink(path.Join(dir, e.Name()))
+				}
 				at.locked = at.locked || s.isLock(dir, e)
 				isProject = isProject || at.locked || slices.Contains(manifests, e.Name()) ||
 					isTableFile(e.Name(), false) || isUnsupported(e.Name())
@@ -72,6 +75,12 @@ func (s *setupScan) listProjects() (found []projectDir) {
 	}
 	s.projects = found
 	return found
+}
+
+func (s *setupScan) addLink(name string) {
+	if s.found.Links = append(s.found.Links, name); len(s.found.Links) > MaxLinks {
+		s.found.Links = []string{"."}
+	}
 }
 
 // isLock reports whether an entry of dir makes it a project of its own.
