@@ -237,14 +237,18 @@ func CoversFile(inputs []Input, name string) bool {
 }
 
 // WaitForClockTick returns a time of the clock that the kernel stamps changes of files with: later than that of
-// every change so far, and not later than that of any change from now on. It waits for the next
-// tick of the clock, at most 10 ms.
+// every change so far, and not later than that of any change from now on. It waits until that clock is past the
+// exact time, which the kernel may use, too: about 10 ms. If the clock was set back, changes before it may be
+// taken for later ones.
 func WaitForClockTick() time.Time {
-	for first := coarseTime(); ; time.Sleep(time.Millisecond) {
-		if now := coarseTime(); now.After(first) {
+	began := time.Now()
+	for range 1000 {
+		if now := coarseTime(); now.After(began) {
 			return now
 		}
+		time.Sleep(time.Millisecond)
 	}
+	return coarseTime()
 }
 
 func coarseTime() time.Time {
