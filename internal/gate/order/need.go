@@ -37,7 +37,8 @@ func FindSetupNeed(p proposal.Proposal, a proposal.Analysis) (need SetupNeed) {
 		return everything
 	}
 	grammars, err := facts.ShippedGrammars()
-	if err != nil || isOfHome.MatchString(a.Canonical) || slices.ContainsFunc(p.Outputs, isMade.MatchString) {
+	if err != nil || isOfHome.MatchString(a.Canonical) ||
+		len(facts.HomesIn(a.Canonical, proposal.Span{})) > 0 || slices.ContainsFunc(p.Outputs, isMade.MatchString) {
 		return everything
 	}
 	for name, value := range p.Env {
@@ -99,8 +100,8 @@ var (
 	// Gradle build.
 	isMade  = pattern.New(`(^|[/=:,]|^-[A-Za-z])(node_modules|\.?venv|\.fumehood|\.yarn|\.pnp[^/]*|site-packages|vendor/bundle|\.gradle|\.m2|\.cargo)([/:,*?]|$)`)
 	isBuilt = pattern.New(`(^|/)(target|build)/`)
-	// isOfHome matches a text that names HOME, where the caches of package managers are.
-	isOfHome = pattern.New(`(^|[\s=:"'(])~[a-z]*([/\s)"';&|]|$)|\$\{?(HOME|CARGO_HOME|VIRTUAL_ENV)\b|\bGO(PATH|MODCACHE|CACHE)\b|/home/|/root/`)
+	// isOfHome matches a text that names a place of HOME, where the caches of package managers are.
+	isOfHome = pattern.New(`\$\{?(HOME|CARGO_HOME|VIRTUAL_ENV)\b|\bGO(PATH|MODCACHE|CACHE)\b|/home/|/root/`)
 	// steers matches a variable that may be in the environment and makes programs read other settings.
 	steers = pattern.New(`^(HOME|PATH|ENV|TMPDIR|(XDG|GIT|LD|BASH)_.*|.*PAGER|.*_(OPTS|OPTIONS|CONFIG.*))$`)
 	// harmlessSetting matches a setting of git that steers nothing, and compilerOption an option of a compiler
