@@ -47,9 +47,10 @@ func FindSetupNeed(p proposal.Proposal, a proposal.Analysis) (need SetupNeed) {
 		}
 	}
 	dirs := facts.TrackCwds(p.Cwd, sandbox.Workspace, a.Commands)
+	commits := findCommits(a.Commands)
 	for _, c := range a.Commands {
 		cwds := dirs.EnterCommand(c)
-		switch judgeCommand(grammars, c) {
+		switch judgeCommand(grammars, commits.resolveWords(c)) {
 		case uses:
 			need.Waits = true
 			need.Touches = append(need.Touches, findTouches(grammars, c, cwds)...)
@@ -120,7 +121,7 @@ var readers = splitWords(`: [ arch b2sum base32 base64 basename bat batcat break
 	wdiff whoami xxd yes yq zcat zgrep`)
 
 // harmless are those that no option makes write a file or start a program.
-var harmless = splitWords(`[ basename cat cd cksum cmp column comm cut dirname du echo egrep exit expand expr fgrep fmt fold grep head jq join ls md5sum nl od
+var harmless = splitWords(`[ basename cat cd cksum cmp column comm cut diff dirname du echo egrep exit expand expr fgrep fmt fold grep head jq join ls md5sum nl od
 	paste printf pwd read readlink realpath return rev set sha1sum sha256sum sha512sum stat strings tac tail test tr unexpand wc`)
 
 // writers are the programs that only write files, and gitWrites the subcommands of git: they run
@@ -137,6 +138,9 @@ var starters = splitWords(`bash builtin command dash env exec find ionice nice n
 var gitReads = splitWords(`annotate blame cat-file check-attr check-ignore cherry count-objects describe diff diff-files diff-index diff-tree
 	for-each-ref grep help log ls-files ls-tree merge-base name-rev range-diff rev-list rev-parse shortlog show show-branch show-ref status
 	var version whatchanged`)
+
+// listOptions are the options with which git config writes nothing.
+var listOptions = splitWords("--get --get-all --list")
 
 // gitLists are those that write nothing without an operand.
 var gitLists = splitWords(`branch remote tag`)
@@ -271,7 +275,11 @@ func judgeWords(grammars facts.Grammars, c proposal.Command) use {
 	if writers[program.Name] {
 		found = writes
 	}
-	if program.Name == "git" && !gitReads[read.Sub] &&
+	isListing := false
+	for _, o := range read.Options {
+		isListing = isListing || read.Sub == "config" && listOptions[o.Name]
+	}
+	if program.Name == "git" && !gitReads[read.Sub] && !isListing &&
 		(read.Sub != "" && !gitLists[read.Sub] || len(read.Operands) > 0) {
 		if found = writes; !gitWrites[read.Sub] && !gitLists[read.Sub] {
 			return uses
@@ -316,6 +324,38 @@ func isSteered(c proposal.Command) bool {
 		}
 	}
 	return false
+}
+
+// commitCall matches a call of git that prints hashes, or its own words, none of which is an option.
+var commitCall = pattern.New(`^\$\(git (-C [\w./][\w./-]* )?(rev-parse( --short| --verify| --quiet| -q)*|merge-base( --all| -a)*)( [\w@^][\w@^~{}./:-]*)+\)$`)
+
+// commitWords has expansions of variables: whether one is always a commit.
+type commitWords map[string]bool
+
+// findCommits reads the assignments of commands.
+func findCommits(commands []proposal.Command) commitWords {
+	commits := commitWords{}
+	for _, c := range commands {
+		for _, a := range c.Assigns {
+			before, known := commits["$"+a.Name]
+			commits["$"+a.Name] = commitCall.MatchString(a.Value.Head) && a.Value.Tail == "" && (before || !known)
+		}
+	}
+	return commits
+}
+
+// resolveWords returns c, if it is a git, with HEAD for each commit that a word begins with.
+func (commits commitWords) resolveWords(c proposal.Command) proposal.Command {
+	if c.Program != "git" {
+		return c
+	}
+	c.Args = slices.Clone(c.Args)
+	for i, w := range c.Args {
+		if !w.Static && (commits[w.Head] || commitCall.MatchString(w.Head)) {
+			c.Args[i] = proposal.Word{Value: "HEAD" + w.Tail, Static: true}
+		}
+	}
+	return c
 }
 
 // isDevice reports whether a word names a file to which anything may be written.
