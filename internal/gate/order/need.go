@@ -167,7 +167,8 @@ func splitWords(text string) map[string]bool {
 // judgeCommand returns what c does. Commands that it starts are judged on their own.
 func judgeCommand(grammars facts.Grammars, c proposal.Command) (found use) {
 	for _, a := range c.Assigns {
-		if a.Exported && !isHarmless(a.Name) || steers.MatchString(a.Name) || isMade.MatchString(a.Value.Value) {
+		if !isPlainPager(a) && (a.Exported && !isHarmless(a.Name) || steers.MatchString(a.Name)) ||
+			isMade.MatchString(a.Value.Value) {
 			return uses
 		}
 	}
@@ -361,6 +362,11 @@ func (commits commitWords) resolveWords(c proposal.Command) proposal.Command {
 // isDevice reports whether a word names a file to which anything may be written.
 func isDevice(w proposal.Word) bool {
 	return w.Static && slices.Contains([]string{"/dev/null", "/dev/stdout", "/dev/stderr"}, w.Value)
+}
+
+// isPlainPager reports whether a switches the pager of git off.
+func isPlainPager(a proposal.Assign) bool {
+	return (a.Name == "GIT_PAGER" || a.Name == "PAGER") && a.Value.Static && (a.Value.Value == "cat" || a.Value.Value == "")
 }
 
 // isHarmless reports whether a variable changes only what programs print.

@@ -19,7 +19,7 @@ func TestFindSetupNeed(t *testing.T) {
 		"find . -name '*.go' -not -path './node_modules/*' | xargs wc -l", "find . -name node_modules -prune -o -name '*.ts' -print", `find . -name '*.go' -exec grep -l x {} +`,
 		"cd web && cat package.json", "for f in a b; do cat \"$f\" || true; done", "diff a.txt b.txt", "timeout 5 cat a", "LC_ALL=C sort a.txt", "bash -c 'cat a | head'",
 		"bash -n run.sh", "node --check a.js", "php -l a.php", "gcc -fsyntax-only -Wall a.c", "go version", "node --version && npm --version", "go env GOVERSION", "gofmt -l .", "gofmt -d a.go",
-		"cat a 2>/dev/null", "cat <<'E'\nx\nE\n", `printf '%s\n' "$(git rev-parse HEAD)"`, "test -f go.mod && echo node_modules/x", "f() { cat a; }; f", "command -v node", "env", "time cat a", "node -v && npm -v", "base=$(git merge-base origin/main HEAD)\ngit diff --stat \"$base\" HEAD; git diff ${base}..HEAD -- a", "git show $(git rev-parse --short HEAD~1):a",
+		"cat a 2>/dev/null", "cat <<'E'\nx\nE\n", `printf '%s\n' "$(git rev-parse HEAD)"`, "test -f go.mod && echo node_modules/x", "f() { cat a; }; f", "command -v node", "env", "time cat a", "node -v && npm -v", "GIT_PAGER=cat git log -3", "PAGER= git diff", "base=$(git merge-base origin/main HEAD)\ngit diff --stat \"$base\" HEAD; git diff ${base}..HEAD -- a", "git show $(git rev-parse --short HEAD~1):a",
 		"diff -u <(git show HEAD:a) a", "git config --get core.autocrlf", "awk '$1 ~ /x/ {print $2}' a", "/usr/bin/time -p cat a", "gcc -fsyntax-only -x c -I include a.c", "find src/* -name x", "ls n*", "tree -L 2", "git tag", "git remote -v", "sort a | uniq > /dev/null", "cd /workspace/web && ls", "x=$(cat a); echo \"$x\"",
 	} {
 		p := proposal.Proposal{ID: "a", Run: run}
@@ -31,7 +31,7 @@ func TestFindSetupNeed(t *testing.T) {
 		"/usr/bin/time -p -o x cat a", "xargs --process-slot-var=BASH_ENV bash -c 'cat a'", "xargs --proc GIT_DIR cat", "mvn --version", "python3 --version", "pip --version", "cargo --version", "rustc -V", "ruby -c a.rb",
 		"gcc -fsyntax-only *.c", "node --check *.js", "bash -n *", "find * -name x", "find -* -name x",
 		"awk '{print 1,\n2 > \"b\"}' a", "awk '# \\\n{print > \"b\"}' a", "sed ':a w b' a", "sed -n -e 'a\\' -e 's/a\nw b\n/b/p' a",
-		"ls node_mod*", "find . -path './node_modules*'", "ls $(go env GOMODCACHE)", "cat $(echo ~)/x", "git log $(git rev-parse -- --output=a)", "git log $(cat a)", "read b < a; git log $b", "b=$(git rev-parse HEAD); read b < a; git log $b", "git log $(git rev-parse $x)", "git config --unset a.b", "git config a.b -- --list", "git config -f --list a.b c",
+		"ls node_mod*", "find . -path './node_modules*'", "ls $(go env GOMODCACHE)", "cat $(echo ~)/x", "git log $(git rev-parse -- --output=a)", "git log $(cat a)", "read b < a; git log $b", "b=$(git rev-parse HEAD); read b < a; git log $b", "git log $(git rev-parse $x)", "git config --unset a.b", "GIT_PAGER=./x git log", "PAGER=\"$x\" git log", "git config a.b -- --list", "git config -f --list a.b c",
 		"ls ~", "cat < ~/a", "x=~/a; cat \"$x\"", "cat ~root/a", "cd; ls", "cd && ls",
 		"awk -f x.awk a", "sed -n -f x.sed a", "gcc -fsyntax-only -fplugin=./x.so a.c",
 		"HOME=.; git log", "GIT_CONFIG_COUNT=0; git log", "git -c core.fsmonitor=./x status", "git -ccore.fsmonitor=./x status", "git --config-env=core.fsmonitor=X status", "command time -o a cat b", "env -C a cat b",
