@@ -60,11 +60,16 @@ allow contains {"rule": "git.read"} if {
 deny contains lib.denial(
 	"git.verb",
 	sprintf("git %s %s", [input.command.sub, git_why]),
-	"use a verb that reads, such as `git log`, `git diff`, `git show`, `git status`, `git ls-files` or `git cat-file -p HEAD`",
+	git_instead,
 ) if {
 	input.command.program == "git"
 	git_bad_verb
 }
+
+git_instead := "put it under /tmp: `git worktree add /tmp/base HEAD~1`" if {
+	input.command.sub == "worktree"
+	input.command.operands[0].value == "add"
+} else := "use a verb that reads, such as `git log`, `git diff`, `git show`, `git status`, `git ls-files` or `git cat-file -p HEAD`"
 
 # git_why says what the verb does. Verbs of which only some uses are denied say which uses
 # are allowed.
@@ -74,6 +79,9 @@ git_why := "may only read the configuration, which can name programs" if {
 	input.command.sub == "remote"
 } else := "may only show submodules: others reach a remote or run programs" if {
 	input.command.sub == "submodule"
+} else := "adds and removes directories of the workspace and below /tmp only" if {
+	input.command.sub == "worktree"
+	input.command.operands[0].value in {"add", "remove"}
 } else := "may only add, list and remove worktrees" if {
 	input.command.sub == "worktree"
 } else := "with these options opens an editor or a prompt, or leaves the workspace" if {

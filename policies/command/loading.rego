@@ -1,29 +1,91 @@
 # Build, test and check tools have many options that load configuration and plugins. They
-# may load what is in the repository, and write under /tmp. A file from anywhere else is
-# code that the pull request does not show.
+# may load what is in the repository, and write under /tmp. Projects, sources, libraries and
+# tests may be under /tmp, too: there is only what the run made, such as the worktree of another
+# commit, and the same tool may run after cd there. Settings and plugins from there are
+# denied: they change what a tool does with the repository's code, and no reader sees them.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: Configuration, plugins and code come from the workspace, not from /tmp
+# title: Settings and plugins come from the workspace, not from /tmp
 # custom:
 #   rule: code.elsewhere
 #   match: [
 #     "npx jest --config /tmp/x.js", "rubocop --require=/tmp/x.rb", "node -r /tmp/x.js a.js", "./mvnw -s /tmp/x.xml test",
-#     "gradle -c /tmp/settings.gradle"
+#     "gradle -c /tmp/settings.gradle", "rustc --extern x=/tmp/x.so a.rs"
 #   ]
 #   not_match: [
 #     "pytest --basetemp=/tmp/x", "go test -coverprofile=/tmp/c.out ./...", "cmake -B /tmp/build -S .", "mypy --cache-dir /tmp/m src",
-#     "python3 /tmp/repro.py", "jar -cf /tmp/x.jar -C out .", "sphinx-build -d /tmp/x docs /tmp/out"
+#     "python3 /tmp/repro.py", "jar -cf /tmp/x.jar -C out .", "sphinx-build -d /tmp/x docs /tmp/out", "gcc -I/tmp/base/include -Wall /tmp/x.c -o /tmp/x",
+#     "cmake --build /tmp/b", "ctest --test-dir /tmp/b", "java -cp /tmp/out A", "cargo test --manifest-path /tmp/base/Cargo.toml",
+#     "node --test /tmp/r.test.js", "gcov -n /tmp/x.c", "npm --prefix /tmp/base test", "./gradlew -p /tmp/base test"
 #   ]
-deny contains lib.denial("code.elsewhere", sprintf("%s takes %q, which is not a file in the workspace", [p.name, p.value]), "use a file in the workspace") if {
+deny contains lib.denial(
+	"code.elsewhere",
+	sprintf("%s takes %q from /tmp, where no reader of the pull request sees it", [p.name, p.value]),
+	"use a file of the workspace; to use another project's own settings, run the tool in its directory: `cd /tmp/base && npm test`",
+) if {
 	some p in input.command.paths
 	p.name != ""
 	regex.match(`^/tmp(/|$)`, p.value)
 	tooling
 	not written_by(p.name)
 	not written(p)
+	not placed(p)
+}
+
+# placed is true for options that name a project, or a directory or archive of sources, headers,
+# libraries, classes or tests.
+placed(p) if {
+	some tools, names in place_options
+	some tool in {placing_tool, input.command.program}
+	regex.match(concat("", ["^(", tools, ")$"]), tool)
+	regex.match(concat("", ["^(", names, ")$"]), p.name)
+}
+
+# A library that a compiler of Rust loads is code that runs in it, unless it is one of Rust's own.
+placed(p) if {
+	input.command.program in {"rustc", "rustdoc"}
+	p.name == "--extern"
+	regex.match(`\.(rlib|rmeta)$`, p.value)
+}
+
+# The tool that reads the options is that of `npx vitest` and of `python3 -m pytest`.
+placing_tool := trim_suffix(last_part(input.command.tool), "w") if {
+	last_part(input.command.tool) in {"gradlew", "mvnw"}
+} else := split(last_part(input.command.tool), " ")[0]
+
+place_options := {
+	`gcc|g\+\+|cc|c\+\+|clang|clang\+\+`: `-(I|L|F|isystem|iquote|idirafter|include|W[a-z][\w-]*|f[a-z][\w-]*|O.?|g.*|std|M|MM)`,
+	`clang-tidy`: `-p`,
+	`cppcheck`: `-I|--project|--include`,
+	`gcov|lcov`: `-d|-a|--directory|--add-tracefile`,
+	`cmake`: `-S|--build`,
+	`ctest`: `--test-dir`,
+	`meson`: `-C`,
+	`protoc`: `-I|--proto_path`,
+	`buf`: `--against|--path`,
+	`java|javac|javap|javadoc|kotlinc|scala`: `-cp|-classpath|--class-path|-jar|-p|--module-path|-sourcepath|--source-path`,
+	`mvn`: `-f|--file`,
+	`gradle`: `-p|--project-dir`,
+	`cargo`: `--manifest-path`,
+	`rustc|rustdoc`: `-L`,
+	`npm`: `--prefix`,
+	`pnpm`: `-C|--dir`,
+	`yarn`: `--cwd`,
+	`jest`: `--rootDir|--roots`,
+	`vitest`: `--root|--dir`,
+	`tsc`: `-p|--project|-b|--build`,
+	`pytest|py\.test`: `--rootdir`,
+	`unittest|python3`: `-s|-t|--start-directory|--top-level-directory`,
+	`ruby|perl|prove|rspec`: `-I`,
+	`uv`: `--project|--directory`,
+	`poetry`: `-C|--directory|-P|--project`,
+	`pdm`: `-p|--project`,
+	`dotnet`: `--project`,
+	`zig`: `-I|-L|-femit-bin`,
+	`valgrind`: `--suppressions`,
 }
 
 # written is true for paths that the tool is known to write.

@@ -5,7 +5,7 @@ package fumehood.command
 import data.fumehood.lib
 
 # METADATA
-# title: make reads only the repository's makefiles
+# title: make reads only the makefiles of a project
 # custom:
 #   rule: make.option
 #   match: [
@@ -14,10 +14,10 @@ import data.fumehood.lib
 #     "make MAKEFLAGS=x", "make RM=factor clean", "make AWK=factor", "make OBJC:=factor x.o"
 #   ]
 #   not_match: [
-#     "make CC='gcc -O2'", "make CXX=clang++-15", "make -j4 test", "make VERBOSE=1 build", "make AWK=gawk", "make -C sub test",
+#     "make -C /tmp/base test", "make CC='gcc -O2'", "make CXX=clang++-15", "make -j4 test", "make VERBOSE=1 build", "make AWK=gawk", "make -C sub test",
 #     "make -f build/Makefile"
 #   ]
-deny contains lib.denial("make.option", sprintf("make's %s adds recipes from elsewhere", [o.name]), "use the repository's makefile") if {
+deny contains lib.denial("make.option", sprintf("make's %s adds recipes that no reader of the pull request sees", [o.name]), make_instead(o)) if {
 	input.command.program in {"make", "gmake"}
 	some o in input.command.options
 	make_option(o)
@@ -44,6 +44,10 @@ deny contains lib.denial(
 	names_programs(w.value)
 	not usual_variable(w)
 }
+
+make_instead(o) := "use the makefile of a project in the workspace or under /tmp: `make -C /tmp/base test`" if {
+	o.name != "--eval"
+} else := "use a target of the repository's makefile"
 
 names_programs(word) if regex.match(make_running_variable, word)
 
@@ -73,8 +77,15 @@ make_usual_value := concat("", [
 make_option(o) if o.name == "--eval"
 
 make_option(o) if {
-	o.name in {"--makefile", "--directory", "--include-dir"}
+	o.name in {"--makefile", "--include-dir"}
 	not makefile_place(o)
+}
+
+# A project under /tmp was made by the run, such as a worktree, and cd there is allowed.
+make_option(o) if {
+	o.name == "--directory"
+	not makefile_place(o)
+	o.place != "tmp"
 }
 
 makefile_place(o) if {

@@ -17,24 +17,32 @@ deny contains lib.denial("shell.cd", sprintf("cd %q leaves the workspace", [w.va
 }
 
 # METADATA
-# title: Shells run only the command's text or a script in the workspace
+# title: Shells run only the command's text, or a script in the workspace or under /tmp
 # custom:
 #   rule: shell.script
 #   match: [
-#     "bash /etc/x.sh", "bash /tmp/x.sh", "bash < x.sh", "bash -s x < x.sh", "bash -O extglob < x.sh", "bash prove -e id a.t", "sh chromium x",
-#     "bash ldd ./x"
+#     "bash /etc/x.sh", "bash /tmp/../etc/x.sh", "bash /tmp", "bash < x.sh", "bash -s x < x.sh", "bash -O extglob < x.sh",
+#     "bash prove -e id a.t", "sh chromium x", "bash ldd ./x"
 #   ]
-#   not_match: ["bash scripts/test.sh", "bash -c 'go test ./...'", "sh ./x.sh", "bash x.sh < data.txt", "sh build", "sh test"]
+#   not_match: ["bash scripts/test.sh", "bash /tmp/r.sh", "bash -c 'go test ./...'", "sh ./x.sh", "bash x.sh < data.txt", "sh build", "sh test"]
 deny contains lib.denial(
 	"shell.script",
-	sprintf("the script %q is not in the workspace", [input.command.operands[0].value]),
-	"run a script in the workspace, or write its commands",
+	sprintf("the script %q is neither in the workspace nor under /tmp", [input.command.operands[0].value]),
+	"run a script in the workspace or under /tmp, or write its commands",
 ) if {
 	input.command.program in {"bash", "sh", "dash"}
 	not input.command.operands[0].value == ""
 	not "-c" in input.command.argv
 	not "-n" in input.command.argv
-	not input.command.operands[0].place in {"workspace", "control"}
+	not script_place(input.command.operands[0])
+}
+
+# What is under /tmp was made by the run. It is run as the repository's own code is, with the same grant.
+script_place(w) if w.place in {"workspace", "control"}
+
+script_place(w) if {
+	w.place == "tmp"
+	not regex.match(`^/tmp/*$`, w.value)
 }
 
 # Without a slash, a shell looks for the script in PATH, too.

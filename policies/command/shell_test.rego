@@ -2,7 +2,13 @@ package fumehood.command
 
 test_shell_a_script_of_the_workspace if allowed("bash scripts/test.sh") == {"wrapper.use"}
 
-test_shell_a_script_of_elsewhere if denied("bash /tmp/x.sh") == {"shell.script"}
+test_shell_a_script_of_elsewhere if denied("bash /etc/x.sh") == {"shell.script"}
+
+test_shell_a_script_that_the_run_made if {
+	allowed("bash /tmp/r.sh") == {"wrapper.use"}
+	"grant.built" in granted("bash /tmp/r.sh")
+	every text in ["bash /tmp/../etc/x.sh", "bash /tmp"] { denied(text) == {"shell.script"} }
+}
 
 test_shell_profiles if denied("bash --login -c ls") == {"shell.login"}
 

@@ -10,7 +10,8 @@ import data.fumehood.lib
 #   rule: env.steering
 #   match: [
 #     "LOCPATH=/tmp/x ls", "TMPDIR=/etc mktemp", "XDG_CONFIG_HOME=/tmp/x git log", "TAR_OPTIONS=--x tar cf a b", "ERL_FLAGS='-eval x' erl",
-#     "PYTHONPATH=/tmp/x pytest",
+#     "PYTHONPATH=/tmp/../etc pytest", "PYTHONPATH=/tmp pytest", "PYTHONPATH=/tmp/. pytest",
+#     "export PYTHONPATH=/tmp/x; black .", "PYTHONPATH=/tmp/x bash -c 'black .'",
 #     "PATH=/tmp/bin:$PATH npm test", "PATH=$PWD/../bin:$PATH npm test",
 #     "LD_LIBRARY_PATH=build/lib go vet ./...", "LD_LIBRARY_PATH=build/lib timeout 9 pytest", "LD_LIBRARY_PATH=/tmp/lib ./t",
 #     "LD_LIBRARY_PATH=/tmp/lib pytest", "LD_LIBRARY_PATH=. pytest", "VITE_BINARY=x npm test",
@@ -23,6 +24,7 @@ import data.fumehood.lib
 #     "export YACC='prog %s'; make", "BATS_FORMATTER=./x bats t"
 #   ]
 #   not_match: [
+#     "PYTHONPATH=/tmp/base/src pytest", "CLASSPATH=/tmp/out java A", "LD_LIBRARY_PATH=/tmp/b/lib /tmp/b/t",
 #     "LD_LIBRARY_PATH=build/lib pytest", "LD_LIBRARY_PATH=$PWD/build/lib go test ./...",
 #     "CC=clang make", "CXX=g++-12 cmake -B build", "LD_LIBRARY_PATH=build/lib ./t", "export LD_LIBRARY_PATH=$PWD/build/lib; ./t",
 #     "PATH=$PWD/node_modules/.bin:$PATH npm test", "PATH=./node_modules/.bin:$PATH npm test", "export PATH=$PWD/bin:$PATH; npm test", "CC='gcc -O2' make",
@@ -82,6 +84,16 @@ guarded_directory(a) if {
 guarded_directory(a) if {
 	regex.match(`^(.*_)?(OUT|OUTPUT|LOG|LOGFILE|REPORT|RESULTS?|TRACE|DUMP)(_.*)?$`, a.name)
 	a.place in {"git", "control"}
+}
+
+# Code that the run made below /tmp is for a command that runs the repository's code, and only for that one: what a
+# text exports, later commands have, too.
+allowed_assign(a) if {
+	a.static
+	a.name in lib.made_paths
+	input.command.starts == "any"
+	not input.command.program in (lib.builtins | lib.wrappers)
+	every part in split(a.value, ":") { lib.made_path(part) }
 }
 
 allowed_assign(a) if a.name in lib.any_value
@@ -165,6 +177,12 @@ library_part(part) if {
 }
 
 library_part("/workspace") if own_libraries
+
+# Libraries that the run made, for a program that it made.
+library_part(part) if {
+	input.command.place == "tmp"
+	lib.made_path(part)
+}
 
 library_searched(part) if searched(part, "$LD_LIBRARY_PATH")
 

@@ -19,7 +19,7 @@ any_value := {
 }
 
 # path_names may name directories in the workspace or /tmp. code_paths, from which code is
-# loaded, may name only directories in the workspace.
+# loaded, may name only directories in the workspace, except for those of made_paths.
 path_names := {
 	"GOCACHE", "GOTMPDIR", "TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "CARGO_TARGET_DIR", "COVERAGE_FILE", "MYPY_CACHE_DIR", "RUFF_CACHE_DIR",
 	"NPM_CONFIG_CACHE", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOLANGCI_LINT_CACHE", "STATICCHECK_CACHE", "PYTHONPYCACHEPREFIX",
@@ -40,6 +40,14 @@ env_ok(name, value) if {
 	name in code_paths
 	every part in split(value, ":") { code_path(part) }
 }
+
+# made_paths may also name directories below /tmp, where it is the command's own variable.
+made_paths := code_paths - {"GOWORK", "LUA_PATH"}
+
+# made_path is true for a list's part that is in the workspace, or that the run made below /tmp.
+made_path(part) if code_path(part)
+
+made_path(part) if regex.match(`^/tmp(/[\w@+-][\w.@+-]*)+/?$`, part)
 
 # judged_values are the names for which some values are allowed. No shell reads them.
 judged_values := ((path_names | code_paths) | object.keys(plain_flags)) | {"GOFLAGS"}

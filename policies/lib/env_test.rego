@@ -20,3 +20,11 @@ test_env_elsewhere if {
 	not elsewhere("/tmp/x")
 	not elsewhere("http://localhost:8080/")
 }
+
+test_made_path if {
+	made_path("src")
+	made_path("/tmp/base/src")
+	every part in ["/tmp", "/tmp/", "/tmp/.", "/tmp/../etc", "/tmp/a/../../etc", "/tmp/.git", "/tmp//x", "/etc", "/tmpx", "~/x"] {
+		not made_path(part)
+	}
+}

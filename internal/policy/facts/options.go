@@ -204,8 +204,9 @@ type reading struct {
 	Unknown  []string
 	Operands []proposal.Word
 	Loose    bool
-	Unlisted bool // a grammar does not list all options
-	changes  bool // an option makes the tool write its operands
+	Unlisted bool     // a grammar does not list all options
+	flags    []string // words that are listed options without a value, so that the next word is no value
+	changes  bool     // an option makes the tool write its operands
 	writes   int
 	inner    []proposal.Word // words for the tool that an option names
 	handed   []proposal.Word // words after --, for another tool
@@ -371,6 +372,9 @@ func (r *reading) scanWords(g *grammar, args []proposal.Word) []proposal.Word {
 		}
 		guessed = g.isGuessedOption(w.Value)
 		read, ended := r.readOption(g, w, args[1:])
+		if g.isFlag(w.Value) {
+			r.flags = append(r.flags, w.Value)
+		}
 		args = args[1+read:]
 		if ended {
 			r.Operands = append(r.Operands, args...)
@@ -378,6 +382,12 @@ func (r *reading) scanWords(g *grammar, args []proposal.Word) []proposal.Word {
 		}
 	}
 	return nil
+}
+
+// isFlag reports whether word is a listed option that takes no value from the next word.
+func (g *grammar) isFlag(word string) bool {
+	spec, listed := g.names[word]
+	return listed && (spec.value == 0 || spec.value == '?')
 }
 
 // isGuessedOption reports whether only the beginning of a long option is known, so that the word

@@ -3,6 +3,7 @@
 package facts
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
@@ -79,18 +80,21 @@ func (r *reading) ReachedPaths(args []proposal.Word, cwds []string, workspace st
 		}
 		for _, m := range pathStart.FindAllStringSubmatch(w.Value, -1) {
 			value := m[1] + m[2]
-			paths = append(paths, Path{givenTo(args, i), value, ResolvePlace(value, true, cwds, workspace)})
+			paths = append(paths, Path{r.givenTo(args, i), value, ResolvePlace(value, true, cwds, workspace)})
 		}
 	}
 	return paths
 }
 
 // givenTo is the option whose value contains the path in the word at i.
-func givenTo(args []proposal.Word, i int) string {
+func (r *reading) givenTo(args []proposal.Word, i int) string {
 	if strings.HasPrefix(args[i].Value, "-") {
 		return nameEnd.ReplaceAllString(args[i].Value, "")
 	}
-	if i > 0 && strings.HasPrefix(args[i-1].Value, "-") && !strings.Contains(args[i-1].Value, "=") {
+	if i == 0 || strings.Contains(args[i-1].Value, "=") || slices.Contains(r.flags, args[i-1].Value) {
+		return ""
+	}
+	if strings.HasPrefix(args[i-1].Value, "-") {
 		return nameEnd.ReplaceAllString(args[i-1].Value, "")
 	}
 	return ""
