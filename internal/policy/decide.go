@@ -63,14 +63,14 @@ func (e *Engine) askCommands(
 func (e *Engine) eachCommand(
 	p proposal.Proposal, a proposal.Analysis, do func(proposal.Command, commandInput) error,
 ) error {
-	known, resolved := facts.NewExpander(a.Commands), make([]proposal.Command, len(a.Commands))
+	known, early := facts.NewExpander(p, a.Commands, a.Canonical), make([]proposal.Command, len(a.Commands))
 	for i, written := range a.Commands {
-		resolved[i] = known.ResolveCommand(written)
+		early[i] = known.ResolveCommand(written, nil)
 	}
-	cwds, env := facts.TrackCwds(p.Cwd, e.workspace, resolved), facts.TrackEnvironment(p, a.Commands)
-	for i, written := range a.Commands {
-		in := cwds.EnterCommand(resolved[i])
-		c := facts.ShowSearch(resolved[i], a.Canonical, in, e.workspace)
+	cwds, env := facts.TrackCwds(p.Cwd, e.workspace, early), facts.TrackEnvironment(p, a.Commands)
+	for _, written := range a.Commands {
+		in := cwds.EnterCommand(written)
+		c := facts.ShowSearch(known.ResolveCommand(written, in), a.Canonical, in, e.workspace)
 		ci := e.commandInput(c, in, env.EnvironmentOf(c), a.Canonical)
 		if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {
 			ci.Homes = nil // no shell reads a snippet: its ~ is not expanded

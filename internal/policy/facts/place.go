@@ -236,7 +236,7 @@ func (t *CwdTracker) RecordCommand(c proposal.Command) {
 	}
 	// A subshell does not change it, a branch may not be taken, and it may fail.
 	if len(c.Inside) > 0 || len(c.Redirects) > 0 || climbs(c) ||
-		slices.ContainsFunc(next, t.mayBeMissing) {
+		slices.ContainsFunc(next, t.mayBeMissing) || slices.ContainsFunc(from, t.isGuarded) {
 		next = append(next, shell.cwds...)
 	}
 	shell.cwds = mergeCwds(next)
@@ -317,6 +317,12 @@ var climbing = pattern.New(`[^./][^/]*/+(\./+)*\.\.(/|$)`)
 func (t *CwdTracker) mayBeMissing(dir string) bool {
 	_, inside := relativePath(dir, t.workspace)
 	return !inside && dir != "/tmp" && dir != "/"
+}
+
+// isGuarded reports whether files of dir have another place than those of the directory to which a cd leads.
+func (t *CwdTracker) isGuarded(dir string) bool {
+	place := placeOf(dir, t.workspace)
+	return place == "git" || place == "control"
 }
 
 // mergeCwds returns dirs, each once. More than maxCwds are any directory.

@@ -167,7 +167,8 @@ func (w *walker) followCommand(index int, args []arg, s scope, c call) {
 	}
 	if writers[path.Base(name)] {
 		for _, a := range args[1:] {
-			putInMap(&w.written, strings.TrimPrefix(a.Value, "of="), true)
+			a.Value = strings.TrimPrefix(a.Value, "of=")
+			w.recordWrite(a.Word)
 		}
 	}
 	if strings.Contains(name, "/") {

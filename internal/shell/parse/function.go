@@ -74,6 +74,15 @@ func (w *walker) checkFunctions() {
 	}
 }
 
+// recordWrite records that the text writes file. Of one in the directory that a variable names, the name is known.
+func (w *walker) recordWrite(file proposal.Word) {
+	name := file.Value
+	if !file.Static && file.Head != "" {
+		name = file.Tail
+	}
+	putInMap(&w.written, name, true)
+}
+
 // checkWritten refuses files that the same text writes and runs.
 func (w *walker) checkWritten() {
 	for name, spans := range w.scripts {

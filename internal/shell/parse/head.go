@@ -33,13 +33,23 @@ func headOf(word *syntax.Word) (head, tail string) {
 func headPart(part syntax.WordPart) string {
 	switch part := part.(type) {
 	case *syntax.ParamExp:
-		if part.Param != nil && syntax.ValidName(part.Param.Value) && isPlainParam(part) {
+		if part.Param != nil && syntax.ValidName(part.Param.Value) &&
+			(isPlainParam(part) || isTemporary(part)) {
 			return "$" + part.Param.Value
 		}
 	case *syntax.CmdSubst:
 		return headCommand(part)
 	}
 	return ""
+}
+
+// isTemporary reports whether exp is ${TMPDIR:-/tmp}, which is the same as $TMPDIR in the sandbox.
+func isTemporary(exp *syntax.ParamExp) bool {
+	plain := *exp
+	plain.Exp = nil
+	return exp.Param.Value == "TMPDIR" && exp.Exp != nil && isPlainParam(&plain) &&
+		exp.Exp.Word != nil && exp.Exp.Word.Lit() == "/tmp" &&
+		(exp.Exp.Op == syntax.DefaultUnsetOrNull || exp.Exp.Op == syntax.DefaultUnset)
 }
 
 func isPlainParam(exp *syntax.ParamExp) bool {

@@ -25,7 +25,7 @@ func (w *walker) describeRedirects(redirs []*syntax.Redirect, s scope) ([]propos
 			stdin = stdinOf(r)
 		}
 		if r.Kind == "write" || r.Kind == "readwrite" {
-			putInMap(&w.written, r.Target.Value, true)
+			w.recordWrite(r.Target)
 		}
 		out = append(out, r)
 	}
