@@ -87,8 +87,8 @@ names_script if {
 # title: Login shells are denied, since they read profiles
 # custom:
 #   rule: shell.login
-#   match: ["bash -lc ls", "bash -l -c 'go test'", "bash --login -c ls"]
-#   not_match: ["bash -c ls", "bash -euo pipefail -c ls"]
+#   match: ["xargs bash -lc ls", "xargs bash -l -c 'go test'", "nohup bash --login -c ls"]
+#   not_match: ["bash -c ls", "bash -euo pipefail -c ls", "bash -lc ls"]
 deny contains lib.denial("shell.login", "a login shell reads profiles first", "start one that is not: `bash -c 'go test ./...'`") if {
 	input.command.program in {"bash", "sh", "dash"}
 	some i, word in input.command.argv

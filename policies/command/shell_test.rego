@@ -10,7 +10,7 @@ test_shell_a_script_that_the_run_made if {
 	every text in ["bash /tmp/../etc/x.sh", "bash /tmp"] { denied(text) == {"shell.script"} }
 }
 
-test_shell_profiles if denied("bash --login -c ls") == {"shell.login"}
+test_shell_profiles if denied("bash -lo pipefail -c ls") == {"shell.login"}
 
 test_shell_another_folder if denied("cd /") == {"shell.cd"}
 

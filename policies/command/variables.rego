@@ -310,7 +310,7 @@ path_denied if {
 	not allowed_assign(a)
 }
 
-installed_tools(dir) if regex.match(`^(\$PWD/|/workspace/|\./)?([\w-][\w.-]*/)*(node_modules/\.bin|\.?venv/bin|vendor/bin)$`, dir)
+installed_tools(dir) if regex.match(`^(\$PWD/|/workspace/|\./)?([\w-][\w.-]*/)*(node_modules/\.bin|\.?venv/bin|env/bin|vendor/bin)$`, dir)
 
 # METADATA
 # title: Only runners and the repository's own programs get LD_LIBRARY_PATH

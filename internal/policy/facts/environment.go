@@ -142,6 +142,9 @@ func ShowSearch(c proposal.Command, text string, cwds []string, workspace string
 		}
 		found := searchPath(text, c.Span, as.Name)
 		if slices.ContainsFunc(strings.Split(found, ":"), func(dir string) bool {
+			if rest, ok := strings.CutPrefix(dir, "$PWD"); ok {
+				dir = "." + rest
+			}
 			return dir != "" && !strings.ContainsAny(dir[:1], "/$") &&
 				ResolvePlace(dir, true, cwds, workspace) != "workspace"
 		}) {

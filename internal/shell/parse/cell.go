@@ -49,6 +49,7 @@ func wholeCell(code string) (string, *syntax.File, *proposal.Unknown) {
 	if found {
 		return "", nil, &finding
 	}
+	code, file = withEnvironments(code, file)
 	own, second, ok := reprintFile(file)
 	switch {
 	case !ok:

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+)
+
+// Texts for a person's shell select an environment first: source .venv/bin/activate, nvm use, bash -lc. The sandbox has
+// the environment that set-up made, and no profiles. So these are replaced before the text is printed: by the PATH of a
+// virtual environment, by true, and by bash -c. Canonical, which is what runs, shows it. What a nested text of any
+// other wrapper has runs as written, and is refused.
+
+var (
+	activateFile = pattern.New(`^(?:\./|/workspace/)?((?:[\w-][\w.-]*/)*(?:\.?venv|env))/bin/activate$`)
+	profileFile  = pattern.New(`^"?(?:~|\$\{?HOME\}?|\$\{?NVM_DIR\}?)(?:/\.nvm/nvm\.sh|/nvm\.sh|/\.cargo/env|/\.asdf/asdf\.sh)"?$` +
+		`|^"\$\(conda info --base\)/etc/profile\.d/conda\.sh"$`)
+	hookText = pattern.New(`^"\$\((?:conda shell\.(?:bash|posix) hook|(?:pyenv|rbenv|nodenv|goenv) init -(?: bash)?` +
+		`|(?:mise|rtx) activate bash|direnv (?:export|hook) bash|fnm env(?: --use-on-cd)?)\)"$`)
+	versionWord = pattern.New(`^[\w@][\w./@-]*$|^--(?:lts|silent|default)$`)
+)
+
+// selecting are the verbs that select an environment, by tool. Others would write a file, or start something.
+var selecting = map[string][]string{
+	"nvm": {"use"}, "fnm": {"use"}, "conda": {"activate", "deactivate"}, "mamba": {"activate", "deactivate"},
+	"micromamba": {"activate", "deactivate"}, "rbenv": {"shell"}, "pyenv": {"shell", "activate"}, "asdf": {"shell"},
+}
+
+// withEnvironments returns text and file, its syntax, with the commands replaced that select an environment.
+func withEnvironments(text string, file *syntax.File) (string, *syntax.File) {
+	if !replaceEnvironments(file) {
+		return text, file
+	}
+	replaced, err := printText(file)
+	if err != nil {
+		return text, file
+	}
+	if second, err := parseText(replaced); err == nil { // so that positions are those of one text
+		return replaced, second
+	}
+	return text, file
+}
+
+// replaceEnvironments replaces the commands of file that select an environment, except for those that the text
+// declares itself, and reports whether there were any.
+func replaceEnvironments(file *syntax.File) (changed bool) {
+	declared := map[string]bool{}
+	syntax.Walk(file, func(node syntax.Node) bool {
+		if f, ok := node.(*syntax.FuncDecl); ok && f.Name != nil {
+			declared[f.Name.Value] = true
+		}
+		return true
+	})
+	syntax.Walk(file, func(node syntax.Node) bool {
+		stmt, ok := node.(*syntax.Stmt)
+		if !ok {
+			return true
+		}
+		call, ok := stmt.Cmd.(*syntax.CallExpr)
+		if !ok || len(call.Args) == 0 || declared[call.Args[0].Lit()] {
+			return true
+		}
+		if text := environmentOf(call); text != "" {
+			if other, err := parseText(text); err == nil {
+				stmt.Cmd = other.Stmts[0].Cmd
+				changed = true
+			}
+			return true
+		}
+		changed = makePlainShell(call) || changed
+		return true
+	})
+	return changed
+}
+
+// environmentOf returns the command that replaces call, or "".
+func environmentOf(call *syntax.CallExpr) string {
+	if len(call.Assigns) > 0 {
+		return ""
+	}
+	words := make([]string, len(call.Args))
+	for i, word := range call.Args {
+		words[i] = wordText(word)
+	}
+	switch name := words[0]; {
+	case (name == "source" || name == ".") && len(words) == 2:
+		if found := activateFile.FindStringSubmatch(words[1]); found != nil {
+			dir := "$PWD/" + found[1]
+			if strings.HasPrefix(words[1], "/") {
+				dir = "/workspace/" + found[1]
+			}
+			return `export PATH="` + dir + `/bin:$PATH"`
+		}
+		if profileFile.MatchString(words[1]) {
+			return "true"
+		}
+	case name == "source" && len(words) == 3 && words[1] == "activate" && versionWord.MatchString(words[2]),
+		name == "eval" && len(words) == 2 && hookText.MatchString(words[1]),
+		name == "deactivate" && len(words) == 1,
+		len(words) > 1 && len(words) < 4 && slices.Contains(selecting[name], words[1]) && areVersions(words[2:]):
+		return "true"
+	}
+	return ""
+}
+
+func areVersions(words []string) bool {
+	return !slices.ContainsFunc(words, func(word string) bool { return !versionWord.MatchString(word) })
+}
+
+// wordText is word as it is written.
+func wordText(word *syntax.Word) string {
+	var out strings.Builder
+	if err := syntax.NewPrinter().Print(&out, word); err != nil {
+		return ""
+	}
+	return out.String()
+}
+
+var (
+	shellLetters = pattern.New(`^-[ceuxvnl]+$`)
+	beforeShell  = pattern.New(`^(?:(?:env)?(?: [A-Za-z_]\w*=\w*)*|timeout(?: -k \d+[smh]?)? \d+[smh]?|command|exec|nice(?: -n \d+)?) ?$`)
+)
+
+// makePlainShell removes the options with which a shell reads profiles, if call runs a text or a file with it:
+// bash -lc is bash -c. It also replaces environments in that text.
+func makePlainShell(call *syntax.CallExpr) (changed bool) {
+	at := slices.IndexFunc(call.Args, func(word *syntax.Word) bool {
+		return slices.Contains([]string{"bash", "sh", "dash"}, word.Lit())
+	})
+	before := ""
+	for _, word := range call.Args[:max(at, 0)] {
+		before += word.Lit() + " "
+	}
+	if at < 0 || !beforeShell.MatchString(before) {
+		return false
+	}
+	args, command := slices.Clone(call.Args[:at+1]), false
+	rest := call.Args[at+1:]
+	for len(rest) > 0 && (rest[0].Lit() == "--login" || shellLetters.MatchString(rest[0].Lit())) {
+		letters := rest[0].Lit()
+		plain := strings.ReplaceAll(letters, "l", "")
+		if letters == "--login" {
+			plain = "-"
+		}
+		command = command || strings.Contains(plain, "c")
+		if plain != "-" {
+			args = append(args, litWord(plain))
+		}
+		changed = changed || plain != letters
+		rest = rest[1:]
+	}
+	if len(rest) == 0 || strings.HasPrefix(rest[0].Lit(), "-") || strings.HasPrefix(rest[0].Lit(), "+") {
+		return false
+	}
+	if command {
+		if word := replacedText(rest[0]); word != nil {
+			rest, changed = append([]*syntax.Word{word}, rest[1:]...), true
+		}
+	}
+	if changed {
+		call.Args = append(args, rest...)
+	}
+	return changed
+}
+
+// replacedText returns the text in word with its environments replaced, or nil if there are none.
+func replacedText(word *syntax.Word) *syntax.Word {
+	text, split := literalWord(word, readWord)
+	if !text.Static || split {
+		return nil
+	}
+	file, err := parseText(text.Value)
+	if err != nil || !replaceEnvironments(file) {
+		return nil
+	}
+	printed, err := printText(file)
+	if err != nil {
+		return nil
+	}
+	quoted, err := syntax.Quote(strings.TrimSuffix(printed, "\n"), syntax.LangBash)
+	if err != nil {
+		return nil
+	}
+	command, err := parseText("x " + quoted)
+	if err != nil || len(command.Stmts) != 1 {
+		return nil
+	}
+	return command.Stmts[0].Cmd.(*syntax.CallExpr).Args[1]
+}
+
+func litWord(text string) *syntax.Word {
+	return &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: text}}}
+}
