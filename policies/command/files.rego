@@ -102,12 +102,16 @@ open_ended(w) if w.value in {".", "./", ".."}
 #     "mypy --junit-xml /etc/x .", "python3 -m pytest --junitxml=/etc/x", "mktemp -p /etc", "tree -o /etc/x"
 #   ]
 #   not_match: ["go build -o /tmp/x ./cmd/x", "sort -o out x", "go build -o /dev/null ./...", "grep -o /etc/x y", "tsc --outDir dist"]
-deny contains lib.denial("option.place", sprintf("%s %q would write outside the workspace", [e.name, e.value]), "write to the workspace or under /tmp") if {
+deny contains lib.denial("option.place", written_elsewhere(e), "write to the workspace or under /tmp") if {
 	some e in input.command.effects
 	e.kind == "write"
 	e.name != ""
 	not e.place in changeable
 }
+
+written_elsewhere(e) := sprintf("%s %q may write a file that controls git or tools", [e.name, e.value]) if {
+	e.place in {"git", "control"}
+} else := sprintf("%s %q would write outside the workspace", [e.name, e.value])
 
 # METADATA
 # title: Tools that change the files they are given stay in the workspace and /tmp

@@ -13,22 +13,79 @@ import data.fumehood.lib
 #     "pnpm exec ssh x", "npm run env id", "npm --prefix . run env -- -S 'id 6'",
 #     "stack exec -- sh -c id", "hatch run sh -c id", "tox exec -- sh", "npx cross-env PATH=. sh", "uv --directory . --project . run bash -c id",
 #     "uv run --group pytest bash -c id", "pnpm -C . --filter x -r exec curl x", "bundle e sh -c id", "tox -q -c . exec -- sh", "yarn workspace a bash -c id",
-#     "yarn workspaces foreach -A run bash -c id", "pnpm recursive exec bash -c id", "pnpm psql -h x", "yarn run rsync a b::c"
+#     "yarn workspaces foreach -A run bash -c id", "pnpm recursive exec bash -c id", "pnpm psql -h x", "yarn run rsync a b::c",
+#     "pnpm exec /tmp/x", "bundle exec git push", "npm exec evil", "npm exec", "uv run git config x y", "npx evil --no-install", "npx --no-install=false evil",
+#     "npx --no-install --yes evil", "npx --no-install exec-sh curl", "hatch run x:bash", "npx --no-install github:evil/x"
 #   ]
 #   not_match: [
 #     "poetry run pytest", "bundle exec rspec", "uv run python -m pytest", "yarn exec tsc", "npx eslint .", "pnpm exec vitest run",
 #     "npx playwright test", "poetry run mypy src", "npm run env", "npm run test:env", "npm run test -- env x",
 #     "uv run --group dev pytest -k run", "bundle exec rspec exec", "yarn workspace git test", "yarn workspace a run build",
-#     "pnpm -r run build", "pnpm watch", "yarn install"
+#     "pnpm -r run build", "pnpm watch", "yarn install", "npx --no-install acorn --version", "pnpm exec acorn", "npm exec -- eslint .",
+#     "bundle exec brakeman -q", "uv run alembic heads", "npm exec --no -- tinypool"
 #   ]
 deny contains lib.denial(
 	"code.launcher",
-	sprintf("%s must not start %s", [input.command.program, inner_program]),
-	"start the tool by its own name",
+	sprintf("%s %s %s", [input.command.program, why_not_started(inner_program), inner_program]),
+	launched_instead(inner_program),
 ) if {
 	some inner_program in launched
 	not startable(inner_program)
 }
+
+why_not_started(name) := "would look in a registry for" if {
+	fetching
+	starts_nothing_else(name)
+} else := "must not start"
+
+launched_instead(name) := sprintf("start it only if it is installed: `npx --no-install %s`", [name]) if {
+	fetching
+	starts_nothing_else(name)
+	npx_written(name)
+} else := "start a test, build or check tool of the repository by its own name"
+
+# A tool that the repository installed may be started by a launcher that cannot fetch it. It could be started by its
+# path as well. It writes no control files (option.place), and its words name no programs.
+deny contains lib.denial(
+	"code.launcher",
+	sprintf("%s may start %s, which its words name", [name, foreign_words[0]]),
+	"write the command itself",
+) if {
+	some name in (launched | npx_launched)
+	not name in foreign # denied by its name
+	takes_any_words(name)
+	count(foreign_words) > 0
+}
+
+deny contains lib.denial(
+	"code.launcher",
+	sprintf("%s runs the text in %s", [name, word]),
+	"write the code to a file, and run the file",
+) if {
+	some name in (launched | npx_launched)
+	takes_any_words(name)
+	some word in input.command.argv
+	regex.match(`^(-e|-pe|--(eval|exec|print|call|command|cmd|on[A-Z]\w*))(=.*)?$`, word)
+}
+
+npx_launched contains input.command.tool if {
+	input.command.program in npx_like
+	input.command.tool != input.command.program
+}
+
+# takes_any_words is true for tools whose words are not known, and for those that start what their words name.
+takes_any_words(name) if not name in lib.runners
+
+takes_any_words(name) if name in word_starters
+
+# foreign_words are the names in the words of a launcher that are those of programs.
+foreign_words := [name |
+	some word in input.command.argv
+	word != input.command.sub
+	some part in regex.split("[\\s;&|()`'\"]+", word)
+	name := last_part(part)
+	name in foreign
+]
 
 deny contains lib.denial("code.launcher", "npm's script env starts the program that follows it", "start the tool by its own name") if {
 	input.command.program == "npm"
@@ -72,8 +129,13 @@ bun_option(j, _) if startswith(input.command.argv[j - 1], "-")
 
 script_names contains input.command.operands[0].value if input.command.sub in {"run", "run-script"}
 
-# yarn workspace NAME SCRIPT
+# yarn workspace NAME SCRIPT, yarn workspace NAME exec PROGRAM
 script_names contains input.command.operands[1].value if input.command.sub == "workspace"
+
+script_names contains input.command.operands[2].value if {
+	input.command.sub == "workspace"
+	input.command.operands[1].value in {"exec", "run"}
+}
 
 # yarn workspaces foreach -A run SCRIPT, pnpm recursive exec PROGRAM
 script_names contains word if {
@@ -114,10 +176,24 @@ launching := {
 # launched are the programs that a launcher starts. Of a launcher whose options are known it is the tool that reads
 # the words.
 launched contains input.command.tool if {
-	some i, word in input.command.argv
+	some word in input.command.argv # an option's value may be before it, and the tool may have a subcommand itself
 	word in launching[input.command.program]
-	first(i)
 	input.command.tool != input.command.program
+	not names_script_first
+}
+
+# names_script_first is true for yarn SCRIPT WORDS.
+names_script_first if {
+	input.command.program in {"pnpm", "yarn"}
+	input.command.argv[0] == input.command.tool
+	not input.command.tool in launching[input.command.program]
+}
+
+# npm exec alone starts a shell.
+launched contains "a shell" if {
+	input.command.program == "npm"
+	input.command.sub in {"exec", "x"}
+	input.command.tool == "npm"
 }
 
 # Of another one, it is the word after -- or, without that, each word that may be it: one that has only options and
@@ -159,26 +235,119 @@ deny contains lib.denial(
 	sprintf("%s must not start %s by another launcher", [input.command.program, word]),
 	"start the tool by its own name",
 ) if {
-	input.command.program in (object.keys(launching) | {"npx", "bunx", "pnpx"})
+	input.command.program in (object.keys(launching) | npx_like)
 	input.command.tool != input.command.program
-	input.command.tool in (object.keys(launching) | {"npx", "bunx", "pnpx", "bun", "valgrind"})
+	input.command.tool in ((object.keys(launching) | npx_like) | {"bun", "valgrind"})
 	some word in input.command.argv
 	word in ((foreign - {"node"}) | {"valgrind"})
 }
 
 last_part(word) := split(word, "/")[count(split(word, "/")) - 1]
 
-startable(program) if program in lib.runners
+startable(name) if {
+	name in lib.runners
+	not path_to(name)
+}
 
-startable(program) if program in {
+startable(name) if name in {
 	"python", "python3", "pytest", "tests", "test", "lint", "typecheck", "check", "format", "fmt", "types", "cov", "docs", "build",
 }
 
-startable(program) if regex.match(`^(python3?(\.\d+)?|.*\.(py|js|ts|mjs|rb|exs|dll))$`, program)
+startable(name) if regex.match(`^(python3?(\.\d+)?|.*\.(py|js|ts|mjs|rb|exs|dll))$`, name)
 
-# hatch run ENVIRONMENT:PROGRAM, poetry run GROUP:SCRIPT
-startable(program) if {
-	contains(program, ":")
-	parts := split(program, ":")
-	not parts[count(parts) - 1] in foreign
+# hatch run ENVIRONMENT:SCRIPT
+startable(name) if {
+	not input.command.program in {"npm", "pnpm", "yarn"}
+	regex.match(`^[\w.-]+:[\w.-]+$`, name)
+	not split(name, ":")[1] in foreign
+}
+
+startable(name) if {
+	input.command.program == "npm"
+	npx_tool(name)
+}
+
+startable(name) if {
+	not fetching
+	starts_nothing_else(name)
+}
+
+starts_nothing_else(name) if {
+	name == input.command.tool
+	regex.match(`^[a-zA-Z_][\w.+-]*$`, name)
+	not name in lib.programs
+	not lib.refused[name]
+	not name in (word_starters | outward_tools)
+	not name in browsers
+	not path_to(name)
+}
+
+# path_to is true if a word names the tool by a path or an address, and not as an installed one.
+path_to(name) if {
+	some word in input.command.argv
+	regex.match(`^.*[/:].*$`, word)
+	split(last_part(word), "@")[0] == name
+	not regex.match(installed_path, word)
+}
+
+installed_path := concat("", [
+	`^(@[\w.-]+/[\w.-]+(@[\w.-]+)?`,
+	`|(\./)?([\w-][\w.-]*/)*(node_modules/\.bin|vendor/bin|\.?venv/bin|env/bin)/[\w.-]+)$`,
+])
+
+npx_like := {"npx", "bunx", "pnpx"}
+
+# fetching is true if the launcher may fetch what the repository does not have.
+fetching if {
+	input.command.program in {"npx", "bunx"}
+	not installed_only(0)
+}
+
+fetching if input.command.program == "pnpx"
+
+fetching if {
+	input.command.program == "npm"
+	not installed_only(1)
+}
+
+fetching if input.command.sub == "dlx"
+
+# installed_only is true if npm's option for that is the word at i, directly before the tool's name or "--". Behind the name
+# it is the tool's own, and --yes or =false would undo it.
+installed_only(i) if {
+	input.command.argv[i] in {"--no", "--no-install"}
+	tool_at(i + 1)
+}
+
+tool_at(i) if named_tool(input.command.argv[i])
+
+tool_at(i) if {
+	input.command.argv[i] == "--"
+	named_tool(input.command.argv[i + 1])
+}
+
+named_tool(word) if regex.match(`^(@[\w.-]+/)?[a-zA-Z_][\w.+-]*$`, word)
+
+npx_written(name) if {
+	input.command.program in {"npx", "npm"}
+	name == input.command.tool
+	name in input.command.argv
+}
+
+# word_starters start what their words name.
+word_starters := {
+	"babel-node", "c8", "chokidar", "chokidar-cli", "concurrently", "cross-env", "cross-env-shell", "cross-spawn", "cross-spawn-cli", "dotenv",
+	"dotenv-cli", "dotenvx", "entr", "env-cmd", "esno", "exec-sh", "foreman", "forever", "honcho", "husky", "if-env", "invoke", "jiti", "lerna",
+	"nf", "nodemon", "npm-run-all", "npm-run-all2", "nx", "nyc", "onchange", "per-env", "pm2", "pm2-runtime", "run-p", "run-s", "shx",
+	"start-server-and-test", "supervisord", "tsc-watch", "turbo", "wait-on", "watchexec", "watchmedo", "wireit", "with-env", "wsrun", "zx",
+}
+
+# outward_tools fetch, publish, serve, remove files or change settings.
+outward_tools := {
+	"ansible-console", "ansible-galaxy", "ansible-vault", "auto", "awscli", "bpython", "browser-sync", "cap", "capistrano", "circusd", "codecov",
+	"copyfiles", "coveralls", "cpy", "cpy-cli", "create-next-app", "create-react-app", "create-vite", "degit", "del", "del-cli", "eas",
+	"eas-cli", "fab", "firebase", "flit", "flyctl", "fullrelease", "gh-pages", "giget", "guard", "http-server", "huggingface-cli", "json-server",
+	"kaggle", "kamal", "lefthook", "live-server", "localtunnel", "lt", "mycli", "ncu", "netlify", "ngrok", "now", "np", "npm-check-updates",
+	"pgcli", "postrelease", "prerelease", "release", "release-it", "release-please", "semantic-release", "semantic-release-cli", "sentry-cli",
+	"serve", "simple-git-hooks", "spring", "standard-version", "surge", "tiged", "twine", "vercel", "xonsh", "yo", "zest.releaser",
 }

@@ -4,10 +4,20 @@ package fumehood.command
 
 import data.fumehood.lib
 
-deny contains lib.denial("code.launcher", sprintf("npx must not start %s", [input.command.sub]), "start a tool of the repository by its own name") if {
-	input.command.program in {"npx", "bunx", "pnpx"}
+deny contains lib.denial(
+	"code.launcher",
+	sprintf("%s %s %s", [input.command.program, why_not_started(input.command.tool), input.command.sub]),
+	launched_instead(input.command.tool),
+) if {
+	input.command.program in npx_like
 	not npx_tool(input.command.sub)
+	not installed_tool
 	not setup_install
+}
+
+installed_tool if {
+	not fetching
+	starts_nothing_else(input.command.tool)
 }
 
 npx_tool("") # it is decided when it starts, or there are only options
@@ -27,9 +37,13 @@ npx_tool_name := concat("", [
 	`|depcruise|sort-package-json|jscpd|dprint|oxlint|biome|rome|xo|standard|wtr|karma|stryker`,
 	`|codemod|buf|node-gyp|react-scripts|lerna|changeset|commitlint|benchmark|tinybench|api-extractor`,
 	`|typedoc|jsdoc|coverage|audit-ci|bundlesize|source-map-explorer|license-checker|sol\w*|hardhat`,
-	`|http-server|serve|tsd|dtslint|expect-type|graphql-codegen|js-yaml|ajv|json\w*|semver|mkdirp`,
+	`|tsd|dtslint|expect-type|graphql-codegen|js-yaml|ajv|json\w*|semver|mkdirp`,
 	`|rimraf|cross-env-shell|expo|metro|detox|zx|vitepress|docusaurus|html-validate|pa11y|lighthouse`,
-	`|linkinator|lockfile-lint|autocannon|wait-on)([-.]\w+)*(@[\w.-]+)?$`,
+	`|linkinator|lockfile-lint|autocannon|wait-on|drizzle-kit|wrangler|ts-prune|unimported|acorn|terser`,
+	`|uglifyjs|svgo|rspack|rsbuild|parcel|rolldown|tsdown|type-coverage|ts-unused-exports|dpdm|skott`,
+	`|tsc-alias|rescript|wasm-opt|pino-pretty|tinypool|microbundle|preconstruct|documentation|doctoc`,
+	`|syncpack|manypkg|bundlewatch|cucumber|stylus|lessc|purgecss|svelte-kit|quicktype|orval|pbjs|pbts`,
+	`|relay-compiler|mikro-orm|typeorm|sequelize|knex)([-.]\w+)*(@[\w.-]+)?$`,
 ])
 
 deny contains lib.denial("code.verb", "playwright install would fetch browsers", "use the installed browsers: `npx playwright test`") if {

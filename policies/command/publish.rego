@@ -39,7 +39,7 @@ node_publishing := {
 }
 
 publishing := {
-	"npm": (node_publishing | {"exec", "x", "explore"}),
+	"npm": (node_publishing | {"explore"}),
 	"pnpm": (node_publishing | {"env"}),
 	"yarn": node_publishing,
 	"cargo": {"publish", "login", "logout", "owner", "yank", "install", "uninstall", "search", "init", "new"},

@@ -39,6 +39,7 @@ type grammar struct {
 	open  bool // options that are not listed are accepted
 	// unlisted: what they do is not known either, so that rules look at each word
 	unlisted bool
+	wary     bool   // any of its words may name a file that it writes
 	sub      bool   // the first operand is a subcommand
 	like     string // the tool whose other subcommands have these options, too
 	rest     string // the tool that reads the words after --, with its subcommand
@@ -210,6 +211,7 @@ type reading struct {
 	writes   int
 	inner    []proposal.Word // words for the tool that an option names
 	handed   []proposal.Word // words after --, for another tool
+	doubtful []proposal.Word // words that may name files to write, in any spelling
 }
 
 type option struct {
@@ -223,6 +225,10 @@ type option struct {
 var passes = &grammar{style: styleFree, open: true}
 
 var freeGrammar = &grammar{style: styleFree, open: true, unlisted: true}
+
+// startedGrammar is that of a tool without an entry which another tool starts. It may write the files that its
+// words name.
+var startedGrammar = &grammar{style: styleFree, open: true, unlisted: true, wary: true}
 
 // Read splits args by the tool's grammar, and by those of its subcommand and of the tool
 // that it starts. A program in the workspace may have any options, except for a known tool
@@ -265,6 +271,9 @@ func (gs Grammars) readAs(r *reading, tool string, g *grammar, args []proposal.W
 		args = args[1:]
 	}
 	r.Unlisted = r.Unlisted || g.unlisted
+	if g.wary {
+		r.doubtful = append(r.doubtful, args...)
+	}
 	if !g.sub && !g.tools {
 		r.scanWords(g, args)
 		r.writes = g.writes
@@ -273,7 +282,7 @@ func (gs Grammars) readAs(r *reading, tool string, g *grammar, args []proposal.W
 			gs.readAs(r, g.rest, gs[g.rest], append([]proposal.Word{{Value: "test", Static: true}}, handed...), depth+1)
 		}
 		if len(r.inner) > 0 && depth < maxDepth {
-			gs.readInnerTool(r, freeGrammar, depth)
+			gs.readInnerTool(r, startedGrammar, depth)
 		}
 		return
 	}
@@ -288,7 +297,7 @@ func (gs Grammars) readAs(r *reading, tool string, g *grammar, args []proposal.W
 	}
 	switch {
 	case len(r.inner) > 0 && depth < maxDepth:
-		gs.readInnerTool(r, freeGrammar, depth)
+		gs.readInnerTool(r, startedGrammar, depth)
 	case len(rest) == 0:
 	case !rest[0].Static:
 		r.Loose = true
@@ -297,7 +306,7 @@ func (gs Grammars) readAs(r *reading, tool string, g *grammar, args []proposal.W
 			r.Sub = rest[0].Value
 		}
 		r.inner = rest
-		gs.readInnerTool(r, nil, depth)
+		gs.readInnerTool(r, startedGrammar, depth)
 	default:
 		r.Sub = rest[0].Value
 		inner := gs[tool+" "+r.Sub]

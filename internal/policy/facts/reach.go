@@ -43,7 +43,30 @@ func (r *reading) Effects(cwds []string, workspace string) []Effect {
 			add("write", "", w)
 		}
 	}
+	for _, w := range r.doubtful {
+		for _, part := range pathsIn(w.Value) {
+			place := ResolvePlace(part, w.Static, cwds, workspace)
+			if place == "git" || place == "control" {
+				all = append(all, Effect{"write", r.Tool, part, w.Static, place})
+			}
+		}
+	}
 	return all
+}
+
+var letters = pattern.New(`^-[A-Za-z]+`)
+
+// pathsIn are the parts of word that may be paths: the word, what is between separators, and what follows
+// options of one letter.
+func pathsIn(word string) []string {
+	split := func(text string) []string {
+		return strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(`=:,;@"' `, c) })
+	}
+	paths := append([]string{word}, split(word)...)
+	for i := 2; i <= len(letters.FindString(word)) && i < len(word); i++ {
+		paths = append(paths, split(word[i:])...)
+	}
+	return paths
 }
 
 // writesOperand reports whether the operand at i is written.
