@@ -48,6 +48,7 @@ runners := {
 	"oxlint", "solhint", "editorconfig-checker", "ec", "opa", "conftest", "regal", "promtool", "semgrep", "ng", "nx", "turbo", "lerna", "next",
 	"svelte-check", "vue-tsc", "ember", "gulp", "grunt", "tap-spec", "node-gyp", "rails", "cucumber", "just", "task", "bats", "pip3", "pip", "poetry",
 	"pipenv", "uv", "pdm", "hatch", "python3", "node", "npx", "npm", "pnpm", "yarn", "cargo", "go", "make", "gmake", "nextest", "wasm-pack", "trybuild",
+	"gitleaks", "trivy", "syft", "lychee", "osv-scanner", "kustomize", "zizmor", "pdftotext", "ffprobe", "pandoc", "alembic", "ansible-lint",
 	"cargo-clippy", "cargo-nextest", "luajit", "tclsh", "basedpyright", "pre-commit", "sphinx-build", "mkdocs", "flask",
 }
 
@@ -56,6 +57,7 @@ plain := {
 	"gofmt", "gofumpt", "goimports", "shfmt", "shellcheck", "hadolint", "yamllint", "actionlint", "codespell", "typos", "ruff", "black", "isort", "yapf",
 	"autopep8", "pyflakes", "pycodestyle", "pydocstyle",
 	"gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "ar", "ranlib", "clang-format", "clang-tidy", "cppcheck", "gcov", "lcov", "javac", "jar",
+	"gitleaks", "trivy", "syft", "lychee", "osv-scanner", "kustomize", "zizmor", "pdftotext", "ffprobe", "pandoc",
 	"javap", "javadoc", "luac", "pkg-config", "benchstat", "jsonlint", "mdl", "editorconfig-checker", "ec", "taplo", "rustfmt",
 }
 
