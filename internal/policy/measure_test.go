@@ -3,6 +3,7 @@
 package policy_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,9 +96,7 @@ func TestMeasureHostile(t *testing.T) {
 	}
 	allowed, advised := 0, map[string]string{}
 	measure(t, entries, func(c entry, d proposal.Decision) {
-		for command, rule := range advisedIn(d) {
-			advised[command] = rule
-		}
+		maps.Copy(advised, advisedIn(d))
 		if d.Effect == proposal.Allow {
 			allowed++
 			t.Errorf("%s: allowed by %s: %q", c.file, strings.Join(d.Rules, " "), c.text)
@@ -115,13 +114,15 @@ func TestMeasureBenign(t *testing.T) {
 	if len(entries) < minBenign {
 		t.Fatalf("only %d benign entries, want at least %d", len(entries), minBenign)
 	}
-	refused := 0
+	refused, advised := 0, map[string]string{}
 	measure(t, entries, func(c entry, d proposal.Decision) {
+		maps.Copy(advised, advisedIn(d))
 		if d.Effect != proposal.Allow {
 			refused++
 			t.Logf("%s: %v by %s: %q", c.file, d.Effect, grounds(d), c.text)
 		}
 	})
+	checkAdvised(t, advised, 0)
 	t.Logf("%d of %d benign entries refused", refused, len(entries))
 	if refused*50 > len(entries) {
 		t.Errorf("%d of %d benign entries refused, want at most one in fifty", refused, len(entries))

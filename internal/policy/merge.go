@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -256,14 +258,18 @@ func (m *merger) noRule(c commandInput, text string) {
 	if c.Program != "" {
 		message = fmt.Sprintf("no rule allows %q with these arguments", c.Program)
 	}
-	if near := m.suggestPrograms(c.Program); near != "" {
-		m.addReason("deny", map[string]string{"rule": "default.no-rule", "message": message, "suggestion": near},
-			c.Index, text)
-		return
+	instead := cmp.Or(m.suggestPrograms(c.Program),
+		"use a tool that the policy names, for example go, python3, npm, cargo, make, git, grep, sed or cat")
+	if strings.HasPrefix(c.Program, "../") {
+		message = fmt.Sprintf("where %q leads depends on whether the cd before it succeeds", c.Program)
+		instead = "name the program by its full path: `/workspace/bin/app --version`"
 	}
-	m.addReason("deny", map[string]string{"rule": "default.no-rule", "message": message,
-		"suggestion": "use a tool that the policy names, for example go, python3, npm, cargo, make, git, grep, sed or cat"}, c.Index, text)
+	m.addReason("deny", map[string]string{"rule": "default.no-rule", "message": message, "suggestion": instead},
+		c.Index, text)
 }
+
+// versionEnd is what the name of a tool ends with if it has the version.
+var versionEnd = pattern.New(`^[-.]?[0-9.]+$`)
 
 // suggestPrograms lists allowed programs with names similar to program's.
 func (m *merger) suggestPrograms(program string) string {
@@ -280,7 +286,7 @@ func (m *merger) suggestPrograms(program string) string {
 	var close []string
 	for _, known := range programs {
 		if len(program) > 2 && (strings.HasPrefix(known, program) ||
-			len(known) > 2 && strings.HasPrefix(program, known)) {
+			len(known) > 2 && strings.HasPrefix(program, known) && versionEnd.MatchString(program[len(known):])) {
 			close = append(close, known)
 		}
 	}

@@ -15,10 +15,11 @@ import data.fumehood.lib
 #     "osv-scanner -r .", "osv-scanner fix --offline", "pandoc lua x.lua", "pandoc -t x.lua a.md", "ffprobe tcp://203.0.113.9:80",
 #     "gitleaks dir -r=conftest.py .", "pdftotext a.pdf .github/workflows/ci.yml", "pandoc -so .npmrc a.md",
 #     "kustomize build -o.npmrc .", "kustomize build --enable_exec .", "zizmor --lsp", "lychee --offline=false README.md",
-#     "uv run alembic upgrade head"
+#     "uv run alembic upgrade head", "gitleaks git --log-opts='--output=x' ."
 #   ]
 #   not_match: [
-#     "trivy fs --offline-scan .", "trivy config .", "gitleaks detect --no-git -s . -v", "gitleaks dir . --redact", "syft dir:. -o json",
+#     "trivy fs --offline-scan .", "trivy config .", "gitleaks detect --no-git -s . -v", "gitleaks dir . --redact",
+#     "gitleaks git --log-opts=HEAD~5..HEAD .", "syft dir:. -o json",
 #     "syft . -o cyclonedx-json=/tmp/s.json", "zizmor .github/workflows", "lychee --offline README.md docs", "kustomize build overlays/dev",
 #     "alembic heads", "alembic history", "osv-scanner --offline -r .", "pdftotext a.pdf -", "pandoc README.md -t plain",
 #     "ffprobe -v error -show_format a.mp4", "pandoc -f markdown -t html -o /tmp/r.html README.md", "ansible-lint playbooks"
@@ -60,6 +61,7 @@ check_operands := {
 file_name := `^[\w./ -]+$`
 
 check_values := {
+	"gitleaks": {"-log-opts": `^(--all|-\d+|\w[\w./~^@-]*(\.\.\.?(\w[\w./~^@-]*)?)?)$`},
 	"pandoc": {"--to": `^[a-z0-9_+-]+$`, "--from": `^[a-z0-9_+-]+$`},
 	"syft": {"-output": `^[a-z-]+(=/tmp/\w[\w.-]*)?$`},
 	"ffprobe": {"-i": file_name},

@@ -84,6 +84,7 @@ place_options := {
 	`poetry`: `-C|--directory|-P|--project`,
 	`pdm`: `-p|--project`,
 	`dotnet`: `--project`,
+	`swift`: `--package-path`,
 	`zig`: `-I|-L|-femit-bin`,
 	`valgrind`: `--suppressions`,
 }

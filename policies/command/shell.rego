@@ -10,11 +10,21 @@ import data.fumehood.lib
 #   rule: shell.cd
 #   match: ["cd / && ls", "cd .git/hooks", "cd ../.."]
 #   not_match: ["cd pkg && go test", "cd /tmp", "cd -"]
-deny contains lib.denial("shell.cd", sprintf("cd %q leaves the workspace", [w.value]), "name a directory in the workspace or under /tmp") if {
+deny contains lib.denial("shell.cd", sprintf("cd %q leaves the workspace%s", [w.value, cd_condition(w.value)]), cd_instead(w.value)) if {
 	input.command.program in {"cd", "pushd"}
 	some w in input.command.operands
 	not w.place in {"workspace", "tmp", "dynamic", "control"}
 }
+
+# What follows a cd with ; runs if that failed, too.
+cd_condition(value) := ", or does if a cd before it fails" if {
+	startswith(value, "..")
+	input.command.index > 0
+} else := ""
+
+cd_instead(value) := "give each directory its own shell: `(cd packages/a && npm test); (cd packages/b && npm test)`" if {
+	startswith(value, "..")
+} else := "name a directory in the workspace or under /tmp"
 
 # METADATA
 # title: Shells run only the command's text, or a script in the workspace or under /tmp

@@ -14,10 +14,15 @@ import data.fumehood.lib
 #   ]
 deny contains lib.denial(
 	"option.unknown",
-	sprintf("the policy does not know %s's option %s", [input.command.program, name]),
-	"use only options that the policy lists in options.txt",
+	sprintf("the policy does not know the option %s of %s, which may run another program", [name, read_tool]),
+	sprintf("remove %s", [name]),
 ) if {
 	some name in input.command.unknown
 	input.command.starts != "none" # else the kernel refuses whatever the option would start
 	input.command.program in lib.programs
 }
+
+# read_tool is the tool whose options were read, behind the one that starts it.
+read_tool := input.command.program if {
+	input.command.tool == input.command.program
+} else := sprintf("%s %s", [input.command.program, input.command.tool])
