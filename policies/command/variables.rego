@@ -21,6 +21,8 @@ import data.fumehood.lib
 #     "NODE_OPTIONS=--require=./x.js npm test", "export GREP='prog x;:'; zgrep x a.gz", "LSB_OS_RELEASE=x npm test",
 #     "RM=prog make clean", "GOCOVERDIR=.git/hooks ./t", "TMPDIR=.github npm test", "COVERAGE_FILE=.npmrc coverage run x.py",
 #     "GTEST_OUTPUT=json:.vscode/settings.json ./t",
+#     "API_TOKEN=ghp_x npm test", "ASAN_OPTIONS=external_symbolizer_path=/tmp/x ./t", "ASAN_OPTIONS=log_path=.npmrc ./t",
+#     "JAVA_HOME=/usr/lib/jvm/.. ./gradlew test",
 #     "export YACC='prog %s'; make", "BATS_FORMATTER=./x bats t"
 #   ]
 #   not_match: [
@@ -31,6 +33,7 @@ import data.fumehood.lib
 #     "GIT_TRACE=1 git status", "DATABASE_URL=sqlite:///t.db npm test", "VITE_API_MODE=mock npm test",
 #     "CI=1 go test ./...", "FOO=bar ./run.sh", "LINT=1 make", "PYTHONPATH=src pytest", "x=1", "GOOS=$os go vet ./...", "PYTHONPATH=\"$PWD/src\" pytest",
 #     "UPDATE_GOLDEN=1 go test ./...", "DB_URL=sqlite:////tmp/x.db pytest", "RUSTFLAGS='-D warnings' cargo check",
+#     "API_TOKEN=dummy npm test", "AWS_SECRET_ACCESS_KEY=test pytest", "ASAN_OPTIONS=detect_leaks=0:log_path=/tmp/asan ./t",
 #     "NODE_OPTIONS=--max-old-space-size=4096 npm test", "CFLAGS='-fsanitize=address -g' make", "env -i PATH=/usr/bin:/bin go version"
 #   ]
 deny contains lib.denial("env.steering", lib.steering_message(a.name), lib.env_fix(a.name)) if {
@@ -97,6 +100,12 @@ allowed_assign(a) if {
 }
 
 allowed_assign(a) if a.name in lib.any_value
+
+allowed_assign(a) if {
+	a.static
+	lib.only_credential(a.name)
+	lower(a.value) in lib.no_secrets
+}
 
 # The value that a program gets is checked when the program starts.
 allowed_assign(a) if {
@@ -225,7 +234,7 @@ workspace_directory(part) if {
 allowed_assign(a) if {
 	a.static
 	input.command.starts == "any"
-	regex.match(`^(VITE|NX|TURBO|JEST|PLAYWRIGHT|RSPEC|TOX)_`, a.name)
+	regex.match(`^(VITE|VITEST|NX|TURBO|JEST|PLAYWRIGHT|RSPEC|TOX)_`, a.name)
 	not regex.match(named_by_end, a.name)
 	not guarded_directory(a)
 	regex.match(`^[\w.,:+@ -]*$`, a.value)
@@ -377,7 +386,7 @@ library_denied if {
 #   ]
 deny contains lib.denial(
 	"env.home",
-	sprintf("%s reads settings that name programs from files in HOME", [input.command.program]),
+	sprintf("%s may read settings that name programs from files in HOME", [input.command.program]),
 	"remove HOME: the sandbox has a home directory that commands can write to",
 ) if {
 	input.command.home_set

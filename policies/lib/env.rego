@@ -83,12 +83,14 @@ plain_flags := {
 	"CARGO_BUILD_JOBS": `^\d+$`, "CARGO_NET_OFFLINE": `^(true|false|1)$`, "CARGO_PROFILE_RELEASE_DEBUG": `^\w+$`, "GOPROXY": `^off$`,
 	"GONOSUMDB": `^[\w.*/,-]*$`, "GONOSUMCHECK": `^1$`, "GOSUMDB": `^off$`, "GOTOOLCHAIN": `^local$`,
 	"PYTHONFAULTHANDLER": `^1$`, "PYTHONDEVMODE": `^1$`, "PYTHONTRACEMALLOC": `^\d+$`, "PYTHONOPTIMIZE": `^\d*$`, "PYTHONNOUSERSITE": `^1$`,
-	"PYTHONSAFEPATH": `^1$`, "PYTHONASYNCIODEBUG": `^1$`, "PYTHONWARNINGS": `^(error|ignore|default|always|once|module)$`,
+	"PYTHONSAFEPATH": `^1$`, "PYTHONASYNCIODEBUG": `^1$`, "PYTHONWARNINGS": `^((error|ignore|default|always|once|module)(::([A-Z]\w*)?Warning)?(,|$))*$`,
 	"PYTHONMALLOC": `^(debug|malloc|malloc_debug)$`,
 	"PYTEST_ADDOPTS": `^(-q|-v+|-x|-s|-ra|-n\s?\w+|--tb=\w+|-p no:\w+|--color=\w+|--maxfail=\d+|--durations=\d+|\s)*$`,
 	"PYTEST_DISABLE_PLUGIN_AUTOLOAD": `^1$`, "PIP_NO_INDEX": `^1$`, "PIP_DISABLE_PIP_VERSION_CHECK": `^1$`, "PIP_NO_INPUT": `^1$`,
 	"GIT_PAGER": `^cat$`, "PAGER": `^cat$`, "GIT_TERMINAL_PROMPT": `^0$`, "GIT_OPTIONAL_LOCKS": `^0$`, "GIT_CONFIG_NOSYSTEM": `^1$`,
 	"GIT_CONFIG_GLOBAL": `^/dev/null$`, "GIT_CONFIG_SYSTEM": `^/dev/null$`, "GIT_AUTHOR_DATE": `^[\w:+. -]*$`, "GIT_COMMITTER_DATE": `^[\w:+. -]*$`,
+	"GIT_AUTHOR_NAME": person, "GIT_AUTHOR_EMAIL": person, "GIT_COMMITTER_NAME": person, "GIT_COMMITTER_EMAIL": person,
+	"EDITOR": `^(true|:)$`, "VISUAL": `^(true|:)$`, "SHELL": `^/bin/(ba|da)?sh$`,
 	"GIT_LITERAL_PATHSPECS": `^1$`, "GIT_TRACE": `^([012]|true|false)$`, "GIT_TRACE_PERFORMANCE": `^[012]$`, "GIT_TRACE_SETUP": `^[012]$`,
 	"CC": compiler(`gcc|clang|cc`), "CXX": compiler(`g\+\+|clang\+\+|c\+\+`),
 	"ASAN_OPTIONS": sanitizer, "UBSAN_OPTIONS": sanitizer, "TSAN_OPTIONS": sanitizer, "LSAN_OPTIONS": sanitizer, "MSAN_OPTIONS": sanitizer,
@@ -102,7 +104,18 @@ plain_flags := {
 	"BUNDLE_DEPLOYMENT": `^\w+$`, "RAILS_ENV": `^\w+$`, "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": `^\w+$`,
 	"NPM_CONFIG_LOGLEVEL": `^\w+$`, "npm_config_loglevel": `^\w+$`, "NPM_CONFIG_OFFLINE": `^true$`, "npm_config_offline": `^true$`,
 	"NPM_CONFIG_FUND": `^\w+$`, "NPM_CONFIG_AUDIT": `^\w+$`, "TS_NODE_TRANSPILE_ONLY": `^(true|1)$`, "TS_NODE_FILES": `^(true|1)$`,
+	"BABEL_ENV": `^\w+$`, "MIX_ENV": `^\w+$`, "ESLINT_USE_FLAT_CONFIG": `^(true|false)$`, "TF_IN_AUTOMATION": `^\w+$`,
+	"MPLBACKEND": `^([aA]gg|pdf|svg|ps|template)$`, "YARN_ENABLE_IMMUTABLE_INSTALLS": `^(true|false|0|1)$`,
+	"AWS_REGION": region, "AWS_DEFAULT_REGION": region, "NO_PROXY": `^[\w.,:*-]*$`, "no_proxy": `^[\w.,:*-]*$`,
+	"HTTP_PROXY": `^$`, "HTTPS_PROXY": `^$`, "http_proxy": `^$`, "https_proxy": `^$`, "DOCKER_HOST": `^$`, "KUBECONFIG": `^/dev/null$`,
+	"FLASK_APP": `^\w[\w-]*(/\w[\w-]*)*(\.py)?(:\w+(\(\))?)?$`, "TS_NODE_PROJECT": `^(\./)?\w[\w.-]*(/\w[\w.-]*)*\.json$`,
+	"BUNDLE_GEMFILE": `^(\./)?\w[\w.-]*(/\w[\w.-]*)*$`, "JAVA_HOME": `^/usr/lib/jvm/\w[\w.-]*$`, "GOBIN": `^/tmp(/\w[\w-]*)+$`,
+	"CGO_LDFLAGS": linker_flags,
 }
+
+person := `^([\w@][\w@. +-]*)?$`
+
+region := `^[a-z]{2}(-[a-z]+)+-\d$`
 
 browser_path := `^/usr/bin/(chromium(-browser|-headless-shell)?|google-chrome(-stable)?)$`
 
@@ -135,13 +148,21 @@ java_flags := concat("", [
 
 linker_flags := concat("", [
 	`^\s*((-fsanitize=[a-z,]+|-g|-pthread|-static|-s|-l[\w+-]+`,
-	`|-L`, inner_directory, `)(\s+|$))*$`,
+	`|-L`, inner_directory, `|-Wl(,(-z,(relro|now|defs|noexecstack)|--as-needed|--gc-sections|--no-undefined|-O\d))+)(\s+|$))*$`,
 ])
 
 # Headers and libraries are looked for in directories of the workspace.
-inner_directory := `(\./)?\w[\w-]*(\.\w+)*(/\w[\w-]*(\.\w+)*)*`
+inner_directory := `(\./|/workspace/)?\w[\w-]*(\.\w+)*(/\w[\w-]*(\.\w+)*)*`
 
-sanitizer := `^([a-z_]+=[\w.]*:?)*$`
+# Others name programs, more options or files to write.
+sanitizer := concat("", [
+	`^((((handle|print|report|check|detect|strict|fast|intercept)_\w+|halt_on_error|abort_on_error`,
+	`|exitcode|symbolize|color|verbosity|allocator_may_return_null|alloc_dealloc_mismatch`,
+	`|disable_coredump|malloc_context_size|quarantine_size_mb|max_allocation_size_mb`,
+	`|hard_rss_limit_mb|second_deadlock_stack|history_size|poison_heap|leak_check_at_exit`,
+	`|max_leaks|new_delete_type_mismatch)=\w*`,
+	`|suppressions=\w[\w-]*([./][\w-]+)*|log_path=(std(out|err)|/tmp/\w[\w-]*))(:|$))*$`,
+])
 
 env_ok(name, value) if {
 	name == "GOFLAGS"
@@ -170,17 +191,20 @@ steering := [
 	{
 		"pattern": concat("", [
 			`^(LD_|DYLD_|GLIBC_|GCONV_|MALLOC_|LOCPATH$|NLSPATH$|TERMINFO|TERMCAP$|RES_OPTIONS$|RESOLV_`,
-			`|HOSTALIASES$|LOCALDOMAIN$|NIS_|TZDIR$|GETCONF_DIR$|TMPDIR$|TMP$|TEMP$|XDG_)`,
+			`|HOSTALIASES$|LOCALDOMAIN$|NIS_|TZDIR$|GETCONF_DIR$)`,
 		]),
 		"why": "controls the program loader or the C library",
 	},
+	{"pattern": `^(TMPDIR|TMP|TEMP)$`, "why": "names the directory in which programs make files"},
+	{"pattern": `^XDG_`, "why": "names a directory in which tools look for settings and code"},
 	{
 		"pattern": concat("", [
-			`^(PATH|IFS|BASH.*|ENV|SHELL.*|PS[0-9]|PROMPT_COMMAND|CDPATH|GLOBIGNORE|HOME|HISTFILE`,
+			`^(PATH|IFS|BASH.*|ENV|SHELL.*|PS[0-9]|PROMPT_COMMAND|CDPATH|GLOBIGNORE|HISTFILE`,
 			`|POSIXLY_CORRECT)$`,
 		]),
 		"why": "controls the shell",
 	},
+	{"pattern": `^HOME$`, "why": "names the directory of settings, which can name programs"},
 	{"pattern": `^(GIT_|SSH_|PAGER$|.*EDITOR$|.*PAGER$|VISUAL$|BROWSER$|LESS|GREP$|LSB_OS_RELEASE$)`, "why": "makes a tool run another program"},
 	{"pattern": build_program, "why": "names a program of a build tool or test runner"},
 	{"pattern": `[^A-Za-z0-9_]`, "why": "can be a variable of make's rules, such as COMPILE.c, and is none of a shell"},
@@ -201,7 +225,7 @@ steering := [
 			`|GAWK|POSIX|OPENSSL|SSL_|KRB|CURL|WGET|RSYNC|DOCKER|KUBE|HELM|TF_|AWS|AZURE|GOOGLE|GH_|GITHUB_`,
 			`|RUNNER_|ACTIONS_)`,
 		]),
-		"why": "controls a tool or carries a credential",
+		"why": controls_tool,
 	},
 	{
 		"pattern": concat("", [
@@ -225,8 +249,21 @@ steering := [
 		]),
 		"why": by_name,
 	},
-	{"pattern": `(?i)(proxy|token|secret|password|credential)`, "why": "carries a credential or a proxy"},
+	{"pattern": `(?i)(proxy|token|secret|password|credential)`, "why": carries_credential},
 ]
+
+# only_credential is true for variables that are denied only because they may have a secret.
+only_credential(name) if {
+	regex.match(`(?i)^.*(KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL).*$`, name)
+	{s.why | some s in steering; regex.match(s.pattern, name)} - {carries_credential, controls_tool} == set()
+}
+
+carries_credential := "carries a credential or a proxy"
+
+controls_tool := "controls a tool or carries a credential"
+
+# no_secrets are values that tests give to variables with secrets.
+no_secrets := {"", "test", "testing", "dummy", "fake", "example", "mock", "secret", "changeme", "placeholder", "none", "x", "xxx"}
 
 # why_env says what is known of a variable, or else what its name suggests.
 why_env(name) := concat(" and ", [why | some why in known_of(name)]) if {
@@ -254,6 +291,10 @@ env_fix(name) := sprintf("remove the variable, or give it only a plain value, as
 	plain_example[name]
 } else := library_fix if {
 	name == "LD_LIBRARY_PATH"
+} else := "remove HOME: the sandbox has a home directory that commands can write to" if {
+	name == "HOME"
+} else := "remove the variable, or give it a value that is no secret: `API_TOKEN=dummy npm test`" if {
+	only_credential(name)
 } else := "remove the variable"
 
 library_fix := "set it before a runner or a program of the repository alone, to directories of the workspace: `LD_LIBRARY_PATH=build/lib ./program`"
