@@ -190,7 +190,7 @@ func TestProcessEnds(t *testing.T) {
 	if r := wait(t, p); r.Result == nil || r.Result.Status != proposal.TimedOut {
 		t.Errorf("%+v, %+v", r.Decision, r.Result)
 	}
-	p, came := startProcess(t, s, run("interrupted", "trap 'echo interrupted; exit 0' INT; echo up; while :; do sleep 0.1; done"))
+	p, came := startProcess(t, s, run("interrupted", "trap 'echo interrupted; exit 0' INT; echo up; while :; do :; done"))
 	begin := time.Now()
 	if err := p.Interrupt(); err != nil {
 		t.Error(err)
