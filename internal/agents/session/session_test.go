@@ -3,6 +3,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/lease"
 	"github.com/fumehood/fumehood/internal/kit/peer"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -188,6 +190,31 @@ func TestShared(t *testing.T) {
 	}
 	if _, err := h.Start(t.Context(), proposal.Proposal{}); proposal.FailureOf(err).Code != "session.request" {
 		t.Errorf("in the background: %v", err)
+	}
+}
+
+// calledSession notes the order of calls.
+type calledSession struct {
+	gate.Session
+	calls *[]string
+}
+
+func (s calledSession) SetUp(_ context.Context, before proposal.Proposal, _ func(proposal.Record)) error {
+	*s.calls = append(*s.calls, "set-up before "+before.Run)
+	return nil
+}
+
+func (s calledSession) Put(_ context.Context, name string, _ []byte) (proposal.Output, error) {
+	*s.calls = append(*s.calls, "put "+name)
+	return proposal.Output{}, nil
+}
+
+// All of set-up runs before a file is written, which it would read.
+func TestSetUpPrecedesFiles(t *testing.T) {
+	var calls []string
+	h := &sharedSession{Session: calledSession{calls: &calls}, ctx: t.Context()}
+	if _, err := h.Put(t.Context(), "package.json", nil); err != nil || strings.Join(calls, ", ") != "set-up before , put package.json" {
+		t.Errorf("%q, %v", calls, err)
 	}
 }
 
