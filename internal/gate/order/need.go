@@ -366,7 +366,8 @@ func isDevice(w proposal.Word) bool {
 
 // isPlainPager reports whether a switches the pager of git off.
 func isPlainPager(a proposal.Assign) bool {
-	return (a.Name == "GIT_PAGER" || a.Name == "PAGER") && a.Value.Static && (a.Value.Value == "cat" || a.Value.Value == "")
+	return (a.Name == "GIT_PAGER" || a.Name == "PAGER") && a.Value.Static &&
+		(a.Value.Value == "cat" || a.Value.Value == "")
 }
 
 // isHarmless reports whether a variable changes only what programs print.

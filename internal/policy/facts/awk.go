@@ -193,8 +193,9 @@ func (s *awkScanner) scanGreaterThan(rest string) string {
 	}
 	target := strings.TrimLeft(strings.TrimLeft(rest, ">"), " \t")
 	for _, ok := range []string{`"/dev/stderr"`, `"/dev/stdout"`} {
-		if strings.HasPrefix(target, ok) {
-			return ""
+		after, found := strings.CutPrefix(target, ok)
+		if after = strings.TrimLeft(after, " \t"); found && (after == "" || strings.IndexByte(";}\n#", after[0]) >= 0) {
+			return "" // not "/dev/stderr" "/a", which is a file if 2 is a directory
 		}
 	}
 	return "awk's print > writes a file"

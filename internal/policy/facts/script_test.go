@@ -27,6 +27,8 @@ func TestScripts(t *testing.T) {
 		{"awk", []string{"# \\\nBEGIN{system(\"x\")}"}, false},
 		{"awk", []string{"$1system(\"x\")"}, false},
 		{"awk", []string{"BEGIN{.5getline < \"x\"}"}, false},
+		{"awk", []string{"{print > \"/dev/stderr\" \"/x\"}"}, false},
+		{"awk", []string{"{print a > \"/dev/stderr\"; print > \"/dev/stdout\" }"}, true},
 		{"awk", []string{"{a = /[]/]\"/; system(\"x\") #\"\n}"}, false},
 		{"awk", []string{"{a = /[[:alpha:]/]\"/; system(\"x\") #\"\n}"}, false},
 		{"awk", []string{"{a = /[b[:]/; system(\"x\") # :]/\n}"}, false},
