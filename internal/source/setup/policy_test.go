@@ -95,8 +95,18 @@ func TestPolicyAllows(t *testing.T) {
 		t.Fatal(err)
 	}
 	decided := map[string]bool{}
+	steps := map[string][]Step{}
 	for _, c := range cases {
-		for _, step := range host(c.tools...).Detect(c.root).Steps {
+		steps[c.name] = host(c.tools...).Detect(c.root).Steps
+	}
+	for _, in := range installers {
+		scan := &setupScan{ids: map[string]bool{}, dir: projectDir{path: ".", locked: true}, found: Setup{Env: map[string]string{}}}
+		scan.addInstaller(".", "x", in, true)
+		scan.addInstaller(".", "x", in, false)
+		steps["table, "+in.Tool] = append(steps["table, "+in.Tool], scan.found.Steps...)
+	}
+	for name, list := range steps {
+		for _, step := range list {
 			command := step.Run
 			if step.Argv != nil {
 				command = strings.Join(step.Argv, " ")
@@ -116,19 +126,19 @@ func TestPolicyAllows(t *testing.T) {
 			if rule := setupOnly[command]; rule != "" {
 				d := decide("")
 				if d.Effect != proposal.Deny || !slices.ContainsFunc(d.Reasons, func(r proposal.Reason) bool { return r.Rule == rule }) {
-					t.Errorf("%s: a proposer's %s: %s by %v, want deny by %s", c.name, command, d.Effect, d.Rules, rule)
+					t.Errorf("%s: a proposer's %s: %s by %v, want deny by %s", name, command, d.Effect, d.Rules, rule)
 				}
 			}
 			d := decide(proposal.OriginSetup)
 			if d.Effect != proposal.Allow {
-				t.Errorf("%s: %s: %s: %+v", c.name, command, d.Effect, d.Reasons)
+				t.Errorf("%s: %s: %s: %+v", name, command, d.Effect, d.Reasons)
 				continue
 			}
 			if diff := cmp.Diff(slices.Clip(append([]string{}, step.Network...)), append([]string{}, d.Grant.Network...)); diff != "" || d.Grant.Phase != proposal.PhaseSetup {
-				t.Errorf("%s: %s: phase %s, network (-want +got):\n%s", c.name, command, d.Grant.Phase, diff)
+				t.Errorf("%s: %s: phase %s, network (-want +got):\n%s", name, command, d.Grant.Phase, diff)
 			}
 			if d.Grant.Limits.Wall != step.Timeout {
-				t.Errorf("%s: %s: granted %s of %s", c.name, command, d.Grant.Limits.Wall, step.Timeout)
+				t.Errorf("%s: %s: granted %s of %s", name, command, d.Grant.Limits.Wall, step.Timeout)
 			}
 		}
 	}
