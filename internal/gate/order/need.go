@@ -139,8 +139,8 @@ var gitReads = splitWords(`annotate blame cat-file check-attr check-ignore cherr
 	for-each-ref grep help log ls-files ls-tree merge-base name-rev range-diff rev-list rev-parse shortlog show show-branch show-ref status
 	var version whatchanged`)
 
-// listOptions are the options with which git config writes nothing.
-var listOptions = splitWords("--get --get-all --list")
+// listOption matches the options with which git config writes nothing.
+var listOption = pattern.New(`^-(-get|-get-all|-list)$`)
 
 // gitLists are those that write nothing without an operand.
 var gitLists = splitWords(`branch remote tag`)
@@ -278,7 +278,7 @@ func judgeWords(grammars facts.Grammars, c proposal.Command) use {
 	}
 	isListing := false
 	for _, o := range read.Options {
-		isListing = isListing || read.Sub == "config" && listOptions[o.Name]
+		isListing = isListing || read.Sub == "config" && listOption.MatchString(o.Name)
 	}
 	if program.Name == "git" && !gitReads[read.Sub] && !isListing &&
 		(read.Sub != "" && !gitLists[read.Sub] || len(read.Operands) > 0) {
@@ -328,7 +328,7 @@ func isSteered(c proposal.Command) bool {
 }
 
 // commitCall matches a call of git that prints hashes, or its own words, none of which is an option.
-var commitCall = pattern.New(`^\$\(git (-C [\w./][\w./-]* )?(rev-parse( --short| --verify| --quiet| -q)*|merge-base( --all| -a)*)( [\w@^][\w@^~{}./:-]*)+\)$`)
+var commitCall = pattern.New(`^\$\(git (-C [\w./][\w./-]* )?(rev-parse( -(-short|-verify|-quiet|q))*|merge-base( -(-all|a))*)( [\w@^][\w@^~{}./:-]*)+\)$`)
 
 // commitWords has expansions of variables: whether one is always a commit.
 type commitWords map[string]bool
