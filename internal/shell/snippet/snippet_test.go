@@ -46,7 +46,7 @@ func TestCapabilities(t *testing.T) {
 		{"python", "get_ipython().system('id')", "process"},
 		{"python", "x = get_ipython().getoutput('id')", "process"},
 		{"python", "get_ipython().run_cell_magic('bash', '', 'id')", "process"},
-		{"python", "get_ipython().run_cell_magic('time', '', 'import os; os.remove(1)')", "dynamic-code files-write"},
+		{"python", "get_ipython().run_cell_magic('time', '', 'import os; os.remove(1)')", "files-write"},
 		{"python", "get_ipython().run_line_magic('cd', 'docs')", ""},
 		{"javascript", "console.log(1)", ""},
 		{"javascript", "require('fs').readFileSync('a')", "files-read"},
