@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -248,7 +249,7 @@ func (l layout) createMountPoints() error {
 	if err := os.Chmod(filepath.Join(l.Root, guest.Private), 0o700); err != nil {
 		return err
 	}
-	return l.createMountFile(guest.Init)
+	return errors.Join(l.createMountFile(guest.Init), l.createMountFile(guest.Written))
 }
 
 // statSource describes the source of a bind.

@@ -154,3 +154,49 @@ func BenchmarkReads(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkChanges measures what init needs to list the changes with 30,000 files above the
+// workspace, as after set-up: the first time, and when nothing has changed since.
+//
+//	go test ./internal/sandbox -run '^$' -bench Changes -benchtime 20x
+func BenchmarkChanges(b *testing.B) {
+	o, rec := gatedOptions(b)
+	rec.reset(allow)
+	o.Limits.CPUs, o.Limits.Memory, o.Limits.Disk, o.Events = 64, 4*proposal.GiB, proposal.GiB, math.MaxInt32
+	from := b.TempDir()
+	for i := range 30_000 {
+		dir := filepath.Join(from, fmt.Sprintf("node_modules/p%d/lib/d%d", i/100, i/10%10))
+		if i%10 == 0 {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				b.Fatal(err)
+			}
+		}
+		write(b, filepath.Join(dir, fmt.Sprintf("file%d.js", i)), "x")
+	}
+	sh(b, from, "tar -cf "+filepath.Join(o.Workspace, "deps.tar")+" .")
+	r := testRunner(b, o)
+	sandboxed := func(text string) cost {
+		x := Execution{ID: "x", Text: text, Grant: proposal.Grant{Limits: o.Limits}}
+		begin := time.Now()
+		if result, err := r.Run(b.Context(), x); err != nil || !result.Succeeded() {
+			b.Fatalf("%s: %v, %s %s", text, err, result.Status, result.Stderr.Head)
+		}
+		return cost{wall: time.Since(begin)}
+	}
+	list := func() cost {
+		begin, before := time.Now(), r.current.cgroup.readUsage().cpu
+		if _, err := r.current.init.listChanges(); err != nil {
+			b.Fatal(err)
+		}
+		return cost{time.Since(begin), r.current.cgroup.readUsage().cpu - before}
+	}
+	b.Log("command with 30,000 files", sandboxed("tar -xf deps.tar"))
+	var wall, cpu []time.Duration
+	for b.Loop() {
+		c := list()
+		wall, cpu = append(wall, c.wall), append(cpu, c.cpu)
+	}
+	b.Log("next command", sandboxed("true"))
+	b.ReportMetric(median(wall), "wall-ms")
+	b.ReportMetric(median(cpu), "processor-ms")
+}

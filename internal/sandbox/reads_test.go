@@ -152,12 +152,12 @@ func TestReadsTooMany(t *testing.T) {
 	}
 }
 
-// A command cannot mount the file system that records, nor reach the tree below it.
+// A command cannot mount the file system that records or the one that lists, nor reach the tree below it.
 func TestReadsAreInits(t *testing.T) {
 	o := watchedOptions(t)
 	o.Workspace, o.Recorded = readTree(t), true
 	r := testRunner(t, o)
-	got := runText(t, r, `unshare -rm sh -c 'mkdir /tmp/m; mount -t fumehood-recorded /workspace /tmp/m && echo mounted; mount -t tmpfs t /tmp/m && echo works'; ls /.fumehood/private`)
+	got := runText(t, r, `unshare -rm sh -c 'mkdir /tmp/m; for t in recorded listing; do mount -t fumehood-$t /workspace /tmp/m && echo mounted; done; mount -t tmpfs t /tmp/m && echo works'; ls /.fumehood/private`)
 	if strings.Contains(string(got.Stdout.Head), "mounted") || !strings.Contains(string(got.Stdout.Head), "works") {
 		t.Errorf("%q %q", got.Stdout.Head, got.Stderr.Head)
 	}

@@ -67,7 +67,7 @@ func newWatch(dir, gate string, patience time.Duration, trees []string) (*sinkRe
 func (*sinkReader) configPath(dir string) string { return filepath.Join(dir, "trace.json") }
 
 func traceConfig(fifo, gate string, patience time.Duration, trees []string) any {
-	var names []string
+	names := []string{"sentry/clone"} // after which init can mount what lists files
 	for _, call := range slices.Concat(commonCalls, archCalls) {
 		names = append(names, fmt.Sprintf("syscall/sysno/%d/exit", call))
 	}

@@ -63,6 +63,7 @@ const (
 	Lower     = "/.fumehood/private/lower"    // Lower/0, Lower/1 …: the read-only trees below the overlays
 	Image     = "/.fumehood/private/image"    // the image of the root, if it has one
 	Layer     = "/.fumehood/private/layer"    // the image of what an earlier set-up left
+	Written   = "/.fumehood/private/written"  // a file: the kernel's listing of what was written over the workspace
 	Recorded  = "/.fumehood/private/recorded" // Lower/0 with a record of what is read, for the workspace's overlay
 	Workspace = "/workspace"
 	Home      = "/home/fumehood"
@@ -111,20 +112,30 @@ func Main(args []string, in io.Reader, out io.Writer) error {
 	if err := json.Unmarshal([]byte(args[1]), &c); err != nil {
 		return fmt.Errorf("cannot read configuration: %v", err)
 	}
-	// Ignoring SIGCHLD makes the kernel reap orphans.
-	ignoreChildren()
-	if err := mountTrees(c); err != nil {
-		return err
-	}
-	if c.Lookups {
-		if err := answerLookups(); err != nil {
-			return err
-		}
-	}
-	s, err := newServer(c)
+	s, err := startServer(c)
 	if err != nil {
 		return err
 	}
+	return s.serve(in, out)
+}
+
+// startServer prepares the sandbox.
+func startServer(c Config) (*server, error) {
+	// Ignoring SIGCHLD makes the kernel reap orphans.
+	ignoreChildren()
+	if err := mountTrees(c); err != nil {
+		return nil, err
+	}
+	if c.Lookups {
+		if err := answerLookups(); err != nil {
+			return nil, err
+		}
+	}
+	return newServer(c)
+}
+
+// serve says that the sandbox is ready, and answers requests until in is closed.
+func (s *server) serve(in io.Reader, out io.Writer) error {
 	version, err := os.ReadFile("/proc/version")
 	if err != nil {
 		return fmt.Errorf("cannot read kernel version: %v", err)
@@ -240,8 +251,11 @@ func mountOverlay(i int, o Overlay, c Config) error {
 	return nil
 }
 
-// recordedType is the type of the file system that sentry.RecordedName describes.
-const recordedType = "fumehood-recorded"
+// The types of the file systems that sentry.RecordedName and sentry.ListingName describe.
+const (
+	recordedType = "fumehood-recorded"
+	listingType  = "fumehood-listing"
+)
 
 func upperOf(overlay int) string { return Upper + "/" + strconv.Itoa(overlay) }
 

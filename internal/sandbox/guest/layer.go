@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/fumehood/fumehood/internal/kit/listing"
 )
 
 // The trees of a layer, as directories of its image: HomeTree has the commands' HOME, and
@@ -119,7 +121,7 @@ func (e *exporter) sendTree(upper, lower, name string) error {
 			return err
 		}
 		rel := strings.TrimPrefix(path, upper)
-		if kind := kindOf(st); kind == 'w' || kind == 'd' && rel != "" && isOpaque(path) {
+		if kind := listing.KindOf(st.Mode, st.Rdev); kind == 'w' || kind == 'd' && rel != "" && isOpaque(path) {
 			if _, err := os.Lstat(lower + rel); lower != "" && err == nil {
 				return fmt.Errorf("set-up removed %q of the tree below, which a layer cannot say", name+rel)
 			}
@@ -136,7 +138,7 @@ func (e *exporter) sendEntry(path, name string, st syscall.Stat_t) error {
 	if e.left--; e.left < 0 {
 		return errors.New("set-up left too many files")
 	}
-	kind, size, target := kindOf(st), int64(0), ""
+	kind, size, target := listing.KindOf(st.Mode, st.Rdev), int64(0), ""
 	var err error
 	switch {
 	case kind == 'l':

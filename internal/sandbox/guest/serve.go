@@ -30,9 +30,15 @@ func newServer(c Config) (*server, error) {
 		return s, nil
 	}
 	lower, err := mountMerged(c)
-	s.tree = newTree(upperOf(0), lower)
+	if err != nil {
+		return nil, err
+	}
+	s.tree = newTree(listWritten, lower)
 	s.root, s.lower = c.Overlays[0].Target, lower
-	return s, err
+	if err := syscall.Mount(upperOf(0), Written, listingType, syscall.MS_RDONLY, ""); err != nil {
+		return nil, fmt.Errorf("cannot mount %q: %v", Written, err)
+	}
+	return s, nil
 }
 
 func ignoreChildren() { signal.Ignore(syscall.SIGCHLD) }

@@ -6,32 +6,63 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 	"syscall"
+
+	"github.com/fumehood/fumehood/internal/kit/listing"
 )
 
 // An upperTree reports what changed in an overlay from one look to the next. It reads only
 // the upper layer, so the cost depends on what was written and not on the size of the
 // tree.
 type upperTree struct {
-	upper, lower string
-	seen         map[string]node // the content of the upper layer at the last look
-	found        []change        // by the last look
-	marked       map[string]node // what the looks before a mark have found
-	deep         bool            // list what is below a directory that was removed, too
+	list  lister
+	lower string
+	seen  map[string]*node // the content of the upper layer at the last look
+	looks int
+	found []change   // by the last look
+	total *upperTree // that has its last look where a mark was set
+	deep  bool       // list what is below a directory that was removed, too
+}
+
+// A lister calls each with every entry of the upper layer, a directory before what is in it. Each place that it
+// cannot read is one of the kind listing.Unread: a command can make a path longer than the kernel accepts, and
+// this must not stop the run.
+type lister func(each func(listing.Entry)) error
+
+// listWritten is the lister of Written.
+func listWritten(each func(listing.Entry)) error {
+	f, err := os.Open(Written)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for r := listing.NewReader(f); ; {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		each(e)
+	}
 }
 
 type node struct {
-	kind      byte // 'f' file, 'd' directory, 'l' symlink, 'o' other, 'w' whiteout, 'D' opaque directory
+	kind      byte // as in package listing
 	size      int64
 	mtime     int64
 	ctime     int64
 	ino       uint64
-	copiedUp  bool // the lower layer has the path too
-	lowerKind byte
+	lowerKind byte // what the lower layer has there; 0 for nothing
+	look      int  // the last one that has found it
 }
 
 type change struct {
@@ -39,15 +70,24 @@ type change struct {
 	size            int64
 }
 
-func newTree(upper, lower string) *upperTree {
-	return &upperTree{upper: upper, lower: lower, seen: map[string]node{}}
+func newTree(list lister, lower string) *upperTree {
+	return &upperTree{list: list, lower: lower, seen: map[string]*node{},
+		total: &upperTree{list: list, lower: lower, seen: map[string]*node{}, deep: true}}
 }
 
 func (t *upperTree) writeChanges(limit int, w *bufio.Writer) error {
 	if t == nil {
 		return errors.New("no workspace")
 	}
-	found, omitted := t.scanChanges()
+	found, omitted, err := t.scanChanges()
+	if err != nil {
+		return err
+	}
+	writeFound(found, omitted, limit, w)
+	return nil
+}
+
+func writeFound(found []change, omitted, limit int, w *bufio.Writer) {
 	for i, c := range found {
 		if i >= limit {
 			omitted += len(found) - limit
@@ -56,7 +96,6 @@ func (t *upperTree) writeChanges(limit int, w *bufio.Writer) error {
 		fmt.Fprintf(w, "change %s %s %d %q\n", c.kind, c.typ, c.size, c.path)
 	}
 	fmt.Fprintf(w, "ok %d\n", omitted)
-	return nil
 }
 
 // markSetup makes total leave out what the last look has found, as it is now.
@@ -64,14 +103,13 @@ func (t *upperTree) markSetup() error {
 	if t == nil {
 		return errors.New("no workspace")
 	}
-	if t.marked == nil {
-		t.marked = map[string]node{}
-	}
 	for _, c := range t.found {
-		if n, there := t.seen[c.path]; there {
-			t.marked[c.path] = n
+		if n := t.seen[c.path]; n != nil {
+			marked := *n
+			marked.look = 0
+			t.total.seen[c.path] = &marked
 		} else {
-			delete(t.marked, c.path)
+			delete(t.total.seen, c.path)
 		}
 	}
 	return nil
@@ -82,139 +120,157 @@ func (t *upperTree) writeTotalChanges(limit int, w *bufio.Writer) error {
 	if t == nil {
 		return errors.New("no workspace")
 	}
-	return (&upperTree{upper: t.upper, lower: t.lower, seen: t.marked, deep: true}).writeChanges(limit, w)
-}
-
-// scanChanges walks the upper layer and compares it with the last walk. It returns the
-// differences sorted by path, and the number of places that it could not read: a
-// command can make a path longer than the kernel accepts, and this must not stop the
-// run.
-func (t *upperTree) scanChanges() ([]change, int) {
-	now, unseen := map[string]node{}, 0
-	_ = filepath.WalkDir(t.upper, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			unseen++
-			return fs.SkipDir
-		}
-		if path == t.upper {
-			return nil
-		}
-		rel := path[len(t.upper)+1:]
-		n, err := t.statNode(path, rel)
-		if err != nil {
-			unseen++
-			return nil
-		}
-		now[rel] = n
-		return nil
-	})
-	found := t.compareNodes(now)
-	t.seen, t.found = now, found
-	sort.Slice(found, func(i, j int) bool { return found[i].path < found[j].path })
-	return found, unseen
-}
-
-func (t *upperTree) statNode(path, rel string) (node, error) {
-	var st syscall.Stat_t
-	if err := syscall.Lstat(path, &st); err != nil {
-		return node{}, err
+	l, err := t.total.takeLook()
+	if err != nil {
+		return err
 	}
-	n := node{kind: kindOf(st), size: st.Size, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(), ino: st.Ino}
-	if n.kind == 'd' {
+	writeFound(l.listChanges(), l.unread, limit, w)
+	return nil
+}
+
+// scanChanges lists the upper layer and compares it with the last look. It returns the
+// differences sorted by path, and the number of places that it could not read.
+func (t *upperTree) scanChanges() ([]change, int, error) {
+	l, err := t.takeLook()
+	if err != nil {
+		return nil, 0, err
+	}
+	t.found = l.listChanges()
+	l.keepNodes()
+	return t.found, l.unread, nil
+}
+
+// A look is a comparison of the upper layer with the last look. Of the files that are as they were it
+// keeps only that they are there.
+type look struct {
+	t       *upperTree
+	changed map[string]*node // those that differ
+	met     int              // how many of t.seen are there
+	unread  int
+}
+
+func (t *upperTree) takeLook() (*look, error) {
+	t.looks++
+	l := &look{t: t, changed: map[string]*node{}}
+	return l, t.list(l.addEntry)
+}
+
+func (l *look) addEntry(e listing.Entry) {
+	if e.Kind == listing.Unread {
+		l.unread++
+		return
+	}
+	n := node{kind: e.Kind, size: e.Size, mtime: e.Mtime, ctime: e.Ctime, ino: e.Inode, look: l.t.looks}
+	if isDirectory(n.kind) {
 		n.size = 0
-		if isOpaque(path) {
-			n.kind = 'D'
+	}
+	old := l.t.seen[string(e.Path)]
+	if old == nil {
+		path := string(e.Path)
+		n.lowerKind = l.lowerKindOf(path)
+		l.changed[path] = &n
+		return
+	}
+	if old.look != n.look {
+		old.look = n.look
+		l.met++
+	}
+	n.lowerKind = old.lowerKind // the lower layer does not change
+	if *old != n {
+		l.changed[string(e.Path)] = &n
+	}
+}
+
+// lowerKindOf returns what the lower layer has at path, or 0. It asks only if the lower layer has the
+// directory: what set-up installs is mostly not there, and a question may go to the host.
+func (l *look) lowerKindOf(path string) byte {
+	if slash := strings.LastIndexByte(path, '/'); slash >= 0 {
+		dir := l.changed[path[:slash]]
+		if dir == nil {
+			dir = l.t.seen[path[:slash]]
+		}
+		if dir != nil && dir.lowerKind != listing.Directory {
+			return 0
 		}
 	}
 	var low syscall.Stat_t
-	if old, known := t.seen[rel]; known { // the lower layer does not change
-		n.copiedUp, n.lowerKind = old.copiedUp, old.lowerKind
-	} else if syscall.Lstat(filepath.Join(t.lower, rel), &low) == nil {
-		n.copiedUp, n.lowerKind = true, kindOf(low)
+	if syscall.Lstat(filepath.Join(l.t.lower, path), &low) != nil {
+		return 0
 	}
-	return n, nil
+	return listing.KindOf(low.Mode, low.Rdev)
 }
 
-func kindOf(st syscall.Stat_t) byte {
-	switch st.Mode & syscall.S_IFMT {
-	case syscall.S_IFREG:
-		return 'f'
-	case syscall.S_IFDIR:
-		return 'd'
-	case syscall.S_IFLNK:
-		return 'l'
-	case syscall.S_IFCHR:
-		if st.Rdev == 0 {
-			return 'w'
-		}
+// keepNodes makes l the last look.
+func (l *look) keepNodes() {
+	if l.met < len(l.t.seen) {
+		maps.DeleteFunc(l.t.seen, func(_ string, n *node) bool { return n.look != l.t.looks })
 	}
-	return 'o'
+	maps.Copy(l.t.seen, l.changed)
 }
+
+func isDirectory(kind byte) bool { return kind == listing.Directory || kind == listing.Opaque }
 
 func isOpaque(path string) bool {
-	var value [1]byte
-	n, err := syscall.Getxattr(path, "trusted.overlay.opaque", value[:])
-	return err == nil && n == 1 && value[0] == 'y'
+	var value [len(listing.OpaqueValue)]byte
+	n, err := syscall.Getxattr(path, listing.OpaqueName, value[:])
+	return err == nil && string(value[:n]) == listing.OpaqueValue
 }
 
-func (t *upperTree) compareNodes(now map[string]node) []change {
+// listChanges returns the differences, sorted by path.
+func (l *look) listChanges() []change {
 	var found []change
-	for path, n := range now {
-		if kind := t.changeKind(path, n); kind != "" {
-			found = append(found, change{kind, typeOf(n, kind), path, n.size})
+	for path, n := range l.changed {
+		if kind := l.changeKind(path, n); kind != "" {
+			found = append(found, change{kind, typeOf(*n, kind), path, n.size})
 		}
-		if n.kind == 'D' && n.copiedUp || t.deep && n.kind != 'd' && n.lowerKind == 'd' {
-			found = append(found, t.listHidden(path, now)...)
-		}
-	}
-	for path, old := range t.seen {
-		_, still := now[path]
-		// A path that is gone from the upper layer did not exist in the lower layer,
-		// or there would be a whiteout, unless the directory around it was replaced.
-		if !still && old.kind != 'w' {
-			found = append(found, change{"removed", typeOf(old, ""), path, 0})
+		if n.kind == listing.Opaque && n.lowerKind != 0 || l.t.deep && n.kind != 'd' && n.lowerKind == 'd' {
+			found = append(found, l.listHidden(path)...)
 		}
 	}
+	if l.met < len(l.t.seen) {
+		for path, old := range l.t.seen {
+			// A path that is gone from the upper layer did not exist in the lower layer,
+			// or there would be a whiteout, unless the directory around it was replaced.
+			if old.look != l.t.looks && old.kind != listing.Whiteout {
+				found = append(found, change{"removed", typeOf(*old, ""), path, 0})
+			}
+		}
+	}
+	sort.Slice(found, func(i, j int) bool { return found[i].path < found[j].path })
 	return found
 }
 
-// changeKind returns how one path of the upper layer has changed since the last look, or
-// "".
-func (t *upperTree) changeKind(path string, n node) string {
-	old, known := t.seen[path]
-	was := known && old.kind != 'w' || !known && n.copiedUp
+// changeKind returns how one path of the upper layer that differs from the last look has changed, or "".
+func (l *look) changeKind(path string, n *node) string {
+	old := l.t.seen[path]
+	was := old != nil && old.kind != listing.Whiteout || old == nil && n.lowerKind != 0
 	switch {
-	case n.kind == 'w':
+	case n.kind == listing.Whiteout:
 		if was {
 			return "removed"
 		}
+		return ""
 	case !was:
 		return "added"
-	case n.kind == 'd' || n.kind == 'D':
-		if !known && n.lowerKind != 'd' {
-			return "changed"
-		}
-	case !known, old.mtime != n.mtime, old.ctime != n.ctime, old.size != n.size, old.ino != n.ino, old.kind != n.kind:
-		return "changed"
+	case isDirectory(n.kind) && (old == nil && n.lowerKind == listing.Directory || old != nil && isDirectory(old.kind)):
+		return "" // what is in it has changed
 	}
-	return ""
+	return "changed"
 }
 
 // listHidden lists what an opaque directory hides of the lower layer.
-func (t *upperTree) listHidden(dir string, now map[string]node) []change {
-	if k := t.seen[dir].kind; k == 'D' || t.deep && k != 0 && k != 'd' {
+func (l *look) listHidden(dir string) []change {
+	if old := l.t.seen[dir]; old != nil && (old.kind == listing.Opaque || l.t.deep && old.kind != listing.Directory) {
 		return nil // reported when it became opaque, or was removed
 	}
 	var found []change
-	root := filepath.Join(t.lower, dir)
+	root := filepath.Join(l.t.lower, dir)
 	filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == root {
 			return nil
 		}
 		rel := filepath.Join(dir, path[len(root)+1:])
-		_, stands := now[rel]
-		_, known := t.seen[rel] // if known, compare reports it
-		if !stands && !known {
+		if l.changed[rel] == nil && l.t.seen[rel] == nil { // else it is reported by itself
 			found = append(found, change{"removed", typeOfMode(d.Type()), rel, 0})
 		}
 		return nil

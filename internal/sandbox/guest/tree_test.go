@@ -54,7 +54,7 @@ func whiteout(t *testing.T, root, path string) {
 
 func TestChanges(t *testing.T) {
 	upper, lower := layers(t)
-	tree := newTree(upper, lower)
+	tree := newTree(walkUpper(upper), lower)
 	for _, step := range []struct {
 		name string
 		do   func()
@@ -77,9 +77,9 @@ func TestChanges(t *testing.T) {
 		}, []string{"removed file d/b", "removed file d/c"}},
 	} {
 		step.do()
-		found, unseen := tree.scanChanges()
-		if unseen != 0 {
-			t.Errorf("%s: %d places unseen", step.name, unseen)
+		found, unseen, err := tree.scanChanges()
+		if unseen != 0 || err != nil {
+			t.Errorf("%s: %d places unseen, %v", step.name, unseen, err)
 		}
 		var got []string
 		for _, c := range found {
@@ -112,8 +112,8 @@ func TestChangesTooDeep(t *testing.T) {
 	if err := os.Chdir(here); err != nil {
 		t.Fatal(err)
 	}
-	found, unseen := newTree(upper, lower).scanChanges()
-	if unseen == 0 || len(found) == 0 || found[0].path != "a" {
+	found, unseen, err := newTree(walkUpper(upper), lower).scanChanges()
+	if err != nil || unseen == 0 || len(found) == 0 || found[0].path != "a" {
 		t.Errorf("%d found, %d unseen", len(found), unseen)
 	}
 }
@@ -122,7 +122,7 @@ func TestChangesTooDeep(t *testing.T) {
 // does not count as a look.
 func TestTotal(t *testing.T) {
 	upper, lower := layers(t)
-	tree := newTree(upper, lower)
+	tree := newTree(walkUpper(upper), lower)
 	write(t, upper, "before")
 	tree.scanChanges()
 	write(t, upper, "deps/made")
@@ -148,7 +148,7 @@ func TestTotal(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	}
-	if found, _ := tree.scanChanges(); len(found) != 2 {
+	if found, _, _ := tree.scanChanges(); len(found) != 2 {
 		t.Errorf("changes since the last look: %+v", found)
 	}
 }
@@ -157,9 +157,9 @@ func TestTotal(t *testing.T) {
 // not reported again.
 func TestTotalHidden(t *testing.T) {
 	upper, lower := layers(t)
-	last := newTree(upper, lower)
+	last := newTree(walkUpper(upper), lower)
 	write(t, upper, "d")
-	found, _ := (&upperTree{upper: upper, lower: lower, deep: true}).scanChanges()
+	found := totalOf(t, last)
 	if len(found) != 3 || found[1].path != "d/b" {
 		t.Errorf("%+v", found)
 	}
@@ -167,13 +167,22 @@ func TestTotalHidden(t *testing.T) {
 	if err := last.markSetup(); err != nil {
 		t.Fatal(err)
 	}
-	if found, _ = (&upperTree{upper: upper, lower: lower, seen: last.marked, deep: true}).scanChanges(); len(found) != 0 {
+	if found := totalOf(t, last); len(found) != 0 {
 		t.Errorf("since the mark: %+v", found)
 	}
 }
 
+func totalOf(t *testing.T, tree *upperTree) []change {
+	t.Helper()
+	l, err := tree.total.takeLook()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.listChanges()
+}
+
 func serverOf(upper, lower string) *server {
-	return &server{tree: newTree(upper, lower), root: upper, lower: lower}
+	return &server{tree: newTree(walkUpper(upper), lower), root: upper, lower: lower}
 }
 
 // Each side has its own file; what is below a link is not there.

@@ -26,6 +26,7 @@ var sourceRoots = []string{
 	"cmd/fumehood-runsc",
 	"internal/kit/elf",
 	"internal/kit/frame",
+	"internal/kit/listing",
 	"internal/kit/pathwalk",
 	"internal/watch/monitor/calls",
 	"internal/watch/monitor/sentry",

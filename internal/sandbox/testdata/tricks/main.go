@@ -35,6 +35,7 @@ var tricks = map[string]func([]string) error{
 	"threads": threads, "privileges": privileges, "network": network, "files": files, "flood": flood, "vfork": vfork, "spawn": spawn, "refused": refused,
 	"daemons": daemons, "daemon": daemon, "load": load, "inside": inside, "overwrite": overwrite,
 	"control": control, "bind": bind,
+	"scribble": scribble, "scribbleinside": scribbleInside, "mountandscribble": mountAndScribble, "deep": deep,
 }
 
 func execveat(fd int, path string, flags int) error {

@@ -51,10 +51,13 @@ package sentry
 import (
 	"errors"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/pkg/context"
+	"gvisor.dev/gvisor/pkg/errors/linuxerr"
 	"gvisor.dev/gvisor/pkg/fd"
+	"gvisor.dev/gvisor/pkg/sentry/kernel"
 	"gvisor.dev/gvisor/pkg/sentry/seccheck"
 	pb "gvisor.dev/gvisor/pkg/sentry/seccheck/points/points_go_proto"
 )
@@ -95,7 +98,8 @@ func newSink(_ map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 
 type sink struct {
 	seccheck.SinkDefaults
-	fifo *fd.FD
+	fifo    *fd.FD
+	listing sync.Once
 }
 
 // Name implements seccheck.Sink.
@@ -119,6 +123,17 @@ func (s *sink) RawSyscall(_ context.Context, _ seccheck.FieldSet, info *pb.Sysca
 		s.reportLimit(DiskLimit)
 	}
 	return nil
+}
+
+// Clone implements seccheck.Sink. Init's first thread, which runs our own program only, makes ListingName available.
+func (s *sink) Clone(ctx context.Context, _ seccheck.FieldSet, _ *pb.CloneInfo) error {
+	t, ok := ctx.(*kernel.Task)
+	if !ok {
+		return linuxerr.EACCES
+	}
+	var err error
+	s.listing.Do(func() { err = registerListing(t.Kernel()) })
+	return err
 }
 
 func (s *sink) reportLimit(what byte) {
