@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fumehood/fumehood/internal/kit/sample"
@@ -63,4 +64,35 @@ func TestListing(t *testing.T) {
 	if ended(p) {
 		t.Error("the scribbler in the background has ended")
 	}
+}
+
+// A write through a mapping, which changes no time, is a change; a mapping that stays may write again.
+func TestChangesByMapping(t *testing.T) {
+	t.Parallel()
+	o := watchedOptions(t)
+	write(t, filepath.Join(o.Workspace, "below"), strings.Repeat("x", 20_000))
+	r := testRunner(t, o)
+	changes := func(text, want string) {
+		t.Helper()
+		var got []string
+		for _, c := range runText(t, r, text).Changes.Files {
+			got = append(got, c.Kind+" "+c.Path)
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	changes("cp below above; touch other", "added above, added other")
+	for _, name := range []string{"above", "below", "above", "below"} {
+		changes("/opt/bin/tricks overwrite "+name, "changed "+name)
+		changes("cat above below", "")
+	}
+	p, _ := background(t, r, "mapped", "/opt/bin/tricks overwrite above hold")
+	changes("true", "changed above")
+	changes("mv above moved", "removed above, added moved")
+	changes("true", "changed moved")
+	p.Kill(proposal.KilledInterrupted)
+	<-p.Done()
+	changes("true", "changed moved")
+	changes("true", "")
 }

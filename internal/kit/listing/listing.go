@@ -8,7 +8,7 @@
 // A listing is a sequence of records, each of which begins with a byte. Numbers are little-endian.
 //
 //	'/'   a directory is listed next   length 2 bytes, path; "" for the root of the listing
-//	kind  an entry of that directory   length 2 bytes, size, mtime, ctime and inode 8 bytes each, name
+//	kind  an entry of that directory   length 2 bytes, size, mtime, ctime, inode and mapped 8 bytes each, name
 //	'?'   something cannot be listed
 //	'.'   the end
 //
@@ -67,10 +67,11 @@ type Entry struct {
 	Kind               byte
 	Size, Mtime, Ctime int64
 	Inode              uint64
+	Mapped             uint64 // a number that is another one if a process could write through a mapping since
 	Path               []byte // relative to the root of the listing; valid until the next call of Next
 }
 
-const entryHeader = 1 + 2 + 4*8
+const entryHeader = 1 + 2 + 5*8
 
 // AppendDirectory appends that the next entries are those of the directory at path.
 func AppendDirectory(b []byte, path string) []byte {
@@ -83,7 +84,7 @@ func AppendDirectory(b []byte, path string) []byte {
 func AppendEntry(b []byte, name string, e Entry) []byte {
 	b = append(b, e.Kind)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(name)))
-	for _, n := range [...]uint64{uint64(e.Size), uint64(e.Mtime), uint64(e.Ctime), e.Inode} {
+	for _, n := range [...]uint64{uint64(e.Size), uint64(e.Mtime), uint64(e.Ctime), e.Inode, e.Mapped} {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
 	return append(b, name...)
@@ -119,7 +120,7 @@ func (r *Reader) Next() (Entry, error) {
 func (r *Reader) readRecord() (Entry, error) {
 	kind, err := r.r.ReadByte()
 	if err != nil {
-		return Entry{}, unexpected(err)
+		return Entry{}, convertEOF(err)
 	}
 	switch kind {
 	case end:
@@ -137,7 +138,7 @@ func (r *Reader) readRecord() (Entry, error) {
 func (r *Reader) readDirectory() error {
 	head, err := r.r.Peek(2)
 	if err != nil {
-		return unexpected(err)
+		return convertEOF(err)
 	}
 	length := int(binary.LittleEndian.Uint16(head))
 	r.dir = 0
@@ -155,10 +156,11 @@ func (r *Reader) readEntry(kind byte) (Entry, error) {
 	const size = entryHeader - 1
 	head, err := r.r.Peek(size)
 	if err != nil {
-		return Entry{}, unexpected(err)
+		return Entry{}, convertEOF(err)
 	}
 	number := func(at int) uint64 { return binary.LittleEndian.Uint64(head[2+8*at:]) }
-	e := Entry{Kind: kind, Size: int64(number(0)), Mtime: int64(number(1)), Ctime: int64(number(2)), Inode: number(3)}
+	e := Entry{Kind: kind, Size: int64(number(0)), Mtime: int64(number(1)), Ctime: int64(number(2)), Inode: number(3),
+		Mapped: number(4)}
 	err = r.readName(size, int(binary.LittleEndian.Uint16(head)))
 	e.Path = r.path
 	return e, err
@@ -168,14 +170,14 @@ func (r *Reader) readEntry(kind byte) (Entry, error) {
 func (r *Reader) readName(skip, length int) error {
 	both, err := r.r.Peek(skip + length)
 	if err != nil {
-		return unexpected(err)
+		return convertEOF(err)
 	}
 	r.path = append(r.path[:r.dir], both[skip:]...)
 	_, err = r.r.Discard(len(both))
 	return err
 }
 
-func unexpected(err error) error {
+func convertEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}

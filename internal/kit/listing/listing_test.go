@@ -19,7 +19,7 @@ func readAll(data []byte) (lines []string, err error) {
 		if err != nil {
 			return lines, err
 		}
-		lines = append(lines, fmt.Sprintf("%c %q %d %d %d %d", e.Kind, e.Path, e.Size, e.Mtime, e.Ctime, e.Inode))
+		lines = append(lines, fmt.Sprintf("%c %q %d %d %d %d %d", e.Kind, e.Path, e.Size, e.Mtime, e.Ctime, e.Inode, e.Mapped))
 	}
 }
 
@@ -27,13 +27,13 @@ func readAll(data []byte) (lines []string, err error) {
 func TestListing(t *testing.T) {
 	long := strings.Repeat("x", 4000)
 	b := AppendDirectory(nil, "")
-	b = AppendEntry(b, "d", Entry{Kind: Opaque, Mtime: 1, Ctime: 2, Inode: 3})
+	b = AppendEntry(b, "d", Entry{Kind: Opaque, Mtime: 1, Ctime: 2, Inode: 3, Mapped: 4})
 	b = AppendEntry(b, "line\n", Entry{Kind: File, Size: 1 << 40, Mtime: -1})
 	b = AppendDirectory(b, "d")
 	b = AppendUnread(b)
 	b = AppendEntry(b, long, Entry{Kind: Whiteout})
 	b = AppendEnd(b)
-	want := []string{`D "d" 0 1 2 3`, `f "line\n" 1099511627776 -1 0 0`, `? "" 0 0 0 0`, `w "d/` + long + `" 0 0 0 0`}
+	want := []string{`D "d" 0 1 2 3 4`, `f "line\n" 1099511627776 -1 0 0 0`, `? "" 0 0 0 0 0`, `w "d/` + long + `" 0 0 0 0 0`}
 	got, err := readAll(b)
 	if diff := cmp.Diff(want, got); diff != "" || !errors.Is(err, io.EOF) {
 		t.Errorf("%v, -want +got:\n%s", err, diff)

@@ -61,6 +61,7 @@ type node struct {
 	mtime     int64
 	ctime     int64
 	ino       uint64
+	mapped    uint64
 	lowerKind byte // what the lower layer has there; 0 for nothing
 	look      int  // the last one that has found it
 }
@@ -160,7 +161,8 @@ func (l *look) addEntry(e listing.Entry) {
 		l.unread++
 		return
 	}
-	n := node{kind: e.Kind, size: e.Size, mtime: e.Mtime, ctime: e.Ctime, ino: e.Inode, look: l.t.looks}
+	n := node{kind: e.Kind, size: e.Size, mtime: e.Mtime, ctime: e.Ctime, ino: e.Inode, mapped: e.Mapped,
+		look: l.t.looks}
 	if isDirectory(n.kind) {
 		n.size = 0
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -369,7 +370,7 @@ func inside(args []string) error {
 	return mapped(opened(name), executable, unix.MAP_PRIVATE)
 }
 
-// overwrite changes a file by a mapping, which does not change its times.
+// overwrite changes a file by a mapping, which does not change its times. With another argument it keeps the mapping.
 func overwrite(args []string) error {
 	fd, err := unix.Open(args[0], unix.O_RDWR, 0)
 	if err != nil {
@@ -380,5 +381,9 @@ func overwrite(args []string) error {
 		return err
 	}
 	*(*byte)(pointer(at + page)) ^= 1
+	if len(args) > 1 {
+		fmt.Println("mapped")
+		time.Sleep(time.Hour)
+	}
 	return nil
 }

@@ -120,6 +120,7 @@ type execGate struct {
 	capacity capacity
 	dropped  atomic.Uint64
 	record   readRecord // of what was read of the workspace
+	mapped   mappedFiles
 
 	files    sync.Mutex // for what is known about files
 	contents map[fileKey]read

@@ -108,12 +108,15 @@ func (*listingFile) SetStat(context.Context, *vfs.Filesystem, *auth.Credentials,
 
 // Open implements kernfs.Inode.
 func (i *listingFile) Open(
-	_ context.Context, rp *vfs.ResolvingPath, d *kernfs.Dentry, opts vfs.OpenOptions,
+	ctx context.Context, rp *vfs.ResolvingPath, d *kernfs.Dentry, opts vfs.OpenOptions,
 ) (*vfs.FileDescription, error) {
-	fd := &listingFD{f: i.f, creds: rp.Credentials(), left: []*listedDir{{}}}
+	fd := &listingFD{f: i.f, gate: active.Load(), creds: rp.Credentials(), left: []*listedDir{{}}}
 	if err := fd.vfsfd.Init(fd, opts.Flags, fd.creds, rp.Mount(), d.VFSDentry(),
 		&vfs.FileDescriptionOptions{DenyPRead: true, DenyPWrite: true, UseDentryMetadata: true}); err != nil {
 		return nil, err
+	}
+	if t, ok := ctx.(*kernel.Task); !ok || fd.gate != nil && !fd.gate.mapped.beginListing(t) {
+		fd.buf = listing.AppendUnread(fd.buf)
 	}
 	return &fd.vfsfd, nil
 }
@@ -125,6 +128,7 @@ type listingFD struct {
 	vfs.NoLockFD
 	vfsfd vfs.FileDescription
 	f     *listingFS
+	gate  *execGate         // nil if there is none
 	creds *auth.Credentials // of the process that opened it
 
 	mu    sync.Mutex
@@ -237,6 +241,9 @@ func (fd *listingFD) listEntry(
 		if err == nil && value == listing.OpaqueValue {
 			e.Kind = listing.Opaque
 		}
+	}
+	if e.Kind == listing.File && fd.gate != nil {
+		e.Mapped = fd.gate.mapped.lastListing(st.Ino)
 	}
 	fd.buf = listing.AppendEntry(fd.buf, name, e)
 }

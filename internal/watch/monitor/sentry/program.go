@@ -59,6 +59,9 @@ func (g *execGate) noteSharedWrite(t *kernel.Task, file *vfs.FileDescription) er
 	if err != nil {
 		return err
 	}
+	if file.Mount().Filesystem().FilesystemType().Name() == overlay.Name {
+		g.mapped.add(st.Ino)
+	}
 	g.files.Lock()
 	defer g.files.Unlock()
 	if len(g.shared) < maxDigests {
