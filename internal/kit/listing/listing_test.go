@@ -19,7 +19,8 @@ func readAll(data []byte) (lines []string, err error) {
 		if err != nil {
 			return lines, err
 		}
-		lines = append(lines, fmt.Sprintf("%c %q %d %d %d %d %d", e.Kind, e.Path, e.Size, e.Mtime, e.Ctime, e.Inode, e.Mapped))
+		lines = append(lines, fmt.Sprintf("%c %q %d %d %d %d %d", e.Kind, e.Path, e.Size, e.Mtime, e.Ctime, e.Inode,
+			e.Mapped))
 	}
 }
 
@@ -33,7 +34,8 @@ func TestListing(t *testing.T) {
 	b = AppendUnread(b)
 	b = AppendEntry(b, long, Entry{Kind: Whiteout})
 	b = AppendEnd(b)
-	want := []string{`D "d" 0 1 2 3 4`, `f "line\n" 1099511627776 -1 0 0 0`, `? "" 0 0 0 0 0`, `w "d/` + long + `" 0 0 0 0 0`}
+	want := []string{`D "d" 0 1 2 3 4`,
+		`f "line\n" 1099511627776 -1 0 0 0`, `? "" 0 0 0 0 0`, `w "d/` + long + `" 0 0 0 0 0`}
 	got, err := readAll(b)
 	if diff := cmp.Diff(want, got); diff != "" || !errors.Is(err, io.EOF) {
 		t.Errorf("%v, -want +got:\n%s", err, diff)

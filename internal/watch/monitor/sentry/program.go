@@ -53,7 +53,7 @@ func inodeOf(f *vfs.FileDescription, st *linux.Statx) inode {
 }
 
 // noteSharedWrite records that file can be written through a mapping from now on, so that its content
-// must be read whenever it matters.
+// must be read whenever it matters, and a listing has it as one that may have changed.
 func (g *execGate) noteSharedWrite(t *kernel.Task, file *vfs.FileDescription) error {
 	st, err := file.Stat(t, vfs.StatOptions{Mask: linux.STATX_BASIC_STATS})
 	if err != nil {
