@@ -76,6 +76,7 @@ func KilledBy(cause error) string {
 		return proposal.KilledInterrupted
 	}
 	known := map[string]string{"session.idle": proposal.KilledIdle, "session.closed": proposal.KilledClosed,
-		"run.cancelled": proposal.KilledInterrupted, "run.timeout": proposal.KilledInterrupted}
+		"run.cancelled": proposal.KilledInterrupted, "run.timeout": proposal.KilledInterrupted,
+		"network.unanswered": proposal.KilledRegistry}
 	return cmp.Or(known[stop.Code], proposal.KilledRun)
 }

@@ -403,7 +403,9 @@ func (c *command) finishResult(ctx context.Context, status syscall.WaitStatus, w
 	c.recordUsage(&r, after)
 	err := c.setEndStatus(&r, status, waitErr, after, reported)
 	if r.Killed == proposal.KilledInterrupted {
-		r.Killed = KilledBy(context.Cause(ctx))
+		if r.Killed = KilledBy(context.Cause(ctx)); r.Killed == proposal.KilledRegistry {
+			r.Detail = r.KilledDetail()
+		}
 	}
 	if gateErr != nil && !c.s.isDead() {
 		_ = c.s.killSandbox()

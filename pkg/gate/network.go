@@ -39,6 +39,7 @@ type network struct {
 	observer *observe.Observer
 
 	notes   notes
+	waiting registryWait
 	names   egress.NamesBelow
 	gateway *egress.Gateway
 	dir     string // the part of it that the sandbox sees
@@ -96,6 +97,9 @@ func (n *network) gatewayOptions(
 			d, err := n.engine.Egress(ctx, x)
 			d = n.names.Limit(x, d)
 			n.noteRefusal(x, d)
+			if err == nil && d.Effect == proposal.Allow {
+				n.waiting.noteQuestion(x)
+			}
 			d.Unresolved = proxied && d.Effect == proposal.Allow &&
 				(x.Kind == points.EgressLookup || x.Kind == points.EgressConnect) && policy.IsGrantedByName(x)
 			d.Intercept = d.Intercept || x.Kind == points.EgressConnect && hasCredentialFor(credentials, x)
@@ -113,13 +117,17 @@ func (n *network) gatewayOptions(
 }
 
 // Begin opens network access for one command.
-func (n *network) Begin(ctx context.Context, x sandbox.Execution) error {
+func (n *network) Begin(ctx context.Context, x sandbox.Execution, stop context.CancelCauseFunc) error {
 	n.notes.beginCommand(x.Notes)
+	n.waiting.beginCommand(x.Notes, stop)
 	return n.gateway.Begin(ctx, x.ID, x.Grant)
 }
 
 // End closes the command's open connections.
-func (n *network) End() error { return n.gateway.End() }
+func (n *network) End() error {
+	n.waiting.endWait()
+	return n.gateway.End()
+}
 
 // closeGateway ends the gateway, if there is one.
 func (n *network) closeGateway() error {

@@ -29,5 +29,6 @@ func (r Record) CouldNotRun() bool {
 	if r.Cause == nil || r.Result == nil || !r.Runnable() {
 		return false
 	}
-	return r.Result.Status == NotRun || r.Result.Status == Exited && r.Result.ExitCode != 0
+	return r.Result.Status == NotRun || r.Result.Status == Exited && r.Result.ExitCode != 0 ||
+		r.Result.Killed == KilledRegistry
 }

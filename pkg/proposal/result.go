@@ -209,6 +209,7 @@ const (
 	KilledClosed      = "closed"      // the session, which was closed
 	KilledBudget      = "budget"      // the time for all commands together; the Status is TimedOut
 	KilledConnect     = "connect"     // the command's own shell connected to the network
+	KilledRegistry    = "registry"    // fumehood: no registry answered that the command may use
 	KilledSandbox     = "sandbox"     // the sandbox, which had to be ended because of another command
 	KilledRun         = "run"         // the run or session, which had to stop: its error says why
 )
@@ -218,7 +219,8 @@ var details = map[string]string{
 	KilledInterrupted: "the run was interrupted", KilledCaller: "killed by the session's caller",
 	KilledIdle:   "the session was idle for too long",
 	KilledClosed: "the session was closed", KilledSandbox: "its sandbox was ended because of another command",
-	KilledRun: "the run stopped",
+	KilledRegistry: "no registry that it may use answered",
+	KilledRun:      "the run stopped",
 }
 
 // KilledDetail returns what Detail says about r.Killed.

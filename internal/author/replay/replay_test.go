@@ -51,8 +51,8 @@ func (s *scene) Close() error { return nil }
 func (s *scene) Open(context.Context, []string, sandbox.Options) (order.Link, error) {
 	return order.Link{}, nil
 }
-func (s *scene) Begin(context.Context, sandbox.Execution) error { return nil }
-func (s *scene) End() error                                     { return nil }
+func (s *scene) Begin(context.Context, sandbox.Execution, context.CancelCauseFunc) error { return nil }
+func (s *scene) End() error                                                              { return nil }
 
 var digest = "sha256:" + strings.Repeat("0", 64)
 

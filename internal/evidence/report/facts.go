@@ -267,7 +267,7 @@ var (
 	retries = []proposal.Retry{proposal.RetryVary, proposal.RetryNever, proposal.RetryApproval, proposal.RetryTransient}
 	killers = []string{proposal.KilledInterrupted, proposal.KilledCaller, proposal.KilledIdle, proposal.KilledClosed,
 		proposal.KilledBudget,
-		proposal.KilledConnect, proposal.KilledSandbox, proposal.KilledRun}
+		proposal.KilledConnect, proposal.KilledRegistry, proposal.KilledSandbox, proposal.KilledRun}
 )
 
 // checkTyped checks the parts of a reason that are addressed to the proposer.

@@ -35,7 +35,7 @@ func (g gateway) Open(_ context.Context, granted []string, _ sandbox.Options) (L
 	return Link{Netns: "gateway"}, g.do("open " + strings.Join(granted, " "))
 }
 
-func (g gateway) Begin(_ context.Context, x sandbox.Execution) error {
+func (g gateway) Begin(_ context.Context, x sandbox.Execution, _ context.CancelCauseFunc) error {
 	return g.do("begin " + x.ID + strings.Join(append([]string{""}, x.Grant.Network...), " "))
 }
 

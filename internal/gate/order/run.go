@@ -92,7 +92,7 @@ func (s *Session) runObserved(ctx context.Context, x sandbox.Execution, r propos
 		return notStarted("it could not be observed"), err
 	}
 	x.Free = s.stages.Lineage.Begin(r)
-	result, err, netErr := s.runConnected(inner, x)
+	result, err, netErr := s.runConnected(inner, x, stop)
 	if inner.Err() != nil {
 		err = nil // an interrupted command is a Result; runAll reports the interruption
 	}
@@ -106,13 +106,15 @@ func (s *Session) runObserved(ctx context.Context, x sandbox.Execution, r propos
 
 // runConnected runs x between the gateway's Begin and End. The first error is the Runner's,
 // or says that x was not started; the second says that the gateway did not end it.
-func (s *Session) runConnected(ctx context.Context, x sandbox.Execution) (r proposal.Result, runErr, endErr error) {
+func (s *Session) runConnected(
+	ctx context.Context, x sandbox.Execution, stop context.CancelCauseFunc,
+) (r proposal.Result, runErr, endErr error) {
 	if s.link == nil {
 		r, runErr = s.runner.Run(ctx, x)
 		return r, runErr, nil
 	}
 	x.Notes = new(sandbox.Notes)
-	if err := s.stages.Network.Begin(ctx, x); err != nil {
+	if err := s.stages.Network.Begin(ctx, x, stop); err != nil {
 		never := notStarted("the gateway did not accept it")
 		if ctx.Err() != nil {
 			never.Detail = "the run was interrupted"

@@ -67,8 +67,9 @@ type Network interface {
 	Open(ctx context.Context, granted []string, o sandbox.Options) (Link, error)
 	// Begin allows x, and only x, as much as x.Grant says: the grants of other commands
 	// no longer apply. It is called before every command, including those without a
-	// grant of a host, so that their attempts are attributed to them.
-	Begin(ctx context.Context, x sandbox.Execution) error
+	// grant of a host, so that their attempts are attributed to them. stop ends x because of a
+	// *proposal.StopError, once and until End.
+	Begin(ctx context.Context, x sandbox.Execution, stop context.CancelCauseFunc) error
 	// End closes every connection of the command, and returns when all events about
 	// them have been delivered. It is called once after each successful Begin, when
 	// nothing of the command runs any more.

@@ -63,7 +63,8 @@ func findUnanswered(r proposal.Record) string {
 		return ""
 	}
 	for _, reach := range r.Result.Observations.Network {
-		if isUnanswered(reach) {
+		waiting := reach.Code == "cut" && r.Result.Killed == proposal.KilledRegistry
+		if isUnanswered(reach) || waiting {
 			return cmp.Or(reach.Name, reach.Address)
 		}
 	}
