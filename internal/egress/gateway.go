@@ -112,6 +112,10 @@ type command struct {
 // until Close.
 func (g *Gateway) Path() string { return g.ns.Path() }
 
+// Restore makes the namespace ready for another sandbox: each takes its addresses, and the one before
+// must have ended.
+func (g *Gateway) Restore() error { return g.ns.Restore() }
+
 // CACertificate returns the certificate of the run's own authority, as PEM. The sandbox must trust
 // it where TLS is intercepted. Its key is only in the gateway's process.
 func (g *Gateway) CACertificate() []byte { return g.ca }

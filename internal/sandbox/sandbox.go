@@ -105,6 +105,8 @@ type Options struct {
 	// routes the sandbox's own network stack takes over. Without it there is only a
 	// loopback device; the sandbox never gets the host's own network.
 	Netns string
+	// NetnsReady, if set, is called before each sandbox starts: the one before has taken the addresses.
+	NetnsReady func() error
 
 	// Limits are the run's: no command gets more, and all commands together write at most
 	// Disk.
@@ -260,6 +262,9 @@ func (r *Runner) startInstance(ctx context.Context) (s *instance, err error) {
 	begin := time.Now()
 	if err = r.o.Verify(); err == nil {
 		s = r.o.Pool.claimSandbox(ctx, r.o)
+	}
+	if err == nil && s == nil && r.o.NetnsReady != nil {
+		err = r.o.NetnsReady()
 	}
 	if err == nil && s == nil {
 		s, err = startSandbox(ctx, r.o)

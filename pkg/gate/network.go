@@ -146,7 +146,7 @@ func (n *network) sandboxLink(
 ) (order.Link, error) {
 	trusted := append(append([]byte(strings.TrimSpace(roots)), '\n'), n.gateway.CACertificate()...)
 	link := order.Link{
-		Netns: n.gateway.Path(), Unset: n.offlineNames(registries),
+		Netns: n.gateway.Path(), Ready: n.gateway.Restore, Unset: n.offlineNames(registries),
 		Env: map[string]string{}, Home: map[string]string{},
 		Files: map[string][]byte{
 			"/etc/resolv.conf": fmt.Appendf(nil, "nameserver %s\noptions timeout:5 attempts:2\n", segment.Default().Gateway.V4),

@@ -25,6 +25,7 @@ proposals:
   - {id: variable, run: ./task token, network: [api.example]}
   - {id: refused, run: ./task lookup, network: [api.example]}
   - {id: refused-too, run: ./task lookup}
+  - {id: in-a-new-sandbox, run: ./task lookup, network: [api.example], new-sandbox: true}
 `
 
 // refused is what the error output says about hosts that policy refused.

@@ -50,6 +50,12 @@ func configureNamespace(s segment.Segment) (segment.Segment, error) {
 	if err := bringUpDevice(device, func(link netlink.Link) error { return configureDevice(link, s) }); err != nil {
 		return s, err
 	}
+	return assignAddresses(s)
+}
+
+// assignAddresses gives the device of this thread's namespace its addresses and routes, whether or not it has
+// them. It returns s, without IPv6 if the kernel has none.
+func assignAddresses(s segment.Segment) (segment.Segment, error) {
 	link, err := netlink.LinkByName(device)
 	if err != nil {
 		return s, missingSupportError("find "+device, err)
@@ -148,7 +154,7 @@ func assignDeviceAddress(link netlink.Link, own, gateway netip.Addr, mac net.Har
 		family = netlink.FAMILY_V6
 		address.Flags = unix.IFA_F_NODAD // usable at once
 	}
-	if err := netlink.AddrAdd(link, address); err != nil {
+	if err := netlink.AddrReplace(link, address); err != nil {
 		return missingSupportError(fmt.Sprintf("give %s the address %s", device, own), err)
 	}
 	neighbour := &netlink.Neigh{
@@ -159,7 +165,7 @@ func assignDeviceAddress(link netlink.Link, own, gateway netip.Addr, mac net.Har
 		return missingSupportError("add the gateway as a neighbor", err)
 	}
 	route := &netlink.Route{LinkIndex: link.Attrs().Index, Gw: gateway.AsSlice()}
-	if err := netlink.RouteAdd(route); err != nil {
+	if err := netlink.RouteReplace(route); err != nil {
 		return missingSupportError("set the default route", err)
 	}
 	return nil

@@ -40,6 +40,17 @@ func Make(c Config) (*Namespace, error) {
 	return n, nil
 }
 
+// Restore gives the device its addresses and routes again after a sandbox, which has ended, has taken them.
+func (n *Namespace) Restore() error {
+	return inThread(func() error {
+		if err := unix.Setns(int(n.File.Fd()), unix.CLONE_NEWNET); err != nil {
+			return missingSupportError("enter the network namespace", err)
+		}
+		_, err := assignAddresses(n.Segment)
+		return err
+	})
+}
+
 // CheckAvailable returns the error that Make would return.
 func CheckAvailable() error {
 	n, err := Make(Config{})

@@ -6,7 +6,7 @@
 //
 // runsc gets the namespace by path. It moves the device's addresses and routes into
 // gVisor's own stack and removes them from the device, so that the host kernel has no
-// address there to answer for.
+// address there to answer for. Restore is for the next sandbox in the same namespace.
 //
 // Nothing is left when the process ends, however it ends: the namespace is held by an
 // open file, the device by another; there is no mount and no name.

@@ -65,14 +65,55 @@ func within(t *testing.T, n *Namespace, f func() error) {
 	}
 }
 
-// What runsc will read, with the library that runsc uses.
+// What runsc will read, with the library that runsc uses, also after a sandbox has taken it.
 func TestMakeHasWhatRunscReads(t *testing.T) {
 	n := mustMake(t)
 	s := segment.Default()
 	if n.Segment.Sandbox.V6 != s.Sandbox.V6 {
 		t.Fatalf("IPv6 is %v, want %v: this host's kernel is meant to have it", n.Segment.Sandbox.V6, s.Sandbox.V6)
 	}
-	var got []string
+	want := []string{
+		"lo 65536  up=true", "address 127.0.0.1/8", "address ::1/128",
+		"eth0 65521 02:66:68:00:00:02 up=true", "address 198.18.0.2/30", "address fd66:756d:6568::2/126",
+		"default by 198.18.0.1", "default by fd66:756d:6568::1",
+		"neighbour 198.18.0.1 02:66:68:00:00:01", "neighbour fd66:756d:6568::1 02:66:68:00:00:01",
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"made", func() error { return nil }},
+		{"restored while it has all", n.Restore},
+		{"restored", func() error { takeAddresses(t, n); return n.Restore() }},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if diff := cmp.Diff(want, listNetwork(t, n)); diff != "" {
+			t.Errorf("%s: namespace (-want +got):\n%s", step.name, diff)
+		}
+	}
+}
+
+// takeAddresses removes the device's addresses, and with them its routes, as runsc does.
+func takeAddresses(t *testing.T, n *Namespace) {
+	t.Helper()
+	within(t, n, func() error {
+		link, err := netlink.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		addresses, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+		for _, a := range addresses {
+			err = errors.Join(err, netlink.AddrDel(link, &a))
+		}
+		return err
+	})
+}
+
+// listNetwork lists what is in n.
+func listNetwork(t *testing.T, n *Namespace) (got []string) {
+	t.Helper()
 	within(t, n, func() error {
 		interfaces, err := net.Interfaces()
 		if err != nil {
@@ -109,15 +150,7 @@ func TestMakeHasWhatRunscReads(t *testing.T) {
 		}
 		return err
 	})
-	want := []string{
-		"lo 65536  up=true", "address 127.0.0.1/8", "address ::1/128",
-		"eth0 65521 02:66:68:00:00:02 up=true", "address 198.18.0.2/30", "address fd66:756d:6568::2/126",
-		"default by 198.18.0.1", "default by fd66:756d:6568::1",
-		"neighbour 198.18.0.1 02:66:68:00:00:01", "neighbour fd66:756d:6568::1 02:66:68:00:00:01",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("namespace (-want +got):\n%s", diff)
-	}
+	return got
 }
 
 // The address can be used at once: there is no duplicate detection.

@@ -79,6 +79,7 @@ type Network interface {
 // A Link is what a sandbox needs to use a Network.
 type Link struct {
 	Netns string            // of sandbox.Options
+	Ready func() error      // NetnsReady of sandbox.Options
 	Env   map[string]string // variables to set
 	Unset []string          // variables to remove, after that
 	Files map[string][]byte // in the root
@@ -91,7 +92,7 @@ func (l *Link) addTo(o *sandbox.Options) {
 	if l == nil {
 		return
 	}
-	o.Netns = l.Netns
+	o.Netns, o.NetnsReady = l.Netns, l.Ready
 	o.Env, o.Files, o.Home = mergeMaps(o.Env, l.Env), mergeMaps(o.Files, l.Files), mergeMaps(o.Home, l.Home)
 	for _, name := range l.Unset {
 		delete(o.Env, name)

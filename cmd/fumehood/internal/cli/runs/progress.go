@@ -148,12 +148,12 @@ func (p Progress) OutputPrinter() func(proposal.Chunk) {
 // longSetup is the time of set-up after which layers are mentioned.
 const longSetup = 20 * time.Second
 
-// mentionLayers says once, after long set-up without a layer, that later runs repeat it.
+// mentionLayers says once, after long set-up that succeeded and left no layer, that later runs repeat it.
 func (p Progress) mentionLayers(s gate.Step) {
 	r := p.run
 	if s.Result != nil && s.Setup {
 		r.setup += time.Duration(s.Result.WallMS) * time.Millisecond
-		r.layered = r.layered || s.Result.Layer != nil && !s.Result.Layer.Private
+		r.layered = r.layered || !s.Result.Succeeded() || s.Result.Layer != nil && !s.Result.Layer.Private
 	}
 	if s.Setup || r.setup <= longSetup || r.layered {
 		return
