@@ -369,7 +369,10 @@ class Shell:
 
     def line_pinfo(self, line, source=False):
         import inspect
+        import re
         name = line.strip()
+        if not re.fullmatch(r"%{0,2}[^\W\d][\w.]*", name):
+            raise UsageError("%pinfo takes a name")
         if name.startswith("%"):
             kind, found = ("cell" if name.startswith("%%") else "line"), name.lstrip("%")
             value = self.find(kind, found)
@@ -394,15 +397,16 @@ class Shell:
         return self.cell_time("", line)
 
     def line_timeit(self, line):
-        options, rest = [], line.split(" ")
-        while rest and (rest[0].startswith("-") or options and options[-1] in ("-n", "-r")):
-            options.append(rest.pop(0))
-        return self.cell_timeit(" ".join(options), " ".join(rest))
+        import re
+        options = re.match(r"(-([nr] *[0-9]+|[qotc]) +)*", line)[0]  # as the policy reads them
+        return self.cell_timeit(options, line[len(options):])
 
     def cell_time(self, line, cell):
+        if line:
+            raise UsageError("%%time takes no statement in its own line")
         before, began = os.times(), time.perf_counter()
         try:
-            return self.interpreter.execute(self.context, cell if not line else line + "\n" + cell)
+            return self.interpreter.execute(self.context, cell)
         finally:
             wall, after = time.perf_counter() - began, os.times()
             user = after.user + after.children_user - before.user - before.children_user

@@ -127,7 +127,7 @@ func (r *pythonReader) isKnownPath(path string) bool {
 	first = strings.TrimRight(first, "()[]")
 	return path != "" && path[0] != '?' && path[0] != '=' &&
 		(libraries["python"].modules[first] || libraries["python"].can[first] != nil || r.imports[first] ||
-			internals[first] || decoders.MatchString(path))
+			internals[first] || first == "get_ipython" || decoders.MatchString(path))
 }
 
 // recordImport records an import of module at n.
@@ -215,13 +215,19 @@ func (r *pythonReader) judgeName(n grammar.Node) {
 func (r *pythonReader) judgeAttribute(n grammar.Node, name string) {
 	r.passed[n.ChildIn("attribute").ID()] = true
 	switch {
-	case internals[name]:
+	case internals[name], r.isHiddenMethod(r.pathOf(n, 0)):
 		r.findAt("interpreter-internals", n)
 	case name == "__subclasses__" && r.isClimbedClass(n.ChildIn("object")):
 		r.findAt("interpreter-internals", n)
 	case pathMethods[name] && (r.imports["pathlib"] || r.imports["os"]):
 		r.addCapabilities(canWriteFiles)
 	}
+}
+
+// isHiddenMethod reports whether path is one of a notebook's shell that a cell need not use.
+func (r *pythonReader) isHiddenMethod(path string) bool {
+	method, ok := strings.CutPrefix(strings.TrimPrefix(path, "builtins."), notebookShell)
+	return ok && !strings.ContainsAny(method, ".([") && !notebookMethods[method]
 }
 
 var pathMethods = map[string]bool{"write_text": true, "write_bytes": true, "unlink": true, "touch": true, "mkdir": true,
@@ -263,7 +269,7 @@ func (r *pythonReader) judgeSubscript(n grammar.Node) {
 
 // tables map names to objects: a subscript of one is a use of that name.
 var tables = map[string]bool{"__builtins__": true, "builtins.__dict__": true, "globals()": true, "locals()": true,
-	"vars()": true, "vars(builtins)": true, "sys.modules": true, "__builtins__.__dict__": true}
+	"get_ipython().user_ns": true, "vars()": true, "vars(builtins)": true, "sys.modules": true, "__builtins__.__dict__": true}
 
 // findHosts finds addresses of remote hosts.
 func (r *pythonReader) findHosts(tree *grammar.Tree) {

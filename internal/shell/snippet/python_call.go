@@ -3,8 +3,10 @@
 package snippet
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/shell/snippet/grammar"
 )
 
@@ -25,8 +27,10 @@ func (r *pythonReader) judgeCall(n grammar.Node) {
 	case path == "open" || path == "io.open" || path == "builtins.open" || path == "pathlib.Path().open" ||
 		path == "codecs.open":
 		r.openCall(path, args)
-	case path == "get_ipython().run_cell_magic" || path == "get_ipython().run_line_magic":
-		r.magicCall(n, args)
+	case path == notebookShell+"run_cell_magic" || path == notebookShell+"run_line_magic":
+		r.magicCall(n, valuesOf(args))
+	case path == notebookShell+"system" || path == notebookShell+"getoutput":
+		r.judgeExpanded(n, valuesOf(args))
 	case path == "marshal.loads" || path == "marshal.load":
 		r.findAt("decoded-code", n)
 	case strings.HasPrefix(path, "ctypes.") || strings.HasPrefix(path, "cffi."):
@@ -49,6 +53,17 @@ func argumentsOf(n grammar.Node) []grammar.Node {
 		}
 	}
 	return args
+}
+
+// valuesOf returns args, with the values of those that have names.
+func valuesOf(args []grammar.Node) []grammar.Node {
+	values := slices.Clone(args)
+	for i, arg := range args {
+		if arg.Kind() == "keyword_argument" {
+			values[i] = arg.ChildIn("value")
+		}
+	}
+	return values
 }
 
 // judgeRun judges a node that is run as code: a string literal is itself read as code.
@@ -93,7 +108,14 @@ func (r *pythonReader) sourceOf(n grammar.Node) string {
 // file's bytes.
 func plainDecode(path string) bool { return strings.HasSuffix(path, ".read().decode()") }
 
-// magicCall judges a magic of a notebook: it runs its last argument as code, or as a shell's text.
+// notebookShell begins the paths of the methods that package notebook translates to.
+const notebookShell = "get_ipython()."
+
+// notebookMethods are those that a cell may use: others run text that is not judged.
+var notebookMethods = map[string]bool{"run_cell_magic": true, "run_line_magic": true, "system": true, "getoutput": true,
+	"user_ns": true, "config": true}
+
+// magicCall judges a magic of a notebook: some run their last argument as code, or start programs with it.
 func (r *pythonReader) magicCall(n grammar.Node, args []grammar.Node) {
 	name, ok := "", len(args) > 1
 	if ok {
@@ -103,9 +125,12 @@ func (r *pythonReader) magicCall(n grammar.Node, args []grammar.Node) {
 	case !ok:
 		r.findAt("dynamic-code", n)
 	case runsPython[name]:
-		r.judgeRun(n, args[len(args)-1:])
+		r.judgeMagicCode(n, name, args[len(args)-1])
 	case startsProgram[name]:
 		r.addCapabilities(canStart)
+		r.judgeExpanded(n, args[1:])
+	case name == "cd":
+		r.judgeExpanded(n, args[1:])
 	case name == "writefile":
 		r.addCapabilities(canWriteFiles)
 	}
@@ -114,8 +139,44 @@ func (r *pythonReader) magicCall(n grammar.Node, args []grammar.Node) {
 // What the magics of the interpreter run; the others run nothing.
 var (
 	runsPython    = map[string]bool{"time": true, "timeit": true, "capture": true}
-	startsProgram = map[string]bool{"bash": true, "sh": true, "ls": true, "pip": true}
+	startsProgram = map[string]bool{"bash": true, "sh": true, "!": true, "ls": true, "pip": true}
 )
+
+// timeitOptions are the options before the code of %timeit, exactly as the interpreter reads them.
+var timeitOptions = pattern.New(`^(-([nr] *[0-9]+|[qotc]) +)*`)
+
+// judgeMagicCode judges the Python that a magic runs. Code with a syntax that is not understood makes the
+// whole cell one: it may not be a SyntaxError for the interpreter, which runs what this reader skipped.
+func (r *pythonReader) judgeMagicCode(n grammar.Node, name string, code grammar.Node) {
+	text, ok := r.constantValue(code, 0)
+	if !ok {
+		r.judgeRun(n, []grammar.Node{code})
+		return
+	}
+	if name == "timeit" {
+		text = text[len(timeitOptions.FindString(text)):]
+	}
+	if !r.readNested("python", text, n) {
+		start, end := n.Span()
+		r.addDoubt("not-understood", start, end)
+	}
+}
+
+var expanded = pattern.New(`\{([^{}]+)\}`)
+
+// judgeExpanded judges the expressions in braces that the interpreter evaluates in the text of a command.
+func (r *pythonReader) judgeExpanded(n grammar.Node, args []grammar.Node) {
+	for _, arg := range args {
+		text, ok := r.constantValue(arg, 0)
+		if !ok {
+			r.findAt(r.sourceOf(arg), n)
+			continue
+		}
+		for _, found := range expanded.FindAllStringSubmatch(text, -1) {
+			r.readNested("python", found[1], n)
+		}
+	}
+}
 
 func (r *pythonReader) importCall(n grammar.Node, args []grammar.Node) {
 	r.addCapabilities(canDynamicCode)
@@ -168,6 +229,9 @@ func (r *pythonReader) judgeAttributeName(n grammar.Node, args []grammar.Node, n
 		found := r.pathOf(n, 0)
 		if runners[found] {
 			r.findAt("dynamic-code", n)
+		}
+		if r.isHiddenMethod(found) {
+			r.findAt("interpreter-internals", n)
 		}
 		r.recordUse(found, n)
 	}

@@ -56,6 +56,7 @@ func Analyze(language, text string) proposal.Snippet {
 // analyzeText is Analyze, with the number of strings containing code that were already
 // read.
 func analyzeText(language, text string, depth int, inner *int) (s proposal.Snippet) {
+	text = separateLines(text)
 	r := newReader(language, text, depth)
 	r.inner = inner
 	defer func() {
@@ -79,6 +80,21 @@ func analyzeText(language, text string, depth int, inner *int) (s proposal.Snipp
 		(&scriptReader{reader: r}).readTree(tree)
 	}
 	return
+}
+
+// separateLines returns text with a line feed for each carriage return that is not before one. Interpreters end a line, and
+// with it a comment, at both; the grammars only at a line feed.
+func separateLines(text string) string {
+	if !strings.Contains(text, "\r") {
+		return text
+	}
+	lines := []byte(text)
+	for i, c := range lines {
+		if c == '\r' && (i+1 == len(lines) || lines[i+1] != '\n') {
+			lines[i] = '\n'
+		}
+	}
+	return string(lines)
 }
 
 func codeOf(err error) string {
@@ -292,15 +308,15 @@ func (r *reader) isDisguisedName(name string) bool {
 	return strings.Contains(name, `\u`)
 }
 
-// readNested reads code in a string of the snippet, at n.
-func (r *reader) readNested(language, text string, n grammar.Node) {
+// readNested reads code in a string of the snippet, at n, and reports whether its syntax was understood.
+func (r *reader) readNested(language, text string, n grammar.Node) (understood bool) {
 	if r.depth+1 >= maxNested {
 		r.findAt("dynamic-code", n)
-		return
+		return true
 	}
 	if *r.inner++; *r.inner > maxInner {
 		r.addDoubt("too-large", 0, 0)
-		return
+		return true
 	}
 	inner := analyzeText(language, text, r.depth+1, r.inner)
 	start, end := n.Span()
@@ -313,4 +329,5 @@ func (r *reader) readNested(language, text string, n grammar.Node) {
 		r.recordModule(module)
 	}
 	r.addCapabilities(inner.Capabilities...)
+	return !hasFinding(inner, "not-understood")
 }

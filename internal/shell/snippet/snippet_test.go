@@ -16,6 +16,7 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/cputime"
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/internal/kit/sample"
+	"github.com/fumehood/fumehood/internal/shell/notebook"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -184,5 +185,43 @@ func BenchmarkAnalyze(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Magics and expansions of a notebook run no code that was not judged as Python is elsewhere.
+func TestNotebookCodeIsJudged(t *testing.T) {
+	const hidden = "exec(__import__('base64').b64decode('eA=='))"
+	for cell, want := range map[string]string{
+		"%time " + hidden:                           "decoded-code",
+		"%timeit " + hidden:                         "decoded-code",
+		"%timeit -n1 -r 2 -q " + hidden:             "decoded-code",
+		"%timeit -n1# " + hidden:                    "",
+		"%timeit -x# " + hidden:                     "",
+		"%%time\n# a\r" + hidden:                    "decoded-code",
+		"%%capture out\n" + hidden:                  "decoded-code",
+		"!echo {" + hidden + "}":                    "decoded-code",
+		"x = !echo {" + hidden + "} a":              "decoded-code",
+		"%cd {" + hidden + "}":                      "decoded-code",
+		"%ls {" + hidden + "}":                      "decoded-code",
+		"%%time\n1 +":                               "not-understood",
+		"%time !ls":                                 "not-understood",
+		"get_ipython().cell_time('', 'x')":          "interpreter-internals",
+		"s = get_ipython()\ns.expand('{x}')":        "interpreter-internals",
+		"getattr(get_ipython(), 'expand')('{x}')":   "interpreter-internals",
+		"get_ipython().interpreter.execute(1, 'x')": "interpreter-internals",
+		"g = get_ipython()\ng.run_line_magic(name='time', line=\"" + hidden + "\")": "decoded-code",
+		"!ls {path} {a,b} ${HOME}":     "",
+		"%timeit -n 10 f(x)":           "",
+		"%%timeit\nf(x)":               "",
+		"get_ipython().user_ns['x']":   "",
+		"!awk '{print $1}' {files[0]}": "",
+	} {
+		found := ""
+		for _, f := range Analyze("python", notebook.Translate(cell)).Findings {
+			found = f.Code
+		}
+		if found != want {
+			t.Errorf("%q: finding %q, want %q", cell, found, want)
+		}
 	}
 }
