@@ -28,6 +28,21 @@ deny contains lib.denial(
 	not removed_copy(w)
 }
 
+# By another name, the workspace's own control files are not known as such.
+deny contains lib.denial("files.place", "ln must not give the workspace another name", "link to a directory or a file below the workspace") if {
+	input.command.program in {"ln", "cp"}
+	symbolic
+	some w in input.command.operands
+	regex.match(`^(/workspace|\$PWD|/|/workspace/[.]{1,2})?/*$`, w.value)
+}
+
+symbolic if input.command.program == "ln"
+
+symbolic if {
+	some o in input.command.options
+	o.name in {"--symbolic", "--symbolic-link"}
+}
+
 # The copy of a repository that the run made may lose its .git.
 removed_copy(w) if {
 	input.command.program == "rm"

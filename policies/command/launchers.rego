@@ -242,6 +242,31 @@ deny contains lib.denial(
 	word in ((foreign - {"node"}) | {"valgrind"})
 }
 
+# The one that is started may fetch.
+deny contains lib.denial(
+	"code.launcher",
+	sprintf("%s must not start %s, which may fetch what it starts", [input.command.program, word]),
+	"start the tool by its own name",
+) if {
+	input.command.program in (object.keys(launching) | npx_like)
+	some word in input.command.argv
+	last_part(word) in fetchers_of_tools
+}
+
+fetchers_of_tools := {"npx", "bunx", "pnpx", "uvx", "pipx"}
+
+deny contains lib.denial(
+	"code.launcher",
+	sprintf("%s must not start %s by another launcher", [input.command.program, word]),
+	"start the tool by its own name",
+) if {
+	input.command.program in (object.keys(launching) | npx_like)
+	some i, word in input.command.argv
+	i < count(input.command.argv) - 1
+	word in {"npm", "pnpm", "yarn", "uv", "bun"}
+	input.command.argv[i + 1] in {"exec", "x", "dlx", "pip", "tool", "add", "install", "i", "create", "init", "publish"}
+}
+
 last_part(word) := split(word, "/")[count(split(word, "/")) - 1]
 
 startable(name) if {

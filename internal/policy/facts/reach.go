@@ -3,6 +3,7 @@
 package facts
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -43,6 +44,9 @@ func (r *reading) Effects(cwds []string, workspace string) []Effect {
 			add("write", "", w)
 		}
 	}
+	for _, w := range r.madeFiles() {
+		add("write", "", w)
+	}
 	for _, w := range r.doubtful {
 		for _, part := range pathsIn(w.Value) {
 			place := ResolvePlace(part, w.Static, cwds, workspace)
@@ -52,6 +56,64 @@ func (r *reading) Effects(cwds []string, workspace string) []Effect {
 		}
 	}
 	return all
+}
+
+// madeFiles are files that r's tool writes and that no word names: DIRECTORY/NAME of cp NAME DIRECTORY, FILE of
+// gunzip FILE.gz, and FILESUFFIX of sed -iSUFFIX FILE.
+func (r *reading) madeFiles() []proposal.Word {
+	operands, suffix, directory := r.Operands, proposal.Word{Static: true}, proposal.Word{}
+	for _, o := range r.Options {
+		switch o.Name {
+		case "--suffix", "--in-place":
+			suffix = o.Value
+		case "--target-directory":
+			directory = o.Value
+		case "--no-target-directory":
+			return nil
+		case "--directory":
+			if r.Tool == "install" {
+				return nil
+			}
+		}
+	}
+	var made []proposal.Word
+	switch r.Tool {
+	case "cp", "mv", "ln", "install":
+		if directory.Value == "" {
+			switch len(operands) {
+			case 0:
+				return nil
+			case 1:
+				directory = proposal.Word{Value: ".", Static: true} // of ln FILE
+			default:
+				directory, operands = operands[len(operands)-1], operands[:len(operands)-1]
+				if suffix.Value != "" {
+					made = append(made, joinWords(directory, suffix.Value))
+				}
+			}
+		}
+		for _, w := range operands {
+			if w.Static && !w.Glob {
+				made = append(made, joinWords(directory, "/"+path.Base(w.Value)+suffix.Value), joinWords(directory, "/"+path.Base(w.Value)))
+			}
+		}
+	case "sed", "gsed":
+		for _, w := range operands {
+			if suffix.Value != "" {
+				made = append(made, joinWords(w, suffix.Value))
+			}
+		}
+	case "gunzip", "bunzip2", "unxz", "gzip", "bzip2", "xz", "zstd":
+		for _, w := range operands {
+			made = append(made, proposal.Word{Value: strings.TrimSuffix(w.Value, path.Ext(w.Value)), Static: w.Static})
+		}
+	}
+	return slices.DeleteFunc(made, func(w proposal.Word) bool { return !w.Static })
+}
+
+func joinWords(w proposal.Word, end string) proposal.Word {
+	w.Value += end
+	return w
 }
 
 var letters = pattern.New(`^-[A-Za-z]+`)

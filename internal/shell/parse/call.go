@@ -171,6 +171,9 @@ func (w *walker) followCommand(index int, args []arg, s scope, c call) {
 			w.recordWrite(a.Word)
 		}
 	}
+	if optionWriters[path.Base(name)] {
+		w.recordOptionWrites(args[1:])
+	}
 	if strings.Contains(name, "/") {
 		putInMap(&w.scripts, path.Clean(name), append(w.scripts[path.Clean(name)], c.span))
 		name = path.Base(name)
@@ -185,6 +188,26 @@ func (w *walker) followCommand(index int, args []arg, s scope, c call) {
 // writers are programs that write the files named in their arguments.
 var writers = map[string]bool{"tee": true, "cp": true, "mv": true, "ln": true, "install": true, "dd": true,
 	"sponge": true}
+
+// optionWriters are programs that write the file of an option, such as -o, or their last operand.
+var optionWriters = map[string]bool{"sort": true, "shuf": true, "iconv": true, "uniq": true, "xxd": true, "openssl": true, "pdftotext": true}
+
+// recordOptionWrites records each word that may name a file to write: an operand, or the value of an option in any
+// spelling.
+func (w *walker) recordOptionWrites(args []arg) {
+	for _, a := range args {
+		w.recordWrite(a.Word)
+		if !a.Static || !strings.HasPrefix(a.Value, "-") {
+			continue
+		}
+		if _, value, ok := strings.Cut(a.Value, "="); ok {
+			putInMap(&w.written, value, true)
+		}
+		for at := 2; at < min(len(a.Value), 8); at++ { // -ox.sh, -uox.sh
+			putInMap(&w.written, a.Value[at:], true)
+		}
+	}
+}
 
 // readScript reads static text that a shell will run. That text runs as written, not as
 // we would print it, so it must not contain anything the parser and bash read
