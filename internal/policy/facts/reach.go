@@ -44,8 +44,10 @@ func (r *reading) Effects(cwds []string, workspace string) []Effect {
 			add("write", "", w)
 		}
 	}
-	for _, w := range r.madeFiles() {
-		add("write", "", w)
+	for _, w := range r.madeFiles() { // what is outside is judged by the words
+		if place := ResolvePlace(w.Value, true, cwds, workspace); place == "git" || place == "control" {
+			add("write", "", w)
+		}
 	}
 	for _, w := range r.doubtful {
 		for _, part := range pathsIn(w.Value) {
