@@ -96,7 +96,8 @@ func (r *reading) madeFiles() []proposal.Word {
 		}
 		for _, w := range operands {
 			if w.Static && !w.Glob {
-				made = append(made, joinWords(directory, "/"+path.Base(w.Value)+suffix.Value), joinWords(directory, "/"+path.Base(w.Value)))
+				name := "/" + path.Base(w.Value)
+				made = append(made, joinWords(directory, name+suffix.Value), joinWords(directory, name))
 			}
 		}
 	case "sed", "gsed":

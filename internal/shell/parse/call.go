@@ -190,7 +190,8 @@ var writers = map[string]bool{"tee": true, "cp": true, "mv": true, "ln": true, "
 	"sponge": true}
 
 // optionWriters are programs that write the file of an option, such as -o, or their last operand.
-var optionWriters = map[string]bool{"sort": true, "shuf": true, "iconv": true, "uniq": true, "xxd": true, "openssl": true, "pdftotext": true}
+var optionWriters = map[string]bool{"sort": true, "shuf": true, "iconv": true, "uniq": true, "xxd": true,
+	"openssl": true, "pdftotext": true}
 
 // recordOptionWrites records each word that may name a file to write: an operand, or the value of an option in any
 // spelling.

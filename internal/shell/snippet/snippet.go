@@ -82,8 +82,8 @@ func analyzeText(language, text string, depth int, inner *int) (s proposal.Snipp
 	return
 }
 
-// separateLines returns text with a line feed for each carriage return that is not before one. Interpreters end a line, and
-// with it a comment, at both; the grammars only at a line feed.
+// separateLines returns text with a line feed for each carriage return that is not before one. Interpreters end
+// a line, and with it a comment, at both; the grammars only at a line feed.
 func separateLines(text string) string {
 	if !strings.Contains(text, "\r") {
 		return text
