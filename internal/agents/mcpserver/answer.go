@@ -53,7 +53,6 @@ type reason struct {
 	Message      string
 	Instead      string
 	Alternatives []string // commands that policy allows
-	Retry        string
 }
 
 // A file is one exported file.
@@ -72,7 +71,7 @@ func reasonsOf(r proposal.Record) (list []reason) {
 			continue
 		}
 		y := reason{Rule: shortenMessage(x.Rule), Message: shortenMessage(x.Message),
-			Instead: shortenMessage(x.Suggestion), Retry: string(x.Retry)}
+			Instead: shortenMessage(x.Suggestion)}
 		for _, a := range x.Alternatives {
 			y.Alternatives = append(y.Alternatives, shortenMessage(a))
 		}

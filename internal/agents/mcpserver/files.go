@@ -77,7 +77,7 @@ func (in readArgs) checkRange() error {
 	switch {
 	case in.Offset < 0 || in.Limit < 0 || in.Limit > readMax:
 		return invalidArguments(fmt.Sprintf("offset and limit: must be from 0 on, and limit at most %d", readMax))
-	case in.Line < 0 || in.Lines < 0 || in.Line+in.Lines > 0 && in.Offset > 0:
+	case in.Line < 0 || in.Lines < 0 || (in.Line > 0 || in.Lines > 0) && in.Offset > 0:
 		return invalidArguments("line and lines: must be from 1 on, and without offset")
 	}
 	return nil
@@ -88,12 +88,12 @@ func (in readArgs) describePart(data []byte) string {
 	words := fmt.Sprintf("%s, %s", shortenMessage(in.Path), text.Size(int64(len(data))))
 	part, whole := data[min(in.Offset, len(data)):], "bytes %d to %d"
 	begin := len(data) - len(part)
-	if in.Line+in.Lines > 0 {
+	if in.Line > 0 || in.Lines > 0 {
 		lines := bytes.SplitAfter(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
 		first := min(max(in.Line, 1)-1, len(lines))
 		last := len(lines)
 		if in.Lines > 0 {
-			last = min(last, first+in.Lines)
+			last = first + min(in.Lines, last-first)
 		}
 		part = bytes.Join(lines[first:last], nil)
 		words += fmt.Sprintf(", lines %d to %d of %d", first+1, last, len(lines))

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -156,6 +157,7 @@ func TestFiles(t *testing.T) {
 	png := "\x89PNG\r\n\x1a\n data"
 	call(t, cs, "write_file", writeArgs{Path: "a", Content: "text"})
 	call(t, cs, "write_file", writeArgs{Path: "b.png", Content: "iVBORw0KGgogZGF0YQ==", Encoding: "base64"})
+	call(t, cs, "write_file", writeArgs{Path: "many", Content: strings.Repeat("x\n", 2000)})
 	call(t, cs, "write_file", writeArgs{Path: "lines", Content: "one\ntwo\nthree\nfour\n"})
 	for _, x := range []struct {
 		in   readArgs
@@ -167,6 +169,7 @@ func TestFiles(t *testing.T) {
 		{readArgs{Path: "lines", Lines: 1}, "lines, 19 bytes, lines 1 to 1 of 4:\n```\none\n```"},
 		{readArgs{Path: "lines", Line: 4}, "lines, 19 bytes, lines 4 to 4 of 4:\n```\nfour\n```"},
 		{readArgs{Path: "lines", Line: 9}, "lines, 19 bytes, lines 5 to 4 of 4:\n```\n\n```"},
+		{readArgs{Path: "many", Line: 1999, Lines: math.MaxInt - 1023}, "many, 4,000 bytes, lines 1999 to 2000 of 2000:\n```\nx\nx\n```"},
 		{readArgs{Path: "lines", Line: 1, Limit: 2}, "lines, 19 bytes, lines 1 to 4 of 4, of these, bytes 0 to 2:\n```\non\n```"},
 	} {
 		if got := words(call(t, cs, "read_file", x.in)); got != x.want {
