@@ -294,8 +294,12 @@ func TestFindByInputs(t *testing.T) {
 	if l, err := s.Find(keyOf("y"), anyInputs); l != nil || err != nil {
 		t.Errorf("another set-up has %v, %v", l, err)
 	}
-	last := s.mustList(t)[0] // which is looked at first
+	last := s.mustList(t)[0]
 	if err := os.Truncate(last.path, block); err != nil {
+		t.Fatal(err)
+	}
+	later := time.Now().Add(time.Minute) // than all others, so that it is looked at first
+	if err := os.Chtimes(last.path, later, later); err != nil {
 		t.Fatal(err)
 	}
 	l, err := s.Find(keyOf("x"), anyInputs)
