@@ -70,10 +70,17 @@ func TestReusableWorkflows(t *testing.T) {
 		comment, _, _ := strings.Cut(head, "\nname: ")
 		on := "  workflow_call:\n    inputs:\n" + inputsOfCall
 		if before, plan, has := strings.Cut(jobs, "          plan: |\n"); has {
-			on += "      plan: {type: string, required: true}\n"
+			with := "          plan: ${{ inputs.plan }}\n"
+			if strings.Contains(jobs, "phase: split\n") {
+				on += "      plan: {type: string, required: true}\n"
+			} else {
+				on += `      plan: {type: string, default: "", description: "or commands in the input run"}` + "\n" +
+					`      run: {type: string, default: ""}` + "\n"
+				with += "          run: ${{ inputs.run }}\n"
+			}
 			lines := strings.SplitAfter(plan, "\n")
 			end := slices.IndexFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "            ") })
-			jobs = before + "          plan: ${{ inputs.plan }}\n" + strings.Join(lines[end:], "")
+			jobs = before + with + strings.Join(lines[end:], "")
 		}
 		if before, after, has := strings.Cut(jobs, "          parts: \"4\"\n"); has {
 			on += "      parts: {type: string, default: \"4\"}\n"

@@ -289,15 +289,15 @@ func (r Repository) Files(forks bool) []File {
 	return files
 }
 
-// runWorkflow returns the workflow of pull requests, with the plan.
+// runWorkflow returns the workflow of pull requests, with its commands.
 func (r Repository) runWorkflow(text string) string {
 	if len(r.Setup.Steps) == 0 {
-		return addSteps(text, r.Steps...) + indentPlan(r.Plan())
+		return addSteps(text, r.Steps...) + r.commandInput()
 	}
 	const inputs = "        with:\n"
 	text = strings.Replace(text, inputs,
 		inputs+"          layers-cache: fumehood-layers # set-up runs where it has no layer that fits\n", 1)
-	return addSteps(text, append(slices.Clip(r.Steps), restoreStep())...) + indentPlan(r.Plan())
+	return addSteps(text, append(slices.Clip(r.Steps), restoreStep())...) + r.commandInput()
 }
 
 // restoreStep returns the step that restores what the workflow of layers has saved, by the same release.
@@ -321,14 +321,38 @@ func addSteps(workflow string, steps ...string) string {
 	return strings.Replace(workflow, first, first+b.String(), 1)
 }
 
-// indentPlan indents a plan below the workflow's "plan: |".
-func indentPlan(text string) string {
+// commandInput returns the input run with the commands of Plan, or the input plan if one of them has a directory.
+func (r Repository) commandInput() string {
+	const input, nested = "          ", "            "
+	if slices.ContainsFunc(r.Tests, func(t Test) bool { return t.Cwd != "" }) {
+		return input + "plan: |\n" + indentLines(r.Plan(), nested)
+	}
+	if len(r.Tests) == 1 {
+		return input + "run: " + r.Tests[0].Run + "\n"
+	}
+	var b strings.Builder
+	if len(r.Tests) == 0 {
+		b.WriteString("# " + noTests + "\n" + showChanges + "\n")
+	}
+	for _, t := range r.Tests {
+		b.WriteString(t.Run + "\n")
+	}
+	return input + "run: |\n" + indentLines(b.String(), nested)
+}
+
+func indentLines(text, by string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		b.WriteString("            " + line)
+		b.WriteString(by + line)
 	}
 	return b.String()
 }
+
+// Without tests a plan shows what the pull request changes.
+const (
+	noTests     = "No tests were found. Replace this command by the one that runs them."
+	showChanges = "git diff --stat origin/base...HEAD"
+)
 
 // Plan returns the plan that runs the tests, as YAML. Without tests it shows what the pull
 // request changes.
@@ -336,8 +360,7 @@ func (r Repository) Plan() string {
 	var b strings.Builder
 	b.WriteString("schema: " + proposal.PlanSchema + "\nproposals:\n")
 	if len(r.Tests) == 0 {
-		b.WriteString("  # No tests were found. Replace this command by the one that runs them.\n" +
-			"  - id: changes\n    run: git diff --stat origin/base...HEAD\n")
+		b.WriteString("  # " + noTests + "\n  - id: changes\n    run: " + showChanges + "\n")
 	}
 	for _, t := range r.Tests {
 		id := t.ID

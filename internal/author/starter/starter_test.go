@@ -14,7 +14,9 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/internal/github/action"
 	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -126,17 +128,27 @@ func checkConfig(t *testing.T, text string) {
 	}
 }
 
-// planIn returns the plan of a workflow, which ends with it.
+// planIn returns the plan that the last step of a workflow gives the action.
 func planIn(t *testing.T, workflow string) proposal.Plan {
 	t.Helper()
-	_, text, found := strings.Cut(workflow, "\n          plan: |\n")
-	if !found {
-		t.Fatalf("no plan\n%s", workflow)
+	var w struct {
+		Jobs map[string]struct {
+			Steps []struct{ With map[string]string }
+		}
 	}
-	text = regexp.MustCompile(`(?m)^ {12}`).ReplaceAllString(text, "")
-	p, problems := plan.Decode([]byte(text), "plan.yaml")
-	if len(problems) > 0 || strings.Contains(text, "${{") {
-		t.Fatalf("invalid plan: %v\n%s", problems, text)
+	if err := yaml.Unmarshal([]byte(workflow), &w); err != nil || len(w.Jobs) != 1 {
+		t.Fatalf("%v\n%s", err, workflow)
+	}
+	with := map[string]string{}
+	for _, job := range w.Jobs {
+		with = job.Steps[len(job.Steps)-1].With
+	}
+	in, wrong := action.ReadInputs(func(name string) string {
+		return map[string]string{"INPUT_PLAN": with["plan"], "INPUT_RUN": with["run"]}[name]
+	})
+	p, problems := plan.Decode([]byte(in.Plan), "plan.yaml")
+	if len(wrong)+len(problems) > 0 || strings.Contains(in.Plan, "${{") {
+		t.Fatalf("invalid plan: %v, %v\n%s", wrong, problems, workflow)
 	}
 	return p
 }
@@ -149,7 +161,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// The workflows are the examples, up to the plan and except for the comment on top.
+// The workflows are the examples, up to the commands and except for the comment on top.
 func TestWorkflowsAreTheExamples(t *testing.T) {
 	top := regexp.MustCompile(`\A(#.*\n)+`)
 	for name, text := range map[string]string{"one-job.yml": oneJob, "fumehood.yml": runJob, "fumehood-report.yml": reportJob, "layers.yml": layersJob} {
@@ -159,7 +171,8 @@ func TestWorkflowsAreTheExamples(t *testing.T) {
 		}
 		want := top.ReplaceAll(example, nil)
 		if name != "layers.yml" { // its plan is any
-			want, _, _ = bytes.Cut(want, []byte("            schema:"))
+			want, _, _ = bytes.Cut(want, []byte("          plan: |"))
+			want, _, _ = bytes.Cut(want, []byte("          run: npm test"))
 		}
 		if diff := cmp.Diff(string(want), top.ReplaceAllString(text, "")); diff != "" {
 			t.Errorf("%s (-example +workflow):\n%s", name, diff)

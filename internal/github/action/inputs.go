@@ -17,7 +17,7 @@ import (
 // because the runner sets no INPUT_ variables for a composite action. An empty
 // input has its default, except for Artifact.
 type Inputs struct {
-	Plan             string          // a path, or the document itself: see DocumentOrPath
+	Plan             string          // a path, or the document: see DocumentOrPath; made of the input run if that is given
 	Findings         string          // the findings of a reviewer, likewise
 	Provider         string          // of the model that is asked for findings, one of Providers; "" for none
 	Model            string          // as the provider names it; "" for none
@@ -143,7 +143,7 @@ type Problem struct {
 func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 	r := inputReader{getenv: getenv, action: githubactions.New(githubactions.WithGetenv(getenv))}
 	in := Inputs{
-		Plan:            r.readDocument("plan", "plan.json"),
+		Plan:            r.readPlan(),
 		Findings:        r.readDocument("findings", "findings.json"),
 		Provider:        r.readProvider("provider"),
 		Model:           r.readModel("model"),

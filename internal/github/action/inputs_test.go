@@ -19,6 +19,7 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -266,9 +267,34 @@ func TestPlanIsAPathOrADocument(t *testing.T) {
 	}
 }
 
+// TestPlanOfCommands: each line is a command with an id of its own, and a position in the plan is one in the input.
+func TestPlanOfCommands(t *testing.T) {
+	for run, want := range map[string]string{
+		"npm test":                           `{"schema":"fumehood.plan/v1","proposals":[{"id":"npm-test","run":"npm test"}]}`,
+		"\ngo vet ./...\r\n  go test ./... ": `{"schema":"fumehood.plan/v1","proposals":[` + "\n" + `{"id":"go-vet","run":"go vet ./..."}` + "\n" + `,{"id":"go-test","run":"go test ./..."}]}`,
+		"npm run a\nnpm run b\nnpm run":      `{"schema":"fumehood.plan/v1","proposals":[{"id":"npm-run","run":"npm run a"}` + "\n" + `,{"id":"npm-run.2","run":"npm run b"}` + "\n" + `,{"id":"npm-run.3","run":"npm run"}]}`,
+		"# all\ngo test \\\n  ./a\n\n":       `{"schema":"fumehood.plan/v1","proposals":[` + "\n\n" + `{"id":"go-test","run":"go test   ./a"}]}`,
+		`X=1 ./a.sh "é" && true`:             `{"schema":"fumehood.plan/v1","proposals":[{"id":"command","run":"X=1 ./a.sh \"é\" \u0026\u0026 true"}]}`,
+		"./scripts/a.sh\\":                   `{"schema":"fumehood.plan/v1","proposals":[{"id":"command","run":"./scripts/a.sh\\"}]}`,
+		" \n":                                "",
+	} {
+		in, problems := ReadInputs(environment("INPUT_RUN", run))
+		if strings.TrimSuffix(in.Plan, "\n") != want || len(problems) > 0 {
+			t.Errorf("%q: %q, %v, want %q", run, in.Plan, problems, want)
+		}
+		document, inline := in.PlanDocument()
+		if _, problems := plan.Decode(document, "plan"); inline != (want != "") || inline && len(problems) > 0 {
+			t.Errorf("%q: %v", run, problems)
+		}
+	}
+	if _, problems := ReadInputs(environment("INPUT_RUN", "npm test", "INPUT_PLAN", "plan.json")); len(problems) != 1 || problems[0].Input != "run" {
+		t.Errorf("both: %v", problems)
+	}
+}
+
 // inputNames are all inputs that ReadInputs reads.
 var inputNames = []string{
-	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "results-cache", "parts", "durations", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "compare-base", "check-run",
+	"plan", "run", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "results-cache", "parts", "durations", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "compare-base", "check-run",
 	"dry-run", "unsupported-event", "upload", "retention-days", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "reviewer-result", "checkout",
 	"policy-branches", "organization", "findings", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask", "provider", "model", "max-usd", "max-tokens", "max-rounds", "audit-key",

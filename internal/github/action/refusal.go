@@ -111,7 +111,7 @@ steps:
 	yamlPlan = `steps:
   - uses: fumehood/fumehood@v1
     with:
-      plan: plan.json
+      run: npm test # or plan: plan.json
 `
 	yamlFindings = `steps:
   - uses: fumehood/fumehood@v1
@@ -239,8 +239,8 @@ func refusePersonalToken() error {
 }
 
 func refuseNoPlan() error {
-	return refuseWithYAML("action.no-plan", "nothing to run: input plan is empty",
-		"give the path of the file that an earlier step writes, or the plan itself", yamlPlan)
+	return refuseWithYAML("action.no-plan", "nothing to run: the inputs plan and run are empty",
+		"give commands, or the path of a plan that an earlier step writes", yamlPlan)
 }
 
 func refuseNoFindings() error {

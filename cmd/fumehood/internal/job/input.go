@@ -38,7 +38,7 @@ func (r Run) readInputPlan() (Planned, error) {
 		return Planned{Name: j.in.Name, Document: string(document), File: "plan"}, nil
 	}
 	if j.in.PlanPath() == "" {
-		return Planned{}, &proposal.StopError{Code: "plan.missing", Message: "input plan is empty",
+		return Planned{}, &proposal.StopError{Code: "plan.missing", Message: "the inputs plan and run are empty",
 			Hint: "give the plan that the reviewer's job proposed: plan: ${{ needs.propose.outputs.plan }}"}
 	}
 	data, name, err := j.readInput("plan", "plan.unreadable", j.in.Plan)
