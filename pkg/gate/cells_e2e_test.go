@@ -201,3 +201,24 @@ func TestE2EOutputComes(t *testing.T) {
 		t.Errorf("all came at the end: %+v", code.list)
 	}
 }
+
+// Libraries of Debian's packages find their settings in /etc, where nothing of the host's own is.
+func TestE2ELibrariesHaveTheirSettings(t *testing.T) {
+	t.Parallel()
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	defer s.Close()
+	for i, step := range []struct{ code, want string }{
+		{"import matplotlib.pyplot as plt, matplotlib as mpl\nplt.plot([1, 2])\nmpl.matplotlib_fname()", "exit code 0; = '/etc/matplotlibrc'; = "},
+		{"import pandas as pd\nax = pd.DataFrame({'a': [1, 2]}).plot()\nax.figure.savefig('a.png')\nopen('a.png', 'rb').read(4)", "exit code 0; = b'\\x89PNG'; = "},
+		{"import mimetypes\nmimetypes.guess_type('a.webmanifest')", "exit code 0; = ('application/manifest+json', None)"},
+		{"import ssl\nlen(ssl.create_default_context().get_ca_certs()) > 10", "exit code 0; = True"},
+		{"import socket\nsocket.getservbyname('https'), socket.getprotobyname('udp')", "exit code 0; = (443, 17)"},
+		{"import os\nsorted({'shadow', 'gshadow', 'machine-id', 'sudoers', 'mysql', 'apt', 'ssh', 'fstab', 'systemd', 'pam.d', 'cron.d'} & set(os.listdir('/etc')))", "exit code 0; = []"},
+		{"sorted(os.listdir('/etc/ssl'))", "exit code 0; = ['certs', 'openssl.cnf']"},
+	} {
+		r := do(t, s, cell(fmt.Sprint("p", i), "python", step.code))
+		if got := described(r); got != step.want {
+			t.Errorf("%q: %s; want %s\n%s", step.code, got, step.want, r.Result.Stderr.Head)
+		}
+	}
+}

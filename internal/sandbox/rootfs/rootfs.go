@@ -9,7 +9,8 @@
 // runs. It distinguishes two hosts; it does not prove that a host is honest.
 //
 // A host root never contains sockets, credentials or anything from HOME, the runner's
-// own directories, /run, /var or /root, except for toolchains in PATH: see Search.
+// own directories, /run, /var or /root, except for toolchains in PATH: see Search. Of /etc it
+// has a fixed list, and unchanged files of packages: see packagedEtc.
 package rootfs
 
 import (
@@ -19,6 +20,7 @@ import (
 	"fmt"
 	"hash"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"sort"
@@ -78,15 +80,16 @@ func (s Search) Open(value string) (Root, error) {
 		Hint:    "use host, dir:PATH, image:REPOSITORY@sha256:…, oci:DIR or oci-archive:FILE"}
 }
 
-// hostFolders and hostFiles are the allow-list of a host root.
+// hostFolders and hostFiles are the allow-list of a host root. Unchanged files of packages in /etc are
+// shown, too: see packagedEtc.
 var hostFolders = []string{"/usr", "/opt/hostedtoolcache"}
 
 var hostFiles = []string{
 	"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
 	"/etc/os-release", "/etc/debian_version", "/etc/mime.types", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
-	"/etc/ca-certificates", "/etc/java-*-openjdk", "/etc/maven", "/etc/gradle", "/etc/python3", "/etc/python3.*",
+	"/etc/ca-certificates", "/etc/java-*-openjdk", "/etc/maven/*", "/etc/gradle", "/etc/python3", "/etc/python3.*",
 	"/etc/perl", "/etc/magic", "/etc/protocols", "/etc/services", "/etc/terminfo", "/etc/fonts", "/etc/php",
-	"/etc/bash.bashrc.d", "/etc/gitattributes", "/etc/matplotlibrc",
+	"/etc/bash.bashrc.d", "/etc/gitattributes", "/etc/matplotlibrc", "/etc/timezone", "/etc/ImageMagick-*",
 }
 
 // rootLinks are directories that are links into /usr on a merged-/usr host and real
@@ -101,7 +104,9 @@ func hostRoot(base string, s Search) (Root, error) {
 			return Root{}, err
 		}
 		for _, path := range found {
-			r.Binds[pathInside(base, path)] = path
+			if at := pathInside(base, path); at != "/etc/maven/settings.xml" || !holdsCredentials(path, mavenWords) {
+				r.Binds[at] = path
+			}
 		}
 	}
 	for _, path := range rootLinks {
@@ -113,6 +118,7 @@ func hostRoot(base string, s Search) (Root, error) {
 		return Root{}, &proposal.StopError{Code: "rootfs.missing", Message: "this host has no /usr",
 			Hint: "use --rootfs dir:PATH"}
 	}
+	maps.Copy(r.Files, r.packagedEtc(base))
 	r.findTools(s)
 	digest, err := hashInventory(r)
 	r.Digest = digest
@@ -253,8 +259,11 @@ func hashInventory(r Root) (string, error) {
 	if r.Kind == "host" {
 		// Debian and Ubuntu list every installed version here; elsewhere the file is
 		// absent.
-		status, _ := os.ReadFile("/var/lib/dpkg/status")
+		status, _ := os.ReadFile(dpkgStatus)
 		sum.Write(status)
+		for _, at := range sortedKeys(r.Files) {
+			fmt.Fprintf(sum, "file %q %x\n", at, sha256.Sum256(r.Files[at]))
+		}
 	}
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
 }

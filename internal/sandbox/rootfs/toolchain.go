@@ -314,12 +314,7 @@ var (
 // credentials, or "". It reads the names of three levels of directories.
 func findCredentials(prefix string) string {
 	for _, name := range sortedKeys(settings) {
-		path := filepath.Join(prefix, name)
-		text := strings.ToLower(readSmall(path))
-		if name == "conf/settings.xml" {
-			text = withoutComments(text)
-		}
-		if slices.ContainsFunc(settings[name], func(word string) bool { return strings.Contains(text, word) }) {
+		if path := filepath.Join(prefix, name); holdsCredentials(path, settings[name]) {
 			return path
 		}
 	}
