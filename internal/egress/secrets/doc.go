@@ -43,5 +43,5 @@
 // and compiles every rule at start. It also honors a comment in the text, "gitleaks:allow", with
 // which the text's untrusted author could disable the search. Rules that check only a file's name
 // are omitted. If a rule also checks a name, only its pattern is used: the searched text has no
-// file name.
+// file name. providers.json adds formats of large providers' keys that gitleaks lacks.
 package secrets

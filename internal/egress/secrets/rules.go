@@ -5,6 +5,7 @@ package secrets
 import (
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -15,7 +16,14 @@ import (
 //go:embed rules.json
 var rulesJSON []byte
 
-// A rule is one of gitleaks' detectors.
+// providersJSON are rules for formats of keys that gitleaks does not know yet, or reads only at the
+// end of a word: large providers change theirs more often than gitleaks is released. A rule has the name
+// of gitleaks' own, if there is one.
+//
+//go:embed providers.json
+var providersJSON []byte
+
+// A rule is one of gitleaks' detectors, or of providers.json.
 type rule struct {
 	ID       string      `json:"id"`
 	Regex    string      `json:"regex"`
@@ -47,10 +55,11 @@ type ruleFile struct {
 // readRules reads the table. Patterns are compiled when a text first needs them: a
 // gateway that filters nothing compiles none.
 func readRules() (ruleFile, error) {
-	var f ruleFile
-	if err := json.Unmarshal(rulesJSON, &f); err != nil {
+	var f, more ruleFile
+	if err := errors.Join(json.Unmarshal(rulesJSON, &f), json.Unmarshal(providersJSON, &more)); err != nil {
 		return f, fmt.Errorf("cannot read the rules about secrets: %w", err)
 	}
+	f.Rules = append(f.Rules, more.Rules...)
 	for i := range f.Rules {
 		r := &f.Rules[i]
 		r.pattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) })

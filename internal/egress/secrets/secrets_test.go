@@ -131,6 +131,55 @@ func specific(list []proposal.EgressSecret) []proposal.EgressSecret {
 	return kept
 }
 
+// The current formats of large providers' keys are found whole, whatever follows them.
+func TestProviderKeys(t *testing.T) {
+	const hex, upper, words = "0123456789abcdef", "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", letters + "_-"
+	r := redactor(t)
+	for i, c := range []struct{ rule, prefix, rest string }{
+		{"openai-api-key", "sk-proj-", random(1, 156, words)},
+		{"openai-api-key", "sk-proj-", random(2, 48, letters)},
+		{"openai-api-key", "sk-svcacct-", random(3, 74, words) + "T3Blbk" + "FJ" + random(4, 74, words)},
+		{"openai-api-key", "sk-admin-", random(5, 58, words) + "T3Blbk" + "FJ" + random(6, 58, words)},
+		{"anthropic-api-key", "sk-ant-api03-", random(7, 93, words) + "AA"},
+		{"anthropic-api-key", "sk-ant-admin01-", random(8, 95, letters)},
+		{"anthropic-api-key", "sk-ant-oat01-", random(9, 95, words)},
+		{"openrouter-api-key", "sk-or-v1-", random(10, 64, hex)},
+		{"gcp-api-key", "AIza", random(11, 35, letters)},
+		{"gcp-api-key", "AQ.Ab", random(12, 48, letters)},
+		{"github-pat", "ghp_", random(13, 36, letters)},
+		{"github-fine-grained-pat", "github_pat_", random(14, 22, letters) + "_" + random(15, 59, letters)},
+		{"github-app-token", "ghs_", random(16, 36, letters)},
+		{"github-app-token", "ghs_", random(17, 9, hex) + "_" + random(18, 60, letters) + "." + random(19, 300, words) + "." + random(20, 86, letters)},
+		{"aws-access-token", "AKIA", random(21, 16, upper)},
+		{"aws-access-token", "ASIA", random(22, 16, upper)},
+		{"slack-bot-token", "xoxb-", "123456789012-123456789012-" + random(23, 24, letters)},
+		{"slack-app-token", "xapp-", "1-A0" + random(24, 9, upper) + "-1234567890123-" + random(25, 64, hex)},
+		{"stripe-access-token", "sk_live_", random(26, 99, letters)},
+		{"stripe-webhook-secret", "whsec_", random(27, 32, letters)},
+		{"huggingface-access-token", "hf_", random(28, 34, letters)},
+		{"npm-access-token", "npm_", random(29, 36, letters)},
+		{"pypi-upload-token", "pypi-", "AgEIcHlwaS5vcmc" + random(30, 120, words)},
+		{"xai-api-key", "xai-", random(31, 80, letters)},
+		{"groq-api-key", "gsk_", random(32, 52, letters)},
+		{"replicate-api-token", "r8_", random(33, 37, letters)},
+		{"databricks-api-token", "dapi", random(34, 32, hex)},
+		{"nvidia-api-key", "nvapi-", random(35, 64, letters)},
+		{"e2b-api-key", "e2b_", random(36, 40, hex)},
+	} {
+		for _, around := range [][2]string{{"", ""}, {"a ", " b"}, {"export X=", "\n"}, {`{"key": "`, `", "x": 1}`}, {"?key=", "&x=1"}, {"(", ")"}, {"<k>", "</k>"}, {"['", "']"}} {
+			text := around[0] + c.prefix + c.rest + around[1]
+			want := around[0] + "[redacted " + c.rule + "]" + around[1]
+			if out, _ := r.Text([]byte(text)); string(out) != want {
+				t.Errorf("%d: %q became %q", i, text, out)
+			}
+		}
+		placeholder := c.prefix + strings.Repeat("x", len(c.rest))
+		if out, _ := r.Text([]byte(placeholder)); string(out) != placeholder {
+			t.Errorf("the placeholder %q became %q", placeholder, out)
+		}
+	}
+}
+
 func TestScanGeneric(t *testing.T) {
 	got := scanner(t).Scan("/", http.Header{"X-Api-Key": {random(9, 40, letters)}}, nil)
 	if diff := cmp.Diff(found1("generic-api-key", "header"), got); diff != "" {
