@@ -117,8 +117,10 @@ func (c *invocation) startSession(s *sessionFlags) int {
 
 // hostSession is the process in the background.
 func (c *invocation) hostSession(s *sessionFlags) int {
+	stderr := session.NewRelay(c.Stderr)
+	c.Stderr = stderr
 	return c.ExitCode(exitOK, s.Early.Error(session.Host(c.Ctx, session.Options{
-		Name: s.name, Workspace: s.Workspace, Ready: session.ReportReady,
+		Name: s.name, Workspace: s.Workspace, Ready: session.ReportReady, Stderr: stderr,
 		SessionOptions: gate.SessionOptions{Network: s.network, Proposer: "fumehood session", Idle: s.idle,
 			Lifetime: s.lifetime},
 		Gate:  func() (*gate.Gate, error) { return s.Open(&c.Invocation) },

@@ -111,7 +111,7 @@ func (c *invocation) runProposal(name string, s *execFlags, p proposal.Proposal)
 		if s.format.Is(cli.JSON) {
 			each = func(proposal.Chunk) {}
 		}
-		r, err := to.Do(c.Ctx, p, each, show.PrintNote)
+		r, err := to.Do(c.Ctx, p, each, show.PrintChunk, show.PrintNote)
 		switch {
 		case proposal.FailureOf(err) != nil && proposal.FailureOf(err).Code == "session.proposal":
 			return c.MisuseOf(err)

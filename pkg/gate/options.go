@@ -170,7 +170,7 @@ type Store struct {
 type Step struct {
 	Proposal string // id
 	Number   int    // from 1
-	Of       int
+	Of       int              // 0 in a session, whose proposals are not known before
 	Result   *proposal.Result // nil if it begins, or is Refused
 	Decision proposal.Decision
 	Refused  bool // it does not begin: policy denied it, or it needs approval

@@ -64,8 +64,22 @@ func (c *Client) unreachableError(err error) error {
 	case info.Killed:
 		return &killed{info}
 	}
-	return newStopError("session.unknown", fmt.Sprintf("there is no session %q", c.name),
-		"see: fumehood session list. A session that is idle or open for too long ends")
+	return newStopError("session.unknown", fmt.Sprintf("there is no session %q", c.name), hintSessions(filepath.Dir(c.path)))
+}
+
+// hintSessions names the sessions in dir.
+func hintSessions(dir string) string {
+	var names []string
+	entries, _ := os.ReadDir(dir) // without them there is none
+	for _, e := range entries {
+		if validName.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	if len(names) == 0 {
+		return "start one: fumehood session start. A session that is idle or open for too long ends"
+	}
+	return "use one of: " + strings.Join(names, ", ")
 }
 
 // killed is the error about a session whose process was killed.
@@ -86,15 +100,16 @@ func (c *Client) endedError(err error) error {
 }
 
 // Do is gate.Session.Do after the set-up. The session gives p its ID; code without a Context has
-// "main". each is called with the output as it comes, and note with what the caller should know, such
-// as set-up that failed. If ctx ends, the command is interrupted, and the Record says so.
+// "main". each is called with the output as it comes, progress with what is printed about set-up, and note
+// with what the caller should know, such as set-up that failed. If ctx ends, the command is interrupted, and
+// the Record says so.
 func (c *Client) Do(
-	ctx context.Context, p proposal.Proposal, each func(proposal.Chunk), note func(string),
+	ctx context.Context, p proposal.Proposal, each, progress func(proposal.Chunk), note func(string),
 ) (proposal.Record, error) {
 	if _, keeps := interpreter.LanguageOf(p.Language); keeps && p.Code != "" {
 		p.Context = cmp.Or(p.Context, defaultContext)
 	}
-	err := c.SetUp(ctx, p, func(r proposal.Record) {
+	err := c.SetUp(gate.WithOutput(ctx, progress), p, func(r proposal.Record) {
 		if why := setupFailure(r); why != "" {
 			note(why)
 		}
@@ -115,7 +130,11 @@ func setupFailure(r proposal.Record) string {
 	case !r.Runnable():
 		return command + r.Decision.Effect.String()
 	case r.Result != nil && !r.Result.Succeeded():
-		return command + r.Result.Outcome()
+		command += r.Result.Outcome()
+		if r.Cause != nil {
+			command += ": " + r.Cause.Reason
+		}
+		return command
 	}
 	return ""
 }

@@ -25,6 +25,8 @@ type Options struct {
 	// Gate makes the gate. Host closes it.
 	Gate func() (*gate.Gate, error)
 	gate.SessionOptions
+	// Stderr, if set, is where Gate prints.
+	Stderr *Relay
 	// Ready is called when clients can connect, with the session's directory.
 	Ready func(info Info, dir string) error
 	// Ended is called with the report when the log is sealed.
@@ -51,7 +53,7 @@ func Host(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	h := &sharedSession{Session: inner, ctx: lifetime,
+	h := &sharedSession{Session: inner, ctx: lifetime, stderr: o.Stderr,
 		info: Info{Name: o.Name, Session: inner.ID(), Log: absolutePath(inner.Log()),
 			Workspace: absolutePath(o.Workspace),
 			PID:       os.Getpid(), Started: time.Now()}}
@@ -77,7 +79,8 @@ func Host(ctx context.Context, o Options) error {
 // sends a proposal cannot be who approves it.
 type sharedSession struct {
 	gate.Session
-	ctx context.Context // ends after the session's lifetime
+	ctx    context.Context // ends after the session's lifetime
+	stderr *Relay
 
 	mu      sync.Mutex
 	info    Info
@@ -138,8 +141,9 @@ func (h *sharedSession) DoApproved(
 }
 
 // SetUp ends with the session, not with the client that waits first: the next one needs it too.
-// The first one whose context has not ended gets the records.
+// The first one whose context has not ended gets the records. What the process prints meanwhile is output.
 func (h *sharedSession) SetUp(ctx context.Context, before proposal.Proposal, each func(proposal.Record)) error {
+	defer h.stderr.addClient(order.OutputOf(ctx))()
 	err := h.awaitSetUp(ctx, before)
 	if ctx.Err() != nil {
 		return err // the next client gets the records

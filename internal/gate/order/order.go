@@ -125,7 +125,7 @@ const DefaultBudget = 20 * time.Minute
 type Step struct {
 	Proposal string // id
 	Number   int    // from 1
-	Of       int
+	Of       int              // 0 in a session, whose proposals are not known before
 	Result   *proposal.Result // nil if it begins, or is Refused
 	Decision proposal.Decision
 	Refused  bool // it does not begin: policy denied it, or it needs approval
@@ -255,8 +255,11 @@ func (st *Stages) budgetOrDefault() time.Duration {
 // reportStep reports the progress of record i.
 func (s *Session) reportStep(i int) {
 	if s.stages.Progress != nil {
-		r := s.records[i]
-		s.stages.Progress(Step{Proposal: r.Proposal.ID, Number: i + 1, Of: len(s.records), Result: r.Result,
+		r, of := s.records[i], len(s.records)
+		if s.run.Session {
+			of = 0
+		}
+		s.stages.Progress(Step{Proposal: r.Proposal.ID, Number: i + 1, Of: of, Result: r.Result,
 			Decision: r.Decision, Refused: !r.Runnable(), Setup: r.Proposal.Phase == proposal.PhaseSetup})
 	}
 }

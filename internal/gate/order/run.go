@@ -21,11 +21,14 @@ func (s *Session) runProposal(ctx context.Context, i int) error {
 		return nil
 	}
 	key, found, err := s.recallResult(ctx, i)
-	s.reportStep(i)
+	isReplaced := !found && s.isReplaced(*r)
+	if !isReplaced { // else it does not begin
+		s.reportStep(i)
+	}
 	if found {
 		return err
 	}
-	if s.isReplaced(*r) {
+	if isReplaced {
 		err = s.takeFromLayer(r)
 	} else {
 		err = s.runRecorded(ctx, i, key)

@@ -15,7 +15,8 @@ import (
 )
 
 // A Progress prints progress: on a terminal what runs, with its time and the last line that it
-// printed, and elsewhere one line as each step ends. The zero Progress is not usable.
+// printed, and elsewhere one line as each step ends, and as one of set-up begins. The zero Progress is not
+// usable.
 type Progress struct {
 	w     io.Writer
 	on    bool // w is a terminal
@@ -54,9 +55,13 @@ func (p Progress) PrintDetail(text string) {
 }
 
 // PrintStep prints how a step ended, or that it does not begin. On a terminal it also shows the step
-// while it runs. After long set-up it mentions layers, which keep what set-up leaves.
+// while it runs; elsewhere it says that a step of set-up begins, which takes minutes. After long set-up it
+// mentions layers, which keep what set-up leaves.
 func (p Progress) PrintStep(s gate.Step) {
-	name := fmt.Sprintf("[%d/%d] %s", s.Number, s.Of, terminal.EscapeLine(s.Proposal))
+	name := terminal.EscapeLine(s.Proposal)
+	if s.Of > 0 {
+		name = fmt.Sprintf("[%d/%d] %s", s.Number, s.Of, name)
+	}
 	p.mentionLayers(s)
 	begins := s.Result == nil && !s.Refused
 	switch {
@@ -67,6 +72,8 @@ func (p Progress) PrintStep(s gate.Step) {
 		fmt.Fprintf(p.w, "\x1b[K%s %s: %s\n", p.stepMark(s), name, describeEnd(s))
 	case !begins:
 		p.PrintNotice(name + ": " + describeEnd(s))
+	case s.Setup:
+		p.PrintNotice(name + ": started")
 	}
 }
 

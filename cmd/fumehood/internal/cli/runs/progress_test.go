@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A step's begin and end are printed on a terminal, and its end on a pipe. Nothing in its id
+// A step's begin and end are printed on a terminal, and its end on a pipe, where only set-up also has its begin. Nothing in its id
 // reaches the terminal as an escape sequence.
 func TestProgress(t *testing.T) {
 	end := gate.Step{Proposal: "unit\x1b", Number: 2, Of: 3, Result: &proposal.Result{Status: proposal.Exited, ExitCode: 1, WallMS: 1500}}
@@ -29,6 +29,10 @@ func TestProgress(t *testing.T) {
 		if got := printed(c.p, begin, end); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+	begin.Setup, begin.Of = true, 0
+	if got, want := printed(Progress{}, begin), "fumehood: unit\\u001b: started\n"; got != want {
+		t.Errorf("set-up of a session begins: %q, want %q", got, want)
 	}
 }
 
