@@ -385,7 +385,7 @@ func resultItems(it item, l detailLevel) []string {
 	add := func(format string, args ...any) {
 		items = append(items, "<li>"+fmt.Sprintf(format, args...)+"</li>")
 	}
-	if r.Detail != "" && r.Status == proposal.NotRun {
+	if r.Detail != "" && (r.Status == proposal.NotRun || r.Succeeded()) {
 		add("%s", formatProse(r.Detail, l.long))
 	}
 	if _, words := describeEnding(r); r.Limit != "" && !strings.Contains(words, limitName(r.Limit)) {

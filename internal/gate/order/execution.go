@@ -87,8 +87,11 @@ func (s *Session) reasonNotToRun(ctx context.Context, before []proposal.Record, 
 			if command, onBase := baseline.CommandID(id); onBase {
 				return fmt.Sprintf("it needs the earlier command %q, which does not succeed on the base", command)
 			}
-			return fmt.Sprintf("it needs %q, which did not succeed", id)
+			return needsText(id)
 		}
+	}
+	if id := failedSetupOf(before, r); id != "" {
+		return needsText(id)
 	}
 	return ""
 }

@@ -123,8 +123,8 @@ const DefaultBudget = 20 * time.Minute
 
 // A Step is one thing that begins or has been done, for Progress.
 type Step struct {
-	Proposal string // id
-	Number   int    // from 1
+	Proposal string           // id
+	Number   int              // from 1
 	Of       int              // 0 in a session, whose proposals are not known before
 	Result   *proposal.Result // nil if it begins, or is Refused
 	Decision proposal.Decision

@@ -61,6 +61,7 @@ func (s *Session) runRecorded(ctx context.Context, i int, key string) error {
 		result.Retried = &first
 		r.Result = &result
 	}
+	noteMachineTools(s.records[:i], r)
 	addSecretFinding(r)
 	r.Result.CacheKey = key
 	if runErr == nil {

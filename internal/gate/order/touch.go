@@ -20,6 +20,8 @@ type toolScope struct {
 	below    bool     // also the projects below the directory that it runs in
 	names    bool     // also those of the paths that its words name
 	dir      []string // its options that name the directory to run in, or a file in it
+	// installed means that set-up installs it: without that, another of its name may run.
+	installed bool
 }
 
 // scopes are those of tools of which it is known. Any other program, such as make, an interpreter or
@@ -38,10 +40,11 @@ func init() {
 		{"bun npm pnpm yarn", toolScope{language: setup.Node, below: true, dir: []string{"-C", "--prefix", "--dir", "--cwd"}}},
 		{"lerna nx turbo", toolScope{language: setup.Node, below: true, dir: []string{"--cwd"}}},
 		{"npx pnpx bunx", toolScope{language: setup.Node, names: true, dir: []string{"-C", "--prefix"}}},
-		{"ava biome eslint jest mocha prettier tsc tsx vitest", toolScope{language: setup.Node, names: true, dir: []string{"--cwd", "--prefix", "--root", "--rootDir", "-p", "--project"}}},
-		{"black coverage flake8 mypy pylint pyright pytest ruff", toolScope{language: setup.Python, names: true, dir: []string{"--rootdir"}}},
+		{"ava biome eslint jest mocha prettier tsc tsx vitest", toolScope{language: setup.Node, names: true, dir: []string{"--cwd", "--prefix", "--root", "--rootDir", "-p", "--project"}, installed: true}},
+		{"black coverage flake8 mypy pylint pyright pytest ruff", toolScope{language: setup.Python, names: true, dir: []string{"--rootdir"}, installed: true}},
 		{"pdm pip pip3 pipenv poetry uv", toolScope{language: setup.Python, names: true, dir: []string{"-C", "--directory", "--project"}}},
-		{"bundle rake rspec rubocop", toolScope{language: setup.Ruby, dir: []string{"--gemfile"}}},
+		{"bundle", toolScope{language: setup.Ruby, dir: []string{"--gemfile"}}},
+		{"rake rspec rubocop", toolScope{language: setup.Ruby, installed: true}},
 		{"mvn mvnw", toolScope{language: setup.Java, dir: []string{"-f", "--file"}}},
 		{"gradle gradlew", toolScope{language: setup.Java, dir: []string{"-p", "--project-dir"}}},
 		{"gmake just make ninja task", toolScope{below: true, dir: []string{"-C", "--directory", "-d", "--dir", "--working-directory"}}},

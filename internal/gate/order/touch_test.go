@@ -181,3 +181,43 @@ func TestPartOfHostilePlan(t *testing.T) {
 		t.Errorf("took %s", spent)
 	}
 }
+
+// A tool that set-up installs does not run if that set-up failed, and neither does what selects its environment:
+// the machine's tool of that name would run. Others run; a success of the machine's tool in them says so.
+func TestFailedSetup(t *testing.T) {
+	step := func(id, cwd string, argv ...string) proposal.Proposal {
+		return proposal.Proposal{ID: id, Cwd: cwd, Argv: argv, Origin: proposal.OriginSetup, Phase: proposal.PhaseSetup}
+	}
+	before := []proposal.Proposal{
+		step("venv", "", "python3", "-m", "venv", ".venv"), step("pip", "", ".venv/bin/python", "-m", "pip", "install", "-r", "requirements.txt"),
+		step("api", "api", ".venv/bin/python", "-m", "pip", "install", "-e", "."), step("npm", "web", "npm", "ci"),
+	}
+	for run, want := range map[string]string{
+		"pytest": "pip", "python3 -m pytest -q": "pip", ". .venv/bin/activate && python3 x.py": "pip", "source .venv/bin/activate; pytest": "pip",
+		"PATH=$PWD/.venv/bin:$PATH ./run.sh": "pip", "cd tests && pytest": "pip", "timeout 60 ruff check .": "pip",
+		"cd api && pytest": "", "pytest api": "pip", "cd web && eslint .": "", "cat a": "", "python3 x.py": "", "make test": "", "npm test": "", "go test ./...": "",
+	} {
+		w := &world{decide: map[string]proposal.Effect{"t": proposal.Allow}, results: map[string]proposal.Result{"pip": {Status: proposal.Exited, ExitCode: 1}}}
+		for _, p := range before {
+			w.decide[p.ID] = proposal.Allow
+		}
+		h := w.stages()
+		report, err := h.Run(t.Context(), proposal.Plan{Proposals: append(before, proposal.Proposal{ID: "t", Run: run})}, proposal.Run{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		detail := report.Records[len(before)].Result.Detail
+		if want != "" && detail != `it needs "pip", which did not succeed` || want == "" && detail != "" {
+			t.Errorf("%s: %q", run, detail)
+		}
+		if c := report.Records[len(before)].Cause; want != "" && (c == nil || c.After != "pip") {
+			t.Errorf("%s: cause %+v", run, c)
+		}
+	}
+	failed := proposal.Record{Proposal: before[1], Analysis: AnalyzeProposal(before[1]), Result: &proposal.Result{Status: proposal.Exited, ExitCode: 1}}
+	r := proposal.Record{Result: &proposal.Result{Status: proposal.Exited, Observations: &proposal.Observations{Programs: []proposal.Program{
+		{Path: "/usr/bin/python3.11", Name: "pytest", Script: "/usr/bin/pytest", Layer: proposal.LayerRootfs, Runs: 1}}}}}
+	if noteMachineTools([]proposal.Record{failed}, &r); r.Result.Detail != `"pip" did not succeed: the pytest that ran is not the one that it installs` {
+		t.Errorf("make test: %q", r.Result.Detail)
+	}
+}

@@ -54,6 +54,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -137,14 +138,20 @@ func hasInstalledPackages(before []proposal.Record, config []string) bool {
 
 // causeFromNeeds returns the Cause of the first proposal that r needs and that could not run or waits for
 // approval, if r was not started. Each other one that it needs must have succeeded, could not run or
-// wait, too.
+// wait, too. What it needs of set-up only its Detail says.
 func causeFromNeeds(before []proposal.Record, r proposal.Record) *proposal.Cause {
 	if !r.Runnable() || r.Result == nil || r.Result.Status != proposal.NotRun ||
 		!strings.HasPrefix(r.Result.Detail, "it needs ") {
 		return nil
 	}
 	var found *proposal.Cause
-	for _, id := range r.Proposal.Needs {
+	needs := slices.Clone(r.Proposal.Needs)
+	for _, b := range before {
+		if b.Proposal.Origin == proposal.OriginSetup && strings.HasPrefix(r.Result.Detail, fmt.Sprintf("it needs %q,", b.Proposal.ID)) {
+			needs = append(needs, b.Proposal.ID)
+		}
+	}
+	for _, id := range needs {
 		i := slices.IndexFunc(before, func(b proposal.Record) bool { return b.Proposal.ID == id })
 		if i < 0 {
 			return nil
