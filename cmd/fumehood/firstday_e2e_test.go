@@ -66,9 +66,9 @@ func firstDays(t *testing.T) map[string]firstDay {
 		"npm":              {mocha(""), npmLock, "npm test", []string{"setup-npm", "npm ci", "1 passing"}, true},
 		"npm of yesterday": {mocha(""), append(npmLock, "--lockfile-version", "1"), "npm test", []string{"setup-npm", "npm ci", "1 passing"}, false},
 		"npm workspaces":   {workspaces, npmLock, "npm test", []string{"setup-npm", "npm ci", "2 passing"}, false},
-		"pnpm":             {mocha(`, "packageManager": "pnpm@9.15.9"`), []string{"npx", "--yes", "pnpm@9.15.9", "install", "--lockfile-only"}, "pnpm test", []string{"setup-pnpm", "pnpm@9.15.9", "pnpm install --frozen-lockfile", "1 passing"}, true},
-		"yarn 1":           {mocha(`, "packageManager": "yarn@1.22.22"`), []string{"npx", "--yes", "yarn@1.22.22", "install", "--ignore-scripts"}, "yarn test", []string{"setup-yarn", "yarn@1.22.22", "--frozen-lockfile", "1 passing"}, false},
-		"yarn 4":           {mocha(`, "packageManager": "yarn@4.9.2"`), []string{"npx", "--yes", "@yarnpkg/cli-dist@4.9.2", "install", "--mode", "update-lockfile"}, "yarn test", []string{"setup-yarn", "cli-dist@4.9.2", "yarn install --immutable", "1 passing"}, false},
+		"pnpm":             {mocha(`, "packageManager": "pnpm@9.15.9"`), []string{"npx", "--yes", "pnpm@9.15.9", "install", "--lockfile-only"}, "pnpm test", []string{"setup-get-pnpm", "pnpm@9.15.9", "pnpm install --frozen-lockfile", "1 passing"}, true},
+		"yarn 1":           {mocha(`, "packageManager": "yarn@1.22.22"`), []string{"npx", "--yes", "yarn@1.22.22", "install", "--ignore-scripts"}, "yarn test", []string{"setup-get-yarn", "yarn@1.22.22", "--frozen-lockfile", "1 passing"}, false},
+		"yarn 4":           {mocha(`, "packageManager": "yarn@4.9.2"`), []string{"npx", "--yes", "@yarnpkg/cli-dist@4.9.2", "install", "--mode", "update-lockfile"}, "yarn test", []string{"setup-get-yarn", "cli-dist@4.9.2", "yarn install --immutable", "1 passing"}, false},
 		"go":               {map[string]string{"go.mod": goModule2, "x_test.go": goModuleTest}, []string{"go", "mod", "tidy"}, "go test ./...", []string{"setup-go", "go mod download", "example.com/x"}, false},
 		"requirements.txt": {withWheels(t, map[string]string{"requirements.txt": fromWheels + "pytest\n", "test_a.py": pytestTest}), []string{"true"}, "pytest", []string{"setup-venv", "setup-pip", "1 passed"}, true},
 		"pyproject and src": {withWheels(t, map[string]string{

@@ -205,6 +205,9 @@ func causeItems(r proposal.Record, l detailLevel) []string {
 	}
 	c := *r.Cause
 	s := "<li>could not run: " + formatProse(c.Reason, maxReason)
+	if c.After != "" { // which says the rest
+		return []string{s + ", see " + formatCode(c.After, l.short) + "</li>"}
+	}
 	if c.Subject != "" {
 		s += ": " + formatCode(c.Subject, l.short)
 	}
@@ -230,6 +233,12 @@ func causePlain(r proposal.Record) []string {
 	}
 	c := *r.Cause
 	var lines []string
+	switch {
+	case c.After != "" && r.Result != nil && strings.Contains(r.Result.Detail, c.After):
+		return nil
+	case c.After != "": // which says the rest
+		return []string{"see " + text.Inline(c.After, 60)}
+	}
 	if c.Subject != "" {
 		lines = append(lines, "missing: "+text.Inline(c.Subject, 100))
 	}

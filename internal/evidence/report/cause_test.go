@@ -114,8 +114,8 @@ func ofSetup(r proposal.Record, why string, needs ...string) proposal.Record {
 // missingSetup is a run whose set-up failed: a pinned manager was installed, and the
 // packages of the lock file were not.
 func missingSetup() proposal.Report {
-	pnpm := ofSetup(ran("setup-pnpm", "npm install --prefix .fumehood/npm pnpm@9.15.9", proposal.Exited, 0, "added 1 package in 1s\n", ""), "pnpm-lock.yaml: install pnpm@9.15.9")
-	install := ofSetup(unready("setup-npm", "pnpm install --frozen-lockfile", 1, " ERR_PNPM_OUTDATED_LOCKFILE  Cannot install with \"frozen-lockfile\" because pnpm-lock.yaml is not up to date with package.json\n\n    Failure reason:\n    specifiers in the lockfile don't match specs in package.json\n", "", "node"), "pnpm-lock.yaml: install packages with pnpm")
+	pnpm := ofSetup(ran("setup-get-pnpm", "npm install --prefix .fumehood/npm pnpm@9.15.9", proposal.Exited, 0, "added 1 package in 1s\n", ""), "pnpm-lock.yaml: install pnpm@9.15.9")
+	install := ofSetup(unready("setup-pnpm", "pnpm install --frozen-lockfile", 1, " ERR_PNPM_OUTDATED_LOCKFILE  Cannot install with \"frozen-lockfile\" because pnpm-lock.yaml is not up to date with package.json\n\n    Failure reason:\n    specifiers in the lockfile don't match specs in package.json\n", "", "node"), "pnpm-lock.yaml: install packages with pnpm")
 	return diagnosed(pnpm, install,
 		unready("test", "pnpm test", 127, "\n> demo@1.0.0 test\n> mocha --exit\n\n", "sh: 1: mocha: not found\n", "pnpm node dash"),
 		unready("lint", "pnpm lint", 127, "\n> demo@1.0.0 lint\n> eslint .\n\n", "sh: 1: eslint: not found\n", "pnpm node dash"))

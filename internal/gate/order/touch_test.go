@@ -70,7 +70,7 @@ func TestPartOfPlans(t *testing.T) {
 		{polyglot, "go -C services/api test ./...", "", "go-services-api"},
 		{polyglot, "pytest services/py/tests/test_a.py::TestB", "", "venv-services-py pip-services-py"},
 		{polyglot, "python3 -m pytest -q", "services/py", "venv-services-py pip-services-py"},
-		{polyglot, "yarn --cwd docs build", "", "npm-docs"},
+		{polyglot, "yarn --cwd docs build", "", "yarn-docs"},
 		{polyglot, "npm test", "examples/a", "npm-examples-a"},
 		{polyglot, "npm test", "tools", "npm-tools"},
 		{polyglot, "cat web/node_modules/a/index.js", "web", "npm-web"},
@@ -99,7 +99,7 @@ func TestPartOfPlans(t *testing.T) {
 		{works, "go test ./...", "a/x", "go"},
 		{works, "go test ./a/... ./b/...", "", "go"},
 		{works, "go test ./...", "c", "go-c"},
-		{pinned, "pnpm test", "", "pnpm npm"},
+		{pinned, "pnpm test", "", "get-pnpm pnpm"},
 		{pinned, "go test ./...", "", "go"},
 	} {
 		p := proposal.Proposal{ID: "a", Run: c.run, Cwd: c.cwd}

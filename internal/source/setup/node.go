@@ -56,7 +56,7 @@ func (s *setupScan) detectNode(dir string) (covered []string) {
 		s.addPinnedSteps(dir, file, pin, reads, argv)
 	case "bun":
 		if s.requireTool(dir, file, "bun") {
-			s.addStep(dir, step{id: "npm", file: file, why: "install packages",
+			s.addStep(dir, step{id: "bun", file: file, why: "install packages",
 				argv: freezeIfLocked(file, "bun", "install", "--frozen-lockfile"), registry: "npm"})
 		}
 	default:
@@ -130,7 +130,7 @@ const Tools = ".fumehood/npm"
 func (s *setupScan) addPinnedSteps(dir, file, pin, reads string, argv []string) {
 	name, why := argv[0], "install packages with "+argv[0]
 	version, hash, _ := strings.Cut(pin, "+")
-	ours := step{id: "npm", file: file, why: why, argv: argv, registry: "npm"}
+	ours := step{id: name, file: file, why: why, argv: argv, registry: "npm"}
 	switch {
 	case hash != "" && s.hasTool("corepack"):
 		ours.needs, ours.why, ours.argv = s.addCorepackStep(dir, file), why+" through corepack",
@@ -163,7 +163,7 @@ func (s *setupScan) addFetchStep(dir, file, name, version string) string {
 		s.addPath(".", Tools+"/node_modules/.bin")
 		spec := pattern.New(`^yarn@([2-9]|\d\d)`).ReplaceAllString(version, "@yarnpkg/cli-dist@$1")
 		s.fetched[name] = s.addStep(".", step{
-			id: name, file: dirFile(dir, file), why: "install " + version, registry: "npm", shared: true,
+			id: "get-" + name, file: dirFile(dir, file), why: "install " + version, registry: "npm", shared: true,
 			argv: []string{"npm", "install", "--prefix", Tools, "--no-save", "--no-package-lock", "--no-audit",
 				"--no-fund", "--ignore-scripts", spec},
 		})

@@ -113,43 +113,43 @@ setup-npm: npm ci --no-audit --no-fund | registry:npm
 setup-npm-docs: npm ci --no-audit --no-fund | docs | registry:npm | when named
 `},
 	{name: "pnpm workspace beside Go", root: tree("package.json", "{}", "pnpm-lock.yaml", "", "pnpm-workspace.yaml", "", "web/package.json", "{}", "web/package-lock.json", "", "backend/go.mod", "module b\nrequire a.b/c v1.0.0\n", "backend/go.sum", ""), want: `
-setup-npm: pnpm install --frozen-lockfile | registry:npm
+setup-pnpm: pnpm install --frozen-lockfile | registry:npm
 setup-go-backend: go mod download | backend | registry:go
 setup-go-build-backend: go list -e -export -test -deps -f {{""}} ./... | backend | setup-go-backend | optional
 `},
 	{name: "pnpm of the host", root: tree("package.json", `{}`, "pnpm-lock.yaml", ""), want: `
-setup-npm: pnpm install --frozen-lockfile | registry:npm
+setup-pnpm: pnpm install --frozen-lockfile | registry:npm
 `},
 	{name: "pnpm pinned", root: tree("package.json", `{"packageManager":"pnpm@9.1.0+sha512.abc"}`, "pnpm-lock.yaml", ""), want: `
 setup-corepack: mkdir -p .fumehood/bin && corepack enable --install-directory .fumehood/bin
-setup-npm: corepack pnpm install --frozen-lockfile | registry:npm | setup-corepack
+setup-pnpm: corepack pnpm install --frozen-lockfile | registry:npm | setup-corepack
 PATH .fumehood/bin
 `},
 	{name: "pnpm pinned without a hash", root: tree("package.json", `{"packageManager":"pnpm@9.1.0"}`, "pnpm-lock.yaml", "lockfileVersion: '9.0'\n"), want: `
-setup-pnpm: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@9.1.0 | registry:npm
-setup-npm: pnpm install --frozen-lockfile | registry:npm | setup-pnpm
+setup-get-pnpm: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@9.1.0 | registry:npm
+setup-pnpm: pnpm install --frozen-lockfile | registry:npm | setup-get-pnpm
 PATH .fumehood/npm/node_modules/.bin
 `},
 	{name: "pnpm pinned with a hash, without corepack", root: tree("package.json", `{"packageManager":"pnpm@9.1.0+sha512.abc"}`), tools: []string{"npm"}, want: `
-setup-pnpm: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@9.1.0 | registry:npm
-setup-npm: pnpm install | registry:npm | setup-pnpm
+setup-get-pnpm: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@9.1.0 | registry:npm
+setup-pnpm: pnpm install | registry:npm | setup-get-pnpm
 PATH .fumehood/npm/node_modules/.bin
 note "package.json": the hash in packageManager is not checked: corepack is not installed
 `},
 	{name: "pnpm pinned without npm", root: tree("package.json", `{"packageManager":"pnpm@9.1.0"}`), tools: []string{"pnpm"}, want: `
-setup-npm: pnpm install | registry:npm
+setup-pnpm: pnpm install | registry:npm
 note "package.json": the version of pnpm is the host's, not the one in packageManager: npm is not installed
 `},
 	{name: "pnpm by its lock file", root: tree("package.json", `{}`, "pnpm-lock.yaml", "lockfileVersion: '6.0'\n\nsettings:\n"), tools: []string{"npm"}, want: `
-setup-pnpm: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@8 | registry:npm
-setup-npm: pnpm install --frozen-lockfile | registry:npm | setup-pnpm
+setup-get-pnpm: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@8 | registry:npm
+setup-pnpm: pnpm install --frozen-lockfile | registry:npm | setup-get-pnpm
 PATH .fumehood/npm/node_modules/.bin
 note "package.json": has no packageManager: pnpm@8 reads the lock file
 `},
 	{name: "two pins", root: tree("package.json", `{"packageManager":"pnpm@9.1.0"}`, "pnpm-lock.yaml", "", "web/package.json", `{"packageManager":"pnpm@8.1.0"}`, "web/pnpm-lock.yaml", ""), want: `
-setup-pnpm: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@9.1.0 | registry:npm
-setup-npm: pnpm install --frozen-lockfile | registry:npm | setup-pnpm
-setup-npm-web: pnpm install --frozen-lockfile | web | registry:npm | setup-pnpm
+setup-get-pnpm: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@9.1.0 | registry:npm
+setup-pnpm: pnpm install --frozen-lockfile | registry:npm | setup-get-pnpm
+setup-pnpm-web: pnpm install --frozen-lockfile | web | registry:npm | setup-get-pnpm
 PATH .fumehood/npm/node_modules/.bin
 note "web/pnpm-lock.yaml": uses pnpm@9.1.0, as the projects above: one run has one version of pnpm
 `},
@@ -157,42 +157,42 @@ note "web/pnpm-lock.yaml": uses pnpm@9.1.0, as the projects above: one run has o
 note "pnpm-lock.yaml": could not set up: neither pnpm nor npm is installed
 `},
 	{name: "yarn classic", root: tree("package.json", `{}`, "yarn.lock", "# yarn lockfile v1\n"), want: `
-setup-npm: yarn install --non-interactive --frozen-lockfile | registry:npm
+setup-yarn: yarn install --non-interactive --frozen-lockfile | registry:npm
 `},
 	{name: "yarn berry", root: tree("package.json", `{}`, "yarn.lock", berry), want: `
-setup-yarn: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts @yarnpkg/cli-dist@4 | registry:npm
-setup-npm: yarn install --immutable | registry:npm | setup-yarn
+setup-get-yarn: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts @yarnpkg/cli-dist@4 | registry:npm
+setup-yarn: yarn install --immutable | registry:npm | setup-get-yarn
 PATH .fumehood/npm/node_modules/.bin
 note "package.json": has no packageManager: yarn@4 reads the lock file
 `},
 	{name: "yarn 3", root: tree("package.json", `{}`, "yarn.lock", strings.Replace(berry, "8", "6", 1)), want: `
-setup-yarn: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts @yarnpkg/cli-dist@3 | registry:npm
-setup-npm: yarn install --immutable | registry:npm | setup-yarn
+setup-get-yarn: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts @yarnpkg/cli-dist@3 | registry:npm
+setup-yarn: yarn install --immutable | registry:npm | setup-get-yarn
 PATH .fumehood/npm/node_modules/.bin
 note "package.json": has no packageManager: yarn@3 reads the lock file
 `},
 	{name: "yarn classic pinned", root: tree("package.json", `{"packageManager":"yarn@1.22.22"}`, "yarn.lock", "# yarn lockfile v1\n"), want: `
-setup-yarn: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts yarn@1.22.22 | registry:npm
-setup-npm: yarn install --non-interactive --frozen-lockfile | registry:npm | setup-yarn
+setup-get-yarn: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts yarn@1.22.22 | registry:npm
+setup-yarn: yarn install --non-interactive --frozen-lockfile | registry:npm | setup-get-yarn
 PATH .fumehood/npm/node_modules/.bin
 `},
 	{name: "yarn pinned", root: tree("package.json", `{"packageManager":"yarn@4.5.0"}`, "yarn.lock", berry), tools: []string{"corepack", "npm"}, want: `
-setup-yarn: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts @yarnpkg/cli-dist@4.5.0 | registry:npm
-setup-npm: yarn install --immutable | registry:npm | setup-yarn
+setup-get-yarn: npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts @yarnpkg/cli-dist@4.5.0 | registry:npm
+setup-yarn: yarn install --immutable | registry:npm | setup-get-yarn
 PATH .fumehood/npm/node_modules/.bin
 `},
 	{name: "yarn pinned with a hash", root: tree("package.json", `{"packageManager":"yarn@4.5.0+sha224.0a"}`, "yarn.lock", berry), want: `
 setup-corepack: mkdir -p .fumehood/bin && corepack enable --install-directory .fumehood/bin
-setup-npm: corepack yarn install --immutable | registry:npm | setup-corepack
+setup-yarn: corepack yarn install --immutable | registry:npm | setup-corepack
 PATH .fumehood/bin
 `},
 	{name: "yarn classic pinned with a hash", root: tree("package.json", `{"packageManager":"yarn@1.22.22+sha512.0a"}`, "yarn.lock", "# yarn lockfile v1\n"), want: `
 setup-corepack: mkdir -p .fumehood/bin && corepack enable --install-directory .fumehood/bin
-setup-npm: corepack yarn install --non-interactive --frozen-lockfile | registry:npm | setup-corepack
+setup-yarn: corepack yarn install --non-interactive --frozen-lockfile | registry:npm | setup-corepack
 PATH .fumehood/bin
 `},
 	{name: "bun", root: tree("package.json", `{}`, "bun.lock", ""), want: `
-setup-npm: bun install --frozen-lockfile | registry:npm
+setup-bun: bun install --frozen-lockfile | registry:npm
 `},
 	{name: "node elsewhere", root: tree("package.json", `{"packageManager":5,"dependencies":{"a":"git+ssh://x/y","b":"1.0.0"}}`, "package-lock.json", "", ".npmrc", "@acme:registry=https://npm.acme.example/\n"), want: `
 setup-npm: npm ci --no-audit --no-fund | registry:npm
@@ -307,11 +307,11 @@ note "build.gradle": could not set up: gradle is not installed
 setup-npm: npm ci --no-audit --no-fund | registry:npm,registry:jsr
 `},
 	{name: "pnpm with packages of JSR", root: tree("package.json", `{"dependencies":{"@std/path":"jsr:1"}}`, "pnpm-lock.yaml", "", "plain/package.json", "{}", "plain/package-lock.json", ""), want: `
-setup-npm: pnpm install --frozen-lockfile | registry:npm,registry:jsr
+setup-pnpm: pnpm install --frozen-lockfile | registry:npm,registry:jsr
 setup-npm-plain: npm ci --no-audit --no-fund | plain | registry:npm
 `},
 	{name: "bun below", root: tree("web/package.json", `{}`, "web/bun.lockb", ""), want: `
-setup-npm-web: bun install --frozen-lockfile | web | registry:npm
+setup-bun-web: bun install --frozen-lockfile | web | registry:npm
 `},
 	{name: "dotnet", root: tree("App.sln", "", "src/App/App.csproj", "<Project/>", "src/App/packages.lock.json", "{}"), want: `
 setup-nuget: dotnet restore | registry:nuget
@@ -380,9 +380,9 @@ PATH services/py/.venv/bin
 `},
 	{name: "members of pnpm", root: tree("package.json", "{}", "pnpm-lock.yaml", "", "pnpm-workspace.yaml", "packages:\n  # ours\n  - 'apps/**'\n  - packages/*  # x\n  - \"!**/e2e\"\ncatalog:\n  a: 1\n",
 		"apps/a/b/package.json", "{}", "apps/a/b/package-lock.json", "", "packages/x/package.json", `{"dependencies":{"a":"1"}}`, "packages/x/deep/package.json", "{}", "packages/x/deep/yarn.lock", "", "apps/e2e/package.json", "{}", "apps/e2e/pnpm-lock.yaml", ""), want: `
-setup-npm: pnpm install --frozen-lockfile | registry:npm
-setup-npm-apps-e2e: pnpm install --frozen-lockfile | apps/e2e | registry:npm
-setup-npm-packages-x-deep: yarn install --non-interactive --frozen-lockfile | packages/x/deep | registry:npm
+setup-pnpm: pnpm install --frozen-lockfile | registry:npm
+setup-pnpm-apps-e2e: pnpm install --frozen-lockfile | apps/e2e | registry:npm
+setup-yarn-packages-x-deep: yarn install --non-interactive --frozen-lockfile | packages/x/deep | registry:npm
 `},
 	{name: "members of lerna, uv and Maven", root: tree("package.json", "{}", "package-lock.json", "", "lerna.json", `{"packages":["modules/*"]}`, "modules/a/package.json", "{}", "modules/a/package-lock.json", "",
 		"pyproject.toml", "[project]\nname='x'\n[tool.uv.workspace]\nmembers = [\"libs/*\"]\n", "uv.lock", "", "libs/a/pyproject.toml", "[project]\nname='a'\n", "libs/a/requirements.txt", "", "pom.xml", "", "core/pom.xml", ""), want: `
@@ -392,14 +392,14 @@ setup-maven: mvn -B -ntp test -Dtest=*#fumehoodNone -Dsurefire.failIfNoSpecified
 PATH .venv/bin
 `},
 	{name: "a workspace below", root: tree("js/package.json", `{"workspaces":["packages/*"]}`, "js/yarn.lock", "", "js/packages/a/package.json", "{}", "js/packages/a/package-lock.json", ""), want: `
-setup-npm-js: yarn install --non-interactive --frozen-lockfile | js | registry:npm
+setup-yarn-js: yarn install --non-interactive --frozen-lockfile | js | registry:npm
 `},
-	{name: "several", root: tree("go.mod", "module x\nrequire a.b/c v1.0.0\n", "web ui/package.json", "{}", "web ui/yarn.lock", "", "web-ui/package.json", "{}", "web-ui/package-lock.json", "",
+	{name: "several", root: tree("go.mod", "module x\nrequire a.b/c v1.0.0\n", "web ui/package.json", "{}", "web ui/yarn.lock", "", "web-ui/package.json", "{}", "web-ui/yarn.lock", "",
 		"examples/package.json", "{}", "examples/package-lock.json", "", ".hidden/package.json", "{}", ".hidden/package-lock.json", "", "plain/package.json", `{"dependencies":{"a":"1"}}`), want: `
 setup-go: go mod download | registry:go
 setup-npm-examples: npm ci --no-audit --no-fund | examples | registry:npm | when named
-setup-npm-web-ui: yarn install --non-interactive --frozen-lockfile | web ui | registry:npm
-setup-npm-web-ui-2: npm ci --no-audit --no-fund | web-ui | registry:npm
+setup-yarn-web-ui: yarn install --non-interactive --frozen-lockfile | web ui | registry:npm
+setup-yarn-web-ui-2: yarn install --non-interactive --frozen-lockfile | web-ui | registry:npm
 setup-npm-plain: npm install --no-audit --no-fund --no-package-lock | plain | registry:npm | when named
 setup-go-build: go list -e -export -test -deps -f {{""}} ./... | setup-go | optional
 `},

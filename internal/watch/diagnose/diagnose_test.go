@@ -455,6 +455,9 @@ func TestSetup(t *testing.T) {
 	lost.Result.Observations.Network, lost.Base = []proposal.Reach{{Kind: proposal.EventLookup, Name: "pypi.org", Code: "unresolved"}}, broken.Base
 	flaky := step("install", 1, "npm error network\n", "npm")
 	flaky.Result.Observations.Network, flaky.Base = []proposal.Reach{{Kind: proposal.EventConnection, Name: "cdn.example", Code: "timeout"}}, broken.Base
+	get, deps, pnpm := lost, step("pnpm install", 0, "", "npm"), failing("pnpm test", 127, "", "bash: line 1: pnpm: command not found\n", "bash")
+	get.Base, deps.Analysis.Commands = nil, []proposal.Command{{Program: "pnpm"}}
+	deps.Proposal.Needs, deps.Result = []string{"install"}, &proposal.Result{Status: proposal.NotRun, Detail: `it needs "install", which did not succeed`}
 	const fix, host = "dependencies | set-up could not install the dependencies | ", "network | a host cannot be reached | pypi.org"
 	for name, tt := range map[string]struct {
 		records []proposal.Record
@@ -469,6 +472,7 @@ func TestSetup(t *testing.T) {
 		"it succeeds on the base":               {[]proposal.Record{broken, test, red}, []string{"", "", ""}, ""},
 		"a host was refused":                    {[]proposal.Record{refused, test}, []string{fix + " | ", fix + "mocha | "}, ""},
 		"a registry does not answer":            {[]proposal.Record{lost, test}, []string{host, host}, "ERROR: Could not find a version that satisfies the requirement six"},
+		"set-up could not fetch the tool":       {[]proposal.Record{get, deps, pnpm}, []string{host, host, host}, ""},
 		"another host does not answer":          {[]proposal.Record{flaky, test}, []string{fix + " | ", fix + "mocha | "}, ""},
 		"a proposal that calls itself set-up":   {[]proposal.Record{proposed}, []string{""}, ""},
 	} {

@@ -89,7 +89,10 @@ func findRefusedRelease(r proposal.Record) string {
 // that is the reason. If all did, or the change broke one, what is missing is missing in the pull
 // request: nil.
 func afterSetup(before []proposal.Record, c *proposal.Cause) *proposal.Cause {
-	if c == nil || c.Kind == causeTool || c.Kind == causeToolchain || c.Kind == causeService {
+	if c != nil && c.Kind == causeTool {
+		return afterMissingTool(before, c)
+	}
+	if c == nil || c.Kind == causeToolchain || c.Kind == causeService {
 		return c
 	}
 	i := slices.IndexFunc(before, func(r proposal.Record) bool {
@@ -99,9 +102,11 @@ func afterSetup(before []proposal.Record, c *proposal.Cause) *proposal.Cause {
 	switch {
 	case i >= 0:
 		merged := *before[i].Cause
-		merged.After, merged.Evidence = "", c.Evidence
-		if merged.Kind != causeNetwork { // else it is the host that set-up needs
-			merged.Subject = c.Subject
+		merged.Evidence = c.Evidence
+		if merged.Kind == causeNetwork { // the Subject is the host that set-up needs
+			merged.After = cmp.Or(merged.After, before[i].Proposal.ID)
+		} else {
+			merged.After, merged.Subject = "", c.Subject
 		}
 		if c.Kind == causeNetwork && merged.Kind != causeNetwork {
 			merged.Subject = "" // the registry's host
@@ -115,6 +120,21 @@ func afterSetup(before []proposal.Record, c *proposal.Cause) *proposal.Cause {
 		return nil
 	case c.Kind == causeDependencies && hasInstalledPackages(before, c.Config):
 		return nil
+	}
+	return c
+}
+
+// afterMissingTool returns c, the Cause that a tool is not installed, as it is after set-up. If a command of
+// set-up was to run that tool and could not run either, what should have installed it is the reason.
+func afterMissingTool(before []proposal.Record, c *proposal.Cause) *proposal.Cause {
+	for _, r := range before {
+		runsTool := slices.ContainsFunc(r.Analysis.Commands,
+			func(k proposal.Command) bool { return k.Program == c.Subject })
+		if r.Proposal.Origin == proposal.OriginSetup && runsTool && r.Cause != nil && r.Cause.After != "" {
+			merged := *r.Cause
+			merged.Evidence = c.Evidence
+			return &merged
+		}
 	}
 	return c
 }

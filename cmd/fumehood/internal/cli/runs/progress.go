@@ -225,8 +225,11 @@ func describeEnd(s gate.Step) string {
 		return "succeeded, from cache, run " + terminal.EscapeLine(r.Cached.Run)
 	}
 	outcome := r.Outcome()
-	if r.Succeeded() {
+	switch {
+	case r.Succeeded():
 		outcome = "succeeded"
+	case s.Setup && r.Detail != "":
+		outcome = terminal.EscapeLine(r.Detail)
 	}
 	return fmt.Sprintf("%s in %s%s", outcome, (time.Duration(r.WallMS) * time.Millisecond).Round(time.Millisecond),
 		refusalText(r))
