@@ -174,6 +174,9 @@ func (w *walker) followCommand(index int, args []arg, s scope, c call) {
 	if optionWriters[path.Base(name)] {
 		w.recordOptionWrites(args[1:])
 	}
+	if editsInPlace(path.Base(name), args[1:]) {
+		w.recordEdits(args[1:], s)
+	}
 	if strings.Contains(name, "/") {
 		putInMap(&w.scripts, path.Clean(name), append(w.scripts[path.Clean(name)], c.span))
 		name = path.Base(name)
@@ -191,7 +194,7 @@ var writers = map[string]bool{"tee": true, "cp": true, "mv": true, "ln": true, "
 
 // optionWriters are programs that write the file of an option, such as -o, or their last operand.
 var optionWriters = map[string]bool{"sort": true, "shuf": true, "iconv": true, "uniq": true, "xxd": true,
-	"openssl": true, "pdftotext": true}
+	"openssl": true, "pdftotext": true, "curl": true, "wget": true}
 
 // recordOptionWrites records each word that may name a file to write: an operand, or the value of an option in any
 // spelling.

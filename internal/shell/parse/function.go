@@ -3,7 +3,6 @@
 package parse
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -70,60 +69,6 @@ func (w *walker) checkFunctions() {
 		w.recordPositional(site.args[1:])
 		if !fn.top || (!site.fn && i < fn.from) {
 			w.addUnknown(unknownFunctionOrder, command.Span)
-		}
-	}
-}
-
-// recordWrite records that the text writes file. Of one in the directory that a variable names, the name is known.
-func (w *walker) recordWrite(file proposal.Word) {
-	name := file.Value
-	if !file.Static && file.Head != "" {
-		name = file.Tail
-	}
-	putInMap(&w.written, name, true)
-}
-
-// checkWritten refuses files that the same text writes and runs.
-func (w *walker) checkWritten() {
-	w.recordLookups()
-	for name, spans := range w.scripts {
-		for written := range w.written {
-			if path.Clean(written) == name || path.Base(written) == path.Base(name) {
-				for _, span := range spans {
-					w.addUnknown(unknownWritten, span)
-				}
-				break
-			}
-		}
-	}
-}
-
-// startsFiles are programs that start one of their words.
-var startsFiles = map[string]bool{
-	"npx": true, "pnpx": true, "bunx": true, "npm": true, "pnpm": true, "yarn": true, "uv": true, "uvx": true, "pipx": true, "poetry": true,
-	"pdm": true, "hatch": true, "rye": true, "pipenv": true, "bundle": true, "nyc": true, "c8": true, "valgrind": true,
-}
-
-// recordLookups records what the text runs by a name that may be that of a file: the programs, if it sets PATH,
-// and the words of programs that start one. Words with another extension than a script's are their data.
-func (w *walker) recordLookups() {
-	if len(w.written) == 0 {
-		return
-	}
-	setsPath := slices.ContainsFunc(w.commands, func(c proposal.Command) bool {
-		return slices.ContainsFunc(c.Assigns, func(a proposal.Assign) bool { return a.Name == "PATH" })
-	})
-	for _, c := range w.commands {
-		if setsPath && !c.Builtin && !c.Function && c.Program != "" {
-			putInMap(&w.scripts, c.Program, append(w.scripts[c.Program], c.Span))
-		}
-		if !startsFiles[c.Program] {
-			continue
-		}
-		for _, word := range c.Args[1:] {
-			if ext := path.Ext(word.Value); word.Static && (ext == "" || ext == ".sh") {
-				putInMap(&w.scripts, word.Value, append(w.scripts[word.Value], c.Span))
-			}
 		}
 	}
 }

@@ -115,6 +115,7 @@ func (w *walker) shellFile(file arg) {
 		w.addUnknown(unknownShellStdin, file.span)
 	}
 	putInMap(&w.scripts, name, append(w.scripts[name], file.span))
+	putInMap(&w.shellFiles, name, true)
 }
 
 // shellStdin reads a static here-document or here-string that is fed to a shell.
