@@ -67,10 +67,15 @@ func (e *Engine) eachCommand(
 	for i, written := range a.Commands {
 		early[i] = known.ResolveCommand(written, nil)
 	}
+	links := known.FindLinks(e.grammars, p.Cwd, e.workspace, early)
+	for i := range early {
+		early[i] = links.FollowCommand(early[i])
+	}
 	cwds, env := facts.TrackCwds(p.Cwd, e.workspace, early), facts.TrackEnvironment(p, a.Commands)
 	for _, written := range a.Commands {
-		in := cwds.EnterCommand(written)
-		c := facts.ShowSearch(known.ResolveCommand(written, in), a.Canonical, in, e.workspace)
+		in := links.FollowCwds(cwds.EnterCommand(written), e.workspace)
+		c := links.FollowCommand(known.ResolveCommand(written, in))
+		c = facts.ShowSearch(c, a.Canonical, in, e.workspace)
 		ci := e.commandInput(c, in, env.EnvironmentOf(c), a.Canonical)
 		if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {
 			ci.Homes = nil // no shell reads a snippet: its ~ is not expanded

@@ -134,22 +134,39 @@ written_elsewhere(e) := sprintf("%s %q may write a file that controls git or too
 #   rule: operand.place
 #   match: [
 #     "uniq a /etc/b", "xxd -r a /etc/b", "shuf a /etc/x", "dos2unix -n a /etc/x", "dos2unix .git/config", "ar rcs /etc/x.a a.o", "split x /etc/y",
-#     "gofmt -w /etc/x.go", "prettier --write /etc/x", "ptx -G a /etc/x", "mktemp /etc/x.XXXXXX", "shfmt -w .git/hooks/pre-commit"
+#     "gofmt -w /etc/x.go", "prettier --write /etc/x", "ptx -G a /etc/x", "mktemp /etc/x.XXXXXX", "shfmt -w .git/hooks/pre-commit",
+#     "cp -r /tmp/x/. .", "mv /tmp/x .", "ln -s \"$PWD/src\" /tmp/w; cp /tmp/conftest.py /tmp/w"
 #   ]
 #   not_match: [
 #     "uniq -c a", "xxd -l 16 a", "dos2unix a.txt", "ar t a.a", "gofmt -l .", "prettier --check /usr/share/x", "black .",
-#     "npx prettier --write package.json"
+#     "npx prettier --write package.json", "cp -r /tmp/x /tmp/y", "cp /tmp/x/*.txt docs", "cp conftest.py x.bak", "mv /tmp/x src/x.py"
 #   ]
 deny contains lib.denial("operand.place", sprintf("%s must not write %q", [input.command.program, e.value]), "write in the workspace or under /tmp") if {
 	some e in input.command.effects
 	e.kind == "write"
 	e.name == ""
+	e.static
 	not e.place in changeable
 	not formatted(e)
+}
+
+# What the run made may have the name of a control file.
+deny contains lib.denial(
+	"operand.place",
+	sprintf("%s would write files of %q under names that the text does not show", [input.command.program, e.value]),
+	"name each file: `cp /tmp/a.py /tmp/b.py src`",
+) if {
+	some e in input.command.effects
+	e.kind == "write"
+	e.name == ""
+	not e.static
+	e.place == "control"
+	input.command.program in {"cp", "mv", "ln", "install"}
 }
 
 # Formatters may write control files.
 formatted(e) if {
 	running
+	input.command.tool != "sphinx-build"
 	e.place == "control"
 }

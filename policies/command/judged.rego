@@ -10,7 +10,8 @@ import data.fumehood.lib
 #   rule: judged.verb
 #   match: [
 #     "openssl s_client -connect x:1", "openssl enc -d -in x", "helm install x y", "terraform apply", "terraform init", "jupyter notebook",
-#     "pre-commit install", "pre-commit autoupdate", "mkdocs serve", "mkdocs gh-deploy", "openssl", "sphinx-build -D extensions=evil . out"
+#     "pre-commit install", "pre-commit autoupdate", "mkdocs serve", "mkdocs gh-deploy", "openssl", "sphinx-build -D extensions=evil . out",
+#     "poetry run pre-commit install", "xmllint http://203.0.113.9/x"
 #   ]
 #   reaches: [
 #     "openssl s_client -connect api.example.com:443 -servername evil.example", "openssl s_client -connect api.example.com:443 -noservername -brief"
@@ -24,10 +25,10 @@ import data.fumehood.lib
 #   ]
 deny contains lib.denial(
 	"judged.verb",
-	sprintf("%s %s reaches the network, opens a server, or runs programs that the text does not show", [input.command.program, verb]),
-	sprintf("use %s with one of %s", [input.command.program, concat(", ", verbs)]),
+	sprintf("%s %s reaches the network, opens a server, or runs programs that the text does not show", [input.command.tool, verb]),
+	sprintf("use %s with one of %s", [input.command.tool, concat(", ", verbs)]),
 ) if {
-	verbs := plain_verbs[input.command.program]
+	verbs := plain_verbs[input.command.tool]
 	verb := input.command.sub
 	not verb in verbs
 	not asks_version
@@ -63,7 +64,7 @@ plain_verbs := {
 }
 
 deny contains lib.denial("judged.verb", sprintf("%s's %s reaches the network", [input.command.program, word]), "use files in the workspace") if {
-	input.command.program in {"openssl", "helm", "terraform", "kubeconform"}
+	input.command.program in {"openssl", "helm", "terraform", "kubeconform", "xmllint"}
 	some word in input.command.urls
 	not tls_client
 }

@@ -20,7 +20,7 @@ import data.fumehood.lib
 #   not_match: [
 #     "poetry run pytest", "bundle exec rspec", "uv run python -m pytest", "yarn exec tsc", "npx eslint .", "pnpm exec vitest run",
 #     "npx playwright test", "poetry run mypy src", "npm run env", "npm run test:env", "npm run test -- env x",
-#     "uv run --group dev pytest -k run", "bundle exec rspec exec", "yarn workspace git test", "yarn workspace a run build",
+#     "uv run --group dev pytest -k run", "uv run pytest -k npx", "bundle exec rspec exec", "yarn workspace git test", "yarn workspace a run build",
 #     "pnpm -r run build", "pnpm watch", "yarn install", "npx --no-install acorn --version", "pnpm exec acorn", "npm exec -- eslint .",
 #     "bundle exec brakeman -q", "uv run alembic heads", "npm exec --no -- tinypool"
 #   ]
@@ -249,8 +249,15 @@ deny contains lib.denial(
 	"start the tool by its own name",
 ) if {
 	input.command.program in (object.keys(launching) | npx_like)
+	not starts_no_words
 	some word in input.command.argv
 	last_part(word) in fetchers_of_tools
+}
+
+# starts_no_words is true if the launcher starts a known tool that starts none of its words.
+starts_no_words if {
+	input.command.tool in lib.runners
+	not input.command.tool in (((object.keys(launching) | npx_like) | word_starters) | {"bun", "valgrind", "tox", "nox"})
 }
 
 fetchers_of_tools := {"npx", "bunx", "pnpx", "uvx", "pipx"}
@@ -303,6 +310,7 @@ starts_nothing_else(name) if {
 	not name in lib.programs
 	not lib.refused[name]
 	not name in (word_starters | outward_tools)
+	not regex.match(`^(create|init)-`, name)
 	not name in browsers
 	not path_to(name)
 }
@@ -361,18 +369,29 @@ npx_written(name) if {
 
 # word_starters start what their words name.
 word_starters := {
-	"babel-node", "c8", "chokidar", "chokidar-cli", "concurrently", "cross-env", "cross-env-shell", "cross-spawn", "cross-spawn-cli", "dotenv",
-	"dotenv-cli", "dotenvx", "entr", "env-cmd", "esno", "exec-sh", "foreman", "forever", "honcho", "husky", "if-env", "invoke", "jiti", "lerna",
-	"nf", "nodemon", "npm-run-all", "npm-run-all2", "nx", "nyc", "onchange", "per-env", "pm2", "pm2-runtime", "run-p", "run-s", "shx",
-	"start-server-and-test", "supervisord", "tsc-watch", "turbo", "wait-on", "watchexec", "watchmedo", "wireit", "with-env", "wsrun", "zx",
+	"aws-vault", "babel-node", "better-npm-run", "bnr", "c8", "chamber", "chokidar", "chokidar-cli", "concurrently", "cross-env",
+	"cross-env-shell", "cross-spawn", "cross-spawn-cli", "doppler", "dotenv", "dotenv-cli", "dotenv-run-script", "dotenvx", "entr", "env-cmd",
+	"envconsul", "esno", "exec-sh", "execa-cli", "foreman", "forever", "honcho", "husky", "if-env", "infisical", "invoke", "jiti", "lerna", "na",
+	"nf", "ni", "nlx", "nodemon", "npm-run-all", "npm-run-all2", "nr", "nun", "nx", "nyc", "onchange", "op", "per-env", "pm2", "pm2-runtime",
+	"run-p", "run-s", "run-script-os", "shx", "sops", "start-server-and-test", "supervisord", "teller", "tsc-watch", "turbo", "wait-on",
+	"watchexec", "watchmedo", "wireit", "with-env", "wsrun", "zx",
 }
 
 # outward_tools fetch, publish, serve, remove files or change settings.
 outward_tools := {
-	"ansible-console", "ansible-galaxy", "ansible-vault", "auto", "awscli", "bpython", "browser-sync", "cap", "capistrano", "circusd", "codecov",
-	"copyfiles", "coveralls", "cpy", "cpy-cli", "create-next-app", "create-react-app", "create-vite", "degit", "del", "del-cli", "eas",
-	"eas-cli", "fab", "firebase", "flit", "flyctl", "fullrelease", "gh-pages", "giget", "guard", "http-server", "huggingface-cli", "json-server",
-	"kaggle", "kamal", "lefthook", "live-server", "localtunnel", "lt", "mycli", "ncu", "netlify", "ngrok", "now", "np", "npm-check-updates",
-	"pgcli", "postrelease", "prerelease", "release", "release-it", "release-please", "semantic-release", "semantic-release-cli", "sentry-cli",
-	"serve", "simple-git-hooks", "spring", "standard-version", "surge", "tiged", "twine", "vercel", "xonsh", "yo", "zest.releaser",
+	"amplify", "ansible-console", "ansible-galaxy", "ansible-vault", "appcenter", "apprise", "argos", "artillery", "auto", "aws", "awscli", "az",
+	"b2", "bore", "bpython", "browser-sync", "bugsnag-cli", "bumpp", "cap", "capistrano", "cc-test-reporter",
+	"cfn", "chromatic", "circusd", "clasp", "clearml", "cloudflared", "cocoapods", "codacy-coverage-reporter", "code-push",
+	"codecov", "copyfiles", "coveralls", "cpy", "cpy-cli", "create-next-app", "create-react-app", "create-vite", "curlie",
+	"datadog-ci", "degit", "del", "del-cli", "deliver", "doctl", "eas", "eas-cli", "easy_install", "fab",
+	"fastlane", "firebase", "fkill", "flit", "flyctl", "fullrelease", "gallery-dl", "gcloud", "gdown", "gh-pages", "giget", "glab",
+	"gsutil", "guard", "happo", "heroku", "hf", "http", "http-server", "httpie", "https", "hub", "huggingface-cli", "ia",
+	"instaloader", "json-server", "jsr", "kaggle", "kamal", "lefthook", "lhci", "linode-cli", "live-server", "loadtest", "localtunnel",
+	"lt", "mitmdump", "mitmproxy", "mlflow", "mycli", "ncu", "neptune", "netlify", "newrelic", "ngrok", "now", "np",
+	"npm-check-updates", "nuclei", "nx-cloud", "oci", "osf", "ovsx", "percy", "pgcli", "pilot", "pod", "postrelease", "prerelease",
+	"pulumi", "rclone", "reg-suit", "release", "release-it", "release-please", "rollbar-cli", "runpod", "s3cmd", "s4cmd", "salt", "salt-call",
+	"semantic-release", "semantic-release-cli", "sentry", "sentry-cli", "serve", "simple-git-hooks", "slack",
+	"snyk", "speedtest", "speedtest-cli", "spotdl", "spring", "standard-version", "streamlink", "surge", "telegram-send",
+	"tfx", "tiged", "transformers-cli", "tunnelmole", "twine", "untun", "vercel", "verdaccio", "vsce", "wandb", "web-ext", "webtorrent",
+	"wscat", "xh", "xonsh", "yo", "you-get", "youtube-dl", "yt-dlp", "zenodo_get", "zest.releaser", "zrok",
 }

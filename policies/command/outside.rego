@@ -19,15 +19,32 @@ deny contains lib.denial("code.outside", sprintf("%q must not be written", [p.va
 #     "ruff check --config=/opt/x.toml .", "phpunit --bootstrap /opt/x.php", "./gradlew -p /opt/x test", "bazel --output_user_root=/etc/x test",
 #     "node --redirect-warnings=/etc/x a.js", "gcc -I/opt/evil a.c", "pytest -c /tmp/../etc/x.ini", "node -r /opt/x.js y",
 #     "eslint --resolve-plugins-relative-to /opt .", "cargo --config /opt/x.toml test", "mypy --config-file=/etc/x .",
-#     "pytest --rootdir=/ -p evil", "node --import /opt/x.mjs y", "npm --prefix /opt test"
+#     "pytest --rootdir=/ -p evil", "node --import /opt/x.mjs y", "npm --prefix /opt test", "just -f .git/x", "pytest .git/x.py"
 #   ]
-#   not_match: ["gcc -I/usr/include/x a.c", "cmake -S . -B /tmp/build", "bazel test //pkg:x", "pytest -k 'a/b'"]
+#   not_match: ["gcc -I/usr/include/x a.c", "cmake -S . -B /tmp/build", "bazel test //pkg:x", "pytest -k 'a/b'", "ruff check --exclude .git ."]
 deny contains lib.denial("code.outside", sprintf("%q is outside the workspace and /tmp", [p.value]), "use files in the workspace, and write under /tmp") if {
 	some p in input.command.paths
 	running
 	not p.place in {"workspace", "tmp", "null", "control", "url"}
 	not theirs(p.value)
 	not no_folder(p.value)
+}
+
+# git writes there what a text says: a message is a file that a tool may take for its own.
+deny contains lib.denial("code.outside", sprintf("%q is one of git's own files, and no code of the repository", [value]), "name a file of the repository") if {
+	input.command.program in lib.runners
+	some value in git_files
+}
+
+git_files contains w.value if {
+	some w in input.command.operands
+	w.place == "git"
+}
+
+git_files contains o.value if {
+	some o in input.command.options
+	o.place == "git"
+	not regex.match(`(?i)ignore|exclu|skip|filter|omit|^-k$|^-C$`, o.name)
 }
 
 # Read-only files of their own that compilers and interpreters may name.

@@ -324,6 +324,14 @@ elsewhere(value) if {
 	not regex.match(relative_database, value)
 }
 
+# Clients take another host from a query than from the rest of the URL.
+elsewhere(value) if {
+	contains(value, "://")
+	some part in regex.split(`[?&;]`, value)
+	regex.match(`(?i)^\w*(host|server|address|addr|url|proxy|sentinel|socket|service|endpoint|replica)\w*=`, part)
+	not regex.match(`=(localhost|127\.0\.0\.1|\[?::1\]?|/?tmp(/[\w.-]*)*|true|false|\d+)(:\d+)?$`, part)
+}
+
 # relative_database is a database file in the working directory.
 relative_database := `^sqlite(\+\w+)?:///\w[\w.-]*(/\w[\w.-]*)*$`
 

@@ -439,6 +439,10 @@ func (r *reading) readNamedOption(g *grammar, text string, w proposal.Word, next
 	if !ok {
 		if !g.open {
 			r.Unknown = append(r.Unknown, name)
+			r.doubtful = append(r.doubtful, w)
+			if !attached && len(next) > 0 {
+				r.doubtful = append(r.doubtful, next[0])
+			}
 		}
 		spec = optionSpec{canonical: name}
 	}

@@ -27,6 +27,14 @@ func (r *reading) Effects(cwds []string, workspace string) []Effect {
 	add := func(kind, name string, w proposal.Word) {
 		all = append(all, Effect{kind, name, w.Value, w.Static, ResolvePlace(w.Value, w.Static, cwds, workspace)})
 	}
+	addGuarded := func(name string, w proposal.Word, parts []string) {
+		for _, part := range parts {
+			place := ResolvePlace(part, w.Static, cwds, workspace)
+			if place == "git" || place == "control" {
+				all = append(all, Effect{"write", name, part, w.Static, place})
+			}
+		}
+	}
 	for _, o := range r.Options {
 		switch o.effect {
 		case markRuns:
@@ -34,6 +42,7 @@ func (r *reading) Effects(cwds []string, workspace string) []Effect {
 		case markWrites:
 			if o.Value.Value != "-" && (o.Value.Value != "" || !o.Value.Static) {
 				add("write", o.Name, o.Value)
+				addGuarded(o.Name, o.Value, pathsIn(o.Value.Value)[1:]) // json:FILE
 			}
 		case markCode, markRest:
 			add("code", o.Name, o.Value)
@@ -44,58 +53,90 @@ func (r *reading) Effects(cwds []string, workspace string) []Effect {
 			add("write", "", w)
 		}
 	}
-	for _, w := range r.madeFiles() { // what is outside is judged by the words
+	sources, directory := r.copied()
+	for _, w := range r.madeFiles(cwds, workspace) { // what is outside is judged by the words
 		if place := ResolvePlace(w.Value, true, cwds, workspace); place == "git" || place == "control" {
 			add("write", "", w)
 		}
 	}
-	for _, w := range r.doubtful {
-		for _, part := range pathsIn(w.Value) {
-			place := ResolvePlace(part, w.Static, cwds, workspace)
-			if place == "git" || place == "control" {
-				all = append(all, Effect{"write", r.Tool, part, w.Static, place})
-			}
+	for _, w := range sources {
+		if r.hasHiddenNames(w, directory, cwds, workspace) {
+			all = append(all, Effect{"write", "", w.Value, false, "control"})
 		}
+	}
+	for _, w := range r.doubtful {
+		addGuarded(r.Tool, w, pathsIn(w.Value))
 	}
 	return all
 }
 
+// copied returns what a tool copies, moves or links, and the directory or the file that it makes of that.
+func (r *reading) copied() (sources []proposal.Word, made proposal.Word) {
+	if !slices.Contains([]string{"cp", "mv", "ln", "install"}, r.Tool) {
+		return nil, made
+	}
+	for _, o := range r.Options {
+		switch {
+		case o.Name == "--target-directory":
+			return r.Operands, o.Value
+		case o.Name == "--directory" && r.Tool == "install":
+			return nil, made
+		}
+	}
+	switch last := len(r.Operands) - 1; last {
+	case -1:
+		return nil, made
+	case 0:
+		return r.Operands, proposal.Word{Value: ".", Static: true} // of ln FILE
+	default:
+		return r.Operands[:last], r.Operands[last]
+	}
+}
+
+// hasHiddenNames reports whether source is content below /tmp that a tool puts in directory, in the workspace, under
+// names that no word has: those of a directory's files. The run may have given them any name. Patterns are decided when
+// the program starts.
+func (r *reading) hasHiddenNames(source, directory proposal.Word, cwds []string, workspace string) bool {
+	if ResolvePlace(source.Value, source.Static, cwds, workspace) != "tmp" || !directory.Static ||
+		ResolvePlace(directory.Value, true, cwds, workspace) != "workspace" {
+		return false
+	}
+	for _, o := range r.Options {
+		if o.Name == "--recursive" || o.Name == "--archive" {
+			return true
+		}
+	}
+	// A file has an extension, or gets one.
+	return (r.Tool == "mv" || r.Tool == "ln") && source.Static && path.Ext(source.Value) == "" && !hasExtension(directory)
+}
+
+func hasExtension(w proposal.Word) bool { return path.Ext(strings.TrimLeft(w.Value, "./")) != "" }
+
 // madeFiles are files that r's tool writes and that no word names: DIRECTORY/NAME of cp NAME DIRECTORY, FILE of
 // gunzip FILE.gz, and FILESUFFIX of sed -iSUFFIX FILE.
-func (r *reading) madeFiles() []proposal.Word {
-	operands, suffix, directory := r.Operands, proposal.Word{Static: true}, proposal.Word{}
+func (r *reading) madeFiles(cwds []string, workspace string) []proposal.Word {
+	operands, suffix := r.Operands, proposal.Word{Static: true}
 	for _, o := range r.Options {
 		switch o.Name {
 		case "--suffix", "--in-place":
 			suffix = o.Value
-		case "--target-directory":
-			directory = o.Value
 		case "--no-target-directory":
 			return nil
-		case "--directory":
-			if r.Tool == "install" {
-				return nil
-			}
 		}
 	}
 	var made []proposal.Word
 	switch r.Tool {
 	case "cp", "mv", "ln", "install":
-		if directory.Value == "" {
-			switch len(operands) {
-			case 0:
-				return nil
-			case 1:
-				directory = proposal.Word{Value: ".", Static: true} // of ln FILE
-			default:
-				directory, operands = operands[len(operands)-1], operands[:len(operands)-1]
-				if suffix.Value != "" {
-					made = append(made, joinWords(directory, suffix.Value))
-				}
-			}
+		sources, directory := r.copied()
+		if suffix.Value != "" {
+			made = append(made, joinWords(directory, suffix.Value))
 		}
-		for _, w := range operands {
-			if w.Static && !w.Glob {
+		isFile := len(sources) == 1 && hasExtension(directory)
+		for _, w := range sources {
+			// x.bak may be a directory, but the repository has its own control files.
+			ours := ResolvePlace(w.Value, true, cwds, "/nowhere") != "control" &&
+				ResolvePlace(w.Value, true, cwds, workspace) == "control"
+			if w.Static && !w.Glob && !(isFile && ours) {
 				name := "/" + path.Base(w.Value)
 				made = append(made, joinWords(directory, name+suffix.Value), joinWords(directory, name))
 			}
@@ -105,6 +146,16 @@ func (r *reading) madeFiles() []proposal.Word {
 			if suffix.Value != "" {
 				made = append(made, joinWords(w, suffix.Value))
 			}
+		}
+	case "jupyter": // nbconvert appends the extension of its format
+		for _, o := range r.Options {
+			if o.Name == "--output" {
+				operands = append(operands, o.Value)
+			}
+		}
+		for _, w := range operands {
+			w.Value = strings.TrimSuffix(w.Value, ".ipynb")
+			made = append(made, joinWords(w, ".py"), joinWords(w, ".md"), joinWords(w, ".json"))
 		}
 	case "gunzip", "bunzip2", "unxz", "gzip", "bzip2", "xz", "zstd":
 		for _, w := range operands {
