@@ -193,7 +193,7 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 		in.Argv = append(in.Argv, w.Value)
 		in.Static = in.Static && w.Static
 	}
-	put := func(w proposal.Word) wordInput {
+	put := func(w proposal.Word, cwds []string) wordInput {
 		return wordInput{w.Value, w.Static, w.Glob, facts.ResolvePlace(w.Value, w.Static, cwds, e.workspace),
 			strings.HasPrefix(w.Head, "$") && w.Head[1] != '(' && w.Tail == "" && !w.Split, w.Glob && w.Star}
 	}
@@ -208,8 +208,8 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 			optionInput{o.Name, o.Value.Value, facts.ValuesOf(o.Value.Value), o.Value.Static,
 				facts.ResolvePlace(o.Value.Value, o.Value.Static, cwds, e.workspace), o.From})
 	}
-	for _, w := range read.Operands {
-		in.Operands = append(in.Operands, put(w))
+	for i, w := range read.Operands {
+		in.Operands = append(in.Operands, put(w, read.SourceCwds(i, cwds)))
 	}
 	in.Effects = read.Effects(cwds, e.workspace)
 	in.Paths, in.URLs = read.ReachedPaths(args, cwds, e.workspace), facts.URLsIn(args)
@@ -222,7 +222,7 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 	}
 	in.Credentials = facts.CredentialsIn(text, c.Span)
 	for _, r := range c.Redirects {
-		w := put(r.Target)
+		w := put(r.Target, cwds)
 		in.Redirects = append(in.Redirects, redirectInput{r.Op, r.FD, r.Kind, w.Value, w.Static, w.Place})
 	}
 	return in

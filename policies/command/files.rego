@@ -16,8 +16,8 @@ import data.fumehood.lib
 #   not_match: ["mkdir -p out/x", "rm -rf dist", "cp a b", "cp /bin/sh /tmp/x", "tee out.log", "touch \"$tmp\"", "rm -rf /tmp/base/.git"]
 deny contains lib.denial(
 	"files.place",
-	sprintf("%s must not change %q", [input.command.program, w.value]),
-	"write literal paths in the workspace or under /tmp",
+	changed_why(w),
+	changed_instead(w),
 ) if {
 	input.command.program in lib.changers
 	some i, w in input.command.operands
@@ -27,6 +27,16 @@ deny contains lib.denial(
 	not mode_word(w)
 	not removed_copy(w)
 }
+
+changed_why(w) := sprintf("%s must not link to %q", [input.command.program, w.value]) if {
+	input.command.program == "ln"
+	not w.value == input.command.operands[count(input.command.operands) - 1].value
+} else := sprintf("%s must not change %q", [input.command.program, w.value])
+
+changed_instead(w) := "link to a file or a directory of the workspace" if {
+	input.command.program == "ln"
+	not w.value == input.command.operands[count(input.command.operands) - 1].value
+} else := "write literal paths in the workspace or under /tmp"
 
 # By another name, the workspace's own control files are not known as such.
 deny contains lib.denial("files.place", "ln must not give the workspace another name", "link to a directory or a file below the workspace") if {

@@ -69,6 +69,8 @@ deny contains lib.denial(
 git_instead := "put it under /tmp: `git worktree add /tmp/base HEAD~1`" if {
 	input.command.sub == "worktree"
 	input.command.operands[0].value == "add"
+} else := "read one key: `git config --get user.name`" if {
+	input.command.sub == "config"
 } else := "use a verb that reads, such as `git log`, `git diff`, `git show`, `git status`, `git ls-files` or `git cat-file -p HEAD`"
 
 # git_why says what the verb does. Verbs of which only some uses are denied say which uses
@@ -86,7 +88,9 @@ git_why := "may only read the configuration, which can name programs" if {
 	input.command.sub == "worktree"
 } else := "with these options opens an editor or a prompt, or leaves the workspace" if {
 	input.command.sub in {"add", "restore", "checkout", "reset", "commit", "apply"}
-} else := "reaches a remote, runs programs that the text does not show, or is not a verb that the policy allows"
+} else := "reaches a remote" if {
+	input.command.sub in {"push", "clone", "fetch", "pull", "ls-remote", "send-email", "request-pull"}
+} else := "runs programs that the text does not show, or is not a verb that the policy allows"
 
 git_bad_verb if {
 	input.command.sub != ""

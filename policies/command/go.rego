@@ -60,6 +60,11 @@ deny contains lib.denial("go.verb", sprintf("go %s %s", [input.command.sub, why]
 	why := go_verb
 }
 
+go_instead := "let go build print it: `go build -gcflags=-S ./...`" if {
+	input.command.sub == "tool"
+	input.command.operands[0].value in {"compile", "asm", "link"}
+}
+
 default go_instead := "build, test or read the repository: `go build ./...`, `go test ./...`, `go vet ./...`, `go list ./...` or `go env`"
 
 go_instead := "name a package of the repository or of a module that it requires, without a version: `go run ./cmd/x`" if {

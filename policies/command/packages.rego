@@ -20,7 +20,7 @@ import data.fumehood.lib
 #   ]
 deny contains lib.denial(
 	"code.package",
-	sprintf("%s fetches a package by name, and there is no network", [input.command.program]),
+	sprintf("%s fetches a package by name, and there is no network", [installer(input.command.program)]),
 	package_instead,
 ) if {
 	words := adding[input.command.program]
@@ -36,7 +36,7 @@ deny contains lib.denial(
 
 deny contains lib.denial(
 	"code.package",
-	sprintf("%s fetches a package by name, and there is no network", [input.command.tool]),
+	sprintf("%s fetches a package by name, and there is no network", [installer(input.command.tool)]),
 	package_instead,
 ) if {
 	input.command.sub in adding[input.command.tool]
@@ -46,6 +46,10 @@ deny contains lib.denial(
 	not networked
 }
 
+installer(name) := "pip" if {
+	name == "pip3"
+} else := name
+
 package_instead := sprintf("install what the repository's own files name: `%s`, or `%s install` if it has no lock file", [
 	installs[input.command.program],
 	input.command.program,
@@ -53,6 +57,8 @@ package_instead := sprintf("install what the repository's own files name: `%s`, 
 	input.command.program in {"npm", "pnpm"}
 } else := sprintf("install what the repository's own files name: `%s`", [installs[input.command.program]]) if {
 	installs[input.command.program]
+} else := sprintf("install what the repository's own files name: `%s`", [installs[input.command.tool]]) if {
+	installs[input.command.tool]
 } else := "install what the repository's own files name"
 
 installs := {

@@ -18,6 +18,14 @@ deny contains lib.denial(
 	some r in input.command.redirects
 	r.kind in {"write", "readwrite"}
 	not r.place in lib.writable
+	not in_home(r)
+}
+
+# home.use denies it.
+in_home(r) if {
+	r.value == ""
+	some h in input.command.homes
+	not home_reader(h)
 }
 
 place_word(place) := object.get(place_words, place, "it must not be written")

@@ -16,7 +16,12 @@ deny contains lib.denial("network.client", sprintf("%s %s", [input.command.progr
 	not local_client
 }
 
-client_hint := "use what is already in the repository or installed" if not networked
+client_hint := system_hint if {
+	not networked
+	input.command.program == "apt-get"
+} else := "use what is already in the repository or installed" if not networked
+
+system_hint := "use what is installed; the configuration's rootfs can name an image that has more"
 
 client_hint := sprintf("use one of %s", [concat(", ", sort(clients))]) if networked
 
@@ -30,15 +35,45 @@ client_hint := sprintf("use one of %s", [concat(", ", sort(clients))]) if networ
 #   match: ["sudo ls", "docker run x", "unshare -r id", "dnf install x"]
 deny contains lib.denial(
 	"privilege.none",
-	sprintf("%s needs privileges, services or another namespace", [input.command.program]),
-	"run the tool itself: the sandbox has no root user and no services",
+	sprintf("%s %s", [input.command.program, privilege_why]),
+	privilege_instead,
 ) if lib.refused[input.command.program] == "privilege"
+
+privilege_why := "changes to another user, and the sandbox has no root user" if {
+	input.command.program in user_changers
+} else := "installs packages of the system, and the sandbox has no root user" if {
+	input.command.program in system_installers
+} else := "needs a service for containers, which the sandbox does not have" if {
+	input.command.program in container_clients
+} else := "needs a cluster, which the sandbox does not have" if {
+	input.command.program in {"kubectl", "k3s", "minikube"}
+} else := "needs privileges, services or another namespace"
+
+privilege_instead := sprintf("leave %s out", [input.command.program]) if {
+	input.command.program in user_changers
+} else := system_hint if {
+	input.command.program in system_installers
+} else := "read the files: `cat Dockerfile`, `cat compose.yaml`; the configuration's services can start a database" if {
+	input.command.program in container_clients
+} else := "read the manifests: `kustomize build overlays/dev`, `helm template charts/app`" if {
+	input.command.program in {"kubectl", "k3s", "minikube"}
+} else := "remove it: the sandbox has no root user and no services"
+
+user_changers := {"sudo", "doas", "su", "su-exec", "gosu", "runuser", "pkexec", "setpriv", "sg", "chpst", "setuidgid"}
+
+system_installers := {"apk", "apt", "brew", "dnf", "emerge", "nix-env", "pacman", "snap", "yum", "zypper"}
+
+container_clients := {"docker", "docker-compose", "docker.io", "podman", "nerdctl", "buildah", "skopeo", "ctr", "crictl"}
 
 deny contains lib.denial(
 	"privilege.none",
 	sprintf("%s can change devices, owners, services or settings of the system", [input.command.program]),
-	"remove it: the sandbox has no root user and no services",
+	administering_instead,
 ) if lib.refused[input.command.program] == "administering"
+
+administering_instead := "make a file of a size: `head -c 1024 /dev/zero > out.bin`; copy one: `cp a.bin b.bin`" if {
+	input.command.program == "dd"
+} else := "remove it: the sandbox has no root user and no services"
 
 # METADATA
 # title: Programs that hide which program they run are denied
@@ -47,7 +82,7 @@ deny contains lib.denial(
 #   match: ["busybox sh", "parallel ls ::: a", "vim -c :q", "script -c id", "gdb ./x"]
 deny contains lib.denial(
 	"launcher.hidden",
-	sprintf("%s runs other programs in ways that the text does not show", [input.command.program]),
+	sprintf("%s %s", [input.command.program, launcher_why]),
 	launcher_instead,
 ) if {
 	lib.refused[input.command.program] in {"launcher", "debugger"}
@@ -55,8 +90,21 @@ deny contains lib.denial(
 	not debugging
 }
 
-launcher_instead := "print the file: `cat FILE`; change it with `sed -i 's/old/new/' FILE`" if {
+# The shell's own commands, which the parser refuses, too.
+reading_builtins := {".", "source", "eval", "alias", "history", "fc", "bind", "complete", "compgen", "enable"}
+
+launcher_why := "makes this shell run text that is not shown here" if {
+	input.command.program in reading_builtins
+} else := "takes over other processes" if {
+	lib.refused[input.command.program] == "debugger"
+} else := "runs other programs in ways that the text does not show"
+
+launcher_instead := "write the commands themselves" if {
+	input.command.program in reading_builtins
+} else := "print the file: `cat FILE`; change it with `sed -i 's/old/new/' FILE`" if {
 	input.command.program in {"less", "more", "most", "view", "vi", "vim", "vimdiff", "nvim", "nano", "pico", "emacs", "ed", "ex"}
+} else := "name the commands of gdb in the text: `gdb -batch -ex run -ex bt ./program`" if {
+	input.command.program == "gdb"
 } else := "name the program to run"
 
 # METADATA

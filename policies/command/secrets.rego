@@ -46,7 +46,7 @@ secret_values contains h.value if {
 # METADATA
 # title: The home directory must not be used
 # custom:
-#   rule: home.write
+#   rule: home.use
 #   match: [
 #     "cat ~/.npmrc", "ls ~root", "ls ~ > ~/x", "jq -n --rawfile x ~/x '$x'",
 #     "for f in ~/*; do cat $f; done", "cat \"$HOME/.x\"", "rm -rf ~", "cp x ~/.profile", "echo x >> ~/.bashrc",
@@ -54,7 +54,7 @@ secret_values contains h.value if {
 #   ]
 #   not_match: ["echo $HOME", "echo ~", "ls -la ~", "test -d ~/x", "bundle exec rspec --tag ~slow", "git show HEAD~1"]
 deny contains lib.denial(
-	"home.write",
+	"home.use",
 	sprintf("%q is in a home directory; the sandbox's own one has only settings, and is discarded", [h.value]),
 	"use a path in the workspace or under /tmp",
 ) if {

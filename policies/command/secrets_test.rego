@@ -2,7 +2,7 @@ package fumehood.command
 
 test_secrets_a_public_file if allowed("cat /etc/os-release") == {"text.read"}
 
-test_secrets_keys if denied("cat ~/.ssh/id_rsa") == {"home.write", "read.secret"}
+test_secrets_keys if denied("cat ~/.ssh/id_rsa") == {"home.use", "read.secret"}
 
 test_secrets_a_token if denied("printenv GITHUB_TOKEN") == {"read.credential"}
 

@@ -18,12 +18,17 @@ deny contains lib.denial("shell.cd", sprintf("cd %q leaves the workspace%s", [w.
 
 # What follows a cd with ; runs if that failed, too.
 cd_condition(value) := ", or does if a cd before it fails" if {
-	startswith(value, "..")
-	input.command.index > 0
+	follows_cd(value)
 } else := ""
 
-cd_instead(value) := "give each directory its own shell: `(cd packages/a && npm test); (cd packages/b && npm test)`" if {
+follows_cd(value) if {
 	startswith(value, "..")
+	input.command.index > 0
+	count([name | some name in input.proposal.programs; name in {"cd", "pushd"}]) > 1
+}
+
+cd_instead(value) := "give each directory its own shell: `(cd packages/a && npm test); (cd packages/b && npm test)`" if {
+	follows_cd(value)
 } else := "name a directory in the workspace or under /tmp"
 
 # METADATA

@@ -52,13 +52,24 @@ deny contains lib.denial("code.launcher", "hatch env run starts any program", "s
 # npm reads each beginning of a verb, and has several names for one: those of other verbs are denied.
 deny contains lib.denial(
 	"code.verb",
-	sprintf("npm %s is not a verb that the policy allows", [input.command.sub]),
-	"write the whole verb: `npm ci`, `npm test` or `npm run build`",
+	sprintf("npm %s %s", [input.command.sub, npm_why]),
+	npm_instead,
 ) if {
 	input.command.program == "npm"
 	input.command.sub != ""
 	not input.command.sub in npm_verbs
+	not input.command.sub in node_publishing # which code.publish denies
 }
+
+npm_why := "asks a registry, which no command may" if {
+	input.command.sub in npm_questions
+} else := "is not a verb that the policy allows"
+
+npm_instead := "look at what is installed: `npm ls`" if {
+	input.command.sub in npm_questions
+} else := "write the whole verb: `npm ci`, `npm test` or `npm run build`"
+
+npm_questions := {"audit", "view", "info", "show", "v", "ping", "search", "s", "se", "find", "bugs", "docs", "repo", "fund", "sbom", "doctor"}
 
 npm_verbs := {
 	"ci", "clean-install", "install-clean", "ic", "install", "i", "add", "install-test", "it", "install-ci-test", "cit", "update", "up", "upgrade",

@@ -41,44 +41,32 @@ func mayLink(c proposal.Command) bool {
 
 // addMade adds the links that the command of r makes in any of cwds.
 func (links Links) addMade(r reading, cwds []string, workspace string) {
-	sources, made := r.Operands, proposal.Word{Value: ".", Static: true}
-	for _, o := range r.Options {
-		if o.Name == "--target-directory" {
-			made = o.Value
-		}
-	}
-	if len(sources) > 1 && made.Value == "." {
-		sources, made = sources[:len(sources)-1], sources[len(sources)-1]
-	}
+	sources, made := r.copied()
+	symbolic := r.Tool == "ln" || r.hasOption("--symbolic")
 	for _, source := range sources {
 		for _, cwd := range cwds {
-			if links.leads(r, source, cwd, workspace) {
-				links.add(source, made, cwd, workspace)
+			for _, dir := range r.SourceCwds(0, []string{cwd}) {
+				target, isLink := links[joinPath(dir, source.Value)]
+				place := ResolvePlace(source.Value, source.Static, []string{dir}, workspace)
+				if !isLink && symbolic && (place == "workspace" || place == "dynamic") {
+					target, isLink = workspace, true
+					if source.Static && dir != "" {
+						target = joinPath(dir, source.Value)
+					}
+				}
+				if isLink {
+					links.add(source, made, target, cwd, workspace)
+				}
 			}
 		}
 	}
 }
 
-// leads reports whether what the command of r makes of source leads to the workspace: a link to it, or a copy of a link.
-func (links Links) leads(r reading, source proposal.Word, cwd, workspace string) bool {
-	if _, isLink := links[path.Join(cwd, source.Value)]; isLink || links[source.Value] != "" {
-		return true
-	}
-	symbolic := r.Tool == "ln" || slices.ContainsFunc(r.Options, func(o option) bool { return o.Name == "--symbolic" })
-	return symbolic && slices.Contains([]string{"workspace", "dynamic"}, ResolvePlace(source.Value, source.Static, []string{cwd}, workspace))
-}
-
-func (links Links) add(source, made proposal.Word, cwd, workspace string) {
+// add adds the link made in cwd, of source, to target.
+func (links Links) add(source, made proposal.Word, target, cwd, workspace string) {
 	place := ResolvePlace(made.Value, made.Static, []string{cwd}, workspace)
 	if place != "tmp" && place != "dynamic" {
 		return
-	}
-	target := workspace
-	if source.Static && cwd != "" {
-		target = joinPath(cwd, source.Value)
-		if to := links[target]; to != "" {
-			target = to
-		}
 	}
 	if !made.Static || cwd == "" {
 		links["/tmp"] = workspace // it may be anywhere there
@@ -98,6 +86,31 @@ func joinPath(cwd, name string) string {
 		return path.Clean(name)
 	}
 	return path.Join(cwd, name)
+}
+
+// SourceCwds returns the directories to which operand i of r is relative, for a command in cwds. What a symbolic link
+// leads to is relative to the link's directory.
+func (r *reading) SourceCwds(i int, cwds []string) []string {
+	sources, made := r.copied()
+	if r.Tool != "ln" || !r.hasOption("--symbolic") || r.hasOption("--relative") ||
+		r.hasOption("--recursive") || i >= len(sources) || !made.Static {
+		return cwds
+	}
+	var dirs []string
+	for _, cwd := range cwds {
+		if cwd == "" {
+			return cwds
+		}
+		link := joinPath(cwd, made.Value)
+		if dirs = append(dirs, link); made.Value != "." && !strings.HasSuffix(made.Value, "/") {
+			dirs = append(dirs, path.Dir(link))
+		}
+	}
+	return dirs
+}
+
+func (r *reading) hasOption(name string) bool {
+	return slices.ContainsFunc(r.Options, func(o option) bool { return o.Name == name })
 }
 
 // FollowCommand returns c with the paths of its words and redirections that begin with a link replaced.

@@ -101,10 +101,8 @@ func (r *reading) hasHiddenNames(source, directory proposal.Word, cwds []string,
 		ResolvePlace(directory.Value, true, cwds, workspace) != "workspace" {
 		return false
 	}
-	for _, o := range r.Options {
-		if o.Name == "--recursive" || o.Name == "--archive" {
-			return true
-		}
+	if r.hasOption("--recursive") || r.hasOption("--archive") {
+		return true
 	}
 	// A file has an extension, or gets one.
 	return (r.Tool == "mv" || r.Tool == "ln") && source.Static && path.Ext(source.Value) == "" && !hasExtension(directory)

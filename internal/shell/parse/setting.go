@@ -36,6 +36,10 @@ func checkSet(w *walker, _ int, args []arg, s scope, _ call) {
 			return
 		}
 		letters := a.Value[1:]
+		if a.Static && a.Value[0] == '-' && letters == "a" {
+			w.addUnknown(unknownExportAll, a.span)
+			continue
+		}
 		if !a.Static || strings.Trim(letters, "euxvfCETbhmPo") != "" || strings.Count(letters, "o") > 1 {
 			w.addUnknown(unknownSetting, a.span)
 			return

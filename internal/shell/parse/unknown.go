@@ -66,7 +66,7 @@ var (
 		"name the program literally"}
 	unknownEval   = unknownKind{"eval", "eval runs text as a command", "write the command itself"}
 	unknownSource = unknownKind{"source", "source runs the text of a file in this shell",
-		"run the file as a program, or write its commands; name the tools of a virtual environment by their path: `.venv/bin/pytest`"}
+		"write its commands, or its variables, as in `NAME=value npm test`; name the tools of a virtual environment by their path: `.venv/bin/pytest`"}
 	unknownScript = unknownKind{"dynamic-script", "the script given to a shell is known only when it runs",
 		"write the script literally, in single quotes"}
 	unknownScriptFile = unknownKind{"dynamic-script", "which script the shell runs is known only when it runs",
@@ -83,6 +83,8 @@ var (
 		"run the inner program directly"}
 	unknownFileDriven = unknownKind{"file-driven", "the command comes from a file or from one string that is split",
 		"write the command itself"}
+	unknownArgFile = unknownKind{"file-driven", "xargs reads its words from a file that is not its input",
+		"let the shell open the file, as in `xargs -n 1 echo < files.txt`"}
 	unknownTrap = unknownKind{"dynamic-trap", "the trap's action is known only when it runs",
 		"write the action literally, in single quotes"}
 	unknownCallback = unknownKind{"callback", "this builtin runs text as a command", "write the command itself"}
@@ -114,6 +116,8 @@ var (
 		"put the expansion in double quotes beside a literal operator"}
 	unknownSetting = unknownKind{"shell-setting", "this setting changes how later words are read",
 		"leave the setting out"}
+	unknownExportAll = unknownKind{"shell-setting", "set -a exports variables without a sign of it where they are set",
+		"export each one: `export NAME=value`"}
 	unknownVariable = unknownKind{"shell-variable", "this variable changes how the shell reads or runs commands",
 		"do not set it"}
 	unknownExtglob = unknownKind{"extglob", "extended patterns are read only with a setting", "use plain patterns"}

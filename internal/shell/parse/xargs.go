@@ -18,7 +18,7 @@ func followXargs(w *walker, _ int, args []arg, s scope, c call) {
 		kind := unknownOption
 		if slices.ContainsFunc(args[1:],
 			func(a arg) bool { return strings.HasPrefix(a.Value, "-a") || strings.HasPrefix(a.Value, "--arg") }) {
-			kind = unknownFileDriven
+			kind = unknownArgFile
 		}
 		w.addUnknown(kind, args[0].span)
 		return
