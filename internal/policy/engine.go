@@ -37,6 +37,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,6 +67,9 @@ type Options struct {
 	// Layers are further policies, in order. They may deny, ask and lower limits; the Role
 	// of each says what else it may do.
 	Layers []Layer
+	// AllowTools are names of programs that the repository's configuration requests; rules see them as
+	// input.command.configured. They must not come from a pull request.
+	AllowTools []string
 	// Workspace is the path of the workspace in the sandbox; "" is /workspace.
 	Workspace string
 	// Observe makes the layers that restrict have no effect. Their answers are recorded as
@@ -88,15 +92,17 @@ type Options struct {
 
 // An Engine decides proposals. It is safe for concurrent use.
 type Engine struct {
-	layers    []*layer
-	grammars  facts.Grammars
-	digest    string
-	workspace string
-	deadline  time.Duration
-	foreign   bool // there are layers besides the shipped one
-	observe   bool
-	onRule    func(module.Place)
-	warnings  []string
+	layers   []*layer
+	grammars facts.Grammars
+	// configured are Options.AllowTools
+	configured []string
+	digest     string
+	workspace  string
+	deadline   time.Duration
+	foreign    bool // there are layers besides the shipped one
+	observe    bool
+	onRule     func(module.Place)
+	warnings   []string
 
 	common   []rego.EvalOption
 	jobs     chan func() // to an idle worker
@@ -108,7 +114,7 @@ type Engine struct {
 // Digest is the Digest of the Engine that New makes of o. It takes much less time than New.
 func (o Options) Digest() (string, error) {
 	given, err := orderLayers(o.Layers, o.Observe)
-	return digestLayers(given, o.Observe), err
+	return digestLayers(given, o.Observe, o.AllowTools...), err
 }
 
 // New reads, checks and compiles the layers. Its error is a *proposal.StopError
@@ -133,7 +139,8 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	for i := range given {
 		given[i].now = o.Now
 	}
-	e.digest, e.foreign = digestLayers(given, o.Observe), len(o.Layers) > 0
+	e.grammars, e.configured = e.grammars.AddInspectors(o.AllowTools), slices.Clone(o.AllowTools)
+	e.digest, e.foreign = digestLayers(given, o.Observe, o.AllowTools...), len(o.Layers) > 0
 	if e.layers, err = compileLayers(ctx, given, compiling*e.deadline); err != nil {
 		return nil, err
 	}

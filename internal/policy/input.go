@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -60,32 +61,34 @@ type unknownInput struct {
 }
 
 type commandInput struct {
-	Index     int            `json:"index"`      // from 0, in the order of the text
-	Program   string         `json:"program"`    // the tool's plain name: /usr/bin/go is go, python3.11 is python3
-	Written   string         `json:"written"`    // as in the text
-	Place     string         `json:"place"`      // lookup, system, workspace, tmp, outside, function or none
-	Argv      []string       `json:"argv"`       // the arguments: argv[0] is the first argument, not the program
-	Static    bool           `json:"static"`     // every word is known
-	Tool      string         `json:"tool"`       // the tool that reads the operands: pytest for python3 -m pytest, else the program
-	Sub       string         `json:"sub"`        // the subcommand of tools whose options are known: "test" in go test; "" for every other tool
-	Options   []optionInput  `json:"options"`    // in their canonical spelling; includes those of Tool, and of GOFLAGS and similar variables
-	Effects   []facts.Effect `json:"effects"`    // what the words do besides computing and printing, from options.txt
-	Unknown   []string       `json:"unknown"`    // options that options.txt does not list
-	Open      bool           `json:"open"`       // options.txt does not list all options of the tool
-	Starts    string         `json:"starts"`     // what the program may start: any, listed (in options.txt) or none
-	HomeSet   bool           `json:"home_set"`   // the plan or the text sets HOME
-	Libraries bool           `json:"libraries"`  // the plan or the text sets LD_LIBRARY_PATH
-	Searched  []string       `json:"searched"`   // directories that the plan or the text puts in PATH, as written; $PWD/bin for one that begins with an expansion
-	Operands  []wordInput    `json:"operands"`   // without sub
-	Paths     []facts.Path   `json:"paths"`      // in words, at any position: absolute, in the home directory, or upward
-	URLs      []string       `json:"urls"`       // words that contain a URL
-	Loose     bool           `json:"loose"`      // a word known only at run time could be an option
-	Script    facts.Script   `json:"script"`     // the script of sed or awk
-	Via       []string       `json:"via"`        // wrappers from the outermost in: timeout, xargs, find -exec, bash -c
-	Inside    []string       `json:"inside"`     // constructs from the outermost in: pipeline, subshell, function f, for, substitution
-	Function  bool           `json:"function"`   // program is a function that the same text declares
-	StdinFrom string         `json:"stdin_from"` // "", pipe, file, heredoc or herestring
-	Homes     []facts.Placed `json:"homes"`      // paths that the text writes with ~ or $HOME, which words do not show
+	Index   int            `json:"index"`   // from 0, in the order of the text
+	Program string         `json:"program"` // the tool's plain name: /usr/bin/go is go, python3.11 is python3
+	Written string         `json:"written"` // as in the text
+	Place   string         `json:"place"`   // lookup, system, workspace, tmp, outside, function or none
+	Argv    []string       `json:"argv"`    // the arguments: argv[0] is the first argument, not the program
+	Static  bool           `json:"static"`  // every word is known
+	Tool    string         `json:"tool"`    // the tool that reads the operands: pytest for python3 -m pytest, else the program
+	Sub     string         `json:"sub"`     // the subcommand of tools whose options are known: "test" in go test; "" for every other tool
+	Options []optionInput  `json:"options"` // in their canonical spelling; includes those of Tool, and of GOFLAGS and similar variables
+	Effects []facts.Effect `json:"effects"` // what the words do besides computing and printing, from options.txt
+	Unknown []string       `json:"unknown"` // options that options.txt does not list
+	Open    bool           `json:"open"`    // options.txt does not list all options of the tool
+	// Configured: a program of PATH that the repository's configuration names in allow-tools.
+	Configured bool           `json:"configured"`
+	Starts     string         `json:"starts"`     // what the program may start: any, listed (in options.txt) or none
+	HomeSet    bool           `json:"home_set"`   // the plan or the text sets HOME
+	Libraries  bool           `json:"libraries"`  // the plan or the text sets LD_LIBRARY_PATH
+	Searched   []string       `json:"searched"`   // directories that the plan or the text puts in PATH, as written; $PWD/bin for one that begins with an expansion
+	Operands   []wordInput    `json:"operands"`   // without sub
+	Paths      []facts.Path   `json:"paths"`      // in words, at any position: absolute, in the home directory, or upward
+	URLs       []string       `json:"urls"`       // words that contain a URL
+	Loose      bool           `json:"loose"`      // a word known only at run time could be an option
+	Script     facts.Script   `json:"script"`     // the script of sed or awk
+	Via        []string       `json:"via"`        // wrappers from the outermost in: timeout, xargs, find -exec, bash -c
+	Inside     []string       `json:"inside"`     // constructs from the outermost in: pipeline, subshell, function f, for, substitution
+	Function   bool           `json:"function"`   // program is a function that the same text declares
+	StdinFrom  string         `json:"stdin_from"` // "", pipe, file, heredoc or herestring
+	Homes      []facts.Placed `json:"homes"`      // paths that the text writes with ~ or $HOME, which words do not show
 	// Credentials are the variables that the text reads and whose names are those of
 	// credentials.
 	Credentials []string        `json:"credentials"`
@@ -202,6 +205,7 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 	in.Tool, in.Sub, in.Unknown, in.Loose = read.Tool, read.Sub, read.Unknown, read.Loose || hasAppendedWords(c)
 	in.Open, in.HomeSet, in.Libraries, in.Searched = read.Unlisted, env.SetsHome(), env.SetsLibraries(),
 		env.SearchedPathDirs()
+	in.Configured = (prog.Place == "lookup" || prog.Place == "system") && slices.Contains(e.configured, prog.Name)
 	in.Starts = e.grammars.ChildKind(prog, args)
 	for _, o := range read.Options {
 		in.Options = append(in.Options,

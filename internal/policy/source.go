@@ -323,8 +323,11 @@ func ParseRole(name string) (r Role, known bool) {
 // files have the same digest. The path of a layer's directory does not count. Its position, its
 // role and whether it is only observed do: an approval under observed layers is not an
 // approval under layers that have an effect.
-func digestLayers(layers []Layer, observe bool) string {
+func digestLayers(layers []Layer, observe bool, tools ...string) string {
 	h := sha256.New()
+	for _, name := range slices.Sorted(slices.Values(tools)) {
+		fmt.Fprintf(h, "tool %d %s\n", len(name), name)
+	}
 	if observe {
 		io.WriteString(h, "observe\n")
 	}

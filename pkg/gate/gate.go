@@ -86,7 +86,8 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 
 // loadPolicy compiles the policy.
 func (g *Gate) loadPolicy(ctx context.Context) (err error) {
-	g.engine, err = policy.New(ctx, policy.Options{Layers: g.policies, Observe: g.o.ObserveUnsafe})
+	g.engine, err = policy.New(ctx, policy.Options{Layers: g.policies, Observe: g.o.ObserveUnsafe,
+		AllowTools: g.o.AllowTools})
 	return err
 }
 

@@ -43,6 +43,9 @@ type Options struct {
 	Tools string
 	// ToolsRequired are directories of Tools that must be shown.
 	ToolsRequired []string
+	// AllowTools are names of programs that are allowed as tools that read, as far as policy allows
+	// that: see docs/POLICY.md. They must not come from a pull request.
+	AllowTools []string
 	// ToolOwners are users whose toolchains may be shown, in addition to root's and this
 	// process's, for example the user that this process runs for.
 	ToolOwners []int

@@ -21,4 +21,4 @@ deny contains lib.denial(
 
 # METADATA
 # title: Programs that a denial may suggest
-programs contains name if some name in lib.programs
+programs contains name if some name in ((lib.programs | lib.inspectors) | lib.project_inspectors)

@@ -138,6 +138,8 @@ func newGrammar(header string) *grammar {
 			g.sub = true
 		case "tools":
 			g.tools = true
+		case "wary":
+			g.wary = true
 		case "scripts":
 			g.scripts = true
 		default:
@@ -195,6 +197,20 @@ func (g *grammar) defineOption(token string) (names []string) {
 		g.names[name] = spec
 	}
 	return names
+}
+
+// AddInspectors returns gs with an entry for each of tools that has none. Their words may name files to write.
+func (gs Grammars) AddInspectors(tools []string) Grammars {
+	if len(tools) == 0 {
+		return gs
+	}
+	gs = maps.Clone(gs)
+	for _, name := range tools {
+		if gs[name] == nil {
+			gs[name] = startedGrammar
+		}
+	}
+	return gs
 }
 
 // A reading is a command's words, split into options and operands.

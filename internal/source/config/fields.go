@@ -38,6 +38,8 @@ var configShape = document.Shape{
 		document.Optional("rootfs", &rootfsShape),
 		document.Optional("tools", document.ListOf(&toolShape,
 			"Directories of the host that come first in PATH of the commands, each shown read-only with the toolchain that it belongs to.")),
+		document.Optional("allow-tools", document.ListOf(&allowToolShape,
+			"Programs of PATH that commands may use as tools that read files and print or write what they found. Policy can deny them.")),
 		document.Optional("services", document.ListOf(&serviceShape,
 			"Servers of the host to start inside the sandbox, on loopback: "+strings.Join(services, ", ")+".")),
 		document.Optional("limits", limitsShape()),
@@ -177,6 +179,11 @@ var toolShape = document.Shape{
 		}
 		return ""
 	},
+}
+
+var allowToolShape = document.Shape{
+	Kind: document.Text, Max: 64, Pattern: pattern.New(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`),
+	Want: "the name of a program, without a path",
 }
 
 var services = []string{"postgres", "redis", "mysql"}

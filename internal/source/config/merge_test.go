@@ -81,7 +81,7 @@ func TestMergeRejects(t *testing.T) {
 // Every field can be overridden, and says so.
 func TestMergeKnowsEveryField(t *testing.T) {
 	values := map[string]string{
-		"setup": "none", "registries": "none", "rootfs": "host", "tools": "/opt/go/bin", "projects": "docs, tools/gen", "services": "redis", "limits": "pids=5", "timeout": "1m",
+		"setup": "none", "registries": "none", "rootfs": "host", "tools": "/opt/go/bin", "allow-tools": "acmelint", "projects": "docs, tools/gen", "services": "redis", "limits": "pids=5", "timeout": "1m",
 		"policy": "p", "cache": "true", "compare-base": "false", "results": "read", "layers": "true", "checkout": "lfs=true", "comment": "detail=quiet, length=9000, mention=requester, lines=linters",
 		"review": "severity=high, language=German, transcript=true",
 	}

@@ -95,7 +95,7 @@ func TestSchemaRejects(t *testing.T) {
 	schema := golden.ReadSchema(t, published)
 	for _, fields := range []string{
 		`"setup":"npm ci"`, `"setup":[]`, `"setup":[{"cwd":"x"}]`, `"setup":[{"run":"a","argv":["a"]}]`, `"setup":[{"run":"a","x":1}]`, `"setup":null`,
-		`"registries":["cargo"]`, `"registries":["npm","npm"]`, `"registries":"npm"`, `"rootfs":"dir:x"`, `"tools":["a/b"]`, `"services":["oracle"]`,
+		`"registries":["cargo"]`, `"registries":["npm","npm"]`, `"registries":"npm"`, `"rootfs":"dir:x"`, `"tools":["a/b"]`, `"allow-tools":["./x"]`, `"services":["oracle"]`,
 		`"limits":{"x":1}`, `"limits":{"cpus":0}`, `"timeout":"soon"`, `"timeout":5000`, `"policy":"/x"`, `"policy":"../x"`, `"cache":"true"`, `"cache":{"x":1}`,
 		`"network":["a.b"]`, `"x":1`,
 	} {

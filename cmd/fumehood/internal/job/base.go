@@ -200,7 +200,11 @@ func (b *Base) engine(ctx context.Context) (*policy.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := policy.Options{Observe: b.job.in.Mode == action.ModeObserve}
+	configured, err := b.configuration(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := policy.Options{Observe: b.job.in.Mode == action.ModeObserve, AllowTools: configured.config.AllowTools}
 	for _, l := range layers {
 		o.Layers = append(o.Layers, l.policy)
 	}

@@ -68,7 +68,7 @@ func (r ConfigRequest) Apply(
 	}
 	o.Tools = strings.Join(append(slices.Clone(c.Tools), filepath.SplitList(o.Tools)...),
 		string(filepath.ListSeparator))
-	o.ToolsRequired = c.Tools
+	o.ToolsRequired, o.AllowTools = c.Tools, c.AllowTools
 	o.Limits, o.Cache = c.Limits, !c.Cache.Off
 	q := planning.Request{Config: c.Config, Workspace: o.Workspace, Tools: o.Tools, Rootfs: o.Rootfs,
 		Trusted: r.trustedCheckout()}
