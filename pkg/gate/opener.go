@@ -91,9 +91,12 @@ type Session interface {
 	// that run apply to all of them together. A command that is stopped because of memory takes
 	// the sandbox with it: each Result says so.
 	//
-	// A session in which only commands in the background run is idle: see SessionOptions.Idle.
+	// A session in which only commands in the background run, for which nothing waits, is idle: see
+	// SessionOptions.Idle.
 	//
-	// The error is as for Do. One more is session.background: too many run already.
+	// The error is as for Do. One more is session.background: too many run already, SetUp was called
+	// and has not run all of set-up, or it has services, which are stopped between commands in the
+	// foreground.
 	Start(ctx context.Context, p proposal.Proposal) (Process, error)
 
 	// Put writes data to name, a path relative to the workspace. A file that cannot be

@@ -17,6 +17,9 @@ type backgroundProcess struct {
 
 func (s *session) Start(ctx context.Context, p proposal.Proposal) (started Process, err error) {
 	_, err = s.callProposed(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
+		if s.wanted && (s.served || len(s.setup) > 0) {
+			return proposal.Record{}, errNotBeside
+		}
 		running, err := s.inner.Start(ctx, p, nil)
 		if err == nil {
 			started = &backgroundProcess{session: s, running: running}
@@ -26,9 +29,14 @@ func (s *session) Start(ctx context.Context, p proposal.Proposal) (started Proce
 	return started, err
 }
 
+var errNotBeside = &proposal.StopError{Code: "session.background",
+	Message: "no command can run in the background before set-up has run, or with services",
+	Hint:    "run it in the foreground"}
+
 func (p *backgroundProcess) Done() <-chan struct{} { return p.running.Done() }
 
 func (p *backgroundProcess) Wait(ctx context.Context) (proposal.Record, error) {
+	defer p.session.stayOpen()()
 	select {
 	case <-p.Done():
 	case <-ctx.Done():

@@ -179,11 +179,15 @@ func TestProcessRefused(t *testing.T) {
 	}
 }
 
-// The time limit of a command in the background, and an interrupt.
+// The time limit of a command in the background, and an interrupt. A session with a caller that waits is not idle.
 func TestProcessEnds(t *testing.T) {
 	t.Parallel()
-	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{Idle: time.Second})
 	defer s.Close()
+	waited, _ := startProcess(t, s, run("waited", "echo up; sleep 2"))
+	if r := wait(t, waited); r.Result == nil || !r.Result.Succeeded() {
+		t.Errorf("%+v, %+v", r.Decision, r.Result)
+	}
 	slow := run("slow", "echo up; sleep 100")
 	slow.Limits = &proposal.Limits{Wall: proposal.Duration(300 * time.Millisecond)}
 	p, _ := startProcess(t, s, slow)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,8 +58,14 @@ type session struct {
 	cancel context.CancelCauseFunc
 	turn   chan struct{} // holds one token during a call
 	idle   *time.Timer
+
+	waits   sync.Mutex
+	waiting int // calls, and callers that wait for commands in the background; while there are none, idle runs
+
 	o      SessionOptions
 	setup  []proposal.Proposal // that SetUp has not run yet
+	wanted bool                // SetUp was called: what it has not run, runs before commands in the background
+	served bool                // set-up has services, which run beside one command only
 	ready  atomic.Bool         // all of it has run: SetUp does not wait for its turn
 
 	once   sync.Once
@@ -128,6 +135,7 @@ func (g *Gate) beginSession(ctx context.Context, o SessionOptions) (*session, er
 	o.Idle = cmp.Or(o.Idle, DefaultIdle)
 	planned, whole := g.o.wholePlanner().Plan(proposal.Plan{}) // what its commands touch is not known
 	s := &session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}), setup: planned.Proposals}
+	s.served = slices.ContainsFunc(s.setup, func(p proposal.Proposal) bool { return p.Origin == proposal.OriginService })
 	s.run = &run{gate: g, budget: cmp.Or(o.Lifetime, DefaultLifetime), setup: whole}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if err = s.run.openRun(s.ctx, o.describePlan(), g.sessionSandbox()); err == nil {
@@ -203,6 +211,7 @@ func (s *session) SetUp(ctx context.Context, before proposal.Proposal, each func
 	}
 	replaced := false
 	err := s.callInTurn(ctx, func(ctx context.Context) (err error) {
+		s.wanted = true
 		replaced, err = s.inner.Prepare(ctx, s.setup)
 		return err
 	})
@@ -409,12 +418,26 @@ func (s *session) callInTurn(ctx context.Context, f func(context.Context) error)
 	if err := ctx.Err(); err != nil { // select takes any case that is ready
 		return err
 	}
-	s.idle.Stop()
-	defer s.idle.Reset(s.o.Idle)
+	defer s.stayOpen()()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
 	return s.gate.redactor.Error(f(ctx))
+}
+
+// stayOpen keeps the session from being idle until the returned function is called.
+func (s *session) stayOpen() func() {
+	s.waits.Lock()
+	defer s.waits.Unlock()
+	s.waiting++
+	s.idle.Stop()
+	return func() {
+		s.waits.Lock()
+		defer s.waits.Unlock()
+		if s.waiting--; s.waiting == 0 {
+			s.idle.Reset(s.o.Idle)
+		}
+	}
 }
 
 var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed",

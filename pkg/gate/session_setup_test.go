@@ -3,6 +3,7 @@
 package gate_test
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -74,6 +75,10 @@ func TestSessionSetUpOnDemand(t *testing.T) {
 		}
 		if r := after(run("first", "cat a")); !r.Result.Succeeded() || len(records) != x.before {
 			t.Errorf("%s: %+v after %d commands of set-up", x.name, r.Result, len(records))
+		}
+		var stop *proposal.StopError
+		if _, err := s.Start(t.Context(), run("beside", "true")); x.before == 0 != (errors.As(err, &stop) && stop.Code == "session.background") {
+			t.Errorf("%s: a command in the background: %v", x.name, err)
 		}
 		if x.put {
 			if out, err := s.Put(t.Context(), "b", []byte("put\n")); err != nil || out.Refused != "" {

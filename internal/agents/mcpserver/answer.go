@@ -80,8 +80,9 @@ func reasonsOf(r proposal.Record) (list []reason) {
 	return list
 }
 
-// ranOf returns the structured form of r, and remembers where the whole of its output is.
-func (s *session) ranOf(r proposal.Record) runAnswer {
+// ranOf returns the structured form of r, and remembers where the whole of its output is. used says that
+// the sandbox may have had files when r began.
+func (s *session) ranOf(r proposal.Record, used bool) runAnswer {
 	x := runAnswer{ID: r.Proposal.ID, Effect: r.Decision.Effect.String(), Notes: s.setup.takeFailures()}
 	if r.ClientApproval != nil {
 		x.Approval = "by the " + shortenMessage(r.ClientApproval.Client)
@@ -90,12 +91,12 @@ func (s *session) ranOf(r proposal.Record) runAnswer {
 		x.Reasons = reasonsOf(r)
 	}
 	if r.Result != nil {
-		s.addResult(&x, r)
+		s.addResult(&x, r, used)
 	}
 	return x
 }
 
-func (s *session) addResult(x *runAnswer, r proposal.Record) {
+func (s *session) addResult(x *runAnswer, r proposal.Record, used bool) {
 	result := r.Result
 	x.Status, x.Signal, x.Limit, x.Detail, x.WallMS = result.Status.String(), result.Signal,
 		shortenMessage(result.Limit), shortenMessage(result.Detail), result.WallMS
@@ -112,7 +113,8 @@ func (s *session) addResult(x *runAnswer, r proposal.Record) {
 	for _, o := range result.Outputs {
 		x.Outputs = append(x.Outputs, file{shortenMessage(o.Path), o.Bytes, shortenMessage(o.Refused)})
 	}
-	if s.markUsed() && result.NewSandbox {
+	s.markUsed()
+	if used && result.NewSandbox {
 		x.Notes = append(x.Notes, "this command began in a new sandbox: files written before it, installed dependencies included, are lost; end_session begins again with them")
 	}
 	x.Notes = append(x.Notes, refusedPrograms(result.Observations)...)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/fumehood/fumehood/internal/kit/localhttp"
 	"github.com/fumehood/fumehood/internal/kit/text"
@@ -38,22 +39,33 @@ type client struct {
 // A session is an open gate.Session with what the server keeps about it.
 type session struct {
 	gate.Session
-	setup *setup
+	setup  *setup
+	places *semaphore.Weighted // for commands that calls wait for
 
-	mu      sync.Mutex
-	began   bool                       // something has happened in the sandbox
-	printed string                     // the last line of the running command
-	outputs map[string]proposal.Stream // by the name in their resource's URI
-	names   []string                   // the keys of outputs, oldest first
+	mu        sync.Mutex
+	used      bool                       // a call has ended that may have left files in the sandbox
+	printed   string                     // the last line of a running command
+	outputs   map[string]proposal.Stream // by the name in their resource's URI
+	names     []string                   // the keys of outputs, oldest first
+	processes []*process                 // oldest first
 }
 
-// markUsed reports whether it was called before, or a command of the set-up ran.
-func (s *session) markUsed() bool {
+func newSession(inner gate.Session, notes []string) *session {
+	return &session{Session: inner, setup: &setup{notes: notes}, places: semaphore.NewWeighted(maxBeside),
+		outputs: map[string]proposal.Stream{}}
+}
+
+// isUsed reports whether calls that have ended, or the set-up, may have left files in the sandbox.
+func (s *session) isUsed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.began || s.setup.hasRun()
-	s.began = true
-	return before
+	return s.used || s.setup.hasRun()
+}
+
+func (s *session) markUsed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = true
 }
 
 // withLastLine returns a context whose command's last line progress notifications show.
@@ -157,7 +169,7 @@ func (c *client) ensureSession(req *mcp.CallToolRequest) (*session, error) {
 		return nil, err
 	}
 	c.sessions++
-	c.session = &session{Session: inner, setup: &setup{notes: lost}, outputs: map[string]proposal.Stream{}}
+	c.session = newSession(inner, lost)
 	return c.session, nil
 }
 

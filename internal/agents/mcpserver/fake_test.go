@@ -4,6 +4,7 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,6 +39,9 @@ type world struct {
 	result   *proposal.Result // of each command, if set
 	context  string           // of the last one
 	release  chan struct{}    // ends the command "wait", too
+	alone    bool             // commands cannot run beside others
+	beside   int
+	most     int
 }
 
 func newWorld() *world { return &world{policy: "sha256:policy", files: map[string][]byte{}} }
@@ -116,7 +120,10 @@ func (w *world) do(ctx context.Context, r proposal.Record) (proposal.Record, err
 		}
 	}
 	result.Stdout = proposal.Stream{Bytes: int64(len(w.out)), Head: []byte(w.out), File: w.file, FileBytes: int64(len(w.out))}
-	r.Result, w.context = &result, r.Proposal.Context
+	r.Result = &result
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.context = r.Proposal.Context
 	if w.result != nil {
 		r.Result = w.result
 	}
@@ -128,6 +135,49 @@ func (f fake) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, err
 		return proposal.Record{}, &proposal.StopError{Code: "test.broken", Message: "the log could not be written", Hint: "free space"}
 	}
 	return f.do(ctx, decide(p))
+}
+
+// Start counts what runs beside others, of which most is the highest number.
+func (f fake) Start(ctx context.Context, p proposal.Proposal) (gate.Process, error) {
+	if f.alone {
+		return nil, &proposal.StopError{Code: "session.background"}
+	}
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	x := &fakeProcess{cancel: cancel, done: make(chan struct{})}
+	f.countBeside(1)
+	go func() {
+		defer close(x.done)
+		defer f.countBeside(-1)
+		x.record, x.err = f.Do(inner, p)
+	}()
+	return x, nil
+}
+
+func (w *world) countBeside(more int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.beside += more
+	w.most = max(w.most, w.beside)
+}
+
+type fakeProcess struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	record proposal.Record
+	err    error
+}
+
+func (x *fakeProcess) Done() <-chan struct{} { return x.done }
+func (x *fakeProcess) Interrupt() error      { return errors.New("it goes on") }
+func (x *fakeProcess) Kill()                 { x.cancel() }
+
+func (x *fakeProcess) Wait(ctx context.Context) (proposal.Record, error) {
+	select {
+	case <-x.done:
+		return x.record, x.err
+	case <-ctx.Done():
+		return proposal.Record{}, ctx.Err()
+	}
 }
 
 func (f fake) Diff(_ context.Context, paths ...string) (d proposal.Diff, err error) {

@@ -26,33 +26,33 @@ const (
 )
 
 type readArgs struct {
-	Path   string `json:"path" jsonschema:"relative to the workspace, or the URI of an output"`
+	Path   string `json:"path" jsonschema:"relative to the workspace, or an output's URI"`
 	Line   int    `json:"line,omitempty" jsonschema:"first line, from 1"`
-	Lines  int    `json:"lines,omitempty" jsonschema:"number of lines"`
+	Lines  int    `json:"lines,omitempty"`
 	Offset int    `json:"offset,omitempty" jsonschema:"instead of lines: first byte"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"bytes, 16384 if left out, at most 65536"`
 }
 
 type editArgs struct {
 	Path string `json:"path"`
-	Old  string `json:"old" jsonschema:"text that occurs exactly once"`
-	New  string `json:"new" jsonschema:"what replaces it"`
-	All  bool   `json:"all,omitempty" jsonschema:"replace each occurrence"`
+	Old  string `json:"old" jsonschema:"text that occurs once"`
+	New  string `json:"new"`
+	All  bool   `json:"all,omitempty" jsonschema:"replace each"`
 }
 
 type writeArgs struct {
 	Path     string `json:"path" jsonschema:"relative to the workspace"`
 	Content  string `json:"content"`
-	Encoding string `json:"encoding,omitempty" jsonschema:"base64 for content that is not text"`
+	Encoding string `json:"encoding,omitempty" jsonschema:"base64, or left out for text"`
 }
 
 type listArgs struct {
-	Pattern string `json:"pattern,omitempty" jsonschema:"shell pattern of the whole path, for example src/**/*.go; * if left out"`
+	Pattern string `json:"pattern,omitempty" jsonschema:"of the whole path, as src/**/*.go; * if left out"`
 }
 
 type diffArgs struct {
-	Contents bool     `json:"contents,omitempty" jsonschema:"show the changed lines, as a patch"`
-	Paths    []string `json:"paths,omitempty" jsonschema:"with contents: files and directories to compare; all if left out"`
+	Contents bool     `json:"contents,omitempty" jsonschema:"show a patch"`
+	Paths    []string `json:"paths,omitempty" jsonschema:"with contents: files and directories"`
 }
 
 type noArgs struct{}

@@ -12,38 +12,40 @@ import (
 
 // A proposeArgs is what run and check take: the fields of a plan's proposal.
 type proposeArgs struct {
-	Command string            `json:"command,omitempty" jsonschema:"shell text; or give argv"`
-	Argv    []string          `json:"argv,omitempty" jsonschema:"program and arguments, without a shell"`
-	Cwd     string            `json:"cwd,omitempty" jsonschema:"directory, relative to the workspace"`
+	Command string            `json:"command,omitempty" jsonschema:"shell text; or argv"`
+	Argv    []string          `json:"argv,omitempty"`
+	Cwd     string            `json:"cwd,omitempty" jsonschema:"relative to the workspace"`
 	Env     map[string]string `json:"env,omitempty"`
 	Stdin   string            `json:"stdin,omitempty"`
-	Timeout string            `json:"timeout,omitempty" jsonschema:"for example 90s or 10m"`
-	Limits  map[string]any    `json:"limits,omitempty" jsonschema:"cpus, memory, pids, disk, files, output as in a plan, for example {\"memory\": \"2GiB\"}"`
-	Network []string          `json:"network,omitempty" jsonschema:"hosts that it needs, host or host:port; policy decides"`
+	Timeout string            `json:"timeout,omitempty" jsonschema:"as 90s or 10m"`
+	Limits  map[string]any    `json:"limits,omitempty" jsonschema:"cpus, memory, pids, disk, files, output, as {\"memory\": \"2GiB\"}"`
+	Network []string          `json:"network,omitempty" jsonschema:"host or host:port that it needs"`
 	Outputs []string          `json:"outputs,omitempty" jsonschema:"workspace files or globs to export"`
-	Cache   bool              `json:"cache,omitempty" jsonschema:"take the result of an earlier run with the same inputs, if it is kept; for the first command of a session"`
-	Why     string            `json:"why,omitempty" jsonschema:"what you want to find out"`
+	Cache   bool              `json:"cache,omitempty" jsonschema:"take a kept result with the same inputs; only for the first command"`
+	Why     string            `json:"why,omitempty"`
+
+	Background bool `json:"background,omitempty" jsonschema:"go on after the call, as a server; see process"`
 }
 
 // A snippet is what run_code takes.
 type snippet struct {
 	Language string `json:"language" jsonschema:"python, javascript, bash or sh"`
 	Code     string `json:"code"`
-	Context  string `json:"context,omitempty" jsonschema:"variables of its own; main if left out"`
-	Timeout  string `json:"timeout,omitempty" jsonschema:"for example 90s or 10m"`
-	Why      string `json:"why,omitempty" jsonschema:"what you want to find out"`
+	Context  string `json:"context,omitempty" jsonschema:"has its own variables"`
+	Timeout  string `json:"timeout,omitempty" jsonschema:"as 90s or 10m"`
+	Why      string `json:"why,omitempty"`
 }
 
 // A question is what check takes: what decisions depend on.
 type question struct {
-	Command  string            `json:"command,omitempty" jsonschema:"shell text; or give argv, commands, or code"`
-	Commands []string          `json:"commands,omitempty" jsonschema:"several shell texts, each decided alone"`
-	Argv     []string          `json:"argv,omitempty" jsonschema:"program and arguments"`
-	Language string            `json:"language,omitempty" jsonschema:"of code"`
+	Command  string            `json:"command,omitempty" jsonschema:"shell text; or argv, commands or code"`
+	Commands []string          `json:"commands,omitempty" jsonschema:"shell texts, each decided alone"`
+	Argv     []string          `json:"argv,omitempty"`
+	Language string            `json:"language,omitempty"`
 	Code     string            `json:"code,omitempty"`
 	Cwd      string            `json:"cwd,omitempty"`
 	Env      map[string]string `json:"env,omitempty"`
-	Network  []string          `json:"network,omitempty" jsonschema:"hosts that it needs"`
+	Network  []string          `json:"network,omitempty"`
 }
 
 // proposalFields returns a proposal of a plan with the fields of args that are set.
@@ -60,8 +62,9 @@ func proposalFields(id string, args any) (map[string]json.RawMessage, error) {
 		fields["run"] = text
 		delete(fields, "command")
 	}
-	delete(fields, "commands")
-	delete(fields, "context")
+	for _, own := range []string{"commands", "context", "background"} {
+		delete(fields, own)
+	}
 	fields["id"], err = json.Marshal(id)
 	return fields, err
 }

@@ -23,28 +23,31 @@ func (s *Server) addTools() {
 	runs := &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &open}
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "check", Annotations: reads,
-		Description: "Decide commands or code by policy and run nothing. Returns allow, deny or ask, with rule, reason and alternatives."}, toolHandler(s, (*client).checkProposals))
+		Description: "Decide commands or code by policy and run nothing: allow, deny or ask, with reason and alternatives."}, toolHandler(s, (*client).checkProposals))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "run", Annotations: runs,
-		Description: "Run one command in the sandbox, if policy allows it, on a copy of the workspace."},
+		Description: "Run one command in the sandbox, if policy allows it."},
 		onSession(s, (*client).runTool))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "run_code", Annotations: runs,
-		Description: "Run a snippet of python, javascript, bash or sh in the sandbox, if policy allows it. All keep variables from call to call; Python and JavaScript show the value of the last expression and images. Shell code is decided together with what its context ran before."}, onSession(s, (*client).runCode))
+		Description: "Run code in the sandbox, if policy allows it. Variables are kept from call to call; Python and JavaScript show the last value and images."}, onSession(s, (*client).runCode))
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: "process", Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &no},
+		Description: "List the commands in the background, or show the output of one, or stop it."},
+		onSession(s, withoutRequest((*client).handleProcess)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "read_file", Annotations: reads,
-		Description: "Read a file of the sandbox's workspace. Secrets are redacted."},
+		Description: "Read a file of the workspace. Secrets are redacted."},
 		onSession(s, withoutRequest((*client).readFile)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "write_file",
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no},
-		Description: "Write a file of the sandbox's workspace. The files on the host do not change."},
+		Description: "Write a file of the workspace. The host's files do not change."},
 		onSession(s, withoutRequest((*client).writeFile)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "edit_file",
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &no},
-		Description: "Replace text of a file of the sandbox's workspace, exactly."},
+		Description: "Replace text of a file of the workspace, exactly."},
 		onSession(s, withoutRequest((*client).editFile)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "list_files", Annotations: reads,
-		Description: "List files of the sandbox's workspace that match a pattern."},
+		Description: "List files of the workspace that match a pattern."},
 		onSession(s, withoutRequest((*client).listFiles)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "diff", Annotations: reads,
-		Description: "List the files that commands and write_file added, changed or removed, with contents as a patch."}, onSession(s, withoutRequest((*client).handleDiff)))
+		Description: "List the files that were added, changed or removed, with contents as a patch."}, onSession(s, withoutRequest((*client).handleDiff)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "end_session",
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &no},
 		Description: "End the sandbox, discard its files and seal the log. The next call begins another."},
@@ -173,6 +176,9 @@ func (c *client) runTool(
 	if err != nil {
 		return nil, nil, err
 	}
+	if in.Background {
+		return c.startProcess(ctx, s, p)
+	}
 	return c.runProposal(ctx, req, s, p)
 }
 
@@ -208,7 +214,8 @@ func (c *client) runProposal(
 	if req.Params.GetProgressToken() != nil {
 		running = s.withLastLine(ctx)
 	}
-	r, err := doWithApproval(running, s, p, approval)
+	used := s.isUsed()
+	r, err := s.runBeside(running, p, approval)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -217,7 +224,7 @@ func (c *client) runProposal(
 			return asked, nil, err
 		}
 	}
-	return toolResult(s.ranOf(r).String(), shownImages(r)...)
+	return toolResult(s.ranOf(r, used).String(), shownImages(r)...)
 }
 
 // doWithApproval is Do, or DoApproved if there is an approval.

@@ -27,15 +27,28 @@ func TestSizes(t *testing.T) {
 	w.out = "hi\n"
 	cs := start(t, w, Options{}, mcp.ClientOptions{})
 	data, err := json.Marshal(call(t, cs, "run", proposeArgs{Command: "echo hi"}))
-	if err != nil || len(data) > 600 {
+	if err != nil || len(data) > 250 {
 		t.Errorf("%d bytes: %s", len(data), data)
+	}
+	lines := strings.Repeat(strings.Repeat("x", 79)+"\n", 205) // 16 kB
+	w.out, w.files["lines"] = lines, []byte(lines)
+	for _, tool := range []struct {
+		name string
+		args any
+	}{{"run", proposeArgs{Command: "cat lines"}}, {"run_code", snippet{Language: "python", Code: "x"}}, {"read_file", readArgs{Path: "lines"}}} {
+		if data, err = json.Marshal(call(t, cs, tool.name, tool.args)); err != nil || len(data) > 18_000 {
+			t.Errorf("%s of 16 kB has %d bytes, %v", tool.name, len(data), err)
+		}
 	}
 	tools, err := cs.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data, err = json.Marshal(tools); err != nil || len(data) > 7000 {
+	if data, err = json.Marshal(tools); err != nil || len(data) > 6000 {
 		t.Errorf("the list of tools has %d bytes, %v", len(data), err)
+	}
+	if strings.Contains(string(data), "outputSchema") { // answers have no structured form
+		t.Error("a tool has a schema of its output")
 	}
 }
 
@@ -66,7 +79,7 @@ func TestAnnotations(t *testing.T) {
 				t.Errorf("%s: readOnlyHint %v", tool.Name, a.ReadOnlyHint)
 			}
 		}
-		want := []string{"check", "diff", "edit_file", "end_session", "list_files", "read_file", "run", "run_code", "write_file"}
+		want := []string{"check", "diff", "edit_file", "end_session", "list_files", "process", "read_file", "run", "run_code", "write_file"}
 		if slices.Sort(names); !slices.Equal(names, want) {
 			t.Errorf("tools %q", names)
 		}
