@@ -135,7 +135,9 @@ func (g *Gate) beginSession(ctx context.Context, o SessionOptions) (*session, er
 	o.Idle = cmp.Or(o.Idle, DefaultIdle)
 	planned, whole := g.o.wholePlanner().Plan(proposal.Plan{}) // what its commands touch is not known
 	s := &session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}), setup: planned.Proposals}
-	s.served = slices.ContainsFunc(s.setup, func(p proposal.Proposal) bool { return p.Origin == proposal.OriginService })
+	s.served = slices.ContainsFunc(s.setup, func(p proposal.Proposal) bool {
+		return p.Origin == proposal.OriginService
+	})
 	s.run = &run{gate: g, budget: cmp.Or(o.Lifetime, DefaultLifetime), setup: whole}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if err = s.run.openRun(s.ctx, o.describePlan(), g.sessionSandbox()); err == nil {

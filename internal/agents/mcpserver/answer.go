@@ -7,6 +7,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"os"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -257,29 +260,52 @@ func clientError(err error) error {
 	return errors.New(words)
 }
 
-// shownImages returns the images that r's code showed, of at most maxImage bytes together.
-func shownImages(r proposal.Record) (list []mcp.Content) {
+// shownImages returns the images that r's code showed, of at most maxImage bytes together. Each is also a file of
+// at most maxContent bytes, because some clients give their models no images.
+func (s *session) shownImages(r proposal.Record) (list []mcp.Content) {
 	if r.Result == nil {
 		return nil
 	}
-	left := maxImage
+	left, count := maxImage, 0
 	for _, d := range r.Result.Displays {
 		for _, mime := range []string{"image/png", "image/jpeg"} {
 			data, err := base64.StdEncoding.DecodeString(d.Forms[mime])
-			switch {
-			case err != nil || len(data) == 0:
+			if err != nil || len(data) == 0 {
 				continue
-			case len(data) > left:
-				list = append(list, &mcp.TextContent{Text: fmt.Sprintf("%s of %s: too large to show", mime,
-					text.Size(int64(len(data))))})
-			default:
-				left -= len(data)
-				list = append(list, &mcp.ImageContent{MIMEType: mime, Data: data})
 			}
+			count++
+			words := fmt.Sprintf("%s, %s", mime, text.Size(int64(len(data))))
+			if path := s.writeImage(fmt.Sprintf("%s~%d.%s", r.Proposal.ID, count, path.Base(mime)), data); path != "" {
+				words += ": " + path
+			}
+			if len(data) > left {
+				list = append(list, &mcp.TextContent{Text: words + ", too large to show"})
+				break
+			}
+			left -= len(data)
+			list = append(list, &mcp.TextContent{Text: words}, &mcp.ImageContent{MIMEType: mime, Data: data})
 			break
 		}
 	}
 	return list
+}
+
+// writeImage writes an image beside the files that the session has copied, and returns its path, or "" if it
+// cannot. Ids of proposals have no tilde: the name is no output's.
+func (s *session) writeImage(name string, data []byte) string {
+	dir := s.Artifacts()
+	if dir == "" || len(data) > maxContent {
+		return ""
+	}
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return ""
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return ""
+	}
+	return f.Name()
 }
 
 // textForms are the forms of a display that a model reads, the best first.

@@ -24,24 +24,25 @@ import (
 // A world is a Gate and its Session in memory. Its policy denies what contains "deny" and
 // asks about what contains "ask". A command that is "wait" waits until its context ends.
 type world struct {
-	mu       sync.Mutex
-	did      []string
-	changes  int
-	files    map[string][]byte
-	redacted string // the file of which Take shows less
-	out      string // what commands print
-	file     string // that has the whole of it
-	policy   string
-	setup    []string
-	done     chan struct{}
-	opened   int
-	ended    bool             // done is closed
-	result   *proposal.Result // of each command, if set
-	context  string           // of the last one
-	release  chan struct{}    // ends the command "wait", too
-	alone    bool             // commands cannot run beside others
-	beside   int
-	most     int
+	mu        sync.Mutex
+	did       []string
+	changes   int
+	files     map[string][]byte
+	redacted  string // the file of which Take shows less
+	out       string // what commands print
+	file      string // that has the whole of it
+	policy    string
+	setup     []string
+	done      chan struct{}
+	opened    int
+	ended     bool             // done is closed
+	result    *proposal.Result // of each command, if set
+	context   string           // of the last one
+	release   chan struct{}    // ends the command "wait", too
+	alone     bool             // commands cannot run beside others
+	artifacts string
+	beside    int
+	most      int
 }
 
 func newWorld() *world { return &world{policy: "sha256:policy", files: map[string][]byte{}} }
@@ -238,6 +239,7 @@ func (f fake) List(context.Context, string) (proposal.Changes, error) {
 	for i := range 300 {
 		list.Files = append(list.Files, proposal.Change{Path: fmt.Sprintf("f%03d", i), Type: "file"})
 	}
+	list.Files = append(list.Files, proposal.Change{Path: ".git", Type: "directory"}, proposal.Change{Path: ".git/config", Type: "file"})
 	list.Omitted = 9
 	return list, nil
 }
@@ -248,6 +250,7 @@ func (f fake) Changes(context.Context) (proposal.Changes, error) {
 
 func (f fake) ID() string            { return fmt.Sprintf("session-%d", f.opened) }
 func (f fake) Log() string           { return f.file }
+func (f fake) Artifacts() string     { return f.artifacts }
 func (f fake) Done() <-chan struct{} { return f.done }
 
 func (f fake) Close() (proposal.Report, error) {

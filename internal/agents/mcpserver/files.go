@@ -61,13 +61,16 @@ func (c *client) readFile(ctx context.Context, s *session, in readArgs) (*mcp.Ca
 	if err := in.checkRange(); err != nil {
 		return nil, nil, err
 	}
-	data, err := c.readFileOrOutput(ctx, s, in.Path)
+	data, copied, err := c.readFileOrOutput(ctx, s, in.Path)
 	if err != nil {
 		return nil, nil, err
 	}
 	if mime := http.DetectContentType(data); in.Offset == 0 && isImage(mime) && len(data) <= maxImage {
-		return toolResult(fmt.Sprintf("%s, %s", mime, text.Size(int64(len(data)))),
-			&mcp.ImageContent{MIMEType: mime, Data: data})
+		words := fmt.Sprintf("%s, %s", mime, text.Size(int64(len(data))))
+		if copied != "" {
+			words += ": " + copied
+		}
+		return toolResult(words, &mcp.ImageContent{MIMEType: mime, Data: data})
 	}
 	return toolResult(in.describePart(data))
 }
@@ -106,17 +109,20 @@ func (in readArgs) describePart(data []byte) string {
 	return words + ":\n" + fenceLines(text.Excerpt(part[:end], nil, int64(end), 4*readMax).Text)
 }
 
-// readFileOrOutput returns the bytes of a workspace file or of an output.
-func (c *client) readFileOrOutput(ctx context.Context, s *session, path string) ([]byte, error) {
+// readFileOrOutput returns the bytes of a workspace file or of an output, and where the host has a copy of the file.
+func (c *client) readFileOrOutput(ctx context.Context, s *session, path string) (data []byte, copied string, err error) {
 	if strings.HasPrefix(path, uriOutput) {
 		whole, err := c.readOutput(path)
-		return []byte(whole), err
+		return []byte(whole), "", err
 	}
 	data, out, err := s.Take(ctx, path)
 	if err == nil && out.Refused != "" {
-		return nil, fileError("read", path, out.Refused)
+		return nil, "", fileError("read", path, out.Refused)
 	}
-	return data, err
+	if dir := s.Artifacts(); dir != "" && out.File != "" {
+		copied = filepath.Join(dir, out.File)
+	}
+	return data, copied, err
 }
 
 // fileError says why a file of the workspace cannot be read or written.

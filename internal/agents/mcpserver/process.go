@@ -293,7 +293,8 @@ func (x *process) describeState(s *session) string {
 			return
 		}
 		answer := s.ranOf(r, true)
-		x.outcome = strings.Join(slices.Concat([]string{answer.describeOutcome()}, answer.Notes, answer.FullOutput), "; ")
+		words := slices.Concat([]string{answer.describeOutcome()}, answer.Notes, answer.FullOutput)
+		x.outcome = strings.Join(words, "; ")
 	})
 	return x.outcome
 }

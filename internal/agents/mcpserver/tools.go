@@ -29,7 +29,8 @@ func (s *Server) addTools() {
 		onSession(s, (*client).runTool))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "run_code", Annotations: runs,
 		Description: "Run code in the sandbox, if policy allows it. Variables are kept from call to call; Python and JavaScript show the last value and images."}, onSession(s, (*client).runCode))
-	mcp.AddTool(s.mcp, &mcp.Tool{Name: "process", Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &no},
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: "process",
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &no},
 		Description: "List the commands in the background, or show the output of one, or stop it."},
 		onSession(s, withoutRequest((*client).handleProcess)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "read_file", Annotations: reads,
@@ -224,7 +225,7 @@ func (c *client) runProposal(
 			return asked, nil, err
 		}
 	}
-	return toolResult(s.ranOf(r, used).String(), shownImages(r)...)
+	return toolResult(s.ranOf(r, used).String(), s.shownImages(r)...)
 }
 
 // doWithApproval is Do, or DoApproved if there is an approval.

@@ -376,14 +376,19 @@ func TestRunCodeShows(t *testing.T) {
 		{Forms: map[string]string{"image/png": base64.StdEncoding.EncodeToString(make([]byte, maxImage))}},
 	}, Exception: &proposal.Exception{Name: "ValueError", Value: "x", Traceback: "line 1\nValueError: x\n"},
 		Observations: &proposal.Observations{Programs: []proposal.Program{{Name: "python3", Runs: 1}, {Name: "curl", Refused: 1, Rule: "exec.network"}}}}
+	w.artifacts = t.TempDir()
 	cs := start(t, w, Options{}, mcp.ClientOptions{})
 	r := call(t, cs, "run_code", snippet{Language: "python", Code: "x"})
-	image, is := r.Content[1].(*mcp.ImageContent)
+	image, is := r.Content[2].(*mcp.ImageContent)
+	path := filepath.Join(w.artifacts, "c1~1.png")
+	if data, err := os.ReadFile(path); err != nil || string(data) != "png" || !strings.HasSuffix(r.Content[1].(*mcp.TextContent).Text, ": "+path) {
+		t.Errorf("the image's file: %v, %+v", err, r.Content[1])
+	}
 	if !is || string(image.Data) != "png" || w.context != "main" {
 		t.Errorf("%+v, context %q", r.Content, w.context)
 	}
 	got := words(r)
-	for _, want := range []string{"result:\n```\n<Figure>", "<b>⟨ESC⟩", "too large to show", "exception:\n```\nline 1\nValueError: x", "note: policy refused the program curl: exec.network"} {
+	for _, want := range []string{"result:\n```\n<Figure>", "<b>⟨ESC⟩", "c1~2.png", "too large to show", "exception:\n```\nline 1\nValueError: x", "note: policy refused the program curl: exec.network"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
