@@ -17,13 +17,15 @@ type call struct {
 	redirects []proposal.Redirect
 	stdin     string
 	span      proposal.Span
+	before    *writtenScript // by the statement before
 }
 
 // walkSimpleCommand walks one simple command: first the command, then the contents of its words.
 func (w *walker) walkSimpleCommand(
 	stmt *syntax.Stmt, expr *syntax.CallExpr, redirects []proposal.Redirect, stdin string, s scope,
 ) {
-	c := call{redirects: redirects, stdin: stdin, span: w.spanOf(stmt, s)}
+	c := call{redirects: redirects, stdin: stdin, span: w.spanOf(stmt, s), before: w.script}
+	w.script = nil
 	var args []arg
 	for _, word := range expr.Args {
 		if w.posix && len(args) > 0 && declares[args[0].Value] && isAssignment(word) {
@@ -49,6 +51,7 @@ func (w *walker) walkSimpleCommand(
 		w.walkWord(word, s)
 	}
 	w.redirectWords(stmt.Redirs, s)
+	w.recordScript(expr, args, s, c)
 }
 
 // subscriptRedirect refuses {a[…]}>file, in which bash evaluates the subscript.
@@ -179,6 +182,11 @@ func (w *walker) followCommand(index int, args []arg, s scope, c call) {
 	}
 	if strings.Contains(name, "/") {
 		putInMap(&w.scripts, path.Clean(name), append(w.scripts[path.Clean(name)], c.span))
+		if c.before != nil && len(args) == 1 {
+			file := args[0]
+			file.span = c.span
+			w.readWritten(scriptShell(c.before.text), file, s, c)
+		}
 		name = path.Base(name)
 	}
 	if shells[name] {
@@ -205,10 +213,10 @@ func (w *walker) recordOptionWrites(args []arg) {
 			continue
 		}
 		if _, value, ok := strings.Cut(a.Value, "="); ok {
-			putInMap(&w.written, value, true)
+			w.countWrite(value)
 		}
 		for at := 2; at < min(len(a.Value), 8); at++ { // -ox.sh, -uox.sh
-			putInMap(&w.written, a.Value[at:], true)
+			w.countWrite(a.Value[at:])
 		}
 	}
 }

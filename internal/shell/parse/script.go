@@ -20,7 +20,8 @@ func (w *walker) recordWrite(file proposal.Word) {
 	if !file.Static && file.Head != "" {
 		name = file.Tail
 	}
-	putInMap(&w.written, name, true)
+	w.countWrite(name)
+	w.writesUnknown = w.writesUnknown || !file.Static
 }
 
 // How tools change the files of their operands: sed -i, -ni, -Ei.bak and --in-place, perl -pi.
@@ -63,8 +64,10 @@ func (w *walker) checkWritten() {
 	w.recordLookups()
 	for name, spans := range w.scripts {
 		edited := w.writesAny && (w.shellFiles[name] || mayBeScript(name))
-		if edited || w.isWritten(name) || w.isNamedInCode(name) || w.mayUnpack(name) {
+		if edited || w.isNamedInCode(name) || w.mayUnpack(name) {
 			w.addWritten(spans)
+		} else if w.isWritten(name) {
+			w.addWritten(slices.DeleteFunc(spans, func(span proposal.Span) bool { return w.wasRead(name, span) }))
 		}
 	}
 	for name, spans := range w.lookups {

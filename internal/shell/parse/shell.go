@@ -30,6 +30,9 @@ func (w *walker) followShell(args []arg, s scope, c call) {
 		w.shellCommand(name, rest, s)
 	case len(rest) > 0:
 		w.shellFile(rest[0])
+		if len(rest) == 1 {
+			w.readWritten(name, rest[0], s, c)
+		}
 	default:
 		w.shellStdin(name, args[0].span, s, c)
 	}

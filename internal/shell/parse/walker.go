@@ -18,24 +18,28 @@ type walker struct {
 	depth    int // levels in the syntax tree
 	full     bool
 
-	values     map[string]*origin         // what variables may hold
-	numbers    map[string]proposal.Span   // variables that bash evaluates as expressions
-	doubts     []doubt                    // words that need a check of the whole text
-	exported   map[string]bool            // variables that are exported by name alone
-	functions  map[functionName]*function // functions that the text declares
-	shells     int                        // shells that the text starts
-	called     []callSite                 // calls of plain names
-	arrays     map[string]bool            // variables that may be arrays
-	rewritten  []arg                      // declarations with a value that is not literal
-	actions    []arg                      // expansions among find's arguments
-	assoc      map[functionName]bool      // arrays that the text surely declares associative
-	textual    map[string]proposal.Span   // arrays whose subscripts are read as text, for that reason
-	undone     map[string]bool            // variables that are unset or declared as something else
-	written    map[string]bool            // files that redirections write
-	writesAny  bool                       // it may change any script
-	scripts    map[string][]proposal.Span // files that are run
-	shellFiles map[string]bool            // those that are given to a shell
-	lookups    map[string][]proposal.Span // names of programs that launchers look for
+	values        map[string]*origin         // what variables may hold
+	numbers       map[string]proposal.Span   // variables that bash evaluates as expressions
+	doubts        []doubt                    // words that need a check of the whole text
+	exported      map[string]bool            // variables that are exported by name alone
+	functions     map[functionName]*function // functions that the text declares
+	shells        int                        // shells that the text starts
+	called        []callSite                 // calls of plain names
+	arrays        map[string]bool            // variables that may be arrays
+	rewritten     []arg                      // declarations with a value that is not literal
+	actions       []arg                      // expansions among find's arguments
+	assoc         map[functionName]bool      // arrays that the text surely declares associative
+	textual       map[string]proposal.Span   // arrays whose subscripts are read as text, for that reason
+	undone        map[string]bool            // variables that are unset or declared as something else
+	written       map[string]bool            // files that redirections write
+	writesAny     bool                       // it may change any script
+	writes        map[string]int             // how often files of a name are written
+	writesUnknown bool                       // it writes a file whose name is not known
+	script        *writtenScript             // by the statement before
+	read          map[string][]proposal.Span // where files run that the text writes, and were read
+	scripts       map[string][]proposal.Span // files that are run
+	shellFiles    map[string]bool            // those that are given to a shell
+	lookups       map[string][]proposal.Span // names of programs that launchers look for
 
 	sets    map[string]int // how often the text sets a variable
 	once    map[string]int // the same, from an earlier walk
