@@ -18,6 +18,7 @@ import (
 // configFlags are the flags of config.
 type configFlags struct {
 	file, setup string
+	all         bool
 	format      cli.Format
 }
 
@@ -28,9 +29,9 @@ func (c *invocation) configCommand() *cobra.Command {
 		GroupID: cli.GroupSetup,
 		Short:   "Show the configuration in force and where each value comes from",
 		Long: `Show the configuration in force for the repository in DIR, the current directory by default:
-each value with its source (the default, a line of the file, or a flag), and the set-up
-commands that fumehood run would put before a command that may use everything; a plan sets
-up what its commands touch. Nothing runs. Policy still decides each command.`,
+each value that is not the default, with its source (a line of the file, or a flag), and the
+set-up commands that fumehood run would put before a command that may use everything; a plan
+sets up what its commands touch. Nothing runs. Policy still decides each command.`,
 		Example: `  fumehood config
   fumehood config ~/src/project --json
   fumehood config --config other.yml --setup none`,
@@ -41,6 +42,7 @@ up what its commands touch. Nothing runs. Policy still decides each command.`,
 	f.StringVar(&s.file, "config", "",
 		"`FILE` configuration, or none (default: .github/fumehood.yml of DIR, if it is there)")
 	f.StringVar(&s.setup, "setup", "", "`MODE` auto or none, instead of the configured set-up")
+	f.BoolVar(&s.all, "all", false, "show the values that are the default, too")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	cli.CompleteValues(cmd, "setup", "auto", "none")
 	return cmd
@@ -63,6 +65,7 @@ func (c *invocation) showConfig(s *configFlags, args []string) int {
 		return c.Stop(err)
 	}
 	shown := starter.InForce(found, before)
+	shown.All = s.all
 	return c.ExitCode(exitOK, c.PrintAnswer(s.format, func() error { return c.PrintJSON(json.Marshal(shown)) },
 		shown.Print))
 }

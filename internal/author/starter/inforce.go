@@ -25,6 +25,8 @@ type View struct {
 	Digest string       `json:"digest,omitempty"` // of the file
 	Values []shownValue `json:"values"`
 	Setup  shownSetup   `json:"setup"`
+	// All prints the values that are the default, too.
+	All bool `json:"-"`
 }
 
 type shownValue struct {
@@ -32,6 +34,7 @@ type shownValue struct {
 	Value json.RawMessage `json:"value"` // null if nothing is set
 	From  string          `json:"from"`
 	text  string
+	unset bool
 }
 
 type shownSetup struct {
@@ -74,7 +77,8 @@ func InForce(found config.Effective, all setup.Setup) View {
 		v.Digest = found.Config.Digest
 	}
 	for _, value := range found.Values {
-		shown := shownValue{Field: value.Field, From: value.Source.String(), text: value.Text}
+		shown := shownValue{Field: value.Field, From: value.Source.String(), text: value.Text,
+			unset: value.Source.Name == ""}
 		if value.Field == "setup" && found.Config.Setup.Mode == config.Listed {
 			shown.text = "(commands below)"
 		}
@@ -108,7 +112,12 @@ func InForce(found config.Effective, all setup.Setup) View {
 // Print writes v as text. Its error is that of w.
 func (v View) Print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defaults := 0
 	for _, value := range v.Values {
+		if value.unset && !v.All {
+			defaults++
+			continue
+		}
 		fmt.Fprintf(table, "%s\t%s\t%s\n", value.Field, terminal.EscapeLine(value.text),
 			terminal.EscapeLine(value.From))
 	}
@@ -116,6 +125,9 @@ func (v View) Print(w io.Writer) error {
 		return err
 	}
 	var b strings.Builder
+	if defaults > 0 {
+		fmt.Fprintf(&b, "%d settings have the default: see fumehood config --all\n", defaults)
+	}
 	b.WriteString("\nset-up commands:\n")
 	if len(v.Setup.Commands) == 0 {
 		b.WriteString("  none\n")

@@ -11,6 +11,7 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/golden"
 	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/internal/source/setup"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // config and init show the same set-up, and one line for each project that is found and left out, with
@@ -55,6 +56,9 @@ func TestLayouts(t *testing.T) {
 		fmt.Fprintf(&out, "== %s\n%s\ninit:\n", layout.name, strings.TrimSpace(shown.String()))
 		for _, line := range setupCommands(r.Setup) {
 			fmt.Fprintf(&out, "  %s\n", line)
+		}
+		for _, test := range r.Tests {
+			fmt.Fprintf(&out, "  test %s: %s\n", test.ID, FormatCommand(proposal.Proposal{Run: test.Run, Cwd: test.Cwd}))
 		}
 		for _, n := range r.Setup.Notes {
 			fmt.Fprintf(&out, "  note: %s\n", n)

@@ -64,7 +64,7 @@ type File struct {
 // A Repository is what was detected.
 type Repository struct {
 	Setup setup.Setup
-	Tests []Test // at most maxTests
+	Tests []Test // at most maxTests; a note of Setup says how many more there are
 	// Steps install the toolchains that the repository asks for, in YAML's flow style.
 	Steps  []string
 	Branch string // the default branch, as far as it is known
@@ -77,8 +77,9 @@ type Test struct {
 }
 
 const (
-	maxTests = 8
-	maxFile  = 1 << 20
+	maxTests       = 16
+	maxDirectories = setup.MaxProjects // that are looked at
+	maxFile        = 1 << 20
 )
 
 // DetectRepository detects set-up and tests of the repository at root, for a host that has all tools:
@@ -89,25 +90,54 @@ func DetectRepository(root fs.FS) Repository {
 	found := everything.Detect(root)
 	r := Repository{Setup: found.ChoosePart(setup.Everything), Branch: findBranch(root)}
 	r.Setup.Notes = append(r.Setup.Notes, found.ListLeftOut(r.Setup)...)
-	dirs := []string{"."}
-	for _, step := range r.Setup.Steps {
-		if step.Cwd != "" && plainDir.MatchString(step.Cwd) && !slices.Contains(dirs, step.Cwd) {
-			dirs = append(dirs, step.Cwd)
-		}
+	dirs := slices.DeleteFunc(found.Directories, func(d setup.Directory) bool { return !plainDir.MatchString(d.Path) })
+	dirs = dirs[:min(len(dirs), maxDirectories)]
+	names := []string{"."}
+	for _, dir := range dirs {
+		names = append(names, dir.Path)
 	}
-	for _, required := range setup.ReadRequirements(setup.FileReader(root), dirs...) {
-		if step := required.WorkflowStep(); step != "" {
+	for _, required := range setup.ReadRequirements(setup.FileReader(root), names...) {
+		if step := required.WorkflowStep(); step != "" && !slices.Contains(r.Steps, step) {
 			r.Steps = append(r.Steps, step)
 		}
 	}
+	r.addTests(root, dirs)
+	return r
+}
+
+// addTests adds the tests in each directory, unless a command that runs in a directory above it runs them, too.
+func (r *Repository) addTests(root fs.FS, dirs []setup.Directory) {
+	workspace := reader{root, "."}.readText("go.work")
+	covers := map[string][]string{} // the directories of a kind of test
+	ids, left := map[string]bool{}, 0
 	for _, dir := range dirs {
-		for _, t := range testsOf(root, dir) {
-			if len(r.Tests) < maxTests {
-				r.Tests = append(r.Tests, t)
+		for _, t := range testsOf(root, dir.Path) {
+			isAbove := func(top string) bool { return top == "." || strings.HasPrefix(dir.Path, top+"/") }
+			isCovered := dir.Path != "." && slices.ContainsFunc(covers[t.ID], isAbove) && !dir.Locked && t.ID != "go"
+			isUsed := t.ID == "go" && dir.Path != "." && slices.ContainsFunc(goUse.FindAllStringSubmatch(workspace, maxUses),
+				func(m []string) bool { return m[1] == dir.Path })
+			switch {
+			case isCovered, isUsed:
+				continue
+			case len(r.Tests) == maxTests:
+				left++
+				continue
 			}
+			covers[t.ID] = append(covers[t.ID], dir.Path)
+			if dir.Path != "." {
+				t.ID += "-" + strings.ReplaceAll(dir.Path, "/", "-")
+			}
+			for ids[t.ID] {
+				t.ID += "-2"
+			}
+			ids[t.ID] = true
+			r.Tests = append(r.Tests, t)
 		}
 	}
-	return r
+	if left > 0 {
+		r.Setup.Notes = append(r.Setup.Notes, setup.Note{File: ".",
+			Text: fmt.Sprintf("%d more projects have tests: the plan has those of the first %d", left, maxTests)})
+	}
 }
 
 var branchRef = pattern.New(`^ref: refs/(?:remotes/origin|heads)/([A-Za-z0-9][A-Za-z0-9._/-]{0,99})\s*$`)
@@ -123,24 +153,27 @@ func findBranch(root fs.FS) string {
 }
 
 // plainDir are directories whose names may appear in a workflow.
-var plainDir = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var plainDir = pattern.New(`^(\.|[A-Za-z0-9][A-Za-z0-9._-]{0,63}(/[A-Za-z0-9][A-Za-z0-9._-]{0,63}){0,6})$`)
 
 var (
 	makeTest = pattern.New(`(?m)^test[ \t]*:([^=]|$)`)
-	goUse    = pattern.New(`(?m)^\s*(?:use\s+)?\./([A-Za-z0-9][A-Za-z0-9._-]{0,63})\s*$`)
+	goUse    = pattern.New(`(?m)^\s*(?:use\s+)?\./([A-Za-z0-9][A-Za-z0-9._-]{0,63}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,63}){0,6})\s*$`)
 	gradles  = []string{"settings.gradle.kts", "settings.gradle", "build.gradle.kts", "build.gradle"}
 	pythons  = []string{"pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "requirements.txt",
 		"requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt", "test-requirements.txt"}
 	makefiles = []string{"GNUmakefile", "makefile", "Makefile"}
 )
 
-// testsOf returns the commands that run the tests in dir.
+// maxUses is how many modules of a go.work are read.
+const maxUses = 64
+
+// testsOf returns the commands that run the tests in dir, with the kind of each as its ID.
 func testsOf(root fs.FS, dir string) (tests []Test) {
 	r := reader{root, dir}
 	add := func(id, run, file string) {
 		t := Test{ID: id, Run: run, File: path.Join(dir, file)}
 		if dir != "." {
-			t.ID, t.Cwd = id+"-"+dir, dir
+			t.Cwd = dir
 		}
 		tests = append(tests, t)
 	}
@@ -149,7 +182,7 @@ func testsOf(root fs.FS, dir string) (tests []Test) {
 		add("go", "go test ./...", "go.mod")
 	case r.hasFile("go.work"):
 		var patterns []string
-		for _, m := range goUse.FindAllStringSubmatch(r.readText("go.work"), 16) {
+		for _, m := range goUse.FindAllStringSubmatch(r.readText("go.work"), maxUses) {
 			patterns = append(patterns, "./"+m[1]+"/...")
 		}
 		if len(patterns) > 0 {
@@ -187,8 +220,7 @@ func testsOf(root fs.FS, dir string) (tests []Test) {
 // nodeTest returns the command for the test script of package.json, "" if it has none.
 func nodeTest(r reader) string {
 	var m struct {
-		Scripts        map[string]string `json:"scripts"`
-		PackageManager string            `json:"packageManager"`
+		Scripts map[string]string `json:"scripts"`
 	}
 	if json.Unmarshal([]byte(r.readText("package.json")), &m) != nil {
 		return ""
@@ -196,17 +228,33 @@ func nodeTest(r reader) string {
 	if script := m.Scripts["test"]; script == "" || strings.Contains(script, "no test specified") {
 		return ""
 	}
-	manager, _, _ := strings.Cut(m.PackageManager, "@")
-	for _, lock := range [][2]string{{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"package-lock.json", "npm"},
-		{"npm-shrinkwrap.json", "npm"}} {
-		if manager == "" && r.hasFile(lock[0]) {
-			manager = lock[1]
-		}
+	manager := nodeManager(r)
+	for dir := r.dir; manager == "" && dir != "."; { // a member of a workspace has that of the workspace
+		dir = path.Dir(dir)
+		manager = nodeManager(reader{r.root, dir})
 	}
 	if slices.Contains([]string{"pnpm", "yarn"}, manager) {
 		return manager + " test"
 	}
 	return "npm test"
+}
+
+// nodeManager returns the package manager of the project in a directory, "" if nothing names one.
+func nodeManager(r reader) string {
+	var m struct {
+		PackageManager string `json:"packageManager"`
+	}
+	if json.Unmarshal([]byte(r.readText("package.json")), &m) == nil && m.PackageManager != "" {
+		manager, _, _ := strings.Cut(m.PackageManager, "@")
+		return manager
+	}
+	for _, lock := range [][2]string{{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"package-lock.json", "npm"},
+		{"npm-shrinkwrap.json", "npm"}} {
+		if r.hasFile(lock[0]) {
+			return lock[1]
+		}
+	}
+	return ""
 }
 
 // pythonTest returns pytest if a file mentions it, unittest if there is a directory of

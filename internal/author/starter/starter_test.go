@@ -59,7 +59,14 @@ var repositories = map[string]struct {
 	"make and go":        {tree("Makefile", "test:\n\tgo test\n", "go.mod", "module x"), []string{"go test ./..."}},
 	"several": {tree("go.mod", "module x\nrequire y v1.0.0\n", "web/package.json", `{"scripts":{"test":"x"},"dependencies":{"y":"1"}}`, "web/package-lock.json", "{}", "vcpkg.json", ""),
 		[]string{"go test ./...", "web: npm test"}},
-	"names": {tree("${{ secrets.X }}/package.json", script, "${{ secrets.X }}/package-lock.json", "{}", "a b/package.json", script, "a b/package-lock.json", "{}"), nil},
+	"monorepo": {tree("apps/web/package.json", script, "apps/web/package-lock.json", "{}", "services/api/go.mod", "module x", "services/api/v2/go.mod", "module y", "docs/package.json", script, "docs/yarn.lock", ""),
+		[]string{"apps/web: npm test", "services/api: go test ./...", "services/api/v2: go test ./..."}},
+	"members of a workspace": {tree("package.json", `{"workspaces":["packages/*"],"packageManager":"pnpm@9.1.0"}`, "pnpm-lock.yaml", "", "packages/a/package.json", script, "packages/b/package.json", "{}", "packages/c-d/package.json", script, "packages/c/d/package.json", script),
+		[]string{"packages/a: pnpm test", "packages/c-d: pnpm test", "packages/c/d: pnpm test"}},
+	"a workspace with a test": {tree("package.json", `{"workspaces":["packages/*"],"scripts":{"test":"x"}}`, "package-lock.json", "", "packages/a/package.json", script, "e2e/package.json", script, "e2e/package-lock.json", "", "Cargo.toml", "[workspace]\n", "crates/a/Cargo.toml", ""),
+		[]string{"npm test", "cargo test", "e2e: npm test"}},
+	"deep modules of go.work": {tree("go.work", "use (\n\t./services/a\n)\n", "services/a/go.mod", "module a", "tools/go.mod", "module t"), []string{"go test ./services/a/...", "tools: go test ./..."}},
+	"names":                   {tree("${{ secrets.X }}/package.json", script, "${{ secrets.X }}/package-lock.json", "{}", "a b/package.json", script, "a b/package-lock.json", "{}"), nil},
 }
 
 // What is written for each repository is valid: the configuration, which is the default, and

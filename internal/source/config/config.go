@@ -82,7 +82,7 @@ type Config struct {
 	// CompareBase says whether commands that fail are run on the base of the pull request, too.
 	CompareBase CompareBase `json:"compare-base,omitzero"`
 	Results     string      `json:"results,omitempty"` // one of ResultModes; "" means off
-	Layers      *bool       `json:"layers,omitempty"`  // use layers of earlier runs; nil means outside CI
+	Layers      *bool       `json:"layers,omitempty"`  // use layers of earlier runs; nil means true, and false in CI
 	Checkout    Checkout    `json:"checkout,omitzero"`
 	Comment     Comment     `json:"comment,omitzero"`
 	Review      Review      `json:"review,omitzero"`

@@ -56,7 +56,7 @@ type Effective struct {
 
 // unset describes a field that has no value.
 var unset = map[string]string{
-	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true", "compare-base": "true", "results": `"off"`, "layers": "(outside CI)",
+	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true", "compare-base": "true", "results": `"off"`, "layers": "(true, false in CI)",
 	"checkout": "(the commit)", "comment": "(normal detail)", "review": "(no guidance)", "tools": "(none)", "allow-tools": "(none)", "projects": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
 }
 

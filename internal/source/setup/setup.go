@@ -91,8 +91,16 @@ type Setup struct {
 	Notes []Note
 	// Always are directories, relative to the workspace, that every part has.
 	Always []string
+	// Directories are those with a manifest or a lock file, except for documentation and examples.
+	Directories []Directory
 	// Links are symbolic links, relative to the workspace. A command in one may run in any project.
 	Links []string
+}
+
+// A Directory is one of a project, or of a part of one.
+type Directory struct {
+	Path   string // relative to the workspace
+	Locked bool   // it has a lock file: no project above it installs its packages
 }
 
 // A Step is one command of set-up.
@@ -158,6 +166,9 @@ func (d Detector) Detect(root fs.FS) Setup {
 		fetched: map[string]string{}, managers: map[string]string{}, found: Setup{Env: map[string]string{}}}
 	for _, withLock := range []bool{true, false} { // what has a lock file takes precedence
 		for _, dir := range s.listProjects() {
+			if withLock && !isAside(dir.path) {
+				s.found.Directories = append(s.found.Directories, Directory{dir.path, dir.locked})
+			}
 			switch locked := dir.path == "." || dir.locked; {
 			case locked != withLock:
 			case isPrintableName(dir.path):
