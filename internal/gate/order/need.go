@@ -57,9 +57,9 @@ func FindSetupNeed(p proposal.Proposal, a proposal.Analysis) (need SetupNeed) {
 		case writes:
 			need.Waits = true
 		}
-		if namesBuilt(c) {
+		for _, language := range languagesBuilt(c) {
 			need.Waits = true
-			need.Touches = append(need.Touches, setup.Touch{Dir: ".", Below: true, Language: setup.Java})
+			need.Touches = append(need.Touches, setup.Touch{Dir: ".", Below: true, Language: language})
 		}
 		dirs.RecordCommand(c)
 	}
@@ -77,7 +77,7 @@ const (
 )
 
 // madeNames are the names, without patterns, that isMade matches.
-var madeNames = []string{".cargo", ".fumehood", ".gradle", ".m2", ".pnp", ".venv", ".yarn", "node_modules",
+var madeNames = []string{".cargo", ".conda", ".dart_tool", ".fumehood", ".gradle", ".m2", ".pixi", ".pnp", ".venv", ".yarn", "node_modules",
 	"site-packages", "venv"}
 
 // mayNameMade reports whether w may name a place that set-up fills. A pattern of fewer than two letters does
@@ -97,10 +97,9 @@ func cleanDir(dir string) string {
 }
 
 var (
-	// isMade matches a path of what set-up makes in the workspace, and isBuilt one of what Maven and
-	// Gradle build.
-	isMade  = pattern.New(`(^|[/=:,]|^-[A-Za-z])(node_modules|\.?venv|\.fumehood|\.yarn|\.pnp[^/]*|site-packages|vendor/bundle|\.gradle|\.m2|\.cargo)([/:,*?]|$)`)
-	isBuilt = pattern.New(`(^|/)(target|build)/`)
+	// isMade matches a path of what set-up makes in the workspace, and isVendored a program of Composer's.
+	isMade     = pattern.New(`(^|[/=:,]|^-[A-Za-z])(node_modules|\.?venv|\.fumehood|\.yarn|\.pnp[^/]*|site-packages|vendor/bundle|\.gradle|\.m2|\.cargo|\.pixi|\.conda|\.dart_tool)([/:,*?]|$)`)
+	isVendored = pattern.New(`(^|/)vendor/bin/`)
 	// isOfHome matches a text that names a place of HOME, where the caches of package managers are.
 	isOfHome = pattern.New(`\$\{?(HOME|CARGO_HOME|VIRTUAL_ENV)\b|\bGO(PATH|MODCACHE|CACHE)\b|/home/|/root/`)
 	// steers matches a variable that may be in the environment and makes programs read other settings.
@@ -489,12 +488,29 @@ func namesMade(c proposal.Command, sub string, operands []proposal.Word) bool {
 	return false
 }
 
-// namesBuilt reports whether a word of c is a path of what Maven or Gradle builds.
-func namesBuilt(c proposal.Command) bool {
+// builtBy has the languages whose set-up makes directories of names that a repository may also have of its own:
+// the vendor of Go has names of hosts.
+var builtBy = []struct {
+	language string
+	path     *pattern.Pattern
+}{
+	{setup.Java, pattern.New(`(^|/)(target|build)/`)},
+	{"php", pattern.New(`(^|/)vendor/([^./]+(/|$)|autoload\.php$)`)},
+	{"elixir", pattern.New(`(^|/)(deps/[a-z0-9_]+/(lib|priv|mix\.exs)|_build)(/|$)`)},
+	{"dotnet", pattern.New(`(^|/)obj/(Debug|Release|project\.assets\.json)(/|$)`)},
+}
+
+// languagesBuilt returns the languages of builtBy that a word of c names a path of.
+func languagesBuilt(c proposal.Command) (languages []string) {
 	isDirectory := slices.Contains([]string{"cd", "du", "find", "ls", "tree"}, c.Program)
-	return slices.ContainsFunc(c.Args, func(w proposal.Word) bool {
-		return isBuilt.MatchString(w.Value) || isDirectory && isBuilt.MatchString(w.Value+"/")
-	})
+	for _, built := range builtBy {
+		if slices.ContainsFunc(c.Args, func(w proposal.Word) bool {
+			return built.path.MatchString(w.Value) || isDirectory && built.path.MatchString(w.Value+"/")
+		}) {
+			languages = append(languages, built.language)
+		}
+	}
+	return languages
 }
 
 // isExcluded reports whether the word at i leaves out what it names.

@@ -20,7 +20,7 @@ func TestFindSetupNeed(t *testing.T) {
 		"cd web && cat package.json", "for f in a b; do cat \"$f\" || true; done", "diff a.txt b.txt", "timeout 5 cat a", "LC_ALL=C sort a.txt", "bash -c 'cat a | head'",
 		"bash -n run.sh", "node --check a.js", "php -l a.php", "gcc -fsyntax-only -Wall a.c", "go version", "node --version && npm --version", "go env GOVERSION", "gofmt -l .", "gofmt -d a.go",
 		"cat a 2>/dev/null", "cat <<'E'\nx\nE\n", `printf '%s\n' "$(git rev-parse HEAD)"`, "test -f go.mod && echo node_modules/x", "f() { cat a; }; f", "command -v node", "env", "time cat a", "node -v && npm -v", "GIT_PAGER=cat git log -3", "PAGER= git diff", "base=$(git merge-base origin/main HEAD)\ngit diff --stat \"$base\" HEAD; git diff ${base}..HEAD -- a", "git show $(git rev-parse --short HEAD~1):a",
-		"diff -u <(git show HEAD:a) a", "git config --get core.autocrlf", "awk '$1 ~ /x/ {print $2}' a", "/usr/bin/time -p cat a", "gcc -fsyntax-only -x c -I include a.c", "find src/* -name x", "ls n*", "tree -L 2", "git tag", "git remote -v", "sort a | uniq > /dev/null", "cd /workspace/web && ls", "x=$(cat a); echo \"$x\"",
+		"diff -u <(git show HEAD:a) a", "git config --get core.autocrlf", "awk '$1 ~ /x/ {print $2}' a", "/usr/bin/time -p cat a", "gcc -fsyntax-only -x c -I include a.c", "find src/* -name x", "ls n*", "tree -L 2", "git tag", "git remote -v", "cat vendor/github.com/a/b/c.go", "ls vendor", "cat deps/lua/src/lua.c", "sort a | uniq > /dev/null", "cd /workspace/web && ls", "x=$(cat a); echo \"$x\"",
 	} {
 		p := proposal.Proposal{ID: "a", Run: run}
 		if a := AnalyzeProposal(p); len(a.Unknowns) > 0 || FindSetupNeed(p, a).Waits {

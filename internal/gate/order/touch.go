@@ -47,6 +47,15 @@ func init() {
 		{"rake rspec rubocop", toolScope{language: setup.Ruby, installed: true}},
 		{"mvn mvnw", toolScope{language: setup.Java, dir: []string{"-f", "--file"}}},
 		{"gradle gradlew", toolScope{language: setup.Java, dir: []string{"-p", "--project-dir"}}},
+		{"dotnet", toolScope{language: "dotnet", names: true, dir: []string{"--project"}}},
+		{"composer", toolScope{language: "php", dir: []string{"-d", "--working-dir"}}},
+		{"pest phpcs phpstan phpunit psalm", toolScope{language: "php", names: true, dir: []string{"-c", "--configuration"}, installed: true}},
+		{"iex mix", toolScope{language: "elixir"}},
+		{"dart flutter", toolScope{language: "dart", names: true, dir: []string{"-C", "--directory"}}},
+		{"melos", toolScope{language: "dart", below: true}},
+		{"deno", toolScope{names: true, below: true, dir: []string{"-c", "--config"}}}, // Node's projects, too
+		{"conda mamba micromamba pixi", toolScope{below: true, dir: []string{"--manifest-path"}}},
+		{"swift swift-format swiftc swiftlint xcrun", toolScope{language: "swift", dir: []string{"--package-path"}}}, // which has no set-up
 		{"gmake just make ninja task", toolScope{below: true, dir: []string{"-C", "--directory", "-d", "--dir", "--working-directory"}}},
 	} {
 		for tool := range splitWords(s.tools) {
@@ -180,7 +189,7 @@ func readNamedPath(w proposal.Word) string {
 // build tool, and not a file of the repository that only has the name of one.
 func isInstalled(c proposal.Command) bool {
 	place := facts.ProgramOf(c, sandbox.Workspace).Place
-	return place == "lookup" || place == "system" || isMade.MatchString(c.Program) ||
+	return place == "lookup" || place == "system" || isMade.MatchString(c.Program) || isVendored.MatchString(c.Program) ||
 		slices.Contains([]string{"gradlew", "mvnw"}, path.Base(c.Program))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/policies"
 )
 
 // repository makes a file system of files, one a word. Each manifest requires something.
@@ -45,8 +46,10 @@ func TestPartOfPlans(t *testing.T) {
 		polyglot = "go.mod go.sum web/package.json web/package-lock.json services/api/go.mod services/api/go.sum services/py/requirements.txt docs/package.json docs/yarn.lock " +
 			"examples/a/package.json examples/a/package-lock.json tools/package.json"
 		monorepo = `package.json={"workspaces":["packages/*"]} package-lock.json packages/a/package.json packages/b/package.json e2e/package.json e2e/package-lock.json native/Cargo.toml native/Cargo.lock`
-		works    = "go.work=./a,./b a/go.mod a/go.sum b/go.mod b/go.sum c/go.mod c/go.sum"
-		pinned   = `package.json={"packageManager":"pnpm@9.1.0"} pnpm-lock.yaml go.mod go.sum`
+		others   = "App.sln src/App/packages.lock.json shop/composer.json shop/composer.lock mix.exs mix.lock app/pubspec.yaml app/pubspec.lock edge/deno.json edge/deno.lock data/environment.yml " +
+			"site/package.json site/bun.lock android/build.gradle android/settings.gradle ios/Package.swift"
+		works  = "go.work=./a,./b a/go.mod a/go.sum b/go.mod b/go.sum c/go.mod c/go.sum"
+		pinned = `package.json={"packageManager":"pnpm@9.1.0"} pnpm-lock.yaml go.mod go.sum`
 	)
 	detector := setup.Detector{LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil }}
 	for _, c := range []struct{ files, run, cwd, want string }{
@@ -96,6 +99,23 @@ func TestPartOfPlans(t *testing.T) {
 		{monorepo, "cargo test", "native/src", "cargo-native"},
 		{monorepo, "cargo test --manifest-path native/Cargo.toml", "", "cargo-native"},
 		{monorepo, "make", "native", "cargo-native"},
+		{others, "dotnet test src/App", "", "nuget"},
+		{others, "dotnet build --project src/App", "", "nuget"},
+		{others, "composer -d shop test", "", "composer-shop"},
+		{others, "vendor/bin/phpunit tests", "shop", "composer-shop"},
+		{others, "shop/vendor/bin/phpunit -c shop/phpunit.xml", "", "composer-shop"},
+		{others, "cat shop/vendor/autoload.php", "", "composer-shop"},
+		{others, "mix test", "", "hex hex-2 hex-3"},
+		{others, "ls deps/jason/lib", "", "hex hex-2 hex-3"},
+		{others, "flutter test", "app/test", "pub-app"},
+		{others, "dart analyze app", "", "pub-app"},
+		{others, "deno test", "edge", "deno-edge"},
+		{others, "bun test", "site", "bun-site"},
+		{others, "./gradlew -p android test", "", "gradle-android"},
+		{others, "pixi run test", "data", "conda-data"},
+		{others, "micromamba run -p .conda pytest", "data", "conda-data"},
+		{others, "swift test --package-path ios", "", ""},
+		{others, "cat vendor.txt deps.txt", "", ""},
 		{works, "go test ./...", "a/x", "go"},
 		{works, "go test ./a/... ./b/...", "", "go"},
 		{works, "go test ./...", "c", "go-c"},
@@ -219,5 +239,16 @@ func TestFailedSetup(t *testing.T) {
 		{Path: "/usr/bin/python3.11", Name: "pytest", Script: "/usr/bin/pytest", Layer: proposal.LayerRootfs, Runs: 1}}}}}
 	if noteMachineTools([]proposal.Record{failed}, &r); r.Result.Detail != `"pip" did not succeed: the pytest that ran is not the one that it installs` {
 		t.Errorf("make test: %q", r.Result.Detail)
+	}
+}
+
+// Each language that set-up installs packages of has tools, so that a command of another one does not run it.
+func TestEveryLanguageHasTools(t *testing.T) {
+	for _, r := range policies.Registries() {
+		for _, in := range r.Install {
+			if _, known := scopes[in.Tool]; !known {
+				t.Errorf("%s: %s is not in touch.go", in.Language, in.Tool)
+			}
+		}
 	}
 }
