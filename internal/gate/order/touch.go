@@ -88,7 +88,7 @@ func findTouches(grammars facts.Grammars, c proposal.Command, cwds []string) (to
 		}
 		touch := makeTouch(at, scope)
 		if tool == "go" {
-			touch.Packages = findGoPackages(grammars, c)
+			touch.Packages, touch.Builds = findGoPackages(grammars, c)
 		}
 		touches = append(touches, touch)
 		if known && !scope.names || touch.Packages != nil {
@@ -117,26 +117,27 @@ const maxPackages = 32
 var goPattern = pattern.New(`^\.(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*(/\.\.\.)?/?$`)
 
 // findGoPackages returns the patterns of the packages that a go command compiles, nil if they are not
-// known.
-func findGoPackages(grammars facts.Grammars, c proposal.Command) []string {
+// known, and whether it vets none of them.
+func findGoPackages(grammars facts.Grammars, c proposal.Command) (patterns []string, builds bool) {
 	read := grammars.Read(facts.ProgramOf(c, sandbox.Workspace), c.Args[1:])
+	builds = read.Sub != "test" && read.Sub != "generate"
 	if !slices.Contains([]string{"build", "list", "test", "vet"}, read.Sub) || len(read.Unknown) > 0 || read.Loose {
-		return nil
+		return nil, builds
 	}
-	patterns := []string{}
+	patterns = []string{}
 	for _, w := range read.Operands {
 		if !w.Static || !goPattern.MatchString(w.Value) {
-			return nil
+			return nil, builds
 		}
 		patterns = append(patterns, path.Clean(w.Value))
 	}
 	switch {
 	case len(patterns) > maxPackages:
-		return nil
+		return nil, builds
 	case len(patterns) == 0:
-		return []string{"."}
+		return []string{"."}, builds
 	}
-	return patterns
+	return patterns, builds
 }
 
 // makeTouch returns the touch of a tool that runs in dir, which is absolute, or "" if it is not known.

@@ -135,7 +135,8 @@ func TestPartOfPlans(t *testing.T) {
 	}
 }
 
-// Set-up compiles the packages that the go commands of a plan name, and all where one may need more.
+// Set-up compiles the packages that the go commands of a plan name, and all where one may need more. It vets them, as
+// go test does, if a command may test; of many, those that are programs, which import the others.
 func TestCompiledPackages(t *testing.T) {
 	detector := setup.Detector{LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil }}
 	for _, c := range []struct {
@@ -157,6 +158,14 @@ func TestCompiledPackages(t *testing.T) {
 		{"go.mod go.sum", []string{"golangci-lint run ./x"}, "./..."},
 		{"go.work=./a,./b a/go.mod a/go.sum b/go.mod b/go.sum", []string{"go -C a test ./x"}, "./a/x"},
 		{"go.work=./a,./b a/go.mod a/go.sum b/go.mod b/go.sum", []string{"make test"}, "./a/... ./b/..."},
+		{"go.work=./a,./b a/go.mod a/x.go b/go.mod b/cmd/c/x.go", []string{"make test"}, "./a/... ./b/... | ./a ./b/cmd/..."},
+		{"go.mod main.go cmd/a/main.go x/x.go", []string{"go test ./..."}, "./... | ./cmd/... ."},
+		{"go.mod main.go cmd/a/main.go x/x.go", []string{"go test ./x/..."}, "./x/... | ./cmd/... ."},
+		{"go.mod main.go x/x.go", []string{"go test ./x ."}, ". ./x | . ./x"},
+		{"go.mod main.go x/x.go", []string{"go vet ./x && go build ./x"}, "./x"},
+		{"go.mod main.go x/x.go", []string{"go build ./...", "go test ./x"}, "./... ./x | ./x"},
+		{"go.mod main.go x/x.go", []string{"go run ."}, "./... | ."},
+		{"go.mod main.go x/x.go", []string{"golangci-lint run"}, "./... | ."},
 	} {
 		var touches []setup.Touch
 		for _, run := range c.runs {
@@ -165,7 +174,10 @@ func TestCompiledPackages(t *testing.T) {
 		}
 		got := ""
 		for _, step := range detector.Detect(repository(c.files)).ChoosePart(touches).Steps {
-			if step.Optional {
+			switch {
+			case step.Optional && step.Argv[1] == "test":
+				got += " | " + strings.Join(step.Argv[5:], " ")
+			case step.Optional:
 				got += strings.Join(step.Argv[8:], " ")
 			}
 		}

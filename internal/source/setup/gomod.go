@@ -52,7 +52,45 @@ func (s *setupScan) detectGo(dir string) (covered []string) {
 		id: "go-build", file: file, why: "compile dependencies and packages into the build cache", needs: first,
 		optional: true, argv: slices.Concat(goCompile, packagePatterns(covered)),
 	})
+	if programs := s.listPrograms(dir, covered); len(programs) > 0 {
+		s.addStep(dir, step{
+			id: "go-vet", file: file, why: "vet dependencies, as go test does, into the build cache", needs: first,
+			optional: true, argv: slices.Concat(goVet, programs),
+		})
+	}
 	return covered
+}
+
+// listPrograms returns the packages that import most of the others, as patterns: those at the top of modules, and
+// below cmd.
+func (s *setupScan) listPrograms(dir string, uses []string) (patterns []string) {
+	for _, module := range append([]string{"."}, uses[:min(len(uses), maxVetted)]...) {
+		if module = path.Clean(module); !fs.ValidPath(module) {
+			continue
+		}
+		for _, e := range s.listDirectory(path.Join(dir, module)) {
+			switch name := "./" + path.Join(module, "cmd", "..."); {
+			case strings.HasSuffix(e.Name(), ".go") && !slices.Contains(patterns, "./"+module):
+				patterns = append(patterns, "./"+module)
+			case e.Name() == "cmd" && e.IsDir():
+				patterns = append(patterns, name)
+			}
+		}
+	}
+	for i, pattern := range patterns {
+		if pattern == "./." {
+			patterns[i] = "."
+		}
+	}
+	return patterns
+}
+
+// goVet vets packages and all their dependencies in the way of go test, whose results no other command makes. It
+// runs no test; a package with tests is linked, too.
+var goVet = []string{"go", "test", "-c", "-o", "/dev/null"}
+
+func isVetStep(step Step) bool {
+	return len(step.Argv) > len(goVet) && slices.Equal(step.Argv[:len(goVet)], goVet)
 }
 
 // goCompile compiles the packages whose patterns follow, and their dependencies.

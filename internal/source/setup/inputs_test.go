@@ -238,7 +238,7 @@ func TestCovers(t *testing.T) {
 func TestIsPinned(t *testing.T) {
 	for text, want := range map[string]bool{
 		"npm ci": true, "npm install": false, "npm install --prefix x pnpm@9.1.2": true, "pnpm install --frozen-lockfile": true, "pnpm install": false, "go mod download": true,
-		"go list -e -export ./...": true, "cargo fetch": false, "cargo fetch --locked": true, "uv sync --frozen": true, "python3 -m venv .venv": true,
+		"go list -e -export ./...": true, "go test -c -o /dev/null .": true, "go test .": false, "cargo fetch": false, "cargo fetch --locked": true, "uv sync --frozen": true, "python3 -m venv .venv": true,
 		".venv/bin/python -m pip install -r requirements.txt": false, "make deps": false, "": false, "npm cider": false,
 		"bun install --frozen-lockfile": true, "bun install": false, "dotnet restore --locked-mode": true, "dotnet restore": false, "mix deps.get": false,
 		"composer install --no-interaction --no-progress --prefer-dist": true, "composer update --no-interaction --no-progress --prefer-dist": false,

@@ -18,6 +18,8 @@ type Touch struct {
 	Language string // only projects of this one; "" for all
 	// Packages are the Go packages, as patterns relative to Dir, that are compiled; nil for all.
 	Packages []string
+	// Builds means that a command of Go does not vet packages, as go test does.
+	Builds bool
 }
 
 // Everything is what a command in the root may use of which nothing is known.
@@ -60,7 +62,9 @@ func (s Setup) ChoosePart(touches []Touch) Setup {
 			continue
 		}
 		if step.Optional && step.Language == Go {
-			step = s.compileOnly(step, touches)
+			if step = s.compileOnly(step, touches); step.Argv == nil {
+				continue
+			}
 		}
 		if step.Detected && len(part.Steps) >= MaxSteps {
 			note := Note{File: step.file(), Text: "left out: the plan's set-up has too many steps"}
@@ -170,12 +174,20 @@ func (s Setup) isShared(step Step) bool {
 		func(other Step) bool { return other.Language != "" && slices.Contains(other.Needs, step.ID) })
 }
 
-// compileOnly returns step, which compiles a project of Go, for the packages that touches name.
+// maxVetted is how many packages are vetted by name: the test of each is linked, which nothing keeps.
+const maxVetted = 4
+
+// compileOnly returns step, which compiles or vets a project of Go, for the packages that touches name. If none
+// of them vets, a step that does has no Argv.
 func (s Setup) compileOnly(step Step, touches []Touch) Step {
+	command, vets := goCompile, isVetStep(step)
+	if vets {
+		command = goVet
+	}
 	var only []string
 	for _, touch := range touches {
 		chosen := map[string]bool{}
-		if s.chooseSteps(chosen, touch); !chosen[step.ID] {
+		if s.chooseSteps(chosen, touch); !chosen[step.ID] || vets && touch.Builds {
 			continue
 		}
 		rel, below := relativeTo(step.Dir, path.Clean(touch.Dir))
@@ -194,7 +206,15 @@ func (s Setup) compileOnly(step Step, touches []Touch) Step {
 		}
 	}
 	slices.Sort(only)
-	step.Argv = append(slices.Clone(goCompile), slices.Compact(only)...)
+	only = slices.Compact(only)
+	isPattern := func(name string) bool { return strings.HasSuffix(name, "...") }
+	switch {
+	case vets && len(only) == 0:
+		step.Argv = nil
+	case vets && (len(only) > maxVetted || slices.ContainsFunc(only, isPattern)):
+	default:
+		step.Argv = slices.Concat(command, only)
+	}
 	return step
 }
 

@@ -4,7 +4,7 @@
 // and manifests to the commands that a maintainer's CI would run, as proposals of the
 // phase set-up. It serves "setup: auto" of the configuration file (see internal/source/config).
 //
-//	go.mod, go.work                    go mod download, then compile dependencies
+//	go.mod, go.work                    go mod download, then compile and vet dependencies
 //	package-lock.json, npm-shrinkwrap  npm ci
 //	package.json alone                 npm install
 //	pnpm-lock.yaml, yarn.lock          pnpm or yarn, in the version that packageManager pins
