@@ -226,7 +226,7 @@ func (r *pythonReader) judgeAttribute(n grammar.Node, name string) {
 
 // isHiddenMethod reports whether path is one of a notebook's shell that a cell need not use.
 func (r *pythonReader) isHiddenMethod(path string) bool {
-	method, ok := strings.CutPrefix(strings.TrimPrefix(path, "builtins."), notebookShell)
+	method, ok := strings.CutPrefix(path, notebookShell)
 	return ok && !strings.ContainsAny(method, ".([") && !notebookMethods[method]
 }
 

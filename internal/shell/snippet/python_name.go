@@ -39,7 +39,7 @@ func (r *pythonReader) pathOf(n grammar.Node, depth int) string {
 
 func (r *pythonReader) nameOf(name string) string {
 	if path, ok := r.names[name]; ok {
-		return path
+		return canonicalPath(path)
 	}
 	for _, module := range r.stars {
 		if path := module + "." + name; libraries["python"].can[path] != nil {
@@ -56,9 +56,18 @@ func joinPath(path, name string) string {
 	case len(path) > maxName:
 		path = "?"
 	case path == "builtins" || path == "__builtins__":
-		return "builtins." + name
+		path = "builtins"
 	}
-	return path + "." + name
+	return canonicalPath(path + "." + name)
+}
+
+// canonicalPath returns the path of a notebook's shell by which it is judged, whichever module path names.
+func canonicalPath(path string) string {
+	switch path {
+	case "builtins.get_ipython", "IPython.get_ipython", "IPython.core.getipython.get_ipython":
+		return "get_ipython"
+	}
+	return path
 }
 
 func (r *pythonReader) pathOfCall(n grammar.Node, depth int) string {
