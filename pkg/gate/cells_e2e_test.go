@@ -208,8 +208,8 @@ func TestE2ELibrariesHaveTheirSettings(t *testing.T) {
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
 	defer s.Close()
 	for i, step := range []struct{ code, want string }{
-		{"import matplotlib.pyplot as plt, matplotlib as mpl\nplt.plot([1, 2])\nmpl.matplotlib_fname()", "exit code 0; = '/etc/matplotlibrc'; = "},
-		{"import pandas as pd\nax = pd.DataFrame({'a': [1, 2]}).plot()\nax.figure.savefig('a.png')\nopen('a.png', 'rb').read(4)", "exit code 0; = b'\\x89PNG'; = "},
+		{"import matplotlib.pyplot as plt, matplotlib as mpl\nplt.plot([1, 2])\nmpl.matplotlib_fname()", "exit code 0; = '/etc/matplotlibrc'; = <Figure size 640x480 with 1 Axes>"},
+		{"import pandas as pd\nax = pd.DataFrame({'a': [1, 2]}).plot()\nax.figure.savefig('a.png')\nopen('a.png', 'rb').read(4)", "exit code 0; = b'\\x89PNG'; = <Figure size 640x480 with 1 Axes>"},
 		{"import mimetypes\nmimetypes.guess_type('a.webmanifest')", "exit code 0; = ('application/manifest+json', None)"},
 		{"import ssl\nlen(ssl.create_default_context().get_ca_certs()) > 10", "exit code 0; = True"},
 		{"import socket\nsocket.getservbyname('https'), socket.getprotobyname('udp')", "exit code 0; = (443, 17)"},

@@ -88,7 +88,9 @@
 //
 // Output of a program that a cell started, and the cell's own, are in the order in which
 // they were read; stdout and stderr of one child are two pipes. Tasks and timers that a
-// cell leaves behind run in Node between the cells, in Python only while a cell awaits.
+// cell leaves behind run in Node between the cells, in Python while a later cell awaits, and for
+// what they can do at once when one begins and ends. In Python a display may wait until it is replaced,
+// for at most half a second or until the cell ends.
 // An interrupt that comes when a cell ends may be lost. In Node, code that loops after an
 // await cannot be interrupted; import in REPL input is translated by its text, which
 // leaves out imports inside of templates; fds 1 and 2 of children are sockets.

@@ -7,6 +7,7 @@ import ast
 import base64
 import builtins
 import codecs
+import collections
 import io
 import json
 import linecache
@@ -200,6 +201,241 @@ def table(value):
         return json.loads(value.head(ROWS).to_json(orient="table", date_format="iso"))
 
 
+def png(figure):
+    image = io.BytesIO()
+    figure.savefig(image, format="png", bbox_inches="tight")
+    return image.getvalue()
+
+
+def is_figure(value):
+    figure = sys.modules.get("matplotlib.figure")
+    return figure is not None and isinstance(value, figure.Figure)
+
+
+def is_plotly(value):
+    plotly = sys.modules.get("plotly.basedatatypes")
+    return plotly is not None and isinstance(value, plotly.BaseFigure)
+
+
+class Pretty:
+    """Lays out values as IPython does: in 79 columns, where a group that does not fit has a line for each of its
+    elements. _repr_pretty_ methods get it as their printer, with the methods of IPython's."""
+
+    WIDTH, MOST = 79, 1000  # columns, elements of a sequence
+    OPEN, CLOSE, BREAK, LINE = range(4)
+
+    def __init__(self):
+        self.parts, self.inside = [], []
+
+    def text(self, text):
+        self.parts.append((None, text))
+
+    def breakable(self, between=" "):
+        self.parts.append((self.BREAK, between))
+
+    def break_(self):
+        self.parts.append((self.LINE, ""))
+
+    def begin_group(self, indent=0, start=""):
+        self.text(start)
+        self.parts.append((self.OPEN, indent))
+
+    def end_group(self, dedent=0, end=""):
+        self.parts.append((self.CLOSE, dedent))
+        self.text(end)
+
+    def group(self, indent=0, start="", end=""):
+        import contextlib
+
+        @contextlib.contextmanager
+        def inside():
+            self.begin_group(indent, start)
+            try:
+                yield
+            finally:
+                self.end_group(indent, end)
+        return inside()
+
+    def items(self, start, values, end, each=None):
+        """A group of values between commas."""
+        self.begin_group(len(start), start)
+        for n, value in enumerate(values):
+            if n:
+                self.text(",")
+                self.breakable()
+            if n == self.MOST:
+                self.text("...")
+                break
+            (each or self.pretty)(value)
+        self.end_group(len(start), end)
+
+    def call(self, name, *values, **named):
+        def each(item):
+            if item[0]:
+                self.text(item[0] + "=")
+            self.pretty(item[1])
+        self.items(name + "(", [("", v) for v in values] + list(named.items()), ")", each)
+
+    def pretty(self, value):
+        if any(value is outer for outer in self.inside):
+            start, end = {list: "[]", tuple: "()", dict: "{}"}.get(type(value), ("<", ">"))
+            return self.text(start + "..." + end)
+        self.inside.append(value)
+        try:
+            for kind in type(value).__mro__:
+                layout = LAYOUTS.get(kind)
+                if (kind.__module__, kind.__name__) == ("re", "Pattern"):
+                    return lay_pattern(self, value)
+                own = kind.__dict__.get("__repr__")
+                if layout is not None and (own is None or type(value).__repr__ is own):
+                    return layout(self, value)
+                if callable(kind.__dict__.get("_repr_pretty_")):
+                    return value._repr_pretty_(self, False)
+                if kind is not object and callable(own):
+                    break
+            self.lines(value)
+        finally:
+            self.inside.pop()
+
+    def lines(self, value):
+        for n, line in enumerate(repr(value).splitlines()):
+            if n:
+                self.break_()
+            self.text(line)
+
+    def __str__(self):
+        """Lays out: a group is in one line if it fits there with what follows up to the next place for a break."""
+        ends, stops, stack, stop = {}, {}, [], len(self.parts)
+        at, places, whole = 0, [], True
+        for n, (what, value) in enumerate(self.parts):
+            places.append(at)
+            if what is self.OPEN:
+                stack.append(n)
+            elif what is self.CLOSE and stack:
+                ends.setdefault(stack.pop(), n)
+            elif what is self.LINE:
+                whole = False
+                ends.update(dict.fromkeys(stack))  # what has several lines does not fit
+            elif what not in (self.OPEN, self.CLOSE):
+                at += len(value)
+        places.append(at)
+        for n in range(len(self.parts) - 1, -1, -1):
+            stops[n] = stop  # the next break after n
+            if self.parts[n][0] in (self.BREAK, self.LINE):
+                stop = n
+        out, column, indent, flat = [], 0, 0, [whole and places[-1] <= self.WIDTH]
+        for n, (what, value) in enumerate(self.parts):
+            if what is self.OPEN:
+                end = ends.get(n)
+                fits = end is not None and column + places[stops[end]] - places[n] <= self.WIDTH
+                flat.append(flat[-1] or fits)
+                indent += value
+            elif what is self.CLOSE:
+                flat.pop()
+                indent -= value
+            elif what is self.LINE or what is self.BREAK and not flat[-1]:
+                out.append("\n" + " " * indent)
+                column = indent
+            else:
+                out.append(value)
+                column += len(value)
+        return "".join(out)
+
+
+def lay_type(p, kind):
+    if next(k for k in type(kind).__mro__ if "__repr__" in k.__dict__) is not type:
+        return p.lines(kind)
+    module = kind.__module__
+    p.text(kind.__qualname__ if module in (None, "builtins") else "%s.%s" % (module, kind.__qualname__))
+
+
+def lay_function(p, value):
+    import inspect
+    name = value.__qualname__
+    if value.__module__ not in (None, "builtins"):
+        name = "%s.%s" % (value.__module__, name)
+    try:
+        name += str(inspect.signature(value))
+    except (TypeError, ValueError):
+        pass
+    p.text("<function %s>" % name)
+
+
+def lay_tuple(p, value):
+    p.items("(", value, ",)" if len(value) == 1 else ")")
+
+
+def lay_set(p, value):
+    if not value:
+        return p.lines(value)
+    items = value
+    if len(value) < p.MOST:
+        try:
+            items = sorted(value)
+        except Exception:
+            pass
+    p.items("{" if isinstance(value, set) else "frozenset({", items, "}" if isinstance(value, set) else "})")
+
+
+def lay_dict(p, value):
+    def each(item):
+        p.pretty(item[0])
+        p.text(": ")
+        p.pretty(item[1])
+    p.items("{", value.items(), "}", each)
+
+
+def lay_exception(p, value):
+    kind = type(value)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else "%s.%s" % (kind.__module__, kind.__qualname__)
+    p.items(name + "(", value.args, ")")
+
+
+def lay_object(p, value):
+    if type(value).__repr__ is not object.__repr__:
+        return p.lines(value)
+    p.text("<")
+    p.pretty(type(value))
+    p.text(" at 0x%x>" % id(value))
+
+
+def lay_ordered(p, value):
+    p.call(type(value).__name__, *([list(value.items())] if value else []))
+
+
+def lay_deque(p, value):
+    p.call(type(value).__name__, list(value), **({"maxlen": value.maxlen} if value.maxlen is not None else {}))
+
+
+def lay_counter(p, value):
+    p.call(type(value).__name__, *([dict(value.most_common())] if value else []))
+
+
+def lay_pattern(p, value):
+    import re
+    names = ("IGNORECASE", "LOCALE", "MULTILINE", "DOTALL", "UNICODE", "VERBOSE", "DEBUG")
+    flags = "|".join("re." + name for name in names if value.flags & getattr(re, name))
+    p.text("re.compile(%s%s" % ("r" if isinstance(value.pattern, str) else "", repr(value.pattern)))
+    p.text(", %s)" % flags if flags else ")")
+
+
+LAYOUTS = {
+    type: lay_type, types.FunctionType: lay_function, types.BuiltinFunctionType: lay_function, tuple: lay_tuple,
+    list: lambda p, v: p.items("[", v, "]"), set: lay_set, frozenset: lay_set, dict: lay_dict,
+    BaseException: lay_exception, object: lay_object,
+    collections.OrderedDict: lay_ordered, collections.deque: lay_deque, collections.Counter: lay_counter,
+    collections.defaultdict: lambda p, v: p.call(type(v).__name__, v.default_factory, dict(v)),
+    types.SimpleNamespace: lambda p, v: p.call("namespace", **v.__dict__),
+    types.MappingProxyType: lambda p, v: p.call("mappingproxy", dict(v)),
+}
+
+
+def pretty(value):
+    p = Pretty()
+    p.pretty(value)
+    return str(p)
+
+
 def forms(value):
     """Yields the forms of a value other than text/plain. A form that fails is left out."""
     def attempt(make):
@@ -219,6 +455,11 @@ def forms(value):
             yield mime, attempt(lambda: getattr(value, method)())
     if "pandas" in sys.modules:
         yield "application/vnd.dataresource+json", attempt(lambda: table(value))
+    if is_figure(value):
+        yield "image/png", attempt(lambda: png(value))
+    if is_plotly(value):
+        yield "application/vnd.plotly.v1+json", attempt(lambda: json.loads(value.to_json()))
+        yield "text/html", attempt(lambda: value.to_html(full_html=False, include_plotlyjs="cdn"))
 
 
 def shown(value):
@@ -226,7 +467,7 @@ def shown(value):
     if isinstance(value, dict) and value.get("__bundle__") is Interpreter:
         found = dict(value["data"])
     else:
-        found = {"text/plain": repr(value)}
+        found = {"text/plain": "Figure()" if is_plotly(value) else pretty(value)}
         found.update((m, v) for m, v in forms(value) if isinstance(m, str) and v is not None)
     data, omitted, left = {}, {}, BUNDLE
     for mime, form in found.items():
@@ -364,6 +605,20 @@ class Shell:
     def line_matplotlib(self, line):
         """Figures are shown at the end of a cell, whatever the backend is called."""
 
+    line_config = line_autoreload = line_matplotlib  # no other settings, and modules are not read again
+
+    def line_load_ext(self, line):
+        if line.strip() != "autoreload":
+            raise UsageError("%%load_ext %s is not available here" % line.strip())
+
+    class events:
+        """Callbacks that libraries register are not called: cells end with all figures shown."""
+
+        register = unregister = trigger = staticmethod(lambda event, function: None)
+
+    def enable_gui(self, gui=None):
+        """There is no window."""
+
     def line_who(self, line):
         print("\t".join(sorted(n for n in self.user_ns if not n.startswith("_"))) or "Interactive namespace is empty.")
 
@@ -457,8 +712,9 @@ class Shell:
         kind, _, form = name.partition("_")
         if kind != "cell" or form not in Shell.FORMS:
             raise AttributeError(name)
+        plain = "<IPython.core.display.%s object>" % {"html": "HTML", "svg": "SVG"}.get(form, form.capitalize())
         return lambda line, cell: self.interpreter.show(
-            "display", {"__bundle__": Interpreter, "data": {Shell.FORMS[form]: cell}})
+            "display", {"__bundle__": Interpreter, "data": {"text/plain": plain, Shell.FORMS[form]: cell}})
 
 
 def duration(seconds):
@@ -475,6 +731,13 @@ class Context:
         self.names = self.module.__dict__
         self.names["__builtins__"] = builtins
         self.flags = 0  # of the cells' __future__ imports
+        self.last = ""
+
+    def keep(self, value):
+        """Makes value the last result, unless a cell has another use for the name."""
+        names = self.names
+        if names.get("_", self.last) is self.last:
+            names["___"], names["__"], names["_"], self.last = names.get("__", ""), self.last, value, value
 
 
 FUTURES = 0
@@ -486,19 +749,51 @@ class Interpreter:
     def __init__(self, wire, pipes):
         self.wire, self.pipes = wire, pipes
         self.contexts, self.count, self.loop, self.hidden = {}, 0, None, False
+        self.waiting, self.released, self.cleared, self.result = {}, 0, False, None
         self.shell = Shell(self)
 
-    def display(self, *values):
-        """Shows values, as the last expression of a cell is shown."""
+    def display(self, *values, display_id=None, raw=False, clear=False, **_):
+        """Shows values, as the last expression of a cell is shown. With display_id, its handle can replace them."""
+        if clear:
+            self.clear_output(True)
+        handle = Handle(self, display_id) if display_id is not None and display_id is not False else None
         for value in values:
-            self.show("display", value)
+            self.show("display", {"__bundle__": Interpreter, "data": value} if raw else value)
+        return handle
 
-    def show(self, kind, value):
+    def update_display(self, value, *, display_id, **_):
+        """Replaces what was shown: of several within half a second only the last is shown."""
+        self.show("display", value, display_id)
+
+    def clear_output(self, wait=False):
+        """From now on, what is shown waits up to half a second for the next clear_output, which drops it."""
+        self.cleared = True
+        if time.monotonic() - self.released > 0.5:
+            self.release()
+        self.waiting.clear()
+
+    def release(self):
+        """Shows what waits."""
+        waiting, self.waiting, self.released = self.waiting, {}, time.monotonic()
+        for fields in waiting.values():
+            self.flush()
+            self.wire.send(**fields)
+
+    def show(self, kind, value, name=None):
         if self.hidden:
             return
-        fields = shown(value)
+        method = getattr(type(value), "_ipython_display_", None)
+        if callable(method) and not isinstance(value, type) and not is_plotly(value):
+            return value._ipython_display_()
+        fields = dict(shown(value), kind=kind)
+        if kind == "display" and (name is not None or self.cleared):
+            self.waiting[name or object()] = fields
+            if name is not None and time.monotonic() - self.released > 0.5:
+                self.release()
+            return
+        self.release()
         self.flush()
-        self.wire.send(kind=kind, **fields)
+        self.wire.send(**fields)
 
     def flush(self):
         for stream in (sys.stdout, sys.stderr):
@@ -509,39 +804,61 @@ class Interpreter:
         self.pipes.drain()
 
     def figures(self):
+        """Shows the open figures and closes them. One that is the cell's result was shown."""
         plt = sys.modules.get("matplotlib.pyplot")
         if plt is None or not hasattr(plt, "get_fignums"):
             return
         try:
             for number in plt.get_fignums():
-                image = io.BytesIO()
-                plt.figure(number).savefig(image, format="png", bbox_inches="tight")
-                self.show("display", {"__bundle__": Interpreter, "data": {"image/png": image.getvalue()}})
+                figure = plt.figure(number)
+                if figure is not self.result:
+                    self.show("display", {"__bundle__": Interpreter, "data": {
+                        "text/plain": pretty(figure), "image/png": png(figure)}})
         finally:
             plt.close("all")
+
+    def event_loop(self):
+        import asyncio
+        if self.loop is None or self.loop.is_closed():
+            self.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        return self.loop
+
+    def turn(self):
+        """Lets tasks that cells left behind do what they can do at once."""
+        asyncio = sys.modules.get("asyncio")
+        if self.loop is None or asyncio is None or self.event_loop().is_running():
+            return
+        end = time.monotonic() + 0.02
+        while asyncio.all_tasks(self.loop):
+            self.loop.call_soon(self.loop.stop)
+            self.loop.run_forever()
+            if not getattr(self.loop, "_ready", None) or time.monotonic() > end:
+                return
 
     def evaluate(self, code, names):
         value = eval(code, names)
         if not code.co_flags & 0x80:  # CO_COROUTINE: the cell awaits
             return value
         import asyncio
-        if self.loop is None or self.loop.is_closed():
-            self.loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(self.loop)
-        task = self.loop.create_task(value)
+        loop = self.event_loop()
+        task = loop.create_task(value)
         try:
-            return self.loop.run_until_complete(task)
+            return loop.run_until_complete(task)
         except KeyboardInterrupt:
             task.cancel()
-            self.loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+            loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
             raise
 
     def run(self, context, code):
         self.wire.send(kind="began")
+        self.turn()
         value = self.execute(context, code)
         if value is not None:
-            context.names["_"] = value
+            context.keep(value)
             self.show("result", value)
+            self.result = value
+        self.turn()
 
     def check(self, context, code):
         """Raises what is wrong with the syntax of code, of which nothing is run."""
@@ -604,6 +921,7 @@ class Interpreter:
         if os.getpid() != self.wire.pid:
             sys.stderr.write(lines)
             self.leave(1)
+        self.release()
         self.flush()
         self.wire.send(kind="error", name=type(e).__name__[:200], value=cut(value, PLAIN), traceback=cut(lines, PLAIN))
 
@@ -616,8 +934,10 @@ class Interpreter:
         try:
             self.pipes.restore()
             self.shell.context = context
+            self.cleared, self.result = False, None
             self.attempt(self.check if request["op"] == "check" else self.run, context, request["code"])
             self.attempt(self.figures)
+            self.attempt(self.release)
         except KeyboardInterrupt as e:  # it came when the cell had just ended
             self.fail(e)
         for name, value in before.items():
@@ -636,6 +956,118 @@ class Interpreter:
             else:
                 self.cell(request)
             self.wire.end(ms=round((time.perf_counter() - began) * 1e3, 3))
+
+
+class Handle:
+    """What display returns with a display_id."""
+
+    def __init__(self, interpreter, name):
+        self.interpreter, self.display_id = interpreter, name if isinstance(name, str) else os.urandom(8).hex()
+
+    def update(self, value, **_):
+        self.interpreter.update_display(value, display_id=self.display_id)
+
+    display = update
+
+
+class Shown:
+    """What the classes of IPython.display have in common, where IPython is not installed."""
+
+    mime = "text/plain"
+
+    def __init__(self, data=None, url=None, filename=None, **_):
+        if isinstance(data, str) and filename is None and self.mime in ("", "image/svg+xml") and os.path.isfile(data):
+            data, filename = None, data
+        if filename is not None:
+            with open(filename, "rb") as f:
+                data = f.read()
+            if self.mime.startswith("text/") or self.mime.endswith("xml"):
+                data = data.decode()
+        self.data = data
+
+    def __repr__(self):
+        return "<IPython.core.display.%s object>" % type(self).__name__
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        mime = self.mime or ("image/jpeg" if self.data[:2] == b"\xff\xd8" else "image/png")
+        return {mime: self.data} if self.data is not None else {}
+
+    KINDS = {"HTML": "text/html", "Markdown": "text/markdown", "Latex": "text/latex",
+             "SVG": "image/svg+xml", "JSON": "application/json", "Javascript": "application/javascript",
+             "Pretty": "text/plain", "Code": "text/plain", "Image": ""}
+
+
+class Imports:
+    """Finds modules of which a part is to be another here, and IPython where it is not installed."""
+
+    def __init__(self, interpreter):
+        self.interpreter = interpreter
+        functions = ("display", "update_display", "clear_output")
+        self.display = {name: getattr(interpreter, name) for name in functions}
+        self.patches = {
+            "asyncio": self.asyncio, "matplotlib.pyplot": self.pyplot, "plotly.basedatatypes": self.plotly,
+            "IPython": lambda m: setattr(m, "get_ipython", builtins.get_ipython)}
+        for name in ("IPython.display", "IPython.core.display", "IPython.core.display_functions"):
+            self.patches[name] = self.functions
+        kinds = {name: type(name, (Shown,), {"mime": mime}) for name, mime in Shown.KINDS.items()}
+        shown = dict(kinds, DisplayHandle=Handle, DisplayObject=Shown, **self.display)
+        self.own = {
+            "IPython": {"get_ipython": lambda: interpreter.shell, "version_info": (8, 0, 0, ""), "__version__": "8.0.0",
+                        "__path__": []},
+            "IPython.core": {"__path__": []}, "IPython.display": shown, "IPython.core.display": shown,
+            "IPython.core.getipython": {"get_ipython": lambda: interpreter.shell},
+            "IPython.core.pylabtools": {"backend2gui": {}}}
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.patches and name not in self.own:
+            return None
+        found = (f.find_spec(name, path, target) for f in sys.meta_path if f is not self and hasattr(f, "find_spec"))
+        spec = next((s for s in found if s is not None), None)
+        if spec is None and name in self.own:
+            from importlib.machinery import ModuleSpec
+            return ModuleSpec(name, self, is_package="__path__" in self.own[name])
+        if spec is not None and name in self.patches and hasattr(spec.loader, "exec_module"):
+            execute = spec.loader.exec_module
+
+            def patched(module):
+                execute(module)
+                if module.__name__ == name:
+                    self.patches[name](module)
+            spec.loader.exec_module = patched
+        return spec
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        module.__dict__.update(self.own[module.__name__])
+
+    def functions(self, module):
+        for name, function in self.display.items():
+            if name in module.__dict__:
+                setattr(module, name, function)
+
+    def asyncio(self, module):
+        """Outside of a task, tasks are those of the loop in which cells await."""
+        interpreter, create = self.interpreter, module.create_task
+
+        def create_task(coro, **options):
+            try:
+                module.get_running_loop()
+            except RuntimeError:
+                if threading.current_thread() is not interpreter.wire.main:
+                    raise
+                return interpreter.event_loop().create_task(coro, **options)
+            return create(coro, **options)
+
+        module.create_task = create_task
+        interpreter.event_loop()
+
+    def pyplot(self, module):
+        module.show = lambda *args, **options: self.interpreter.figures()
+
+    def plotly(self, module):
+        module.BaseFigure.show = lambda figure, *args, **options: self.interpreter.display(figure)
 
 
 def refuse(prompt=""):
@@ -657,6 +1089,7 @@ def main():
     interpreter = Interpreter(wire, pipes)
     builtins.display, builtins.input = interpreter.display, refuse
     builtins.get_ipython = lambda: interpreter.shell
+    sys.meta_path.insert(0, Imports(interpreter))
     os.environ.setdefault("MPLBACKEND", "agg")
     warnings.filterwarnings("ignore", message=".*(non-interactive|non-GUI backend).*", category=UserWarning)
     signal.signal(signal.SIGINT, wire.interrupt)

@@ -39,7 +39,7 @@ func TestPackagedEtc(t *testing.T) {
 		{"lib/cert.conf", "-----BEGIN RSA PRIVATE KEY-----", 0o644, 0, false},
 		{"hosts", text, 0o644, 0, false},
 		{"nsswitch.conf", text, 0o644, 0, false},
-		{"chromium.d/flags", text, 0o644, 0, false}, // a directory with a file of ours
+		{"chromium.d/flags", text, 0o644, 0, false}, // a directory with a generated file
 		{"fonts/fonts.conf", text, 0o644, 0, false}, // bound
 	}
 	files, want := map[string]string{"usr/x": ""}, []string{}
