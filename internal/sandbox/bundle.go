@@ -43,7 +43,8 @@ type layout struct {
 	Layer    string // image of a layer; "" for none
 	Recorded bool   // what is read of the workspace is recorded
 	Netns    string // path of the network namespace; "" for a new one without devices
-	files    files  // of Binds
+	UserHome bool
+	files    files // of Binds
 }
 
 // A tree is a directory, or the EROFS image at Source.
@@ -110,6 +111,9 @@ func (l layout) servicePasswdLines() string {
 func (l layout) guestConfig() guest.Config {
 	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.firstServiceID(), Home: l.Home, Lookups: l.Netns == "",
 		Layer: l.Layer != "", Recorded: l.Recorded}
+	if l.UserHome {
+		c.Scratch = guest.UserScratch
+	}
 	for i, t := range l.Trees {
 		c.Overlays = append(c.Overlays, guest.Overlay{Lower: guest.Lower + "/" + strconv.Itoa(i), Target: t.Target})
 	}

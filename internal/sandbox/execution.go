@@ -5,6 +5,7 @@ package sandbox
 import (
 	"cmp"
 	"errors"
+	"os"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -23,6 +24,7 @@ type Execution struct {
 	Free    bool
 	Cwd     string // relative to the workspace
 	Stdin   string
+	Input   *os.File // replaces Stdin, if not nil; closed by Start
 	Outputs []string
 	Grant   proposal.Grant
 	// Service means that the command starts a server: it runs as a user that no other

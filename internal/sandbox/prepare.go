@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -152,9 +153,9 @@ func (s *instance) openTrees(ctx context.Context, swap bool) error {
 		return err
 	}
 	if snapshot.file != nil {
-		s.addImage(snapshot.file, guest.Workspace)
+		s.addImage(snapshot.file, s.o.workspaceInside())
 	} else {
-		s.layout.Trees = append(s.layout.Trees, tree{Bind: Bind{s.o.Workspace, guest.Workspace}})
+		s.layout.Trees = append(s.layout.Trees, tree{Bind: Bind{s.o.Workspace, s.o.workspaceInside()}})
 	}
 	for _, t := range s.o.Trees {
 		s.layout.Trees = append(s.layout.Trees, tree{Bind: t})
@@ -190,7 +191,7 @@ func (s *instance) inheritFile(file *os.File) string {
 
 // overlayPaths lists the overlays' paths inside.
 func (s *instance) overlayPaths() []string {
-	list := []string{guest.Workspace}
+	list := []string{s.o.workspaceInside()}
 	for _, t := range s.o.Trees {
 		list = append(list, t.Target)
 	}
@@ -203,7 +204,7 @@ func (s *instance) overlayPaths() []string {
 func (s *instance) writeBundle() error {
 	l := &s.layout
 	l.ID, l.Init, l.Binds, l.Limits, l.Netns, l.Home = s.id, s.o.Init, s.o.Binds, s.o.Limits, s.o.Netns, s.o.Home
-	l.Recorded = s.o.Recorded
+	l.Recorded, l.UserHome = s.o.Recorded, s.o.UserHome
 	l.Root, l.Upper = filepath.Join(s.dir, "root"), filepath.Join(s.dir, "upper")
 	l.Cgroup, l.files = filepath.Join("/", s.o.Cgroup, "fumehood-"+s.id), s.o.files
 	if err := l.createMountPoints(); err != nil {
@@ -245,6 +246,24 @@ func (s *instance) writeRootFiles() error {
 	}
 	for path, target := range s.o.Links {
 		if err := os.Symlink(target, filepath.Join(s.layout.Root, path)); err != nil {
+			return err
+		}
+	}
+	if s.o.UserHome {
+		return s.linkUserPlaces()
+	}
+	return nil
+}
+
+// linkUserPlaces makes the links to the workspace and to guest.UserScratch. A root with a directory of
+// that name keeps it.
+func (s *instance) linkUserPlaces() error {
+	if err := os.Symlink(UserHome, filepath.Join(s.layout.Root, Workspace)); err != nil {
+		return err
+	}
+	for _, name := range guest.UserScratch {
+		err := os.Symlink("/tmp/"+name, filepath.Join(s.layout.Root, name))
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}

@@ -208,7 +208,7 @@ func (c *command) workingDir() string {
 	if c.x.Service {
 		return "/tmp" // its user may be unable to enter the workspace
 	}
-	return path.Join(guest.Workspace, c.x.Cwd)
+	return path.Join(c.s.o.workspaceInside(), c.x.Cwd)
 }
 
 // userFor returns the user or group of the command: id, unless it starts a service.
@@ -220,6 +220,9 @@ func (c *command) userFor(id int) uint32 {
 }
 
 func (c *command) openStdin() (*os.File, error) {
+	if c.x.Input != nil {
+		return c.x.Input, nil
+	}
 	if c.x.Stdin == "" {
 		return os.Open(os.DevNull)
 	}
@@ -294,11 +297,16 @@ func (c *command) fixedEnv() map[string]string {
 		"PATH": c.s.o.Path, "HOME": guest.Home, "TMPDIR": "/tmp", "USER": "fumehood", "LOGNAME": "fumehood",
 		"SHELL": "/bin/bash", "TERM": "dumb",
 	}
+	if c.s.o.UserHome {
+		vars["HOME"] = UserHome
+	}
 	if c.x.Service {
 		vars["HOME"], vars["USER"], vars["LOGNAME"] = "/tmp", "service", "service"
 		// The pull request's programs must not run as this user.
 		vars["PATH"] = strings.Join(slices.DeleteFunc(strings.Split(c.s.o.Path, ":"),
-			func(dir string) bool { return isWithinDir(dir, guest.Workspace) }), ":")
+			func(dir string) bool {
+				return isWithinDir(dir, guest.Workspace) || isWithinDir(dir, c.s.o.workspaceInside())
+			}), ":")
 	}
 	if c.x.Text != "" || c.x.Cell != nil || c.x.Grant.Env["LC_ALL"] == "" {
 		vars["LC_ALL"], vars["LANG"] = "C.UTF-8", "C.UTF-8"

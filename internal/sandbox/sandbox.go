@@ -55,8 +55,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Workspace is where commands see the workspace.
-const Workspace = guest.Workspace
+// Workspace is where commands see the workspace, and UserHome where those of Options.UserHome see it.
+const (
+	Workspace = guest.Workspace
+	UserHome  = guest.UserHome
+)
 
 // A Bind makes a host path visible inside the sandbox.
 type Bind struct {
@@ -82,9 +85,11 @@ type Options struct {
 	Home      map[string]string // generated files in HOME, ".npmrc" …, which commands may change
 	Path      string            // PATH inside
 
-	Workspace string  // host directory, visible at /workspace under an overlay
-	Trees     []Bind  // further host directories, each under its own overlay, such as caches
-	Images    []Image // further trees from images, each under its own overlay
+	Workspace string // host directory, visible at /workspace under an overlay
+	// UserHome shows the workspace at /home/user, which is HOME. /workspace is a link to it.
+	UserHome bool
+	Trees    []Bind  // further host directories, each under its own overlay, such as caches
+	Images   []Image // further trees from images, each under its own overlay
 	// ImageFrom is the number of files from which Workspace is copied into an image before
 	// the first command. Reading files is faster then, and 10,000 cost about 0.2 s. What
 	// the host changes later is not seen. A workspace of more than 1 GiB, or with sockets,
@@ -320,6 +325,14 @@ func checkGrant(o Options, g proposal.Grant) error {
 }
 
 // isWatched reports whether gVisor's kernel is connected to the supervisor.
+// workspaceInside is where commands see the workspace.
+func (o Options) workspaceInside() string {
+	if o.UserHome {
+		return UserHome
+	}
+	return Workspace
+}
+
 func (o Options) isWatched() bool { return !o.UnwatchedUnsafe }
 
 // checkLimitsCovered returns an error for a grant that exceeds the sandbox's limits or leaves a limit

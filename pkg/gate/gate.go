@@ -87,7 +87,7 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 // loadPolicy compiles the policy.
 func (g *Gate) loadPolicy(ctx context.Context) (err error) {
 	g.engine, err = policy.New(ctx, policy.Options{Layers: g.policies, Observe: g.o.ObserveUnsafe,
-		AllowTools: g.o.AllowTools})
+		AllowTools: g.o.AllowTools, Workspace: g.o.workspaceInside()})
 	return err
 }
 
@@ -166,6 +166,7 @@ func (g *Gate) findSandbox(ctx context.Context, find func() (install.Runsc, erro
 
 func (g *Gate) sandboxOptions() (sandbox.Options, error) {
 	o, err := environment.SandboxOptions(g.o.Workspace, g.root, g.runsc)
+	o.UserHome = g.o.UserHome
 	for _, m := range g.o.MountsUnsafe {
 		if err != nil {
 			return o, err

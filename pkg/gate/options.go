@@ -29,6 +29,9 @@ type Options struct {
 	// Workspace is the directory with the code under review; "." if empty. It is mounted
 	// under an overlay and never written to.
 	Workspace string
+	// UserHome shows the workspace at /home/user, which is HOME. /workspace is a link to it, and
+	// /data, /code and /uploads are links to directories below /tmp.
+	UserHome bool
 	// ImageFrom is the number of files from which commands read Workspace from an image of
 	// it, made before the first command. 1 is always, math.MaxInt never. 0 means a few
 	// thousand for runs of at least three commands, and never for others and for sessions,
@@ -262,3 +265,11 @@ func (o Options) progress() func(order.Step) {
 
 // workspaceOf returns o's Workspace.
 func workspaceOf(o Options) string { return cmp.Or(o.Workspace, ".") }
+
+// workspaceInside is where commands see the workspace.
+func (o Options) workspaceInside() string {
+	if o.UserHome {
+		return sandbox.UserHome
+	}
+	return sandbox.Workspace
+}

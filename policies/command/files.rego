@@ -43,7 +43,7 @@ deny contains lib.denial("files.place", "ln must not give the workspace another 
 	input.command.program in {"ln", "cp"}
 	symbolic
 	some w in input.command.operands
-	regex.match(`^/(workspace(/[.]{1,2})?/*)?$`, w.value)
+	regex.match(`^/((workspace|home/user)(/[.]{1,2})?/*)?$`, w.value)
 }
 
 symbolic if input.command.program == "ln"

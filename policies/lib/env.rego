@@ -173,7 +173,7 @@ env_ok(name, value) if {
 # under /tmp or the workspace.
 inner_path(path) if {
 	not ".." in split(path, "/")
-	regex.match(`^(/tmp(/|$)|/workspace(/|$)|[A-Za-z0-9_.][^:]*$|$)`, path)
+	regex.match(`^(/tmp(/|$)|/workspace(/|$)|/home/user(/|$)|[A-Za-z0-9_.][^:]*$|$)`, path)
 }
 
 plain_goflags(value) if {
@@ -315,7 +315,7 @@ plain_example := {
 # workspace and /tmp, an option, or a URL of another host.
 elsewhere(value) if {
 	not regex.match(`^[A-Za-z][\w+.-]*://`, value)
-	regex.match(`^-|(^|[=:,; ])(~|/|\.\.(/|$))`, regex.replace(value, `/(tmp|workspace|dev/null)\b`, "x"))
+	regex.match(`^-|(^|[=:,; ])(~|/|\.\.(/|$))`, regex.replace(value, `/(tmp|workspace|home/user|dev/null)\b`, "x"))
 }
 
 elsewhere(value) if {

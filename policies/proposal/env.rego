@@ -7,6 +7,29 @@ env contains {"rule": "env.allowed", "name": e.name} if {
 	lib.env_ok(e.name, e.value)
 }
 
+# Any other variable is one of the proposal's own programs, as in its text: FOO=bar ./run.sh.
+env contains {"rule": "env.plain", "name": e.name} if {
+	some e in input.proposal.env
+	plain(e)
+}
+
+plain(e) if {
+	not lib.steers(e.name)
+	not lib.elsewhere(e.value)
+	not names_program(e)
+	not hidden_output(e)
+}
+
+names_program(e) if {
+	regex.match(`^[A-Z][A-Z0-9]{0,7}$`, e.name)
+	regex.match(`^\.{0,2}/|^\.\.`, e.value)
+}
+
+hidden_output(e) if {
+	regex.match(`(?i)(OUT|LOG|REPORT|RESULT|TRACE|DUMP)`, e.name)
+	regex.match(`(^|/)\.[^/.]`, e.value)
+}
+
 # METADATA
 # title: Variables that control a loader, interpreter or tool are denied
 # custom: {rule: env.name}
@@ -17,6 +40,7 @@ deny contains lib.denial(
 ) if {
 	some e in input.proposal.env
 	not lib.env_ok(e.name, e.value)
+	not plain(e)
 }
 
 # METADATA

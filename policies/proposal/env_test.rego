@@ -7,6 +7,13 @@ test_env_of_plain_values if {
 	denied({"env": {"CI": "1"}}) == set()
 }
 
+test_env_as_in_a_text if {
+	let_in({"FOO": "bar"}) == {"FOO"}
+	every e in [{"FOO": "/etc/x"}, {"FOO": "./x"}, {"MY_TOOL_PATH": "x"}, {"A_TOKEN": "x"}, {"X_REPORT": ".git/hooks/x"}] {
+		denied({"env": e}) == {"env.name"}
+	}
+}
+
 test_env_that_steers if {
 	let_in({"LD_PRELOAD": "./x.so"}) == set()
 	denied({"env": {"LD_PRELOAD": "./x.so"}}) == {"env.name"}

@@ -34,6 +34,8 @@ func placeIn(text string, static bool, cwd, workspace string) string {
 		return "workspace"
 	case strings.Contains(text, "://"):
 		return "url"
+	case workspace == userHome && (text == "~" || strings.HasPrefix(text, "~/")):
+		return placeOf(path.Clean(userHome+text[1:]), workspace)
 	case strings.HasPrefix(text, "~"):
 		return placeOf("/home/"+strings.TrimPrefix(text[1:], "/"), workspace)
 	case !static && hiddenPrefix(text):
@@ -59,6 +61,9 @@ var nullDevices = []string{"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stder
 	"/dev/urandom", "/dev/random", "/dev/fd"}
 
 func placeOf(clean, workspace string) string {
+	if workspace == userHome {
+		clean = resolveUserLink(clean)
+	}
 	rel, inside := relativePath(clean, workspace)
 	inside = inside && workspace != ""
 	switch {
@@ -83,6 +88,23 @@ func placeOf(clean, workspace string) string {
 		return "home"
 	}
 	return "outside"
+}
+
+// userHome is the workspace of a sandbox for clients that expect it there. It is HOME, too.
+const userHome = "/home/user"
+
+// userLinks are the links of such a sandbox.
+var userLinks = map[string]string{"/workspace": userHome, "/data": "/tmp/data", "/code": "/tmp/code",
+	"/uploads": "/tmp/uploads"}
+
+// resolveUserLink returns where clean leads in such a sandbox.
+func resolveUserLink(clean string) string {
+	for link, target := range userLinks {
+		if rel, ok := relativePath(clean, link); ok {
+			return path.Join(target, rel)
+		}
+	}
+	return clean
 }
 
 // isSettings reports whether rel, a path below /tmp, is a control file whose name begins with a dot, or is

@@ -67,7 +67,11 @@ const (
 	Recorded  = "/.fumehood/private/recorded" // Lower/0 with a record of what is read, for the workspace's overlay
 	Workspace = "/workspace"
 	Home      = "/home/fumehood"
+	UserHome  = "/home/user" // the workspace of sandboxes for clients that expect it there
 )
+
+// UserScratch are directories below /tmp that sandboxes with UserHome also have at the top.
+var UserScratch = []string{"data", "code", "uploads"}
 
 // Config lists what init has to prepare. It is passed as JSON in init's argv.
 type Config struct {
@@ -88,6 +92,8 @@ type Config struct {
 	// Recorded means that the kernel records what processes read of the tree below the first
 	// overlay.
 	Recorded bool `json:"recorded,omitempty"`
+	// Scratch are directories of the commands' user to make below /tmp.
+	Scratch []string `json:"scratch,omitempty"`
 }
 
 // An Overlay is a host tree with a writable layer over it.
@@ -164,6 +170,12 @@ func mountTrees(c Config) error {
 	}
 	if err := mountScratch("tmp", "/tmp", 0o1777, c); err != nil {
 		return err
+	}
+	for _, name := range c.Scratch {
+		dir := "/tmp/" + name
+		if err := errors.Join(os.Mkdir(dir, 0o755), os.Chown(dir, c.UID, c.GID)); err != nil {
+			return err
+		}
 	}
 	for i, o := range c.Overlays {
 		if err := makeInHome(o.Target, c); err != nil {

@@ -57,6 +57,7 @@
 package lineage
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -110,6 +111,8 @@ type ProgramDecider struct {
 	// Path are the directories in which the sandbox looks for programs. The analysis of a text
 	// does not know them: they depend on the host, its version managers and the image.
 	Path []string
+	// Workspace is where the sandbox has it; "" is /workspace.
+	Workspace string
 
 	mu    sync.Mutex
 	texts map[string]*runningCommand // by the proposal's id
@@ -136,9 +139,10 @@ type tool struct {
 
 // A decidedText is what one shell or launcher was allowed to do.
 type decidedText struct {
-	commands []proposal.Command
-	dirs     [][]string                 // in which each command was judged
-	assigned map[string][]proposal.Word // variables that it assigns, with their values
+	workspace string
+	commands  []proposal.Command
+	dirs      [][]string                 // in which each command was judged
+	assigned  map[string][]proposal.Word // variables that it assigns, with their values
 }
 
 // Begin makes r the record that later programs of its command belong to; it must be called
@@ -148,7 +152,7 @@ func (g *ProgramDecider) Begin(r proposal.Record) bool {
 	c := &runningCommand{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*decidedText{}, last: First,
 		tools: map[uint32]tool{}, numbers: map[string]uint32{},
 		kept: map[[sha256.Size]byte]proposal.ExecDecision{}, files: map[string]proposal.ExecDecision{}}
-	c.texts[First] = newText(r.Analysis, r.Proposal.Cwd)
+	c.texts[First] = g.newText(r.Analysis, r.Proposal.Cwd)
 	if r.Approval != nil {
 		for _, reason := range r.Decision.Reasons {
 			c.asked[reason.Rule] = c.asked[reason.Rule] || reason.Effect == proposal.Ask
@@ -189,9 +193,10 @@ func (g *ProgramDecider) End(id string) {
 }
 
 // newText returns a text that starts in cwd.
-func newText(a proposal.Analysis, cwd string) *decidedText {
-	t := &decidedText{commands: a.Commands, assigned: map[string][]proposal.Word{}}
-	dirs := facts.TrackCwds(cwd, workspace, a.Commands)
+func (g *ProgramDecider) newText(a proposal.Analysis, cwd string) *decidedText {
+	t := &decidedText{workspace: cmp.Or(g.Workspace, "/workspace"), commands: a.Commands,
+		assigned: map[string][]proposal.Word{}}
+	dirs := facts.TrackCwds(cwd, t.workspace, a.Commands)
 	for _, c := range a.Commands {
 		t.dirs = append(t.dirs, dirs.EnterCommand(c))
 		dirs.RecordCommand(c)
@@ -471,7 +476,7 @@ func (g *ProgramDecider) askUnderNames(
 		d.Rules = append(d.Rules[:len(d.Rules):len(d.Rules)], answer.Rules...)
 		d = recordObserved(d, answer)
 		if i == 0 && a.Commands[0].StartsText() {
-			if inner = c.addInnerText(a, x.Cwd); inner == Program {
+			if inner = g.addInnerText(c, a, x.Cwd); inner == Program {
 				return t.refuseInText(x, d, RuleTooMany, "more shells and launchers were started than can be followed",
 					"start fewer of them"), nil
 			}
@@ -485,12 +490,12 @@ func (g *ProgramDecider) askUnderNames(
 }
 
 // addInnerText gives an inner text a lineage, or LineageProgram if there are too many texts.
-func (c *runningCommand) addInnerText(a proposal.Analysis, cwd string) uint32 {
+func (g *ProgramDecider) addInnerText(c *runningCommand, a proposal.Analysis, cwd string) uint32 {
 	if c.bytes += memorySize(a); c.bytes > maxTextBytes {
 		return Program
 	}
 	c.last++
-	c.texts[c.last] = newText(a, cwd)
+	c.texts[c.last] = g.newText(a, cwd)
 	return c.last
 }
 

@@ -34,7 +34,7 @@ func (t *decidedText) leadsElsewhere(at int, x proposal.Exec) bool {
 	}
 	return slices.ContainsFunc(x.Whole[1:], func(word string) bool {
 		return slices.ContainsFunc(strings.FieldsFunc(word, isSeparator), func(name string) bool {
-			place := facts.ResolvePlace(name, true, []string{x.Cwd}, workspace)
+			place := facts.ResolvePlace(name, true, []string{x.Cwd}, t.workspace)
 			return place == "git" || place == "control"
 		})
 	})
@@ -209,11 +209,9 @@ func (g *ProgramDecider) isSearched(dir string) bool {
 		})
 }
 
-// workspace is where the sandbox has it.
-const workspace = "/workspace"
-
 // writablePlaces are the directories of the sandbox outside its read-only root file system.
-var writablePlaces = []string{workspace, "/tmp", "/var/tmp", "/dev", "/proc", "/run", "/home/fumehood"}
+var writablePlaces = []string{"/workspace", "/tmp", "/var/tmp", "/dev", "/proc", "/run", "/home/fumehood",
+	"/home/user"}
 
 // decidedNames returns the names under which x is decided: the one that its process uses, and if
 // that is a path, also the tool of the root file system whose file or copy is at that

@@ -24,6 +24,14 @@ import (
 // by one.
 const workspace = "/workspace/"
 
+// userHome is the workspace's place in sandboxes for clients that expect it there. In others nothing can be
+// written there.
+const userHome = "/home/user/"
+
+func isInWorkspace(path string) bool {
+	return strings.HasPrefix(path, workspace) || strings.HasPrefix(path, userHome)
+}
+
 // RawSyscall implements seccheck.Sink. The session requests exits only.
 func (g *execGate) RawSyscall(ctx context.Context, _ seccheck.FieldSet, info *pb.Syscall) error {
 	call, ok := calls.Table[info.Sysno]
@@ -102,9 +110,9 @@ func (g *execGate) reportChange(s observedCall) {
 	case calls.Mode:
 		kind, path = wire.EventMode, s.argumentPath(s.call.Dir, s.call.Path)
 	}
-	inside := g.pod == nil && strings.HasPrefix(path, workspace) &&
+	inside := g.pod == nil && isInWorkspace(path) &&
 		(kind != wire.EventRename && kind != wire.EventLink || s.call.Class == calls.Symlink ||
-			strings.HasPrefix(target, workspace))
+			isInWorkspace(target))
 	of := g.lineages.generationOf(s.t.ThreadGroup())
 	if (inside || kind == wire.EventWrite && !g.isFirstReport(of.hashParts(path))) && !g.hasOwnFileTree(s.t) {
 		if kind == wire.EventWrite {
