@@ -122,6 +122,7 @@ func (c *invocation) e2bGates(s *serveFlags) (func(context.Context, string) (gat
 	}
 	open := func() (*gate.Gate, error) {
 		one := s.Flags // which opening changes
+		one.UserHome = true
 		g, err := one.Open(&c.Invocation)
 		return g, s.Early.Error(err)
 	}

@@ -279,6 +279,16 @@ func WithOutput(ctx context.Context, f func(proposal.Chunk)) context.Context {
 	return order.WithOutput(ctx, f)
 }
 
+// WithInput returns a context for a Gate's Session.Start: the command reads input, such as a pipe's
+// end, instead of its Stdin. Start closes input, unless it returns an error or the command may not run.
+//
+// Policy decides the command as if Stdin were all of its input, and the log has only that: what comes by
+// input is not decided. So Stdin must be text with which no shell or interpreter would be allowed that should
+// not read what the caller cannot know.
+func WithInput(ctx context.Context, input *os.File) context.Context {
+	return order.WithInput(ctx, input)
+}
+
 func (s *session) DoApproved(
 	ctx context.Context, p proposal.Proposal, a proposal.ClientApproval,
 ) (proposal.Record, error) {

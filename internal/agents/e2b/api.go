@@ -5,7 +5,10 @@ package e2b
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,12 +17,13 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/localhttp"
+	"github.com/fumehood/fumehood/internal/kit/strictjson"
+	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// envdVersion is the version of E2B's daemon whose calls are served. With it the SDK itself
-// refuses what came later, such as metadata of files.
-const envdVersion = "0.6.1"
+// envdVersion is the version of E2B's daemon whose calls are served. The SDKs use what it has.
+const envdVersion = "0.6.4"
 
 // The bounds of what a client may attach to a sandbox.
 const (
@@ -27,43 +31,62 @@ const (
 	maxText    = 16 << 10 // bytes of all names and values
 )
 
-// A newSandbox is the request for a sandbox. What has a pointer or any is refused unless it
-// is what fumehood does anyway.
+// A newSandbox is the request for a sandbox. What is not listed is a wish.
 type newSandbox struct {
-	TemplateID  string            `json:"templateID"`
-	Metadata    map[string]string `json:"metadata"`
-	EnvVars     map[string]string `json:"envVars"`
-	Timeout     *int64            `json:"timeout"` // seconds
-	Secure      *bool             `json:"secure"`  // every sandbox is
-	Internet    *bool             `json:"allow_internet_access"`
-	AutoPause   *bool             `json:"autoPause"`
-	PauseMemory *bool             `json:"autoPauseMemory"`
-	AutoResume  any               `json:"autoResume"`
-	Network     any               `json:"network"`
-	MCP         any               `json:"mcp"`
-	IAM         any               `json:"iam"`
-	Volumes     any               `json:"volumeMounts"`
+	TemplateID string            `json:"templateID"`
+	Metadata   map[string]string `json:"metadata"`
+	EnvVars    map[string]string `json:"envVars"`
+	Timeout    *int64            `json:"timeout"` // seconds
+	Volumes    any               `json:"volumeMounts"`
+	wishes     []string          // names of what is requested and not granted
+}
+
+// requestedAlways are options that describe every sandbox here, or that SDKs send without having been asked.
+var requestedAlways = []string{"templateID", "metadata", "envVars", "timeout", "volumeMounts", "secure"}
+
+const maxWishes = 10
+
+// readNewSandbox reads the request for a sandbox. Options of SDKs that were written before or after this server are
+// wishes: none of them is granted, and none of them is an error.
+func readNewSandbox(data []byte) (in newSandbox, err error) {
+	if len(data) == 0 {
+		return in, nil
+	}
+	var fields map[string]json.RawMessage
+	if err = strictjson.CheckNames(data); err == nil {
+		err = errors.Join(json.Unmarshal(data, &fields), json.Unmarshal(data, &in))
+	}
+	if err != nil {
+		return in, refuseRequest(invalidArgument, "invalid request: %v", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		value := string(fields[name])
+		if !slices.Contains(requestedAlways, name) && value != "false" && value != "null" && len(in.wishes) < maxWishes {
+			in.wishes = append(in.wishes, text.Inline(name, 40))
+		}
+	}
+	return in, nil
+}
+
+// describeClient names the client in the report.
+func (n newSandbox) describeClient() string {
+	if len(n.wishes) == 0 {
+		return "E2B client"
+	}
+	return "E2B client; requested and not granted: " + strings.Join(n.wishes, ", ")
 }
 
 // templates are the names that the SDKs use if their caller names none.
-var templates = []string{"", "base", "code-interpreter-v1"}
+var templates = []string{"", "base", "code-interpreter-v1", "code-interpreter-beta", "mcp-gateway"}
 
 // refuseUnsupported refuses what a sandbox here cannot be.
 func (n newSandbox) refuseUnsupported() error {
-	yes := func(b *bool) bool { return b != nil && *b }
 	switch {
 	case !slices.Contains(templates, n.TemplateID):
 		return refuseRequest(notFound,
 			"there is no template %q: sandboxes have the tools of this host; use base or code-interpreter-v1", n.TemplateID)
-	case yes(n.Internet), n.Network != nil:
-		return refuseRequest(unimplemented, "sandboxes have no network: leave out allowInternetAccess and network")
-	case yes(n.AutoPause), n.AutoResume != nil, n.PauseMemory != nil:
-		return refuseRequest(unimplemented,
-			"sandboxes cannot be paused: leave out the lifecycle, or use onTimeout: kill")
-	case n.MCP != nil:
-		return refuseRequest(unimplemented, "the MCP gateway is not supported: fumehood mcp is an MCP server")
-	case n.IAM != nil, n.Volumes != nil:
-		return refuseRequest(unimplemented, "workload identities and volumes are not supported")
+	case n.Volumes != nil:
+		return refuseRequest(unimplemented, "volumes are not supported")
 	}
 	if err := checkEntriesSize("metadata", n.Metadata); err != nil {
 		return err
@@ -181,7 +204,7 @@ func (s *Server) apiCreate(w http.ResponseWriter, r *http.Request, user localhtt
 	if err != nil {
 		return nil, err
 	}
-	in, err := decodeStrictly[newSandbox](data)
+	in, err := readNewSandbox(data)
 	if err == nil {
 		err = in.refuseUnsupported()
 	}
@@ -264,8 +287,8 @@ func (s *Server) apiList(w http.ResponseWriter, r *http.Request, user localhttp.
 		return nil, err
 	}
 	limit := maxPage
-	if text := q.Get("limit"); text != "" {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxPage {
+	if given := q.Get("limit"); given != "" {
+		if limit, err = strconv.Atoi(given); err != nil || limit < 1 || limit > maxPage {
 			return nil, refuseRequest(invalidArgument, "limit: must be from 1 to %d", maxPage)
 		}
 	}
@@ -312,8 +335,8 @@ func readFilter(q url.Values) (func(*sandbox) bool, error) {
 		return nil, refuseRequest(invalidArgument, "metadata: not a query string")
 	}
 	var after time.Time
-	if text := q.Get("startedAfter"); text != "" {
-		if after, err = time.Parse(time.RFC3339, text); err != nil {
+	if given := q.Get("startedAfter"); given != "" {
+		if after, err = time.Parse(time.RFC3339, given); err != nil {
 			return nil, refuseRequest(invalidArgument, "startedAfter: not a time")
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +21,7 @@ import (
 
 // languages are the SDK's names of languages.
 var languages = map[string]string{"": "python", "python": "python", "javascript": "javascript", "js": "javascript",
-	"bash": "bash", "sh": "bash"}
+	"typescript": "javascript", "ts": "javascript", "bash": "bash", "sh": "bash"}
 
 // A codeContext is a name space of an interpreter. The SDK knows it by its id; a restart gives
 // it another name space.
@@ -31,6 +30,7 @@ type codeContext struct {
 	Language string `json:"language"`
 	Cwd      string `json:"cwd"`
 	name     string
+	imported map[string]bool // the preludes that ran in it
 }
 
 // contexts are a sandbox's name spaces. The sandbox guards it.
@@ -38,6 +38,9 @@ type contexts struct {
 	list  []codeContext
 	made  map[string]int // by language, as interpreters count them
 	cells int
+	// running is how many cells run, and dirs where the last one of an interpreter ran that was told a directory.
+	running int
+	dirs    map[string]string
 }
 
 // standing are the languages of the contexts that are always there.
@@ -45,9 +48,10 @@ var standing = []string{"python", "javascript", "bash"}
 
 // newContexts returns those that are always there, whose ids are their languages.
 func newContexts() contexts {
-	c := contexts{made: map[string]int{}}
+	c := contexts{made: map[string]int{}, dirs: map[string]string{}}
 	for _, language := range standing {
-		c.list = append(c.list, codeContext{language, language, root, "main"})
+		c.list = append(c.list, codeContext{ID: language, Language: language, Cwd: home, name: "main",
+			imported: map[string]bool{}})
 		c.made[language] = 1
 	}
 	return c
@@ -58,13 +62,13 @@ func noLanguage(name string) error {
 }
 
 // addOrReset makes a context, or gives another name space to the one with this id.
-func (c *contexts) addOrReset(id, language string) (codeContext, error) {
+func (c *contexts) addOrReset(id, language, cwd string) (codeContext, error) {
 	if c.made[language]+2 > interpreter.MaxContexts { // the interpreter's first is not used
 		return codeContext{}, refuseRequest(resourceExhausted,
 			"the sandbox has had %d contexts of %s, removed and restarted ones included: create another sandbox", c.made[language], language)
 	}
 	c.made[language]++
-	return codeContext{id, language, root, rand.Text()}, nil
+	return codeContext{id, language, cwd, rand.Text(), map[string]bool{}}, nil
 }
 
 func (c *contexts) findIndex(id string) int {
@@ -84,22 +88,22 @@ type cell struct {
 	EnvVars   map[string]string `json:"env_vars"`
 }
 
-// proposal returns what in proposes, and how many cells came before it.
-func (b *sandbox) proposeCell(in cell) (proposal.Proposal, int, error) {
+// proposeCell returns what in proposes, the context, and how many cells came before it.
+func (b *sandbox) proposeCell(in cell) (proposal.Proposal, codeContext, int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	language, known := languages[strings.ToLower(in.Language)]
 	if !known {
-		return proposal.Proposal{}, 0, noLanguage(in.Language)
+		return proposal.Proposal{}, codeContext{}, 0, noLanguage(in.Language)
 	}
-	p := proposal.Proposal{Code: in.Code, Language: language, Env: in.EnvVars}
+	p := proposal.Proposal{Code: dedent(in.Code), Language: language, Env: in.EnvVars}
 	i := b.contexts.findIndex(cmp.Or(in.ContextID, language))
 	if i < 0 || in.Language != "" && in.ContextID != "" {
-		return p, 0, refuseRequest(notFound, "there is no context %q", in.ContextID)
+		return p, codeContext{}, 0, refuseRequest(notFound, "there is no context %q", in.ContextID)
 	}
 	p.Language, p.Context = b.contexts.list[i].Language, b.contexts.list[i].name
 	b.contexts.cells++
-	return p, b.contexts.cells, nil
+	return p, b.contexts.list[i], b.contexts.cells, nil
 }
 
 func (s *Server) codeRoutes(mux *http.ServeMux) {
@@ -122,7 +126,7 @@ func (s *Server) codeRoutes(mux *http.ServeMux) {
 			if i < 0 {
 				return nil, refuseRequest(notFound, "there is no context %q", id)
 			}
-			again, err := b.contexts.addOrReset(id, b.contexts.list[i].Language)
+			again, err := b.contexts.addOrReset(id, b.contexts.list[i].Language, b.contexts.list[i].Cwd)
 			if err == nil {
 				b.contexts.list[i] = again
 			}
@@ -161,10 +165,11 @@ func (b *sandbox) addContext(in contextRequest) (any, error) {
 	if !known {
 		return nil, noLanguage(in.Language)
 	}
-	if in.Cwd != "" && path.Clean(in.Cwd) != root && path.Clean(in.Cwd) != "." {
-		return nil, refuseRequest(notFound, "cwd: contexts begin in %s: change the directory in the code", root)
+	at, err := findPlace(in.Cwd)
+	if err != nil {
+		return nil, err
 	}
-	c, err := b.contexts.addOrReset(rand.Text(), language)
+	c, err := b.contexts.addOrReset(rand.Text(), language, at.shown)
 	if err == nil {
 		b.contexts.list = append(b.contexts.list, c)
 	}
@@ -210,7 +215,7 @@ func executeCode(w http.ResponseWriter, r *http.Request, b *sandbox) error {
 	if err != nil {
 		return err
 	}
-	p, count, err := b.proposeCell(in)
+	p, at, count, err := b.proposeCell(in)
 	if err != nil {
 		return err
 	}
@@ -221,14 +226,19 @@ func executeCode(w http.ResponseWriter, r *http.Request, b *sandbox) error {
 	out := &eventWriter{w: w}
 	out.sendEvent(map[string]any{"type": "number_of_executions", "execution_count": count})
 	if strings.TrimSpace(in.Code) != "" { // nothing is no proposal
-		out.runCode(r.Context(), b, p)
+		out.runCode(r.Context(), b, p, at)
 	}
 	b.cutOff()
 	out.sendEvent(map[string]any{"type": "end_of_execution"})
 	return nil
 }
 
-func (l *eventWriter) runCode(ctx context.Context, b *sandbox, p proposal.Proposal) {
+func (l *eventWriter) runCode(ctx context.Context, b *sandbox, p proposal.Proposal, at codeContext) {
+	b.countCells(1)
+	defer b.countCells(-1)
+	if !l.prepareContext(ctx, b, p, at) {
+		return
+	}
 	shows := newPrinter(l.sendOutput, l.sendDisplay)
 	r, err := b.proposeAfterSetUp(gate.WithOutput(ctx, shows.printChunk), b.session.Do, p)
 	var stop *proposal.StopError
@@ -262,7 +272,10 @@ func (l *eventWriter) sendFailure(x proposal.Result) {
 // formNames are the SDK's names of a result's forms. Others keep their MIME type.
 var formNames = map[string]string{"text/plain": "text", "text/html": "html", "text/markdown": "markdown",
 	"image/svg+xml": "svg", "image/png": "png",
-	"image/jpeg": "jpeg", "application/pdf": "pdf", "text/latex": "latex", "application/json": "json", "application/javascript": "javascript"}
+	"image/jpeg": "jpeg", "application/pdf": "pdf", "text/latex": "latex", "application/json": "json", "application/javascript": "javascript", chartType: "chart"}
+
+// chartType is the type of the data of a chart, as prelude.py makes it.
+const chartType = "application/vnd.fumehood.chart+json"
 
 const tableType = "application/vnd.dataresource+json"
 
@@ -270,6 +283,9 @@ const tableType = "application/vnd.dataresource+json"
 func resultOf(d proposal.Display) map[string]any {
 	event := map[string]any{"type": "result", "is_main_result": d.Value}
 	for kind, form := range d.Forms {
+		if kind == "text/plain" {
+			form = unquote(form)
+		}
 		if !strings.Contains(kind, "/") {
 			continue // not a MIME type, and perhaps a name of the event's own
 		}

@@ -46,12 +46,13 @@ var statuses = map[code]int{
 type refusal struct {
 	code    code
 	message string
+	plain   bool // the SDK's users compare the message
 }
 
 func (r *refusal) Error() string { return string(r.code) + ": " + r.message }
 
 func refuseRequest(c code, format string, args ...any) error {
-	return &refusal{c, fmt.Sprintf(format, args...)}
+	return &refusal{code: c, message: fmt.Sprintf(format, args...)}
 }
 
 const maxMessage = 2000 // displayed units
@@ -64,7 +65,7 @@ func refusalOf(err error) *refusal {
 	case errors.As(err, &r):
 	case errors.As(err, &stop):
 		f := proposal.FailureOf(err)
-		r = &refusal{internal, f.Code + ": " + f.Message}
+		r = &refusal{code: internal, message: f.Code + ": " + f.Message}
 		if f.Hint != "" {
 			r.message += "; hint: " + f.Hint
 		}
@@ -77,11 +78,14 @@ func refusalOf(err error) *refusal {
 			r.code = unavailable
 		}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		r = &refusal{canceled, "the request was cancelled"}
+		r = &refusal{code: canceled, message: "the request was cancelled"}
 	default:
-		r = &refusal{internal, err.Error()}
+		r = &refusal{code: internal, message: err.Error()}
 	}
-	return &refusal{r.code, text.Inline("fumehood: "+r.message, maxMessage)}
+	if r.plain {
+		return r
+	}
+	return &refusal{code: r.code, message: text.Inline("fumehood: "+r.message, maxMessage)}
 }
 
 // A failure answers a request with an error, in one of the forms that the SDK reads.

@@ -3,9 +3,12 @@
 package e2b
 
 import (
-	"bytes"
+	"bufio"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -13,87 +16,14 @@ import (
 	"mime/multipart"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/fumehood/fumehood/internal/kit/document"
 	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
-
-// root is the workspace's path inside. Paths of the SDK are relative to it.
-const root = "/workspace"
-
-// inWorkspace returns a path of the SDK relative to the workspace; "." is the workspace.
-func inWorkspace(name string) (string, error) {
-	rel, below := strings.CutPrefix(name, root)
-	outside := path.IsAbs(name) && !(below && (rel == "" || rel[0] == '/')) || name == "~" ||
-		strings.HasPrefix(name, "~/")
-	if below {
-		name = "./" + rel
-	}
-	clean := path.Clean(name)
-	switch {
-	case outside, clean == "..", strings.HasPrefix(clean, "../"):
-		return "", refuseRequest(invalidArgument,
-			"the path %q is not in the workspace: use a relative path, or one below %s", text.Inline(name, 200), root)
-	case strings.ContainsRune(name, 0), len(name) > document.MaxPath:
-		return "", refuseRequest(invalidArgument, "the path has a NUL or more than %d bytes", document.MaxPath)
-	}
-	return strings.TrimPrefix(clean, "/"), nil
-}
-
-func absolutePath(rel string) string { return path.Join(root, rel) }
-
-// literal is a pattern that matches name alone.
-var literal = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
-
-// An entry is a file as the SDK knows it. Modes, owners and times are not known.
-type entry struct {
-	Name string `json:"name"`
-	Type string `json:"type,omitempty"`
-	Path string `json:"path"`
-	Size string `json:"size,omitempty"`
-}
-
-var fileTypes = map[string]string{"file": "FILE_TYPE_FILE", "dir": "FILE_TYPE_DIRECTORY",
-	"symlink": "FILE_TYPE_SYMLINK"}
-
-func entryOf(c proposal.Change) entry {
-	return entry{path.Base(absolutePath(c.Path)), fileTypes[c.Type], absolutePath(c.Path),
-		strconv.FormatInt(c.Bytes, 10)}
-}
-
-// listFiles returns the files that match pattern.
-func (b *sandbox) listFiles(ctx context.Context, pattern string) (proposal.Changes, error) {
-	if err := b.waitForSetUp(ctx); err != nil {
-		return proposal.Changes{}, err
-	}
-	found, err := b.session.List(ctx, pattern)
-	return found, b.endOnError(err)
-}
-
-// statFile returns the file at a path of the SDK; its Type is "" if there is none.
-func (b *sandbox) statFile(ctx context.Context, name string) (proposal.Change, error) {
-	rel, err := inWorkspace(name)
-	if err != nil {
-		return proposal.Change{}, err
-	}
-	found, err := b.listFiles(ctx, literal.Replace(rel))
-	if err != nil || len(found.Files) == 0 {
-		return proposal.Change{Path: rel}, err
-	}
-	return proposal.Change{Path: rel, Type: found.Files[0].Type, Bytes: found.Files[0].Bytes}, nil
-}
-
-// statExisting is statFile for what must be there.
-func (b *sandbox) statExisting(ctx context.Context, name string) (proposal.Change, error) {
-	f, err := b.statFile(ctx, name)
-	if err == nil && f.Type == "" {
-		err = refuseRequest(notFound, "there is no file %q", text.Inline(absolutePath(f.Path), 200))
-	}
-	return f, err
-}
 
 type pathRequest struct {
 	Path string `json:"path"`
@@ -117,136 +47,6 @@ type watchRequest struct {
 	WatcherID string `json:"watcherId"`
 }
 
-func (s *Server) fileRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /files", s.serveInSandbox(envdPort, failJSON, readFile))
-	mux.HandleFunc("POST /files", s.serveInSandbox(envdPort, failJSON, writeFiles))
-	const service = "POST /filesystem.Filesystem/"
-	mux.HandleFunc(service+"Stat", serveUnary(s, func(ctx context.Context, b *sandbox, in pathRequest) (any, error) {
-		return oneEntry(b.statExisting(ctx, in.Path))
-	}))
-	mux.HandleFunc(service+"ListDir", serveUnary(s, listDir))
-	mux.HandleFunc(service+"MakeDir", serveUnary(s, makeDir))
-	mux.HandleFunc(service+"Move", serveUnary(s, moveFile))
-	mux.HandleFunc(service+"Remove", serveUnary(s, removeFile))
-	watch := func() error { return refuseRequest(unimplemented, "directories cannot be watched: list them") }
-	mux.HandleFunc(service+"WatchDir",
-		serveStreaming(s, func(context.Context, *sandbox, watchRequest, *stream) error { return watch() }))
-	for _, call := range []string{"CreateWatcher", "GetWatcherEvents", "RemoveWatcher"} {
-		mux.HandleFunc(service+call, serveUnary(s,
-			func(context.Context, *sandbox, watchRequest) (any, error) { return nil, watch() }))
-	}
-}
-
-func oneEntry(c proposal.Change, err error) (any, error) {
-	return map[string]any{"entry": entryOf(c)}, err
-}
-
-const maxDepth = 32
-
-// listDir lists a directory level by level. It does not follow links.
-func listDir(ctx context.Context, b *sandbox, in listRequest) (any, error) {
-	dir, err := b.statExisting(ctx, in.Path)
-	switch {
-	case err != nil:
-		return nil, err
-	case dir.Type != "dir":
-		return nil, refuseRequest(invalidArgument, "%q is not a directory", text.Inline(in.Path, 200))
-	case in.Depth > maxDepth:
-		return nil, refuseRequest(invalidArgument, "depth: more than %d", maxDepth)
-	}
-	entries, dirs, pattern := []entry{}, map[string]bool{dir.Path: true}, literal.Replace(dir.Path)
-	for depth := uint32(0); depth < max(in.Depth, 1) && len(dirs) > 0; depth++ {
-		pattern = path.Join(pattern, "*")
-		found, err := b.listFiles(ctx, pattern)
-		if err != nil {
-			return nil, err
-		}
-		if found.Omitted > 0 {
-			return nil, refuseRequest(resourceExhausted, "there are more than %d files: list parts of the directory",
-				len(found.Files))
-		}
-		below := map[string]bool{}
-		for _, f := range found.Files {
-			if !dirs[path.Dir(f.Path)] {
-				continue // behind a link
-			}
-			entries = append(entries, entryOf(f))
-			if f.Type == "dir" {
-				below[f.Path] = true
-			}
-		}
-		dirs = below
-	}
-	return map[string]any{"entries": entries}, nil
-}
-
-// changeFiles runs a command that changes files, as policy allows it.
-func (b *sandbox) changeFiles(ctx context.Context, why string, argv ...string) error {
-	r, err := b.proposeAfterSetUp(ctx, b.session.Do, proposal.Proposal{Argv: argv, Why: why + " of the E2B SDK"})
-	switch {
-	case err != nil:
-		return err
-	case !r.Runnable():
-		return refuseRequest(permissionDenied, "policy refuses to change the file: %s", reasonsOf(r).joinLines())
-	case !r.Result.Succeeded():
-		return refuseRequest(invalidArgument, "%s: %s: %s", argv[0], describeEnd(*r.Result),
-			text.Inline(string(r.Result.Stderr.Head), 300))
-	}
-	return nil
-}
-
-func makeDir(ctx context.Context, b *sandbox, in pathRequest) (any, error) {
-	f, err := b.statFile(ctx, in.Path)
-	switch {
-	case err != nil:
-		return nil, err
-	case f.Type == "dir":
-		return nil, refuseRequest(alreadyExists, "the directory %q exists", text.Inline(in.Path, 200))
-	case f.Type != "":
-		return nil, refuseRequest(invalidArgument, "%q exists and is not a directory", text.Inline(in.Path, 200))
-	}
-	err = b.changeFiles(ctx, "files.makeDir", "mkdir", "-p", "--", f.Path)
-	f.Type = "dir"
-	return oneEntry(f, err)
-}
-
-func removeFile(ctx context.Context, b *sandbox, in pathRequest) (any, error) {
-	f, err := b.statFile(ctx, in.Path)
-	switch {
-	case err != nil:
-		return nil, err
-	case f.Path == ".":
-		return nil, refuseRequest(invalidArgument, "the workspace itself cannot be removed")
-	case f.Type == "":
-		return map[string]any{}, nil
-	}
-	return map[string]any{}, b.changeFiles(ctx, "files.remove", "rm", "-rf", "--", f.Path)
-}
-
-func moveFile(ctx context.Context, b *sandbox, in moveRequest) (any, error) {
-	from, err := b.statExisting(ctx, in.Source)
-	if err != nil {
-		return nil, err
-	}
-	to, err := inWorkspace(in.Destination)
-	if err != nil {
-		return nil, err
-	}
-	if from.Path == "." || to == "." {
-		return nil, refuseRequest(invalidArgument, "the workspace itself cannot be renamed or replaced")
-	}
-	if parent := path.Dir(to); parent != "." {
-		if err := b.changeFiles(ctx, "files.rename", "mkdir", "-p", "--", parent); err != nil {
-			return nil, err
-		}
-	}
-	if err := b.changeFiles(ctx, "files.rename", "mv", "-T", "--", from.Path, to); err != nil {
-		return nil, err
-	}
-	from.Path = to
-	return oneEntry(from, nil)
-}
-
 // lockFiles waits until no other request of the sandbox has a file in memory. drop ends that.
 func (b *sandbox) lockFiles(ctx context.Context) error {
 	select {
@@ -261,173 +61,540 @@ func (b *sandbox) lockFiles(ctx context.Context) error {
 
 func (b *sandbox) unlockFiles() { <-b.files }
 
-// sameUser refuses users other than the one that all commands have.
-func sameUser(name string) error {
-	if name != "" && name != "user" {
+// unprivilegedUser refuses users that no sandbox has. root is a wish: everything in a sandbox has one
+// unprivileged user.
+func unprivilegedUser(name string) error {
+	if name != "" && name != "user" && name != "root" {
 		return refuseRequest(invalidArgument,
-			"the user %q is not supported: everything in a sandbox has one unprivileged user; leave user out", text.Inline(name, 100))
+			"the user %q is not supported: everything in a sandbox has one unprivileged user; leave user out",
+			text.Inline(name, 100))
 	}
 	return nil
 }
+
+func (s *Server) fileRoutes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /files", s.serveFiles("read", readFile))
+	mux.HandleFunc("POST /files", s.serveFiles("write", writeFiles))
+	const service = "POST /filesystem.Filesystem/"
+	mux.HandleFunc(service+"Stat", serveUnary(s, func(ctx context.Context, b *sandbox, in pathRequest) (any, error) {
+		p, err := findPlace(in.Path)
+		if err != nil {
+			return nil, err
+		}
+		return oneEntry(b.stat(ctx, p))
+	}))
+	mux.HandleFunc(service+"ListDir", serveUnary(s, listDir))
+	mux.HandleFunc(service+"MakeDir", serveUnary(s, makeDir))
+	mux.HandleFunc(service+"Move", serveUnary(s, moveFile))
+	mux.HandleFunc(service+"Remove", serveUnary(s, removeFile))
+	s.watchRoutes(mux, service)
+}
+
+// serveFiles serves a request for files, with a token or with a signed URL.
+func (s *Server) serveFiles(
+	operation string, f func(http.ResponseWriter, *http.Request, *sandbox) error,
+) http.HandlerFunc {
+	withToken := s.serveInSandbox(envdPort, failJSON, f)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !r.URL.Query().Has("signature") || r.Header.Get("X-Access-Token") != "" {
+			withToken(w, r)
+			return
+		}
+		b, err := s.findSigned(r, operation)
+		if err != nil {
+			failJSON(w, err)
+			return
+		}
+		s.serveRequest(w, r, b, failJSON, f)
+	}
+}
+
+// findSigned returns the sandbox whose access token has signed the URL of r. With E2B_SANDBOX_URL the URL does not name
+// the sandbox.
+func (s *Server) findSigned(r *http.Request, operation string) (*sandbox, error) {
+	q := r.URL.Query()
+	signed := q.Get("path") + ":" + operation + ":" + q.Get("username") + ":"
+	suffix := ""
+	if q.Has("signature_expiration") {
+		suffix = ":" + q.Get("signature_expiration")
+	}
+	given := []byte(q.Get("signature"))
+	var found *sandbox
+	s.mu.Lock()
+	for _, b := range s.sandboxes {
+		sum := sha256.Sum256([]byte(signed + b.access + suffix))
+		if subtle.ConstantTimeCompare(given, []byte("v1_"+base64.RawStdEncoding.EncodeToString(sum[:]))) == 1 {
+			found = b
+		}
+	}
+	s.mu.Unlock()
+	if found == nil {
+		return nil, refuseRequest(unauthenticated, "the signature is not of a sandbox that is running")
+	}
+	if suffix != "" {
+		until, err := strconv.ParseInt(suffix[1:], 10, 64)
+		if err != nil || until <= time.Now().Unix() {
+			return nil, &refusal{code: unauthenticated, message: "signature is already expired", plain: true}
+		}
+	}
+	return found, nil
+}
+
+func oneEntry(e entry, err error) (any, error) { return map[string]any{"entry": e}, err }
+
+// runForFiles runs a command of files.*, as policy allows it. That it fails is no error.
+func (b *sandbox) runForFiles(ctx context.Context, why string, p proposal.Proposal) (proposal.Record, error) {
+	p.Why = why + " of the E2B SDK"
+	r, err := b.proposeAfterSetUp(ctx, b.session.Do, p)
+	if err == nil && !r.Runnable() {
+		err = refuseRequest(permissionDenied, "policy refuses to reach the file: %s", reasonsOf(r).joinLines())
+	}
+	return r, err
+}
+
+// changeFiles runs a text that changes files and must succeed.
+func (b *sandbox) changeFiles(ctx context.Context, why string, words ...string) error {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		if quoted[i] = word; !slices.Contains(shellOperators, word) && strings.Trim(word, shellPlain) != "" {
+			quoted[i] = quoteWord(word)
+		}
+	}
+	r, err := b.runForFiles(ctx, why, proposal.Proposal{Run: strings.Join(quoted, " ")})
+	switch {
+	case err != nil:
+		return err
+	case !r.Result.Succeeded():
+		return refuseRequest(invalidArgument, "%s: %s: %s", words[0], describeEnd(*r.Result),
+			text.Inline(string(r.Result.Stderr.Head), 300))
+	}
+	b.noteChange()
+	return nil
+}
+
+// shellOperators are the words of changeFiles that are no arguments. A place's argument is none of them: it begins
+// with a dot or a slash.
+var shellOperators = []string{"&&", "|", ">", ">>"}
+
+// shellPlain are the characters of words that need no quotes.
+const shellPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+./_"
+
+const maxDepth = 32
+
+// listDir lists a directory. It does not follow links.
+func listDir(ctx context.Context, b *sandbox, in listRequest) (any, error) {
+	if in.Depth > maxDepth {
+		return nil, refuseRequest(invalidArgument, "depth: more than %d", maxDepth)
+	}
+	p, err := findPlace(in.Path)
+	if err != nil {
+		return nil, err
+	}
+	list, err := b.list(ctx, p, max(in.Depth, 1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(list) == 0 || list[0].below != "" || list[0].Type != typeDirectory:
+		return nil, refuseRequest(invalidArgument, "%q is not a directory", text.Inline(in.Path, 200))
+	}
+	return map[string]any{"entries": append([]entry{}, list[1:]...)}, nil
+}
+
+func makeDir(ctx context.Context, b *sandbox, in pathRequest) (any, error) {
+	p, err := findPlace(in.Path)
+	if err != nil {
+		return nil, err
+	}
+	e, err := b.statIfThere(ctx, p)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Type == typeDirectory:
+		return nil, refuseRequest(alreadyExists, "the directory %q exists", text.Inline(in.Path, 200))
+	case e.Path != "":
+		return nil, refuseRequest(invalidArgument, "%q exists and is not a directory", text.Inline(in.Path, 200))
+	}
+	if err := b.changeFiles(ctx, "files.makeDir", "mkdir", "-p", "--", p.argument()); err != nil {
+		return nil, err
+	}
+	return oneEntry(b.stat(ctx, p))
+}
+
+func removeFile(ctx context.Context, b *sandbox, in pathRequest) (any, error) {
+	p, err := findPlace(in.Path)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.isRoot():
+		return nil, refuseRequest(invalidArgument, "the workspace itself cannot be removed")
+	}
+	if err := b.changeFiles(ctx, "files.remove", "rm", "-rf", "--", p.argument()); err != nil {
+		return nil, err
+	}
+	b.metadata.remove(p.shown)
+	return map[string]any{}, nil
+}
+
+func moveFile(ctx context.Context, b *sandbox, in moveRequest) (any, error) {
+	from, err := findPlace(in.Source)
+	if err != nil {
+		return nil, err
+	}
+	to, err := findPlace(in.Destination)
+	if err != nil {
+		return nil, err
+	}
+	if from.isRoot() || to.isRoot() {
+		return nil, refuseRequest(invalidArgument, "the workspace itself cannot be renamed or replaced")
+	}
+	if _, err := b.stat(ctx, from); err != nil {
+		return nil, err
+	}
+	if err := b.changeFiles(ctx, "files.rename", "mkdir", "-p", "--", path.Dir(to.argument()), "&&", "mv", "-T", "--",
+		from.argument(), to.argument()); err != nil {
+		return nil, err
+	}
+	b.metadata.move(from.shown, to.shown)
+	return oneEntry(b.stat(ctx, to))
+}
+
+// transferName is a name in the workspace for a file on its way. Its user holds lockFiles.
+const transferName = ".fumehood-transfer"
+
+// partSize is the size of the parts in which a large file is read and written.
+const partSize = 16 << 20
 
 func readFile(w http.ResponseWriter, r *http.Request, b *sandbox) error {
-	if err := sameUser(r.URL.Query().Get("username")); err != nil {
+	if err := unprivilegedUser(r.URL.Query().Get("username")); err != nil {
 		return err
 	}
-	f, err := b.statExisting(r.Context(), r.URL.Query().Get("path"))
+	p, err := findPlace(r.URL.Query().Get("path"))
 	if err != nil {
 		return err
 	}
-	if f.Type != "file" {
-		return refuseRequest(invalidArgument, "%q is not a regular file", text.Inline(absolutePath(f.Path), 200))
+	ctx := r.Context()
+	e, err := b.stat(ctx, p)
+	if err != nil {
+		return err
 	}
-	if err := b.lockFiles(r.Context()); err != nil {
+	if e.Type == typeDirectory || e.Type == "" {
+		return refuseRequest(invalidArgument, "%q is not a regular file", text.Inline(p.shown, 200))
+	}
+	if err := b.lockFiles(ctx); err != nil {
 		return err
 	}
 	defer b.unlockFiles()
-	data, out, err := b.session.Take(r.Context(), f.Path)
-	if err != nil {
-		return b.endOnError(err)
+	size, _ := strconv.ParseInt(e.Size, 10, 64)
+	if p.rel != "" && e.Type == fileTypes["f"] && size <= partSize {
+		data, err := b.takeFile(ctx, p.rel)
+		if err == nil {
+			startDownload(w)
+			w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+			_ = writeWithDeadline(w, data) // the client has gone
+		}
+		return err
 	}
-	if out.Refused != "" {
-		return refuseRequest(permissionDenied, "the file is refused: %s", out.Refused)
-	}
+	return b.sendParts(ctx, w, p)
+}
+
+func startDownload(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-	_ = writeWithDeadline(w, data) // the client has gone
-	return nil
 }
 
-// An upload is a file that a client writes.
-type upload struct {
-	path string // relative to the workspace
-	data []byte
+// takeFile returns a file of the workspace, redacted, as far as policy allows it to leave.
+func (b *sandbox) takeFile(ctx context.Context, rel string) ([]byte, error) {
+	data, out, err := b.session.Take(ctx, rel)
+	if err != nil {
+		return nil, b.endOnError(err)
+	}
+	if out.Refused != "" {
+		return nil, refuseRequest(permissionDenied, "the file is refused: %s", out.Refused)
+	}
+	return data, nil
 }
 
-// writeFiles writes all files of a request, or none if one of them is not acceptable.
+// sendParts sends the file at p, which commands copy to the workspace part by part. An error after the first part cuts
+// the connection off: the client must not take what it has for the whole.
+func (b *sandbox) sendParts(ctx context.Context, w http.ResponseWriter, p place) error {
+	defer func() { _ = b.changeFiles(context.WithoutCancel(ctx), "files.read", "rm", "-f", transferName) }()
+	for at := int64(0); ; at += partSize {
+		err := b.changeFiles(ctx, "files.read", "tail", "-c", "+"+strconv.FormatInt(at+1, 10), "--", p.argument(), "|",
+			"head", "-c", strconv.Itoa(partSize), ">", transferName)
+		var data []byte
+		if err == nil {
+			data, err = b.takeFile(ctx, transferName)
+		}
+		if err != nil && at == 0 {
+			return err
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if at == 0 {
+			startDownload(w)
+		}
+		if writeWithDeadline(w, data) != nil || len(data) < partSize/2 {
+			return nil
+		}
+	}
+}
+
+// writeFiles writes the files of a request. Small ones are written when all of them are acceptable.
 func writeFiles(w http.ResponseWriter, r *http.Request, b *sandbox) error {
-	if err := b.lockFiles(r.Context()); err != nil {
+	q := r.URL.Query()
+	if err := unprivilegedUser(q.Get("username")); err != nil {
 		return err
 	}
-	defer b.unlockFiles()
-	files, err := readUploads(w, r)
+	metadata, err := readMetadata(r.Header)
 	if err != nil {
 		return err
 	}
 	if err := b.waitForSetUp(r.Context()); err != nil {
 		return err
 	}
-	var wrote []map[string]any
-	for _, f := range files {
-		out, err := b.session.Put(r.Context(), f.path, f.data)
-		if err != nil {
-			return b.endOnError(err)
+	if err := b.lockFiles(r.Context()); err != nil {
+		return err
+	}
+	defer b.unlockFiles()
+	body, err := uploadBody(w, r)
+	if err != nil {
+		return err
+	}
+	u := &uploads{b: b, ctx: r.Context()}
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err == nil && kind == "application/octet-stream":
+		err = u.addFile(q.Get("path"), body)
+	case err == nil && kind == "multipart/form-data":
+		err = u.addForm(body, params["boundary"], q.Get("path"))
+	default:
+		err = refuseRequest(invalidArgument,
+			"the content type is neither multipart/form-data nor application/octet-stream")
+	}
+	if err == nil {
+		err = u.writeSmall()
+	}
+	b.noteChange()
+	if err != nil {
+		return err
+	}
+	wrote := []map[string]any{}
+	for _, p := range u.wrote {
+		info := map[string]any{"name": path.Base(p.shown), "type": "file", "path": p.shown}
+		if b.metadata.set(p.shown, metadata); len(metadata) > 0 {
+			info["metadata"] = metadata
 		}
-		if out.Refused != "" {
-			code := invalidArgument
-			if strings.HasPrefix(out.Refused, "no space left") {
-				code = noSpace
-			}
-			return refuseRequest(code, "cannot write %q: %s; %d of %d files are written", text.Inline(f.path, 200),
-				out.Refused, len(wrote), len(files))
-		}
-		wrote = append(wrote, map[string]any{"name": path.Base(f.path), "type": "file", "path": absolutePath(f.path)})
+		wrote = append(wrote, info)
 	}
 	sendAnswer(w, http.StatusOK, wrote)
 	return nil
 }
 
-func readUploads(w http.ResponseWriter, r *http.Request) (files []upload, err error) {
-	q := r.URL.Query()
-	if err := sameUser(q.Get("username")); err != nil {
-		return nil, err
-	}
-	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	zipped := r.Header.Get("Content-Encoding") == "gzip"
-	if zipped {
-		r.Header.Del("Content-Encoding")
-	}
-	data, readErr := readBody(w, r, maxUpload)
-	if readErr != nil {
-		return nil, readErr
-	}
-	if zipped {
-		if data, readErr = decompressGzip(data); readErr != nil {
-			return nil, readErr
+// uploadBody returns the body of an upload, decompressed. It has maxUpload bytes at most, and each read has its time.
+func uploadBody(w http.ResponseWriter, r *http.Request) (io.Reader, error) {
+	var body io.Reader = &timedReader{http.NewResponseController(w), http.MaxBytesReader(w, r.Body, maxUpload)}
+	switch encoding := r.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+		return body, nil
+	case "gzip":
+		z, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, refuseRequest(invalidArgument, "the request is not gzip: %v", err)
 		}
+		return &cappedReader{z, maxUpload}, nil
+	default:
+		return nil, refuseRequest(unimplemented, "the content encoding %q is not supported", encoding)
 	}
-	switch {
-	case err == nil && kind == "application/octet-stream":
-		rel, err := writablePath(q.Get("path"))
-		return []upload{{rel, data}}, err
-	case err == nil && kind == "multipart/form-data":
-		return readForm(data, params["boundary"], q.Get("path"))
-	}
-	return nil, refuseRequest(invalidArgument,
-		"the content type is neither multipart/form-data nor application/octet-stream")
 }
 
-func writablePath(name string) (string, error) {
-	if name == "" {
-		return "", refuseRequest(invalidArgument, "path: missing")
-	}
-	rel, err := inWorkspace(name)
-	if err == nil && (rel == "." || strings.HasSuffix(name, "/")) {
-		err = refuseRequest(invalidArgument, "the path %q is a directory", text.Inline(name, 200))
-	}
-	return rel, err
+// A timedReader gives each read its own time.
+type timedReader struct {
+	timed *http.ResponseController
+	r     io.Reader
 }
 
-func decompressGzip(data []byte) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err == nil {
-		data, err = io.ReadAll(io.LimitReader(z, maxUpload+1))
-	}
+func (t *timedReader) Read(p []byte) (int, error) {
+	_ = t.timed.SetReadDeadline(time.Now().Add(bodyTime))
+	n, err := t.r.Read(p)
 	if err != nil {
-		return nil, refuseRequest(invalidArgument, "the request is not gzip: %v", err)
+		_ = t.timed.SetReadDeadline(time.Time{})
 	}
-	if len(data) > maxUpload {
-		return nil, refuseRequest(resourceExhausted, "the request has more than %d bytes", maxUpload)
+	return n, err
+}
+
+// A cappedReader fails after some bytes.
+type cappedReader struct {
+	r    io.Reader
+	left int64
+}
+
+func (c *cappedReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if c.left -= int64(n); c.left < 0 {
+		return 0, &http.MaxBytesError{Limit: maxUpload}
 	}
-	return data, nil
+	return n, err
+}
+
+// An upload is a small file that a client writes.
+type upload struct {
+	place place
+	data  []byte
+}
+
+// uploads are the files of one request.
+type uploads struct {
+	b     *sandbox
+	ctx   context.Context
+	small []upload
+	bytes int
+	wrote []place
 }
 
 const maxFiles = 200 // of one request
 
-// readForm reads the files of a form. The only one may have its path in the URL.
-func readForm(data []byte, boundary, only string) (files []upload, err error) {
-	form := multipart.NewReader(bytes.NewReader(data), boundary)
-	for {
+// addForm adds the files of a form. The only one may have its path in the URL.
+func (u *uploads) addForm(body io.Reader, boundary, only string) error {
+	form := multipart.NewReader(body, boundary)
+	for count := 0; ; count++ {
 		part, err := form.NextRawPart()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, refuseRequest(invalidArgument, "invalid form: %v", err)
+		switch {
+		case errors.Is(err, io.EOF) && count == 0:
+			return refuseRequest(invalidArgument, "the form has no file")
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return formError(err)
+		case count == maxFiles:
+			return refuseRequest(invalidArgument, "more than %d files", maxFiles)
+		case count == 1 && only != "":
+			return refuseRequest(invalidArgument, "several files for one path")
 		}
 		name := only
 		if name == "" { // FileName cuts the directories off
 			_, params, _ := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
 			name = params["filename"]
 		}
-		rel, err := writablePath(name)
-		if err != nil {
-			return nil, err
-		}
-		content, err := io.ReadAll(part)
-		if err != nil {
-			return nil, refuseRequest(invalidArgument, "invalid form: %v", err)
-		}
-		if files = append(files, upload{rel, content}); len(files) > maxFiles {
-			return nil, refuseRequest(invalidArgument, "more than %d files", maxFiles)
+		if err := u.addFile(name, part); err != nil {
+			return err
 		}
 	}
-	switch {
-	case len(files) == 0:
-		return nil, refuseRequest(invalidArgument, "the form has no file")
-	case only != "" && len(files) > 1:
-		return nil, refuseRequest(invalidArgument, "%s", fmt.Sprintf("%d files for one path", len(files)))
+}
+
+func formError(err error) error {
+	var long *http.MaxBytesError
+	if errors.As(err, &long) {
+		return refuseRequest(noSpace, "the request has more than %d bytes", long.Limit)
 	}
-	return files, nil
+	return refuseRequest(invalidArgument, "invalid form: %v", err)
+}
+
+// addFile keeps a small file, or writes a large one.
+func (u *uploads) addFile(name string, content io.Reader) error {
+	p, err := writablePlace(name)
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(content, 64<<10)
+	data, more, err := readPart(in)
+	if err != nil {
+		return formError(err)
+	}
+	if u.bytes += len(data); !more && u.bytes <= partSize {
+		u.small = append(u.small, upload{p, data})
+		return nil
+	}
+	if err := u.writeSmall(); err != nil {
+		return err
+	}
+	return u.writeParts(p, data, more, in)
+}
+
+// readPart reads up to partSize bytes, and says whether there are more.
+func readPart(in *bufio.Reader) (data []byte, more bool, err error) {
+	if data, err = io.ReadAll(io.LimitReader(in, partSize)); err != nil {
+		return nil, false, err
+	}
+	_, err = in.Peek(1)
+	if errors.Is(err, io.EOF) {
+		return data, false, nil
+	}
+	return data, err == nil, err
+}
+
+// writeSmall writes the files that were kept.
+func (u *uploads) writeSmall() error {
+	for _, f := range u.small {
+		if err := u.write(f.place, f.data); err != nil {
+			return err
+		}
+		u.wrote = append(u.wrote, f.place)
+	}
+	u.small, u.bytes = nil, 0
+	return nil
+}
+
+func (u *uploads) write(p place, data []byte) error {
+	if p.rel != "" {
+		return u.put(p.rel, data)
+	}
+	if err := u.put(transferName, data); err != nil {
+		return err
+	}
+	return u.b.changeFiles(u.ctx, "files.write", "mkdir", "-p", "--", path.Dir(p.argument()), "&&", "mv", "-T", "--",
+		transferName, p.argument())
+}
+
+// writeParts writes a large file: part by part to a file beside it, which then gets its name.
+func (u *uploads) writeParts(p place, data []byte, more bool, in *bufio.Reader) (err error) {
+	part := p.argument() + ".part"
+	if err := u.write(place{shown: p.shown + ".part", rel: relPart(p)}, data); err != nil {
+		return err
+	}
+	for more {
+		if data, more, err = readPart(in); err != nil {
+			err = formError(err)
+			break
+		}
+		if err = u.put(transferName, data); err == nil {
+			err = u.b.changeFiles(u.ctx, "files.write", "cat", "--", transferName, ">>", part, "&&", "rm", "-f", transferName)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = u.b.changeFiles(u.ctx, "files.write", "mv", "-T", "--", part, p.argument())
+	}
+	if err != nil {
+		_ = u.b.changeFiles(context.WithoutCancel(u.ctx), "files.write", "rm", "-f", "--", part, transferName)
+		return err
+	}
+	u.wrote = append(u.wrote, p)
+	return nil
+}
+
+func relPart(p place) string {
+	if p.rel == "" {
+		return ""
+	}
+	return p.rel + ".part"
+}
+
+// put writes a file of the workspace.
+func (u *uploads) put(rel string, data []byte) error {
+	out, err := u.b.session.Put(u.ctx, rel, data)
+	if err != nil {
+		return u.b.endOnError(err)
+	}
+	if out.Refused == "" {
+		return nil
+	}
+	code := invalidArgument
+	if strings.HasPrefix(out.Refused, "no space left") {
+		code = noSpace
+	}
+	return refuseRequest(code, "cannot write %q: %s; %s", text.Inline(rel, 200), out.Refused,
+		fmt.Sprintf("%d files are written", len(u.wrote)))
 }

@@ -3,13 +3,14 @@
 package e2b
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -55,50 +56,75 @@ func FuzzStart(f *testing.F) {
 	})
 }
 
-// A path is in the workspace or refused, and its pattern matches itself alone.
+// A path is absolute and clean, and below the workspace what is relative to it stays there.
 func FuzzPath(f *testing.F) {
-	for _, name := range []string{"", ".", "a", "/workspace", "/workspace/a", "/workspacea", "/workspace/../a", "../a", "a/../../b", "~", "~/a", "/", "//workspace/a", "a*[b]?\\", "a\x00"} {
+	for _, name := range []string{"", ".", "a", "/home/user", "/workspace/a", "/home/usera", "/home/user/../a", "../a", "a/../../b", "~", "~/a", "/", "//workspace/a", "a*[b]?\\", "a\x00"} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		rel, err := inWorkspace(name)
+		p, err := findPlace(name)
 		if err != nil {
 			refused(t, err)
 			return
 		}
-		if rel == "" || path.IsAbs(rel) || rel != path.Clean(rel) || rel == ".." || strings.HasPrefix(rel, "../") || strings.ContainsRune(rel, 0) {
-			t.Fatalf("%q becomes %q", name, rel)
+		if !path.IsAbs(p.shown) || p.shown != path.Clean(p.shown) || strings.ContainsRune(p.shown, 0) {
+			t.Fatalf("%q becomes %+v", name, p)
 		}
-		if again, err := inWorkspace(absolutePath(rel)); err != nil || again != rel {
-			t.Fatalf("%q becomes %q, and that %q, %v", name, rel, again, err)
+		if p.rel != "" && (path.IsAbs(p.rel) || p.rel != path.Clean(p.rel) || p.rel == ".." || strings.HasPrefix(p.rel, "../")) {
+			t.Fatalf("%q becomes %+v", name, p)
 		}
-		if matched, err := path.Match(literal.Replace(rel), rel); utf8.ValidString(rel) && (err != nil || !matched) {
-			t.Fatalf("the pattern of %q: %v, %v", rel, matched, err)
+		if a := p.argument(); strings.HasPrefix(a, "-") || slices.Contains(shellOperators, a) {
+			t.Fatalf("%q is the argument %q", name, a)
+		}
+		if again, err := findPlace(p.shown); err != nil || again != p {
+			t.Fatalf("%q becomes %+v, and that %+v, %v", name, p, again, err)
 		}
 	})
 }
 
-// The files of a form are in the workspace, and not larger than the form.
+// The files of a form are not larger than the form.
 func FuzzForm(f *testing.F) {
 	f.Add([]byte(formOf("a", "b/c")), "x", "")
 	f.Add([]byte(formOf("a")), "x", "b")
 	f.Add([]byte("--x\r\n\r\n\r\n--x--"), "x", "")
 	f.Add([]byte(formOf("../a")), "", "")
 	f.Fuzz(func(t *testing.T, data []byte, boundary, only string) {
-		files, err := readForm(data, boundary, only)
-		if err != nil {
+		u := &uploads{}
+		if err := u.addForm(bytes.NewReader(data), boundary, only); err != nil {
 			refused(t, err)
 			return
 		}
 		size := 0
-		for _, file := range files {
-			if rel, err := inWorkspace(file.path); err != nil || rel != file.path || rel == "." {
-				t.Fatalf("path %q: %v", file.path, err)
+		for _, file := range u.small {
+			if file.place.isRoot() {
+				t.Fatalf("path %+v", file.place)
 			}
 			size += len(file.data)
 		}
-		if len(files) == 0 || len(files) > maxFiles || size > len(data) {
-			t.Fatalf("%d files of %d bytes in %d", len(files), size, len(data))
+		if len(u.small) == 0 || len(u.small) > maxFiles || size > len(data) {
+			t.Fatalf("%d files of %d bytes in %d", len(u.small), size, len(data))
+		}
+	})
+}
+
+// What find prints is read whole or refused, whatever the names of files are.
+func FuzzEntries(f *testing.F) {
+	f.Add([]byte("d\x000\x00755\x00drwxr-xr-x\x00fumehood\x00fumehood\x001.5\x00\x00\x00l\x003\x00777\x00lrwxrwxrwx\x00a\x00b\x00-1\x00../x\x00a/b\x00"))
+	f.Add([]byte("x"))
+	f.Fuzz(func(t *testing.T, out []byte) {
+		dir := place{shown: home, rel: "."}
+		list, err := parseEntries(out, dir)
+		if err != nil {
+			refused(t, err)
+			return
+		}
+		for _, e := range list {
+			if e.Path != home && !strings.HasPrefix(e.Path, home+"/") {
+				t.Fatalf("%q is not below", e.Path)
+			}
+			if _, err := json.Marshal(e); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }
@@ -110,19 +136,19 @@ func FuzzRequests(f *testing.F) {
 	}
 	f.Add([]byte(`{}`), "%zz")
 	f.Fuzz(func(t *testing.T, data []byte, query string) {
-		if in, err := decodeStrictly[newSandbox](data); err != nil {
+		if in, err := readNewSandbox(data); err != nil {
 			refused(t, err)
 		} else if err := in.refuseUnsupported(); err != nil {
 			refused(t, err)
-		} else if in.Network != nil || in.AutoPause != nil && *in.AutoPause || len(in.Metadata)+len(in.EnvVars) > 2*maxEntries {
+		} else if in.Volumes != nil || len(in.wishes) > maxWishes || len(in.Metadata)+len(in.EnvVars) > 2*maxEntries {
 			t.Fatalf("accepted %+v", in)
 		}
 		b := &sandbox{contexts: newContexts()}
 		if in, err := decodeStrictly[cell](data); err != nil {
 			refused(t, err)
-		} else if p, _, err := b.proposeCell(in); err != nil {
+		} else if p, _, _, err := b.proposeCell(in); err != nil {
 			refused(t, err)
-		} else if p.Code != in.Code || (p.Context == "") != (p.Language == "bash" || p.Language == "sh") {
+		} else if p.Code != dedent(in.Code) || (p.Context == "") != (p.Language == "bash" || p.Language == "sh") {
 			t.Fatalf("%+v proposes %+v", in, p)
 		}
 		b.about.Metadata = map[string]string{"a": "b"}

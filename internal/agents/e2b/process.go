@@ -5,8 +5,11 @@ package e2b
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -24,10 +27,12 @@ type processConfig struct {
 
 type startRequest struct {
 	Process processConfig `json:"process"`
-	Pty     any           `json:"pty"`
+	Pty     *terminal     `json:"pty"`
 	Tag     string        `json:"tag"`
 	Stdin   bool          `json:"stdin"`
 }
+
+func (in startRequest) hasInput() bool { return in.Stdin || in.Pty != nil }
 
 type selector struct {
 	Pid uint32 `json:"pid"`
@@ -37,8 +42,11 @@ type selector struct {
 type processRequest struct {
 	Process selector `json:"process"`
 	Signal  any      `json:"signal"` // a name, or a number
-	Input   any      `json:"input"`
-	Pty     any      `json:"pty"`
+	Input   struct {
+		Stdin []byte `json:"stdin"`
+		Pty   []byte `json:"pty"`
+	} `json:"input"`
+	Pty *terminal `json:"pty"`
 }
 
 // toProposal returns what in proposes. The SDK's commands are text for a login shell: the text
@@ -46,23 +54,32 @@ type processRequest struct {
 func (in startRequest) toProposal(timeout time.Duration) (proposal.Proposal, error) {
 	p := proposal.Proposal{Env: in.Process.Envs, Timeout: proposal.Duration(timeout)}
 	switch {
-	case in.Pty != nil:
-		return p, refuseRequest(unimplemented, "pseudo-terminals are not supported: use commands.run")
-	case in.Stdin:
-		return p, refuseRequest(unimplemented, "commands have no standard input: leave stdin out")
 	case in.Process.Cmd == "":
 		return p, refuseRequest(invalidArgument, "process.cmd: missing")
 	}
-	dir, err := inWorkspace(in.Process.Cwd)
+	if in.hasInput() {
+		p.Stdin = laterInput
+	}
+	dir, err := findPlace(in.Process.Cwd)
 	if err != nil {
 		return p, err
 	}
-	if dir != "." {
-		p.Cwd = dir
+	if !dir.isRoot() {
+		p.Cwd = dir.rel
+	}
+	if in.Pty != nil {
+		p.Argv = []string{"python3", "-c", terminalBridge, strconv.Itoa(in.Pty.Size.Cols), strconv.Itoa(in.Pty.Size.Rows),
+			dir.shown}
+		return p, nil
 	}
 	if args := in.Process.Args; in.Process.Cmd == "/bin/bash" && len(args) == 3 && args[0] == "-l" && args[1] == "-c" {
-		p.Run = args[2]
+		if p.Run = args[2]; dir.rel == "" { // a proposal's own directory is in the workspace
+			p.Run = "cd -- " + quoteWord(dir.shown) + " || exit 1\n" + p.Run
+		}
 		return p, nil
+	}
+	if dir.rel == "" {
+		return p, refuseRequest(invalidArgument, "cwd: only a text for bash can run outside of %s", home)
 	}
 	p.Argv = append([]string{in.Process.Cmd}, in.Process.Args...)
 	return p, nil
@@ -73,6 +90,8 @@ type process struct {
 	pid    uint32 // counted for each sandbox; not the kernel's
 	about  startRequest
 	cancel context.CancelFunc
+	input  *os.File // the writing end of what it reads; nil if it cannot be written to
+	done   chan struct{}
 
 	mu    sync.Mutex
 	feeds []*feed
@@ -105,12 +124,9 @@ func (s *Server) processRoutes(mux *http.ServeMux) {
 	mux.HandleFunc(service+"Connect", serveStreaming(s, connectProcess))
 	mux.HandleFunc(service+"List", serveUnary(s, listProcesses))
 	mux.HandleFunc(service+"SendSignal", serveUnary(s, signalProcess))
-	for call, what := range map[string]string{"Update": "pseudo-terminals are", "SendInput": "standard input is",
-		"CloseStdin": "standard input is"} {
-		mux.HandleFunc(service+call, serveUnary(s, func(context.Context, *sandbox, processRequest) (any, error) {
-			return nil, refuseRequest(unimplemented, "%s not supported", what)
-		}))
-	}
+	mux.HandleFunc(service+"Update", serveUnary(s, resizeTerminal))
+	mux.HandleFunc(service+"SendInput", serveUnary(s, sendInput))
+	mux.HandleFunc(service+"CloseStdin", serveUnary(s, closeInput))
 }
 
 func listProcesses(_ context.Context, b *sandbox, _ noInput) (any, error) {
@@ -129,7 +145,7 @@ func listProcesses(_ context.Context, b *sandbox, _ noInput) (any, error) {
 }
 
 // signalProcess kills a process: SIGTERM, too, because what runs is a whole tree.
-func signalProcess(_ context.Context, b *sandbox, in processRequest) (any, error) {
+func signalProcess(ctx context.Context, b *sandbox, in processRequest) (any, error) {
 	switch in.Signal {
 	case "SIGNAL_SIGKILL", "SIGNAL_SIGTERM", 9.0, 15.0:
 	default:
@@ -140,14 +156,22 @@ func signalProcess(_ context.Context, b *sandbox, in processRequest) (any, error
 		return nil, err
 	}
 	p.cancel()
+	select { // what it printed comes before the answer
+	case <-p.done:
+	case <-ctx.Done():
+	case <-time.After(killWait):
+	}
 	return map[string]any{}, nil
 }
+
+// killWait is how long the answer to a signal waits for the end of the process.
+const killWait = 3 * time.Second
 
 // startProcess proposes a command and follows it. The command does not end with the connection, but
 // at its timeout.
 func startProcess(ctx context.Context, b *sandbox, in startRequest, out *stream) error {
-	if name, _, _ := out.r.BasicAuth(); sameUser(name) != nil {
-		return sameUser(name)
+	if name, _, _ := out.r.BasicAuth(); unprivilegedUser(name) != nil {
+		return unprivilegedUser(name)
 	}
 	timeout, err := out.parseTimeout()
 	if err != nil {
@@ -192,12 +216,25 @@ func (b *sandbox) startBackground(in startRequest, p proposal.Proposal) (*proces
 	}
 	b.processes.count++
 	ctx, cancel := context.WithCancel(b.ctx)
-	x := &process{pid: b.processes.count, about: in, cancel: cancel}
+	x := &process{pid: b.processes.count, about: in, cancel: cancel, done: make(chan struct{})}
+	var input *os.File
+	if in.hasInput() {
+		var err error
+		if input, x.input, err = b.openInput(); err != nil {
+			cancel()
+			return nil, nil, err
+		}
+	}
 	b.processes.list[x.pid] = x
 	f, _ := x.attachFeed()
 	go func() {
+		defer close(x.done)
 		defer cancel()
-		last := x.runProposal(ctx, b, p)
+		last := x.runProposal(gate.WithInput(ctx, input), b, p)
+		if input != nil { // Start has closed it if it started
+			_ = errors.Join(input.Close(), x.input.Close())
+		}
+		b.noteChange()
 		b.mu.Lock()
 		delete(b.processes.list, x.pid)
 		b.mu.Unlock()
@@ -243,6 +280,9 @@ func endEvent(exit int, why string) map[string]any {
 }
 
 func (x *process) publishOutput(stream string, data []byte) {
+	if x.about.Pty != nil {
+		stream = "pty"
+	}
 	event := map[string]any{"data": map[string]any{stream: base64.StdEncoding.EncodeToString(data)}}
 	x.mu.Lock()
 	feeds := slices.Clone(x.feeds)

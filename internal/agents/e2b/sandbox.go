@@ -10,6 +10,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/localhttp"
@@ -44,6 +45,9 @@ type sandbox struct {
 
 	requests chan struct{} // holds a token for each request that is served
 	files    chan struct{} // holds a token while a request has a file in memory
+	watching chan struct{} // holds a token for each watcher
+	changes  atomic.Int64  // how often something may have changed files
+	metadata fileMetadata
 
 	started time.Time
 	last    time.Time // when it must end, whatever its client says
@@ -54,6 +58,17 @@ type sandbox struct {
 	proposed  int
 	contexts  contexts
 	processes processes
+	watchers  map[string]*watcher
+}
+
+// noteChange makes watchers look.
+func (b *sandbox) noteChange() { b.changes.Add(1) }
+
+// isBusy reports whether commands or code run that may change files.
+func (b *sandbox) isBusy() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.processes.list) > 0 || b.contexts.running > 0
 }
 
 // reserveSandbox counts a new sandbox of user, and returns how long it may last.
@@ -113,7 +128,7 @@ func (s *Server) createSandbox(
 	b := &sandbox{server: s, id: "sb" + strings.ToLower(rand.Text()), access: rand.Text(), traffic: rand.Text(),
 		user: user.Name, tenant: user.Tenant, about: about,
 		ready: make(chan struct{}), gone: make(chan struct{}), requests: make(chan struct{}, maxRequests),
-		files:    make(chan struct{}, 1),
+		files: make(chan struct{}, 1), watching: make(chan struct{}, maxWatchers),
 		contexts: newContexts(), processes: newProcesses()}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err = b.openSession(ctx); err == nil && timeout > allowed {
@@ -155,7 +170,7 @@ func (b *sandbox) openSession(ctx context.Context) (err error) {
 			reasonsOf(r).joinLines())
 	}
 	b.limits = r.Decision.Grant.Limits.Under(proposal.Limits{Memory: b.server.o.Memory})
-	o := gate.SessionOptions{Limits: b.server.o.SessionLimits(), Proposer: "E2B client", Requested: requested,
+	o := gate.SessionOptions{Limits: b.server.o.SessionLimits(), Proposer: b.about.describeClient(), Requested: requested,
 		Idle: b.server.o.SessionLifetime(), Lifetime: b.server.o.SessionLifetime()}
 	if b.session, err = b.gate.Open(b.ctx, o); err != nil {
 		return err
@@ -279,7 +294,7 @@ func (b *sandbox) proposeAfterSetUp(
 func (b *sandbox) runInBackground(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
 	x, err := b.session.Start(ctx, p)
 	var stop *proposal.StopError
-	if errors.As(err, &stop) && stop.Code == "session.background" {
+	if errors.As(err, &stop) && stop.Code == "session.background" && p.Stdin != laterInput {
 		return b.session.Do(ctx, p)
 	}
 	if err != nil {

@@ -206,17 +206,25 @@ func (s *Server) serveInSandbox(
 			fail(w, err)
 			return
 		}
-		select {
-		case b.requests <- struct{}{}:
-			defer func() { <-b.requests }()
-			defer s.work.Enter()()
-		default:
-			fail(w, refuseRequest(resourceExhausted, "the sandbox has %d requests at a time", maxRequests))
-			return
-		}
-		if err := f(w, r, b); err != nil {
-			fail(w, err)
-		}
+		s.serveRequest(w, r, b, fail, f)
+	}
+}
+
+// serveRequest serves a request that may reach b.
+func (s *Server) serveRequest(
+	w http.ResponseWriter, r *http.Request, b *sandbox, fail failure,
+	f func(http.ResponseWriter, *http.Request, *sandbox) error,
+) {
+	select {
+	case b.requests <- struct{}{}:
+		defer func() { <-b.requests }()
+		defer s.work.Enter()()
+	default:
+		fail(w, refuseRequest(resourceExhausted, "the sandbox has %d requests at a time", maxRequests))
+		return
+	}
+	if err := f(w, r, b); err != nil {
+		fail(w, err)
 	}
 }
 
@@ -228,7 +236,7 @@ func (s *Server) findReached(r *http.Request, port string) (*sandbox, error) {
 	switch {
 	case id == "":
 		return nil, refuseRequest(unauthenticated,
-			"the request names no sandbox: set E2B_SANDBOX_URL to this server; signed URLs are not supported")
+			"the request names no sandbox: set E2B_SANDBOX_URL to this server")
 	case at != envdPort && at != codePort, port != "" && at != port:
 		return nil, refuseRequest(notFound, "nothing is served at port %q of a sandbox", at)
 	}

@@ -22,7 +22,7 @@ const (
 	maxAPI    = 256 << 10
 	maxCall   = 1 << 20                      // a Connect message
 	maxCode   = 6*document.MaxCode + 128<<10 // every byte of the code escaped, and its variables
-	maxUpload = 33 << 20                     // the largest file that a session takes, and its form
+	maxUpload = 1<<30 + 1<<20                // files of 1 GiB, and their form
 )
 
 // How long a client may take to send a body, or to read a message.

@@ -122,6 +122,7 @@ func (s *Session) startBackground(ctx context.Context, r *Running) error {
 	}
 	s.background = append(s.background, r)
 	x := s.executionOf(record)
+	x.Input = inputOf(ctx)
 	end := s.passOutput(ctx, &x)
 	inner, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	err = s.stages.Observer.Begin(record, s.stages.Redactor.Event, stop)

@@ -5,6 +5,7 @@ package order
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/fumehood/fumehood/internal/kit/redaction"
 	"github.com/fumehood/fumehood/internal/sandbox"
@@ -25,6 +26,20 @@ func WithOutput(ctx context.Context, f func(proposal.Chunk)) context.Context {
 func OutputOf(ctx context.Context) func(proposal.Chunk) {
 	f, _ := ctx.Value(outputKey{}).(func(proposal.Chunk))
 	return f
+}
+
+type inputKey struct{}
+
+// WithInput returns a context for Session.Start: the command reads input instead of its Stdin, and
+// Start closes input.
+func WithInput(ctx context.Context, input *os.File) context.Context {
+	return context.WithValue(ctx, inputKey{}, input)
+}
+
+// inputOf returns the file that WithInput was called with, or nil.
+func inputOf(ctx context.Context) *os.File {
+	input, _ := ctx.Value(inputKey{}).(*os.File)
+	return input
 }
 
 // passOutput makes x pass on what it prints to ctx's receiver. end must be called after x has ended.

@@ -57,6 +57,7 @@ type Flags struct {
 	ready          int           // of servers
 	pool           *gate.Pool    // of servers
 	Repeated       bool          // gates run several plans; for review
+	UserHome       bool          // see gate.Options; for E2B's clients
 	BuildCache     string        // a host directory to show at rootfs.GoCacheInside, or ""; for demo
 }
 
@@ -227,6 +228,7 @@ func (s *Flags) gateOptions(c *cli.Invocation) (gate.Options, error) {
 	if s.Registries != nil {
 		o.Registries = settings.FixedRegistries(s.Registries)
 	}
+	o.UserHome = s.UserHome
 	o.Workspace, o.Rootfs, o.Tools, o.Runsc = s.Workspace, s.Rootfs, s.Tools, s.runsc
 	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.Artifacts, s.AuditFile, c.Version,
 		[]string{"/proc/self/exe", egress.DoorName}
