@@ -10,7 +10,7 @@ git_reads := {
 	"check-ignore", "check-attr", "cherry", "range-diff", "version", "help", "var", "fsck", "verify-commit", "verify-tag", "reflog", "stripspace",
 	"patch-id", "hash-object", "archive", "apply", "add", "restore", "reset", "stash", "checkout", "switch", "branch", "tag", "remote", "config", "init",
 	"commit", "merge-tree", "merge-file", "worktree", "revert", "cherry-pick", "merge", "notes", "bisect", "clean", "rm", "mv", "format-patch",
-	"sparse-checkout", "ls-remote", "submodule",
+	"sparse-checkout", "ls-remote", "submodule", "symbolic-ref",
 }
 
 # METADATA
@@ -50,12 +50,16 @@ allow contains {"rule": "git.read"} if {
 #   match: [
 #     "git push", "git config core.pager id", "git bisect run ./x", "git submodule foreach id", "git remote add x y", "git rebase -x id HEAD~1",
 #     "git difftool", "git clone ext::x", "git worktree add /etc/x HEAD", "git worktree add ../x", "git worktree repair",
-#     "git worktree add \"$X\" HEAD", "git config -lf x", "git config --fil=x --list"
+#     "git worktree add \"$X\" HEAD", "git config -lf x", "git config --fil=x --list", "git config --file x user.name y",
+#     "git config --global alias.x '!id'", "git remote add x ext::sh", "git remote add x https://a:b@example.com/x",
+#     "git remote add -f x https://example.com/x", "git symbolic-ref HEAD refs/heads/x", "git symbolic-ref -d HEAD"
 #   ]
 #   not_match: [
 #     "git config --get user.name", "git remote -v", "git stash list", "git worktree list", "git worktree add /tmp/base HEAD~1",
 #     "git worktree add -b fix wt main", "git worktree remove --force /tmp/base", "git stash pop", "git switch -c fix", "git checkout -b fix",
-#     "git apply -p1 --check fix.diff", "git clean -n -e x"
+#     "git apply -p1 --check fix.diff", "git clean -n -e x", "git config --global user.name 'A B'", "git config user.email a@example.com",
+#     "git -C /tmp/x config --local pull.rebase true", "git remote add origin https://example.com/x.git", "git remote remove origin",
+#     "git -C /tmp/x symbolic-ref --short HEAD"
 #   ]
 deny contains lib.denial(
 	"git.verb",
@@ -101,6 +105,7 @@ git_bad_verb if {
 git_bad_verb if {
 	input.command.sub == "config"
 	not git_config_reads
+	not git_config_sets
 	not input.command.loose
 }
 
@@ -109,6 +114,50 @@ git_bad_verb if {
 	input.command.operands[0].static
 	not input.command.operands[0].value in {"show", "get-url", "status", "summary", "list", "log", "start", "good", "bad", "reset", "skip", "view"}
 	not git_worktree
+	not git_remote_named
+}
+
+git_bad_verb if {
+	input.command.sub == "symbolic-ref"
+	count(input.command.operands) != 1
+}
+
+git_bad_verb if {
+	input.command.sub == "symbolic-ref"
+	some o in input.command.options
+	not o.name in {"-C", "--short", "-q", "--quiet"}
+}
+
+# Settings that name no program, file or host.
+git_config_sets if {
+	count(input.command.operands) == 2
+	every w in input.command.operands { w.static }
+	lower(input.command.operands[0].value) in git_plain_settings
+	regex.match(`^[\w .,@+-]*$`, input.command.operands[1].value)
+	every o in input.command.options { o.name in {"-C", "--global", "--local"} }
+}
+
+git_plain_settings := {
+	"user.name", "user.email", "init.defaultbranch", "pull.rebase", "pull.ff", "push.default", "core.autocrlf", "core.filemode", "color.ui",
+	"merge.conflictstyle", "advice.detachedhead",
+}
+
+# The name of a remote reaches nothing. What does is decided by itself.
+git_remote_named if {
+	input.command.sub == "remote"
+	input.command.operands[0].value in {"add", "set-url"}
+	count(input.command.operands) == 3
+	every w in input.command.operands { w.static }
+	regex.match(`^\w[\w.-]*$`, input.command.operands[1].value)
+	regex.match(`^(https?|git)://[\w.-]+(:\d+)?/[\w./~+-]*$`, input.command.operands[2].value)
+	every o in input.command.options { o.name == "-C" }
+}
+
+git_remote_named if {
+	input.command.sub == "remote"
+	input.command.operands[0].value == "remove"
+	count(input.command.operands) == 2
+	every o in input.command.options { o.name == "-C" }
 }
 
 # A worktree is a second directory of the same repository.
