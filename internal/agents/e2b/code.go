@@ -240,6 +240,8 @@ func (l *eventWriter) runCode(ctx context.Context, b *sandbox, p proposal.Propos
 		return
 	}
 	shows := newPrinter(l.sendOutput, l.sendDisplay)
+	p, restore := b.exportForCell(ctx, p)
+	defer restore()
 	r, err := b.proposeAfterSetUp(gate.WithOutput(ctx, shows.printChunk), b.session.Do, p)
 	var stop *proposal.StopError
 	switch {

@@ -6,6 +6,8 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
@@ -66,6 +68,34 @@ func (b *sandbox) runHidden(ctx context.Context, p proposal.Proposal, code strin
 	p.Code, p.Why = code, "E2B's interpreter begins with this"
 	return b.proposeAfterSetUp(ctx, b.session.Do, p)
 }
+
+// exportForCell returns p without variables of its own, if it is code of bash: a shell keeps one environment, so code
+// before p exports them, and restore is code that takes them back.
+func (b *sandbox) exportForCell(ctx context.Context, p proposal.Proposal) (_ proposal.Proposal, restore func()) {
+	if p.Language != "bash" || len(p.Env) == 0 {
+		return p, func() {}
+	}
+	var before, after strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		if !isShellName(name) {
+			return p, func() {}
+		}
+		before.WriteString("export " + name + "=" + quoteWord(p.Env[name]) + "\n")
+		if value, has := b.about.EnvVars[name]; has {
+			after.WriteString("export " + name + "=" + quoteWord(value) + "\n")
+		} else {
+			after.WriteString("unset " + name + "\n")
+		}
+	}
+	bare := p
+	bare.Env = nil
+	if r, err := b.runHidden(ctx, bare, before.String()); err != nil || !r.Runnable() {
+		return p, func() {} // which is refused
+	}
+	return bare, func() { _, _ = b.runHidden(context.WithoutCancel(ctx), bare, after.String()) }
+}
+
+var isShellName = pattern.New(`^[A-Za-z_]\w*$`).MatchString
 
 // firstUse reports whether a prelude has not run in a context yet, and notes that it does.
 func (b *sandbox) firstUse(at codeContext, prelude string) bool {

@@ -161,8 +161,25 @@ func signalProcess(ctx context.Context, b *sandbox, in processRequest) (any, err
 	case <-ctx.Done():
 	case <-time.After(killWait):
 	}
+	p.drainFeeds(ctx)
 	return map[string]any{}, nil
 }
+
+// drainFeeds waits until what the process printed is on its way to its clients. They read it by another connection
+// than the answer to a signal.
+func (x *process) drainFeeds(ctx context.Context) {
+	for end := time.Now().Add(killWait); time.Now().Before(end) && ctx.Err() == nil; {
+		x.mu.Lock()
+		left := len(x.feeds)
+		x.mu.Unlock()
+		time.Sleep(drainStep)
+		if left == 0 {
+			return
+		}
+	}
+}
+
+const drainStep = 30 * time.Millisecond
 
 // killWait is how long the answer to a signal waits for the end of the process.
 const killWait = 3 * time.Second

@@ -228,6 +228,26 @@ func (s *Server) serveRequest(
 	}
 }
 
+// findByToken returns the sandbox with an access token, which older SDKs send without the sandbox's id.
+func (s *Server) findByToken(token string) (*sandbox, error) {
+	if token == "" {
+		return nil, refuseRequest(unauthenticated,
+			"the request names no sandbox: set E2B_SANDBOX_URL to this server")
+	}
+	var found *sandbox
+	s.mu.Lock()
+	for _, b := range s.sandboxes {
+		if subtle.ConstantTimeCompare([]byte(token), []byte(b.access)) == 1 {
+			found = b
+		}
+	}
+	s.mu.Unlock()
+	if found == nil {
+		return nil, refuseRequest(unavailable, "the sandbox was not found: it has ended, or never was")
+	}
+	return found, nil
+}
+
 // findReached returns the sandbox that a request names and has the token of. For the code
 // interpreter the token is the one for traffic, because the SDK does not send the other one
 // with every request.
@@ -235,8 +255,7 @@ func (s *Server) findReached(r *http.Request, port string) (*sandbox, error) {
 	id, at := r.Header.Get("E2b-Sandbox-Id"), r.Header.Get("E2b-Sandbox-Port")
 	switch {
 	case id == "":
-		return nil, refuseRequest(unauthenticated,
-			"the request names no sandbox: set E2B_SANDBOX_URL to this server")
+		return s.findByToken(r.Header.Get("X-Access-Token"))
 	case at != envdPort && at != codePort, port != "" && at != port:
 		return nil, refuseRequest(notFound, "nothing is served at port %q of a sandbox", at)
 	}
