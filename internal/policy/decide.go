@@ -105,11 +105,11 @@ func textOf(c proposal.Command) string {
 var documentKeys = fieldKeys(reflect.TypeFor[input]())
 
 func (e *Engine) commandDocument(shared *ast.Term, c commandInput) ast.Value {
-	return ast.NewObject(
+	return e.addContext(ast.NewObject(
 		[2]*ast.Term{documentKeys[0], ast.InternedTerm(e.workspace)},
 		[2]*ast.Term{documentKeys[1], shared},
 		[2]*ast.Term{documentKeys[2], termOf(reflect.ValueOf(c))},
-	)
+	))
 }
 
 // askLayers evaluates one document in every layer that has rules at the point.

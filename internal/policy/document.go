@@ -90,7 +90,7 @@ func (e *Engine) InputOf(v any) (doc Document, ok bool) {
 	default:
 		return Document{}, false
 	}
-	doc.Command, doc.Input = whole, termOf(reflect.ValueOf(in)).Value
+	doc.Command, doc.Input = whole, e.newDocument(in)
 	return doc, true
 }
 
@@ -122,7 +122,10 @@ func InputSchema(point string) ([]byte, error) {
 		return nil, err
 	}
 	schema := markRequired(module.SchemaOf(documentOf(point)))
-	describeFields(schema, documentOf(point))
+	describeFields(schema, ownDocument(point))
+	about := schema["properties"].(map[string]any)[contextName]
+	describeFields(about, reflect.TypeFor[proposal.Context]())
+	about.(map[string]any)["description"] = contextWords
 	schema["$schema"], schema["title"] = "https://json-schema.org/draft/2020-12/schema", point
 	schema["description"] = "the input of rules in package " + point
 	return json.MarshalIndent(schema, "", "  ")

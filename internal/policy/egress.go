@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +56,7 @@ func (e *Engine) Egress(ctx context.Context, x proposal.Egress) (proposal.Egress
 	return inTime(ctx, e, func(ctx context.Context) (proposal.EgressDecision, error) {
 		m := newMerger(e)
 		in := egressInputOf(x)
-		if err := e.askLayers(ctx, m, module.PointEgress, termOf(reflect.ValueOf(in)).Value, whole,
+		if err := e.askLayers(ctx, m, module.PointEgress, e.newDocument(in), whole,
 			describeTarget(x)); err != nil {
 			return proposal.EgressDecision{}, err
 		}

@@ -42,6 +42,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/fumehood/fumehood/internal/policy/bounds"
@@ -85,6 +86,8 @@ type Options struct {
 	// Now is the time that decides which exceptions have expired; zero is the time of New. It
 	// is read once: a rule that expires later applies until the engine is made again.
 	Now time.Time
+	// Context is input.context of every document. The zero Context is one that is not known.
+	Context proposal.Context
 	// OnRule, when set, is called with each rule that held. It is for tests of policies and
 	// may be called from several goroutines.
 	OnRule func(module.Place)
@@ -103,6 +106,9 @@ type Engine struct {
 	observe    bool
 	onRule     func(module.Place)
 	warnings   []string
+
+	context     proposal.Context
+	contextTerm *ast.Term // of context
 
 	common   []rego.EvalOption
 	jobs     chan func() // to an idle worker
@@ -123,6 +129,9 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, onRule: o.OnRule,
 		reported: map[string]bool{}, jobs: make(chan func())}
 	e.common = e.evalOptions()
+	if err := e.setContext(o.Context); err != nil {
+		return nil, err
+	}
 	if e.workspace == "" {
 		e.workspace = "/workspace"
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"net/netip"
 	"path"
-	"reflect"
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/policy/module"
@@ -48,7 +47,7 @@ type eventInput struct {
 func (e *Engine) Event(ctx context.Context, v proposal.Event) ([]proposal.Finding, error) {
 	return inTime(ctx, e, func(ctx context.Context) ([]proposal.Finding, error) {
 		m := newMerger(e)
-		if err := e.askLayers(ctx, m, module.PointEvent, termOf(reflect.ValueOf(eventInputOf(v))).Value, whole,
+		if err := e.askLayers(ctx, m, module.PointEvent, e.newDocument(eventInputOf(v)), whole,
 			""); err != nil {
 			return nil, err
 		}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/fumehood/fumehood/internal/kit/points"
@@ -73,7 +72,7 @@ type elfInput struct {
 func (e *Engine) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.ExecDecision, error) {
 		m := newMerger(e)
-		if err := e.askLayers(ctx, m, module.PointExec, termOf(reflect.ValueOf(e.execInput(x))).Value, whole,
+		if err := e.askLayers(ctx, m, module.PointExec, e.newDocument(e.execInput(x)), whole,
 			x.Path); err != nil {
 			return proposal.ExecDecision{}, err
 		}

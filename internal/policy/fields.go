@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/fumehood/fumehood/internal/policy/module"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // fieldsFile has the comments of the inputs' fields; a test writes it from the source.
@@ -40,14 +41,20 @@ type Field struct {
 	Description string `json:"description"`
 }
 
-// InputFields are the fields of point's input document, in its order, each object before
-// its fields. "fumehood." may be omitted from the point. An error is a *proposal.StopError.
+// ContextFields are the fields that the input of every decision point has besides InputFields.
+func ContextFields() []Field {
+	at := "input." + contextName
+	return append([]Field{{at, "object", contextWords}}, fieldsBelow(at, reflect.TypeFor[proposal.Context]())...)
+}
+
+// InputFields are the fields of point's input document besides ContextFields, in its order, each
+// object before its fields. "fumehood." may be omitted from the point. An error is a *proposal.StopError.
 func InputFields(point string) ([]Field, error) {
 	name, err := pointOf(point)
 	if err != nil {
 		return nil, err
 	}
-	return fieldsBelow("input", documentOf(name)), nil
+	return fieldsBelow("input", ownDocument(name)), nil
 }
 
 // WriteFields writes fields to w as a table: path, type, description.

@@ -14,10 +14,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fumehood/fumehood/internal/policy/module"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 var update = flag.Bool("update", false, "rewrite the files that are made from the source")
@@ -79,8 +81,9 @@ func TestFieldsAreDescribed(t *testing.T) {
 		}
 	}
 	for _, point := range module.Points() {
-		follow(documentOf(point))
+		follow(ownDocument(point))
 	}
+	follow(reflect.TypeFor[proposal.Context]())
 	data, err := json.MarshalIndent(used, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -100,12 +103,21 @@ func golden(t *testing.T, name string, content []byte) {
 	}
 }
 
+func writeTable(b *bytes.Buffer, fields []Field) {
+	b.WriteString("| field | type | meaning |\n| --- | --- | --- |\n")
+	for _, f := range fields {
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Path, f.Type, strings.ReplaceAll(f.Description, "|", "\\|"))
+	}
+}
+
 // TestFieldsPage: docs/INPUTS.md lists all fields of all inputs.
 func TestFieldsPage(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString("# Inputs of rules\n\nThe fields of `input` at each decision point; every field is always present. This page is generated. " +
 		"`fumehood policy explain --describe POINT`\nprints a part of it, `fumehood policy explain --input 'COMMAND'` the input of a command.\n\n" +
 		"`input.command.argv[0]` is the first argument, not the program. `input.command.sub` is empty for tools whose options fumehood does not know:\nuse `argv` or `operands` there.\n")
+	b.WriteString("\n## input.context\n\nWhat the run is about: the same fields, with the same values, at every decision point.\n\n")
+	writeTable(&b, ContextFields())
 	for _, point := range module.Points() {
 		fields, err := InputFields(point)
 		if err != nil {
@@ -116,13 +128,10 @@ func TestFieldsPage(t *testing.T) {
 			b.WriteString("As `fumehood.command`. `input.command` is empty.\n")
 			continue
 		}
-		b.WriteString("| field | type | meaning |\n| --- | --- | --- |\n")
-		for _, f := range fields {
-			if point == module.PointSnippet && strings.HasPrefix(f.Path, "input.proposal.") {
-				continue
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Path, f.Type, strings.ReplaceAll(f.Description, "|", "\\|"))
+		if point == module.PointSnippet {
+			fields = slices.DeleteFunc(fields, func(f Field) bool { return strings.HasPrefix(f.Path, "input.proposal.") })
 		}
+		writeTable(&b, fields)
 	}
 	golden(t, "../../docs/INPUTS.md", b.Bytes())
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"reflect"
 	"slices"
 
 	"github.com/fumehood/fumehood/internal/kit/points"
@@ -45,7 +44,7 @@ func (e *Engine) Output(ctx context.Context, x points.Outgoing) (points.OutputDe
 	return inTime(ctx, e, func(ctx context.Context) (points.OutputDecision, error) {
 		m := newMerger(e)
 		m.replaced = map[string]bool{}
-		if err := e.askLayers(ctx, m, module.PointOutput, termOf(reflect.ValueOf(outputInputOf(x))).Value, whole,
+		if err := e.askLayers(ctx, m, module.PointOutput, e.newDocument(outputInputOf(x)), whole,
 			x.Name); err != nil {
 			return points.OutputDecision{}, err
 		}

@@ -52,11 +52,11 @@ func snippetInputOf(s proposal.Snippet) snippetInput {
 var snippetKeys = fieldKeys(reflect.TypeFor[snippetDocument]())
 
 func (e *Engine) snippetDocument(shared *ast.Term, s proposal.Snippet) ast.Value {
-	return ast.NewObject(
+	return e.addContext(ast.NewObject(
 		[2]*ast.Term{snippetKeys[0], ast.InternedTerm(e.workspace)},
 		[2]*ast.Term{snippetKeys[1], shared},
 		[2]*ast.Term{snippetKeys[2], termOf(reflect.ValueOf(snippetInputOf(s)))},
-	)
+	))
 }
 
 // askSnippets evaluates each snippet of a; shared is the proposal's part of the input.

@@ -5,7 +5,6 @@ package policy
 import (
 	"context"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/fumehood/fumehood/internal/kit/points"
@@ -20,7 +19,7 @@ import (
 func (e *Engine) Trigger(ctx context.Context, t points.Trigger) (proposal.Decision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) {
 		m := newMerger(e)
-		if err := e.askLayers(ctx, m, module.PointTrigger, termOf(reflect.ValueOf(t)).Value, whole, ""); err != nil {
+		if err := e.askLayers(ctx, m, module.PointTrigger, e.newDocument(t), whole, ""); err != nil {
 			return proposal.Decision{}, err
 		}
 		return m.triggerDecision(), nil

@@ -58,8 +58,8 @@ func fieldKeys(t reflect.Type) []*ast.Term {
 	return keys
 }
 
-// documentOf is the type of the point's input document.
-func documentOf(point string) reflect.Type {
+// ownDocument is the type of the point's own part of the input document.
+func ownDocument(point string) reflect.Type {
 	switch point {
 	case module.PointEgress:
 		return reflect.TypeFor[egressInput]()

@@ -28,9 +28,10 @@ const GuardSet = "beyond_key"
 
 // KeyFields are the fields of the input that are made from a points.ExecKey: those on which
 // a reusable answer may depend. Env is one of them because an answer about an Exec with an
-// Env is never reused. A test of package policy compares them with what the input is made of.
+// Env is never reused; context is one because it is constant for as long as answers are kept. A
+// test of package policy compares the others with what the input is made of.
 var KeyFields = []string{"command", "path", "asked", "loaded", "name", "names", "many", "same", "layer", "digest",
-	"elf", "grants", "env"}
+	"elf", "grants", "env", "context"}
 
 // childFields are set only for what a tool starts, and answers about that are never reused.
 var childFields = []string{"chain", "under", "listed"}

@@ -33,6 +33,7 @@ func NewGraph(modules map[string]*ast.Module) *Graph {
 type Target struct {
 	input bool
 	field string // of the input; "" means more than one
+	below string // of field; "" means more than one
 	Rule  string // the path of a rule
 	All   bool   // it may be any rule
 }
@@ -75,7 +76,11 @@ func (a *Graph) Target(m *ast.Module, ref ast.Ref) Target {
 		if len(ref) < 2 {
 			return Target{input: true}
 		}
-		return Target{input: true, field: stringOf(ref[1])}
+		t := Target{input: true, field: stringOf(ref[1])}
+		if len(ref) > 2 {
+			t.below = stringOf(ref[2])
+		}
+		return t
 	case ast.DefaultRootDocument.Value:
 		return a.dataTarget(ref)
 	}
@@ -99,6 +104,26 @@ func (a *Graph) dataTarget(ref ast.Ref) Target {
 		}
 	}
 	return Target{All: true}
+}
+
+// InputFields adds to names the fields of input's field object that the modules name. It reports
+// whether they may read any of them: they use object or the input as a whole, or a name that is not
+// constant.
+func (a *Graph) InputFields(object string, names map[string]bool) (all bool) {
+	for _, rules := range a.Rules {
+		for _, r := range rules {
+			a.Walk(r.Module, r.Rule, func(t Target) {
+				switch {
+				case !t.input || t.field != "" && t.field != object:
+				case t.below == "":
+					all = true
+				default:
+					names[t.below] = true
+				}
+			})
+		}
+	}
+	return all
 }
 
 // isOutsideName reports whether v is the name of something outside the rules of m.

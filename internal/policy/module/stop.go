@@ -16,6 +16,7 @@ const (
 	CodeSymlink    = "policy.symlink"
 	CodeTooLarge   = "policy.too-large"
 	CodeData       = "policy.data"
+	CodeContext    = "policy.context"
 )
 
 // Stop makes the error of a run that must not continue.

@@ -140,7 +140,7 @@ func describeInput(c *cli.Invocation, point string) int {
 	if err != nil {
 		return c.ReportMisuse(wrongPoint(err))
 	}
-	return c.ExitCode(cli.OK, policy.WriteFields(c.Stdout, fields))
+	return c.ExitCode(cli.OK, policy.WriteFields(c.Stdout, append(fields, policy.ContextFields()...)))
 }
 
 // wrongPoint describes an invalid decision point, with the one that was probably meant.

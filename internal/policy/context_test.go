@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/internal/kit/points"
+	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/policy/module"
+	"github.com/fumehood/fumehood/internal/shell/parse"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func about(t *testing.T, e *policy.Engine, c proposal.Context) *policy.Engine {
+	t.Helper()
+	e, err := e.WithContext(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestContextIsEverywhere holds that the input of every decision point has the same context, and
+// that each of its fields is there when nothing is known.
+func TestContextIsEverywhere(t *testing.T) {
+	plain := shipped(t)
+	known := about(t, plain, proposal.Context{Known: true, Repository: "acme/shop", Labels: []string{"b", "a"}})
+	p := proposal.Proposal{ID: "t", Run: "python3 -c 1"}
+	analysis := parse.Analyze(p)
+	analysis.Snippets = []proposal.Snippet{{Language: "python"}}
+	for _, e := range []*policy.Engine{plain, known} {
+		docs, seen := e.Inputs(p, analysis), map[string]bool{}
+		for _, v := range []any{&points.Trigger{}, &proposal.Exec{}, &proposal.Egress{}, &proposal.Event{}, &points.Outgoing{}} {
+			doc, _ := e.InputOf(v)
+			docs = append(docs, doc)
+		}
+		want, err := json.Marshal(e.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, doc := range docs {
+			data, err := doc.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got struct{ Context json.RawMessage }
+			var a, b any
+			_, _, _ = json.Unmarshal(data, &got), json.Unmarshal(got.Context, &a), json.Unmarshal(want, &b)
+			if diff := cmp.Diff(b, a); diff != "" || a == nil {
+				t.Errorf("%s: %s", doc.Point, diff)
+			}
+			seen[doc.Point] = true
+		}
+		if len(seen) != len(module.Points()) {
+			t.Errorf("only %v", seen)
+		}
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, known.Context().Labels); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := plain.WithContext(proposal.Context{Started: "today"}); codeOf(err) != "policy.context" {
+		t.Error(err)
+	}
+}
+
+// TestContextDecides holds that rules decide by the context, and that one that is not known fails closed.
+func TestContextDecides(t *testing.T) {
+	e := with(t, folder(t, "a.rego", `package fumehood.command
+
+deny contains {"rule": "mine.home", "message": "only in acme/shop", "suggestion": "ask the owners of acme/shop"} if {
+	input.command.program == "make"
+	input.context.repository != "acme/shop"
+}
+
+deny contains {"rule": "mine.files", "message": "the pull request may change its Makefile", "suggestion": "run make by hand"} if {
+	input.command.program == "make"
+	not unchanged
+}
+
+unchanged if {
+	input.context.changed.complete
+	not "Makefile" in input.context.changed.paths
+}
+`))
+	for _, c := range []struct {
+		context proposal.Context
+		want    []string
+	}{
+		{proposal.Context{}, []string{"mine.files", "mine.home"}},
+		{proposal.Context{Repository: "acme/shop"}, []string{"mine.files"}},
+		{proposal.Context{Repository: "acme/shop", Changed: proposal.ContextChanged{Complete: true}}, nil},
+		{proposal.Context{Repository: "acme/other", Changed: proposal.ContextChanged{Complete: true}}, []string{"mine.home"}},
+		{proposal.Context{Repository: "acme/shop", Changed: proposal.ContextChanged{Paths: []string{"a", "Makefile"}, Complete: true}}, []string{"mine.files"}},
+	} {
+		d := judged(t, about(t, e, c.context), proposal.Proposal{Run: "make test"})
+		var got []string
+		for _, r := range d.Reasons {
+			got = append(got, r.Rule)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%+v: %s", c.context, diff)
+		}
+	}
+}
+
+// TestReuseDigest holds that what is kept from run to run depends on what rules read of the context.
+func TestReuseDigest(t *testing.T) {
+	base := proposal.Context{Known: true, Repository: "acme/shop", Draft: true, Started: "2027-03-01T09:30:00Z"}
+	other, later := base, base
+	other.Repository = "acme/other"
+	later.Started = "2027-03-01T09:31:00Z"
+	for _, c := range []struct {
+		name, text               string
+		byRepository, byAnything bool
+	}{
+		{"none", `deny contains d if input.command.program == "x"`, false, false},
+		{"one field", `deny contains d if input.context.repository == "x"`, true, false},
+		{"in a rule", `deny contains d if home
+home if input["context"].repository == "x"`, true, false},
+		{"imported", `import input.context as about
+deny contains d if about.repository == "x"`, true, false},
+		{"another field", `deny contains d if input.context.draft`, false, false},
+		{"the whole", `deny contains d if count(input.context) == 0`, true, true},
+		{"the whole input", `deny contains d if object.get(input, ["context", "started"], "") == ""`, true, true},
+		{"a variable name", `deny contains d if input.context[_] == "x"`, true, true},
+		{"a variable field", `deny contains d if { some name in ["context"]; input[name].repository == "x" }`, true, false},
+		{"two variable names", `deny contains d if { some name in ["context"]; some part in ["draft"]; input[name][part] }`, true, true},
+		{"another place of a rule", `deny contains d if { some i; [1][i] == count(input.context.labels) }`, false, false},
+	} {
+		e := with(t, folder(t, "a.rego", "package fumehood.command\n\n"+c.text+`
+
+d := {"rule": "mine.x", "message": "m", "suggestion": "s"}
+`))
+		first := about(t, e, base).ReuseDigest()
+		if got := about(t, e, other).ReuseDigest() != first; got != c.byRepository {
+			t.Errorf("%s: it depends on the repository: %v", c.name, got)
+		}
+		if got := about(t, e, later).ReuseDigest() != first; got != c.byAnything {
+			t.Errorf("%s: it depends on the time: %v", c.name, got)
+		}
+		if e.Digest() != about(t, e, other).Digest() {
+			t.Errorf("%s: the policy is another", c.name)
+		}
+	}
+}
+
+// TestShippedPolicyReadsNoContext holds what layer.contextFields assumes.
+func TestShippedPolicyReadsNoContext(t *testing.T) {
+	l, err := policy.ShippedLayer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := shipped(t); l.ReadsContext("started") || e.ReuseDigest() != e.Digest() {
+		t.Error("the shipped policy reads input.context: contextFields must look at it, too")
+	}
+}
