@@ -37,6 +37,7 @@ type layer struct {
 	labels    map[string]label  // by rule, or by how rules begin: "code."
 	textOnly  bool              // its METADATA says that fumehood.command is not about starts
 	files     []File
+	reads     contextReads
 }
 
 // A point is where a layer has rules.
@@ -138,6 +139,9 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 	}
 	module.DisableExpired(modules, l.now)
 	all := module.NewGraph(modules)
+	if !l.shipped { // a test holds that it reads none
+		l.reads = readsOf(all)
+	}
 	for _, name := range module.Points() {
 		query := l.pointQuery(name)
 		if query == "" {

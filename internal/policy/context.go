@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -63,15 +64,12 @@ func (e *Engine) setContext(c proposal.Context) error {
 // Context is what rules see as input.context.
 func (e *Engine) Context() proposal.Context { return e.context }
 
-// WithContext is an Engine with the same layers and another context. It compiles nothing, and
-// its Warnings begin with those of e.
+// WithContext is an Engine with the same layers and Warnings, and another context. It compiles
+// nothing.
 func (e *Engine) WithContext(c proposal.Context) (*Engine, error) {
 	other := &Engine{layers: e.layers, grammars: e.grammars, digest: e.digest, workspace: e.workspace,
 		deadline: e.deadline, foreign: e.foreign, observe: e.observe, onRule: e.onRule, common: e.common,
-		reported: map[string]bool{}, jobs: make(chan func())}
-	for _, warning := range e.Warnings() {
-		other.addWarning(warning)
-	}
+		warnings: e.warnings, jobs: make(chan func())}
 	return other, other.setContext(c)
 }
 
@@ -94,9 +92,8 @@ func (e *Engine) ReuseDigest() string {
 func (e *Engine) readContext() map[string]any {
 	read, value := map[string]any{}, reflect.ValueOf(e.context)
 	for _, l := range e.layers {
-		names, all := l.contextFields()
 		for i, name := range module.FieldNames(value.Type()) {
-			if all || names[name] {
+			if l.reads.has(name) {
 				read[name] = value.Field(i).Interface()
 			}
 		}
@@ -104,27 +101,24 @@ func (e *Engine) readContext() map[string]any {
 	return read
 }
 
-// contextFields are the fields of the context that l's rules name; all is true if they may read any.
-func (l *layer) contextFields() (names map[string]bool, all bool) {
-	names = map[string]bool{}
-	if l.shipped { // a test holds that it reads none
-		return names, false
-	}
-	modules := map[string]*ast.Module{}
-	for _, f := range l.files {
-		m, err := parseModule(l.name, f)
-		if err != nil {
-			return names, true
-		}
-		if m != nil {
-			modules[f.Name] = m
-		}
-	}
-	return names, module.NewGraph(modules).InputFields(contextName, names)
+// contextReads are the fields of the context that a layer's rules name; all means that they may
+// read any.
+type contextReads struct {
+	names map[string]bool
+	all   bool
 }
 
-// ReadsContext reports whether rules of the layer may read this field of the context.
+func readsOf(rules *module.Graph) contextReads {
+	r := contextReads{names: map[string]bool{}}
+	r.all = rules.InputFields(contextName, r.names)
+	return r
+}
+
+func (r contextReads) has(field string) bool { return r.all || r.names[field] }
+
+// ReadsContext reports whether rules of l may read this field of the context. It does, if l has a
+// file that cannot be parsed.
 func (l Layer) ReadsContext(field string) bool {
-	names, all := (&layer{name: l.Name, files: l.withoutTests().Files}).contextFields()
-	return all || names[field]
+	modules, err := parseModules(context.Background(), l.withoutTests())
+	return err != nil || readsOf(module.NewGraph(modules)).has(field)
 }

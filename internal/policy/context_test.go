@@ -150,13 +150,13 @@ d := {"rule": "mine.x", "message": "m", "suggestion": "s"}
 	}
 }
 
-// TestShippedPolicyReadsNoContext holds what layer.contextFields assumes.
+// TestShippedPolicyReadsNoContext holds what compileLayer assumes.
 func TestShippedPolicyReadsNoContext(t *testing.T) {
 	l, err := policy.ShippedLayer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e := shipped(t); l.ReadsContext("started") || e.ReuseDigest() != e.Digest() {
-		t.Error("the shipped policy reads input.context: contextFields must look at it, too")
+		t.Error("the shipped policy reads input.context: compileLayer must look, too")
 	}
 }

@@ -105,15 +105,20 @@ type Engine struct {
 	foreign    bool // there are layers besides the shipped one
 	observe    bool
 	onRule     func(module.Place)
-	warnings   []string
+	warnings   *warningList
 
 	context     proposal.Context
 	contextTerm *ast.Term // of context
 
-	common   []rego.EvalOption
-	jobs     chan func() // to an idle worker
-	dead     atomic.Bool
+	common []rego.EvalOption
+	jobs   chan func() // to an idle worker
+	dead   atomic.Bool
+}
+
+// A warningList has each warning once.
+type warningList struct {
 	mu       sync.Mutex
+	texts    []string
 	reported map[string]bool
 }
 
@@ -127,7 +132,7 @@ func (o Options) Digest() (string, error) {
 // whose code begins with "policy.".
 func New(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, onRule: o.OnRule,
-		reported: map[string]bool{}, jobs: make(chan func())}
+		warnings: &warningList{reported: map[string]bool{}}, jobs: make(chan func())}
 	e.common = e.evalOptions()
 	if err := e.setContext(o.Context); err != nil {
 		return nil, err
@@ -182,17 +187,18 @@ func (e *Engine) Digest() string { return e.digest }
 // Warnings lists, without repetition, answers of layers that have no effect: the allows of
 // layers that must not allow, and what a granting layer has omitted.
 func (e *Engine) Warnings() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return append([]string(nil), e.warnings...)
+	e.warnings.mu.Lock()
+	defer e.warnings.mu.Unlock()
+	return append([]string(nil), e.warnings.texts...)
 }
 
 func (e *Engine) addWarning(text string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.reported[text] && len(e.warnings) < maxWarnings { // a rule's name may contain untrusted text
-		e.reported[text] = true
-		e.warnings = append(e.warnings, text)
+	w := e.warnings
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.reported[text] && len(w.texts) < maxWarnings { // a rule's name may contain untrusted text
+		w.reported[text] = true
+		w.texts = append(w.texts, text)
 	}
 }
 

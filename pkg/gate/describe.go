@@ -44,6 +44,8 @@ func (g *Gate) describeRun(id string, p proposal.Plan) (proposal.Run, error) {
 					". Only the pull request is known to ask for that version, so failures with it count")
 		}
 	}
+	about := g.engine.Context()
+	run.Context = &about
 	run.Toolchains, run.Unmet, run.GoModules = g.tools, g.unmet, g.modules
 	return run, nil
 }

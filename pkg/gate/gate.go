@@ -7,11 +7,13 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/fumehood/fumehood/internal/egress/redact"
 	"github.com/fumehood/fumehood/internal/gate/environment"
 	"github.com/fumehood/fumehood/internal/gate/order"
 	"github.com/fumehood/fumehood/internal/gate/planning"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/internal/kit/terminal"
 	"github.com/fumehood/fumehood/internal/policy"
@@ -77,6 +79,9 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 		g.o.Ceiling = underHost(o.Ceiling)
 		err = g.prepareRun(ctx)
 	}
+	if err == nil {
+		err = g.completeContext()
+	}
 	if err != nil {
 		_ = g.image.Close()
 		return nil, g.redactor.Error(err)
@@ -87,7 +92,23 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 // loadPolicy compiles the policy.
 func (g *Gate) loadPolicy(ctx context.Context) (err error) {
 	g.engine, err = policy.New(ctx, policy.Options{Layers: g.policies, Observe: g.o.ObserveUnsafe,
-		AllowTools: g.o.AllowTools, Workspace: g.o.workspaceInside()})
+		AllowTools: g.o.AllowTools, Workspace: g.o.workspaceInside(), Context: g.o.Subject.Context})
+	return err
+}
+
+// completeContext adds to the policy's context what is only known now: the root's image.
+func (g *Gate) completeContext() (err error) {
+	c := g.o.Subject.Context
+	if c.Started == "" {
+		c.Started = points.FormatStarted(time.Now())
+	}
+	if found := g.image.ContextImage(); !g.o.DecideOnly {
+		if found.Digest == c.Image.Digest {
+			found.Signers = c.Image.Signers
+		}
+		c.Image = found
+	}
+	g.engine, err = g.engine.WithContext(c)
 	return err
 }
 

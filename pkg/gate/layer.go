@@ -226,7 +226,7 @@ func (g *Gate) hasWholeLayer(ctx context.Context, plan proposal.Plan, part setup
 		return false // Run reports it
 	}
 	l := setupLayering{run: &run{gate: g, setup: whole,
-		info: proposal.Run{Rootfs: g.root.String(), Policy: g.engine.Digest()}}}
+		info: proposal.Run{Rootfs: g.root.String()}}}
 	o := g.planSandbox(len(records), whole)
 	if l.key, err = l.keyOf(records, o); err != nil {
 		return false
@@ -260,7 +260,7 @@ func (l *setupLayering) keyOf(records []proposal.Record, s sandbox.Options) (str
 	}
 	k := layerKey{
 		Format: layers.Version, Version: o.versionOrModule(), Runsc: l.run.gate.runsc.Version, Arch: runtime.GOARCH,
-		Root: l.run.info.Rootfs, Policy: l.run.info.Policy,
+		Root: l.run.info.Rootfs, Policy: l.run.gate.engine.ReuseDigest(),
 		UID: owner.Uid, GID: owner.Gid, Env: s.Env, Path: s.Path,
 	}
 	for _, t := range s.Trees {

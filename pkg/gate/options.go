@@ -246,6 +246,10 @@ type Subject struct {
 	Unenforced []string
 	// Approval is a person's answer to what policy asks; it applies to one plan only.
 	Approval *proposal.Approval
+	// Context is input.context of policy's rules. New sets its Started if it is empty, and its
+	// Image if Rootfs is one; Signers stay if they are those of this image's digest. New refuses
+	// more than a Context may have.
+	Context proposal.Context
 }
 
 // sendNotice calls o.Notice.

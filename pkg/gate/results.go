@@ -148,8 +148,8 @@ func (k *keptResults) resultInputs(ctx context.Context, r proposal.Record, o san
 		}
 	})
 	in := results.InputsOf(r)
-	in.Policy, in.Root, in.Toolchain, in.Runsc, in.Arch = g.engine.Digest(), g.root.String(), g.tools, g.runsc.Digest,
-		runtime.GOARCH
+	in.Policy, in.Root, in.Toolchain, in.Runsc, in.Arch = g.engine.ReuseDigest(), g.root.String(), g.tools,
+		g.runsc.Digest, runtime.GOARCH
 	in.Program, in.Workspace = programDigest(), k.workspace
 	in.Sandbox = results.Digest(sandboxInputs(o))
 	for _, step := range k.run.setup.Steps {

@@ -10,7 +10,7 @@ const (
 )
 
 // A Context says what a run is about: input.context of every rule, the same at each decision
-// point of a run. Who makes one vouches for it: nothing in it is read from a plan or from the
+// point of a run. Its maker vouches for it: nothing in it is read from a plan or from the
 // workspace. Branches, labels and paths are still what other people wrote: compare them, and
 // allow nothing because of what one contains.
 //
@@ -45,7 +45,7 @@ type ContextChanged struct {
 
 // A ContextImage is the image of a root.
 type ContextImage struct {
-	Name    string   `json:"name"`    // repository in its registry, as registry.example/tools/go; "" for another root
-	Digest  string   `json:"digest"`  // of its manifest: sha256: and hexadecimal digits
+	Name    string   `json:"name"`    // repository in its registry, such as index.docker.io/library/golang; "" for another root
+	Digest  string   `json:"digest"`  // that names it: of its manifest or index, sha256: and hexadecimal digits
 	Signers []string `json:"signers"` // whose signatures of it were verified, sorted; fumehood verifies none itself
 }

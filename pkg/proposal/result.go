@@ -424,6 +424,8 @@ type Run struct {
 	NetworkObserved bool      `json:"network_observed,omitempty"`
 	Session         bool      `json:"session,omitempty"` // each proposal was decided after earlier ones had run
 	Approval        *Approval `json:"approval,omitempty"`
+	// Context is input.context of policy's rules; nil if it is not recorded, as by earlier versions.
+	Context *Context `json:"context,omitempty"`
 	// Left names the parts of the commit that are not in the workspace: submodules,
 	// large files, refused names. Untrusted text.
 	Left   []string `json:"left,omitempty"`

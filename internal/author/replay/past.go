@@ -46,7 +46,9 @@ type Run struct {
 	Verified bool
 	// Sealed says that the log is complete.
 	Sealed bool
-	Acts   []Act
+	// Context is what the run was about. Of a run that does not have it, only the time is known.
+	Context proposal.Context
+	Acts    []Act
 }
 
 // A Left is an item that was not used.

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/evidence/report"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -211,6 +212,20 @@ func (p *Past) rememberFacts(r Run) {
 	}
 }
 
+// describeRun copies to r what a log or report says of the run.
+func (p *Past) describeRun(r *Run, of proposal.Run) error {
+	r.ID, r.Observed, r.NetworkObserved = of.ID, of.Mode == "observe", of.NetworkObserved
+	r.Context = proposal.Context{Started: points.FormatStarted(of.Start)}
+	if of.Context != nil {
+		r.Context = *of.Context
+	}
+	size := 0
+	for _, text := range slices.Concat(r.Context.Changed.Paths, r.Context.Labels) {
+		size += len(text) + 16
+	}
+	return p.reserveRoom(0, size)
+}
+
 // factDigests returns the digests of r's facts, each with its proposal.
 func (r Run) factDigests() [][sha256.Size]byte {
 	var all [][sha256.Size]byte
@@ -221,6 +236,7 @@ func (r Run) factDigests() [][sha256.Size]byte {
 		}
 		all = append(all, sha256.Sum256(data))
 	}
+	add("context", r.Context)
 	for _, d := range r.Acts {
 		add("proposal", d.Proposal, d.Decision.Effect, d.Approved)
 		for _, x := range d.Execs {
@@ -269,7 +285,7 @@ func (t *logReader) readEntry(e audit.Entry) error {
 	i, known := t.at[h.ID]
 	switch {
 	case h.Run != nil:
-		t.run.ID, t.run.Observed, t.run.NetworkObserved = h.Run.ID, h.Run.Mode == "observe", h.Run.NetworkObserved
+		return t.past.describeRun(&t.run, *h.Run)
 	case h.Proposal != nil:
 		return t.readDecision(h, len(e.Body))
 	case !known:
@@ -314,7 +330,10 @@ func (p *Past) readReport(f *os.File, path string, o Options) error {
 		return newStopError(codeMalformed, fmt.Sprintf("%q is not a report", path), "name the report.json of a run",
 			err)
 	}
-	run := Run{ID: r.Run.ID, Source: path, Observed: r.Run.Mode == "observe", NetworkObserved: r.Run.NetworkObserved}
+	run := Run{Source: path}
+	if err := p.describeRun(&run, r.Run); err != nil {
+		return err
+	}
 	for _, rec := range r.Records {
 		why := noReplayReason(rec.Proposal)
 		if len(rec.Redacted) > 0 {

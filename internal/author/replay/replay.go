@@ -20,6 +20,7 @@ package replay
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"runtime"
 	"slices"
@@ -102,10 +103,13 @@ func effectRank(effect string) int {
 }
 
 // Redecide decides past again, on all processors. It calls progress, which may be nil,
-// with the number of proposals done; the calls may be concurrent. An error means
-// that ctx ended.
+// with the number of proposals done; the calls may be concurrent. A policy.Engine decides each run
+// under the run's Context. An error means that ctx ended, or that a run has a Context that no run can have.
 func Redecide(ctx context.Context, past Past, judge Judge, progress func(done int)) (Outcome, error) {
-	jobs, judge := past.listJobs(), Judge(&decisionCache{Judge: judge})
+	jobs, err := past.listJobs(judge)
+	if err != nil {
+		return Outcome{}, err
+	}
 	outcomes := make([]Outcome, len(jobs))
 	var next, done atomic.Int64
 	start := time.Now()
@@ -113,7 +117,7 @@ func Redecide(ctx context.Context, past Past, judge Judge, progress func(done in
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(jobs)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				outcomes[i] = jobs[i].redecideJob(ctx, judge, past.parse)
+				outcomes[i] = jobs[i].redecideJob(ctx, jobs[i].judge, past.parse)
 				if n := done.Add(1); progress != nil {
 					progress(int(n))
 				}
@@ -140,18 +144,34 @@ func (o *Outcome) addOutcome(b Outcome) {
 
 // A job is one proposal of one run.
 type job struct {
-	run string
-	act Act
+	run   string
+	act   Act
+	judge Judge
 }
 
-func (p Past) listJobs() []job {
+// listJobs returns the proposals of all runs, each with a judge that knows what its run was about.
+// Runs that policy cannot tell apart share one, and its answers.
+func (p Past) listJobs(judge Judge) ([]job, error) {
 	var jobs []job
+	shared := map[string]Judge{}
 	for _, r := range p.Runs {
+		under, digest := judge, ""
+		if e, ok := judge.(*policy.Engine); ok {
+			about, err := e.WithContext(r.Context)
+			if err != nil {
+				return nil, newStopError(codeMalformed, fmt.Sprintf("the run of %q has an invalid context", r.Source),
+					"leave this file out", err)
+			}
+			under, digest = about, about.ReuseDigest()
+		}
+		if shared[digest] == nil {
+			shared[digest] = &decisionCache{Judge: under}
+		}
 		for _, d := range r.Acts {
-			jobs = append(jobs, job{r.ID, d})
+			jobs = append(jobs, job{r.ID, d, shared[digest]})
 		}
 	}
-	return jobs
+	return jobs, nil
 }
 
 func (j job) redecideJob(ctx context.Context, judge Judge, parse func(proposal.Proposal) proposal.Analysis) Outcome {

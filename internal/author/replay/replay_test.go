@@ -85,8 +85,9 @@ func played(t testing.TB, id string, o policy.Options, events map[string][]propo
 	if o.Observe {
 		mode = "observe"
 	}
+	about := engine.Context()
 	r, err = stages.Run(t.Context(), proposal.Plan{Proposals: proposals, Digest: digest},
-		proposal.Run{ID: id, Mode: mode, Proposer: "tester", PlanDigest: digest, Workspace: "w", Policy: engine.Digest(), Rootfs: "host " + digest, Runsc: "x", Version: "x", Enforced: []string{}, Unenforced: []string{}})
+		proposal.Run{ID: id, Mode: mode, Context: &about, Proposer: "tester", PlanDigest: digest, Workspace: "w", Policy: engine.Digest(), Rootfs: "host " + digest, Runsc: "x", Version: "x", Enforced: []string{}, Unenforced: []string{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,6 +262,27 @@ func TestGrants(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+// TestAgainInContext checks that each run is decided under its own context, and that runs of
+// different ones share no answer.
+func TestAgainInContext(t *testing.T) {
+	var logs []string
+	for i, repository := range []string{"acme/shop", "acme/other", ""} {
+		log, _ := played(t, fmt.Sprint(i), policy.Options{Context: proposal.Context{Repository: repository}}, nil, proposal.Proposal{ID: fmt.Sprintf("run-%d", i), Run: "ls"})
+		logs = append(logs, log)
+	}
+	home := layer(policy.Restricts, `package fumehood.command
+
+deny contains {"rule": "x.home", "message": "m", "suggestion": "s"} if input.context.repository != "acme/shop"
+`)
+	var got []string
+	for _, change := range again(t, policy.Options{Layers: []policy.Layer{home}}, logs...).Changes {
+		got = append(got, change.ID)
+	}
+	if diff := cmp.Diff([]string{"run-1", "run-2"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/fumehood/fumehood/internal/sandbox/image/tree"
 	"github.com/fumehood/fumehood/internal/sandbox/install"
 	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // An Image is one that is used as root: its files can be read, and the store keeps it until Close.
@@ -58,6 +59,19 @@ func OpenImage(ctx context.Context, value string, notice func(string)) (*Image, 
 		notice("warning: the image is used without " + text)
 	}
 	return i, nil
+}
+
+// ContextImage is what rules see of i, the zero value of nil.
+func (i *Image) ContextImage() (c proposal.ContextImage) {
+	if i == nil {
+		return c
+	}
+	r := i.image.Reference
+	c.Digest = r.Digest
+	if r.Kind == oci.Registry {
+		c.Name = r.Target
+	}
+	return c
 }
 
 // Close ends one use of the image's files.
