@@ -20,28 +20,28 @@ import (
 // egressInput is the input document of fumehood.egress. Every field is always present, and
 // empty where the kind of Egress has none.
 type egressInput struct {
-	Command    string                  `json:"command"`    // id of the proposal
-	Phase      string                  `json:"phase"`      // setup or run
-	Kind       string                  `json:"kind"`       // lookup, connect, hello (of TLS), request or datagram
-	Name       string                  `json:"name"`       // that was looked up; "" for a raw address
-	Type       string                  `json:"type"`       // of the lookup
-	Address    string                  `json:"address"`    // IP address as Go writes it; an embedded IPv4 one as IPv4; "" if only the upstream proxy knows it
-	Port       int                     `json:"port"`       // 0 for a lookup
-	Protocol   string                  `json:"protocol"`   // tcp, udp, tls, http, https or ""
-	SNI        string                  `json:"sni"`        // the name in the TLS hello
-	Method     string                  `json:"method"`     // of a request
-	Path       string                  `json:"path"`       // of a request, without the query
-	Escaped    bool                    `json:"escaped"`    // a slash of the path was sent as %2F
-	Query      int                     `json:"query"`      // length of the query in bytes
-	Size       int64                   `json:"size"`       // of the body; -1 when not known
-	Secrets    []proposal.EgressSecret `json:"secrets"`    // possible secrets in a request
-	Grants     []string                `json:"grants"`     // the hosts that the command was granted, as written
-	Naming     []namingInput           `json:"naming"`     // the Grants that name the host, whatever the port
-	Named      bool                    `json:"named"`      // Naming is not empty
-	Fits       bool                    `json:"fits"`       // a Naming fits the port, too
-	Exact      bool                    `json:"exact"`      // a Naming that fits is not a suffix
-	Registries []string                `json:"registries"` // the Grants of registries that have this host
-	Registry   bool                    `json:"registry"`   // Registries is not empty
+	Command    string                  `json:"command"`                  // id of the proposal
+	Phase      string                  `json:"phase" enum:"phase"`       // of the plan
+	Kind       string                  `json:"kind" enum:"step"`         // of the step; hello is of TLS
+	Name       string                  `json:"name" form:"host"`         // that was looked up, in lower case; "" for a raw address
+	Type       string                  `json:"type"`                     // of the lookup
+	Address    string                  `json:"address" form:"address"`   // IP address as Go writes it; an embedded IPv4 one as IPv4; "" if only the upstream proxy knows it
+	Port       int                     `json:"port"`                     // 0 for a lookup
+	Protocol   string                  `json:"protocol" enum:"protocol"` // of the step
+	SNI        string                  `json:"sni" form:"host"`          // the name in the TLS hello
+	Method     string                  `json:"method" form:"method"`     // of a request, in capitals
+	Path       string                  `json:"path"`                     // of a request, without the query
+	Escaped    bool                    `json:"escaped"`                  // a slash of the path was sent as %2F
+	Query      int                     `json:"query"`                    // length of the query in bytes
+	Size       int64                   `json:"size"`                     // of the body; -1 when not known
+	Secrets    []proposal.EgressSecret `json:"secrets"`                  // possible secrets in a request
+	Grants     []string                `json:"grants"`                   // the hosts that the command was granted, as written
+	Naming     []namingInput           `json:"naming"`                   // the Grants that name the host, whatever the port
+	Named      bool                    `json:"named"`                    // Naming is not empty
+	Fits       bool                    `json:"fits"`                     // a Naming fits the port, too
+	Exact      bool                    `json:"exact"`                    // a Naming that fits is not a suffix
+	Registries []string                `json:"registries"`               // the Grants of registries that have this host
+	Registry   bool                    `json:"registry"`                 // Registries is not empty
 }
 
 // Egress decides one step of a connection. Only Allow lets the step pass: no person can be

@@ -15,31 +15,31 @@ import (
 // eventInput is the input document of fumehood.event. Every field is always present, and
 // empty where the kind of event has none.
 type eventInput struct {
-	Command    string `json:"command"`    // id of the proposal
-	Kind       string `json:"kind"`       // exec, refused, exit, write, rename, remove, link, mode, connect, listen, send, privilege, lookup, connection, request or datagram
-	Program    string `json:"program"`    // path of the process's program
-	Name       string `json:"name"`       // the last part of Program
-	Path       string `json:"path"`       // of the file, or of the program of an exec
-	Target     string `json:"target"`     // of a rename or a link
-	Protocol   string `json:"protocol"`   // "tcp", "udp", "unix", "raw" …
-	Host       string `json:"host"`       // IP address as Go writes it; an embedded IPv4 one as IPv4
-	Port       int    `json:"port"`       // of a connection
-	Socket     string `json:"socket"`     // path or @name of a unix socket
-	Call       string `json:"call"`       // the system call, for privilege
-	Errno      string `json:"errno"`      // "" on success
-	Rule       string `json:"rule"`       // that denied a program or a step of a connection, or would have
-	Unverified bool   `json:"unverified"` // only the process itself reported it
+	Command    string `json:"command"`             // id of the proposal
+	Kind       string `json:"kind" enum:"event"`   // of the event
+	Program    string `json:"program"`             // path of the process's program
+	Name       string `json:"name"`                // the last part of Program
+	Path       string `json:"path"`                // of the file, or of the program of an exec
+	Target     string `json:"target"`              // of a rename or a link
+	Protocol   string `json:"protocol"`            // "tcp", "udp", "unix", "raw" …
+	Host       string `json:"host" form:"address"` // IP address as Go writes it; an embedded IPv4 one as IPv4
+	Port       int    `json:"port"`                // of a connection
+	Socket     string `json:"socket"`              // path or @name of a unix socket
+	Call       string `json:"call"`                // the system call, for privilege
+	Errno      string `json:"errno"`               // "" on success
+	Rule       string `json:"rule"`                // that denied a program or a step of a connection, or would have
+	Unverified bool   `json:"unverified"`          // only the process itself reported it
 
 	// For events of the gateway: a lookup, a connection, a request, a datagram. Host, Port
 	// and Protocol are those outside the sandbox.
-	Domain   string `json:"domain"`   // that was looked up
-	SNI      string `json:"sni"`      // the name in the TLS hello
-	Method   string `json:"method"`   // of a request
-	Route    string `json:"route"`    // path of a request
-	Code     string `json:"code"`     // why it ended early
-	Refused  bool   `json:"refused"`  // policy refused it
-	Sent     int64  `json:"sent"`     // bytes
-	Received int64  `json:"received"` // bytes
+	Domain   string `json:"domain" form:"host"`   // that was looked up
+	SNI      string `json:"sni"`                  // the name in the TLS hello
+	Method   string `json:"method" form:"method"` // of a request, in capitals
+	Route    string `json:"route"`                // path of a request
+	Code     string `json:"code"`                 // why it ended early
+	Refused  bool   `json:"refused"`              // policy refused it
+	Sent     int64  `json:"sent"`                 // bytes
+	Received int64  `json:"received"`             // bytes
 }
 
 // Event returns the policies' notes on one event: members of the set note. It does not

@@ -22,44 +22,44 @@ import (
 // untrusted: a rule must not allow because of it. Chain, Under and Listed are empty in each
 // answer that is reused.
 type execInput struct {
-	Command string   `json:"command"` // id of the proposal
-	Path    string   `json:"path"`    // of the file, links resolved
-	Asked   string   `json:"asked"`   // the path as it was given, absolute and cleaned, links not resolved
-	Loaded  bool     `json:"loaded"`  // nothing starts: the program from loads the file as code, as a library or a plugin
-	Name    string   `json:"name"`    // the tool's plain name: /usr/bin/python3.11 is python3
-	Names   []string `json:"names"`   // Name, and the names of what the file is a copy of
-	Same    []string `json:"same"`    // paths of the root file system with the same content
-	Many    bool     `json:"many"`    // the file is many tools in one, as busybox is, and Tool is the requested one
-	Layer   string   `json:"layer"`   // rootfs, workspace (unchanged), written (in the sandbox), memory or other
-	Digest  string   `json:"digest"`  // of the file's content: sha256: and hexadecimal digits
-	ELF     elfInput `json:"elf"`     // of the content, as Digest is
-	Grants  []string `json:"grants"`  // what the command was granted: built lets it start programs that it built
-	Env     []string `json:"env"`     // names only
-	Chain   []string `json:"chain"`   // the tools between the text and the start, the text's command first, if policies/options.txt lists what they start
-	Under   string   `json:"under"`   // the tool of Chain whose list applies, such as tar or "go tool"; "" without one
-	Listed  bool     `json:"listed"`  // the list of Under has the program
+	Command string   `json:"command"`              // id of the proposal
+	Path    string   `json:"path" form:"path"`     // of the file, links resolved
+	Asked   string   `json:"asked" form:"path"`    // the path as it was given, absolute and cleaned, links not resolved
+	Loaded  bool     `json:"loaded"`               // nothing starts: the program from loads the file as code, as a library or a plugin
+	Name    string   `json:"name" form:"name"`     // the tool's plain name: /usr/bin/python3.11 is python3
+	Names   []string `json:"names"`                // Name, and the names of what the file is a copy of
+	Same    []string `json:"same"`                 // paths of the root file system with the same content
+	Many    bool     `json:"many"`                 // the file is many tools in one, as busybox is, and Tool is the requested one
+	Layer   string   `json:"layer" enum:"layer"`   // where the file is; workspace is unchanged, written is written in the sandbox
+	Digest  string   `json:"digest" form:"digest"` // of the file's content: sha256: and hexadecimal digits
+	ELF     elfInput `json:"elf"`                  // of the content, as Digest is
+	Grants  []string `json:"grants"`               // what the command was granted: built lets it start programs that it built
+	Env     []string `json:"env"`                  // names only
+	Chain   []string `json:"chain"`                // the tools between the text and the start, the text's command first, if policies/options.txt lists what they start
+	Under   string   `json:"under"`                // the tool of Chain whose list applies, such as tar or "go tool"; "" without one
+	Listed  bool     `json:"listed"`               // the list of Under has the program
 
-	Argv       []string `json:"argv"`        // includes the program's own name; may be cut
-	ArgvCut    bool     `json:"argv_cut"`    // argv lacks words or parts of them
-	ArgvDigest string   `json:"argv_digest"` // of the whole argv
-	Tool       string   `json:"tool"`        // the tool that Argv selects: npm for node npm-cli.js, wget for busybox wget
-	Words      []string `json:"words"`       // the arguments of Tool
-	Sub        string   `json:"sub"`         // Tool's subcommand, or its first word that is not an option
-	Cwd        string   `json:"cwd"`         // working directory
-	Parent     string   `json:"parent"`      // path of the program that starts it, "" for the first of a command
-	From       string   `json:"from"`        // path of the program that it replaces: usually Parent, or a program that Parent started
-	Script     string   `json:"script"`      // the script that Path interprets, or ""
-	First      bool     `json:"first"`       // it is the first process of a command
+	Argv       []string `json:"argv"`             // includes the program's own name; may be cut
+	ArgvCut    bool     `json:"argv_cut"`         // argv lacks words or parts of them
+	ArgvDigest string   `json:"argv_digest"`      // of the whole argv
+	Tool       string   `json:"tool" form:"name"` // the tool that Argv selects: npm for node npm-cli.js, wget for busybox wget
+	Words      []string `json:"words"`            // the arguments of Tool
+	Sub        string   `json:"sub"`              // Tool's subcommand, or its first word that is not an option
+	Cwd        string   `json:"cwd"`              // working directory
+	Parent     string   `json:"parent"`           // path of the program that starts it, "" for the first of a command
+	From       string   `json:"from"`             // path of the program that it replaces: usually Parent, or a program that Parent started
+	Script     string   `json:"script"`           // the script that Path interprets, or ""
+	First      bool     `json:"first"`            // it is the first process of a command
 }
 
 // elfInput is a proposal.ELF; Type is "" for a script, or for anything else that is not an
 // ELF program.
 type elfInput struct {
-	Type        string `json:"type"`        // exec, dyn, or "" if it is not an ELF program
-	Interpreter string `json:"interpreter"` // the dynamic loader that the kernel starts with it
-	Soname      string `json:"soname"`      // its name as a library
-	Static      bool   `json:"static"`      // it needs no loader, and is not one
-	Loader      bool   `json:"loader"`      // it is a library that can be started, as a loader can
+	Type        string `json:"type" enum:"elf"` // of an ELF program
+	Interpreter string `json:"interpreter"`     // the dynamic loader that the kernel starts with it
+	Soname      string `json:"soname"`          // its name as a library
+	Static      bool   `json:"static"`          // it needs no loader, and is not one
+	Loader      bool   `json:"loader"`          // it is a library that can be started, as a loader can
 }
 
 // Exec decides whether the program of x may start. Only Allow lets it start: no person can

@@ -76,7 +76,7 @@ func fieldsBelow(prefix string, t reflect.Type) []Field {
 		}
 		schema, _ := module.SchemaOf(below).(map[string]any)
 		all = append(all, Field{strings.TrimSuffix(at, "[]"), kind + fmt.Sprint(schema["type"]),
-			fieldComments()[fieldKey(t, name)]})
+			describeField(t, f)})
 		if below.Kind() == reflect.Struct {
 			all = append(all, fieldsBelow(at, below)...)
 		}
@@ -96,6 +96,22 @@ func describeFields(schema any, t reflect.Type) {
 	for f := range t.Fields() {
 		name := module.FieldName(f)
 		describeFields(properties[name], f.Type)
-		properties[name].(map[string]any)["description"] = fieldComments()[fieldKey(t, name)]
+		property := properties[name].(map[string]any)
+		property["description"] = describeField(t, f)
+		if values := module.Vocabulary(f); values != nil {
+			if items, isList := property["items"].(map[string]any); isList {
+				property = items
+			}
+			property["enum"] = append([]string{""}, values...)
+		}
 	}
+}
+
+// describeField is f's comment, and the values that it may have.
+func describeField(t reflect.Type, f reflect.StructField) string {
+	comment, values := fieldComments()[fieldKey(t, module.FieldName(f))], module.Vocabulary(f)
+	if values == nil {
+		return comment
+	}
+	return comment + " (" + strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1] + ")"
 }

@@ -18,7 +18,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/internal/policy/module"
+	"github.com/fumehood/fumehood/internal/shell/parse"
+	"github.com/fumehood/fumehood/internal/shell/snippet"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -134,4 +137,77 @@ func TestFieldsPage(t *testing.T) {
 		writeTable(&b, fields)
 	}
 	golden(t, "../../docs/INPUTS.md", b.Bytes())
+}
+
+// Each field with a closed list has a value of that list, or none, in the inputs of the corpora.
+func TestVocabularies(t *testing.T) {
+	lanetest.SkipShort(t)
+	e, err := New(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]map[string]bool{}
+	var check func(v reflect.Value)
+	check = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Slice:
+			for i := range v.Len() {
+				check(v.Index(i))
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				f, values := v.Type().Field(i), []reflect.Value{v.Field(i)}
+				if f.Type == reflect.TypeFor[[]string]() {
+					values = nil
+					for k := range v.Field(i).Len() {
+						values = append(values, v.Field(i).Index(k))
+					}
+				}
+				for _, one := range values {
+					known := module.Vocabulary(f)
+					if known == nil {
+						check(one)
+						continue
+					}
+					if seen[f.Tag.Get("enum")] == nil {
+						seen[f.Tag.Get("enum")] = map[string]bool{}
+					}
+					seen[f.Tag.Get("enum")][one.String()] = true
+					if one.String() != "" && !slices.Contains(known, one.String()) {
+						t.Errorf("%s.%s is %q", v.Type(), f.Name, one)
+					}
+				}
+			}
+		}
+	}
+	files, err := filepath.Glob("../../testdata/corpus/*/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for text := range strings.SplitSeq(string(content), "\n---\n") {
+			p := proposal.Proposal{ID: "t", Run: text}
+			a := parse.Analyze(p)
+			a.Snippets = snippet.ReadSnippets(p, a)
+			check(reflect.ValueOf(e.proposalInput(p, a)))
+			if err := e.eachCommand(p, a, func(_ proposal.Command, in commandInput) error {
+				check(reflect.ValueOf(in))
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range a.Snippets {
+				check(reflect.ValueOf(snippetInputOf(s)))
+			}
+		}
+	}
+	for _, name := range []string{"place", "program", "starts", "stdin", "redirect", "effect", "code", "via", "can"} {
+		if len(seen[name]) < 2 {
+			t.Errorf("%s: only %v was tried", name, seen[name])
+		}
+	}
 }

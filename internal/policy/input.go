@@ -22,21 +22,21 @@ type input struct {
 }
 
 type proposalInput struct {
-	ID       string         `json:"id"`       // as in the plan
-	Form     string         `json:"form"`     // run, argv or code
-	Language string         `json:"language"` // of code: python, javascript, bash or sh; else ""
-	Cwd      facts.Placed   `json:"cwd"`      // the working directory
-	Env      []envInput     `json:"env"`      // variables that it requests
-	Limits   limitsInput    `json:"limits"`   // as requested; 0 requests the default
-	Asks     bool           `json:"asks"`     // some limit is requested
-	Network  []string       `json:"network"`  // hosts that it requests, as written
-	Phase    string         `json:"phase"`    // setup or run
-	Origin   string         `json:"origin"`   // proposer; setup: the maintainer's, or detected; or service: starts a configured server
-	Outputs  []facts.Placed `json:"outputs"`  // files that it asks to keep
-	Fresh    bool           `json:"fresh"`    // it asks for a sandbox of its own
-	Commands int            `json:"commands"` // the number of commands in its text
-	Programs []string       `json:"programs"` // the plain names of its commands' programs
-	Unknowns []unknownInput `json:"unknowns"` // what cannot be known before it runs; each denies it
+	ID       string         `json:"id"`                       // as in the plan
+	Form     string         `json:"form" enum:"form"`         // how it is written
+	Language string         `json:"language" enum:"language"` // of code
+	Cwd      facts.Placed   `json:"cwd"`                      // the working directory
+	Env      []envInput     `json:"env"`                      // variables that it requests
+	Limits   limitsInput    `json:"limits"`                   // as requested; 0 requests the default
+	Asks     bool           `json:"asks"`                     // some limit is requested
+	Network  []string       `json:"network"`                  // hosts that it requests, as written
+	Phase    string         `json:"phase" enum:"phase"`       // of the plan
+	Origin   string         `json:"origin" enum:"origin"`     // who wrote it; setup is the maintainer's or detected, service starts a configured server
+	Outputs  []facts.Placed `json:"outputs"`                  // files that it asks to keep
+	Fresh    bool           `json:"fresh"`                    // it asks for a sandbox of its own
+	Commands int            `json:"commands"`                 // the number of commands in its text
+	Programs []string       `json:"programs"`                 // the plain names of its commands' programs
+	Unknowns []unknownInput `json:"unknowns"`                 // what cannot be known before it runs; each denies it
 }
 
 type envInput struct {
@@ -61,34 +61,34 @@ type unknownInput struct {
 }
 
 type commandInput struct {
-	Index   int            `json:"index"`   // from 0, in the order of the text
-	Program string         `json:"program"` // the tool's plain name: /usr/bin/go is go, python3.11 is python3
-	Written string         `json:"written"` // as in the text
-	Place   string         `json:"place"`   // lookup, system, workspace, tmp, outside, function or none
-	Argv    []string       `json:"argv"`    // the arguments: argv[0] is the first argument, not the program
-	Static  bool           `json:"static"`  // every word is known
-	Tool    string         `json:"tool"`    // the tool that reads the operands: pytest for python3 -m pytest, else the program
-	Sub     string         `json:"sub"`     // the subcommand of tools whose options are known: "test" in go test; "" for every other tool
-	Options []optionInput  `json:"options"` // in their canonical spelling; includes those of Tool, and of GOFLAGS and similar variables
-	Effects []facts.Effect `json:"effects"` // what the words do besides computing and printing, from options.txt
-	Unknown []string       `json:"unknown"` // options that options.txt does not list
-	Open    bool           `json:"open"`    // options.txt does not list all options of the tool
-	// Configured: a program of PATH that the repository's configuration names in allow-tools.
+	Index   int            `json:"index"`                  // from 0, in the order of the text
+	Program string         `json:"program" form:"program"` // the tool's plain name: /usr/bin/go is go, python3.11 is python3
+	Written string         `json:"written"`                // as in the text
+	Place   string         `json:"place" enum:"program"`   // where its file is: lookup is in PATH, system in /usr/bin and similar; function is declared by the text
+	Argv    []string       `json:"argv"`                   // the arguments: argv[0] is the first argument, not the program
+	Static  bool           `json:"static"`                 // every word is known
+	Tool    string         `json:"tool" form:"program"`    // the tool that reads the operands: pytest for python3 -m pytest, else the program
+	Sub     string         `json:"sub"`                    // the subcommand of tools whose options are known: "test" in go test; "" for every other tool
+	Options []optionInput  `json:"options"`                // in their canonical spelling; includes those of Tool, and of GOFLAGS and similar variables
+	Effects []facts.Effect `json:"effects"`                // what the words do besides computing and printing, from options.txt
+	Unknown []string       `json:"unknown"`                // options that options.txt does not list
+	Open    bool           `json:"open"`                   // options.txt does not list all options of the tool
+	// Configured says that it is in PATH, and that the configuration's allow-tools names it.
 	Configured bool           `json:"configured"`
-	Starts     string         `json:"starts"`     // what the program may start: any, listed (in options.txt) or none
-	HomeSet    bool           `json:"home_set"`   // the plan or the text sets HOME
-	Libraries  bool           `json:"libraries"`  // the plan or the text sets LD_LIBRARY_PATH
-	Searched   []string       `json:"searched"`   // directories that the plan or the text puts in PATH, as written; $PWD/bin for one that begins with an expansion
-	Operands   []wordInput    `json:"operands"`   // without sub
-	Paths      []facts.Path   `json:"paths"`      // in words, at any position: absolute, in the home directory, or upward
-	URLs       []string       `json:"urls"`       // words that contain a URL
-	Loose      bool           `json:"loose"`      // a word known only at run time could be an option
-	Script     facts.Script   `json:"script"`     // the script of sed or awk
-	Via        []string       `json:"via"`        // wrappers from the outermost in: timeout, xargs, find -exec, bash -c
-	Inside     []string       `json:"inside"`     // constructs from the outermost in: pipeline, subshell, function f, for, substitution
-	Function   bool           `json:"function"`   // program is a function that the same text declares
-	StdinFrom  string         `json:"stdin_from"` // "", pipe, file, heredoc or herestring
-	Homes      []facts.Placed `json:"homes"`      // paths that the text writes with ~ or $HOME, which words do not show
+	Starts     string         `json:"starts" enum:"starts"`    // what the program may start; listed is in options.txt
+	HomeSet    bool           `json:"home_set"`                // the plan or the text sets HOME
+	Libraries  bool           `json:"libraries"`               // the plan or the text sets LD_LIBRARY_PATH
+	Searched   []string       `json:"searched"`                // directories that the plan or the text puts in PATH, as written; $PWD/bin for one that begins with an expansion
+	Operands   []wordInput    `json:"operands"`                // without sub
+	Paths      []facts.Path   `json:"paths"`                   // in words, at any position: absolute, in the home directory, or upward
+	URLs       []string       `json:"urls"`                    // words that contain a URL
+	Loose      bool           `json:"loose"`                   // a word known only at run time could be an option
+	Script     facts.Script   `json:"script"`                  // the script of sed or awk
+	Via        []string       `json:"via"`                     // wrappers from the outermost in: timeout, xargs, find -exec, bash -c
+	Inside     []string       `json:"inside"`                  // constructs from the outermost in: pipeline, subshell, function f, for, substitution
+	Function   bool           `json:"function"`                // program is a function that the same text declares
+	StdinFrom  string         `json:"stdin_from" enum:"stdin"` // where its standard input comes from
+	Homes      []facts.Placed `json:"homes"`                   // paths that the text writes with ~ or $HOME, which words do not show
 	// Credentials are the variables that the text reads and whose names are those of
 	// credentials.
 	Credentials []string        `json:"credentials"`
@@ -99,40 +99,40 @@ type commandInput struct {
 // A wordInput is a word with the place that it names if it is a path: workspace,
 // git, control, tmp, null, secret, home, outside, url, or dynamic.
 type wordInput struct {
-	Value  string `json:"value"`  // without quotes
-	Static bool   `json:"static"` // it is known before run time; else value is its beginning
-	Glob   bool   `json:"glob"`   // the shell may replace it with file names
-	Place  string `json:"place"`  // where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
-	Bare   bool   `json:"bare"`   // only one quoted variable
-	Star   bool   `json:"star"`   // a pattern that matches every name
+	Value  string `json:"value"`              // without quotes
+	Static bool   `json:"static"`             // it is known before run time; else value is its beginning
+	Glob   bool   `json:"glob"`               // the shell may replace it with file names
+	Place  string `json:"place" enum:"place"` // where the value leads if it is a path
+	Bare   bool   `json:"bare"`               // only one quoted variable
+	Star   bool   `json:"star"`               // a pattern that matches every name
 }
 
 // An optionInput is an option as its tool reads it, in any spelling. Values is Value split
 // like a list: at commas and blanks, without quotes.
 type optionInput struct {
-	Name   string   `json:"name"`   // canonical: --tags and -tags of go are -tags
-	Value  string   `json:"value"`  // in full, without quotes
-	Values []string `json:"values"` // value split at commas and blanks
-	Static bool     `json:"static"` // it is known before run time; else value is its beginning
-	Place  string   `json:"place"`  // where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
-	From   string   `json:"from"`   // the variable that contains it, such as GOFLAGS, or ""
+	Name   string   `json:"name"`               // canonical: --tags and -tags of go are -tags
+	Value  string   `json:"value"`              // in full, without quotes
+	Values []string `json:"values"`             // value split at commas and blanks
+	Static bool     `json:"static"`             // it is known before run time; else value is its beginning
+	Place  string   `json:"place" enum:"place"` // where the value leads if it is a path
+	From   string   `json:"from"`               // the variable that contains it, such as GOFLAGS, or ""
 }
 
 type assignInput struct {
-	Name     string `json:"name"`     // of the variable
-	Value    string `json:"value"`    // without quotes
-	Static   bool   `json:"static"`   // it is known before run time; else value is its beginning
-	Exported bool   `json:"exported"` // programs see it
-	Place    string `json:"place"`    // where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
+	Name     string `json:"name"`               // of the variable
+	Value    string `json:"value"`              // without quotes
+	Static   bool   `json:"static"`             // it is known before run time; else value is its beginning
+	Exported bool   `json:"exported"`           // programs see it
+	Place    string `json:"place" enum:"place"` // where the value leads if it is a path
 }
 
 type redirectInput struct {
-	Op     string `json:"op"`     // as written: >, >>, <, <<, &> and others; 2> has op > and fd 2
-	FD     int    `json:"fd"`     // the descriptor
-	Kind   string `json:"kind"`   // read, write, readwrite, dup, heredoc, herestring or process
-	Value  string `json:"value"`  // the file, the descriptor or the text
-	Static bool   `json:"static"` // it is known before run time; else value is its beginning
-	Place  string `json:"place"`  // where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
+	Op     string `json:"op"`                   // as written: >, >>, <, <<, &> and others; 2> has op > and fd 2
+	FD     int    `json:"fd"`                   // the descriptor
+	Kind   string `json:"kind" enum:"redirect"` // what it does
+	Value  string `json:"value"`                // the file, the descriptor or the text
+	Static bool   `json:"static"`               // it is known before run time; else value is its beginning
+	Place  string `json:"place" enum:"place"`   // where the value leads if it is a path
 }
 
 func (e *Engine) proposalInput(p proposal.Proposal, a proposal.Analysis) proposalInput {

@@ -237,7 +237,7 @@ deny contains {"rule": "mine.text", "message": "m", "suggestion": "s"} if input.
 func TestGrantingFolderReplacesTheShippedPolicy(t *testing.T) {
 	dir := folder(t, "a.rego", "package fumehood.command\n\nallow contains {\"rule\": \"org.ls\"} if input.command.program == \"ls\"\n", "p.rego", `package fumehood.proposal
 
-limits contains {"rule": "org.limits", "wall_ms": 1000, "cpus": 0.5, "memory_bytes": 1048576, "pids": 5, "disk_bytes": 1048576, "files": 10, "output_bytes": 1000}
+limits contains {"rule": "org.limits", "wall_ms": 1000, "cpus": 0.5, "memory_bytes": 16777216, "pids": 8, "disk_bytes": 1048576, "files": 10, "output_bytes": 1000}
 `)
 	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Grants, dir)})
 	if err != nil {

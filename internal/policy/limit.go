@@ -104,6 +104,25 @@ func (m *merger) recordLowerings() {
 	}
 }
 
+// limitFloors denies limits with which no command could start, unless the proposal requests them itself.
+func (m *merger) limitFloors(p proposal.Proposal) {
+	requested := requestedLimits(p)
+	asked := map[string]int64{"wall_ms": requested.WallMS, "memory_bytes": requested.MemoryBytes,
+		"pids": requested.Pids}
+	for _, key := range slices.Sorted(maps.Keys(module.LimitFloors)) {
+		floor, to := float64(module.LimitFloors[key]), m.limits[key]
+		if low, ok := m.lowered[key]; ok && (to == 0 || low < to) {
+			to = low
+		}
+		if to == 0 || to >= floor || asked[key] > 0 && float64(asked[key]) <= to {
+			continue
+		}
+		m.addReason("deny", map[string]string{"rule": "floor.limits",
+			"message":    fmt.Sprintf("policy limits %s to %d, and no command runs with less than %d", key, int64(to), int64(floor)),
+			"suggestion": fmt.Sprintf("correct the rule of limits: it must give at least %d", int64(floor))}, whole, "")
+	}
+}
+
 // buildGrant is the grant of an allow. Without all limits from the granting layer there is no
 // decision.
 func (m *merger) buildGrant(p proposal.Proposal, a proposal.Analysis) (proposal.Grant, error) {

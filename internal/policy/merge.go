@@ -358,6 +358,9 @@ func (m *merger) applyFloorRules(p proposal.Proposal, a proposal.Analysis) {
 		}
 	}
 	m.networkFloor(p)
+	if !denied {
+		m.limitFloors(p)
+	}
 }
 
 // networkFloor denies each host that no rule grants, whatever else is denied: the author

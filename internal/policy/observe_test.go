@@ -133,18 +133,42 @@ func TestAskCarriesTheGrant(t *testing.T) {
 // TestLimitsAreLoweredInAnyOrder holds that a layer lowers although it speaks before
 // the one that grants.
 func TestLimitsAreLoweredInAnyOrder(t *testing.T) {
-	low := layersOf(t, policy.Restricts, folder(t, "p.rego", strings.ReplaceAll(strictLimits, "999999999999999", "1048576")))
+	low := layersOf(t, policy.Restricts, folder(t, "p.rego", strings.ReplaceAll(strictLimits, "999999999999999", "16777216")))
 	grants := layersOf(t, policy.Grants, folder(t, "a.rego", "package fumehood.command\n\nallow contains {\"rule\": \"org.ls\"} if input.command.program == \"ls\"\n", "p.rego", `package fumehood.proposal
 
-limits contains {"rule": "org.limits", "wall_ms": 5000, "cpus": 0.5, "memory_bytes": 8388608, "pids": 5, "disk_bytes": 1048576, "files": 10, "output_bytes": 1000}
+limits contains {"rule": "org.limits", "wall_ms": 5000, "cpus": 0.5, "memory_bytes": 33554432, "pids": 8, "disk_bytes": 1048576, "files": 10, "output_bytes": 1000}
 `))
 	for name, dirs := range map[string][]policy.Layer{"before": {low[0], grants[0]}, "after": {grants[0], low[0]}} {
 		e, err := policy.New(t.Context(), policy.Options{Layers: dirs})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := decide(t, e, "ls"); d.Effect != proposal.Allow || d.Grant.Limits.Wall.Std() != time.Second || d.Grant.Limits.Memory != proposal.MiB {
+		if d := decide(t, e, "ls"); d.Effect != proposal.Allow || d.Grant.Limits.Wall.Std() != time.Second || d.Grant.Limits.Memory != 16*proposal.MiB {
 			t.Errorf("%s: %+v", name, d)
 		}
+	}
+}
+
+// A limit with which nothing could start denies with a reason, also if it is computed, and not if the proposal
+// requests it.
+func TestLimitFloors(t *testing.T) {
+	few := folder(t, "p.rego", "package fumehood.proposal\n\nlimits contains {\"rule\": \"o.l\", \"memory_bytes\": n} if n := count(input.proposal.programs) * 512\n")
+	for role := policy.Restricts; role < policy.Grants; role++ {
+		e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, role, few)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := decide(t, e, "ls")
+		if diff := cmp.Diff([]string{"deny floor.limits"}, spoken(d)); diff != "" || d.Effect != proposal.Deny || d.Grant != nil {
+			t.Errorf("%v: %v %s", role, d.Effect, diff)
+		}
+	}
+	p := proposal.Proposal{ID: "t", Run: "ls", Limits: &proposal.Limits{Memory: 512}}
+	if d, err := with(t, few).Decide(t.Context(), p, parse.Analyze(p)); err != nil || d.Effect != proposal.Allow {
+		t.Errorf("requested: %+v, %v", d, err)
+	}
+	seen := observing(t, few)
+	if diff := cmp.Diff([]string{"allow (o.l)"}, spoken(decide(t, seen, "ls"))); diff != "" {
+		t.Error("observed: " + diff)
 	}
 }

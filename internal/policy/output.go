@@ -17,16 +17,16 @@ import (
 
 // outputInput is the input document of fumehood.output. Every field is always present.
 type outputInput struct {
-	Command   string               `json:"command"`   // id of the proposal, "" for output about the whole run
-	Kind      string               `json:"kind"`      // stdout, stderr, output, report or comment
-	Name      string               `json:"name"`      // for an output: its path in the workspace
-	Ending    string               `json:"ending"`    // of Name: ".png", or ""
-	Size      int64                `json:"size"`      // bytes
-	Binary    bool                 `json:"binary"`    // it is not text
-	Secrets   []proposal.Redaction `json:"secrets"`   // possible secrets, by the detector's rule
-	Found     int                  `json:"found"`     // the number of possible secrets
-	Masked    int                  `json:"masked"`    // the number of values found that the caller registered to mask
-	Encodings []string             `json:"encodings"` // the encodings of these values
+	Command   string               `json:"command"`              // id of the proposal, "" for output about the whole run
+	Kind      string               `json:"kind" enum:"outgoing"` // what it is; output is a file that the proposal declared
+	Name      string               `json:"name"`                 // for an output: its path in the workspace
+	Ending    string               `json:"ending" form:"ending"` // of Name: ".png", or ""
+	Size      int64                `json:"size"`                 // bytes
+	Binary    bool                 `json:"binary"`               // it is not text
+	Secrets   []proposal.Redaction `json:"secrets"`              // possible secrets, by the detector's rule
+	Found     int                  `json:"found"`                // the number of possible secrets
+	Masked    int                  `json:"masked"`               // the number of values found that the caller registered to mask
+	Encodings []string             `json:"encodings"`            // the encodings of these values
 }
 
 // unreadable is the finding for content that could not be searched: see internal/egress/secrets.

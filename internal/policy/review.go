@@ -5,7 +5,6 @@ package policy
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -42,8 +41,9 @@ func Check(ctx context.Context, layers []Layer) (Review, error) {
 	if err != nil {
 		return r, err
 	}
+	taken := map[string]bool{}
 	for _, s := range given {
-		counts, problems, err := checkLayer(ctx, s)
+		counts, problems, err := checkLayer(ctx, s, taken)
 		if err != nil {
 			return r, err
 		}
@@ -53,14 +53,20 @@ func Check(ctx context.Context, layers []Layer) (Review, error) {
 }
 
 // checkLayer checks as much as it can: files that do not parse are skipped, and modules that
-// do not compile are linted all the same.
-func checkLayer(ctx context.Context, s Layer) ([]RuleCount, []lint.Problem, error) {
+// do not compile are linted all the same. taken are the ids of the shipped policy, which it fills in.
+func checkLayer(ctx context.Context, s Layer, taken map[string]bool) ([]RuleCount, []lint.Problem, error) {
 	modules, problems := parseAll(s)
 	l := &layer{name: s.Name, role: s.Role, now: s.readTime()}
 	_, err := s.Data()
 	problems = append(problems, lint.ProblemsOf(s.Name, err)...)
 	unread := len(problems) > 0
+	problems = append(problems, lint.ProblemsOf(s.Name, l.readLabels(modules))...)
 	about := l.forLint(s, modules, unread)
+	if s.shipped {
+		about.CollectIDs(taken)
+	} else {
+		about.Taken = taken
+	}
 	found, counts := about.Check()
 	l.countRules(counts)
 	problems = append(problems, found...)
@@ -158,7 +164,7 @@ func (l *layer) forLint(s Layer, modules map[string]*ast.Module, unread bool) li
 	about := lint.Layer{Name: s.Name, Opens: l.hasRole(Opens), Allows: l.hasRole(Allows), Shipped: l.shipped,
 		Modules: modules, Unread: unread, Now: l.now, Document: documentOf}
 	if data, err := s.Data(); err == nil { // read reports the error
-		about.Data = slices.Collect(maps.Keys(data))
+		about.Data = data
 	}
 	return about
 }

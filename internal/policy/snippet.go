@@ -22,15 +22,15 @@ type snippetDocument struct {
 }
 
 type snippetInput struct {
-	Language     string         `json:"language"`     // python, javascript or typescript
-	Via          string         `json:"via"`          // code, -c, -e, heredoc or herestring
-	Command      int            `json:"command"`      // index of the command that contains it
-	Size         int            `json:"size"`         // bytes
-	Complete     bool           `json:"complete"`     // all of it was read and understood
-	SyntaxOnly   bool           `json:"syntax_only"`  // it is not run: its interpreter says what is wrong with its syntax
-	Imports      []string       `json:"imports"`      // modules that it imports
-	Capabilities []string       `json:"capabilities"` // proposal.Can…: "network", "process" …
-	Findings     []findingInput `json:"findings"`     // what the search found
+	Language     string         `json:"language" enum:"code"`    // of the code
+	Via          string         `json:"via" enum:"via"`          // how it is given
+	Command      int            `json:"command"`                 // index of the command that contains it
+	Size         int            `json:"size"`                    // bytes
+	Complete     bool           `json:"complete"`                // all of it was read and understood
+	SyntaxOnly   bool           `json:"syntax_only"`             // it is not run: its interpreter says what is wrong with its syntax
+	Imports      []string       `json:"imports"`                 // modules that it imports
+	Capabilities []string       `json:"capabilities" enum:"can"` // what it can do
+	Findings     []findingInput `json:"findings"`                // what the search found
 }
 
 type findingInput struct {

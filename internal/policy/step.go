@@ -105,10 +105,10 @@ func plainHost(name string) bool {
 
 // A namingInput is an entry of Grant.Network that names the host of the step.
 type namingInput struct {
-	Text  string `json:"text"`  // as written
-	Kind  string `json:"kind"`  // "name", "suffix" (of the entry "*.example.com") or "address"
-	Below string `json:"below"` // for a suffix: the part of the name before it
-	Port  int    `json:"port"`  // 0 when the entry names none
+	Text  string `json:"text"`               // as written
+	Kind  string `json:"kind" enum:"naming"` // of the entry; "*.example.com" is a suffix
+	Below string `json:"below"`              // for a suffix: the part of the name before it
+	Port  int    `json:"port"`               // 0 when the entry names none
 	// Fits means that the entry includes the port: its own or, when it names none, 443 and
 	// 80. A lookup fits every entry.
 	Fits bool `json:"fits"`

@@ -239,7 +239,7 @@ func TestStarts(t *testing.T) {
 // TestGrants checks that a proposal that stays allowed with other limits or
 // programs is a change, and that less and more are distinguished.
 func TestGrants(t *testing.T) {
-	lowered := policy.Options{Layers: []policy.Layer{layer(policy.Restricts, "package fumehood.proposal\n\nlimits contains {\"rule\": \"x.low\", \"wall_ms\": 1000, \"pids\": 7} if true\n")}}
+	lowered := policy.Options{Layers: []policy.Layer{layer(policy.Restricts, "package fumehood.proposal\n\nlimits contains {\"rule\": \"x.low\", \"wall_ms\": 1000, \"pids\": 9} if true\n")}}
 	kind := policy.Options{Layers: []policy.Layer{layer(policy.Allows, "package fumehood.command\n\nexec contains {\"rule\": \"x.built\", \"kind\": \"built\"} if input.command.program == \"ls\"\n")}}
 	for name, c := range map[string]struct {
 		was, is policy.Options
@@ -247,8 +247,8 @@ func TestGrants(t *testing.T) {
 		less    bool
 	}{
 		"the same": {lowered, lowered, nil, false},
-		"less":     {policy.Options{}, lowered, []string{"wall 2h0m0s, pids 1024", "wall 1s, pids 7"}, true},
-		"more":     {lowered, policy.Options{}, []string{"wall 1s, pids 7", "wall 2h0m0s, pids 1024"}, false},
+		"less":     {policy.Options{}, lowered, []string{"wall 2h0m0s, pids 1024", "wall 1s, pids 9"}, true},
+		"more":     {lowered, policy.Options{}, []string{"wall 1s, pids 9", "wall 2h0m0s, pids 1024"}, false},
 		"programs": {policy.Options{}, kind, []string{"programs none", "programs built"}, false},
 		"without":  {kind, policy.Options{}, []string{"programs built", "programs none"}, true},
 	} {

@@ -18,18 +18,19 @@ import (
 
 // The limits of the search for shadows: of its processor time, of the generated inputs and of
 // those of the corpus. implying is how often a denial must hold with another one before it is
-// reported.
+// reported, and enough of how many inputs it must deny nearly all.
 const (
 	searching    = 1500 * time.Millisecond
 	maxGenerated = 300
 	maxCorpus    = 100
 	implying     = 3
+	enough       = 20
 )
 
 // An effectCounts counts the inputs in which a rule held.
 type effectCounts struct {
 	held, denied int
-	with         []string // other rules that denied each time a denial held, sorted
+	with         []string // other rules that denied each time a denial or a question held, sorted
 }
 
 // noteAnswer records one decision of all layers, and the rules that held in it.
@@ -56,11 +57,11 @@ func commonIDs(before effectCounts, now []string) []string {
 	return slices.DeleteFunc(slices.Clone(before.with), func(id string) bool { return !slices.Contains(now, id) })
 }
 
-// denyingWith are the rules of policies that deny every command that the rule id denies.
+// denyingWith are the rules of policies that deny every command that the rule id denies or asks about.
 func (a answer) denyingWith(id string) []string {
 	by := map[int]map[string]bool{}
 	for _, r := range a.reasons {
-		if r.Effect == proposal.Deny && !r.Observed && r.Layer != policy.LayerFloor {
+		if (r.Effect == proposal.Deny || r.Rule == id) && !r.Observed && r.Layer != policy.LayerFloor {
 			if by[r.Command] == nil {
 				by[r.Command] = map[string]bool{}
 			}
@@ -161,6 +162,8 @@ func (t *trial) findShadows(l policy.Layer, rules []RuleReport) (all []Shadow) {
 			said = fmt.Sprintf("not seen to hold in %d inputs", n)
 		case s.held > 0 && s.denied == s.held && r.Set == "allow":
 			said = fmt.Sprintf("not seen to have an effect in %d inputs: it held in %d, all of them denied", n, s.held)
+		case s.held*10 >= n*9 && n >= enough && r.Set == "deny":
+			said = fmt.Sprintf("denies nearly everything: %d of %d inputs", s.held, n)
 		case s.held >= implying:
 			s.with = slices.DeleteFunc(slices.Clone(s.with),
 				func(id string) bool { return slices.Contains(with[id], r.Rule) })

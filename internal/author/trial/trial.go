@@ -128,7 +128,7 @@ type trial struct {
 	watch
 	spoken map[module.Place]map[int]bool // the tests in which a rule held
 	seen   map[module.Place]effectCounts // by decisions of all layers
-	denies map[module.Place]string       // the ids of the denials that are tested
+	denies map[module.Place]string       // the ids of the denials and questions that are tested
 	inputs map[string]int                // of these decisions, by inputPoint
 
 	known    []string // ids of rules
@@ -153,11 +153,11 @@ func (t *trial) collectAll(ctx context.Context) (counted []policy.Layer, warning
 	return counted, warnings
 }
 
-// findDenials finds the ids of the denials of the layers.
+// findDenials finds the ids of the denials and questions of the layers.
 func (t *trial) findDenials(tried []policy.Layer) {
 	for _, l := range tried {
 		for _, r := range t.ruleCoverage(l) {
-			if r.Set == "deny" {
+			if r.Set == "deny" || r.Set == "ask" {
 				t.denies[module.Place{Layer: l.Name, File: r.File, Row: r.Line}] = r.Rule
 			}
 		}

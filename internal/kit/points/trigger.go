@@ -6,11 +6,11 @@ package points
 // decision point fumehood.trigger. Every field is a fact from an API, never a
 // claim in a comment.
 type Trigger struct {
-	Command string      `json:"command"` // "run", "approve", "rerun", "review", "explain" or "help"
-	Event   string      `json:"event"`   // GitHub's event name
-	Actor   Actor       `json:"actor"`   // the account that asks
-	PR      TriggerPR   `json:"pr"`      // the pull request
-	Runs    TriggerRuns `json:"runs"`    // how many there were
+	Command string      `json:"command" enum:"order"` // the command in the comment, without /fumehood
+	Event   string      `json:"event"`                // GitHub's event name
+	Actor   Actor       `json:"actor"`                // the account that asks
+	PR      TriggerPR   `json:"pr"`                   // the pull request
+	Runs    TriggerRuns `json:"runs"`                 // how many there were
 	// Bots are the user IDs of the bots that may propose; bots are never
 	// identified by name.
 	Bots []int64 `json:"bots"`
@@ -18,21 +18,21 @@ type Trigger struct {
 
 // An Actor is the author of the comment.
 type Actor struct {
-	Login      string `json:"login"`      // its name
-	ID         int64  `json:"id"`         // its number
-	Type       string `json:"type"`       // GitHub's: "User", "Bot", "Organization", "Mannequin"
-	Permission string `json:"permission"` // "admin", "maintain", "write", "triage", "read" or "none"
-	Author     bool   `json:"author"`     // of the pull request
+	Login      string `json:"login"`                        // its name
+	ID         int64  `json:"id"`                           // its number
+	Type       string `json:"type" enum:"account"`          // GitHub's
+	Permission string `json:"permission" enum:"permission"` // in the repository
+	Author     bool   `json:"author"`                       // of the pull request
 }
 
 // A TriggerPR is the pull request of a Trigger.
 type TriggerPR struct {
-	Number int    `json:"number"` // of the pull request
-	State  string `json:"state"`  // "open" or "closed"
-	Draft  bool   `json:"draft"`  // it is a draft
-	Locked bool   `json:"locked"` // its conversation is locked
-	Fork   bool   `json:"fork"`   // its code comes from another repository, or from one that is gone
-	Head   string `json:"head"`   // full SHA, as the API currently reports
+	Number int    `json:"number"`             // of the pull request
+	State  string `json:"state" enum:"state"` // of the pull request
+	Draft  bool   `json:"draft"`              // it is a draft
+	Locked bool   `json:"locked"`             // its conversation is locked
+	Fork   bool   `json:"fork"`               // its code comes from another repository, or from one that is gone
+	Head   string `json:"head"`               // full SHA, as the API currently reports
 }
 
 // TriggerRuns count earlier runs, and contain the run budgets.

@@ -14,11 +14,11 @@ import (
 // An Effect is one thing that words make their tool do: run something that the text does
 // not show, or write a file.
 type Effect struct {
-	Kind   string `json:"kind"`   // run, write, or code: the value is a program's text
-	Name   string `json:"name"`   // the option, or "" for an operand
-	Value  string `json:"value"`  // the file or the text
-	Static bool   `json:"static"` // it is known before run time; else value is its beginning
-	Place  string `json:"place"`  // where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
+	Kind   string `json:"kind" enum:"effect"` // what happens; code: the value is a program's text
+	Name   string `json:"name"`               // the option, or "" for an operand
+	Value  string `json:"value"`              // the file or the text
+	Static bool   `json:"static"`             // it is known before run time; else value is its beginning
+	Place  string `json:"place" enum:"place"` // where the value leads if it is a path
 }
 
 // Effects are the effects of the words of r, in any of cwds.
@@ -201,10 +201,9 @@ var (
 
 // A Path is a path in a word.
 type Path struct {
-	Name  string `json:"name"`  // the option whose value it is, as it is written, or ""
-	Value string `json:"value"` // as written
-	// where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
-	Place string `json:"place"`
+	Name  string `json:"name"`               // the option whose value it is, as it is written, or ""
+	Value string `json:"value"`              // as written
+	Place string `json:"place" enum:"place"` // where the value leads if it is a path
 }
 
 // ReachedPaths are the paths in args, wherever in a word they begin, except in the text of

@@ -12,9 +12,8 @@ import (
 
 // A Placed is a path and the place that it names.
 type Placed struct {
-	Value string `json:"value"` // as written
-	// where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
-	Place string `json:"place"`
+	Value string `json:"value"`              // as written
+	Place string `json:"place" enum:"place"` // where the value leads if it is a path
 }
 
 // homePath does not match ~name without a slash, which tools use for "not" and for an

@@ -28,9 +28,10 @@ type Layer struct {
 	Allows  bool // it may allow commands
 	Shipped bool // it is the shipped policy; a test shows that it has no problems
 	Modules map[string]*ast.Module
-	Data    []string  // the top-level names of the layer's own data
-	Unread  bool      // some files could not be read: names that the others seem to lack are not a problem
-	Now     time.Time // when exceptions expire
+	Data    map[string]any  // the layer's own data
+	Taken   map[string]bool // ids of the shipped policy's rules, or nil
+	Unread  bool            // some files could not be read: names that the others seem to lack are not a problem
+	Now     time.Time       // when exceptions expire
 	// Document returns the type of the input at a decision point.
 	Document func(point string) reflect.Type
 }
@@ -56,6 +57,9 @@ func (l Layer) Check() (problems []Problem, rules map[string]int) {
 	rules = map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(l.Modules)) {
 		c.checkModule(l.Modules[name], rules)
+	}
+	if !l.Shipped {
+		c.checkConflicts()
 	}
 	if !l.Unread && len(c.problems) == 0 && !hasDecidingRule(rules) {
 		c.addProblem(nil, module.CodeMissing, "the layer has no rule at any decision point",
@@ -92,6 +96,7 @@ func (c *checker) checkModule(m *ast.Module, count map[string]int) {
 	c.checkBodies(m)
 	c.checkInputs(m)
 	c.checkNumbers(m)
+	c.checkConstants(m)
 	if !c.Unread {
 		c.checkReferences(m)
 		c.checkCalls(m)

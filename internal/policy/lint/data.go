@@ -3,7 +3,9 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,8 +23,13 @@ func (c *checker) checkReferences(m *ast.Module) {
 			c.checkReference(m, i.Location, ref, true)
 		}
 	}
+	eachReference(m, func(at *ast.Location, ref ast.Ref) { c.checkReference(m, at, ref, false) })
+}
+
+// eachReference calls do with each path below data that the rules of m read, imports resolved.
+func eachReference(m *ast.Module, do func(*ast.Location, ast.Ref)) {
 	for _, r := range m.Rules {
-		ast.WalkRefs(r, func(ref ast.Ref) bool {
+		read := func(at *ast.Location, ref ast.Ref) {
 			full := ref
 			if head, ok := ref[0].Value.(ast.Var); ok {
 				if imported := module.ImportOf(m, head); imported != nil &&
@@ -31,10 +38,87 @@ func (c *checker) checkReferences(m *ast.Module) {
 				}
 			}
 			if full[0].Equal(ast.DefaultRootDocument) {
-				c.checkReference(m, ref[0].Location, full, false)
+				do(at, full)
+			}
+		}
+		var look func(*ast.Term) bool
+		look = func(t *ast.Term) bool {
+			switch v := t.Value.(type) {
+			case ast.Ref:
+				read(v[0].Location, v)
+				for _, part := range v[1:] {
+					ast.WalkTerms(part, look)
+				}
+				return true
+			case ast.Var:
+				read(t.Location, ast.Ref{t}) // an import's name alone
 			}
 			return false
+		}
+		ast.WalkTerms(r, look)
+	}
+}
+
+// findDataProblems finds paths that the layer's data does not have, and data that nothing uses. For OPA a
+// missing path is undefined, and a rule that depends on it never holds.
+func (x *linter) findDataProblems() {
+	if x.Shipped || x.Unread || len(x.Data) == 0 {
+		return
+	}
+	used := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(x.Modules)) {
+		eachReference(x.Modules[name], func(at *ast.Location, ref ast.Ref) {
+			path := constantPath(ref)
+			if first, _, _ := strings.Cut(path, "."); x.Data[first] == nil && path != "" {
+				return
+			}
+			used[path] = true
+			if missing, known := missingIn(x.Data, ref); missing != "" {
+				x.addProblem(at, Wrong, lintData, fmt.Sprintf("the layer's data has no %s", missing),
+					cmp.Or(module.SuggestName(missing[strings.LastIndexByte(missing, '.')+1:], known),
+						"add it to the data file"))
+			}
 		})
+	}
+	x.findUnusedData("", x.Data, used)
+}
+
+// missingIn is the beginning of ref that data does not have, or "", and the names that are there.
+func missingIn(data any, ref ast.Ref) (missing string, known []string) {
+	path := "data"
+	for _, t := range ref[1:] {
+		object, isObject := data.(map[string]any)
+		name, isName := t.Value.(ast.String)
+		if !isObject || !isName {
+			return "", nil
+		}
+		path += "." + string(name)
+		next, found := object[string(name)]
+		if !found {
+			return path, slices.Sorted(maps.Keys(object))
+		}
+		data = next
+	}
+	return "", nil
+}
+
+// findUnusedData reports the objects and values of data that no path of used reaches or passes.
+func (x *linter) findUnusedData(prefix string, data map[string]any, used map[string]bool) {
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		path, passed, reached := prefix+name, false, used[""]
+		for u := range used {
+			reached = reached || u == path
+			passed = passed || strings.HasPrefix(u, path+".")
+		}
+		below, isObject := data[name].(map[string]any)
+		switch {
+		case reached:
+		case passed && isObject:
+			x.findUnusedData(path+".", below, used)
+		case !passed:
+			x.addProblem(nil, Doubtful, lintData, fmt.Sprintf("nothing uses data.%s", path),
+				"remove it, or use it in a rule")
+		}
 	}
 }
 
@@ -44,7 +128,7 @@ func (c *checker) checkReference(m *ast.Module, at *ast.Location, ref ast.Ref, i
 	first, _, _ := strings.Cut(path, ".")
 	pkg, rest := c.packageIn(path)
 	switch {
-	case slices.Contains(c.Data, first):
+	case c.Data[first] != nil:
 	case pkg == "" && imported && c.packagesBelow(path): // import data.fumehood
 		c.addProblem(at, module.CodeCompile, "import "+ref.String()+" reaches outside the library",
 			"import data."+module.PackageLib)
@@ -54,7 +138,7 @@ func (c *checker) checkReference(m *ast.Module, at *ast.Location, ref ast.Ref, i
 			module.SuggestName(path, c.packagePaths()))
 	case pkg == "" || pkg != own && !module.InLib(pkg):
 		hint := "use the layer's own package, data." + module.PackageLib + ", or its data files"
-		if near := spelling.NearestName(path, append(c.packagePaths(), c.Data...)); near != "" {
+		if near := spelling.NearestName(path, slices.AppendSeq(c.packagePaths(), maps.Keys(c.Data))); near != "" {
 			hint = "did you mean data." + near + "?"
 		}
 		what := ref.String()

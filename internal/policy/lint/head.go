@@ -24,10 +24,11 @@ var ruleID = pattern.New(`^[a-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+$`)
 type idDeclarations struct {
 	titles   map[string]*ast.Location
 	examples bool
-	untitled *ast.Rule // the first without a title of its own
-	bare     *ast.Rule // the first about commands without examples of its own
-	program  *ast.Rule // the first that denies a program by name, unless it is only about texts
-	starts   bool      // one denies programs when they start
+	untitled *ast.Rule            // the first without a title of its own
+	bare     *ast.Rule            // the first about commands without examples of its own
+	uses     map[string]*ast.Rule // by point and set, the first rule
+	program  *ast.Rule            // the first that denies a program by name, unless it is only about texts
+	starts   bool                 // one denies programs when they start
 }
 
 // lintHeads checks ids, titles, suggestions and examples of rules.
@@ -98,14 +99,62 @@ func (x *linter) lintHead(m *ast.Module, r *ast.Rule, ids map[string]*idDeclarat
 	}
 	s := ids[id]
 	if s == nil {
-		s = &idDeclarations{titles: map[string]*ast.Location{}}
+		s = &idDeclarations{titles: map[string]*ast.Location{}, uses: map[string]*ast.Rule{}}
 		ids[id] = s
 	}
 	s.recordRule(module.PackageOf(m), r, about)
+	x.findSharedID(s, m, r, id)
 	if set == "deny" {
 		x.hearStart(s, m, r, about)
 	}
 	x.findMissingSuggestion(r)
+}
+
+// findSharedID finds an id of two rules that do not answer the same, and one that the shipped policy uses:
+// a reason with it does not say which rule it is of.
+func (x *linter) findSharedID(s *idDeclarations, m *ast.Module, r *ast.Rule, id string) {
+	set, point := module.RuleName(r), module.PackageOf(m)
+	if !slices.Contains(titled, set) {
+		return
+	}
+	if x.Taken[id] {
+		x.addProblem(r.Location, Wrong, lintID, fmt.Sprintf("the id %q is of a rule of the shipped policy", id),
+			"use another one, such as org."+id[strings.IndexByte(id, '.')+1:])
+	}
+	for _, other := range titled {
+		first := s.uses[point+"."+other]
+		if first == nil || other == set && haveOneMessage(first, r) {
+			continue
+		}
+		what := "and another message"
+		if other != set {
+			what = "and is in the set " + other
+		}
+		x.addProblem(r.Location, Wrong, lintID,
+			fmt.Sprintf("the id %q is also of the rule at %s:%d, which has another condition %s", id,
+				first.Location.File, first.Location.Row, what), "give each rule its own id")
+		return
+	}
+	if s.uses[point+"."+set] == nil {
+		s.uses[point+"."+set] = r
+	}
+}
+
+// haveOneMessage reports whether two rules say the same, as two bodies of one rule do, or compute it.
+func haveOneMessage(a, b *ast.Rule) bool {
+	return slices.Equal(literalMessage(a), literalMessage(b)) || literalMessage(a) == nil || literalMessage(b) == nil
+}
+
+func literalMessage(r *ast.Rule) []string {
+	object, ok := r.Head.Key.Value.(ast.Object)
+	if !ok {
+		return nil
+	}
+	t := object.Get(ast.StringTerm("message"))
+	if t == nil || !ast.IsConstant(t.Value) {
+		return nil
+	}
+	return []string{t.String()}
 }
 
 // lintMemberShape finds members that are never valid answers: such an answer denies what it is about. It
@@ -224,6 +273,25 @@ func (x *linter) namesProgram(m *ast.Module, r *ast.Rule, seen map[string]bool) 
 		})
 	}
 	return names
+}
+
+// CollectIDs adds the literal ids of the layer's rules that are shown to people.
+func (l Layer) CollectIDs(ids map[string]bool) {
+	for _, m := range l.Modules {
+		for _, r := range m.Rules {
+			if id, ok := writtenIDOf(r); ok && slices.Contains(titled, module.RuleName(r)) {
+				ids[id] = true
+			}
+		}
+	}
+}
+
+// writtenIDOf is writtenID for any rule.
+func writtenIDOf(r *ast.Rule) (id string, constant bool) {
+	if r.Head.Key == nil {
+		return "", false
+	}
+	return writtenID(r)
 }
 
 // writtenID is the literal id in r's answer: in an object, or the first argument of a

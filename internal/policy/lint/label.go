@@ -21,7 +21,11 @@ var labelHelp = map[string]string{
 	module.KeyCategory: "write one word of lower-case letters, digits and hyphens, at most 32",
 }
 
-// findInvalidLabels finds severities and categories that nothing would show.
+// customKeys are the keys of METADATA's custom with a meaning.
+var customKeys = []string{"rule", "match", "not_match", "grants", "not_grants", "reaches", "not_reaches", "retry",
+	module.KeySeverity, module.KeyCategory, module.KeyTextOnly, module.KeyExpires, "owner", "reason", "ticket"}
+
+// findInvalidLabels finds severities and categories that nothing would show, and misspelt keys.
 func (x *linter) findInvalidLabels(m *ast.Module) {
 	for _, a := range m.Annotations {
 		for _, key := range slices.Sorted(maps.Keys(a.Custom)) {
@@ -32,11 +36,30 @@ func (x *linter) findInvalidLabels(m *ast.Module) {
 			case help != "" && customRule(a) == "":
 				x.addProblem(a.Location, Wrong, lintMetadata,
 					fmt.Sprintf("custom.%s needs custom.rule: nothing shows it", key), "add the rule's id")
-			case help == "":
-				if meant := spelling.NearestName(key, slices.Collect(maps.Keys(labelHelp))); meant != "" {
+			case help == "" && !slices.Contains(customKeys, key):
+				if meant := spelling.NearestName(key, customKeys); meant != "" {
 					x.addProblem(a.Location, Doubtful, lintMetadata,
 						fmt.Sprintf("unknown key %q in METADATA's custom", key), "did you mean "+meant+"?")
 				}
+			}
+		}
+	}
+	x.findMisplaced(m)
+}
+
+// findMisplaced finds METADATA of a rule that is above the package, where OPA reads it as the package's.
+func (x *linter) findMisplaced(m *ast.Module) {
+	for _, a := range m.Annotations {
+		id := customRule(a)
+		if a.Scope != "package" || id == "" || strings.HasSuffix(id, ".") {
+			continue
+		}
+		for _, r := range m.Rules {
+			if written, constant := writtenIDOf(r); constant && written == id && ruleAnnotation(r) == nil {
+				x.addProblem(a.Location, Wrong, lintMetadata,
+					fmt.Sprintf("this METADATA is above package, so it is not that of the rule %q", id),
+					"move it below package, directly above the rule")
+				break
 			}
 		}
 	}

@@ -29,6 +29,16 @@ const (
 	lintUnused     = "lint.unused"     // a rule that nothing uses
 	lintIteration  = "lint.iteration"  // a loop that OPA's index could avoid
 	lintPrint      = "lint.print"      // print left in
+	lintConflict   = "lint.conflict"   // two rules that may give one name different values
+	lintFormat     = "lint.format"     // a format with another number of values
+	lintAny        = "lint.any"        // a condition that holds for any other element, or for none
+	lintWhole      = "lint.whole"      // a grant of whatever is requested
+	lintAsk        = "lint.ask"        // a question that no person can answer
+	lintAll        = "lint.all"        // a denial of everything
+	lintLonger     = "lint.longer"     // a pattern that longer names match, too
+	lintArgv       = "lint.argv"       // argv[0] in place of the program
+	lintData       = "lint.data"       // data that is missing, or that nothing uses
+	lintFloor      = "lint.floor"      // a limit with which nothing can run
 )
 
 // A linter checks one layer. It reports Wrong if a policy allows more than it seems to or
@@ -54,6 +64,8 @@ func (l Layer) Lint() []Problem {
 			}
 		}
 	}
+	x.findConflicts()
+	x.findDataProblems()
 	x.lintHeads()
 	return x.problems
 }
@@ -71,6 +83,8 @@ func (x *linter) lintRule(m *ast.Module, r *ast.Rule) {
 			"remove it, or use it in a rule of a decision point")
 	}
 	x.findNeverHolding(r)
+	x.findImpossible(m, r)
+	x.findSlips(m, r, u)
 	x.findScalarSearches(m, r)
 	x.findConstantLoops(r)
 	x.findLooseMatches(m, r, u)

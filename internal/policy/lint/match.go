@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/internal/policy/module"
 )
 
 // findLooseMatches finds conditions that match more than they seem to, in rules that allow more when
@@ -47,9 +49,9 @@ func (x *linter) lintSearchCall(m *ast.Module, at *ast.Location, name string, ar
 	}
 	switch name {
 	case "regex.match", "re_match":
-		x.eachText(m, args[0], func(pattern string) { x.lintPattern(at, pattern) })
+		eachText(x.graph, m, args[0], func(pattern string) { x.lintPattern(at, pattern) })
 	case "startswith", "strings.any_prefix_match":
-		x.eachText(m, args[1], func(text string) {
+		eachText(x.graph, m, args[1], func(text string) {
 			if last, _ := utf8.DecodeLastRuneInString(text); isWordRune(last) || text == "" {
 				x.addProblem(at, Wrong, lintBoundary,
 					fmt.Sprintf("longer texts also begin with %q, for example %q", text, text+"x"),
@@ -57,7 +59,7 @@ func (x *linter) lintSearchCall(m *ast.Module, at *ast.Location, name string, ar
 			}
 		})
 	case "endswith", "strings.any_suffix_match":
-		x.eachText(m, args[1], func(text string) {
+		eachText(x.graph, m, args[1], func(text string) {
 			if first, _ := utf8.DecodeRuneInString(text); isWordRune(first) || text == "" {
 				x.addProblem(at, Wrong, lintBoundary,
 					fmt.Sprintf("longer texts also end with %q, for example %q", text, "x"+text),
@@ -66,7 +68,7 @@ func (x *linter) lintSearchCall(m *ast.Module, at *ast.Location, name string, ar
 			}
 		})
 	case "contains":
-		x.eachText(m, args[1], func(text string) {
+		eachText(x.graph, m, args[1], func(text string) {
 			if strings.ContainsFunc(text, isWordRune) || text == "" { // otherwise it checks the form of the text
 				x.addProblem(at, Wrong, lintBoundary, fmt.Sprintf("%q may be anywhere in the text", text),
 					"compare the whole text, or one part of split")
@@ -159,7 +161,7 @@ func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) 
 
 // eachText calls do with each known value of t: a constant, a member of a constant set, or
 // the value of a rule of the layer without conditions.
-func (x *linter) eachText(m *ast.Module, t *ast.Term, do func(string)) {
+func eachText(graph *module.Graph, m *ast.Module, t *ast.Term, do func(string)) {
 	take := func(t *ast.Term) {
 		if text, ok := t.Value.(ast.String); ok {
 			do(string(text))
@@ -177,10 +179,10 @@ func (x *linter) eachText(m *ast.Module, t *ast.Term, do func(string)) {
 		if !ok {
 			ref = ast.Ref{t}
 		}
-		rules := x.graph.Rules[x.graph.Target(m, ref).Rule]
+		rules := graph.Rules[graph.Target(m, ref).Rule]
 		if len(rules) == 1 && rules[0].Rule.Head.Value != nil && rules[0].Rule.Head.Value.IsGround() &&
 			len(rules[0].Rule.Head.Args) == 0 {
-			x.eachText(m, ast.NewTerm(rules[0].Rule.Head.Value.Value), do)
+			eachText(graph, m, ast.NewTerm(rules[0].Rule.Head.Value.Value), do)
 		}
 	}
 }

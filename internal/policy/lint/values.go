@@ -24,6 +24,10 @@ func (x *linter) lintValues(r *ast.Rule, set string, member ast.Object) {
 		}
 		if wrong, hint := valueProblem(set, string(key), v.Value); wrong != "" {
 			x.addProblem(v.Location, Wrong, lintShape, wrong, hint)
+		} else if floor, low := floorOf(set, string(key), v.Value); low {
+			x.addProblem(v.Location, Wrong, lintFloor,
+				fmt.Sprintf("no command runs with %s of %v: with less than %d, a run is denied", key, v.Value, floor),
+				"write at least the floor; memory and disk are in bytes, time is in milliseconds")
 		} else if isNumberSet(set) && key != "rule" && !isLiteral(v.Value) {
 			x.addProblem(v.Location, Doubtful, lintShape,
 				fmt.Sprintf("%q of %s is computed, so it is not checked here; if it is not valid, it denies what the rule is about", string(key), set),
@@ -61,6 +65,17 @@ func valueProblem(set, key string, v ast.Value) (wrong, hint string) {
 		}
 	}
 	return "", ""
+}
+
+// floorOf is the floor of a limit, and whether a literal is below it.
+func floorOf(set, key string, v ast.Value) (floor int64, low bool) {
+	floor, known := module.LimitFloors[key]
+	n, ok := v.(ast.Number)
+	if set != "limits" || !known || !ok {
+		return 0, false
+	}
+	f, err := json.Number(n).Float64()
+	return floor, err == nil && f < float64(floor)
 }
 
 func numberProblem(set, key string, v ast.Value) (wrong, hint string) {

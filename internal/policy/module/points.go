@@ -66,6 +66,9 @@ var fieldsOf = map[string]Keys{
 // whole ones except for cpus.
 var LimitKeys = []string{"wall_ms", "cpus", "memory_bytes", "pids", "disk_bytes", "files", "output_bytes"}
 
+// LimitFloors are the limits below which no command starts. A layer's limit below its floor denies.
+var LimitFloors = map[string]int64{"wall_ms": 1000, "memory_bytes": 16 << 20, "pids": 8}
+
 // PackageOf is the name of m's package, without data.
 func PackageOf(m *ast.Module) string {
 	return strings.TrimPrefix(m.Package.Path.String(), "data.")
