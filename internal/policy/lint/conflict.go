@@ -18,6 +18,12 @@ type completeRule struct {
 	value *ast.Term
 }
 
+// What is compared of one name's rules, and of a rule's conditions: a layer may have many.
+const (
+	maxValues     = 50
+	maxConditions = 50
+)
+
 // eachConflict calls do with each two rules without arguments that give one name different values, and may
 // both hold: then every decision that reads the name stops the run. certain means that they always do.
 func eachConflict(g *module.Graph, do func(a, b *ast.Rule, certain bool)) {
@@ -31,6 +37,7 @@ func eachConflict(g *module.Graph, do func(a, b *ast.Rule, certain bool)) {
 			all = append(all, completeRule{r, r.Head.Value})
 		}
 		slices.SortFunc(all, func(a, b completeRule) int { return a.rule.Location.Compare(b.rule.Location) })
+		all = all[:min(maxValues, len(all))]
 		for i, b := range all {
 			for _, a := range all[:i] {
 				if haveOneValue(a.value, b.value) || areExclusive(a.rule.Body, b.rule.Body) {
@@ -51,8 +58,11 @@ func isUnconditional(body ast.Body) bool {
 }
 
 // areExclusive reports whether two bodies are seen not to hold together: one negates a condition of the
-// other, or they compare a field with different constants.
+// other, or they compare a field with different constants. Long bodies are not compared.
 func areExclusive(a, b ast.Body) bool {
+	if len(a) > maxConditions || len(b) > maxConditions {
+		return true
+	}
 	for _, one := range a {
 		for _, other := range b {
 			negated := one.Copy()

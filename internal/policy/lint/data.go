@@ -80,7 +80,15 @@ func (x *linter) findDataProblems() {
 			}
 		})
 	}
-	x.findUnusedData("", x.Data, used)
+	passed := map[string]bool{}
+	for path := range used {
+		for at := strings.LastIndexByte(path, '.'); at > 0; at = strings.LastIndexByte(path[:at], '.') {
+			passed[path[:at]] = true
+		}
+	}
+	if !used[""] {
+		x.findUnusedData("", x.Data, used, passed)
+	}
 }
 
 // missingIn is the beginning of ref that data does not have, or "", and the names that are there.
@@ -102,22 +110,18 @@ func missingIn(data any, ref ast.Ref) (missing string, known []string) {
 	return "", nil
 }
 
-// findUnusedData reports the objects and values of data that no path of used reaches or passes.
-func (x *linter) findUnusedData(prefix string, data map[string]any, used map[string]bool) {
+// findUnusedData reports the objects and values of data that no used path reaches or passes.
+func (x *linter) findUnusedData(prefix string, data map[string]any, used, passed map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		path, passed, reached := prefix+name, false, used[""]
-		for u := range used {
-			reached = reached || u == path
-			passed = passed || strings.HasPrefix(u, path+".")
-		}
+		path := prefix + name
 		below, isObject := data[name].(map[string]any)
 		switch {
-		case reached:
-		case passed && isObject:
-			x.findUnusedData(path+".", below, used)
-		case !passed:
+		case used[path]:
+		case !passed[path]:
 			x.addProblem(nil, Doubtful, lintData, fmt.Sprintf("nothing uses data.%s", path),
 				"remove it, or use it in a rule")
+		case isObject:
+			x.findUnusedData(path+".", below, used, passed)
 		}
 	}
 }
