@@ -56,7 +56,7 @@ func (m *merger) observeCandidate(floor func(*merger)) {
 		if by != nil && !by.candidate || r.Observed || m.hasReason(r) {
 			continue
 		}
-		r.Observed = true
+		r.Observed, r.Revision = true, m.engine.candidateLayer().revisionOf(r.Rule)
 		m.rules[r.Rule] = true
 		m.by, m.reasons = append(m.by, m.engine.candidateLayer()), append(m.reasons, r)
 	}
@@ -99,5 +99,5 @@ func (m *merger) addObservedReason(l *layer, rule string, effect proposal.Effect
 	m.rules[rule] = true
 	m.by = append(m.by, l)
 	m.reasons = append(m.reasons, proposal.Reason{Rule: rule, Effect: effect, Observed: true, Command: whole,
-		Message: message, Suggestion: suggestion})
+		Revision: l.revisionOf(rule), Message: message, Suggestion: suggestion})
 }

@@ -38,6 +38,9 @@ type layer struct {
 	textOnly  bool              // its METADATA says that fumehood.command is not about starts
 	files     []File
 	reads     contextReads
+	observed  map[string][]string // the sets with observed rules, by point
+	revisions map[string]string   // of rules that are observed, by id
+	revision  string              // of the layer
 }
 
 // A point is where a layer has rules.
@@ -138,6 +141,7 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 		return nil, err
 	}
 	module.DisableExpired(modules, l.now)
+	l.observeRules(modules)
 	all := module.NewGraph(modules)
 	if !l.shipped { // a test holds that it reads none
 		l.reads = readsOf(all)
@@ -333,6 +337,9 @@ func (l *layer) pointQuery(point string) string {
 		if c.Point == point && c.Rules > 0 && c.Set != "programs" {
 			fields = append(fields, fmt.Sprintf("%q: data.%s.%s", c.Set, point, c.Set))
 		}
+	}
+	for _, set := range l.observed[point] {
+		fields = append(fields, fmt.Sprintf("%q: data.%s[%q]", module.ObservedSet(set), point, module.ObservedSet(set)))
 	}
 	if fields == nil {
 		return ""

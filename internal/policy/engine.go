@@ -77,7 +77,8 @@ type Options struct {
 	// Reasons that are Observed, and change neither effect nor grant. A layer that grants
 	// is observed, too: the shipped default decides in its place, and its denials are
 	// recorded, including those for lack of a rule that allows or grants. A layer that
-	// cannot be read or evaluated still stops everything.
+	// cannot be read or evaluated still stops everything. Without a layer that restricts or
+	// grants, New fails. Rules of every layer may be observed without it, by their METADATA.
 	Observe bool
 	// Deadline limits the processor time that Layers may use for one decision; 0 is one
 	// second. Compiling one of them may use ten times as much. The shipped policy has no
@@ -125,6 +126,9 @@ type warningList struct {
 // Digest is the Digest of the Engine that New makes of o. It takes much less time than New.
 func (o Options) Digest() (string, error) {
 	given, err := orderLayers(o.Layers, o.Observe)
+	for i := range given {
+		given[i].now = o.Now
+	}
 	return digestLayers(given, o.Observe, o.AllowTools...), err
 }
 
@@ -146,6 +150,10 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	given, err := orderLayers(o.Layers, o.Observe)
 	if err != nil {
 		return nil, err
+	}
+	if o.Observe && !slices.ContainsFunc(o.Layers, func(l Layer) bool { return l.Role == Restricts || l.Role == Grants }) {
+		return nil, module.Stop(module.CodeMode, "no policy is on trial: only those of --policy and --granting can be observed as a whole",
+			"observe rules of other policies with custom: {mode: observe, until: DATE} in their METADATA, or remove --observe", nil)
 	}
 	if e.grammars, err = facts.ShippedGrammars(); err != nil {
 		return nil, module.Stop(module.CodeCompile, "cannot parse the option tables", "fix policies/options.txt", err)

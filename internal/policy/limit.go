@@ -43,10 +43,10 @@ func (m *merger) readLimit(l *layer, object map[string]any, command int) string 
 	rule, _ := object["rule"].(string)
 	for key, f := range numbers {
 		switch {
-		case l.hasRole(Grants):
-			lowerLimit(m.limits, key, f)
 		case m.isObserved(l):
 			m.lowers = append(m.lowers, observedLimit{l, rule, command, key, f})
+		case l.hasRole(Grants):
+			lowerLimit(m.limits, key, f)
 		default:
 			lowerLimit(m.lowered, key, f)
 		}
@@ -98,6 +98,7 @@ func (m *merger) recordLowerings() {
 		m.by = append(m.by, o.layer)
 		m.reasons = append(m.reasons, proposal.Reason{
 			Rule: rule, Effect: proposal.Allow, Observed: true, Command: o.command,
+			Revision: o.layer.revisionOf(rule),
 			Message:    fmt.Sprintf("layer %q would lower %s to %v", o.layer.name, o.key, o.to),
 			Suggestion: fmt.Sprintf("request %s of at most %v", o.key, o.to),
 		})

@@ -23,6 +23,7 @@ type merger struct {
 	reasons []proposal.Reason
 	by      []*layer // the layer of each reason; nil is the floor
 	asked   *layer   // the layer whose answer is being read, or nil
+	trial   bool     // the members that are being read are of observed rules
 	allowed map[int]bool
 	limits  map[string]float64 // of the granting layer
 	lowered map[string]float64 // by other layers
@@ -69,9 +70,11 @@ func (m *merger) readReply(l *layer, a reply) {
 		return
 	}
 	m.asked = l
-	defer func() { m.asked = nil }()
-	for _, set := range slices.Sorted(maps.Keys(a.sets)) {
-		members, ok := a.sets[set].([]any)
+	defer func() { m.asked, m.trial = nil, false }()
+	for _, name := range slices.Sorted(maps.Keys(a.sets)) {
+		members, ok := a.sets[name].([]any)
+		var set string
+		set, m.trial = module.WrittenSet(name)
 		if !ok {
 			m.denyMalformed(l, a, set, "is not a set")
 		}
@@ -89,7 +92,7 @@ func (m *merger) denyMalformed(l *layer, a reply, set, what string) {
 	message := fmt.Sprintf("the policy's answer is not valid: a member of %s %s (%s)", set, what, a.where(set))
 	m.addReason("deny", map[string]string{"rule": RuleMalformed, "message": sanitizeLine(message),
 		"suggestion": "correct the rule: " + describeMember(set)}, a.command, a.text)
-	m.reasons[len(m.reasons)-1].Observed = m.isObserved(l)
+	m.markObserved(l)
 	m.notes = append(m.notes, proposal.Finding{Rule: RuleMalformed, Message: sanitizeLine(message)})
 }
 
@@ -143,7 +146,7 @@ func (m *merger) readMember(l *layer, set string, member any, command int, text 
 	switch set {
 	case "deny", "ask":
 		m.addReason(set, fields, command, text)
-		m.reasons[len(m.reasons)-1].Observed = m.isObserved(l)
+		m.markObserved(l)
 	case "allow":
 		m.allowCommand(l, fields["rule"], command)
 	case "env":
@@ -296,9 +299,17 @@ func (m *merger) suggestPrograms(program string) string {
 	return ""
 }
 
-// isObserved reports whether l's answers are only recorded. Those of a layer that may grant
-// hosts always count: otherwise its grants would apply without its denials.
-func (m *merger) isObserved(l *layer) bool { return m.engine.observe && !l.hasRole(Opens) }
+// isObserved reports whether l's answers are only recorded: those of observed rules, and all of a layer that
+// is observed. A layer that may grant hosts is not observed as a whole: otherwise its grants would apply
+// without its denials.
+func (m *merger) isObserved(l *layer) bool { return m.trial || m.engine.observe && !l.hasRole(Opens) }
+
+// markObserved marks the last reason, if it is only recorded.
+func (m *merger) markObserved(l *layer) {
+	if r := &m.reasons[len(m.reasons)-1]; m.isObserved(l) {
+		r.Observed, r.Revision = true, l.revisionOf(r.Rule)
+	}
+}
 
 // isDenied reports whether a rule has denied command, not counting observed ones.
 func (m *merger) isDenied(command int) bool {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -304,7 +305,7 @@ func (l Layer) Contents() map[string][]byte {
 func (l Layer) Digest() string {
 	l = l.withoutTests()
 	l.Role = Restricts
-	return digestLayers([]Layer{l}, false)
+	return hexDigest(hashLayers([]Layer{l}, false))
 }
 
 // roles are the names of the roles, in order.
@@ -321,9 +322,17 @@ func ParseRole(name string) (r Role, known bool) {
 
 // digestLayers covers names and contents with their lengths, so that no two different sets of
 // files have the same digest. The path of a layer's directory does not count. Its position, its
-// role and whether it is only observed do: an approval under observed layers is not an
-// approval under layers that have an effect.
+// role and whether it is only observed do, and that rules are observed no more: an approval under
+// observed layers is not an approval under layers that have an effect.
 func digestLayers(layers []Layer, observe bool, tools ...string) string {
+	h := hashLayers(layers, observe, tools...)
+	digestUntils(h, layers)
+	return hexDigest(h)
+}
+
+func hexDigest(h hash.Hash) string { return "sha256:" + hex.EncodeToString(h.Sum(nil)) }
+
+func hashLayers(layers []Layer, observe bool, tools ...string) hash.Hash {
 	h := sha256.New()
 	for _, name := range slices.Sorted(slices.Values(tools)) {
 		fmt.Fprintf(h, "tool %d %s\n", len(name), name)
@@ -340,5 +349,5 @@ func digestLayers(layers []Layer, observe bool, tools ...string) string {
 			h.Write(f.Content)
 		}
 	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+	return h
 }

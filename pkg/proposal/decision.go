@@ -56,9 +56,12 @@ type Reason struct {
 	Suggestion string `json:"suggestion"` // what would be allowed instead
 	Command    int    `json:"command"`    // index into Analysis.Commands; -1 for the whole proposal
 	Text       string `json:"text"`       // the words of the proposal that it concerns; untrusted
-	// Observed means that the rule's layer is only observed: it would have had Effect, but
-	// did not.
+	// Observed means that the rule, or its layer, is only observed: it would have had Effect,
+	// but did not.
 	Observed bool `json:"observed,omitempty"`
+	// Revision of an observed rule is "sha256:" and twelve digits of the digest of its text,
+	// or of its policy if the rule is not known.
+	Revision string `json:"revision,omitempty"`
 	// Severity is "critical", "high", "medium" or "low", and Category is one word, as the rule's
 	// author classified it. "" means not classified; nothing follows from it.
 	Severity string `json:"severity,omitempty"`

@@ -25,6 +25,7 @@ import (
 type Layer struct {
 	Name    string
 	Opens   bool // it may grant hosts
+	Grants  bool // it replaces the shipped policy
 	Allows  bool // it may allow commands
 	Shipped bool // it is the shipped policy; a test shows that it has no problems
 	Modules map[string]*ast.Module
@@ -93,6 +94,7 @@ func (c *checker) checkModule(m *ast.Module, count map[string]int) {
 	}
 	c.checkAnnotations(m)
 	c.checkExceptions(m)
+	c.checkModes(m)
 	c.checkBodies(m)
 	c.checkInputs(m)
 	c.checkNumbers(m)

@@ -286,6 +286,15 @@ func (l Layer) CollectIDs(ids map[string]bool) {
 	}
 }
 
+// IDOf is the id of r in its METADATA, or else the literal one in its answer, or "".
+func IDOf(r *ast.Rule) string {
+	if id := customRule(ruleAnnotation(r)); id != "" {
+		return id
+	}
+	id, _ := writtenIDOf(r)
+	return id
+}
+
 // writtenIDOf is writtenID for any rule.
 func writtenIDOf(r *ast.Rule) (id string, constant bool) {
 	if r.Head.Key == nil {

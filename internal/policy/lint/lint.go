@@ -57,6 +57,7 @@ func (l Layer) Lint() []Problem {
 	for _, name := range slices.Sorted(maps.Keys(l.Modules)) {
 		m := l.Modules[name]
 		x.findExpiring(m)
+		x.findEndingModes(m)
 		x.findInvalidLabels(m)
 		for _, r := range m.Rules {
 			for ; r != nil; r = r.Else {

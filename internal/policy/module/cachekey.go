@@ -79,7 +79,8 @@ func AddGuards(modules map[string]*ast.Module) (int, bool) {
 	for _, name := range slices.Sorted(maps.Keys(modules)) {
 		m := modules[name]
 		for _, r := range slices.Clone(m.Rules) {
-			if PackageOf(m) != PointExec || !slices.Contains(sets[PointExec], RuleName(r)) ||
+			set, _ := WrittenSet(RuleName(r))
+			if PackageOf(m) != PointExec || !slices.Contains(sets[PointExec], set) ||
 				!g.dependsBeyondKey(m, r) {
 				continue
 			}

@@ -71,7 +71,12 @@ func (x Exception) disableRule(m *ast.Module) {
 		if i > 0 && !bytes.HasPrefix(r.Location.Text, []byte("{")) {
 			return
 		}
-		never := ast.NewExpr(ast.BooleanTerm(false).SetLocation(r.Location)).SetLocation(r.Location)
-		r.Body = ast.NewBody(append([]*ast.Expr{never}, r.Body...)...)
+		disableBody(r)
 	}
+}
+
+// disableBody adds a false condition to r.
+func disableBody(r *ast.Rule) {
+	never := ast.NewExpr(ast.BooleanTerm(false).SetLocation(r.Location)).SetLocation(r.Location)
+	r.Body = ast.NewBody(append([]*ast.Expr{never}, r.Body...)...)
 }

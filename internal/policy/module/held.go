@@ -22,7 +22,7 @@ func RuleAt(layer string, r *ast.Rule) (Place, bool) {
 	if r.Module == nil || r.Location == nil || r.Head.RuleKind() != ast.MultiValue {
 		return Place{}, false
 	}
-	name := RuleName(r)
+	name, _ := WrittenSet(RuleName(r))
 	if name == "programs" || !slices.Contains(sets[PackageOf(r.Module)], name) {
 		return Place{}, false
 	}
@@ -40,9 +40,14 @@ type Listener struct {
 func (l Listener) Enabled() bool               { return l.Held != nil }
 func (l Listener) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 func (l Listener) TraceEvent(e topdown.Event) {
-	if r, ok := e.Node.(*ast.Rule); ok && e.Op == topdown.ExitOp && (l.Set == "" || l.Set == RuleName(r)) {
+	if r, ok := e.Node.(*ast.Rule); ok && e.Op == topdown.ExitOp && l.isListenedTo(RuleName(r)) {
 		if at, ok := RuleAt(l.Layer, r); ok {
 			l.Held(at)
 		}
 	}
+}
+
+func (l Listener) isListenedTo(set string) bool {
+	written, _ := WrittenSet(set)
+	return l.Set == "" || l.Set == written
 }

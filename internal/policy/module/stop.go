@@ -17,6 +17,7 @@ const (
 	CodeTooLarge   = "policy.too-large"
 	CodeData       = "policy.data"
 	CodeContext    = "policy.context"
+	CodeMode       = "policy.mode"
 )
 
 // Stop makes the error of a run that must not continue.
