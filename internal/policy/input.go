@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"sort"
 	"strings"
@@ -40,8 +41,9 @@ type proposalInput struct {
 }
 
 type envInput struct {
-	Name  string `json:"name"`  // of the variable
-	Value string `json:"value"` // of the variable
+	Name  string `json:"name"`               // of the variable
+	Value string `json:"value"`              // of the variable
+	Place string `json:"place" enum:"place"` // where the value leads if it is a path
 }
 
 type limitsInput struct {
@@ -149,9 +151,11 @@ func (e *Engine) proposalInput(p proposal.Proposal, a proposal.Analysis) proposa
 	}
 	in.Asks = in.Limits != limitsInput{}
 	home := []string{e.workspace}
+	cwds := []string{e.workspace, path.Join(e.workspace, p.Cwd)}
 	in.Cwd = facts.Placed{Value: p.Cwd, Place: facts.ResolvePlace(p.Cwd, true, home, e.workspace)}
 	for name, value := range p.Env {
-		in.Env = append(in.Env, envInput{name, value})
+		in.Env = append(in.Env, envInput{name, value,
+			facts.AssignedPlace(proposal.Word{Value: value, Static: true}, cwds, e.workspace)})
 	}
 	sort.Slice(in.Env, func(i, j int) bool { return in.Env[i].Name < in.Env[j].Name })
 	for _, o := range p.Outputs {

@@ -290,7 +290,7 @@ func TestProposalIsJudgedAsAWhole(t *testing.T) {
 		"env":              {proposal.Proposal{Run: "ls", Env: map[string]string{"CI": "1", "PYTHONPATH": "src"}}, ""},
 		"env steering":     {proposal.Proposal{Run: "ls", Env: map[string]string{"LD_PRELOAD": "x"}}, "env.name"},
 		"env path outside": {proposal.Proposal{Run: "ls", Env: map[string]string{"PYTHONPATH": "../x"}}, "env.name"},
-		"env unknown":      {proposal.Proposal{Run: "ls", Env: map[string]string{"MYSTERY": "x"}}, "env.name"},
+		"env unknown":      {proposal.Proposal{Run: "ls", Env: map[string]string{"MYSTERY_PATH": "x"}}, "env.name"},
 		"goflags":          {proposal.Proposal{Run: "ls", Env: map[string]string{"GOFLAGS": "-toolexec=x"}}, "env.name"},
 		"cwd":              {proposal.Proposal{Run: "ls", Cwd: "pkg"}, ""},
 		"cwd outside":      {proposal.Proposal{Run: "ls", Cwd: "../x"}, "proposal.cwd"},
@@ -376,7 +376,7 @@ func TestFloorHolds(t *testing.T) {
 	}{
 		"the next command": {proposal.Proposal{Run: "cat x | no-such-program"}, func(*proposal.Analysis) {}, "default.no-rule"},
 		"no command":       {proposal.Proposal{Run: "cat x"}, func(a *proposal.Analysis) { a.Commands = nil }, "floor.no-command"},
-		"a variable":       {proposal.Proposal{Run: "cat x", Env: map[string]string{"NO_SUCH_NAME": "1"}}, func(*proposal.Analysis) {}, "env.name"},
+		"a variable":       {proposal.Proposal{Run: "cat x", Env: map[string]string{"NO_SUCH_PATH": "1"}}, func(*proposal.Analysis) {}, "env.name"},
 	} {
 		c.p.ID = "t"
 		a := parse.Analyze(c.p)

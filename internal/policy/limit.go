@@ -98,7 +98,7 @@ func (m *merger) recordLowerings() {
 		m.by = append(m.by, o.layer)
 		m.reasons = append(m.reasons, proposal.Reason{
 			Rule: rule, Effect: proposal.Allow, Observed: true, Command: o.command,
-			Revision: o.layer.revisionOf(rule),
+			Revision:   o.layer.revisionOf(rule),
 			Message:    fmt.Sprintf("layer %q would lower %s to %v", o.layer.name, o.key, o.to),
 			Suggestion: fmt.Sprintf("request %s of at most %v", o.key, o.to),
 		})

@@ -23,7 +23,15 @@ const (
 // opening is an engine of the shipped policy and directories that may grant hosts.
 func opening(t testing.TB, observe bool, dirs ...string) *policy.Engine {
 	t.Helper()
-	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Opens, dirs...), Observe: observe})
+	layers := layersOf(t, policy.Opens, dirs...)
+	if observe { // another policy; the first is in force
+		layers = append(layers, layersOf(t, policy.Restricts, folder(t, "observed.rego",
+			`package fumehood.command
+
+deny contains {"rule": "observed.any", "message": "m", "suggestion": "s"} if input.command.program == "no-such-tool"
+`))...)
+	}
+	e, err := policy.New(t.Context(), policy.Options{Layers: layers, Observe: observe})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +135,7 @@ func TestNetworkRefusalHelps(t *testing.T) {
 
 // TestOpeningLayers holds what a directory that may grant hosts can and cannot do.
 func TestOpeningLayers(t *testing.T) {
-	all := folder(t, "p.rego", "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x\", \"host\": h} if some h in input.proposal.network\n\nenv contains {\"rule\": \"x\", \"name\": \"MINE\"}\n",
+	all := folder(t, "p.rego", "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x\", \"host\": h} if some h in input.proposal.network\n\nenv contains {\"rule\": \"x\", \"name\": \"MINE_PATH\"}\n",
 		"c.rego", "package fumehood.command\n\nallow contains {\"rule\": \"mine.all\"} if true\n\nexec contains {\"rule\": \"mine.built\", \"kind\": \"built\"}\n",
 		"e.rego", egressHead+`allow contains {"rule": "mine.all"} if true
 
@@ -141,7 +149,7 @@ deny contains {"rule": "mine.kiosk", "message": "m", "suggestion": "s"} if input
 		if d := judged(t, e, proposal.Proposal{Run: "no-such-program x"}); d.Effect != proposal.Deny || !slices.Contains(d.Rules, "default.no-rule") {
 			t.Errorf("it allowed a command that no other rule is about: %+v", d)
 		}
-		if d := judged(t, e, proposal.Proposal{Run: "cat x", Env: map[string]string{"MINE": "1"}}); d.Effect != proposal.Deny {
+		if d := judged(t, e, proposal.Proposal{Run: "cat x", Env: map[string]string{"MINE_PATH": "1"}}); d.Effect != proposal.Deny {
 			t.Errorf("it let a variable in: %+v", d)
 		}
 		if d := judged(t, e, proposal.Proposal{Run: "cat x"}); d.Grant == nil || len(d.Grant.Exec) != 0 {

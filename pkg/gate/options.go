@@ -174,8 +174,8 @@ type Store struct {
 
 // A Step is one thing that begins or has been done.
 type Step struct {
-	Proposal string // id
-	Number   int    // from 1
+	Proposal string           // id
+	Number   int              // from 1
 	Of       int              // 0 in a session, whose proposals are not known before
 	Result   *proposal.Result // nil if it begins, or is Refused
 	Decision proposal.Decision

@@ -63,13 +63,11 @@ deny contains lib.denial("go.verb", sprintf("go %s %s", [input.command.sub, why]
 go_instead := "let go build print it: `go build -gcflags=-S ./...`" if {
 	input.command.sub == "tool"
 	input.command.operands[0].value in {"compile", "asm", "link"}
+} else := "name a package of the repository or of a module that it requires, without a version: `go run ./cmd/x`" if {
+	input.command.sub in {"run", "build", "list"}
 }
 
 default go_instead := "build, test or read the repository: `go build ./...`, `go test ./...`, `go vet ./...`, `go list ./...` or `go env`"
-
-go_instead := "name a package of the repository or of a module that it requires, without a version: `go run ./cmd/x`" if {
-	input.command.sub in {"run", "build", "list"}
-}
 
 go_verb := "does not build or test the repository" if {
 	not input.command.sub in {"build", "test", "vet", "run", "list", "doc", "fmt", "mod", "env", "version", "help", "tool", "generate", "work", "fix", "clean", ""}

@@ -44,7 +44,7 @@ git_files contains w.value if {
 git_files contains o.value if {
 	some o in input.command.options
 	o.place == "git"
-	not regex.match(`(?i)ignore|exclu|skip|filter|omit|^-k$|^-C$`, o.name)
+	not regex.match(`^(?i:.*(ignore|exclu|skip|filter|omit).*|-k|-C)$`, o.name)
 }
 
 # Read-only files of their own that compilers and interpreters may name.

@@ -80,16 +80,7 @@ allowed_assign(a) if {
 	not guarded_directory(a)
 }
 
-# A tool may write to what a variable names, unless its name says that it reads there.
-guarded_directory(a) if {
-	a.place in {"git", "control"}
-	not regex.match(`(?i)(CONF|CONFIG|CONFIGURATION|WORKFLOWS?|INPUTS?|SOURCES?|SRC|FIXTURES?|EXPECTED)(_.*)?$`, a.name)
-}
-
-guarded_directory(a) if {
-	a.name in lib.path_names
-	a.place in {"git", "control"}
-}
+guarded_directory(a) if lib.guarded_output(a.name, a.place)
 
 # Code that the run made below /tmp is for a command that runs the repository's code, and only for that one: what a
 # text exports, later commands have, too.

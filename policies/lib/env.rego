@@ -351,3 +351,14 @@ steers(name) if {
 	some s in steering
 	regex.match(s.pattern, name)
 }
+
+# A tool may write to what a variable names, unless the variable's name says that it reads there.
+guarded_output(name, place) if {
+	place in {"git", "control"}
+	not regex.match(`(?i)^.*(CONF|CONFIG|CONFIGURATION|WORKFLOWS?|INPUTS?|SOURCES?|SRC|FIXTURES?|EXPECTED)(_.*)?$`, name)
+}
+
+guarded_output(name, place) if {
+	name in path_names
+	place in {"git", "control"}
+}

@@ -4,30 +4,20 @@ import data.fumehood.lib
 
 env contains {"rule": "env.allowed", "name": e.name} if {
 	some e in input.proposal.env
-	lib.env_ok(e.name, e.value)
+	accepted(e)
 }
 
 # Any other variable is one of the proposal's own programs, as in its text: FOO=bar ./run.sh.
-env contains {"rule": "env.plain", "name": e.name} if {
-	some e in input.proposal.env
-	plain(e)
-}
-
 plain(e) if {
 	not lib.steers(e.name)
 	not lib.elsewhere(e.value)
 	not names_program(e)
-	not hidden_output(e)
+	not lib.guarded_output(e.name, e.place)
 }
 
 names_program(e) if {
 	regex.match(`^[A-Z][A-Z0-9]{0,7}$`, e.name)
 	regex.match(`^\.{0,2}/|^\.\.`, e.value)
-}
-
-hidden_output(e) if {
-	regex.match(`(?i)(OUT|LOG|REPORT|RESULT|TRACE|DUMP)`, e.name)
-	regex.match(`(^|/)\.[^/.]`, e.value)
 }
 
 # METADATA
@@ -39,9 +29,15 @@ deny contains lib.denial(
 	lib.env_fix(e.name),
 ) if {
 	some e in input.proposal.env
-	not lib.env_ok(e.name, e.value)
-	not plain(e)
+	not accepted(e)
 }
+
+accepted(e) if {
+	lib.env_ok(e.name, e.value)
+	not lib.guarded_output(e.name, e.place)
+}
+
+accepted(e) if plain(e)
 
 # METADATA
 # title: Programs that a denial may suggest

@@ -66,7 +66,7 @@ func (c *checker) modeProblem(a *ast.Annotations, set string) (message, hint str
 	case a.Scope != "rule":
 		return "custom.mode is about one rule or one package, not about a scope",
 			"write it in the METADATA of each rule, without scope"
-		case !module.IsObservable(set):
+	case !module.IsObservable(set):
 		return "custom.mode is for rules of deny, ask and limits", "remove it, or write it above such a rule"
 	}
 	return "", ""

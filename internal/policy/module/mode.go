@@ -37,7 +37,9 @@ const observed = "observed:"
 func ObservedSet(set string) string { return observed + set }
 
 // WrittenSet is the set in which a rule is written, and whether the rule is observed.
-func WrittenSet(set string) (written string, isObserved bool) { return strings.CutPrefix(set, observed) }
+func WrittenSet(set string) (written string, isObserved bool) {
+	return strings.CutPrefix(set, observed)
+}
 
 // ModeOf is the mode that a says, and the start of the day, in UTC, from which on its rules enforce. valid
 // is false for METADATA without a mode, with another one, or without a date; nothing is observed then.
