@@ -61,7 +61,8 @@ func readNewSandbox(data []byte) (in newSandbox, err error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		value := string(fields[name])
-		if !slices.Contains(requestedAlways, name) && value != "false" && value != "null" && len(in.wishes) < maxWishes {
+		if !slices.Contains(requestedAlways, name) && value != "false" && value != "null" &&
+			len(in.wishes) < maxWishes {
 			in.wishes = append(in.wishes, text.Inline(name, 40))
 		}
 	}

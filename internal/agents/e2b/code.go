@@ -38,7 +38,7 @@ type contexts struct {
 	list  []codeContext
 	made  map[string]int // by language, as interpreters count them
 	cells int
-	// running is how many cells run, and dirs where the last one of an interpreter ran that was told a directory.
+	// running is how many cells run, and dirs where the last one of an interpreter ran that was given a directory.
 	running int
 	dirs    map[string]string
 }

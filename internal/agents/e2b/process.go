@@ -68,7 +68,8 @@ func (in startRequest) toProposal(timeout time.Duration) (proposal.Proposal, err
 		p.Cwd = dir.rel
 	}
 	if in.Pty != nil {
-		p.Argv = []string{"python3", "-c", terminalBridge, strconv.Itoa(in.Pty.Size.Cols), strconv.Itoa(in.Pty.Size.Rows),
+		p.Argv = []string{"python3", "-c", terminalBridge, strconv.Itoa(in.Pty.Size.Cols),
+			strconv.Itoa(in.Pty.Size.Rows),
 			dir.shown}
 		return p, nil
 	}

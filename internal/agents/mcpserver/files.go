@@ -110,7 +110,9 @@ func (in readArgs) describePart(data []byte) string {
 }
 
 // readFileOrOutput returns the bytes of a workspace file or of an output, and where the host has a copy of the file.
-func (c *client) readFileOrOutput(ctx context.Context, s *session, path string) (data []byte, copied string, err error) {
+func (c *client) readFileOrOutput(
+	ctx context.Context, s *session, path string,
+) (data []byte, copied string, err error) {
 	if strings.HasPrefix(path, uriOutput) {
 		whole, err := c.readOutput(path)
 		return []byte(whole), "", err

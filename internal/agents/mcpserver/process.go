@@ -220,7 +220,8 @@ func (c *client) handleProcess(
 	}
 	at := slices.IndexFunc(all, func(x *process) bool { return x.id == in.ID })
 	if at < 0 {
-		return nil, nil, invalidArguments(fmt.Sprintf("id: no command %q is in the background", text.Inline(in.ID, 100)))
+		return nil, nil, invalidArguments(fmt.Sprintf("id: no command %q is in the background",
+			text.Inline(in.ID, 100)))
 	}
 	x := all[at]
 	x.keepSession()

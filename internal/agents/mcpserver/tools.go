@@ -48,7 +48,8 @@ func (s *Server) addTools() {
 		Description: "List files of the workspace that match a pattern."},
 		onSession(s, withoutRequest((*client).listFiles)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "diff", Annotations: reads,
-		Description: "List the files that were added, changed or removed, with contents as a patch."}, onSession(s, withoutRequest((*client).handleDiff)))
+		Description: "List the files that were added, changed or removed, with contents as a patch."},
+		onSession(s, withoutRequest((*client).handleDiff)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "end_session",
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &no},
 		Description: "End the sandbox, discard its files and seal the log. The next call begins another."},

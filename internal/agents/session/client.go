@@ -64,7 +64,8 @@ func (c *Client) unreachableError(err error) error {
 	case info.Killed:
 		return &killed{info}
 	}
-	return newStopError("session.unknown", fmt.Sprintf("there is no session %q", c.name), hintSessions(filepath.Dir(c.path)))
+	return newStopError("session.unknown", fmt.Sprintf("there is no session %q", c.name),
+		hintSessions(filepath.Dir(c.path)))
 }
 
 // hintSessions names the sessions in dir.

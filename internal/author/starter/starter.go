@@ -114,8 +114,9 @@ func (r *Repository) addTests(root fs.FS, dirs []setup.Directory) {
 		for _, t := range testsOf(root, dir.Path) {
 			isAbove := func(top string) bool { return top == "." || strings.HasPrefix(dir.Path, top+"/") }
 			isCovered := dir.Path != "." && slices.ContainsFunc(covers[t.ID], isAbove) && !dir.Locked && t.ID != "go"
-			isUsed := t.ID == "go" && dir.Path != "." && slices.ContainsFunc(goUse.FindAllStringSubmatch(workspace, maxUses),
-				func(m []string) bool { return m[1] == dir.Path })
+			isUsed := t.ID == "go" && dir.Path != "." &&
+				slices.ContainsFunc(goUse.FindAllStringSubmatch(workspace, maxUses),
+					func(m []string) bool { return m[1] == dir.Path })
 			switch {
 			case isCovered, isUsed:
 				continue

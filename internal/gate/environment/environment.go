@@ -62,7 +62,8 @@ func resolveDir(path string) (string, error) {
 	if err != nil {
 		return "", &proposal.StopError{Code: "sandbox.workspace",
 			Message: fmt.Sprintf("cannot read the directory %q", path),
-			Hint:    "name the directory that holds the pull request's code: --workspace, or Options.Workspace", Err: err}
+			Hint:    "name the directory that holds the pull request's code: --workspace, or Options.Workspace",
+			Err:     err}
 	}
 	return abs, nil
 }

@@ -32,7 +32,8 @@ func failedSetupOf(before []proposal.Record, r proposal.Record) string {
 			dir = path.Dir(dir)
 		}
 		for _, b := range before {
-			isBelow := touch.Below && strings.HasPrefix(cleanDir(b.Proposal.Cwd)+"/", strings.TrimPrefix(touch.Dir+"/", "./"))
+			isBelow := touch.Below && strings.HasPrefix(cleanDir(b.Proposal.Cwd)+"/",
+				strings.TrimPrefix(touch.Dir+"/", "./"))
 			if isFailedSetup(b) && (installsIn(b, touch.Language, dir) ||
 				isBelow && installsIn(b, touch.Language, cleanDir(b.Proposal.Cwd))) {
 				return b.Proposal.ID
@@ -49,7 +50,8 @@ func isFailedSetup(r proposal.Record) bool {
 // installsIn reports whether r is a command of set-up that installs packages of a language in a directory.
 func installsIn(r proposal.Record, language, dir string) bool {
 	return r.Proposal.Origin == proposal.OriginSetup && cleanDir(r.Proposal.Cwd) == dir &&
-		slices.ContainsFunc(r.Analysis.Commands, func(c proposal.Command) bool { return scopeOf(c).language == language })
+		slices.ContainsFunc(r.Analysis.Commands,
+			func(c proposal.Command) bool { return scopeOf(c).language == language })
 }
 
 // scopeOf returns the scope of the tool that c runs, the zero value for another program.

@@ -77,7 +77,8 @@ const (
 )
 
 // madeNames are the names, without patterns, that isMade matches.
-var madeNames = []string{".cargo", ".conda", ".dart_tool", ".fumehood", ".gradle", ".m2", ".pixi", ".pnp", ".venv", ".yarn", "node_modules",
+var madeNames = []string{".cargo", ".conda", ".dart_tool", ".fumehood", ".gradle", ".m2", ".pixi", ".pnp", ".venv",
+	".yarn", "node_modules",
 	"site-packages", "venv"}
 
 // mayNameMade reports whether w may name a place that set-up fills. A pattern of fewer than two letters does

@@ -21,7 +21,8 @@ func (r *inputReader) readPlan() string {
 		return document
 	}
 	if strings.TrimSpace(document) != "" {
-		r.refuseInput("run", "npm test", "is given beside the input plan: write these commands into the plan, or remove it")
+		r.refuseInput("run", "npm test",
+			"is given beside the input plan: write these commands into the plan, or remove it")
 		return ""
 	}
 	return planOfCommands(commands)

@@ -72,8 +72,9 @@ func LimitsShape() *Shape {
 	return &Shape{Kind: Object, Want: "an object of limits", Doc: "Requested limits. Policy may grant less.",
 		Fields: []Field{
 			Optional("wall", DurationShape("Time from the start until the last process has ended.")),
-			Optional("cpus", &Shape{Kind: Number, Low: 0.01, High: 1024, Want: "a number of processors from 0.01 to 1024",
-				Doc: "Processors."}),
+			Optional("cpus", &Shape{Kind: Number, Low: 0.01, High: 1024,
+				Want: "a number of processors from 0.01 to 1024",
+				Doc:  "Processors."}),
 			Optional("memory", Size("Memory of the whole sandbox.")),
 			Optional("pids", countShape(4194304, "Processes and threads.")),
 			Optional("disk", Size("Everything written to the workspace, HOME and /tmp.")),

@@ -151,7 +151,11 @@ func (links Links) followWord(w proposal.Word, makes bool) proposal.Word {
 // FollowCwds returns cwds, and the workspace too if a relative path may begin with a link.
 func (links Links) FollowCwds(cwds []string, workspace string) []string {
 	for link := range links {
-		if slices.ContainsFunc(cwds, func(cwd string) bool { _, below := relativePath(link, cwd); return below || cwd == "" }) {
+		mayHold := func(cwd string) bool {
+			_, below := relativePath(link, cwd)
+			return below || cwd == ""
+		}
+		if slices.ContainsFunc(cwds, mayHold) {
 			return mergeCwds(append(slices.Clone(cwds), workspace))
 		}
 	}

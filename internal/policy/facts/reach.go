@@ -105,7 +105,8 @@ func (r *reading) hasHiddenNames(source, directory proposal.Word, cwds []string,
 		return true
 	}
 	// A file has an extension, or gets one.
-	return (r.Tool == "mv" || r.Tool == "ln") && source.Static && path.Ext(source.Value) == "" && !hasExtension(directory)
+	return (r.Tool == "mv" || r.Tool == "ln") && source.Static && path.Ext(source.Value) == "" &&
+		!hasExtension(directory)
 }
 
 func hasExtension(w proposal.Word) bool { return path.Ext(strings.TrimLeft(w.Value, "./")) != "" }

@@ -90,7 +90,8 @@ var formOf = map[string]func(text string) (why, meant string){
 		return unless(text == strings.ToUpper(text), "methods are in capitals", strings.ToUpper(text))
 	},
 	"path": func(text string) (string, string) {
-		return unless(strings.HasPrefix(text, "/") || strings.HasPrefix(text, "memfd:"), "it is an absolute path; name is its last part", "")
+		return unless(strings.HasPrefix(text, "/") || strings.HasPrefix(text, "memfd:"),
+			"it is an absolute path; name is its last part", "")
 	},
 	"digest": func(text string) (string, string) {
 		return unless(strings.HasPrefix(text, "sha256:"), "it begins with sha256:", "sha256:"+text)

@@ -140,7 +140,8 @@ var (
 )
 
 // passers give on what a repository or a file has.
-var passers = map[string]bool{"git": true, "cat": true, "zcat": true, "xzcat": true, "bzcat": true, "head": true, "tail": true}
+var passers = map[string]bool{"git": true, "cat": true, "zcat": true, "xzcat": true, "bzcat": true, "head": true,
+	"tail": true}
 
 // mayUnpack reports whether the text writes name by content of its own, in an archive or a patch.
 func (w *walker) mayUnpack(name string) bool {

@@ -13,9 +13,9 @@ import (
 )
 
 // A writtenScript is a file that the statement before wrote whole, from a here-document: what it has is known. It is
-// read like the text of bash -c if a shell runs it next, the text writes it once only, and nothing of the text runs in the
-// background. What other processes of the sandbox may do to a file between the two is what they may do to every
-// script that a text runs and does not write.
+// read like the text of bash -c if a shell runs it next, the text writes it once only, and nothing of the text
+// runs in the background. What other processes of the sandbox may do to a file between the two is what they may
+// do to every script that a text runs and does not write.
 type writtenScript struct{ name, text string }
 
 // recordScript notes what cat > FILE <<'E' writes, for the next statement. chmod between them changes nothing.
@@ -47,7 +47,10 @@ func isNotList(construct string) bool { return construct != "list" }
 func (w *walker) readWritten(shell string, file arg, s scope, c call) {
 	if c.before == nil || !file.Static || path.Clean(file.Value) != c.before.name || !bashLike(shell) ||
 		slices.ContainsFunc(s.via, func(via string) bool { return via != "timeout" && via != "time" }) ||
-		slices.ContainsFunc(s.inside, func(construct string) bool { return construct != "list" && construct != "pipeline" }) {
+		slices.ContainsFunc(s.inside, func(construct string) bool {
+			return construct != "list" &&
+				construct != "pipeline"
+		}) {
 		return
 	}
 	putInMap(&w.read, c.before.name, append(w.read[c.before.name], file.span))
@@ -68,7 +71,8 @@ func scriptShell(text string) string {
 
 // wasRead reports whether what runs at span is the file name as readWritten has read it.
 func (w *walker) wasRead(name string, span proposal.Span) bool {
-	return slices.Contains(w.read[name], span) && w.writes[path.Base(name)] == 1 && !w.writesUnknown && len(w.functions) == 0 &&
+	return slices.Contains(w.read[name], span) && w.writes[path.Base(name)] == 1 && !w.writesUnknown &&
+		len(w.functions) == 0 &&
 		!slices.ContainsFunc(w.commands, func(c proposal.Command) bool {
 			return slices.Contains(c.Inside, "background") || slices.Contains(c.Inside, "coproc")
 		})

@@ -438,7 +438,8 @@ func IsPinned(argv []string) bool {
 	line := strings.Join(argv, " ")
 	has := func(prefix string) bool { return line == prefix || strings.HasPrefix(line, prefix+" ") }
 	switch {
-	case has("go mod download"), has("go list -e -export"), has("go test -c -o /dev/null"), has("npm ci"), has("python3 -m venv " + Venv),
+	case has("go mod download"), has("go list -e -export"), has("go test -c -o /dev/null"), has("npm ci"),
+		has("python3 -m venv " + Venv),
 		has("uv sync --frozen"), has("cargo fetch --locked"):
 		return true
 	case has("npm install"):

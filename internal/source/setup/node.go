@@ -183,8 +183,9 @@ func (s *setupScan) addCorepackStep(dir, file string) string {
 	s.addPath(".", Bin)
 	if s.shims == "" {
 		s.shims = s.addStep(".", step{
-			id: "corepack", file: dirFile(dir, file), why: "make pnpm and yarn available to later commands", shared: true,
-			run: "mkdir -p " + Bin + " && corepack enable --install-directory " + Bin,
+			id: "corepack", file: dirFile(dir, file), why: "make pnpm and yarn available to later commands",
+			shared: true,
+			run:    "mkdir -p " + Bin + " && corepack enable --install-directory " + Bin,
 		})
 	}
 	return s.shims

@@ -225,7 +225,8 @@ func IsSetupFile(file string) bool {
 func (s *setupScan) detectBelow(dir projectDir) {
 	if dir.path != "." {
 		if s.directories++; s.directories > MaxProjects {
-			s.addNote(".", "more than %d directories have lock files or manifests: further ones are left out", MaxProjects)
+			s.addNote(".", "more than %d directories have lock files or manifests: further ones are left out",
+				MaxProjects)
 			return
 		}
 	}

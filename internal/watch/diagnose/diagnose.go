@@ -147,7 +147,8 @@ func causeFromNeeds(before []proposal.Record, r proposal.Record) *proposal.Cause
 	var found *proposal.Cause
 	needs := slices.Clone(r.Proposal.Needs)
 	for _, b := range before {
-		if b.Proposal.Origin == proposal.OriginSetup && strings.HasPrefix(r.Result.Detail, fmt.Sprintf("it needs %q,", b.Proposal.ID)) {
+		if b.Proposal.Origin == proposal.OriginSetup &&
+			strings.HasPrefix(r.Result.Detail, fmt.Sprintf("it needs %q,", b.Proposal.ID)) {
 			needs = append(needs, b.Proposal.ID)
 		}
 	}

@@ -380,7 +380,8 @@ func control(args []string) error {
 		return err
 	}
 	_, _, utimens := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(file), 0, 0, 0, 0, 0)
-	_, openat2 := unix.Openat2(dir, "/"+filepath.Base(args[0]), &unix.OpenHow{Flags: unix.O_WRONLY | unix.O_TRUNC, Resolve: unix.RESOLVE_IN_ROOT})
+	_, openat2 := unix.Openat2(dir, "/"+filepath.Base(args[0]),
+		&unix.OpenHow{Flags: unix.O_WRONLY | unix.O_TRUNC, Resolve: unix.RESOLVE_IN_ROOT})
 	up := "../workspace/" + args[0]
 	for i := range 18 {
 		name := strings.Repeat("x", 250)
@@ -392,7 +393,8 @@ func control(args []string) error {
 		}
 		up = "../" + up
 	}
-	for i, err := range []error{unix.Unlink(up), unix.Fchmod(file, 0o777), unix.Fchown(file, os.Getuid(), os.Getgid()), unix.Fsetxattr(file, "user.x", nil, 0), utimens, openat2} {
+	for i, err := range []error{unix.Unlink(up), unix.Fchmod(file, 0o777), unix.Fchown(file, os.Getuid(), os.Getgid()),
+		unix.Fsetxattr(file, "user.x", nil, 0), utimens, openat2} {
 		if err != unix.EACCES {
 			return fmt.Errorf("call %d: %v", i, err)
 		}

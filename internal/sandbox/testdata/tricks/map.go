@@ -181,11 +181,13 @@ var ways = map[string]func(name string) error{
 	},
 
 	"memory": func(string) error {
-		_, err := call(unix.SYS_MMAP, 0, 2*page, executable|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uintptr(0), 0)
+		_, err := call(unix.SYS_MMAP, 0, 2*page, executable|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS,
+			^uintptr(0), 0)
 		return err
 	},
 	"shared memory": func(string) error {
-		at, err := call(unix.SYS_MMAP, 0, 2*page, readable|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS, ^uintptr(0), 0)
+		at, err := call(unix.SYS_MMAP, 0, 2*page, readable|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS,
+			^uintptr(0), 0)
 		if err != nil {
 			return err
 		}
