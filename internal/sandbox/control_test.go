@@ -31,7 +31,13 @@ var controlWrites = []string{
 // path, and one that may does. git itself changes its own files in both.
 func TestControlPlaces(t *testing.T) {
 	t.Parallel()
+	t.Run("workspace", func(t *testing.T) { checkControlPlaces(t, false) })
+	t.Run("home", func(t *testing.T) { checkControlPlaces(t, true) })
+}
+
+func checkControlPlaces(t *testing.T, userHome bool) {
 	o, rec := gatedOptions(t)
+	o.UserHome = userHome
 	prepare := exec.Command("bash", "-ec", `git init -q; mkdir -p .git/empty .github/workflows sub; echo one | tee a sub/b > .github/workflows/ci.yml; git add -A; git -c user.name=a -c user.email=a@example.com commit -qm x
 		ln -s .git gl; ln -s sub/../.github hub; ln -s gl/new dangling; ln -s .. sub/up; tar cf a.tar a; mkdir -p /tmp/$$/.git/hooks; echo x > /tmp/$$/.git/hooks/new; tar cf control.tar -C /tmp/$$ .git/hooks; rm -r /tmp/$$; chown -R --reference=. .git .github`)
 	prepare.Dir = o.Workspace
@@ -49,9 +55,10 @@ func TestControlPlaces(t *testing.T) {
 		}
 	}
 	rec.reset(allow)
+	workspace := map[bool]string{false: Workspace, true: UserHome}[userHome]
 	_, _ = play(t, r, "echo x > gl/hooks/new; echo x > gl/hooks/new; mv a hub/new")
 	written, renamed := rec.kind(proposal.EventWrite), rec.kind(proposal.EventRename)
-	if len(written) != 1 || written[0].Path != "/workspace/.git/hooks/new" || written[0].Errno != "EACCES" || len(renamed) != 1 || renamed[0].Path != "/workspace/.github/new" {
+	if len(written) != 1 || written[0].Path != workspace+"/.git/hooks/new" || written[0].Errno != "EACCES" || len(renamed) != 1 || renamed[0].Path != workspace+"/.github/new" {
 		t.Errorf("recorded %+v, %+v", written, renamed)
 	}
 	for _, text := range []string{

@@ -168,10 +168,11 @@ note contains {"rule": "event.system-file", "message": sprintf("%q tried to chan
 # custom:
 #   rule: event.control-place
 #   match: [
-#     {kind: write, path: /workspace/.git/hooks/pre-commit, errno: EACCES}, {kind: rename, path: /workspace/.github, errno: EACCES}
+#     {kind: write, path: /workspace/.git/hooks/pre-commit, errno: EACCES}, {kind: rename, path: /workspace/.github, errno: EACCES},
+#     {kind: write, path: /home/user/.git/config, errno: EACCES}
 #   ]
 #   not_match: [{kind: write, path: /etc/x, errno: EACCES}, {kind: write, path: /workspace/.gitignore, errno: EACCES}, {kind: mode, path: /workspace/.git}]
 note contains {"rule": "event.control-place", "message": sprintf("%q tried to change %q, which only git may change here", [input.name, input.path])} if {
 	input.errno == "EACCES"
-	regex.match(`^/workspace/\.git(hub)?(/.*)?$`, input.path)
+	regex.match(`^/(workspace|home/user)/\.git(hub)?(/.*)?$`, input.path)
 }
