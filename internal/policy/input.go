@@ -220,7 +220,7 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 	for i, w := range read.Operands {
 		in.Operands = append(in.Operands, put(w, read.SourceCwds(i, cwds)))
 	}
-	in.Effects = read.Effects(cwds, e.workspace)
+	in.Effects = append(read.Effects(cwds, e.workspace), facts.PatchEffects(c, cwds, e.workspace)...)
 	in.Paths, in.URLs = read.ReachedPaths(args, cwds, e.workspace), facts.URLsIn(args)
 	in.Script = facts.ScriptOf(prog.Name, read, hasAppendedWords(c))
 	in.Homes = facts.HomesIn(text, c.Span)

@@ -13,36 +13,6 @@ program_option contains word if {
 
 # METADATA
 # title: Compilers and their linkers write no control files
-# description: Words after -Wl, and -fdump- name files that the compiler's own options do not show.
-# custom:
-#   rule: code.output
-#   match: [
-#     "gcc -Wl,-Map,.npmrc a.c", "gcc -Wp,-MD,.github/x a.c", "g++ -fdump-tree-all=.npmrc a.c", "clang -Wl,-o,sub/.npmrc a.c",
-#     "uv run gcc -Wl,-Map,lefthook.yml a.c", "clang -ftime-trace=.npmrc a.c"
-#   ]
-#   not_match: [
-#     "gcc -Wl,-Map,out.map a.c", "gcc -Wl,-rpath,.libs -Wl,-rpath,. a.c", "gcc -Wp,-MMD,.deps/a.d a.c", "gcc -Wl,-Map=/tmp/x.map a.c",
-#     "gcc -fdump-tree-all=dump a.c"
-#   ]
-deny contains lib.denial("code.output", sprintf("%q may write a control file", [word]), "name a file in the build directory") if {
-	input.command.tool in {"gcc", "g++", "cc", "c++", "clang", "clang++", "rustc"}
-	some i, word in input.command.argv
-	regex.match(`^(-W[alp],|-f|-d|--emit|-o$|-serialize-diagnostics$)`, word)
-	some part in array.concat(regex.split(`[,=]`, word), array.slice(input.command.argv, i + 1, i + 2))
-	regex.match(guarded_name, part)
-}
-
-guarded_name := concat("", [
-	`(?i)(^|/)(\.(git|github|vscode|idea|cargo|husky|githooks|config|circleci)(/.*)?`,
-	`|\.(devcontainer|claude|cursor|mvn|yarn)(/.*)?|\.(npmrc|yarnrc.*|pypirc|envrc|mcp\.json)`,
-	`|\.(gitlab-ci\.yml|pre-commit-config\.yaml|gitattributes|gitmodules|bazelrc)`,
-	`|(conftest|sitecustomize|usercustomize)\.py|[^/]*\.pth|codeowners|gnumakefile`,
-	`|jenkinsfile|\.?lefthook\.ya?ml|pip\.(conf|ini)|(claude|agents)\.md`,
-	`|mise\.toml|rust-toolchain(\.toml)?|global\.json|renovate\.json)$`,
-])
-
-# METADATA
-# title: Compilers and their linkers write no control files
 # custom:
 #   rule: code.output
 #   match: ["ar rcs .npmrc x", "swiftc -o .npmrc a.swift", "ghc -o .vscode/settings.json a.hs"]

@@ -124,9 +124,14 @@ open_ended(w) if w.value in {".", "./", ".."}
 #   match: [
 #     "sort -o /etc/x y", "sort -o/etc/x y", "sort --outp=/etc/x y", "sort -uo /etc/x y", "go build -o /usr/bin/x", "gcc -o /etc/x y.c",
 #     "go test -coverprofile=/etc/x", "iconv -o /etc/x f", "csplit -f /etc/x f 1", "tsc --outFile /etc/x", "npx tsc --outDir .git/hooks",
-#     "mypy --junit-xml /etc/x .", "python3 -m pytest --junitxml=/etc/x", "mktemp -p /etc", "tree -o /etc/x"
+#     "mypy --junit-xml /etc/x .", "python3 -m pytest --junitxml=/etc/x", "mktemp -p /etc", "tree -o /etc/x",
+#     "gcc -Wl,-Map,.npmrc a.c", "gcc -Wp,-MD,.github/x a.c", "g++ -fdump-tree-all=.npmrc a.c", "clang -Wl,-o,sub/.npmrc a.c",
+#     "uv run gcc -Wl,-Map,lefthook.yml a.c", "clang -ftime-trace=.npmrc a.c", "rustc --emit link=.npmrc a.rs"
 #   ]
-#   not_match: ["go build -o /tmp/x ./cmd/x", "sort -o out x", "go build -o /dev/null ./...", "grep -o /etc/x y", "tsc --outDir dist"]
+#   not_match: [
+#     "go build -o /tmp/x ./cmd/x", "sort -o out x", "go build -o /dev/null ./...", "grep -o /etc/x y", "tsc --outDir dist",
+#     "gcc -Wl,-Map,out.map a.c", "gcc -Wl,-rpath,.libs -Wl,-rpath,. a.c", "gcc -Wp,-MMD,.deps/a.d a.c", "gcc -Wl,-Map=/tmp/x.map a.c"
+#   ]
 deny contains lib.denial("option.place", written_elsewhere(e), "write to the workspace or under /tmp") if {
 	some e in input.command.effects
 	e.kind == "write"
@@ -145,11 +150,13 @@ written_elsewhere(e) := sprintf("%s %q may write a file that controls git or too
 #   match: [
 #     "uniq a /etc/b", "xxd -r a /etc/b", "shuf a /etc/x", "dos2unix -n a /etc/x", "dos2unix .git/config", "ar rcs /etc/x.a a.o", "split x /etc/y",
 #     "gofmt -w /etc/x.go", "prettier --write /etc/x", "ptx -G a /etc/x", "mktemp /etc/x.XXXXXX", "shfmt -w .git/hooks/pre-commit",
-#     "cp -r /tmp/x/. .", "mv /tmp/x .", "ln -s \"$PWD/src\" /tmp/w; cp /tmp/conftest.py /tmp/w"
+#     "cp -r /tmp/x/. .", "mv /tmp/x .", "cd /tmp/none; cp -r /tmp/x/. .",
+#     "tar -xzf /tmp/a.tgz", "unzip /tmp/a.zip -d sub", "ln -s \"$PWD/src\" /tmp/w; cp /tmp/conftest.py /tmp/w"
 #   ]
 #   not_match: [
 #     "uniq -c a", "xxd -l 16 a", "dos2unix a.txt", "ar t a.a", "gofmt -l .", "prettier --check /usr/share/x", "black .",
-#     "npx prettier --write package.json", "cp -r /tmp/x /tmp/y", "cp /tmp/x/*.txt docs", "cp conftest.py x.bak", "mv /tmp/x src/x.py"
+#     "npx prettier --write package.json", "cp -r /tmp/x /tmp/y", "cp /tmp/x/*.txt docs", "cp conftest.py x.bak", "mv /tmp/x src/x.py",
+#     "cd /tmp/x && tar xf a.tar", "tar tf /tmp/a.tar", "unzip /tmp/a.zip -d /tmp/x"
 #   ]
 deny contains lib.denial("operand.place", sprintf("%s must not write %q", [input.command.program, e.value]), "write in the workspace or under /tmp") if {
 	some e in input.command.effects
@@ -164,19 +171,21 @@ deny contains lib.denial("operand.place", sprintf("%s must not write %q", [input
 deny contains lib.denial(
 	"operand.place",
 	sprintf("%s would write files of %q under names that the text does not show", [input.command.program, e.value]),
-	"name each file: `cp /tmp/a.py /tmp/b.py src`",
+	object.get(unpack_instead, input.command.program, "name each file: `cp /tmp/a.py /tmp/b.py src`"),
 ) if {
 	some e in input.command.effects
 	e.kind == "write"
 	e.name == ""
 	not e.static
 	e.place == "control"
-	input.command.program in {"cp", "mv", "ln", "install"}
+	input.command.program in {"cp", "mv", "ln", "tar", "unzip"}
 }
+
+unpack_instead := {"tar": "unpack it below /tmp: `tar xf /tmp/a.tar -C /tmp/x`", "unzip": "unpack it below /tmp: `unzip /tmp/a.zip -d /tmp/x`"}
 
 # Formatters may write control files.
 formatted(e) if {
 	running
-	input.command.tool != "sphinx-build"
+	not input.command.tool in {"sphinx-build", "jupyter", "nbconvert"}
 	e.place == "control"
 }

@@ -118,14 +118,8 @@ bun_words contains input.command.argv[0]
 bun_words contains word if {
 	some i, word in input.command.argv
 	i > 0
-	every j, before in array.slice(input.command.argv, 0, i) { bun_option(j, before) }
+	every j in [j | some j, before in array.slice(input.command.argv, 0, i); before != "run"] { is_option(j) }
 }
-
-bun_option(_, word) if startswith(word, "-")
-
-bun_option(_, "run")
-
-bun_option(j, _) if startswith(input.command.argv[j - 1], "-")
 
 script_names contains input.command.operands[0].value if input.command.sub in {"run", "run-script"}
 
@@ -203,8 +197,8 @@ launched contains last_part(input.command.argv[i]) if {
 	not launches_after_dashes
 	some i, _ in input.command.argv
 	i > launching_verb
-	between := array.slice(input.command.argv, launching_verb, i)
-	every j, _ in between { before_program(launching_verb + j) }
+	between := array.slice(input.command.argv, launching_verb + 1, i)
+	every j, _ in between { is_option((launching_verb + 1) + j) }
 	not startswith(input.command.argv[i], "-")
 }
 
@@ -222,12 +216,6 @@ launches_after_dashes if {
 	i > launching_verb
 	word == "--"
 }
-
-before_program(i) if i == launching_verb
-
-before_program(i) if startswith(input.command.argv[i], "-")
-
-before_program(i) if startswith(input.command.argv[i - 1], "-")
 
 # A launcher may start another one, which is read only as far as its own tool.
 deny contains lib.denial(

@@ -97,15 +97,16 @@ verb_words contains input.command.sub if input.command.sub != ""
 
 # first is true for a word that has only options before it, each with a value or without.
 first(i) if {
-	every j, word in array.slice(input.command.argv, 0, i) { before_verb(j, word) }
+	every j, word in array.slice(input.command.argv, 0, i) {
+		is_option(j)
+		not word in usual_verbs
+	}
 }
 
-before_verb(_, word) if startswith(word, "-")
+# is_option is true for the index of an option, and of a word that may be an option's value.
+is_option(i) if startswith(input.command.argv[i], "-")
 
-before_verb(j, word) if {
-	startswith(input.command.argv[j - 1], "-")
-	not word in usual_verbs
-}
+is_option(i) if startswith(input.command.argv[i - 1], "-")
 
 usual_verbs := {"run", "test", "task", "build", "check", "exec", "fmt", "lint", "compile", "verify"}
 

@@ -76,7 +76,7 @@ const (
 	uses
 )
 
-// madeNames are the names, without patterns, that isMade matches.
+// madeNames are the names of what set-up makes in the workspace.
 var madeNames = []string{".cargo", ".conda", ".dart_tool", ".fumehood", ".gradle", ".m2", ".pixi", ".pnp", ".venv",
 	".yarn", "node_modules",
 	"site-packages", "venv"}
@@ -99,7 +99,8 @@ func cleanDir(dir string) string {
 
 var (
 	// isMade matches a path of what set-up makes in the workspace, and isVendored a program of Composer's.
-	isMade     = pattern.New(`(^|[/=:,]|^-[A-Za-z])(node_modules|\.?venv|\.fumehood|\.yarn|\.pnp[^/]*|site-packages|vendor/bundle|\.gradle|\.m2|\.cargo|\.pixi|\.conda|\.dart_tool)([/:,*?]|$)`)
+	isMade = pattern.New(`(^|[/=:,]|^-[A-Za-z])(` + strings.ReplaceAll(strings.Join(madeNames, "|"), ".", `\.`) +
+		`|\.pnp[^/]*|vendor/bundle)([/:,*?]|$)`)
 	isVendored = pattern.New(`(^|/)vendor/bin/`)
 	// isOfHome matches a text that names a place of HOME, where the caches of package managers are.
 	isOfHome = pattern.New(`\$\{?(HOME|CARGO_HOME|VIRTUAL_ENV)\b|\bGO(PATH|MODCACHE|CACHE)\b|/home/|/root/`)

@@ -53,16 +53,13 @@ func (r *reading) Effects(cwds []string, workspace string) []Effect {
 			add("write", "", w)
 		}
 	}
-	sources, directory := r.copied()
 	for _, w := range r.madeFiles(cwds, workspace) { // what is outside is judged by the words
 		if place := ResolvePlace(w.Value, true, cwds, workspace); place == "git" || place == "control" {
 			add("write", "", w)
 		}
 	}
-	for _, w := range sources {
-		if r.hasHiddenNames(w, directory, cwds, workspace) {
-			all = append(all, Effect{"write", "", w.Value, false, "control"})
-		}
+	for _, w := range r.hiddenNames(cwds, workspace) {
+		all = append(all, Effect{"write", "", w.Value, false, "control"})
 	}
 	for _, w := range r.doubtful {
 		addGuarded(r.Tool, w, pathsIn(w.Value))
@@ -93,20 +90,65 @@ func (r *reading) copied() (sources []proposal.Word, made proposal.Word) {
 	}
 }
 
-// hasHiddenNames reports whether source is content below /tmp that a tool puts in directory, in the workspace, under
-// names that no word has: those of a directory's files. The run may have given them any name. Patterns are decided when
-// the program starts.
-func (r *reading) hasHiddenNames(source, directory proposal.Word, cwds []string, workspace string) bool {
-	if ResolvePlace(source.Value, source.Static, cwds, workspace) != "tmp" || !directory.Static ||
-		ResolvePlace(directory.Value, true, cwds, workspace) != "workspace" {
-		return false
+// hiddenNames returns the content below /tmp that r's tool puts in the workspace under names that no word has: those of
+// a directory's or an archive's files. The run may have given them any name. Patterns are decided when the program
+// starts.
+func (r *reading) hiddenNames(cwds []string, workspace string) []proposal.Word {
+	sources, directory := r.copied()
+	if archive, into, ok := r.unpacked(); ok {
+		sources, directory = []proposal.Word{archive}, into
 	}
-	if r.hasOption("--recursive") || r.hasOption("--archive") {
-		return true
+	return slices.DeleteFunc(slices.Clone(sources), func(source proposal.Word) bool {
+		return !r.hasNames(source, directory) || !slices.ContainsFunc(cwds, func(cwd string) bool {
+			dir := []string{cwd}
+			return directory.Static && ResolvePlace(source.Value, source.Static, dir, workspace) == "tmp" &&
+				ResolvePlace(directory.Value, true, dir, workspace) == "workspace"
+		})
+	})
+}
+
+// hasNames reports whether source, which r's tool puts in directory, may contain files.
+func (r *reading) hasNames(source, directory proposal.Word) bool {
+	switch r.Tool {
+	case "cp":
+		return r.hasOption("--recursive") || r.hasOption("--archive")
+	case "mv", "ln": // a file has an extension, or gets one
+		return source.Static && path.Ext(source.Value) == "" && !hasExtension(directory)
 	}
-	// A file has an extension, or gets one.
-	return (r.Tool == "mv" || r.Tool == "ln") && source.Static && path.Ext(source.Value) == "" &&
-		!hasExtension(directory)
+	return r.Tool == "tar" || r.Tool == "unzip"
+}
+
+// unpacked returns the archive that r unpacks, and where.
+func (r *reading) unpacked() (archive, into proposal.Word, ok bool) {
+	into = proposal.Word{Value: ".", Static: true}
+	old := oldExtract.MatchString(r.firstOperand())
+	for _, o := range r.Options {
+		switch o.Name {
+		case "--directory", "-d":
+			into = o.Value
+		case "--file":
+			archive = o.Value
+		case "--to-stdout", "-l", "-p", "-t", "-v", "-Z", "-z", "-c":
+			return archive, into, false
+		}
+	}
+	switch {
+	case r.Tool == "unzip" && len(r.Operands) > 0:
+		return r.Operands[0], into, true
+	case r.Tool == "tar" && old && len(r.Operands) > 1:
+		return r.Operands[1], into, true
+	}
+	return archive, into, r.Tool == "tar" && (old || r.hasOption("--get"))
+}
+
+// oldExtract matches the letters with which tar unpacks into files.
+var oldExtract = pattern.New(`^[a-zA-NP-Z]*x[a-zA-NP-Z]*$`)
+
+func (r *reading) firstOperand() string {
+	if len(r.Operands) == 0 {
+		return ""
+	}
+	return r.Operands[0].Value
 }
 
 func hasExtension(w proposal.Word) bool { return path.Ext(strings.TrimLeft(w.Value, "./")) != "" }
@@ -146,7 +188,7 @@ func (r *reading) madeFiles(cwds []string, workspace string) []proposal.Word {
 				made = append(made, joinWords(w, suffix.Value))
 			}
 		}
-	case "jupyter": // nbconvert appends the extension of its format
+	case "jupyter", "nbconvert": // nbconvert appends the extension of its format
 		for _, o := range r.Options {
 			if o.Name == "--output" {
 				operands = append(operands, o.Value)
@@ -182,6 +224,32 @@ func pathsIn(word string) []string {
 		paths = append(paths, split(word[i:])...)
 	}
 	return paths
+}
+
+// patched matches the files that a patch creates or changes.
+var patched = pattern.New(`(?m)^(?:\+\+\+ |rename to |copy to )(\S+)`)
+
+// PatchEffects are the effects of a patch that c has in a here-document: the files of git's and control files.
+func PatchEffects(c proposal.Command, cwds []string, workspace string) []Effect {
+	isPatch := c.Program == "patch" || c.Program == "git" && slices.ContainsFunc(c.Args, func(w proposal.Word) bool {
+		return w.Value == "apply" || w.Value == "am"
+	})
+	if !isPatch {
+		return nil
+	}
+	var all []Effect
+	for _, r := range c.Redirects {
+		if r.Kind != "heredoc" && r.Kind != "herestring" {
+			continue
+		}
+		for _, m := range patched.FindAllStringSubmatch(r.Target.Value, -1) {
+			name := strings.TrimPrefix(m[1], "b/")
+			if place := ResolvePlace(name, true, cwds, workspace); place == "git" || place == "control" {
+				all = append(all, Effect{"write", "", name, true, place})
+			}
+		}
+	}
+	return all
 }
 
 // writesOperand reports whether the operand at i is written.
