@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/fumehood/fumehood/internal/sandbox/guest"
 	"github.com/fumehood/fumehood/internal/watch/monitor/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -130,6 +132,9 @@ func (r *Runner) UseLayer(layer *os.File) {
 type layerRefusal struct{ error }
 
 func (c *initClient) exportLayer(b LayerBounds, add func(LayerFile, io.Reader) error) error {
+	if conn, err := c.answers.SyscallConn(); err == nil { // hundreds of MB come: wake the reader less often
+		_ = conn.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
+	}
 	if err := c.sendRequest(layerGrace, fmt.Sprintf("layer %d %d", b.MaxFiles, b.MaxBytes)); err != nil {
 		return err
 	}
