@@ -197,6 +197,93 @@ func TestE2EMCPTypeScriptSDK(t *testing.T) {
 	}
 }
 
+// What a client gets for each tool, and so its model: text once, images as blocks and as files, in few bytes.
+func TestE2EMCPAnswers(t *testing.T) {
+	t.Parallel()
+	d := newClientDesk(t)
+	type object = map[string]any
+	pixel := "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	sleep := mcpStep{"run", object{"command": "sleep 1"}}
+	steps := []struct {
+		step     mcpStep
+		maxBytes int
+		want     []string // of the blocks, each in its place
+	}{
+		{mcpStep{"check", object{"commands": []string{"ls", "curl https://evil.example"}}}, 400, []string{"allow: ls\ndeny: curl https://evil.example\nnetwork.client: "}},
+		{mcpStep{"run", object{"command": "echo hi"}}, 250, []string{"exit code 0"}},
+		{mcpStep{"run", object{"command": "curl https://evil.example"}}, 400, []string{"not run: policy denied it\nnetwork.client: "}},
+		{mcpStep{"run", object{"command": "cat > t.sh <<'E'\necho from a script\nE\nbash t.sh"}}, 250, []string{"stdout:\n```\nfrom a script\n```"}},
+		{mcpStep{"run", object{"command": "head -c 16000 /dev/zero | tr '\\0' 'x' | fold -w 79"}}, 18_000, []string{"full output: fumehood://output/"}},
+		{mcpStep{"run", object{"command": "python3 -m http.server 8000 --bind 127.0.0.1", "background": true}}, 400, []string{"c5: running in the background"}},
+		{mcpStep{"run", object{"command": "python3 -c \"import time, urllib.request as u\nfor i in range(50):\n  try: print(len(u.urlopen('http://127.0.0.1:8000/data.csv').read())); break\n  except OSError: time.sleep(.1)\""}}, 250, []string{"stdout:\n```\n8\n```"}},
+		{mcpStep{"process", object{"id": "c5"}}, 400, []string{"GET /data.csv"}},
+		{mcpStep{"process", object{}}, 250, []string{"c5: running, "}},
+		{mcpStep{"write_file", object{"path": "p.png", "content": pixel, "encoding": "base64"}}, 250, []string{"p.png, 70 bytes"}},
+		{mcpStep{"read_file", object{"path": "p.png"}}, 500, []string{"image/png, 70 bytes: /", "image image/png"}},
+		{mcpStep{"run_code", object{"language": "python", "code": "class P:\n  def _repr_png_(self): return open('p.png', 'rb').read()\nP()"}}, 700, []string{"result:\n", "image/png, 70 bytes: /", "image image/png"}},
+		{mcpStep{"run_code", object{"language": "python", "code": "1/0"}}, 500, []string{"ZeroDivisionError: division by zero"}},
+		{mcpStep{"process", object{"id": "c5", "stop": true}}, 600, []string{"exit code 0, "}},
+		{mcpStep{"edit_file", object{"path": "data.csv", "old": "6\n", "new": "7\n"}}, 250, []string{"data.csv, 8 bytes"}},
+		{mcpStep{"run", object{"command": "git apply -", "stdin": "--- a/data.csv\n+++ b/data.csv\n@@ -1,3 +1,3 @@\n n\n-1\n+9\n 2\n"}}, 250, []string{"exit code 0"}},
+		{mcpStep{"read_file", object{"path": "missing"}}, 400, []string{`cannot read "missing": no such file`}},
+		{mcpStep{"list_files", object{"pattern": "**"}}, 400, []string{"data.csv 8\n"}},
+		{mcpStep{"diff", object{"contents": true, "paths": []string{"data.csv"}}}, 500, []string{"-1\n+9\n 2\n-6\n+7\n"}},
+		{sleep, 250, []string{"exit code 0"}}, {sleep, 250, []string{"exit code 0"}}, {sleep, 250, []string{"exit code 0"}}, {sleep, 250, []string{"exit code 0"}},
+		{mcpStep{"end_session", object{}}, 500, []string{"the session has ended: "}},
+	}
+	var list []any
+	for _, s := range steps {
+		list = append(list, s.step)
+	}
+	last := len(list) - 1
+	list = append(slices.Clone(list[:last-4]), list[last-4:last], list[last]) // four at once
+	data, err := json.Marshal(list)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(d.dir, "steps.json"), data, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(d.shell(t, `node "$CLIENTS/sdk.mjs" stdio ../steps.json`))), "\n")
+	if len(lines) != len(steps)+1 {
+		t.Fatalf("%d answers:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+	var offered struct {
+		Tools          []string
+		Schemas, Bytes int
+	}
+	if err := json.Unmarshal([]byte(lines[0]), &offered); err != nil || offered.Schemas > 0 || offered.Bytes > 6000 {
+		t.Errorf("tools: %v, %+v", err, offered)
+	}
+	for i, s := range steps {
+		offered.Tools = slices.DeleteFunc(offered.Tools, func(tool string) bool { return tool == s.step.Tool })
+		var got struct {
+			Error, Structured bool
+			Blocks            []string
+			Bytes             int
+			MS                float64
+		}
+		if err := json.Unmarshal([]byte(lines[i+1]), &got); err != nil {
+			t.Fatal(err)
+		}
+		if failed := s.step.Args["path"] == "missing"; got.Error != failed || got.Structured || got.Bytes > s.maxBytes || len(got.Blocks) != len(s.want) {
+			t.Errorf("%s %v: %s", s.step.Tool, s.step.Args, lines[i+1])
+			continue
+		}
+		for j, want := range s.want {
+			if !strings.Contains(got.Blocks[j], want) {
+				t.Errorf("%s %v: %q lacks %q", s.step.Tool, s.step.Args, got.Blocks[j], want)
+			}
+		}
+		if s.step.Args["command"] == "sleep 1" && got.MS > 3000 {
+			t.Errorf("four commands at once took %.0f ms", got.MS)
+		}
+	}
+	if len(offered.Tools) > 0 {
+		t.Errorf("no step calls %q", offered.Tools)
+	}
+}
+
 func TestE2EMCPTypeScriptSDKOverHTTP(t *testing.T) {
 	t.Parallel()
 	d := newClientDesk(t)

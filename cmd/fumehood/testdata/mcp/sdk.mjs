@@ -22,8 +22,15 @@ if (how === 'http') {
   if (capabilities.elicitation) server.args.push('--approver', 'elicit', '--policy', '../policy');
   await client.connect(new StdioClientTransport({ command: server.command, args: server.args, stderr: 'inherit' }));
 }
-for (const { tool, args } of JSON.parse(fs.readFileSync(steps))) {
+const { tools } = await client.listTools();
+console.log(JSON.stringify({ tools: tools.map(t => t.name), schemas: tools.filter(t => t.outputSchema).length, bytes: JSON.stringify(tools).length }));
+async function call({ tool, args }) {
   const r = await client.callTool({ name: tool, arguments: args });
-  console.log(JSON.stringify({ tool, error: !!r.isError, text: r.content[0].text, bytes: JSON.stringify(r).length }));
+  const blocks = r.content.map(c => c.type === 'text' ? c.text : `${c.type} ${c.mimeType}`);
+  return { tool, error: !!r.isError, blocks, structured: 'structuredContent' in r, bytes: JSON.stringify(r).length };
+}
+for (const step of JSON.parse(fs.readFileSync(steps))) {
+  const begin = performance.now();
+  for (const answer of await Promise.all([step].flat().map(call))) console.log(JSON.stringify({ ...answer, ms: performance.now() - begin }));
 }
 await client.close();
