@@ -207,7 +207,7 @@ func (x *process) hasEnded() bool {
 
 // handleProcess shows or stops a command in the background.
 func (c *client) handleProcess(
-	ctx context.Context, s *session, in processArgs,
+	ctx context.Context, _ *mcp.CallToolRequest, s *session, in processArgs,
 ) (*mcp.CallToolResult, any, error) {
 	if in.Since < 0 || in.Wait < 0 || in.Wait > int(maxWait.Seconds()) {
 		return nil, nil, invalidArguments("since and wait: must be from 0 on, and wait at most 60")

@@ -32,7 +32,7 @@ func (s *Server) addTools() {
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "process",
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &no},
 		Description: "List the commands in the background, or show the output of one, or stop it."},
-		onSession(s, withoutRequest((*client).handleProcess)))
+		onSession(s, (*client).handleProcess))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "read_file", Annotations: reads,
 		Description: "Read a file of the workspace. Secrets are redacted."},
 		onSession(s, withoutRequest((*client).readFile)))

@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A writtenScript is a file that the statement before wrote whole, from a here-document: what it has is known. It is
-// read like the text of bash -c if a shell runs it next, the text writes it once only, and nothing of the text
+// A writtenScript is a file that the statement before wrote whole, from a here-document: what it has is known.
+// It is read like the text of bash -c if a shell runs it next, the text writes it once only, and nothing of the text
 // runs in the background. What other processes of the sandbox may do to a file between the two is what they may
 // do to every script that a text runs and does not write.
 type writtenScript struct{ name, text string }
@@ -48,8 +48,7 @@ func (w *walker) readWritten(shell string, file arg, s scope, c call) {
 	if c.before == nil || !file.Static || path.Clean(file.Value) != c.before.name || !bashLike(shell) ||
 		slices.ContainsFunc(s.via, func(via string) bool { return via != "timeout" && via != "time" }) ||
 		slices.ContainsFunc(s.inside, func(construct string) bool {
-			return construct != "list" &&
-				construct != "pipeline"
+			return construct != "list" && construct != "pipeline"
 		}) {
 		return
 	}
@@ -60,7 +59,7 @@ func (w *walker) readWritten(shell string, file arg, s scope, c call) {
 // scriptShell returns the shell that the first line of text names, of those whose scripts are read; "" for others.
 func scriptShell(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
-	switch strings.TrimSpace(line) {
+	switch strings.TrimRight(line, " \t") {
 	case "#!/bin/bash", "#!/usr/bin/bash", "#!/usr/bin/env bash":
 		return "bash"
 	case "#!/bin/sh", "#!/usr/bin/sh", "#!/usr/bin/env sh":
@@ -71,11 +70,13 @@ func scriptShell(text string) string {
 
 // wasRead reports whether what runs at span is the file name as readWritten has read it.
 func (w *walker) wasRead(name string, span proposal.Span) bool {
-	return slices.Contains(w.read[name], span) && w.writes[path.Base(name)] == 1 && !w.writesUnknown &&
-		len(w.functions) == 0 &&
-		!slices.ContainsFunc(w.commands, func(c proposal.Command) bool {
-			return slices.Contains(c.Inside, "background") || slices.Contains(c.Inside, "coproc")
-		})
+	if !slices.Contains(w.read[name], span) || w.writes[path.Base(name)] != 1 || w.writesUnknown {
+		return false
+	}
+	return !slices.ContainsFunc(w.commands, func(c proposal.Command) bool {
+		return slices.Contains(c.Inside, "background") || slices.Contains(c.Inside, "coproc") ||
+			c.Function && (c.Program == "cat" || c.Program == "chmod")
+	})
 }
 
 // countWrite counts how often the text writes a file of this name.
