@@ -61,8 +61,8 @@ func readNewSandbox(data []byte) (in newSandbox, err error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		value := string(fields[name])
-		if !slices.Contains(requestedAlways, name) && value != "false" && value != "null" &&
-			len(in.wishes) < maxWishes {
+		isSet := value != "false" && value != "null"
+		if isSet && !slices.Contains(requestedAlways, name) && len(in.wishes) < maxWishes {
 			in.wishes = append(in.wishes, text.Inline(name, 40))
 		}
 	}

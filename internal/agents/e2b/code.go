@@ -38,7 +38,7 @@ type contexts struct {
 	list  []codeContext
 	made  map[string]int // by language, as interpreters count them
 	cells int
-	// running is how many cells run, and dirs where the last one of an interpreter ran that was given a directory.
+	// running is how many cells run, and dirs the directory to which each interpreter was changed.
 	running int
 	dirs    map[string]string
 }
@@ -255,6 +255,9 @@ func (l *eventWriter) runCode(ctx context.Context, b *sandbox, p proposal.Propos
 		l.sendError(v.name, v.joinLines(), strings.Join(v.lines, "\n"))
 	default:
 		shows.printRest(r)
+		if x := *r.Result; x.Exception == nil && (x.Status != proposal.Exited || x.ExitCode != 0) {
+			b.forgetState(p.Language) // its interpreter may have ended
+		}
 		l.sendFailure(*r.Result)
 	}
 }

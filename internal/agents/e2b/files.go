@@ -558,8 +558,8 @@ func (u *uploads) writeParts(p place, data []byte, more bool, in *bufio.Reader) 
 			break
 		}
 		if err = u.put(transferName, data); err == nil {
-			err = u.b.changeFiles(u.ctx, "files.write", "cat", "--", transferName, ">>", part, "&&", "rm", "-f",
-				transferName)
+			err = u.b.changeFiles(u.ctx, "files.write", "cat", "--", transferName, ">>", part,
+				"&&", "rm", "-f", transferName)
 		}
 		if err != nil {
 			break

@@ -13,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 )
 
-// laterInput is in place of the input that clients send while a command runs: policy decides the command as if it read
+// laterInput replaces the input that clients send while a command runs: policy decides the command as if it read
 // this text. A shell that reads its commands from there is denied.
 const laterInput = "(sent while the command runs)\n"
 

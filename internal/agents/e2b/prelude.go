@@ -106,6 +106,20 @@ func (b *sandbox) firstUse(at codeContext, prelude string) bool {
 	return first
 }
 
+// forgetState forgets what ran in an interpreter that has ended.
+func (b *sandbox) forgetState(language string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.contexts.list {
+		if c.Language == language {
+			clear(c.imported)
+		}
+	}
+	maps.DeleteFunc(b.contexts.dirs, func(process, _ string) bool {
+		return process == language || strings.HasPrefix(process, language+" ")
+	})
+}
+
 // changeDirectory returns code that changes to the directory of a context, "" if that is not needed. All contexts of
 // Python, and of JavaScript, share one process and so one directory.
 func (c *contexts) changeDirectory(b *sandbox, at codeContext) string {

@@ -69,8 +69,7 @@ func (in startRequest) toProposal(timeout time.Duration) (proposal.Proposal, err
 	}
 	if in.Pty != nil {
 		p.Argv = []string{"python3", "-c", terminalBridge, strconv.Itoa(in.Pty.Size.Cols),
-			strconv.Itoa(in.Pty.Size.Rows),
-			dir.shown}
+			strconv.Itoa(in.Pty.Size.Rows), dir.shown}
 		return p, nil
 	}
 	if args := in.Process.Args; in.Process.Cmd == "/bin/bash" && len(args) == 3 && args[0] == "-l" && args[1] == "-c" {

@@ -171,8 +171,7 @@ func (b *sandbox) openSession(ctx context.Context) (err error) {
 	}
 	b.limits = r.Decision.Grant.Limits.Under(proposal.Limits{Memory: b.server.o.Memory})
 	o := gate.SessionOptions{Limits: b.server.o.SessionLimits(), Proposer: b.about.describeClient(),
-		Requested: requested,
-		Idle:      b.server.o.SessionLifetime(), Lifetime: b.server.o.SessionLifetime()}
+		Requested: requested, Idle: b.server.o.SessionLifetime(), Lifetime: b.server.o.SessionLifetime()}
 	if b.session, err = b.gate.Open(b.ctx, o); err != nil {
 		return err
 	}

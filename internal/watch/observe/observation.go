@@ -27,8 +27,7 @@ const (
 // quiet are the places that a command may write to. What it did there is in the list of
 // changes, or is gone with the sandbox.
 var quiet = []string{"/workspace", "/tmp", "/home/fumehood", "/home/user", "/dev/null", "/dev/tty", "/dev/pts",
-	"/dev/shm",
-	"/proc/self/fd", "/dev/fd"}
+	"/dev/shm", "/proc/self/fd", "/dev/fd"}
 
 // nameCaches are the sockets of nscd, which no sandbox has. A C library tries to connect
 // to them at each lookup in the user database.
