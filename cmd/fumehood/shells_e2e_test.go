@@ -30,7 +30,7 @@ var shellPrograms = [][2]string{
 // A shellDoor runs a cell in a context of bash, whose name is its number, and returns what it printed.
 type shellDoor func(t *testing.T, context int, code string) string
 
-// Programs start in each of the ten cells of a context of bash, whoever runs it.
+// Programs start in each of the ten cells of a context of bash, through each door.
 func TestE2EShellProgramsStartInEveryCell(t *testing.T) {
 	t.Setenv("FUMEHOOD_CACHE", jobtest.BuildCache(t))
 	for name, door := range map[string]struct {

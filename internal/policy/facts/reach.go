@@ -95,7 +95,7 @@ func (r *reading) copied() (sources []proposal.Word, made proposal.Word) {
 // starts.
 func (r *reading) hiddenNames(cwds []string, workspace string) []proposal.Word {
 	sources, directory := r.copied()
-	if archive, into, ok := r.unpacked(); ok {
+	if archive, into, ok := r.findUnpacked(); ok {
 		sources, directory = []proposal.Word{archive}, into
 	}
 	return slices.DeleteFunc(slices.Clone(sources), func(source proposal.Word) bool {
@@ -118,8 +118,8 @@ func (r *reading) hasNames(source, directory proposal.Word) bool {
 	return r.Tool == "tar" || r.Tool == "unzip"
 }
 
-// unpacked returns the archive that r unpacks, and where.
-func (r *reading) unpacked() (archive, into proposal.Word, ok bool) {
+// findUnpacked returns the archive that r unpacks, and where.
+func (r *reading) findUnpacked() (archive, into proposal.Word, ok bool) {
 	into = proposal.Word{Value: ".", Static: true}
 	old := oldExtract.MatchString(r.firstOperand())
 	for _, o := range r.Options {
