@@ -41,6 +41,7 @@ Exit codes: 0 everything is allowed, 1 a command is denied or needs approval`,
 	cmd.Flags().StringVar(&s.plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	s.policies.Define(cmd)
+	s.policies.DefineContext(cmd, "")
 	return cmd
 }
 
@@ -56,7 +57,12 @@ func (c *invocation) checkPlan(s *checkFlags) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	g, err := runs.NewGate(c.Ctx, gate.Options{DecideOnly: true, Policies: settings.ForGate(policies)})
+	about, _, err := s.policies.ReadContext()
+	if err != nil {
+		return c.Stop(err)
+	}
+	g, err := runs.NewGate(c.Ctx, gate.Options{DecideOnly: true, Policies: settings.ForGate(policies),
+		Subject: gate.Subject{Context: about}})
 	if err != nil {
 		return c.Stop(err)
 	}

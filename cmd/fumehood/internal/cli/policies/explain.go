@@ -58,6 +58,7 @@ Exit codes: 0 allow, or the input was printed, 1 deny or ask, 3 cannot decide`,
 	s.subject.defineFlags(cmd)
 	s.input.defineFlags(cmd)
 	s.policies.Define(cmd)
+	s.policies.DefineContext(cmd, subjectTitle)
 	cmd.RunE = c.Run(func(args []string) int { return explainSubject(c, &s, cmd, args) })
 	return cmd
 }

@@ -79,7 +79,11 @@ func printInput(c *cli.Invocation, s *explainFlags, cmd *cobra.Command, args []s
 	if code, ok := s.subject.readSubject(c, args); !ok {
 		return code
 	}
-	engine, err := runs.NewEngine(c.Ctx, policy.Options{})
+	about, _, err := s.policies.ReadContext()
+	if err != nil {
+		return c.Stop(err)
+	}
+	engine, err := runs.NewEngine(c.Ctx, policy.Options{Context: about})
 	if err != nil {
 		return c.Stop(err)
 	}
@@ -114,11 +118,15 @@ func printPast(c *cli.Invocation, path string) int {
 	}
 	var docs []policy.Document
 	for _, run := range past.Runs {
+		about, err := engine.WithContext(run.Context)
+		if err != nil {
+			return c.Stop(err)
+		}
 		for _, act := range run.Acts {
 			for _, e := range act.Execs {
 				x := e.Exec
 				x.Command, x.Grants = act.Proposal.ID, act.Decision.Grant.Exec
-				doc, _ := engine.InputOf(&x)
+				doc, _ := about.InputOf(&x)
 				docs = append(docs, doc)
 			}
 		}

@@ -86,6 +86,7 @@ func (s *Flags) DefineConfigured(cmd *cobra.Command) {
 	f.BoolVar(&s.Observe, "observe", false,
 		"only record what --policy and --granting policies would deny; the default policy still denies")
 	s.configured = true
+	s.Policies.DefineContext(cmd, "")
 	f.StringVar(&s.Config, "config", "",
 		"`FILE` configuration, or none (default: .github/fumehood.yml of the workspace, if it is there)")
 	f.StringVar(&s.comment, "comment", "",
@@ -214,6 +215,11 @@ func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
 		return nil, err
 	}
 	o.Policies = settings.ForGate(policies)
+	if about, given, err := s.Policies.ReadContext(); err != nil {
+		return nil, err
+	} else if given {
+		o.Subject.Context = about
+	}
 	return NewGate(configured.Context(c.Ctx), o)
 }
 

@@ -3,7 +3,10 @@
 package runs
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -13,18 +16,25 @@ import (
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/settings"
 	"github.com/fumehood/fumehood/internal/author/manual"
 	"github.com/fumehood/fumehood/internal/github/action"
+	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // Policies are the policies that flags name.
-type Policies struct{ settings.Sources }
+type Policies struct {
+	settings.Sources
+	context string // file of --context
+}
+
+const policyTitle = "Policy flags"
 
 // Define adds the flags.
 func (p *Policies) Define(cmd *cobra.Command) {
 	p.Base = func() (string, error) { return action.BaseCommit(os.Getenv) }
-	cli.DefineGroup(cmd, "Policy flags", func(f *pflag.FlagSet) {
+	cli.DefineGroup(cmd, policyTitle, func(f *pflag.FlagSet) {
 		f.Var((*cli.List)(&p.Restricting), "policy",
 			"`SOURCE` policy that may deny commands, require approval and lower limits: a directory, git:REV:DIR, base:DIR (the base of the pull request, in CI), or a bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…; may be repeated")
 		f.Var((*cli.List)(&p.Hosts), "hosts", "`SOURCE` policy that may also grant hosts to commands; may be repeated")
@@ -38,6 +48,42 @@ func (p *Policies) Define(cmd *cobra.Command) {
 			"`REVISION` oldest revision that a bundle may have: an integer or an RFC 3339 time")
 	})
 	cli.NoFiles(cmd, "policy-scope", "minimum-revision")
+}
+
+// DefineContext adds the flag that says what rules get as input.context, to the flags with
+// this title; "" is those of policies.
+func (p *Policies) DefineContext(cmd *cobra.Command, title string) {
+	cli.DefineGroup(cmd, cmp.Or(title, policyTitle), func(f *pflag.FlagSet) {
+		f.StringVar(&p.context, "context", "",
+			"`FILE` what rules get as input.context: JSON, such as {\"repository\": \"acme/shop\", \"labels\": [\"trusted\"]}")
+	})
+}
+
+// maxContext bounds the file of --context, in bytes.
+const maxContext = 16 << 20
+
+// ReadContext returns what --context says, if it was given.
+func (p *Policies) ReadContext() (c proposal.Context, given bool, err error) {
+	if p.context == "" {
+		return c, false, nil
+	}
+	f, err := os.Open(p.context)
+	if err == nil {
+		defer f.Close()
+		var data []byte
+		if data, err = io.ReadAll(io.LimitReader(f, maxContext+1)); err == nil && len(data) > maxContext {
+			err = fmt.Errorf("it is larger than %d bytes", maxContext)
+		}
+		if err == nil {
+			c, err = points.ReadContext(data)
+		}
+	}
+	if err != nil {
+		return c, true, &proposal.StopError{Code: "policy.context",
+			Message: fmt.Sprintf("cannot read the context %q", p.context),
+			Hint:    "write a JSON object with fields of docs/INPUTS.md, section input.context", Err: err}
+	}
+	return c, true, nil
 }
 
 // ReadLayers reads the policies.
@@ -57,11 +103,15 @@ func (p *Policies) ReadRules(ctx context.Context) ([]manual.Rule, error) {
 
 // NewEngine returns an engine that decides by the policies.
 func (p *Policies) NewEngine(ctx context.Context) (*policy.Engine, error) {
+	about, _, err := p.ReadContext()
+	if err != nil {
+		return nil, err
+	}
 	layers, err := p.ReadLayers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return NewEngine(ctx, policy.Options{Layers: layers})
+	return NewEngine(ctx, policy.Options{Layers: layers, Context: about})
 }
 
 // NewEngine is policy.New with less garbage collection.
