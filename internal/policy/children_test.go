@@ -35,9 +35,8 @@ func programSet(t *testing.T, name string) []string {
 // only runners, which run the repository's code, and shells start freely.
 func TestEveryToolHasChildren(t *testing.T) {
 	plain := " " + strings.Join(programSet(t, "plain"), " ") + " "
-	runners := " " + strings.Join(programSet(t, "runners"), " ") + " bash sh dash " +
-		strings.Join(programSet(t, "project_inspectors"), " ") + " "
-	for _, set := range []string{"inspectors", "project_inspectors", "readers", "wrappers", "runners", "changers", "judged"} {
+	runners := " " + strings.Join(programSet(t, "runners"), " ") + " bash sh dash "
+	for _, set := range []string{"readers", "wrappers", "runners", "changers", "judged"} {
 		for _, name := range programSet(t, set) {
 			known, free := facts.HasChildren(name)
 			runs := strings.Contains(runners, " "+name+" ") && !strings.Contains(plain, " "+name+" ")

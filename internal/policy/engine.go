@@ -96,17 +96,16 @@ type Options struct {
 
 // An Engine decides proposals. It is safe for concurrent use.
 type Engine struct {
-	layers   []*layer
-	grammars facts.Grammars
-	// configured are Options.AllowTools
-	configured []string
-	digest     string
-	workspace  string
-	deadline   time.Duration
-	foreign    bool // there are layers besides the shipped one
-	observe    bool
-	onRule     func(module.Place)
-	warnings   *warningList
+	layers    []*layer
+	grammars  facts.Grammars
+	tools     []string // Options.AllowTools
+	digest    string
+	workspace string
+	deadline  time.Duration
+	foreign   bool // there are layers besides the shipped one
+	observe   bool
+	onRule    func(module.Place)
+	warnings  *warningList
 
 	context     proposal.Context
 	contextTerm *ast.Term // of context
@@ -163,7 +162,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	for i := range given {
 		given[i].now = o.Now
 	}
-	e.grammars, e.configured = e.grammars.AddInspectors(o.AllowTools), slices.Clone(o.AllowTools)
+	e.grammars, e.tools = e.grammars.AddInspectors(o.AllowTools), slices.Clone(o.AllowTools)
 	e.digest, e.foreign = digestLayers(given, o.Observe, o.AllowTools...), len(o.Layers) > 0
 	if e.layers, err = compileLayers(ctx, given, compiling*e.deadline); err != nil {
 		return nil, err

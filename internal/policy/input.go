@@ -76,27 +76,28 @@ type commandInput struct {
 	Effects []facts.Effect `json:"effects"`
 	Unknown []string       `json:"unknown"` // options that options.txt does not list
 	Open    bool           `json:"open"`    // options.txt does not list all options of the tool
-	// Configured says that it is in PATH, and that the configuration's allow-tools names it.
-	Configured bool           `json:"configured"`
-	Starts     string         `json:"starts" enum:"starts"`    // what the program may start; listed is in options.txt
-	HomeSet    bool           `json:"home_set"`                // the plan or the text sets HOME
-	Libraries  bool           `json:"libraries"`               // the plan or the text sets LD_LIBRARY_PATH
-	Searched   []string       `json:"searched"`                // directories that the plan or the text puts in PATH, as written; $PWD/bin for one that begins with an expansion
-	Operands   []wordInput    `json:"operands"`                // without sub
-	Paths      []facts.Path   `json:"paths"`                   // in words, at any position: absolute, in the home directory, or upward
-	URLs       []string       `json:"urls"`                    // words that contain a URL
-	Loose      bool           `json:"loose"`                   // a word known only at run time could be an option
-	Script     facts.Script   `json:"script"`                  // the script of sed or awk
-	Via        []string       `json:"via"`                     // wrappers from the outermost in: timeout, xargs, find -exec, bash -c
-	Inside     []string       `json:"inside"`                  // constructs from the outermost in: pipeline, subshell, function f, for, substitution
-	Function   bool           `json:"function"`                // program is a function that the same text declares
-	StdinFrom  string         `json:"stdin_from" enum:"stdin"` // where its standard input comes from
-	Homes      []facts.Placed `json:"homes"`                   // paths that the text writes with ~ or $HOME, which words do not show
+	// options.txt or allow-tools says that the tool reads files, and prints or writes what it found
+	Inspector bool           `json:"inspector"`
+	Starts    string         `json:"starts" enum:"starts"`    // what the program may start; listed is in options.txt
+	HomeSet   bool           `json:"home_set"`                // the plan or the text sets HOME
+	Libraries bool           `json:"libraries"`               // the plan or the text sets LD_LIBRARY_PATH
+	Searched  []string       `json:"searched"`                // directories that the plan or the text puts in PATH, as written; $PWD/bin for one that begins with an expansion
+	Operands  []wordInput    `json:"operands"`                // without sub
+	Paths     []facts.Path   `json:"paths"`                   // in words, at any position: absolute, in the home directory, or upward
+	URLs      []string       `json:"urls"`                    // words that contain a URL
+	Loose     bool           `json:"loose"`                   // a word known only at run time could be an option
+	Script    facts.Script   `json:"script"`                  // the script of sed or awk
+	Via       []string       `json:"via"`                     // wrappers from the outermost in: timeout, xargs, find -exec, bash -c
+	Inside    []string       `json:"inside"`                  // constructs from the outermost in: pipeline, subshell, function f, for, substitution
+	Function  bool           `json:"function"`                // program is a function that the same text declares
+	StdinFrom string         `json:"stdin_from" enum:"stdin"` // where its standard input comes from
+	Homes     []facts.Placed `json:"homes"`                   // paths that the text writes with ~ or $HOME, which words do not show
 	// Credentials are the variables that the text reads and whose names are those of
 	// credentials.
 	Credentials []string        `json:"credentials"`
-	Assigns     []assignInput   `json:"assigns"`   // variables that are set before it, and in its own words
-	Redirects   []redirectInput `json:"redirects"` // its redirections
+	Configured  bool            `json:"configured"` // the configuration's allow-tools names the program
+	Assigns     []assignInput   `json:"assigns"`    // variables that are set before it, and in its own words
+	Redirects   []redirectInput `json:"redirects"`  // its redirections
 }
 
 // A wordInput is a word with the place that it names if it is a path: workspace,
@@ -210,7 +211,8 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 	in.Tool, in.Sub, in.Unknown, in.Loose = read.Tool, read.Sub, read.Unknown, read.Loose || hasAppendedWords(c)
 	in.Open, in.HomeSet, in.Libraries, in.Searched = read.Unlisted, env.SetsHome(), env.SetsLibraries(),
 		env.SearchedPathDirs()
-	in.Configured = (prog.Place == "lookup" || prog.Place == "system") && slices.Contains(e.configured, prog.Name)
+	in.Inspector = e.grammars.IsInspector(read.Tool)
+	in.Configured = (prog.Place == "lookup" || prog.Place == "system") && slices.Contains(e.tools, prog.Name)
 	in.Starts = e.grammars.ChildKind(prog, args)
 	for _, o := range read.Options {
 		in.Options = append(in.Options,

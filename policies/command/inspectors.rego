@@ -14,7 +14,9 @@ import data.fumehood.lib
 #   not_match: ["./grype dir:.", "/tmp/ffmpeg -i a.mp4"]
 allow contains {"rule": "tool.inspect"} if {
 	input.command.place in found
-	input.command.program in all_inspectors
+	input.command.inspector
+	not input.command.configured
+	starts_itself
 }
 
 # METADATA
@@ -24,6 +26,7 @@ allow contains {"rule": "tool.inspect"} if {
 #   not_match: ["acmelint src"]
 allow contains {"rule": "tool.configured"} if {
 	input.command.configured
+	input.command.inspector
 	not input.command.tool in lib.programs
 	not lib.refused[input.command.tool]
 	not input.command.tool in (((word_starters | outward_tools) | fetchers_of_tools) | browsers)
@@ -38,14 +41,13 @@ allow contains {"rule": "tool.configured"} if {
 #   not_grants: ["grype dir:.", "ffmpeg -i a.mp4 -f null -"]
 exec contains {"rule": "grant.inspector", "kind": "built"} if {
 	input.command.place in found
-	input.command.program in lib.project_inspectors
+	input.command.inspector
+	input.command.starts == "any"
+	starts_itself
 }
 
-all_inspectors := lib.inspectors | lib.project_inspectors
-
-inspecting if input.command.tool in all_inspectors
-
-inspecting if input.command.configured
+# starts_itself is false for a tool that a launcher starts.
+starts_itself if last_part(input.command.written) == input.command.tool
 
 # METADATA
 # title: Inspectors get no words that name programs, code, servers or addresses
@@ -65,7 +67,7 @@ inspecting if input.command.configured
 #     "npx --no-install redocly lint a.yaml", "ffmpeg -i a.wav -af 'aformat=fltp' /tmp/out.wav", "redocly lint --skip-plugins openapi.yaml"
 #   ]
 deny contains lib.denial("tool.word", sprintf("%s must not be used with %q, %s", [input.command.tool, word, why]), instead) if {
-	inspecting
+	input.command.inspector
 	some [word, why, instead] in inspector_words
 }
 
@@ -118,6 +120,7 @@ coded_words := {
 	`ktlint`: `^-R|^--ruleset|^(install|generate)\w*`,
 	`optipng|jpegoptim|mediainfo`: `^--?(dir|out|log|d|o|dest|LogFile)(=|$)`,
 	`plantuml`: `^-D`,
+	`pygmentize`: `^-\w*x`,
 	`xsltproc`: `^--writesubtree`,
 }
 
@@ -132,7 +135,7 @@ outward_verb := concat("", [
 	`|logout|(un)?install|init|new|create|deploy|destroy|apply|fetch|pull|download|clone|update`,
 	`|upgrade|self-update|run(-operation)?|exec|start|repl|shell|console|plugins?|db|release`,
 	`|register|auth|edit|audit|remote|cloud|github|gitlab|s3|gcs|docker|studio|preview(-docs)?`,
-	`|sync|local|invoke|package|debug|snapshot|seed|clean|script|mcp|lsp)$`,
+	`|sync|local|invoke|package|debug|snapshot|seed|clean|script|mcp|lsp|mod|watch)$`,
 ])
 
 inspector_words contains [concat(" ", sort(inspector_verbs)), "which is not known to only read", instead] if {
@@ -147,6 +150,7 @@ reading_verbs := {
 	"cargo-deny": {"check", "list"},
 	"cue": {"def", "eval", "export", "fmt", "trim", "version", "vet"},
 	"dbt": {"compile", "list", "ls", "parse"},
+	"django-admin": {"check", "diffsettings", "makemigrations", "showmigrations", "sqlmigrate", "version"},
 	"elm": {"diff", "make"},
 	"forge": {"build", "coverage", "fmt", "inspect", "lint", "test", "tree"},
 	"k6": {"inspect", "version"},
@@ -154,6 +158,7 @@ reading_verbs := {
 	"sam": {"validate"},
 	"sqlc": {"compile", "diff", "generate", "vet", "version"},
 	"terrascan": {"scan", "version"},
+	"tofu": {"fmt", "validate", "version"},
 	"trufflehog": {"filesystem", "git"},
 }
 
@@ -178,6 +183,7 @@ inspector_argv := input.command.argv if {
 
 # One that may start any program gets no name of a program. What a launcher starts has that rule, too (code.launcher).
 inspector_words contains [name, "which is the name of a program", "write the command itself"] if {
-	input.command.program in lib.project_inspectors
+	input.command.starts == "any"
+	starts_itself
 	some name in foreign_words
 }

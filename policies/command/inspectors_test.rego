@@ -16,7 +16,7 @@ test_inspectors_are_not_fetched if {
 # configured is the answer to text if the configuration has its program.
 configured(text) := ids if {
 	parsed := fumehood.parse(text)
-	given := object.union(parsed, {"command": {"configured": true}})
+	given := object.union(parsed, {"command": {"configured": true, "inspector": true}})
 	denials := {r.rule | some r in denied_set} with input as given
 	allows := {r.rule | some r in allow} with input as given
 	ids := allows - denials

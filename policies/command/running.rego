@@ -11,7 +11,7 @@ running if input.command.place in {"workspace", "tmp"}
 
 running if client
 
-running if inspecting
+running if input.command.inspector
 
 # joined is for a first check of all words at once: checking each costs ten times as much.
 joined := concat("\n", input.command.argv)

@@ -49,7 +49,7 @@ runners := {
 	"svelte-check", "vue-tsc", "ember", "gulp", "grunt", "tap-spec", "node-gyp", "rails", "cucumber", "just", "task", "bats", "pip3", "pip", "poetry",
 	"pipenv", "uv", "pdm", "hatch", "python3", "node", "npx", "npm", "pnpm", "yarn", "cargo", "go", "make", "gmake", "nextest", "wasm-pack", "trybuild",
 	"gitleaks", "trivy", "syft", "lychee", "osv-scanner", "kustomize", "zizmor", "pdftotext", "ffprobe", "pandoc", "alembic", "ansible-lint",
-	"cargo-clippy", "cargo-nextest", "luajit", "tclsh", "basedpyright", "pre-commit", "sphinx-build", "mkdocs", "flask",
+	"cargo-clippy", "cargo-nextest", "check-jsonschema", "luajit", "tclsh", "basedpyright", "pre-commit", "sphinx-build", "mkdocs", "flask",
 }
 
 # plain runners start only their own parts, and no program of the repository.
@@ -74,24 +74,3 @@ judged := {
 }
 
 programs := ((((readers | builtins) | wrappers) | runners) | changers) | judged
-
-# inspectors read files, and print or write what they found or made of them. command/inspectors.rego decides what
-# their words may do, whatever options they have. They start only what options.txt lists: most of them nothing.
-inspectors := {
-	"appstreamcli", "aspell", "cargo-deny", "checkstyle", "compare", "convert", "cue", "deadcode", "deadnix", "delta",
-	"desktop-file-validate", "detekt", "difft", "doxygen", "exiftool", "ffmpeg", "fourmolu", "go-licenses", "gocritic",
-	"google-java-format", "grype", "helm-docs", "hlint", "hunspell", "identify", "jpegoptim", "jsonnet", "jsonnet-lint",
-	"jsonnetfmt", "k6", "ktlint", "kube-linter", "kube-score", "kubeval", "magick", "mandoc", "mediainfo", "montage",
-	"msgcat", "msgcmp", "msgfmt", "nickel", "nilaway", "nixfmt", "optipng", "ormolu", "pdffonts", "pdfimages", "pdfinfo",
-	"pdftohtml", "pdftoppm", "plantuml", "pmd", "qpdf", "rsvg-convert", "scalafmt", "selene", "sox", "soxi", "spotbugs",
-	"sqlc", "statix", "stylua", "swiftformat", "terrascan", "tfsec", "trufflehog", "xsltproc", "yajsv", "ytt",
-}
-
-# project_inspectors do so, too. Projects install them with their dependencies, or they run the project's code.
-project_inspectors := {
-	"asciidoctor", "cfn-lint", "check-jsonschema", "dbt", "deptry", "detect-secrets", "detect-secrets-hook",
-	"diffoscope", "dockerfilelint", "elm", "elm-format", "elm-review", "elm-test", "forge", "import-linter",
-	"interrogate", "lint-imports", "lintian", "ls-lint", "mmdc", "pip-audit", "proselint", "pyre", "pytype", "redocly",
-	"refurb", "rpmlint", "rst2html", "rst2html.py", "rst2html5", "sam", "slither", "spectral", "squawk", "svgo",
-	"swagger-cli", "xenon",
-}

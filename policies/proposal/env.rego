@@ -41,4 +41,4 @@ accepted(e) if plain(e)
 
 # METADATA
 # title: Programs that a denial may suggest
-programs contains name if some name in ((lib.programs | lib.inspectors) | lib.project_inspectors)
+programs contains name if some name in lib.programs

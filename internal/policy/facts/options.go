@@ -138,7 +138,7 @@ func newGrammar(header string) *grammar {
 			g.sub = true
 		case "tools":
 			g.tools = true
-		case "wary":
+		case "inspector":
 			g.wary = true
 		case "scripts":
 			g.scripts = true
@@ -212,6 +212,9 @@ func (gs Grammars) AddInspectors(tools []string) Grammars {
 	}
 	return gs
 }
+
+// IsInspector reports whether tool has an entry as an inspector.
+func (gs Grammars) IsInspector(tool string) bool { return gs[tool] != nil && gs[tool].wary }
 
 // A reading is a command's words, split into options and operands.
 type reading struct {

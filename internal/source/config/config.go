@@ -68,16 +68,17 @@ const (
 type Config struct {
 	Schema string `json:"schema"`
 	Setup  Setup  `json:"setup,omitzero"`
+	// AllowTools are names of programs that read files, for policy.
+	AllowTools []string `json:"allow-tools,omitempty"`
 	// Projects are set up whatever commands touch; relative to the workspace.
 	Projects   []string          `json:"projects,omitempty"`
 	Registries Registries        `json:"registries,omitzero"`
-	Rootfs     string            `json:"rootfs,omitempty"`      // see the field's shape; "" means host
-	Tools      []string          `json:"tools,omitempty"`       // directories of the host that come first in PATH; absolute
-	AllowTools []string          `json:"allow-tools,omitempty"` // names of programs that read, for policy
-	Services   []string          `json:"services,omitempty"`    // postgres, redis, mysql
-	Limits     *proposal.Limits  `json:"limits,omitempty"`      // requested for each command; nil means policy's
-	Timeout    proposal.Duration `json:"timeout,omitempty"`     // of the whole run; 0 means the caller's
-	Policy     string            `json:"policy,omitempty"`      // directory of the repository; "" means none
+	Rootfs     string            `json:"rootfs,omitempty"`   // see the field's shape; "" means host
+	Tools      []string          `json:"tools,omitempty"`    // directories of the host that come first in PATH; absolute
+	Services   []string          `json:"services,omitempty"` // postgres, redis, mysql
+	Limits     *proposal.Limits  `json:"limits,omitempty"`   // requested for each command; nil means policy's
+	Timeout    proposal.Duration `json:"timeout,omitempty"`  // of the whole run; 0 means the caller's
+	Policy     string            `json:"policy,omitempty"`   // directory of the repository; "" means none
 	Cache      Cache             `json:"cache,omitzero"`
 	// CompareBase says whether commands that fail are run on the base of the pull request, too.
 	CompareBase CompareBase `json:"compare-base,omitzero"`
@@ -273,9 +274,9 @@ func configOf(root *document.Node) Config {
 	c := Config{
 		Setup: setupOf(root.Get("setup")), Projects: root.TextsOf("projects"),
 		Registries: registriesOf(root.Get("registries")),
-		Rootfs:     root.TextOf("rootfs"), Tools: root.TextsOf("tools"), AllowTools: root.TextsOf("allow-tools"),
-		Services: root.TextsOf("services"),
-		Limits:   document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
+		Rootfs:     root.TextOf("rootfs"), Tools: root.TextsOf("tools"), Services: root.TextsOf("services"),
+		AllowTools: root.TextsOf("allow-tools"),
+		Limits:     document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
 		Policy: root.TextOf("policy"), Cache: cacheOf(root.Get("cache")),
 		CompareBase: CompareBase(cacheOf(root.Get("compare-base"))), Results: root.TextOf("results"),
 		Layers:   layersOf(root.Get("layers")),
