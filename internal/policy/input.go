@@ -63,15 +63,16 @@ type unknownInput struct {
 }
 
 type commandInput struct {
-	Index   int           `json:"index"`                  // from 0, in the order of the text
-	Program string        `json:"program" form:"program"` // the tool's plain name: /usr/bin/go is go, python3.11 is python3
-	Written string        `json:"written"`                // as in the text
-	Place   string        `json:"place" enum:"program"`   // where its file is: lookup is in PATH, system in /usr/bin and similar; function is declared by the text
-	Argv    []string      `json:"argv"`                   // the arguments: argv[0] is the first argument, not the program
-	Static  bool          `json:"static"`                 // every word is known
-	Tool    string        `json:"tool" form:"program"`    // the tool that reads the operands: pytest for python3 -m pytest, else the program
-	Sub     string        `json:"sub"`                    // the subcommand of tools whose options are known: "test" in go test; "" for every other tool
-	Options []optionInput `json:"options"`                // in their canonical spelling; includes those of Tool, and of GOFLAGS and similar variables
+	Index   int      `json:"index"`                  // from 0, in the order of the text
+	Program string   `json:"program" form:"program"` // the tool's plain name: /usr/bin/go is go, python3.11 is python3
+	Written string   `json:"written"`                // as in the text
+	Place   string   `json:"place" enum:"program"`   // where its file is: lookup is in PATH, system in /usr/bin and similar; function is declared by the text
+	Argv    []string `json:"argv"`                   // the arguments: argv[0] is the first argument, not the program
+	Static  bool     `json:"static"`                 // every word is known
+	Tool    string   `json:"tool" form:"program"`    // the tool that reads the operands: pytest for python3 -m pytest, else the program
+	Sub     string   `json:"sub"`                    // the subcommand of tools whose options are known: "test" in go test; "" for every other tool
+	// in their canonical spelling; includes those of Tool, and of GOFLAGS and similar variables
+	Options []optionInput `json:"options"`
 	// what the words do besides computing and printing, from options.txt
 	Effects []facts.Effect `json:"effects"`
 	Unknown []string       `json:"unknown"` // options that options.txt does not list

@@ -39,11 +39,13 @@ type grammar struct {
 	open  bool // options that are not listed are accepted
 	// unlisted: what they do is not known either, so that rules look at each word
 	unlisted bool
-	wary     bool   // any of its words may name a file that it writes
-	sub      bool   // the first operand is a subcommand
-	like     string // the tool whose other subcommands have these options, too
-	rest     string // the tool that reads the words after --, with its subcommand
-	tools    bool   // the first operand names a tool, which reads the words after it
+	wary     bool // any of its words may name a file that it writes
+	// inspector says that the tool reads files, and prints or writes what it found
+	inspector bool
+	sub       bool   // the first operand is a subcommand
+	like      string // the tool whose other subcommands have these options, too
+	rest      string // the tool that reads the words after --, with its subcommand
+	tools     bool   // the first operand names a tool, which reads the words after it
 	// scripts: a subcommand that has no entry is a tool, or a script of the repository
 	scripts bool
 	writes  int // operands from this one on are written; 0 means none
@@ -138,8 +140,10 @@ func newGrammar(header string) *grammar {
 			g.sub = true
 		case "tools":
 			g.tools = true
-		case "inspector":
+		case "wary":
 			g.wary = true
+		case "inspector":
+			g.wary, g.inspector = true, true
 		case "scripts":
 			g.scripts = true
 		default:
@@ -207,14 +211,14 @@ func (gs Grammars) AddInspectors(tools []string) Grammars {
 	gs = maps.Clone(gs)
 	for _, name := range tools {
 		if gs[name] == nil {
-			gs[name] = startedGrammar
+			gs[name] = &grammar{style: styleFree, open: true, unlisted: true, wary: true, inspector: true}
 		}
 	}
 	return gs
 }
 
 // IsInspector reports whether tool has an entry as an inspector.
-func (gs Grammars) IsInspector(tool string) bool { return gs[tool] != nil && gs[tool].wary }
+func (gs Grammars) IsInspector(tool string) bool { return gs[tool] != nil && gs[tool].inspector }
 
 // A reading is a command's words, split into options and operands.
 type reading struct {

@@ -68,13 +68,13 @@ const (
 type Config struct {
 	Schema string `json:"schema"`
 	Setup  Setup  `json:"setup,omitzero"`
-	// AllowTools are names of programs that read files, for policy.
-	AllowTools []string `json:"allow-tools,omitempty"`
 	// Projects are set up whatever commands touch; relative to the workspace.
-	Projects   []string          `json:"projects,omitempty"`
-	Registries Registries        `json:"registries,omitzero"`
-	Rootfs     string            `json:"rootfs,omitempty"`   // see the field's shape; "" means host
-	Tools      []string          `json:"tools,omitempty"`    // directories of the host that come first in PATH; absolute
+	Projects   []string   `json:"projects,omitempty"`
+	Registries Registries `json:"registries,omitzero"`
+	Rootfs     string     `json:"rootfs,omitempty"` // see the field's shape; "" means host
+	Tools      []string   `json:"tools,omitempty"`  // directories of the host that come first in PATH; absolute
+	// AllowTools are names of programs that read files, for policy.
+	AllowTools []string          `json:"allow-tools,omitempty"`
 	Services   []string          `json:"services,omitempty"` // postgres, redis, mysql
 	Limits     *proposal.Limits  `json:"limits,omitempty"`   // requested for each command; nil means policy's
 	Timeout    proposal.Duration `json:"timeout,omitempty"`  // of the whole run; 0 means the caller's
