@@ -36,7 +36,7 @@ workspace, or in pods (--backend kubernetes). Set E2B_API_URL and E2B_SANDBOX_UR
 address and E2B_API_KEY to a key of the file. docs/E2B.md lists what is supported.
 
 Exit codes: 0 the server was stopped, 2 a flag is invalid, 3 the server could not start`,
-		Example: `  (umask 077; openssl rand -hex 32 > keys)
+		Example: `  (umask 077; echo "e2b_$(openssl rand -hex 20)" > keys)
   fumehood serve --e2b 127.0.0.1:8932 --keys-file keys
   fumehood serve --e2b 127.0.0.1:8932 --keys-file keys --workspace ~/data --sandboxes 8 --max-timeout 4h
   fumehood serve --e2b 127.0.0.1:8932 --keys-file keys --backend kubernetes --namespace team-a`,

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	serveKey   = "0123456789abcdef0123456789abcdef"
-	serveOther = "fedcba9876543210fedcba9876543210"
+	serveKey   = "e2b_0123456789abcdef0123456789abcdef01234567"
+	serveOther = "e2b_fedcba9876543210fedcba9876543210fedcba98"
 )
 
 // A serveDesk is the directory of a server's test.

@@ -58,7 +58,7 @@ allow contains {"rule": "git.read"} if {
 #     "git config --get user.name", "git remote -v", "git stash list", "git worktree list", "git worktree add /tmp/base HEAD~1",
 #     "git worktree add -b fix wt main", "git worktree remove --force /tmp/base", "git stash pop", "git switch -c fix", "git checkout -b fix",
 #     "git apply -p1 --check fix.diff", "git clean -n -e x", "git config --global user.name 'A B'", "git config user.email a@example.com",
-#     "git -C /tmp/x config --local pull.rebase true",
+#     "git -C /tmp/x config --local pull.rebase true", "git config --global --get user.name",
 #     "git -C /tmp/x symbolic-ref --short HEAD"
 #   ]
 deny contains lib.denial(
@@ -125,6 +125,12 @@ git_bad_verb if {
 	input.command.sub == "symbolic-ref"
 	some o in input.command.options
 	not o.name in {"-C", "--short", "-q", "--quiet"}
+}
+
+git_config_reads if {
+	count(input.command.operands) == 1
+	lower(input.command.operands[0].value) in git_plain_settings
+	every o in input.command.options { o.name in {"-C", "--global", "--local", "--get"} }
 }
 
 # Settings that name no program, file or host.

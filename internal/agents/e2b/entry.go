@@ -98,11 +98,12 @@ const maxEntriesOut = 8 << 20
 
 // list returns the files at p and below. If p is a link, it is followed.
 func (b *sandbox) list(ctx context.Context, p place, depth uint32) ([]entry, error) {
-	return b.describe(ctx, p, "find", "-H", p.argument(), "-maxdepth", strconv.Itoa(int(depth)), "-printf", entryFormat)
+	return b.describe(ctx, p, depth, "find", "-H", p.argument(), "-maxdepth", strconv.Itoa(int(depth)), "-printf",
+		entryFormat)
 }
 
-// describe returns the files that a command describes.
-func (b *sandbox) describe(ctx context.Context, p place, argv ...string) ([]entry, error) {
+// describe returns the files at p, down to depth, that a command describes.
+func (b *sandbox) describe(ctx context.Context, p place, depth uint32, argv ...string) ([]entry, error) {
 	r, err := b.runForFiles(ctx, "files", proposal.Proposal{Argv: argv})
 	if err != nil {
 		return nil, err
@@ -110,6 +111,9 @@ func (b *sandbox) describe(ctx context.Context, p place, argv ...string) ([]entr
 	if r.Result.Stderr.Bytes > 0 && strings.Contains(string(r.Result.Stderr.Head), "No such file or directory") &&
 		r.Result.Stdout.Bytes == 0 {
 		return nil, refuseRequest(notFound, "there is no file %q", text.Inline(p.shown, 200))
+	}
+	if r.Result.Stdout.Bytes == 0 && p.rel != "" {
+		return b.listBySession(ctx, p, depth)
 	}
 	if r.Result.Stdout.Bytes > maxEntriesOut {
 		return nil, refuseRequest(resourceExhausted, "there are too many files: list parts of the directory")
@@ -123,13 +127,51 @@ func (b *sandbox) describe(ctx context.Context, p place, argv ...string) ([]entr
 	return list, err
 }
 
+// sessionTypes are what the session calls the types of files.
+var sessionTypes = map[string]string{"file": "FILE_TYPE_FILE", "dir": typeDirectory, "symlink": "FILE_TYPE_SYMLINK"}
+
+// literal is a pattern that matches name alone.
+var literal = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+
+// listBySession is describe for a sandbox without GNU's find, whose session knows less: no modes, owners and times. It
+// does not follow links.
+func (b *sandbox) listBySession(ctx context.Context, p place, depth uint32) ([]entry, error) {
+	var list []entry
+	dirs, pattern := map[string]bool{path.Dir(p.rel): true}, literal.Replace(p.rel)
+	for level := uint32(0); level <= depth && len(dirs) > 0; level++ {
+		found, err := b.session.List(ctx, pattern)
+		switch {
+		case err != nil:
+			return nil, b.endOnError(err)
+		case found.Omitted > 0:
+			return nil, refuseRequest(resourceExhausted, "there are too many files: list parts of the directory")
+		case level == 0 && len(found.Files) == 0:
+			return nil, refuseRequest(notFound, "there is no file %q", text.Inline(p.shown, 200))
+		}
+		below := map[string]bool{}
+		for _, f := range found.Files {
+			if level > 0 && !dirs[path.Dir(f.Path)] {
+				continue // behind a link
+			}
+			name := strings.TrimPrefix(path.Join("/", f.Path), path.Join("/", p.rel))
+			at := p.join(strings.TrimPrefix(name, "/"))
+			below[f.Path] = f.Type == "dir"
+			list = append(list, entry{Name: path.Base(at.shown), Type: sessionTypes[f.Type], Path: at.shown,
+				Size: strconv.FormatInt(f.Bytes, 10), below: strings.TrimPrefix(name, "/"),
+				stamp: strconv.FormatInt(f.Bytes, 10)})
+		}
+		dirs, pattern = below, path.Join(pattern, "*")
+	}
+	return list, nil
+}
+
 // stat returns the file at p, which must be there.
 func (b *sandbox) stat(ctx context.Context, p place) (entry, error) {
 	argv := []string{"find", p.argument(), "-maxdepth", "0", "-printf", entryFormat}
 	if p.rel == "" {
 		argv = []string{"stat", "--printf=" + statFormat, "--", p.argument()}
 	}
-	list, err := b.describe(ctx, p, argv...)
+	list, err := b.describe(ctx, p, 0, argv...)
 	if err == nil && len(list) != 1 {
 		err = refuseRequest(internal, "the file cannot be described")
 	}
