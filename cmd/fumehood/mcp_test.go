@@ -128,7 +128,8 @@ func TestMCP(t *testing.T) {
 		{"run_code", map[string]any{"language": "bash", "code": "while read -r n; do last=$n; done < data.csv; echo \"last $last\""}, "last 6"},
 		{"read_file", map[string]any{"path": "data.csv"}, "6"},
 		{"list_files", map[string]any{"pattern": "*.csv"}, "2 of 2 files"},
-		{"diff", nil, "added approved 0"},
+		{"run", map[string]any{"command": "echo x > beside"}, "exit code 0"},
+		{"diff", nil, "added approved 0\nadded beside 2"},
 		{"diff", map[string]any{"contents": true, "paths": []string{"more.csv"}}, "+++ b/more.csv\n@@ -0,0 +1,2 @@\n+n\n+3"},
 		{"end_session", nil, "log: "},
 	} {

@@ -69,6 +69,15 @@ func (r *Runner) List(ctx context.Context, pattern string) (proposal.Result, err
 
 const maxList = 10_000
 
+// ListChanges returns as Changes how the workspace differs from the one that the sandbox began with, or that
+// set-up left. Changes that commands in the background made stay those of the next command, too.
+func (r *Runner) ListChanges(ctx context.Context) (proposal.Result, error) {
+	return r.doBetweenCommands(ctx, func(s *instance, result *proposal.Result) (err error) {
+		result.Changes, err = s.init.listTotalChanges()
+		return err
+	})
+}
+
 // doBetweenCommands calls do in the sandbox while no command runs.
 func (r *Runner) doBetweenCommands(
 	ctx context.Context, do func(*instance, *proposal.Result) error,

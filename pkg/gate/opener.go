@@ -114,7 +114,8 @@ type Session interface {
 	List(ctx context.Context, pattern string) (proposal.Changes, error)
 
 	// Changes returns the changes that commands and Put made to the workspace since the sandbox
-	// was created. If Omitted is not 0, the list is incomplete. The error is as for Do.
+	// was created; if commands ran in the background, since the session began, or since SetUp. If Omitted
+	// is not 0, the list is incomplete. The error is as for Do.
 	Changes(ctx context.Context) (proposal.Changes, error)
 
 	// Diff returns how the workspace differs from the one that the session began with, or that

@@ -184,9 +184,15 @@ func TestProcessEnds(t *testing.T) {
 	t.Parallel()
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{Idle: time.Second})
 	defer s.Close()
-	waited, _ := startProcess(t, s, run("waited", "echo up; sleep 2"))
+	waited, _ := startProcess(t, s, run("waited", "echo up; sleep 2; echo x > made"))
 	if r := wait(t, waited); r.Result == nil || !r.Result.Succeeded() {
 		t.Errorf("%+v, %+v", r.Decision, r.Result)
+	}
+	for range 2 {
+		changes, err := s.Changes(t.Context())
+		if err != nil || len(changes.Files) != 1 || changes.Files[0] != (proposal.Change{Path: "made", Kind: "added", Type: "file", Bytes: 2}) {
+			t.Errorf("%+v, %v", changes, err)
+		}
 	}
 	slow := run("slow", "echo up; sleep 100")
 	slow.Limits = &proposal.Limits{Wall: proposal.Duration(300 * time.Millisecond)}

@@ -393,7 +393,10 @@ func (s *session) List(ctx context.Context, pattern string) (found proposal.Chan
 }
 
 func (s *session) Changes(ctx context.Context) (list proposal.Changes, err error) {
-	err = s.callInTurn(ctx, func(context.Context) error { list = s.inner.Changes(); return nil })
+	err = s.callInTurn(ctx, func(ctx context.Context) (err error) {
+		list, err = s.inner.ListChanges(ctx)
+		return err
+	})
 	return list, err
 }
 

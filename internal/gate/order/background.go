@@ -120,7 +120,7 @@ func (s *Session) startBackground(ctx context.Context, r *Running) error {
 		close(r.done)
 		return err
 	}
-	s.background = append(s.background, r)
+	s.background, s.beside = append(s.background, r), true
 	x := s.executionOf(record)
 	x.Input = inputOf(ctx)
 	end := s.passOutput(ctx, &x)

@@ -101,6 +101,10 @@ func (w *world) List(_ context.Context, pattern string) (proposal.Result, error)
 	return w.moved("list", pattern)
 }
 
+func (w *world) ListChanges(context.Context) (proposal.Result, error) {
+	return w.moved("list changes", "x")
+}
+
 func (w *world) Diff(_ context.Context, name string, paths []string) (proposal.Diff, error) {
 	return proposal.Diff{Files: []proposal.FileDiff{{Path: paths[0], New: &proposal.FileState{Output: proposal.Output{Path: paths[0]}, Type: "symlink", Target: "x"}}}}, w.do("diff " + name + " " + strings.Join(paths, " "))
 }

@@ -33,6 +33,7 @@ type Runner interface {
 	Take(ctx context.Context, name, path string) (proposal.Result, error)
 	// List lists the files that match pattern in the Result's Changes.
 	List(ctx context.Context, pattern string) (proposal.Result, error)
+	ListChanges(ctx context.Context) (proposal.Result, error)
 	// Diff compares the files at paths, or all, with those that the run began with. Their
 	// contents are copied as Take does, and have no Text yet.
 	Diff(ctx context.Context, name string, paths []string) (proposal.Diff, error)

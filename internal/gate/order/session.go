@@ -52,6 +52,7 @@ type Session struct {
 	stopped  error // the reason that nothing more runs
 
 	background []*Running // whose results are not in records yet
+	beside     bool       // a command has run in the background
 
 	found FoundSetupLayer // for the commands of set-up
 	setup map[string]bool // the ids of the commands whose effects a layer would have

@@ -190,6 +190,20 @@ func (s *Session) addChanges(r proposal.Result) {
 	}
 }
 
+// ListChanges is Changes, unless commands ran in the background, whose changes no result has: then it looks at the
+// workspace, and returns what has changed since the session began, or since its set-up. The error is as for Do.
+func (s *Session) ListChanges(ctx context.Context) (proposal.Changes, error) {
+	if !s.beside {
+		return s.Changes(), nil
+	}
+	_, r, err := s.moveRecorded(ctx, transferList, func(ctx context.Context, _ string) (proposal.Result, error) {
+		r, err := s.runner.ListChanges(ctx)
+		r.Outputs = []proposal.Output{{Path: "."}}
+		return r, err
+	})
+	return r.Changes, err
+}
+
 // Changes returns the changes to the workspace since the session's sandbox was created,
 // by path. If Omitted, which counts unlisted changes, is not 0, the list is incomplete.
 func (s *Session) Changes() proposal.Changes {
