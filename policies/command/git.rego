@@ -51,7 +51,8 @@ allow contains {"rule": "git.read"} if {
 #     "git push", "git config core.pager id", "git bisect run ./x", "git submodule foreach id", "git remote add x y", "git rebase -x id HEAD~1",
 #     "git difftool", "git clone ext::x", "git worktree add /etc/x HEAD", "git worktree add ../x", "git worktree repair",
 #     "git worktree add \"$X\" HEAD", "git config -lf x", "git config --fil=x --list", "git config --file x user.name y",
-#     "git config --global alias.x '!id'", "git remote add x ext::sh", "git remote add origin https://example.com/x.git",
+#     "git config --global alias.x '!id'", "git remote add x ext::sh", "git remote add origin https://example.com/x.git", "git -C src remote add x https://example.com/x",
+#     "git -C /tmp/x remote add x ext::sh",
 #     "git symbolic-ref HEAD refs/heads/x", "git symbolic-ref -d HEAD"
 #   ]
 #   not_match: [
@@ -59,6 +60,7 @@ allow contains {"rule": "git.read"} if {
 #     "git worktree add -b fix wt main", "git worktree remove --force /tmp/base", "git stash pop", "git switch -c fix", "git checkout -b fix",
 #     "git apply -p1 --check fix.diff", "git clean -n -e x", "git config --global user.name 'A B'", "git config user.email a@example.com",
 #     "git -C /tmp/x config --local pull.rebase true", "git config --global --get user.name",
+#     "git -C /tmp/x remote add origin https://example.com/x.git",
 #     "git -C /tmp/x symbolic-ref --short HEAD"
 #   ]
 deny contains lib.denial(
@@ -114,6 +116,7 @@ git_bad_verb if {
 	input.command.operands[0].static
 	not input.command.operands[0].value in {"show", "get-url", "status", "summary", "list", "log", "start", "good", "bad", "reset", "skip", "view"}
 	not git_worktree
+	not git_remote_below_tmp
 }
 
 git_bad_verb if {
@@ -145,6 +148,29 @@ git_config_sets if {
 git_plain_settings := {
 	"user.name", "user.email", "init.defaultbranch", "pull.rebase", "pull.ff", "push.default", "core.autocrlf", "core.filemode", "color.ui",
 	"merge.conflictstyle", "advice.detachedhead",
+}
+
+# A repository that the run made below /tmp may name a remote. What reaches it is decided by itself.
+git_remote_below_tmp if {
+	input.command.sub == "remote"
+	count(input.command.options) == 1
+	input.command.options[0].name == "-C"
+	input.command.options[0].static
+	input.command.options[0].place == "tmp"
+	every w in input.command.operands { w.static }
+	git_remote_named
+}
+
+git_remote_named if {
+	input.command.operands[0].value in {"add", "set-url"}
+	count(input.command.operands) == 3
+	regex.match(`^\w[\w.-]*$`, input.command.operands[1].value)
+	regex.match(`^(https?|git)://[\w.-]+(:\d+)?/[\w./~+-]*$`, input.command.operands[2].value)
+}
+
+git_remote_named if {
+	input.command.operands[0].value == "remove"
+	count(input.command.operands) == 2
 }
 
 # A worktree is a second directory of the same repository.
