@@ -107,16 +107,17 @@ func DetectRepository(root fs.FS) Repository {
 
 // addTests adds the tests in each directory, unless a command that runs in a directory above it runs them, too.
 func (r *Repository) addTests(root fs.FS, dirs []setup.Directory) {
-	workspace := reader{root, "."}.readText("go.work")
+	var used []string // by go.work
+	for _, m := range goUse.FindAllStringSubmatch(reader{root, "."}.readText("go.work"), maxUses) {
+		used = append(used, m[1])
+	}
 	covers := map[string][]string{} // the directories of a kind of test
 	ids, left := map[string]bool{}, 0
 	for _, dir := range dirs {
 		for _, t := range testsOf(root, dir.Path) {
 			isAbove := func(top string) bool { return top == "." || strings.HasPrefix(dir.Path, top+"/") }
 			isCovered := dir.Path != "." && slices.ContainsFunc(covers[t.ID], isAbove) && !dir.Locked && t.ID != "go"
-			isUsed := t.ID == "go" && dir.Path != "." &&
-				slices.ContainsFunc(goUse.FindAllStringSubmatch(workspace, maxUses),
-					func(m []string) bool { return m[1] == dir.Path })
+			isUsed := t.ID == "go" && dir.Path != "." && slices.Contains(used, dir.Path)
 			switch {
 			case isCovered, isUsed:
 				continue

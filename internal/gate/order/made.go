@@ -32,10 +32,10 @@ func failedSetupOf(before []proposal.Record, r proposal.Record) string {
 			dir = path.Dir(dir)
 		}
 		for _, b := range before {
-			isBelow := touch.Below && strings.HasPrefix(cleanDir(b.Proposal.Cwd)+"/",
-				strings.TrimPrefix(touch.Dir+"/", "./"))
-			if isFailedSetup(b) && (installsIn(b, touch.Language, dir) ||
-				isBelow && installsIn(b, touch.Language, cleanDir(b.Proposal.Cwd))) {
+			own := cleanDir(b.Proposal.Cwd)
+			isBelow := touch.Below && strings.HasPrefix(own+"/", strings.TrimPrefix(touch.Dir+"/", "./"))
+			if isFailedSetup(b) &&
+				(installsIn(b, touch.Language, dir) || isBelow && installsIn(b, touch.Language, own)) {
 				return b.Proposal.ID
 			}
 		}

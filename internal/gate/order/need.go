@@ -76,10 +76,9 @@ const (
 	uses
 )
 
-// madeNames are the names of what set-up makes in the workspace.
+// madeNames are the names, without patterns, that isMade matches.
 var madeNames = []string{".cargo", ".conda", ".dart_tool", ".fumehood", ".gradle", ".m2", ".pixi", ".pnp", ".venv",
-	".yarn", "node_modules",
-	"site-packages", "venv"}
+	".yarn", "node_modules", "site-packages", "venv"}
 
 // mayNameMade reports whether w may name a place that set-up fills. A pattern of fewer than two letters does
 // not: ls * shows what there is.

@@ -190,8 +190,8 @@ func readNamedPath(w proposal.Word) string {
 // build tool, and not a file of the repository that only has the name of one.
 func isInstalled(c proposal.Command) bool {
 	place := facts.ProgramOf(c, sandbox.Workspace).Place
-	return place == "lookup" || place == "system" || isMade.MatchString(c.Program) ||
-		isVendored.MatchString(c.Program) ||
+	return place == "lookup" || place == "system" ||
+		isMade.MatchString(c.Program) || isVendored.MatchString(c.Program) ||
 		slices.Contains([]string{"gradlew", "mvnw"}, path.Base(c.Program))
 }
 
