@@ -130,12 +130,6 @@ git_bad_verb if {
 	not o.name in {"-C", "--short", "-q", "--quiet"}
 }
 
-git_config_reads if {
-	count(input.command.operands) == 1
-	lower(input.command.operands[0].value) in git_plain_settings
-	every o in input.command.options { o.name in {"-C", "--global", "--local", "--get"} }
-}
-
 # Settings that name no program, file or host.
 git_config_sets if {
 	count(input.command.operands) == 2

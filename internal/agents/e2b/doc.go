@@ -27,5 +27,6 @@
 // # Not promised
 //
 // Clients on the same host that have a key can use the machine as far as its quota allows.
+// What they type into a terminal or send to standard input is not decided: what it starts is.
 // Traffic is not encrypted: the server listens on the loopback interface only.
 package e2b

@@ -185,8 +185,16 @@ func createWatcher(ctx context.Context, b *sandbox, in watchRequest) (any, error
 	if b.watchers == nil {
 		b.watchers = map[string]*watcher{}
 	}
-	b.watchers[id] = w
+	full := len(b.watchers) >= maxWatchers // those that have failed and were not removed count, too
+	if !full {
+		b.watchers[id] = w
+	}
 	b.mu.Unlock()
+	if full {
+		stop()
+		w.close()
+		return nil, refuseRequest(resourceExhausted, "the sandbox has %d watchers: remove one", maxWatchers)
+	}
 	go func() {
 		defer w.close()
 		err := w.follow(following, w.addEvent, func() error { return nil })
