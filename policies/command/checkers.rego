@@ -55,6 +55,7 @@ check_operands := {
 	"pandoc": `^([\w -]*[./][\w./ -]*|-)$`,
 	"pdftotext": file_name,
 	"syft": `^(scan|(dir:|file:)?(\.{1,2}|/tmp)(/[\w.-]+)*/?|(dir|file):[\w.-]+(/[\w.-]+)*/?)$`,
+	"trivy": file_name,
 	"zizmor": `^(\.|\.[\w./-]*|[\w./-]+\.ya?ml|[\w-]+/)$`,
 }
 

@@ -51,7 +51,8 @@ allow contains {"rule": "git.read"} if {
 #     "git push", "git config core.pager id", "git bisect run ./x", "git submodule foreach id", "git remote add x y", "git rebase -x id HEAD~1",
 #     "git difftool", "git clone ext::x", "git worktree add /etc/x HEAD", "git worktree add ../x", "git worktree repair",
 #     "git worktree add \"$X\" HEAD", "git config -lf x", "git config --fil=x --list", "git config --file x user.name y",
-#     "git config --global alias.x '!id'", "git remote add x ext::sh", "git remote add origin https://example.com/x.git", "git -C src remote add x https://example.com/x",
+#     "git config --global alias.x '!id'", "git remote add x ext::sh", "git remote add origin https://example.com/x.git",
+#     "git -C src remote add x https://example.com/x",
 #     "git -C /tmp/x remote add x ext::sh",
 #     "git symbolic-ref HEAD refs/heads/x", "git symbolic-ref -d HEAD"
 #   ]
@@ -59,7 +60,7 @@ allow contains {"rule": "git.read"} if {
 #     "git config --get user.name", "git remote -v", "git stash list", "git worktree list", "git worktree add /tmp/base HEAD~1",
 #     "git worktree add -b fix wt main", "git worktree remove --force /tmp/base", "git stash pop", "git switch -c fix", "git checkout -b fix",
 #     "git apply -p1 --check fix.diff", "git clean -n -e x", "git config --global user.name 'A B'", "git config user.email a@example.com",
-#     "git -C /tmp/x config --local pull.rebase true", "git config --global --get user.name",
+#     "git -C /tmp/x config --local pull.rebase true",
 #     "git -C /tmp/x remote add origin https://example.com/x.git",
 #     "git -C /tmp/x symbolic-ref --short HEAD"
 #   ]

@@ -175,9 +175,7 @@ func (r *reading) madeFiles(cwds []string, workspace string) []proposal.Word {
 		isFile := len(sources) == 1 && hasExtension(directory)
 		for _, w := range sources {
 			// x.bak may be a directory, but the repository has its own control files.
-			ours := ResolvePlace(w.Value, true, cwds, "/nowhere") != "control" &&
-				ResolvePlace(w.Value, true, cwds, workspace) == "control"
-			if w.Static && !w.Glob && !(isFile && ours) {
+			if w.Static && !w.Glob && !(isFile && isOwnControlFile(w, cwds, workspace)) {
 				name := "/" + path.Base(w.Value)
 				made = append(made, joinWords(directory, name+suffix.Value), joinWords(directory, name))
 			}
@@ -204,6 +202,13 @@ func (r *reading) madeFiles(cwds []string, workspace string) []proposal.Word {
 		}
 	}
 	return slices.DeleteFunc(made, func(w proposal.Word) bool { return !w.Static })
+}
+
+func isOwnControlFile(w proposal.Word, cwds []string, workspace string) bool {
+	return !slices.ContainsFunc(cwds, func(cwd string) bool {
+		rel, inside := relativePath(joinPath(cwd, w.Value), workspace)
+		return !inside || !isControlFile(rel)
+	})
 }
 
 func joinWords(w proposal.Word, end string) proposal.Word {
