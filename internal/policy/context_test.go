@@ -109,6 +109,59 @@ unchanged if {
 	}
 }
 
+// TestContextExample holds what the rules of policies/examples/context refuse and grant.
+func TestContextExample(t *testing.T) {
+	l, err := policy.ReadDirectory("../../policies/examples/context")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Role = policy.Opens
+	e, err := policy.New(t.Context(), policy.Options{Layers: []policy.Layer{l}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := proposal.Context{}
+	shop := proposal.Context{Known: true, Repository: "acme/shop", Association: "MEMBER", Started: "2027-03-01T09:30:00Z",
+		Changed: proposal.ContextChanged{Complete: true, Paths: []string{"main.go"}}}
+	change := func(do func(*proposal.Context)) proposal.Context {
+		c := shop
+		do(&c)
+		return c
+	}
+	api := []string{"api.internal.example"}
+	for _, c := range []struct {
+		name    string
+		context proposal.Context
+		p       proposal.Proposal
+		want    string // the first rule that refuses or asks; "" allows
+	}{
+		{"a member", shop, proposal.Proposal{Run: "make test"}, ""},
+		{"nothing is known", none, proposal.Proposal{Run: "make test"}, "org.makefile"},
+		{"nothing is known, and nothing runs", none, proposal.Proposal{Run: "git log"}, ""},
+		{"a newcomer", change(func(c *proposal.Context) { c.Association = "FIRST_TIME_CONTRIBUTOR" }), proposal.Proposal{Run: "go test ./..."}, "org.newcomer"},
+		{"a newcomer with the label", change(func(c *proposal.Context) { c.Association, c.Labels = "NONE", []string{"safe to test"} }), proposal.Proposal{Run: "go test ./..."}, ""},
+		{"a changed Makefile", change(func(c *proposal.Context) { c.Changed.Paths = []string{"a/Makefile"} }), proposal.Proposal{Run: "make test"}, "org.makefile"},
+		{"too many files", change(func(c *proposal.Context) { c.Changed.Complete = false }), proposal.Proposal{Run: "make test"}, "org.makefile"},
+		{"in the morning", shop, proposal.Proposal{Run: "make integration"}, ""},
+		{"at night", change(func(c *proposal.Context) { c.Started = "2027-03-01T03:30:00Z" }), proposal.Proposal{Run: "make integration"}, "org.hours"},
+		{"on Sunday", change(func(c *proposal.Context) { c.Started = "2027-03-07T09:30:00Z" }), proposal.Proposal{Run: "make integration"}, "org.hours"},
+		{"at an unknown time", change(func(c *proposal.Context) { c.Started = "" }), proposal.Proposal{Run: "make integration"}, "org.hours"},
+		{"the API", shop, proposal.Proposal{Run: "curl -sSf https://api.internal.example/", Network: api}, ""},
+		{"the API for another program", shop, proposal.Proposal{Run: "go test ./...", Network: api}, "network.none"},
+		{"the API from another repository", change(func(c *proposal.Context) { c.Repository = "acme/other" }), proposal.Proposal{Run: "curl -sSf https://api.internal.example/", Network: api}, "network.none"},
+		{"the API from a fork", change(func(c *proposal.Context) { c.Fork = true }), proposal.Proposal{Run: "curl -sSf https://api.internal.example/", Network: api}, "network.none"},
+	} {
+		d := judged(t, about(t, e, c.context), c.p)
+		var got []string
+		for _, r := range d.Reasons {
+			got = append(got, r.Rule)
+		}
+		if refused := d.Effect != proposal.Allow; refused != (c.want != "") || refused && !slices.Contains(got, c.want) {
+			t.Errorf("%s: %v %v, want %q", c.name, d.Effect, got, c.want)
+		}
+	}
+}
+
 // TestReuseDigest holds that what is kept from run to run depends on what rules read of the context.
 func TestReuseDigest(t *testing.T) {
 	base := proposal.Context{Known: true, Repository: "acme/shop", Draft: true, Started: "2027-03-01T09:30:00Z"}

@@ -25,7 +25,7 @@ var removedBuiltins = []struct{ name, instead string }{
 	{"opa.runtime", "use input: policies cannot see the host or its environment"},
 	{"rand.", "use input: policies must be repeatable"},
 	{"uuid.", "use input: policies must be repeatable"},
-	{"time.now_ns", "remove it: policies must be repeatable, so the time is not an input"},
+	{"time.now_ns", "use input.context.started: policies must be repeatable"},
 	{"io.jwt.", "use input: policies do not verify tokens"},
 	{"crypto.x509.", "use input: policies do not verify certificates"},
 	{"json.match_schema", "remove it: the compiler already checks the input's schema"},
