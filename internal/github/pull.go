@@ -28,16 +28,19 @@ type Ref struct {
 
 // A PullRequest is the state of a pull request at the time of the request.
 type PullRequest struct {
-	Number  int
-	State   string // "open" or "closed"
-	Merged  bool   // never set by PullRequestsByHead: GitHub's list does not have it
-	Draft   bool
-	Locked  bool
-	Title   string // untrusted text
-	Author  Author // zero if the account was deleted
-	Head    Ref
-	Base    Ref
-	HTMLURL string
+	Number int
+	State  string // "open" or "closed"
+	Merged bool   // never set by PullRequestsByHead: GitHub's list does not have it
+	Draft  bool
+	Locked bool
+	Title  string // untrusted text
+	Labels []string
+	// Association is GitHub's word for what Author is to the repository: "OWNER", "MEMBER" …
+	Association string
+	Author      Author // zero if the account was deleted
+	Head        Ref
+	Base        Ref
+	HTMLURL     string
 }
 
 // A File is one path that a pull request changes. Paths are untrusted text.
@@ -115,7 +118,7 @@ func pullOf(p *gh.PullRequest) (PullRequest, error) {
 	pull := PullRequest{
 		Number: p.GetNumber(), State: p.GetState(), Merged: p.GetMerged(), Draft: p.GetDraft(), Locked: p.GetLocked(),
 		Title: p.GetTitle(), Author: authorOf(p.GetUser()), HTMLURL: p.GetHTMLURL(),
-		Head: refOf(p.GetHead()), Base: refOf(p.GetBase()),
+		Head: refOf(p.GetHead()), Base: refOf(p.GetBase()), Association: p.GetAuthorAssociation(),
 	}
 	switch {
 	case pull.Number <= 0:
@@ -126,6 +129,9 @@ func pullOf(p *gh.PullRequest) (PullRequest, error) {
 		return PullRequest{}, malformedError("a pull request without full commit ids")
 	case pull.Base.Repository == "" || pull.Base.RepositoryID == 0:
 		return PullRequest{}, malformedError("a pull request without a repository")
+	}
+	for _, l := range p.Labels {
+		pull.Labels = append(pull.Labels, l.GetName())
 	}
 	return pull, nil
 }

@@ -20,6 +20,7 @@ const baseSHA = "f95f852bd8fca8fcc58a9a2d6c842781e32a215e"
 func pullJSON(headSHA, headRepo string) string {
 	return `{"number":2,"state":"open","draft":true,"locked":true,"merged":false,"title":"Update the README",
 		"html_url":"https://github.com/Codertocat/Hello-World/pull/2","user":{"login":"Codertocat","id":21031067,"type":"User"},
+		"author_association":"MEMBER","labels":[{"name":"b"},{"name":"a"}],
 		"head":{"label":"octocat:changes","ref":"changes","sha":"` + headSHA + `","user":null,"repo":` + headRepo + `},
 		"base":{"ref":"master","sha":"` + baseSHA + `","repo":{"id":186853002,"full_name":"Codertocat/Hello-World"}}}`
 }
@@ -29,7 +30,8 @@ func pullWith(head Ref) PullRequest {
 		Number: 2, State: "open", Draft: true, Locked: true, Title: "Update the README",
 		HTMLURL: "https://github.com/Codertocat/Hello-World/pull/2",
 		Author:  Author{"Codertocat", 21031067, "User"},
-		Head:    head, Base: Ref{baseSHA, "master", "Codertocat/Hello-World", 186853002},
+		Labels:  []string{"b", "a"}, Association: "MEMBER",
+		Head: head, Base: Ref{baseSHA, "master", "Codertocat/Hello-World", 186853002},
 	}
 }
 
@@ -76,7 +78,7 @@ func TestMalformedPullRequest(t *testing.T) {
 			if e, _ := wantError(t, err, Malformed, "github.malformed"); !strings.Contains(e.Message, test.wrong) {
 				t.Errorf("got %v, want %q", e, test.wrong)
 			}
-			if pull != (PullRequest{}) {
+			if !cmp.Equal(pull, PullRequest{}) {
 				t.Errorf("got %+v beside the error", pull)
 			}
 		})

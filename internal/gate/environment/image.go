@@ -66,8 +66,19 @@ func (i *Image) ContextImage() (c proposal.ContextImage) {
 	if i == nil {
 		return c
 	}
-	r := i.image.Reference
-	c.Digest = r.Digest
+	return contextImage(i.image.Reference)
+}
+
+// ParseContextImage is ContextImage of the image that a root's value names, as far as the value says.
+func ParseContextImage(value string) (c proposal.ContextImage) {
+	if r, err := oci.Parse(value); err == nil {
+		c = contextImage(r)
+	}
+	return c
+}
+
+func contextImage(r oci.Reference) proposal.ContextImage {
+	c := proposal.ContextImage{Digest: r.Digest}
 	if r.Kind == oci.Registry {
 		c.Name = r.Target
 	}

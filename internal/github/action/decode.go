@@ -50,7 +50,7 @@ var wantedPaths = map[string]map[string]bool{
 func addCommonPaths(own ...string) map[string]bool {
 	set := map[string]bool{}
 	for _, path := range append(own, "repository", "repository.id", "repository.full_name", "repository.default_branch",
-		"sender", "sender.id", "sender.login", "sender.type") {
+		"repository.visibility", "sender", "sender.id", "sender.login", "sender.type") {
 		set[path] = true
 	}
 	return set

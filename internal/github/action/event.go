@@ -43,6 +43,7 @@ type Repository struct {
 	ID            int64
 	Name          string // owner/name
 	DefaultBranch string
+	Visibility    string // "public", "private" or "internal"; "" if the payload does not contain it
 }
 
 // A PullRequest is a pull request as the event or the API describes it.

@@ -103,7 +103,7 @@ var jsonNull = json.RawMessage("null")
 
 func TestEvents(t *testing.T) {
 	const head, base = "ec26c3e57ca3a959ca5aad62de7213c562f8c821", "f95f852bd8fca8fcc58a9a2d6c842781e32a215e"
-	repository := Repository{ID: 186853002, Name: "Codertocat/Hello-World", DefaultBranch: "master"}
+	repository := Repository{ID: 186853002, Name: "Codertocat/Hello-World", DefaultBranch: "master", Visibility: "public"}
 	own := &PullRequest{
 		Number: 2, State: "open", AuthorID: 21031067, AuthorLogin: "Codertocat",
 		Head: Ref{SHA: head, Ref: "changes", Repository: "Codertocat/Hello-World", RepositoryID: 186853002},
@@ -151,7 +151,7 @@ func TestWorkflowRunEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Event{
-		Name: "workflow_run", Action: "completed", Repository: Repository{ID: 300029405, Name: "octo-org/octo-repo", DefaultBranch: "master"},
+		Name: "workflow_run", Action: "completed", Repository: Repository{ID: 300029405, Name: "octo-org/octo-repo", DefaultBranch: "master", Visibility: "public"},
 		SenderID: 15669918, SenderLogin: "Codertocat", SenderType: "User",
 		Run: &WorkflowRun{ID: 289782451, Number: 163, Attempt: 1, Event: "pull_request", HeadSHA: "3484a3fb816e0859fd6e1cea078d76385ff50625",
 			HeadBranch: "master", HeadRepository: "octo-org/octo-repo", HeadRepositoryID: 300029405, Conclusion: "success",

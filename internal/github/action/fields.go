@@ -115,6 +115,7 @@ func (f fields) readRepository(path string) Repository {
 	return Repository{
 		ID: f.readID(path + ".id"), Name: f.repositoryName(path + ".full_name"),
 		DefaultBranch: f.readOptionalText(path+".default_branch", maxRef),
+		Visibility:    f.readOptionalText(path+".visibility", 40),
 	}
 }
 

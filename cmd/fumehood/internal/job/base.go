@@ -194,8 +194,8 @@ func (j *Job) policyPath() string { return cmp.Or(j.in.Policy, j.configuredPolic
 // namesPolicy reports whether the repository must have a policy.
 func (j *Job) namesPolicy() bool { return j.in.Policy+j.configuredPolicy != "" }
 
-// engine compiles the shipped policy and policies.
-func (b *Base) engine(ctx context.Context) (*policy.Engine, error) {
+// engine compiles the shipped policy and policies, for decisions about t.
+func (b *Base) engine(ctx context.Context, t Task) (*policy.Engine, error) {
 	layers, err := b.policies(ctx)
 	if err != nil {
 		return nil, err
@@ -204,7 +204,12 @@ func (b *Base) engine(ctx context.Context) (*policy.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := policy.Options{Observe: b.job.in.Mode == action.ModeObserve, AllowTools: configured.config.AllowTools}
+	about, err := b.contextOf(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	o := policy.Options{Context: about, Observe: b.job.in.Mode == action.ModeObserve,
+		AllowTools: configured.config.AllowTools}
 	for _, l := range layers {
 		o.Layers = append(o.Layers, l.policy)
 	}

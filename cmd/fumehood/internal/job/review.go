@@ -182,7 +182,11 @@ func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
 			return err
 		}
 	}
-	checker := order.Checker{Policy: r.engine, Adviser: explain.NewAdviser(r.engine, order.AnalyzeProposal)}
+	engine, err := r.engineOf(*l)
+	if err != nil {
+		return err
+	}
+	checker := order.Checker{Policy: engine, Adviser: explain.NewAdviser(engine, order.AnalyzeProposal)}
 	decided, err := r.decided(ctx, *l)
 	if err != nil {
 		return err
@@ -199,6 +203,15 @@ func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
 	}
 	l.confirmed = len(l.doubts) == 0
 	return nil
+}
+
+// engineOf returns what decides l again. A run of a workflow that no pull request can change is
+// decided by what it was about then, and another by what this job knows: its report can be forged.
+func (r reviewer) engineOf(l PlanRun) (*policy.Engine, error) {
+	if about := l.Report.Run.Context; r.local && about != nil {
+		return r.engine.WithContext(*about)
+	}
+	return r.engine, nil
 }
 
 // decided returns the plan as the run must have decided it: with the configuration of this

@@ -257,6 +257,10 @@ func (r Run) describe(ctx context.Context, w workspace, named []string) (runspec
 	if err := r.Base.addPolicies(ctx, &s); err != nil {
 		return s, err
 	}
+	var err error
+	if s.Subject.Context, err = r.Base.contextOf(ctx, r.Task); err != nil {
+		return s, err
+	}
 	configured, err := r.Base.configuration(ctx)
 	if err != nil {
 		return s, err
