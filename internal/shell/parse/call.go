@@ -4,6 +4,7 @@ package parse
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -42,6 +43,9 @@ func (w *walker) walkSimpleCommand(
 			putInMap(&w.undone, assign.Name.Value, true) // an indexed array keeps its type
 		}
 		c.assigns = append(c.assigns, w.describeAssign(assign, len(args) > 0, reader, s))
+	}
+	if len(expr.Assigns) > 0 || slices.ContainsFunc(redirects, isDynamicRedirect) {
+		c.before = nil // what they expand runs between the two
 	}
 	w.recordCommand(args, s, c)
 	for _, assign := range expr.Assigns {

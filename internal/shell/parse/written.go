@@ -24,7 +24,7 @@ func (w *walker) recordScript(expr *syntax.CallExpr, args []arg, s scope, c call
 	if len(args) == 0 || !args[0].Static || len(s.via) > 0 || slices.ContainsFunc(s.inside, isNotList) {
 		return
 	}
-	if args[0].Value == "chmod" {
+	if args[0].Value == "chmod" && !slices.ContainsFunc(args, func(a arg) bool { return !a.Static }) {
 		w.script = c.before
 	}
 	if args[0].Value != "cat" || len(args) > 1 || len(expr.Assigns) > 0 || len(c.redirects) != 2 || w.posix {
@@ -40,6 +40,8 @@ func (w *walker) recordScript(expr *syntax.CallExpr, args []arg, s scope, c call
 		w.script = &writtenScript{name, text.Target.Value}
 	}
 }
+
+func isDynamicRedirect(r proposal.Redirect) bool { return !r.Target.Static }
 
 func isNotList(construct string) bool { return construct != "list" }
 
