@@ -39,6 +39,7 @@ type layer struct {
 	files     []File
 	reads     contextReads
 	observed  map[string][]string // the sets with observed rules, by point
+	trials    map[string][]string // the names of observed rules and packages, by date
 	revisions map[string]string   // of rules that are observed, by id
 	revision  string              // of the layer
 }

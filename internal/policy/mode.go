@@ -28,6 +28,7 @@ func (l *layer) observeRules(modules map[string]*ast.Module) {
 		return
 	}
 	var rules []*ast.Rule
+	l.trials = module.ObservedNames(modules, l.now, lint.IDOf)
 	l.observed, rules = module.ObserveRules(modules, l.now)
 	l.revision = Layer{Files: l.files}.Digest()[:len("sha256:")+revisionDigits]
 	texts := map[string][]string{}
@@ -48,6 +49,26 @@ const revisionDigits = 12
 
 // revisionOf is the revision of a rule that is observed: of the rule's text, or else of the layer.
 func (l *layer) revisionOf(rule string) string { return cmp.Or(l.revisions[rule], l.revision) }
+
+// ObservedRules says which rules are observed, until when, a line for each layer and date. Their METADATA says
+// so; a layer that is observed as a whole is not in it.
+func (e *Engine) ObservedRules() []string {
+	var lines []string
+	for _, l := range e.layers {
+		for _, until := range slices.Sorted(maps.Keys(l.trials)) {
+			names := l.trials[until]
+			text := strings.Join(names[:min(len(names), maxNamed)], ", ")
+			if more := len(names) - maxNamed; more > 0 {
+				text += fmt.Sprintf(" and %d more", more)
+			}
+			lines = append(lines, fmt.Sprintf("on trial until %s, in the policy %s: %s", until, l.label, text))
+		}
+	}
+	return lines
+}
+
+// maxNamed are the rules that one line names.
+const maxNamed = 10
 
 // untils matches the dates from which on rules enforce.
 var untils = regexp.MustCompile(`until["']?\s*:\s*["']?([0-9]{4}-[0-9]{2}-[0-9]{2})`)

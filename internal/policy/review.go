@@ -162,8 +162,7 @@ func lintLayer(s Layer) []lint.Problem {
 // forLint is s for package lint. unread means that some of its files could not be read.
 func (l *layer) forLint(s Layer, modules map[string]*ast.Module, unread bool) lint.Layer {
 	about := lint.Layer{Name: s.Name, Opens: l.hasRole(Opens), Allows: l.hasRole(Allows), Grants: l.hasRole(Grants),
-		Shipped: l.shipped,
-		Modules: modules, Unread: unread, Now: l.now, Document: documentOf}
+		Shipped: l.shipped, Modules: modules, Unread: unread, Now: l.now, Document: documentOf}
 	if data, err := s.Data(); err == nil { // read reports the error
 		about.Data = data
 	}

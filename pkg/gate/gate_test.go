@@ -208,7 +208,11 @@ func checkAudit(t *testing.T, g *gate.Gate, report proposal.Report) {
 func TestUnsafeIsReported(t *testing.T) {
 	t.Parallel()
 	needSandbox(t)
-	o := gate.Options{Workspace: "testdata/project", ObserveUnsafe: true, MountsUnsafe: []gate.Mount{{Source: "testdata/policy", Target: "/seen"}}}
+	trial, err := gate.ReadPolicy(t.Context(), "testdata/policy", gate.PolicyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := gate.Options{Workspace: "testdata/project", ObserveUnsafe: true, Policies: []gate.Policy{trial}, MountsUnsafe: []gate.Mount{{Source: "testdata/policy", Target: "/seen"}}}
 	g, err := gate.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

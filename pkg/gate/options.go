@@ -133,7 +133,8 @@ type Options struct {
 	// begin with the private layer of the first. Close removes it.
 	Repeated bool
 
-	// ObserveUnsafe only records what Policies would refuse. Only the shipped policy refuses.
+	// ObserveUnsafe only records what the Policies that restrict or grant would refuse; the shipped policy
+	// and the others still refuse. Without one that restricts or grants, New fails.
 	ObserveUnsafe bool
 	// ObserveNetworkUnsafe enforces nothing about the network of a run: commands reach public
 	// addresses on any port, unintercepted, and every lookup and connection is recorded with

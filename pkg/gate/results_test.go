@@ -29,6 +29,7 @@ func TestSessionResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	trial := []gate.Policy{{Name: "trial", Files: map[string][]byte{"a.rego": []byte("package fumehood.command\n\n# METADATA\n# title: T\n# custom: {rule: a.d, text_only: true}\ndeny contains {\"rule\": \"a.d\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"task\"\n")}}}
 	base := gate.Options{Workspace: workspace, Results: gate.Store{Mode: "write", Dir: dir}}
 	for _, step := range []struct {
 		name      string
@@ -43,7 +44,7 @@ func TestSessionResults(t *testing.T) {
 		{"again", func(*gate.Options) {}, "", true, true, ""},
 		{"after another, kept", func(*gate.Options) {}, "true", false, false, ""},
 		{"pull request, kept", func(o *gate.Options) { o.Subject.PR = 7 }, "", true, true, ""},
-		{"observed", func(o *gate.Options) { o.ObserveUnsafe = true }, "", false, false, ""},
+		{"observed", func(o *gate.Options) { o.ObserveUnsafe, o.Policies = true, trial }, "", false, false, ""},
 		{"mount", func(o *gate.Options) { o.MountsUnsafe = []gate.Mount{{Source: "/usr/share", Target: "/mnt/x"}} }, "", false, false, ""},
 		{"a key", func(o *gate.Options) { o.Signer, o.Results.Mode = signer, "read" }, "", false, true, "signed with another key"},
 		{"off", func(o *gate.Options) { o.Results.Mode = "off" }, "", false, false, ""},

@@ -14,6 +14,7 @@ package health
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,9 +34,9 @@ type Metrics struct {
 	all  *prometheus.Registry // and this process
 	live prometheus.Gauge
 
-	starts, runs, decisions, commands, refusals *prometheus.CounterVec
-	retried                                     prometheus.Counter
-	startTime, readyTime, commandTime           prometheus.Histogram
+	starts, runs, decisions, commands, refusals, observed *prometheus.CounterVec
+	retried                                               prometheus.Counter
+	startTime, readyTime, commandTime                     prometheus.Histogram
 
 	mu     sync.Mutex
 	failed time.Time // when the last sandbox did not start; zero if it did
@@ -48,6 +49,7 @@ const (
 	completed, stopped              = "completed", "stopped"
 	succeeded, failed               = "succeeded", "failed"
 	refusedProgram, refusedNetwork  = "program", "network"
+	refusedCommand                  = "command"
 )
 
 // New returns Metrics in a registry of their own. Every time series is there from the start.
@@ -64,6 +66,9 @@ func New() *Metrics {
 		listOutcomes()...)
 	m.refusals = m.newCounterVec("fumehood_refusals_total",
 		"Starts of programs and network accesses of running commands that were refused.", "kind", refusedProgram, refusedNetwork)
+	m.observed = m.newCounterVec("fumehood_observed_refusals_total",
+		"Commands, starts of programs and network accesses that rules on trial would have refused.", "kind", refusedCommand,
+		refusedProgram, refusedNetwork)
 	m.retried = prometheus.NewCounter(prometheus.CounterOpts{Name: "fumehood_commands_retried_total",
 		Help: "Commands that ran again because a runtime crashed."})
 	m.startTime = m.newHistogram("fumehood_sandbox_start_seconds", "Time in which a sandbox started.", .05, .1, .25, .5,
@@ -166,6 +171,9 @@ func (m *Metrics) CountLogEvent(e journal.LogEvent) {
 	switch {
 	case e.Decision != nil:
 		m.decisions.WithLabelValues(e.Decision.Effect.String()).Inc()
+		if wouldRefuse(*e.Decision) {
+			m.observed.WithLabelValues(refusedCommand).Inc()
+		}
 	case e.Result != nil:
 		m.countResult(*e.Result)
 	case e.Totals != nil:
@@ -182,7 +190,14 @@ func (m *Metrics) countResult(r proposal.Result) {
 	if o := r.Observations; o != nil {
 		m.refusals.WithLabelValues(refusedProgram).Add(float64(o.Counts.Refused))
 		m.refusals.WithLabelValues(refusedNetwork).Add(float64(o.Counts.NetRefused))
+		m.observed.WithLabelValues(refusedProgram).Add(float64(o.Counts.Watched))
+		m.observed.WithLabelValues(refusedNetwork).Add(float64(o.Counts.NetWatched))
 	}
+}
+
+// wouldRefuse reports whether a rule on trial would have made d stricter.
+func wouldRefuse(d proposal.Decision) bool {
+	return slices.ContainsFunc(d.Reasons, func(r proposal.Reason) bool { return r.Observed && r.Effect < d.Effect })
 }
 
 // listOutcomes are the values of outcomeOf.

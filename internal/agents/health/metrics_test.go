@@ -48,11 +48,11 @@ func used(t *testing.T) *Metrics {
 	log := m.Log(&paper{})
 	results := []proposal.Result{
 		{Status: proposal.Exited, WallMS: 5}, {Status: proposal.Exited, ExitCode: 1, WallMS: 40, Retried: &proposal.Attempt{}},
-		{Status: proposal.Signaled, Observations: &proposal.Observations{Counts: proposal.Counts{Refused: 3, NetRefused: 2}}},
+		{Status: proposal.Signaled, Observations: &proposal.Observations{Counts: proposal.Counts{Refused: 3, NetRefused: 2, Watched: 5, NetWatched: 4}}},
 		{}, {Status: proposal.TimedOut, WallMS: 120_000}, {Status: proposal.OutOfMemory}, {Status: proposal.ProcessLimit}, {Status: proposal.DiskLimit}, {Status: proposal.OutputLimit},
 	}
 	entries := []any{proposal.Run{}, journal.Start{}, journal.Events{}, journal.End{},
-		journal.Decision{Decision: proposal.Decision{Effect: proposal.Allow}}, journal.Decision{}, journal.Decision{Decision: proposal.Decision{Effect: proposal.Ask}},
+		journal.Decision{Decision: proposal.Decision{Effect: proposal.Allow, Reasons: []proposal.Reason{{Effect: proposal.Deny, Observed: true}}}}, journal.Decision{}, journal.Decision{Decision: proposal.Decision{Effect: proposal.Ask}},
 		journal.End{Error: &proposal.Failure{Code: "session.idle"}}, journal.End{Error: &proposal.Failure{Code: "gate.slow"}}}
 	for _, r := range results {
 		entries = append(entries, journal.Result{Result: r})
@@ -117,7 +117,7 @@ func TestSeries(t *testing.T) {
 		}
 		return n
 	}
-	if before, after := count(New()), count(used(t)); before != after || before != 25 {
+	if before, after := count(New()), count(used(t)); before != after || before != 28 {
 		t.Errorf("%d series, then %d", before, after)
 	}
 }

@@ -33,7 +33,7 @@ func reduceResult(r Result) Result {
 	r.Reasons = []proposal.Reason{}
 	for _, x := range said {
 		r.Reasons = append(r.Reasons, proposal.Reason{Rule: x.Rule, Effect: x.Effect, Message: x.Message,
-			Command: x.Command, Observed: x.Observed})
+			Command: x.Command, Observed: x.Observed, Revision: TruncateText(x.Revision, maxName)})
 	}
 	return r
 }

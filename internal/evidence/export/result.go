@@ -38,6 +38,7 @@ func truncateReasons(list []proposal.Reason) []proposal.Reason {
 	for _, r := range list[:min(len(list), maxList)] {
 		r.Rule, r.Message, r.Suggestion = TruncateText(r.Rule, maxName), TruncateText(r.Message, maxWords),
 			TruncateText(r.Suggestion, maxWords)
+		r.Revision = TruncateText(r.Revision, maxName)
 		r.Severity, r.Category = TruncateText(r.Severity, maxName), TruncateText(r.Category, maxName)
 		r.Text, r.Layer, r.Retry = TruncateText(r.Text, maxWords), TruncateText(r.Layer, maxName),
 			proposal.Retry(TruncateText(string(r.Retry), maxName))

@@ -321,7 +321,7 @@ var attacks = []string{
 // everywhere returns a report with s in every field that holds text.
 func everywhere(s string) proposal.Report {
 	all := refused(s, s, proposal.Deny, proposal.Reason{Rule: s, Message: s, Suggestion: s, Text: s, Command: 0,
-		Layer: s, Severity: s, Category: s, Span: &proposal.Span{Line: 1, Col: 1}, Retry: proposal.RetryNever, Alternatives: []string{s, s + " " + s}}, proposal.Reason{Rule: "x", Message: fmt.Sprintf("bad word %q here", s)})
+		Layer: s, Revision: s, Severity: s, Category: s, Span: &proposal.Span{Line: 1, Col: 1}, Retry: proposal.RetryNever, Alternatives: []string{s, s + " " + s}}, proposal.Reason{Rule: "x", Message: fmt.Sprintf("bad word %q here", s)})
 	all.Proposal.Why, all.Proposal.Expect, all.Proposal.Cwd = s, s, s
 	unknown := refused(s, s, proposal.Deny)
 	unknown.Analysis.Canonical, unknown.Analysis.Unknowns = "", []proposal.Unknown{{Code: s, Message: s, Hint: s}}

@@ -291,7 +291,7 @@ func reasonWords(r proposal.Reason, l detailLevel) string {
 		if words := reasonLabels(r); words != "" {
 			s = "(" + formatProse(words, 80) + ") " + s
 		}
-		s = would + formatCode(r.Rule, 80) + " " + s
+		s = would + formatCode(r.Rule, 80) + revisionWords(r) + " " + s
 	}
 	if r.Text != "" && !strings.Contains(r.Message, r.Text) {
 		s += " (" + formatCode(r.Text, l.short) + ")"
@@ -458,4 +458,12 @@ func formatSize(b proposal.Bytes) string {
 		return fmt.Sprintf("%d MiB", b/proposal.MiB)
 	}
 	return fmt.Sprintf("%d KiB", b/proposal.KiB)
+}
+
+// revisionWords names the revision of an observed rule.
+func revisionWords(r proposal.Reason) string {
+	if r.Revision == "" {
+		return ""
+	}
+	return " (revision " + formatCode(strings.TrimPrefix(r.Revision, "sha256:"), 20) + ")"
 }

@@ -270,12 +270,17 @@ var (
 		proposal.KilledConnect, proposal.KilledRegistry, proposal.KilledSandbox, proposal.KilledRun}
 )
 
+// revision matches the revision of a rule.
+var revision = pattern.New(`^sha256:[0-9a-f]{12}$`)
+
 // checkTyped checks the parts of a reason that are addressed to the proposer.
 func (p *reportChecker) checkTyped(r proposal.Reason, path string) {
 	p.requireThat(r.Retry == "" || slices.Contains(retries, r.Retry), path+".retry", "is not one of the allowed values")
 	p.requireThat(r.Severity == "" || slices.Contains(valid.Severities, r.Severity), path+".severity",
 		"is not one of the allowed values")
 	p.requireThat(r.Category == "" || valid.IsCategory(r.Category), path+".category", "is not a category")
+	p.requireThat(r.Revision == "" || r.Observed && revision.MatchString(r.Revision), path+".revision",
+		"is not the revision of an observed rule")
 	p.requireThat(len(r.Layer) <= 64, path+".layer", "is not the name of a layer")
 	if s := r.Span; s != nil {
 		p.requireThat(s.Start >= 0 && s.End >= s.Start && s.Line >= 1 && s.Col >= 1, path+".span",

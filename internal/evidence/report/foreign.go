@@ -60,6 +60,7 @@ func quoteRecord(r *proposal.Record, decided bool) {
 			reason.Message, reason.Suggestion = quoteCode(reason.Message), quoteCode(reason.Suggestion)
 			reason.Alternatives, reason.Retry = nil, "" // fumehood has not allowed them
 			reason.Severity, reason.Category = "", ""   // nor classified it
+			reason.Revision = ""
 		}
 		r.Analysis.Unknowns = slices.Clone(r.Analysis.Unknowns)
 		for i := range r.Analysis.Unknowns {

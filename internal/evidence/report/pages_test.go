@@ -44,7 +44,7 @@ func observedRun() proposal.Report {
 	}})
 	r.Run.Mode = "observe"
 	r.Records[0].Decision.Reasons = []proposal.Reason{
-		{Rule: "acme.no-download", Effect: proposal.Deny, Message: "`go mod download` changes the module cache", Suggestion: "vendor it", Command: -1, Observed: true},
+		{Rule: "acme.no-download", Effect: proposal.Deny, Message: "`go mod download` changes the module cache", Suggestion: "vendor it", Command: -1, Observed: true, Revision: "sha256:0123456789ab"},
 	}
 	return r
 }

@@ -91,17 +91,21 @@ func (p Page) mergeStatements(prefix string, l detailLevel, get func(Part) []str
 	return lines
 }
 
-// observeWarning returns the warning that a policy was only in observe mode.
+// observeWarning returns the warning that a policy, or some of its rules, were only in observe mode.
 func observeWarning(r proposal.Report) []string {
-	if r.Run.Mode != "observe" {
-		return nil
-	}
 	n := 0
 	for _, rec := range r.Records {
 		if rec.Runnable() && slices.ContainsFunc(observedReasons(rec),
 			func(r proposal.Reason) bool { return r.Effect != proposal.Allow }) {
 			n++
 		}
+	}
+	switch {
+	case r.Run.Mode == "observe":
+	case n == 0:
+		return nil
+	default:
+		return []string{fmt.Sprintf("Rules on trial are not enforced; of the commands that ran, they would have stopped %d", n)}
 	}
 	return []string{fmt.Sprintf("Observe mode: the policy was evaluated but not enforced; of the commands that ran, it would have stopped %d", n)}
 }

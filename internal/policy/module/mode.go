@@ -3,6 +3,7 @@
 package module
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -102,4 +103,30 @@ func observedCopy(r *ast.Rule, set string) *ast.Rule {
 	c.Head.SetRef(append(ast.Ref{name}, r.Head.Ref()[1:]...))
 	c.Head.Name = ast.Var(ObservedSet(set))
 	return c
+}
+
+// ObservedNames are the observed rules, by id, and packages, by the date until which they are observed.
+func ObservedNames(
+	modules map[string]*ast.Module, now time.Time, idOf func(*ast.Rule) string,
+) map[string][]string {
+	names := map[string][]string{}
+	add := func(list []*ast.Annotations, scope, name string) {
+		for _, a := range list {
+			if _, until, _ := ModeOf(a); isObservedAt([]*ast.Annotations{a}, scope, now) {
+				date := until.Format(time.DateOnly)
+				names[date] = append(names[date], name)
+			}
+		}
+	}
+	for _, m := range modules {
+		add(m.Annotations, "package", "package "+PackageOf(m))
+		for _, r := range m.Rules {
+			add(r.Annotations, "rule", cmp.Or(idOf(r), RuleName(r)))
+		}
+	}
+	for date, list := range names {
+		slices.Sort(list)
+		names[date] = slices.Compact(list)
+	}
+	return names
 }

@@ -84,7 +84,8 @@ func (s *Flags) DefineConfigured(cmd *cobra.Command) {
 	f.StringVar(&s.Workspace, "workspace", ".",
 		"`DIR` directory with the code of the pull request; it is never written to")
 	f.BoolVar(&s.Observe, "observe", false,
-		"only record what --policy and --granting policies would deny; the default policy still denies")
+		"only record what --policy and --granting policies would refuse; the default, --hosts and "+
+			"--organization policies still refuse, except for rules with mode: observe")
 	s.configured = true
 	s.Policies.DefineContext(cmd, "")
 	f.StringVar(&s.Config, "config", "",
