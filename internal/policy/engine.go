@@ -152,7 +152,8 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	}
 	canBeObserved := func(l Layer) bool { return l.Role == Restricts || l.Role == Grants }
 	if o.Observe && !slices.ContainsFunc(o.Layers, canBeObserved) {
-		return nil, module.Stop(module.CodeMode, "no policy is on trial: only those of --policy and --granting can be observed as a whole",
+		return nil, module.Stop(module.CodeMode,
+			"no policy is on trial: only those of --policy and --granting can be observed as a whole",
 			"observe rules of other policies with custom: {mode: observe, until: DATE} in their METADATA, or remove --observe", nil)
 	}
 	if e.grammars, err = facts.ShippedGrammars(); err != nil {
