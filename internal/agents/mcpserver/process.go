@@ -116,7 +116,8 @@ func (b *printed) awaitMore(ctx context.Context, since int64, done <-chan struct
 }
 
 // runBeside runs p while other commands of the session run, as far as it can be. If ctx ends, the command is
-// killed. A command with a network runs alone, as the network is the sandbox's.
+// killed. A command with a network runs alone, as the network is the sandbox's. One with limits runs in the
+// foreground, where the limit that ended it is known.
 func (s *session) runBeside(
 	ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval,
 ) (proposal.Record, error) {
@@ -128,7 +129,7 @@ func (s *session) runBeside(
 		return proposal.Record{}, err
 	}
 	defer s.places.Release(places)
-	if a != nil || p.Context != "" || p.Cache || len(p.Outputs)+len(p.Network) > 0 {
+	if a != nil || p.Context != "" || p.Cache || p.Limits != nil || len(p.Outputs)+len(p.Network) > 0 {
 		return doWithApproval(ctx, s, p, a)
 	}
 	x, err := s.Start(ctx, p)
