@@ -145,6 +145,21 @@ func (c *command) finishBackground(status syscall.WaitStatus, waitErr error) (pr
 	return r, err
 }
 
+// AddChanges adds to result, which is p's, what has changed since the last command of which this is known, and the
+// test results that a failed command left. It adds nothing while another command runs: the one that ends last has
+// the changes of all.
+func (r *Runner) AddChanges(p Process, result *proposal.Result) error {
+	if !r.mu.TryLock() {
+		return nil
+	}
+	defer r.mu.Unlock()
+	own, ok := p.(*process)
+	if !ok || r.ended != nil || r.current != own.c.s || r.current.isDead() || len(r.current.backgroundIDs()) > 0 {
+		return nil
+	}
+	return r.current.doWhileStopped(func() error { return r.current.addChanges(result) })
+}
+
 // Done implements Process.
 func (p *process) Done() <-chan struct{} { return p.done }
 

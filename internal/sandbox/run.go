@@ -504,26 +504,34 @@ func (c *command) notStarted(cause error) (proposal.Result, error) {
 
 // collectChanges asks init for the changes and copies the declared outputs.
 func (c *command) collectChanges(r *proposal.Result) error {
-	all, err := c.s.init.listChanges()
-	if err != nil {
-		_ = c.s.killSandbox()
-		return newStopError("sandbox.changes", "cannot list what the command changed",
-			"run the command with a smaller disk limit", err)
-	}
-	if !r.Succeeded() && r.Killed == "" {
-		r.TestResults = c.s.readTestResults(all)
-	}
-	r.Changes = all
-	if more := len(all.Files) - maxChanges; more > 0 {
-		r.Changes = proposal.Changes{Files: slices.Clone(all.Files[:maxChanges]), Omitted: all.Omitted + more}
+	if err := c.s.addChanges(r); err != nil {
+		return err
 	}
 	if c.x.Setup {
-		if err = c.s.init.sendAndWait(askGrace, "mark"); err != nil {
+		if err := c.s.init.sendAndWait(askGrace, "mark"); err != nil {
 			return err
 		}
 	}
 	for _, pattern := range c.x.Outputs {
 		r.Outputs = append(r.Outputs, c.s.copyOutputs(outputsOf(c.fileBaseName()), pattern)...)
+	}
+	return nil
+}
+
+// addChanges adds to r what has changed since the last time, and the test results that a failed command left.
+func (s *instance) addChanges(r *proposal.Result) error {
+	all, err := s.init.listChanges()
+	if err != nil {
+		_ = s.killSandbox()
+		return newStopError("sandbox.changes", "cannot list what the command changed",
+			"run the command with a smaller disk limit", err)
+	}
+	if !r.Succeeded() && r.Killed == "" {
+		r.TestResults = s.readTestResults(all)
+	}
+	r.Changes = all
+	if more := len(all.Files) - maxChanges; more > 0 {
+		r.Changes = proposal.Changes{Files: slices.Clone(all.Files[:maxChanges]), Omitted: all.Omitted + more}
 	}
 	return nil
 }

@@ -210,3 +210,33 @@ func TestProcessEnds(t *testing.T) {
 	}
 	t.Logf("interrupt to result: %s", time.Since(begin))
 }
+
+// What a command in the background changed is in its result, if none runs beside it at its end; else in that of the
+// last. A failed one has its test results.
+func TestProcessChanges(t *testing.T) {
+	lanetest.SkipShort(t)
+	t.Parallel()
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	defer s.Close()
+	changes := func(p gate.Process) (paths []string) {
+		for _, c := range wait(t, p).Result.Changes.Files {
+			paths = append(paths, c.Path)
+		}
+		return paths
+	}
+	alone, _ := startProcess(t, s, run("alone", "echo x > alone; exit 1"))
+	if got := changes(alone); !slices.Equal(got, []string{"alone"}) {
+		t.Errorf("alone: %q", got)
+	}
+	last, came := startProcess(t, s, run("last", "echo begun; until test -e first; do sleep 0.02; done; sleep 1; echo x > last"))
+	for end := time.Now().Add(20 * time.Second); came.text("") == "" && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	first, _ := startProcess(t, s, run("first", "echo x > first"))
+	if got := changes(first); len(got) > 0 {
+		t.Errorf("beside another: %q", got)
+	}
+	if got := changes(last); !slices.Equal(got, []string{"first", "last"}) {
+		t.Errorf("the last: %q", got)
+	}
+}

@@ -150,6 +150,7 @@ func (s *Session) awaitBackground(
 	result := notStarted("the sandbox did not accept it")
 	if p != nil {
 		result, err = p.Result()
+		err = errors.Join(err, s.runner.AddChanges(p, &result))
 	}
 	seen, seeErr := s.endObservation(ctx, record, result)
 	result.Observations = seen
@@ -172,6 +173,9 @@ func (s *Session) collectBackground(all bool) (err error) {
 			}
 		}
 		<-r.done
+		if r.result != nil {
+			s.addChanges(*r.result)
+		}
 		s.records[r.i].Result = s.shortenResult(r.result)
 		err = errors.Join(err, r.err)
 		return true

@@ -101,6 +101,8 @@ func (w *world) List(_ context.Context, pattern string) (proposal.Result, error)
 	return w.moved("list", pattern)
 }
 
+func (w *world) AddChanges(sandbox.Process, *proposal.Result) error { return nil }
+
 func (w *world) ListChanges(context.Context) (proposal.Result, error) {
 	return w.moved("list changes", "x")
 }

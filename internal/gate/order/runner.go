@@ -34,6 +34,9 @@ type Runner interface {
 	// List lists the files that match pattern in the Result's Changes.
 	List(ctx context.Context, pattern string) (proposal.Result, error)
 	ListChanges(ctx context.Context) (proposal.Result, error)
+	// AddChanges adds what has changed to the Result of a command in the background that has ended, unless another
+	// one runs.
+	AddChanges(p sandbox.Process, result *proposal.Result) error
 	// Diff compares the files at paths, or all, with those that the run began with. Their
 	// contents are copied as Take does, and have no Text yet.
 	Diff(ctx context.Context, name string, paths []string) (proposal.Diff, error)
