@@ -178,7 +178,7 @@ func everyCondition(member, of string, any bool, condition string) string {
 	if !any {
 		return fmt.Sprintf("count(input.command.%s) == 0", of)
 	}
-	return fmt.Sprintf("every %s in input.command.%s { %s }", member, of, condition)
+	return fmt.Sprintf("count([1 | some %s in input.command.%s; not %s]) == 0", member, of, condition)
 }
 
 func (f *commandForm) assignsCondition() string {
