@@ -63,7 +63,7 @@ func TestE2EServeReady(t *testing.T) {
 		return len(waiting) == 2
 	})
 	for _, b := range []box{s.create(t, `{}`), s.create(t, `{}`)} {
-		if out := s.run(b, "ls -A /tmp | wc -l; touch /tmp/left"); !strings.Contains(out, "MAo=") { // 0
+		if out := s.run(b, "ls -A /tmp | grep -c left; touch /tmp/left"); !strings.Contains(out, "MAo=") { // 0
 			t.Error(out)
 		}
 		s.call("DELETE", "/sandboxes/"+b.SandboxID, "", "X-API-KEY", serveKey)
