@@ -235,6 +235,9 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 	in.Credentials = facts.CredentialsIn(text, c.Span)
 	for _, r := range c.Redirects {
 		w := put(r.Target, cwds)
+		if r.Kind == "write" || r.Kind == "readwrite" {
+			w.Place = facts.WrittenPlace(w.Value, w.Static, cwds, e.workspace)
+		}
 		in.Redirects = append(in.Redirects, redirectInput{r.Op, r.FD, r.Kind, w.Value, w.Static, w.Place})
 	}
 	return in

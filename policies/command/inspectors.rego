@@ -111,7 +111,7 @@ coded_words := {
 		`|^-(write|distribute-cache|display)$`,
 	]),
 	`doxygen`: `^-$`,
-	`exiftool`: `^-(if\d*|p|api|config|execute\d*|[wW]!?|o|tagsfromfile)$|^-[\w:-]+[-+^]?<?=|^-[\w:-]+<`,
+	`exiftool`: `(?i)^-(if\d*|p|api|config|execute\d*|[wW]!?|o|tagsfromfile)$|^-[\w:-]+[-+^]?<?=|^-[\w:-]+<`,
 	`ffmpeg`: concat("", [
 		`(?i)^-(dump_attachment|progress|vstats_file|stats_enc|sdp_file|passlogfile|attach)`,
 		`|zmq|(^|=|\])a?movie=|^(concat|subfile|pipe|fd|tee|crypto|cache):`,

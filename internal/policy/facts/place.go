@@ -60,6 +60,22 @@ func placeIn(text string, static bool, cwd, workspace string) string {
 var nullDevices = []string{"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero",
 	"/dev/urandom", "/dev/random", "/dev/fd"}
 
+var (
+	descriptor = pattern.New(`^/dev/fd/[0-9]+$`)
+	// openedToRead matches descriptors that a text opens for files to read, and that of the script that bash runs:
+	// the kernel opens the file of one that is written to again.
+	openedToRead = pattern.New(`^/dev/(stdin|fd/(0|[3-9]|[0-9]{2,}))$`)
+)
+
+// WrittenPlace is ResolvePlace for a file that is written.
+func WrittenPlace(text string, static bool, cwds []string, workspace string) string {
+	place := ResolvePlace(text, static, cwds, workspace)
+	if place == "null" && openedToRead.MatchString(path.Clean(text)) {
+		return "outside"
+	}
+	return place
+}
+
 func placeOf(clean, workspace string) string {
 	if workspace == userHome {
 		clean = resolveUserLink(clean)
@@ -67,8 +83,10 @@ func placeOf(clean, workspace string) string {
 	rel, inside := relativePath(clean, workspace)
 	inside = inside && workspace != ""
 	switch {
-	case slices.Contains(nullDevices, clean), strings.HasPrefix(clean, "/dev/fd/"):
+	case slices.Contains(nullDevices, clean), descriptor.MatchString(clean):
 		return "null"
+	case strings.HasPrefix(clean, "/dev/fd/"): // below a directory that is open: any file
+		return "secret"
 	case isSecretPath(clean):
 		return "secret"
 	case inside && gitPath(rel):

@@ -25,7 +25,11 @@ type Effect struct {
 func (r *reading) Effects(cwds []string, workspace string) []Effect {
 	var all []Effect
 	add := func(kind, name string, w proposal.Word) {
-		all = append(all, Effect{kind, name, w.Value, w.Static, ResolvePlace(w.Value, w.Static, cwds, workspace)})
+		place := ResolvePlace(w.Value, w.Static, cwds, workspace)
+		if kind == "write" {
+			place = WrittenPlace(w.Value, w.Static, cwds, workspace)
+		}
+		all = append(all, Effect{kind, name, w.Value, w.Static, place})
 	}
 	addGuarded := func(name string, w proposal.Word, parts []string) {
 		for _, part := range parts {

@@ -68,6 +68,7 @@ func (w *walker) walkChain(binary *syntax.BinaryCmd, s scope, background bool) {
 	var right []*syntax.BinaryCmd
 	var left *syntax.Stmt
 	for {
+		w.alternates = w.alternates || binary.Op == syntax.OrStmt && !s.isOfWritten()
 		right = append(right, binary)
 		left = binary.X
 		next, ok := left.Cmd.(*syntax.BinaryCmd)

@@ -13,10 +13,14 @@ import (
 )
 
 // A writtenScript is a file that the statement before wrote whole, from a here-document: what it has is known.
-// It is read like the text of bash -c if a shell runs it next, the text writes it once only, and nothing of the text
-// runs in the background. What other processes of the sandbox may do to a file between the two is what they may
-// do to every script that a text runs and does not write.
+// It is read like the text of bash -c if a shell runs it next, and the text does nothing else: see wasRead. What other
+// processes of the sandbox may do to a file between the two, or while it runs, is what they may do to every script
+// that a text runs and does not write.
 type writtenScript struct{ name, text string }
+
+// maxUnlinked is the size of a script whose writing and run are not joined by &&: a page, which a limit of disk
+// does not cut.
+const maxUnlinked = 4096
 
 // recordScript notes what cat > FILE <<'E' writes, for the next statement. chmod between them changes nothing.
 func (w *walker) recordScript(expr *syntax.CallExpr, args []arg, s scope, c call) {
@@ -36,7 +40,9 @@ func (w *walker) recordScript(expr *syntax.CallExpr, args []arg, s scope, c call
 	}
 	name := path.Clean(target.Target.Value)
 	if target.Op == ">" && target.FD == 1 && target.Target.Static && !strings.HasPrefix(name, "/dev/") &&
-		!strings.HasPrefix(name, "/proc/") && text.Kind == "heredoc" && text.FD == 0 && text.Target.Static {
+		!strings.HasPrefix(name, "/proc/") && !strings.HasPrefix(name, "..") && text.Kind == "heredoc" &&
+		text.FD == 0 && text.Target.Static &&
+		(len(text.Target.Value) <= maxUnlinked || slices.Contains(s.inside, "list")) {
 		w.script = &writtenScript{name, text.Target.Value}
 	}
 }
@@ -45,17 +51,29 @@ func isDynamicRedirect(r proposal.Redirect) bool { return !r.Target.Static }
 
 func isNotList(construct string) bool { return construct != "list" }
 
+func isNotPlain(construct string) bool { return construct != "list" && construct != "pipeline" }
+
+func isProcess(r proposal.Redirect) bool { return r.Kind == "process" }
+
+// isOfWritten reports whether what runs is in a script that readWritten reads.
+func (s scope) isOfWritten() bool { return isViaWritten(s.via) }
+
+func isViaWritten(via []string) bool {
+	return slices.ContainsFunc(via, func(name string) bool { return strings.HasSuffix(name, writtenSuffix) })
+}
+
+// writtenSuffix follows the shell's name where it runs a script that the text wrote.
+const writtenSuffix = " <<"
+
 // readWritten reads file, which a shell runs without parameters, if the statement before wrote it.
 func (w *walker) readWritten(shell string, file arg, s scope, c call) {
 	if c.before == nil || !file.Static || path.Clean(file.Value) != c.before.name || !bashLike(shell) ||
 		slices.ContainsFunc(s.via, func(via string) bool { return via != "timeout" && via != "time" }) ||
-		slices.ContainsFunc(s.inside, func(construct string) bool {
-			return construct != "list" && construct != "pipeline"
-		}) {
+		slices.ContainsFunc(s.inside, isNotPlain) || slices.ContainsFunc(c.redirects, isProcess) {
 		return
 	}
 	putInMap(&w.read, c.before.name, append(w.read[c.before.name], file.span))
-	w.readScript(c.before.text, file.span, s.inWrapper(shell+" <<"))
+	w.readScript(c.before.text, file.span, s.inWrapper(shell+writtenSuffix))
 }
 
 // scriptShell returns the shell that the first line of text names, of those whose scripts are read; "" for others.
@@ -70,15 +88,58 @@ func scriptShell(text string) string {
 	return ""
 }
 
-// wasRead reports whether what runs at span is the file name as readWritten has read it.
+// wasRead reports whether what runs at span is the file name as readWritten has read it: the text writes it once, makes
+// it executable and runs it, and the script itself neither names its file nor may change it, which its shell
+// reads while it runs.
 func (w *walker) wasRead(name string, span proposal.Span) bool {
-	if !slices.Contains(w.read[name], span) || w.writes[path.Base(name)] != 1 || w.writesUnknown {
+	if len(w.read[name]) != 1 || w.read[name][0] != span || w.writes[path.Base(name)] != 1 || w.writesUnknown ||
+		w.alternates {
 		return false
 	}
 	return !slices.ContainsFunc(w.commands, func(c proposal.Command) bool {
-		return slices.Contains(c.Inside, "background") || slices.Contains(c.Inside, "coproc") ||
-			c.Function && (c.Program == "cat" || c.Program == "chmod")
+		if isViaWritten(c.Via) {
+			return mayChangeScript(c, path.Base(name))
+		}
+		return c.Function || slices.ContainsFunc(c.Inside, isNotPlain) || !isOfWriting(c, path.Base(name))
 	})
+}
+
+// isOfWriting reports whether c writes, permits or starts a script of the text, or reads what that prints.
+func isOfWriting(c proposal.Command, script string) bool {
+	switch program := path.Base(c.Program); program {
+	case "cat", "chmod", "timeout", "time", "head", "tail", "grep", "wc", script:
+		return true
+	default:
+		return bashLike(program)
+	}
+}
+
+// readingVerbs are those of git that change no file of the workspace.
+var readingVerbs = []string{"blame", "cat-file", "describe", "diff", "grep", "log", "ls-files", "ls-tree", "merge-base",
+	"rev-list", "rev-parse", "shortlog", "show", "status"}
+
+// mayChangeScript reports whether c, a command of a script, may change the script: it names it, or another shell reads
+// further text, or it makes links, or git puts files into the workspace.
+func mayChangeScript(c proposal.Command, script string) bool {
+	program := path.Base(c.Program)
+	switch program {
+	case "trap", "exec", "ln", "link":
+		return true
+	case "cp":
+		if slices.ContainsFunc(c.Args, func(a proposal.Word) bool {
+			return strings.HasPrefix(a.Value, "-") && strings.Contains(a.Value, "l")
+		}) {
+			return true
+		}
+	case "git":
+		if len(c.Args) < 2 || !c.Args[1].Static || !slices.Contains(readingVerbs, c.Args[1].Value) {
+			return true
+		}
+	}
+	names := func(word proposal.Word) bool { return strings.Contains(word.Value, script) }
+	return slices.Contains(c.Inside, "background") || slices.Contains(c.Inside, "coproc") ||
+		slices.ContainsFunc(c.Args, names) ||
+		slices.ContainsFunc(c.Redirects, func(r proposal.Redirect) bool { return isProcess(r) || names(r.Target) })
 }
 
 // countWrite counts how often the text writes a file of this name.
