@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -111,12 +112,13 @@ func e2bShells(t *testing.T) shellDoor {
 }
 
 func gateShells(t *testing.T) shellDoor {
-	g, err := gate.New(t.Context(), gate.Options{Workspace: newMCPDesk(t).dir + "/ws"})
+	ctx := context.WithoutCancel(t.Context()) // the test's ends before its cleanup, and the session with it
+	g, err := gate.New(ctx, gate.Options{Workspace: newMCPDesk(t).dir + "/ws"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { g.Close() })
-	s, err := g.Open(t.Context(), gate.SessionOptions{})
+	s, err := g.Open(ctx, gate.SessionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
