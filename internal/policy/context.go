@@ -67,9 +67,7 @@ func (e *Engine) Context() proposal.Context { return e.context }
 // WithContext is an Engine with the same layers and Warnings, and another context. It compiles
 // nothing.
 func (e *Engine) WithContext(c proposal.Context) (*Engine, error) {
-	other := &Engine{layers: e.layers, grammars: e.grammars, digest: e.digest, workspace: e.workspace,
-		deadline: e.deadline, foreign: e.foreign, observe: e.observe, onRule: e.onRule, common: e.common,
-		warnings: e.warnings, tools: e.tools, jobs: make(chan func())}
+	other := &Engine{shared: e.shared, jobs: make(chan func())}
 	return other, other.setContext(c)
 }
 

@@ -96,6 +96,17 @@ type Options struct {
 
 // An Engine decides proposals. It is safe for concurrent use.
 type Engine struct {
+	shared
+
+	context     proposal.Context
+	contextTerm *ast.Term // of context
+
+	jobs chan func() // to an idle worker
+	dead atomic.Bool
+}
+
+// shared is what Engines share that differ in their context only.
+type shared struct {
 	layers    []*layer
 	grammars  facts.Grammars
 	tools     []string // Options.AllowTools
@@ -106,13 +117,7 @@ type Engine struct {
 	observe   bool
 	onRule    func(module.Place)
 	warnings  *warningList
-
-	context     proposal.Context
-	contextTerm *ast.Term // of context
-
-	common []rego.EvalOption
-	jobs   chan func() // to an idle worker
-	dead   atomic.Bool
+	common    []rego.EvalOption
 }
 
 // A warningList has each warning once.
@@ -134,8 +139,8 @@ func (o Options) Digest() (string, error) {
 // New reads, checks and compiles the layers. Its error is a *proposal.StopError
 // whose code begins with "policy.".
 func New(ctx context.Context, o Options) (*Engine, error) {
-	e := &Engine{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, onRule: o.OnRule,
-		warnings: &warningList{reported: map[string]bool{}}, jobs: make(chan func())}
+	e := &Engine{shared: shared{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, onRule: o.OnRule,
+		warnings: &warningList{reported: map[string]bool{}}}, jobs: make(chan func())}
 	e.common = e.evalOptions()
 	if err := e.setContext(o.Context); err != nil {
 		return nil, err

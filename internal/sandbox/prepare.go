@@ -153,9 +153,9 @@ func (s *instance) openTrees(ctx context.Context, swap bool) error {
 		return err
 	}
 	if snapshot.file != nil {
-		s.addImage(snapshot.file, s.o.workspaceInside())
+		s.addImage(snapshot.file, s.o.WorkspaceInside())
 	} else {
-		s.layout.Trees = append(s.layout.Trees, tree{Bind: Bind{s.o.Workspace, s.o.workspaceInside()}})
+		s.layout.Trees = append(s.layout.Trees, tree{Bind: Bind{s.o.Workspace, s.o.WorkspaceInside()}})
 	}
 	for _, t := range s.o.Trees {
 		s.layout.Trees = append(s.layout.Trees, tree{Bind: t})
@@ -191,7 +191,7 @@ func (s *instance) inheritFile(file *os.File) string {
 
 // overlayPaths lists the overlays' paths inside.
 func (s *instance) overlayPaths() []string {
-	list := []string{s.o.workspaceInside()}
+	list := []string{s.o.WorkspaceInside()}
 	for _, t := range s.o.Trees {
 		list = append(list, t.Target)
 	}

@@ -208,7 +208,7 @@ func (c *command) workingDir() string {
 	if c.x.Service {
 		return "/tmp" // its user may be unable to enter the workspace
 	}
-	return path.Join(c.s.o.workspaceInside(), c.x.Cwd)
+	return path.Join(c.s.o.WorkspaceInside(), c.x.Cwd)
 }
 
 // userFor returns the user or group of the command: id, unless it starts a service.
@@ -305,7 +305,7 @@ func (c *command) fixedEnv() map[string]string {
 		// The pull request's programs must not run as this user.
 		vars["PATH"] = strings.Join(slices.DeleteFunc(strings.Split(c.s.o.Path, ":"),
 			func(dir string) bool {
-				return isWithinDir(dir, guest.Workspace) || isWithinDir(dir, c.s.o.workspaceInside())
+				return isWithinDir(dir, guest.Workspace) || isWithinDir(dir, c.s.o.WorkspaceInside())
 			}), ":")
 	}
 	if c.x.Text != "" || c.x.Cell != nil || c.x.Grant.Env["LC_ALL"] == "" {

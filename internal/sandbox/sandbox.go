@@ -324,15 +324,15 @@ func checkGrant(o Options, g proposal.Grant) error {
 	return checkLimitsCovered(o.Limits, g.Limits)
 }
 
-// isWatched reports whether gVisor's kernel is connected to the supervisor.
-// workspaceInside is where commands see the workspace.
-func (o Options) workspaceInside() string {
+// WorkspaceInside is where commands see the workspace.
+func (o Options) WorkspaceInside() string {
 	if o.UserHome {
 		return UserHome
 	}
 	return Workspace
 }
 
+// isWatched reports whether gVisor's kernel is connected to the supervisor.
 func (o Options) isWatched() bool { return !o.UnwatchedUnsafe }
 
 // checkLimitsCovered returns an error for a grant that exceeds the sandbox's limits or leaves a limit

@@ -102,14 +102,19 @@ func (g *Gate) completeContext() (err error) {
 	if c.Started == "" {
 		c.Started = points.FormatStarted(time.Now())
 	}
-	if found := g.image.ContextImage(); !g.o.DecideOnly {
-		if found.Digest == c.Image.Digest {
-			found.Signers = c.Image.Signers
-		}
-		c.Image = found
+	if !g.o.DecideOnly {
+		c.Image = withSigners(g.image.ContextImage(), c.Image)
 	}
 	g.engine, err = g.engine.WithContext(c)
 	return err
+}
+
+// withSigners returns root with the signers of given, if that is the same image. A root without a digest has none.
+func withSigners(root, given proposal.ContextImage) proposal.ContextImage {
+	if root.Digest != "" && root.Digest == given.Digest {
+		root.Signers = given.Signers
+	}
+	return root
 }
 
 // prepareRun compiles the policy while fumehood-runsc is verified or built, and the sandbox of

@@ -273,8 +273,5 @@ func workspaceOf(o Options) string { return cmp.Or(o.Workspace, ".") }
 
 // workspaceInside is where commands see the workspace.
 func (o Options) workspaceInside() string {
-	if o.UserHome {
-		return sandbox.UserHome
-	}
-	return sandbox.Workspace
+	return sandbox.Options{UserHome: o.UserHome}.WorkspaceInside()
 }

@@ -96,7 +96,7 @@ func (b *sandbox) proposeCell(in cell) (proposal.Proposal, codeContext, int, err
 	if !known {
 		return proposal.Proposal{}, codeContext{}, 0, noLanguage(in.Language)
 	}
-	p := proposal.Proposal{Code: dedent(in.Code), Language: language, Env: in.EnvVars}
+	p := proposal.Proposal{Code: dedentCode(in.Code), Language: language, Env: in.EnvVars}
 	i := b.contexts.findIndex(cmp.Or(in.ContextID, language))
 	if i < 0 || in.Language != "" && in.ContextID != "" {
 		return p, codeContext{}, 0, refuseRequest(notFound, "there is no context %q", in.ContextID)
@@ -289,7 +289,7 @@ func resultOf(d proposal.Display) map[string]any {
 	event := map[string]any{"type": "result", "is_main_result": d.Value}
 	for kind, form := range d.Forms {
 		if kind == "text/plain" {
-			form = unquote(form)
+			form = unquoteText(form)
 		}
 		if !strings.Contains(kind, "/") {
 			continue // not a MIME type, and perhaps a name of the event's own

@@ -96,14 +96,14 @@ func userName(name string) string {
 // maxEntriesOut bounds what find prints.
 const maxEntriesOut = 8 << 20
 
-// list returns the files at p and below. If p is a link, it is followed.
-func (b *sandbox) list(ctx context.Context, p place, depth uint32) ([]entry, error) {
-	return b.describe(ctx, p, depth, "find", "-H", p.argument(), "-maxdepth", strconv.Itoa(int(depth)), "-printf",
+// listFiles returns the files at p and below. If p is a link, it is followed.
+func (b *sandbox) listFiles(ctx context.Context, p place, depth uint32) ([]entry, error) {
+	return b.describeFiles(ctx, p, depth, "find", "-H", p.argument(), "-maxdepth", strconv.Itoa(int(depth)), "-printf",
 		entryFormat)
 }
 
-// describe returns the files at p, down to depth, that a command describes.
-func (b *sandbox) describe(ctx context.Context, p place, depth uint32, argv ...string) ([]entry, error) {
+// describeFiles returns the files at p, down to depth, that a command describes.
+func (b *sandbox) describeFiles(ctx context.Context, p place, depth uint32, argv ...string) ([]entry, error) {
 	r, err := b.runForFiles(ctx, "files", proposal.Proposal{Argv: argv})
 	if err != nil {
 		return nil, err
@@ -133,8 +133,8 @@ var sessionTypes = map[string]string{"file": "FILE_TYPE_FILE", "dir": typeDirect
 // literal is a pattern that matches name alone.
 var literal = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
-// listBySession is describe for a sandbox without GNU's find, whose session knows less: no modes, owners and times. It
-// does not follow links.
+// listBySession is describeFiles for a sandbox without GNU's find, whose session knows less: no modes, owners and
+// times. It does not follow links.
 func (b *sandbox) listBySession(ctx context.Context, p place, depth uint32) ([]entry, error) {
 	var list []entry
 	dirs, pattern := map[string]bool{path.Dir(p.rel): true}, literal.Replace(p.rel)
@@ -165,13 +165,13 @@ func (b *sandbox) listBySession(ctx context.Context, p place, depth uint32) ([]e
 	return list, nil
 }
 
-// stat returns the file at p, which must be there.
-func (b *sandbox) stat(ctx context.Context, p place) (entry, error) {
+// statFile returns the file at p, which must be there.
+func (b *sandbox) statFile(ctx context.Context, p place) (entry, error) {
 	argv := []string{"find", p.argument(), "-maxdepth", "0", "-printf", entryFormat}
 	if p.rel == "" {
 		argv = []string{"stat", "--printf=" + statFormat, "--", p.argument()}
 	}
-	list, err := b.describe(ctx, p, 0, argv...)
+	list, err := b.describeFiles(ctx, p, 0, argv...)
 	if err == nil && len(list) != 1 {
 		err = refuseRequest(internal, "the file cannot be described")
 	}
@@ -181,9 +181,9 @@ func (b *sandbox) stat(ctx context.Context, p place) (entry, error) {
 	return list[0], nil
 }
 
-// statIfThere is stat; its entry has no Path if there is no such file.
+// statIfThere is statFile; its entry has no Path if there is no such file.
 func (b *sandbox) statIfThere(ctx context.Context, p place) (entry, error) {
-	e, err := b.stat(ctx, p)
+	e, err := b.statFile(ctx, p)
 	if err != nil && refusalOf(err).code == notFound {
 		return entry{}, nil
 	}

@@ -81,7 +81,7 @@ func (s *Server) fileRoutes(mux *http.ServeMux) {
 		if err != nil {
 			return nil, err
 		}
-		return oneEntry(b.stat(ctx, p))
+		return oneEntry(b.statFile(ctx, p))
 	}))
 	mux.HandleFunc(service+"ListDir", serveUnary(s, listDir))
 	mux.HandleFunc(service+"MakeDir", serveUnary(s, makeDir))
@@ -190,7 +190,7 @@ func listDir(ctx context.Context, b *sandbox, in listRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := b.list(ctx, p, max(in.Depth, 1))
+	list, err := b.listFiles(ctx, p, max(in.Depth, 1))
 	switch {
 	case err != nil:
 		return nil, err
@@ -217,7 +217,7 @@ func makeDir(ctx context.Context, b *sandbox, in pathRequest) (any, error) {
 	if err := b.changeFiles(ctx, "files.makeDir", "mkdir", "-p", "--", p.argument()); err != nil {
 		return nil, err
 	}
-	return oneEntry(b.stat(ctx, p))
+	return oneEntry(b.statFile(ctx, p))
 }
 
 func removeFile(ctx context.Context, b *sandbox, in pathRequest) (any, error) {
@@ -247,7 +247,7 @@ func moveFile(ctx context.Context, b *sandbox, in moveRequest) (any, error) {
 	if from.isRoot() || to.isRoot() {
 		return nil, refuseRequest(invalidArgument, "the workspace itself cannot be renamed or replaced")
 	}
-	if _, err := b.stat(ctx, from); err != nil {
+	if _, err := b.statFile(ctx, from); err != nil {
 		return nil, err
 	}
 	if err := b.changeFiles(ctx, "files.rename", "mkdir", "-p", "--", path.Dir(to.argument()), "&&", "mv", "-T", "--",
@@ -255,7 +255,7 @@ func moveFile(ctx context.Context, b *sandbox, in moveRequest) (any, error) {
 		return nil, err
 	}
 	b.metadata.move(from.shown, to.shown)
-	return oneEntry(b.stat(ctx, to))
+	return oneEntry(b.statFile(ctx, to))
 }
 
 // transferName is a name in the workspace for a file on its way. Its user holds lockFiles.
@@ -273,7 +273,7 @@ func readFile(w http.ResponseWriter, r *http.Request, b *sandbox) error {
 		return err
 	}
 	ctx := r.Context()
-	e, err := b.stat(ctx, p)
+	e, err := b.statFile(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -526,7 +526,7 @@ func readPart(in *bufio.Reader) (data []byte, more bool, err error) {
 // writeSmall writes the files that were kept.
 func (u *uploads) writeSmall() error {
 	for _, f := range u.small {
-		if err := u.write(f.place, f.data); err != nil {
+		if err := u.writeFile(f.place, f.data); err != nil {
 			return err
 		}
 		u.wrote = append(u.wrote, f.place)
@@ -535,11 +535,11 @@ func (u *uploads) writeSmall() error {
 	return nil
 }
 
-func (u *uploads) write(p place, data []byte) error {
+func (u *uploads) writeFile(p place, data []byte) error {
 	if p.rel != "" {
-		return u.put(p.rel, data)
+		return u.putFile(p.rel, data)
 	}
-	if err := u.put(transferName, data); err != nil {
+	if err := u.putFile(transferName, data); err != nil {
 		return err
 	}
 	return u.b.changeFiles(u.ctx, "files.write", "mkdir", "-p", "--", path.Dir(p.argument()), "&&", "mv", "-T", "--",
@@ -549,7 +549,7 @@ func (u *uploads) write(p place, data []byte) error {
 // writeParts writes a large file: part by part to a file beside it, which then gets its name.
 func (u *uploads) writeParts(p place, data []byte, more bool, in *bufio.Reader) (err error) {
 	part := p.argument() + ".part"
-	if err := u.write(place{shown: p.shown + ".part", rel: relPart(p)}, data); err != nil {
+	if err := u.writeFile(place{shown: p.shown + ".part", rel: relPart(p)}, data); err != nil {
 		return err
 	}
 	for more {
@@ -557,7 +557,7 @@ func (u *uploads) writeParts(p place, data []byte, more bool, in *bufio.Reader) 
 			err = formError(err)
 			break
 		}
-		if err = u.put(transferName, data); err == nil {
+		if err = u.putFile(transferName, data); err == nil {
 			err = u.b.changeFiles(u.ctx, "files.write", "cat", "--", transferName, ">>", part,
 				"&&", "rm", "-f", transferName)
 		}
@@ -583,8 +583,8 @@ func relPart(p place) string {
 	return p.rel + ".part"
 }
 
-// put writes a file of the workspace.
-func (u *uploads) put(rel string, data []byte) error {
+// putFile writes a file of the workspace.
+func (u *uploads) putFile(rel string, data []byte) error {
 	out, err := u.b.session.Put(u.ctx, rel, data)
 	if err != nil {
 		return u.b.endOnError(err)

@@ -148,7 +148,7 @@ func FuzzRequests(f *testing.F) {
 			refused(t, err)
 		} else if p, _, _, err := b.proposeCell(in); err != nil {
 			refused(t, err)
-		} else if p.Code != dedent(in.Code) || (p.Context == "") != (p.Language == "bash" || p.Language == "sh") {
+		} else if p.Code != dedentCode(in.Code) || (p.Context == "") != (p.Language == "bash" || p.Language == "sh") {
 			t.Fatalf("%+v proposes %+v", in, p)
 		}
 		b.about.Metadata = map[string]string{"a": "b"}

@@ -152,8 +152,8 @@ func (b *sandbox) countCells(n int) {
 	b.noteChange()
 }
 
-// dedent removes the indent of the first line from all lines, as notebooks do.
-func dedent(code string) string {
+// dedentCode removes the indent of the first line from all lines, as notebooks do.
+func dedentCode(code string) string {
 	trimmed := strings.TrimLeft(code, " \t\r\n")
 	first := code[:len(code)-len(trimmed)]
 	indent := first[strings.LastIndexByte(first, '\n')+1:]
@@ -167,8 +167,8 @@ func dedent(code string) string {
 	return strings.Join(lines, "\n")
 }
 
-// unquote removes the quotes of a string's representation, as E2B's interpreter does.
-func unquote(form string) string {
+// unquoteText removes the quotes of a string's representation, as E2B's interpreter does.
+func unquoteText(form string) string {
 	if n := len(form); n > 1 && (form[0] == '\'' || form[0] == '"') && form[n-1] == form[0] {
 		return form[1 : n-1]
 	}

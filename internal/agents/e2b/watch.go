@@ -62,11 +62,11 @@ func newWatcher(ctx context.Context, b *sandbox, in watchRequest) (*watcher, err
 	if w.at, err = findPlace(in.Path); err == nil {
 		w.change = b.changes.Load()
 		var list []entry
-		list, err = b.list(ctx, w.at, w.depth)
+		list, err = b.listFiles(ctx, w.at, w.depth)
 		if err == nil && (len(list) == 0 || list[0].Type != typeDirectory) {
 			err = refuseRequest(invalidArgument, "%q is not a directory", text.Inline(in.Path, 200))
 		}
-		w.keep(list)
+		w.keepList(list)
 	}
 	if err != nil {
 		w.close()
@@ -77,8 +77,8 @@ func newWatcher(ctx context.Context, b *sandbox, in watchRequest) (*watcher, err
 
 func (w *watcher) close() { <-w.b.watching }
 
-// keep makes list the last one, and returns the one before.
-func (w *watcher) keep(list []entry) map[string]entry {
+// keepList makes list the last one, and returns the one before.
+func (w *watcher) keepList(list []entry) map[string]entry {
 	before := w.seen
 	w.seen = map[string]entry{}
 	for _, e := range list {
@@ -89,18 +89,18 @@ func (w *watcher) keep(list []entry) map[string]entry {
 	return before
 }
 
-// look returns the events since the last look.
-func (w *watcher) look(ctx context.Context) ([]map[string]any, error) {
+// findEvents returns the events since the last look.
+func (w *watcher) findEvents(ctx context.Context) ([]map[string]any, error) {
 	change := w.b.changes.Load()
 	if change == w.change && !(w.b.isBusy() && time.Since(w.looked) > watchBusy) {
 		return nil, nil
 	}
 	w.change, w.looked = change, time.Now()
-	list, err := w.b.list(ctx, w.at, w.depth)
+	list, err := w.b.listFiles(ctx, w.at, w.depth)
 	if err != nil && refusalOf(err).code != notFound {
 		return nil, err
 	}
-	before := w.keep(list)
+	before := w.keepList(list)
 	var events []map[string]any
 	add := func(kind string, e entry, there bool) {
 		event := map[string]any{"name": e.below, "type": "EVENT_TYPE_" + kind}
@@ -132,8 +132,8 @@ func (w *watcher) look(ctx context.Context) ([]map[string]any, error) {
 	return events, nil
 }
 
-// follow calls each with every event until ctx ends.
-func (w *watcher) follow(ctx context.Context, each func(map[string]any) error, idle func() error) error {
+// followEvents calls each with every event until ctx ends.
+func (w *watcher) followEvents(ctx context.Context, each func(map[string]any) error, idle func() error) error {
 	ticks := time.NewTicker(watchEvery)
 	defer ticks.Stop()
 	for last := time.Now(); ; {
@@ -144,7 +144,7 @@ func (w *watcher) follow(ctx context.Context, each func(map[string]any) error, i
 			return refuseRequest(unavailable, "the sandbox has ended")
 		case <-ticks.C:
 		}
-		events, err := w.look(ctx)
+		events, err := w.findEvents(ctx)
 		for _, e := range events {
 			if err == nil {
 				err = each(e)
@@ -168,7 +168,7 @@ func watchDir(ctx context.Context, b *sandbox, in watchRequest, out *stream) err
 	if err := out.sendMessage(map[string]any{"start": map[string]any{}}); err != nil {
 		return err
 	}
-	return w.follow(ctx, func(e map[string]any) error {
+	return w.followEvents(ctx, func(e map[string]any) error {
 		return out.sendMessage(map[string]any{"filesystem": e})
 	}, func() error { return out.sendMessage(map[string]any{"keepalive": map[string]any{}}) })
 }
@@ -197,7 +197,7 @@ func createWatcher(ctx context.Context, b *sandbox, in watchRequest) (any, error
 	}
 	go func() {
 		defer w.close()
-		err := w.follow(following, w.addEvent, func() error { return nil })
+		err := w.followEvents(following, w.addEvent, func() error { return nil })
 		w.mu.Lock()
 		w.err = err
 		w.mu.Unlock()

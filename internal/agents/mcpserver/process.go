@@ -173,7 +173,7 @@ func (c *client) startProcess(ctx context.Context, s *session, p proposal.Propos
 		return nil, nil, ctx.Err()
 	}
 	s.keepProcess(x)
-	return toolResult(x.describe(s, 0))
+	return toolResult(x.describeOutput(s, 0))
 }
 
 // keepProcess keeps x, and forgets those that have ended if there are many.
@@ -227,10 +227,10 @@ func (c *client) handleProcess(
 	x := all[at]
 	x.keepSession()
 	if in.Stop {
-		x.stop(ctx)
+		x.stopCommand(ctx)
 	}
 	x.printed.awaitMore(ctx, in.Since, x.Done(), time.Duration(in.Wait)*time.Second)
-	return toolResult(x.describe(s, in.Since))
+	return toolResult(x.describeOutput(s, in.Since))
 }
 
 func listProcesses(s *session, all []*process, in processArgs) (*mcp.CallToolResult, any, error) {
@@ -247,8 +247,8 @@ func listProcesses(s *session, all []*process, in processArgs) (*mcp.CallToolRes
 	return toolResult(words)
 }
 
-// stop ends the command, as Ctrl-C does, or kills it if that is not enough.
-func (x *process) stop(ctx context.Context) {
+// stopCommand ends the command, as Ctrl-C does, or kills it if that is not enough.
+func (x *process) stopCommand(ctx context.Context) {
 	if x.Interrupt() == nil {
 		select {
 		case <-x.Done():
@@ -264,8 +264,8 @@ func (x *process) stop(ctx context.Context) {
 	}
 }
 
-// describe returns the state of the command, and what it has printed from the byte since on.
-func (x *process) describe(s *session, since int64) string {
+// describeOutput returns the state of the command, and what it has printed from the byte since on.
+func (x *process) describeOutput(s *session, since int64) string {
 	ended := x.hasEnded() // before its output is read, which is complete then
 	part, begin, end := x.printed.readSince(since)
 	state := "running"

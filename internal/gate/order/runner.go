@@ -33,6 +33,8 @@ type Runner interface {
 	Take(ctx context.Context, name, path string) (proposal.Result, error)
 	// List lists the files that match pattern in the Result's Changes.
 	List(ctx context.Context, pattern string) (proposal.Result, error)
+	// ListChanges lists in the Result's Changes how the workspace differs from the one that the run began with, or
+	// that set-up left.
 	ListChanges(ctx context.Context) (proposal.Result, error)
 	// AddChanges adds what has changed to the Result of a command in the background that has ended, unless another
 	// one runs.

@@ -87,17 +87,17 @@ var formOf = map[string]func(text string) (why, meant string){
 	"name":    func(text string) (string, string) { return plainNameProblem(text, facts.FileName) },
 	"host":    hostProblem,
 	"method": func(text string) (string, string) {
-		return unless(text == strings.ToUpper(text), "methods are in capitals", strings.ToUpper(text))
+		return explainUnless(text == strings.ToUpper(text), "methods are in capitals", strings.ToUpper(text))
 	},
 	"path": func(text string) (string, string) {
-		return unless(strings.HasPrefix(text, "/") || strings.HasPrefix(text, "memfd:"),
+		return explainUnless(strings.HasPrefix(text, "/") || strings.HasPrefix(text, "memfd:"),
 			"it is an absolute path; name is its last part", "")
 	},
 	"digest": func(text string) (string, string) {
-		return unless(strings.HasPrefix(text, "sha256:"), "it begins with sha256:", "sha256:"+text)
+		return explainUnless(strings.HasPrefix(text, "sha256:"), "it begins with sha256:", "sha256:"+text)
 	},
 	"ending": func(text string) (string, string) {
-		return unless(strings.HasPrefix(text, "."), "it begins with a dot", "."+text)
+		return explainUnless(strings.HasPrefix(text, "."), "it begins with a dot", "."+text)
 	},
 	"address": func(text string) (string, string) {
 		a, err := netip.ParseAddr(text)
@@ -105,11 +105,12 @@ var formOf = map[string]func(text string) (why, meant string){
 		if err == nil {
 			meant = a.Unmap().WithZone("").String()
 		}
-		return unless(meant == text, "it is an IP address as Go writes it, without port", meant)
+		return explainUnless(meant == text, "it is an IP address as Go writes it, without port", meant)
 	},
 }
 
-func unless(ok bool, why, meant string) (string, string) {
+// explainUnless returns why a text is not what it has to be, and what is meant, unless it is.
+func explainUnless(ok bool, why, meant string) (string, string) {
 	if ok {
 		return "", ""
 	}
@@ -162,7 +163,7 @@ func hostProblem(text string) (why, meant string) {
 	if name = strings.TrimSuffix(name, "."); strings.HasPrefix(name, "*.") {
 		return "it is the name of one host; use endswith", ""
 	}
-	return unless(name == text, "it is a name in lower case, without scheme, port and path", name)
+	return explainUnless(name == text, "it is a name in lower case, without scheme, port and path", name)
 }
 
 // partsByVar are the variables of r that are parts of the input: some x in REF, x := REF and every x in

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
@@ -74,13 +75,28 @@ func (r Root) packagedEtc(base string) map[string][]byte {
 // isForMachine reports whether machineEtc or secretEtc name the path.
 func isForMachine(at string) bool {
 	name, _, _ := strings.Cut(strings.TrimPrefix(at, "/etc/"), "/")
-	for _, machine := range machineEtc {
-		if ok, _ := path.Match(machine, name); ok {
-			return true
-		}
-	}
-	return secretEtc.MatchString(at)
+	return slices.ContainsFunc(machineEtc, func(machine string) bool { return isNamedBy(machine, name) }) ||
+		secretEtc.MatchString(at)
 }
+
+// isNamedBy reports whether pattern matches name. An asterisk at its beginning or end is any text: path.Match takes
+// longer for all files than reading them.
+func isNamedBy(pattern, name string) bool {
+	begin, before := strings.CutPrefix(pattern, "*")
+	words, after := strings.CutSuffix(begin, "*")
+	switch {
+	case before && after:
+		return strings.Contains(name, words)
+	case before:
+		return strings.HasSuffix(name, words)
+	case after:
+		return strings.HasPrefix(name, words)
+	}
+	return name == words
+}
+
+// conffiles is the field of a package whose lines name files and their sums.
+const conffiles = "\nConffiles:\n"
 
 // packagedSums returns the MD5 sums of the files below /etc as packages brought them.
 func packagedSums(status, ucf string) map[string]string {
@@ -91,14 +107,14 @@ func packagedSums(status, ucf string) map[string]string {
 		}
 	}
 	data, _ := os.ReadFile(status)
-	listed := false
-	for line := range strings.Lines(string(data)) {
-		if !strings.HasPrefix(line, " ") {
-			listed = strings.HasPrefix(line, "Conffiles:")
-			continue
-		}
-		if words := strings.Fields(line); listed && len(words) == 2 { // a third word: "obsolete"
-			add(words[0], words[1])
+	for _, rest, found := strings.Cut(string(data), conffiles); found; _, rest, found = strings.Cut(rest, conffiles) {
+		for line := range strings.Lines(rest) {
+			if !strings.HasPrefix(line, " ") {
+				break
+			}
+			if words := strings.Fields(line); len(words) == 2 { // a third word: "obsolete"
+				add(words[0], words[1])
+			}
 		}
 	}
 	data, _ = os.ReadFile(ucf)

@@ -194,8 +194,8 @@ func (j *Job) policyPath() string { return cmp.Or(j.in.Policy, j.configuredPolic
 // namesPolicy reports whether the repository must have a policy.
 func (j *Job) namesPolicy() bool { return j.in.Policy+j.configuredPolicy != "" }
 
-// engine compiles the shipped policy and policies, for decisions about t.
-func (b *Base) engine(ctx context.Context, t Task) (*policy.Engine, error) {
+// compileEngine compiles the shipped policy and policies, for decisions about t.
+func (b *Base) compileEngine(ctx context.Context, t Task) (*policy.Engine, error) {
 	layers, err := b.policies(ctx)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (g Gather) Do(ctx context.Context) (Outcome, error) {
 		o.Runs = []PlanRun{g.nothingReported()}
 		return o, nil
 	}
-	engine, err := g.Base.engine(ctx, g.Task)
+	engine, err := g.Base.compileEngine(ctx, g.Task)
 	if err != nil {
 		return o, err
 	}

@@ -211,7 +211,7 @@ func (t Trigger) decide(
 		return d, nil, err
 	}
 	t.conversation().react(ctx, "eyes")
-	engine, err := t.Base.engine(ctx, t.Task)
+	engine, err := t.Base.compileEngine(ctx, t.Task)
 	if err != nil {
 		return d, nil, err
 	}
