@@ -22,6 +22,7 @@ const LATE = 64 << 10; // characters of output that are kept between two cells
 const PLAIN = 64 << 10; // characters of text/plain and of a stack
 const BUNDLE = 6 << 20; // characters of all forms of one result
 const LINE = 16 << 20; // characters of a message of the kernel
+const REPEAT = 50; // milliseconds until a cell that is interrupted gets a signal, and the next
 
 // whole writes all of text: the descriptor may be one that does not block.
 function whole(fd, text) {
@@ -53,7 +54,7 @@ function lines(stream, take) {
 }
 
 function supervise() {
-  let nonce = null, serial = 0, began = 0;
+  let nonce = null, serial = 0, began = 0, repeat;
   const late = { stdout: ['', 0], stderr: ['', 0] };
   const send = (message) => whole(1, JSON.stringify({ nonce, ...message }) + '\n');
   const output = (kind, text) => {
@@ -89,6 +90,7 @@ function supervise() {
     setImmediate(() => setImmediate(() => {
       send({ kind: 'done', ms: Math.round((performance.now() - began) * 1e3) / 1e3 });
       nonce = null;
+      clearInterval(repeat);
     }));
   });
   lines(process.stdin, (line) => {
@@ -104,7 +106,14 @@ function supervise() {
     requests.write(JSON.stringify({ ...request, serial: ++serial }) + '\n');
   });
   process.stdin.on('end', () => kernel.kill('SIGKILL'));
-  process.on('SIGINT', () => nonce !== null && kernel.kill('SIGINT'));
+  // A cell that waits is told. One that computes does not read: it gets V8's signal, again and again,
+  // because V8 loses one that comes while its handler goes.
+  process.on('SIGINT', () => {
+    if (nonce === null) return;
+    clearInterval(repeat);
+    repeat = setInterval(() => kernel.kill('SIGINT'), REPEAT);
+    requests.write(JSON.stringify({ op: 'interrupt', serial }) + '\n');
+  });
   requests.on('error', () => {});
   kernel.on('exit', (code, signal) => {
     const status = signal ? 128 + constants.signals[signal] : code;
@@ -375,8 +384,8 @@ class Kernel {
     this.send({ kind: 'done' });
   }
 
-  interrupt() {
-    this.stop?.(new Interrupted());
+  interrupt(serial) {
+    if (serial === this.serial) this.stop?.(new Interrupted());
   }
 }
 
@@ -418,13 +427,17 @@ function kernel() {
     };
   }
   process.exit = (code) => { throw new Exit(code); };
-  process.on('SIGINT', () => k.interrupt());
+  process.on('SIGINT', () => {}); // for what V8's own handler does not take
   for (const event of ['uncaughtException', 'unhandledRejection']) {
     process.on(event, (e) => process.stderr.write(`${event}: ${util.inspect(e)}\n`));
   }
   process.argv.splice(1);
   const requests = new Socket({ fd: 3 });
-  lines(requests, (line) => { k.queue = k.queue.then(() => k.cell(JSON.parse(line))); });
+  lines(requests, (line) => {
+    const request = JSON.parse(line);
+    if (request.op === 'interrupt') k.interrupt(request.serial);
+    else k.queue = k.queue.then(() => k.cell(request));
+  });
   requests.on('end', () => process.kill(process.pid, 'SIGKILL'));
   k.send({ kind: 'hello', protocol: 1, language: 'node', version: process.versions.node, typescript: Boolean(module.stripTypeScriptTypes) });
 }
