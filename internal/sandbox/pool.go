@@ -278,6 +278,21 @@ func (p *Pool) endLocked(w *waitingSandbox) {
 // maxPoolErrors is how many errors Close returns, less one.
 const maxPoolErrors = 9
 
+// Waiting returns how many sandboxes are started and not claimed.
+func (p *Pool) Waiting() (n int) {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.list {
+		if w.isStarted() && w.err == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // Close ends the waiting sandboxes, and returns when nothing of them is left on the host.
 // Claimed ones are their Runners'. Later claims get none.
 func (p *Pool) Close() error {

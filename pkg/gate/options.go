@@ -157,6 +157,8 @@ type Health interface {
 	// Ready is called when the first sandbox of a session has started, with the time from
 	// SessionOptions.Requested, except for the time between Open and the first command.
 	Ready(took time.Duration)
+	// CountDecision is called when policy has decided a command or code, with the time that took.
+	CountDecision(took time.Duration)
 	// Log returns what a run's entries are written to instead of log. Each Append must
 	// return what log's Append does.
 	Log(log journal.Log) journal.Log
@@ -192,6 +194,14 @@ type Pool struct{ inner *sandbox.Pool }
 // NewPool returns a Pool that keeps size sandboxes, at most 16. Its caller must call Close, after the
 // Gates were closed.
 func NewPool(size int) *Pool { return &Pool{sandbox.NewPool(size)} }
+
+// Waiting returns how many sandboxes are started and belong to no Gate.
+func (p *Pool) Waiting() int {
+	if p == nil {
+		return 0
+	}
+	return p.inner.Waiting()
+}
 
 // Close ends the sandboxes that wait. The error has those that could not be removed.
 func (p *Pool) Close() error {

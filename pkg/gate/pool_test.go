@@ -30,6 +30,7 @@ type starts struct{ took, ready []time.Duration }
 func (s *starts) Started(took time.Duration, err error) { s.took = append(s.took, took) }
 func (s *starts) Ended()                                {}
 func (s *starts) Ready(took time.Duration)              { s.ready = append(s.ready, took) }
+func (s *starts) CountDecision(time.Duration)           {}
 func (s *starts) Log(log journal.Log) journal.Log       { return log }
 
 // pooledGate returns a gate with a pool, which is closed before the gate's directory is checked.

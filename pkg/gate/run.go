@@ -161,7 +161,7 @@ func (r *run) connectStages(o sandbox.Options, unread string) error {
 	}
 	// No interface holds a nil pointer.
 	if g.o.Health != nil {
-		r.stages.Health = g.o.Health
+		r.stages.Health, r.stages.Decided = g.o.Health, g.o.Health.CountDecision
 	}
 	if g.o.keepsLayers() || r.needsPrivateLayer() {
 		r.layering = &setupLayering{run: r}

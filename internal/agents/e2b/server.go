@@ -94,8 +94,11 @@ type Server struct {
 
 // New returns a Server.
 func New(o Options) *Server {
-	return &Server{o: o.withDefaults(), ctx: context.Background(), sandboxes: map[string]*sandbox{},
-		accounts: map[string]*account{}}
+	o = o.withDefaults()
+	if o.Metrics != nil {
+		o.Metrics.SetLimit(o.Sandboxes)
+	}
+	return &Server{o: o, ctx: context.Background(), sandboxes: map[string]*sandbox{}, accounts: map[string]*account{}}
 }
 
 // ServeClients serves clients with one of keys at l until ctx ends. Then nothing begins, what runs

@@ -30,13 +30,14 @@ import (
 // Metrics are the counters and histograms of one server. New returns them. Methods are safe
 // for concurrent use.
 type Metrics struct {
-	own  *prometheus.Registry // what fumehood counts
-	all  *prometheus.Registry // and this process
-	live prometheus.Gauge
+	own        *prometheus.Registry // what fumehood counts
+	all        *prometheus.Registry // and this process
+	live, room prometheus.Gauge
+	policy     *prometheus.GaugeVec
 
-	starts, runs, decisions, commands, refusals, observed *prometheus.CounterVec
-	retried                                               prometheus.Counter
-	startTime, readyTime, commandTime                     prometheus.Histogram
+	starts, runs, decisions, commands, refusals, observed, flows, bytes *prometheus.CounterVec
+	retried, logErrors                                                  prometheus.Counter
+	startTime, readyTime, commandTime, decisionTime                     prometheus.Histogram
 
 	mu     sync.Mutex
 	failed time.Time // when the last sandbox did not start; zero if it did
@@ -50,11 +51,20 @@ const (
 	succeeded, failed               = "succeeded", "failed"
 	refusedProgram, refusedNetwork  = "program", "network"
 	refusedCommand                  = "command"
+	refused                         = "refused"
+	bytesSent, bytesReceived        = "sent", "received"
 )
 
-// New returns Metrics in a registry of their own. Every time series is there from the start.
-func New() *Metrics {
+// New returns Metrics of a server of this version, in a registry of their own. Every time series is
+// there from the start, except for that of the policy, which the first run names.
+func New(version string) *Metrics {
 	m := &Metrics{own: prometheus.NewRegistry(), all: prometheus.NewRegistry()}
+	m.newGaugeVec("fumehood_build_info", "The version of fumehood: always 1.", "version").
+		WithLabelValues(version).Set(1)
+	m.policy = m.newGaugeVec("fumehood_policy_info",
+		"The digest of the policy of the latest run: always 1.", "digest")
+	m.room = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fumehood_sandboxes_limit",
+		Help: "Sandboxes that the server has at most."})
 	m.live = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fumehood_sandboxes", Help: "Sandboxes that are running."})
 	m.starts = m.newCounterVec("fumehood_sandbox_starts_total", "Sandboxes that were started, by result.", "result",
 		started, startFailed, cancelled)
@@ -69,6 +79,12 @@ func New() *Metrics {
 	m.observed = m.newCounterVec("fumehood_observed_refusals_total",
 		"Commands, starts of programs and network accesses that rules on trial would have refused.", "kind", refusedCommand,
 		refusedProgram, refusedNetwork)
+	m.flows = m.newCounterVec("fumehood_connections_total", "Connections through the egress gateway, by how they ended.",
+		"outcome", succeeded, failed, refused)
+	m.bytes = m.newCounterVec("fumehood_network_bytes_total", "Bytes through the egress gateway.", "direction",
+		bytesSent, bytesReceived)
+	m.logErrors = prometheus.NewCounter(prometheus.CounterOpts{Name: "fumehood_log_errors_total",
+		Help: "Entries that could not be written to an audit log: the run stops."})
 	m.retried = prometheus.NewCounter(prometheus.CounterOpts{Name: "fumehood_commands_retried_total",
 		Help: "Commands that ran again because a runtime crashed."})
 	m.startTime = m.newHistogram("fumehood_sandbox_start_seconds", "Time in which a sandbox started.", .05, .1, .25, .5,
@@ -77,7 +93,9 @@ func New() *Metrics {
 		"Time from the request for a session until its first sandbox was ready, without the time in which the session was not used.", .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60)
 	m.commandTime = m.newHistogram("fumehood_command_seconds", "Time that a command ran.", .005, .01, .05, .1, .5, 1, 5,
 		10, 30, 60, 300, 1200)
-	m.own.MustRegister(m.live, m.retried)
+	m.decisionTime = m.newHistogram("fumehood_decision_seconds", "Time in which policy decided a command.", .0005, .001,
+		.0025, .005, .01, .025, .05, .1, .25, .5, 1)
+	m.own.MustRegister(m.live, m.room, m.retried, m.logErrors)
 	m.all.MustRegister(m.own, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -88,6 +106,12 @@ func (m *Metrics) newCounterVec(name, help, label string, values ...string) *pro
 	for _, value := range values {
 		v.WithLabelValues(value)
 	}
+	m.own.MustRegister(v)
+	return v
+}
+
+func (m *Metrics) newGaugeVec(name, help, label string) *prometheus.GaugeVec {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label})
 	m.own.MustRegister(v)
 	return v
 }
@@ -128,6 +152,18 @@ func (m *Metrics) Ended() { m.live.Dec() }
 // Ready counts a session that became ready.
 func (m *Metrics) Ready(took time.Duration) { m.readyTime.Observe(took.Seconds()) }
 
+// CountDecision counts the time of a decision of policy.
+func (m *Metrics) CountDecision(took time.Duration) { m.decisionTime.Observe(took.Seconds()) }
+
+// SetLimit says how many sandboxes the server has at most.
+func (m *Metrics) SetLimit(sandboxes int) { m.room.Set(float64(sandboxes)) }
+
+// CountWaiting reports the number of sandboxes that wait for clients. Call it once.
+func (m *Metrics) CountWaiting(waiting func() int) {
+	m.own.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fumehood_sandboxes_waiting",
+		Help: "Sandboxes that were started before a client needed them."}, func() float64 { return float64(waiting()) }))
+}
+
 // Log returns log so that what is written to it is counted, too.
 func (m *Metrics) Log(log journal.Log) journal.Log { return countedLog{m, log} }
 
@@ -149,14 +185,20 @@ func (c countedLog) Write(kind string, v any) (int64, error) {
 }
 
 func (c countedLog) countWritten(v any, n int64, err error) (int64, error) {
-	if err == nil {
-		c.m.countEntry(v)
+	if err != nil {
+		c.m.logErrors.Inc()
+		return n, err
 	}
+	c.m.countEntry(v)
 	return n, err
 }
 
 func (m *Metrics) countEntry(entry any) {
 	switch e := entry.(type) {
+	case proposal.Run:
+		m.CountLogEvent(journal.LogEvent{Run: &e})
+	case journal.Events:
+		m.CountLogEvent(journal.LogEvent{Events: e.Events})
 	case journal.Decision:
 		m.CountLogEvent(journal.LogEvent{Decision: &e.Decision})
 	case journal.Result:
@@ -169,6 +211,11 @@ func (m *Metrics) countEntry(entry any) {
 // CountLogEvent counts an entry of a log that another process writes.
 func (m *Metrics) CountLogEvent(e journal.LogEvent) {
 	switch {
+	case e.Run != nil:
+		m.policy.Reset()
+		m.policy.WithLabelValues(e.Run.Policy).Set(1)
+	case e.Events != nil:
+		m.countFlows(e.Events)
 	case e.Decision != nil:
 		m.decisions.WithLabelValues(e.Decision.Effect.String()).Inc()
 		if wouldRefuse(*e.Decision) {
@@ -192,6 +239,25 @@ func (m *Metrics) countResult(r proposal.Result) {
 		m.refusals.WithLabelValues(refusedNetwork).Add(float64(o.Counts.NetRefused))
 		m.observed.WithLabelValues(refusedProgram).Add(float64(o.Counts.Watched))
 		m.observed.WithLabelValues(refusedNetwork).Add(float64(o.Counts.NetWatched))
+	}
+}
+
+// countFlows counts connections, not the lookups and requests of which they consist.
+func (m *Metrics) countFlows(events []proposal.Event) {
+	for _, e := range events {
+		if e.Kind != proposal.EventConnection || e.Flow == nil {
+			continue
+		}
+		outcome := succeeded
+		switch {
+		case e.Flow.Refused():
+			outcome = refused
+		case e.Flow.Code != "":
+			outcome = failed
+		}
+		m.flows.WithLabelValues(outcome).Inc()
+		m.bytes.WithLabelValues(bytesSent).Add(float64(e.Flow.Sent))
+		m.bytes.WithLabelValues(bytesReceived).Add(float64(e.Flow.Received))
 	}
 }
 

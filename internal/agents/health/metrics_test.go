@@ -35,10 +35,19 @@ func (p *paper) Append(string, any) (int64, error) {
 
 func (p *paper) Write(kind string, v any) (int64, error) { return p.Append(kind, v) }
 
+// newMetrics returns Metrics of a server with a pool.
+func newMetrics() *Metrics {
+	m := New("v1.2.3")
+	m.CountWaiting(func() int { return 1 })
+	return m
+}
+
 // used returns Metrics of a server that has done one of everything.
 func used(t *testing.T) *Metrics {
 	t.Helper()
-	m := New()
+	m := newMetrics()
+	m.SetLimit(16)
+	m.CountDecision(3 * time.Millisecond)
 	m.Started(300*time.Millisecond, nil)
 	m.Ready(400 * time.Millisecond)
 	m.Started(time.Second, &proposal.StopError{Code: "sandbox.start", Message: "/secret/path is missing"})
@@ -51,7 +60,12 @@ func used(t *testing.T) *Metrics {
 		{Status: proposal.Signaled, Observations: &proposal.Observations{Counts: proposal.Counts{Refused: 3, NetRefused: 2, Watched: 5, NetWatched: 4}}},
 		{}, {Status: proposal.TimedOut, WallMS: 120_000}, {Status: proposal.OutOfMemory}, {Status: proposal.ProcessLimit}, {Status: proposal.DiskLimit}, {Status: proposal.OutputLimit},
 	}
-	entries := []any{proposal.Run{}, journal.Start{}, journal.Events{}, journal.End{},
+	flow := func(kind, code string, sent int64) proposal.Event {
+		return proposal.Event{Kind: kind, Flow: &proposal.Flow{Code: code, Sent: sent, Received: 10 * sent, Decision: proposal.EgressDecision{Effect: proposal.Allow}}}
+	}
+	flows := []proposal.Event{flow(proposal.EventConnection, "", 100), flow(proposal.EventConnection, "policy", 20), flow(proposal.EventConnection, "unreachable", 0),
+		flow(proposal.EventRequest, "", 99), flow(proposal.EventLookup, "", 1), {Kind: proposal.EventConnection}}
+	entries := []any{proposal.Run{Policy: "sha256:old"}, proposal.Run{Policy: "sha256:new"}, journal.Start{}, journal.Events{Events: flows}, journal.End{},
 		journal.Decision{Decision: proposal.Decision{Effect: proposal.Allow, Reasons: []proposal.Reason{{Effect: proposal.Deny, Observed: true}}}}, journal.Decision{}, journal.Decision{Decision: proposal.Decision{Effect: proposal.Ask}},
 		journal.End{Error: &proposal.Failure{Code: "session.idle"}}, journal.End{Error: &proposal.Failure{Code: "gate.slow"}}}
 	for _, r := range results {
@@ -117,25 +131,27 @@ func TestSeries(t *testing.T) {
 		}
 		return n
 	}
-	if before, after := count(New()), count(used(t)); before != after || before != 28 {
+	if before, after := count(newMetrics()), count(used(t)); before+1 != after || before != 38 { // the policy is that of a run
 		t.Errorf("%d series, then %d", before, after)
 	}
 }
 
 // What could not be written to the log did not happen, and the caller gets the error.
 func TestFullLog(t *testing.T) {
-	m := New()
+	m := newMetrics()
 	if _, err := m.Log(&paper{full: true}).Append("decision", journal.Decision{}); err == nil {
 		t.Error("the error is lost")
 	}
 	if _, page := get(t, m.Handler(ready), http.MethodGet, MetricsPath); !strings.Contains(page, `decisions_total{effect="deny"} 0`) {
 		t.Errorf("the decision is counted:\n%s", own(page))
+	} else if !strings.Contains(page, "fumehood_log_errors_total 1\n") {
+		t.Errorf("the error is not counted:\n%s", own(page))
 	}
 }
 
 func TestHandler(t *testing.T) {
 	draining := DrainingStatus
-	failing, recovered, old := New(), New(), New()
+	failing, recovered, old := newMetrics(), newMetrics(), newMetrics()
 	for _, m := range []*Metrics{failing, recovered, old} {
 		m.Started(time.Second, fmt.Errorf("cannot start: %w", &proposal.StopError{Code: "sandbox.start", Message: "secret"}))
 	}
@@ -148,16 +164,16 @@ func TestHandler(t *testing.T) {
 		code         int
 		body         string
 	}{
-		{New(), ready, "GET", HealthPath, 200, `{"status":"ready"}`},
-		{New(), ready, "HEAD", HealthPath, 200, `{"status":"ready"}`},
-		{New(), draining, "GET", HealthPath, 503, `{"status":"draining","reason":"the server is shutting down"}`},
+		{newMetrics(), ready, "GET", HealthPath, 200, `{"status":"ready"}`},
+		{newMetrics(), ready, "HEAD", HealthPath, 200, `{"status":"ready"}`},
+		{newMetrics(), draining, "GET", HealthPath, 503, `{"status":"draining","reason":"the server is shutting down"}`},
 		{failing, ready, "GET", HealthPath, 503, `{"status":"not ready","reason":"the last sandbox did not start: sandbox.start"}`},
 		{failing, draining, "GET", HealthPath, 503, `{"status":"draining","reason":"the server is shutting down"}`},
 		{recovered, ready, "GET", HealthPath, 200, `{"status":"ready"}`},
 		{old, ready, "GET", HealthPath, 200, `{"status":"ready"}`},
-		{New(), ready, "POST", HealthPath, 405, "Method Not Allowed"},
-		{New(), ready, "POST", MetricsPath, 405, "Method Not Allowed"},
-		{New(), ready, "GET", "/metrics/x", 404, "404 page not found"},
+		{newMetrics(), ready, "POST", HealthPath, 405, "Method Not Allowed"},
+		{newMetrics(), ready, "POST", MetricsPath, 405, "Method Not Allowed"},
+		{newMetrics(), ready, "GET", "/metrics/x", 404, "404 page not found"},
 	} {
 		if code, body := get(t, tt.m.Handler(tt.status), tt.method, tt.path); code != tt.code || strings.TrimSpace(body) != tt.body {
 			t.Errorf("%s %s: %d %s, want %d %s", tt.method, tt.path, code, body, tt.code, tt.body)
@@ -167,7 +183,7 @@ func TestHandler(t *testing.T) {
 
 // What another process has written to its log counts as what this one writes.
 func TestCount(t *testing.T) {
-	written, read := New(), New()
+	written, read := newMetrics(), newMetrics()
 	log := written.Log(&paper{})
 	for kind, v := range map[string]any{"decision": journal.Decision{Decision: proposal.Decision{Effect: proposal.Allow}}, "end": journal.End{},
 		"result": journal.Result{Result: proposal.Result{Status: proposal.Exited}}, "start": journal.Start{ID: "a"}} {

@@ -44,7 +44,7 @@ func ask(t *testing.T, url string, headers map[string]string) (int, string) {
 // Health and metrics are the only answers without a token, and a web page cannot have them.
 func TestStatus(t *testing.T) {
 	lanetest.SkipShort(t)
-	addr, _ := serve(t, newWorld(), Options{Metrics: health.New(), MaxClients: 1})
+	addr, _ := serve(t, newWorld(), Options{Metrics: health.New("v0"), MaxClients: 1})
 	for _, tt := range []struct {
 		path    string
 		headers map[string]string
@@ -89,7 +89,7 @@ func TestDrain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.release = make(chan struct{})
-			addr, stop := serve(t, w, Options{Metrics: health.New(), Drain: tt.drain})
+			addr, stop := serve(t, w, Options{Metrics: health.New("v0"), Drain: tt.drain})
 			cs := dial(t, addr)
 			answer := make(chan *mcp.CallToolResult, 1)
 			go func() {
@@ -128,7 +128,7 @@ func TestDrain(t *testing.T) {
 // A client can cancel its command while the server drains.
 func TestDrainCancelled(t *testing.T) {
 	w := newWorld()
-	addr, stop := serve(t, w, Options{Metrics: health.New(), Drain: time.Hour})
+	addr, stop := serve(t, w, Options{Metrics: health.New("v0"), Drain: time.Hour})
 	cs := dial(t, addr)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {

@@ -82,6 +82,9 @@ func New(o Options) *Server {
 	if o.Every == 0 {
 		o.Every = 5 * time.Second
 	}
+	if o.Metrics != nil {
+		o.Metrics.SetLimit(o.MaxClients)
+	}
 	s := &Server{o: o, ctx: context.Background(), clients: map[*mcp.ServerSession]*client{}}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "fumehood", Title: "fumehood", Version: o.Version},
 		&mcp.ServerOptions{

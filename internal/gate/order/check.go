@@ -5,6 +5,7 @@ package order
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy/explain"
@@ -28,6 +29,8 @@ type Checker struct {
 	// Ceiling lowers the limits that policy grants: each field that is set is the
 	// maximum for every command. It never raises a limit.
 	Ceiling proposal.Limits
+	// Decided, if set, is called with the time of each decision that policy made.
+	Decided func(took time.Duration)
 }
 
 // Check parses and decides every proposal of plan and runs nothing. An Invalid proposal is
@@ -41,20 +44,30 @@ func (c Checker) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Reco
 	}
 	for i, p := range plan.Proposals {
 		records[i] = proposal.Record{Proposal: p, Analysis: AnalyzeProposal(p), Entry: -1}
-		var err error
 		if d, refused := p.Refusal(); refused {
 			records[i].Decision = d
 			continue
 		}
-		if records[i].Decision, err = c.Policy.Decide(ctx, p, records[i].Analysis); err != nil {
+		if err := c.decideRecord(ctx, &records[i]); err != nil {
 			denyAll(records, plan, err)
 			return records, fmt.Errorf("cannot decide proposal %q: %w", p.ID, err)
 		}
-		lowerGrant(records[i].Decision.Grant, c.Ceiling)
 		c.addAlternatives(ctx, &records[i])
 	}
 	closeProbing(records)
 	return records, nil
+}
+
+func (c Checker) decideRecord(ctx context.Context, r *proposal.Record) (err error) {
+	began := time.Now()
+	if r.Decision, err = c.Policy.Decide(ctx, r.Proposal, r.Analysis); err != nil {
+		return err
+	}
+	if c.Decided != nil {
+		c.Decided(time.Since(began))
+	}
+	lowerGrant(r.Decision.Grant, c.Ceiling)
+	return nil
 }
 
 // denyAll denies every record of a plan that policy could not decide; decisions already

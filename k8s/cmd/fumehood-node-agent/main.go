@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -75,6 +76,14 @@ func flags() (o options) {
 	return o
 }
 
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
+}
+
 func run(ctx context.Context, o options) error {
 	config, err := cluster.Config(o.kubeconfig)
 	if err != nil {
@@ -87,7 +96,7 @@ func run(ctx context.Context, o options) error {
 	events := record.NewBroadcaster(record.WithContext(ctx))
 	defer events.Shutdown()
 	events.StartRecordingToSink(&typed.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	m := health.New()
+	m := health.New(buildVersion())
 	ended, closeCollector, err := o.collect(ctx, m)
 	if err != nil {
 		return err

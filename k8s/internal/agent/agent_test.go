@@ -81,7 +81,7 @@ type running struct {
 }
 
 func start(t *testing.T, dir string) *running {
-	a := &running{t, record.NewFakeRecorder(100), health.New(), make(chan string, 10), make(chan error, 10)}
+	a := &running{t, record.NewFakeRecorder(100), health.New("v0"), make(chan string, 10), make(chan error, 10)}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	o := Options{Logs: dir, Since: time.Now(), Metrics: a.m, Events: a.events, Warn: func(err error) { a.warned <- err },

@@ -258,6 +258,7 @@ type lock host
 func (l *lock) Started(time.Duration, error) {}
 func (l *lock) Ended()                       {}
 func (l *lock) Ready(time.Duration)          {}
+func (l *lock) CountDecision(time.Duration)  {}
 
 func (l *lock) Log(log journal.Log) journal.Log {
 	if f, err := logfile.Lock(l.Config.Log); err == nil {

@@ -30,7 +30,7 @@ func exporterOf(t *testing.T, f *fake) *Exporter {
 func TestSendMetrics(t *testing.T) {
 	f := newFake(t)
 	begin := uint64(time.Now().UnixNano())
-	m := health.New()
+	m := health.New("v0")
 	for _, took := range []time.Duration{10 * time.Millisecond, 300 * time.Millisecond, 300 * time.Millisecond, time.Hour} {
 		m.Started(took, nil)
 	}
@@ -86,7 +86,7 @@ func TestPush(t *testing.T) {
 	var warnings []error
 	warn := func(err error) { warnings = append(warnings, err) }
 	x := exporterOf(t, f)
-	x.PushMetrics(ctx, "i", health.New().Gather, warn)
+	x.PushMetrics(ctx, "i", health.New("v0").Gather, warn)
 	if len(f.metrics) != 1 || len(warnings) != 0 {
 		t.Errorf("%d requests, warnings %v", len(f.metrics), warnings)
 	}
@@ -94,7 +94,7 @@ func TestPush(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 		return true
 	}
-	x.PushMetrics(ctx, "i", health.New().Gather, warn)
+	x.PushMetrics(ctx, "i", health.New("v0").Gather, warn)
 	x.PushMetrics(ctx, "i", func() ([]*dto.MetricFamily, error) { return nil, errors.New("broken") }, warn)
 	if len(warnings) != 2 || !strings.Contains(warnings[0].Error(), "404 Not Found to v1/metrics: check that it accepts this signal") || !strings.Contains(warnings[1].Error(), "broken") {
 		t.Errorf("warnings %v", warnings)

@@ -32,9 +32,13 @@ func (s *Flags) ReadyMisuse() string {
 	return ""
 }
 
-// StartPool makes the gates of a server share a pool until end. Call it before they are made.
+// StartPool makes the gates of a server share a pool until end. Call it before they are made, and
+// after StartMetrics.
 func (s *Flags) StartPool(c *cli.Invocation) (end func()) {
 	s.pool = gate.NewPool(s.ready)
+	if m, counts := s.Health.(*health.Metrics); counts {
+		m.CountWaiting(s.pool.Waiting)
+	}
 	return func() {
 		if err := s.pool.Close(); err != nil {
 			c.WarnOf(err)
@@ -58,7 +62,7 @@ func (s *Flags) DefineDrain(f *pflag.FlagSet) {
 // StartMetrics makes the gates of a server over HTTP count what they do, and sends the metrics to
 // the collector until end.
 func (s *Flags) StartMetrics(c *cli.Invocation) (metrics *health.Metrics, end func()) {
-	metrics = health.New()
+	metrics = health.New(c.Version)
 	s.Health = metrics
 	silent := context.AfterFunc(c.Ctx, func() {
 		c.PrintNotes(fmt.Sprintf("shutting down: running commands have %v, a second signal kills them", s.Drain))
