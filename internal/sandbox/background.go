@@ -107,6 +107,7 @@ func (s *instance) startBackground(ctx context.Context, x Execution, fresh bool)
 	if err := s.gate.detachCommand(c, pid); err != nil {
 		_ = s.killSandbox() // its processes cannot be distinguished from others
 	}
+	c.startClock() // before a pause can stop it
 	s.backgrounds.add(p, pid)
 	go p.waitAndFinish(pid)
 	return p, nil
@@ -221,11 +222,11 @@ func (s *instance) backgroundIDs() []int32 {
 	return slices.Collect(maps.Values(s.backgrounds.list))
 }
 
-// goOn lets the commands in the background go on, which a sweep has stopped. If it cannot,
-// the sandbox ends.
+// goOn lets the commands in the background go on, which a sweep has stopped, unless they are paused. If it
+// cannot, the sandbox ends.
 func (s *instance) goOn() {
 	ids := s.backgroundIDs()
-	if len(ids) == 0 || s.isDead() {
+	if len(ids) == 0 || s.paused || s.isDead() {
 		return
 	}
 	if err := s.init.goOn(sweepGrace, ids); err != nil {

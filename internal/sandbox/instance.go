@@ -41,6 +41,7 @@ type instance struct {
 	owner    *callbackHolder
 	limited  proposal.Limits // the cgroup's current limits
 	used     bool            // by a command that is not a service
+	paused   bool            // see Runner.Pause
 	services int             // how many were started, or failed
 	// interpreters are by language, shells by language and context.
 	interpreters map[string]*liveInterpreter

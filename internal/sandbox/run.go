@@ -48,6 +48,7 @@ type command struct {
 	detail string           // more about it; see recordMark
 	// background says that it runs beside others: see Runner.Start.
 	background bool
+	clock      *wallClock // of its time
 
 	processes, written proposal.Figure // counted by gVisor's kernel
 
@@ -337,8 +338,10 @@ func (c *command) waitForEnd(ctx context.Context, pid int32) (syscall.WaitStatus
 		status, err := c.conn.Wait(c.s.id, pid)
 		done <- exit{status, err}
 	}()
-	wall := time.AfterFunc(c.x.Grant.Limits.Wall.Std(), func() { c.endFor(proposal.TimedOut) })
-	defer wall.Stop()
+	if c.clock == nil {
+		c.startClock()
+	}
+	defer c.clock.stop()
 	select {
 	case e := <-done:
 		return e.status, e.err
@@ -355,6 +358,10 @@ func (c *command) waitForEnd(ctx context.Context, pid int32) (syscall.WaitStatus
 	case <-time.After(killGrace):
 		return 0, errors.New("cannot determine how the command ended")
 	}
+}
+
+func (c *command) startClock() {
+	c.clock = startClock(c.x.Grant.Limits.Wall.Std(), func() { c.endFor(proposal.TimedOut) })
 }
 
 // killProcesses ends every process of the command. If init cannot do so, it ends the sandbox.

@@ -126,6 +126,14 @@ type Session interface {
 	// of the file with all texts. The error is as for Do.
 	Diff(ctx context.Context, paths ...string) (proposal.Diff, error)
 
+	// Pause stops every process of the session when the running command has ended; ctx is for the wait.
+	// Memory and files stay, and commands in the background have as much of their time left as before.
+	// The session stays open for SessionOptions.Paused without calls, and its Lifetime goes on. Resume,
+	// Do and Start let the processes go on. The log has both. Calls about files do not resume it. The
+	// error is as for Do.
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+
 	// Close kills a running command, ends the sandbox, seals the log and returns the report.
 	// The report omits commands' output, except for its length and digest. The error says
 	// why the session stopped early, if it did. Later calls return the same.

@@ -35,6 +35,8 @@ type SessionOptions struct {
 	Proposer string
 	// Idle is how long a session without calls stays open; DefaultIdle if 0.
 	Idle time.Duration
+	// Paused is how long a paused session without calls stays open; DefaultPaused if 0.
+	Paused time.Duration
 	// Requested is when the caller needed the session, for Options.Health; when Open was
 	// called if zero.
 	Requested time.Time
@@ -46,6 +48,7 @@ type SessionOptions struct {
 const (
 	DefaultIdle     = 15 * time.Minute
 	DefaultLifetime = 12 * time.Hour
+	DefaultPaused   = 12 * time.Hour
 )
 
 // A session is the Session of a Gate in this process.
@@ -59,6 +62,7 @@ type session struct {
 	turn   chan struct{} // holds one token during a call
 	idle   *time.Timer
 
+	paused  atomic.Bool
 	waits   sync.Mutex
 	waiting int // calls, and callers that wait for commands in the background; while there are none, idle runs
 
@@ -132,7 +136,7 @@ func (g *Gate) beginSession(ctx context.Context, o SessionOptions) (*session, er
 		return nil, err
 	}
 	bounds.Requested = o.Requested
-	o.Idle = cmp.Or(o.Idle, DefaultIdle)
+	o.Idle, o.Paused = cmp.Or(o.Idle, DefaultIdle), cmp.Or(o.Paused, DefaultPaused)
 	planned, whole := g.o.wholePlanner().Plan(proposal.Plan{}) // what its commands touch is not known
 	s := &session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}), setup: planned.Proposals}
 	s.served = slices.ContainsFunc(s.setup, func(p proposal.Proposal) bool {
@@ -437,7 +441,9 @@ func (s *session) callInTurn(ctx context.Context, f func(context.Context) error)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
-	return s.gate.redactor.Error(f(ctx))
+	err := f(ctx)
+	s.paused.Store(s.inner.IsPaused())
+	return s.gate.redactor.Error(err)
 }
 
 // stayOpen keeps the session from being idle until the returned function is called.
@@ -450,9 +456,25 @@ func (s *session) stayOpen() func() {
 		s.waits.Lock()
 		defer s.waits.Unlock()
 		if s.waiting--; s.waiting == 0 {
-			s.idle.Reset(s.o.Idle)
+			s.idle.Reset(s.idleTime())
 		}
 	}
+}
+
+// idleTime is how long the session stays open without calls.
+func (s *session) idleTime() time.Duration {
+	if s.paused.Load() {
+		return s.o.Paused
+	}
+	return s.o.Idle
+}
+
+func (s *session) Pause(ctx context.Context) error {
+	return s.callInTurn(ctx, func(context.Context) error { return s.inner.Pause() })
+}
+
+func (s *session) Resume(ctx context.Context) error {
+	return s.callInTurn(ctx, func(context.Context) error { return s.inner.Resume() })
 }
 
 var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed",

@@ -395,9 +395,9 @@ type Report struct {
 }
 
 // A Transfer is a file that went in or out between two commands of a session, or a list
-// of names or a Diff that went out.
+// of names or a Diff that went out; or the session was paused or resumed.
 type Transfer struct {
-	Kind  string `json:"kind"`  // "put", "take", "list" or "diff"
+	Kind  string `json:"kind"`  // "put", "take", "list", "diff", "pause" or "resume"
 	After int    `json:"after"` // number of earlier proposals
 	// Output is the file. For a list, its Path is the pattern. For a Diff it is Diff.Patch,
 	// whose Path are the paths that were asked for. For a file that was put,

@@ -38,11 +38,15 @@ type newSandbox struct {
 	EnvVars    map[string]string `json:"envVars"`
 	Timeout    *int64            `json:"timeout"` // seconds
 	Volumes    any               `json:"volumeMounts"`
+	AutoPause  bool              `json:"autoPause"`       // when its time is over
+	PauseKeeps *bool             `json:"autoPauseMemory"` // false: not the memory
+	AutoResume any               `json:"autoResume"`      // by any request, if it is {"enabled": true}
 	wishes     []string          // names of what is requested and not granted
 }
 
 // requestedAlways are options that describe every sandbox here, or that SDKs send without having been asked.
-var requestedAlways = []string{"templateID", "metadata", "envVars", "timeout", "volumeMounts", "secure"}
+var requestedAlways = []string{"templateID", "metadata", "envVars", "timeout", "volumeMounts", "secure", "autoPause",
+	"autoPauseMemory", "autoResume"}
 
 const maxWishes = 10
 
@@ -66,7 +70,16 @@ func readNewSandbox(data []byte) (in newSandbox, err error) {
 			in.wishes = append(in.wishes, text.Inline(name, 40))
 		}
 	}
+	if in.PauseKeeps != nil && !*in.PauseKeeps {
+		in.wishes = append(in.wishes, "autoPauseMemory false")
+	}
 	return in, nil
+}
+
+// resumesItself reports whether any request to the paused sandbox resumes it.
+func (n newSandbox) resumesItself() bool {
+	how, _ := n.AutoResume.(map[string]any)
+	return n.AutoPause && how["enabled"] == true
 }
 
 // describeClient names the client in the report.
@@ -184,11 +197,13 @@ func (s *Server) apiRoutes(mux *http.ServeMux) {
 			return nil, nil
 		}))
 	mux.HandleFunc("POST "+one+"/timeout", apiOf(s, http.StatusNoContent, apiTimeout))
-	for _, what := range []string{"pause", "resume", "snapshots", "fork", "network", "metrics", "logs", "refreshes"} {
+	mux.HandleFunc("POST "+one+"/pause", apiOf(s, http.StatusNoContent, apiPause))
+	mux.HandleFunc("POST "+one+"/resume", apiOf(s, http.StatusCreated, s.apiResume))
+	for _, what := range []string{"snapshots", "fork", "network", "metrics", "logs", "refreshes"} {
 		mux.HandleFunc(one+"/"+what, s.serveAPI(0,
 			func(http.ResponseWriter, *http.Request, localhttp.User) (any, error) {
 				return nil, refuseRequest(unimplemented,
-					"%s is not supported: a sandbox lives in one piece until its timeout, without a network", what)
+					"%s is not supported: a sandbox is one, on this host, without a network", what)
 			}))
 	}
 	for _, what := range []string{"/snapshots", "/templates/", "/v2/templates/", "/v3/templates", "/volumes",
@@ -234,6 +249,10 @@ func (b *sandbox) ownerInfo() map[string]any {
 }
 
 func (b *sandbox) publicInfo() map[string]any {
+	state, onTimeout := b.state(), "kill"
+	if b.about.AutoPause {
+		onTimeout = "pause"
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	metadata := b.about.Metadata
@@ -242,9 +261,9 @@ func (b *sandbox) publicInfo() map[string]any {
 	}
 	return map[string]any{"sandboxID": b.id, "templateID": b.about.TemplateID, "clientID": "fumehood",
 		"envdVersion": envdVersion,
-		"metadata":    metadata, "state": "running", "startedAt": b.started.UTC(), "endAt": b.end.UTC(), "cpuCount": int(b.limits.CPUs),
+		"metadata":    metadata, "state": state, "startedAt": b.started.UTC(), "endAt": b.end.UTC(), "cpuCount": int(b.limits.CPUs),
 		"memoryMB": int64(b.limits.Memory / proposal.MiB), "diskSizeMB": int64(b.limits.Disk / proposal.MiB),
-		"allowInternetAccess": false, "lifecycle": map[string]any{"onTimeout": "kill", "autoResume": false}}
+		"allowInternetAccess": false, "lifecycle": map[string]any{"onTimeout": onTimeout, "autoResume": b.about.resumesItself()}}
 }
 
 type timeoutRequest struct {
@@ -263,13 +282,17 @@ func apiTimeout(_ context.Context, b *sandbox, in timeoutRequest) (any, error) {
 	return nil, b.extendTimeout(timeout, false)
 }
 
-// apiConnect never makes a sandbox end earlier.
-func (s *Server) apiConnect(_ context.Context, b *sandbox, in timeoutRequest) (any, error) {
-	if in.Memory != nil {
-		return nil, refuseRequest(unimplemented, "onResume: sandboxes are never paused")
+// apiConnect resumes a paused sandbox, and never makes one end earlier.
+func (s *Server) apiConnect(ctx context.Context, b *sandbox, in timeoutRequest) (any, error) {
+	if in.Memory != nil && !*in.Memory {
+		return nil, refuseRequest(unimplemented, "onResume: a paused sandbox always keeps its memory")
 	}
-	timeout, err := parseSeconds(in.Timeout, min(s.o.Timeout, time.Until(b.last)))
+	timeout, err := parseSeconds(in.Timeout, min(s.o.Timeout, b.timeLeft()))
+	resumed := false
 	if err == nil {
+		resumed, err = b.resume(ctx, timeout)
+	}
+	if err == nil && !resumed {
 		err = b.extendTimeout(timeout, true)
 	}
 	if err != nil {
@@ -350,7 +373,7 @@ func readFilter(q url.Values) (func(*sandbox) bool, error) {
 				return false
 			}
 		}
-		return (state == "" || slices.Contains(strings.Split(state, ","), "running")) &&
+		return (state == "" || slices.Contains(strings.Split(state, ","), b.state())) &&
 			(template == "" || template == b.about.TemplateID) && b.started.After(after)
 	}, nil
 }

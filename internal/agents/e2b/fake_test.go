@@ -129,6 +129,10 @@ func (f fake) List(context.Context, string) (proposal.Changes, error) {
 	return proposal.Changes{}, nil
 }
 
+func (f fake) Pause(context.Context) error { f.note("pause"); return nil }
+
+func (f fake) Resume(context.Context) error { f.note("resume"); return nil }
+
 func (f fake) Close() (proposal.Report, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -103,7 +103,10 @@ func TestRefuses(t *testing.T) {
 		{"no timeout", "POST", "/sandboxes/" + mine.SandboxID + "/timeout", ``, api, 400, "timeout"},
 		{"a later end", "POST", "/sandboxes/" + mine.SandboxID + "/timeout", `{"timeout":3700}`, api, 400, "must end 1h0m0s after its start"},
 		{"an endless timeout", "POST", "/sandboxes/" + mine.SandboxID + "/timeout", `{"timeout":9223372036854775807}`, api, 400, "timeout"},
-		{"pause one", "POST", "/sandboxes/" + mine.SandboxID + "/pause", `{}`, api, 501, "not supported"},
+		{"pause the other key's", "POST", "/sandboxes/" + theirs.SandboxID + "/pause", `{}`, api, 404, "no sandbox"},
+		{"resume the other key's", "POST", "/sandboxes/" + theirs.SandboxID + "/resume", `{}`, api, 404, "no sandbox"},
+		{"pause without memory", "POST", "/sandboxes/" + mine.SandboxID + "/pause", `{"memory":false}`, api, 501, "keepMemory"},
+		{"resume what runs", "POST", "/sandboxes/" + mine.SandboxID + "/resume", `{}`, api, 409, "running already"},
 		{"snapshot", "POST", "/sandboxes/" + mine.SandboxID + "/snapshots", `{}`, api, 501, "not supported"},
 		{"templates", "GET", "/templates/x", "", api, 501, "not supported"},
 		{"an unknown path", "GET", "/x", "", api, 404, "docs/E2B.md"},
@@ -292,6 +295,78 @@ func TestTimeout(t *testing.T) {
 	if status, _ := d.call("DELETE", "/sandboxes/"+m.SandboxID, "", api); status != 404 {
 		t.Errorf("kill: %d", status)
 	}
+}
+
+// A paused sandbox is there, answers no request, and goes on when its client connects. Its time does not pass.
+func TestPause(t *testing.T) {
+	lanetest.SkipShort(t)
+	t.Parallel()
+	d := newDesk(t, Options{MaxTimeout: time.Hour, Timeout: 2 * time.Second})
+	api := map[string]string{"X-API-KEY": key}
+	m := d.create(key, `{"timeout":2}`)
+	one := "/sandboxes/" + m.SandboxID
+	for _, step := range []struct {
+		method, path, body string
+		headers            map[string]string
+		status             int
+		words              string
+	}{
+		{"GET", "/health", "", m.envd(), 204, ""},
+		{"POST", one + "/pause", `{"memory":true}`, api, 204, ""},
+		{"POST", one + "/pause", `{}`, api, 409, "paused already"},
+		{"GET", "/health", "", m.envd(), 502, "is paused"},
+		{"POST", "/process.Process/List", "{}", m.envd(), 502, "is paused"},
+		{"GET", one, "", api, 200, `"state":"paused"`},
+		{"GET", "/v2/sandboxes?state=paused", "", api, 200, m.SandboxID},
+		{"GET", "/v2/sandboxes?state=running", "", api, 200, "[]"},
+		{"wait", "", "", nil, 0, ""},
+		{"GET", one, "", api, 200, `"state":"paused"`},
+		{"POST", "/v2" + one + "/connect", `{"timeout":30}`, api, 200, m.EnvdAccessToken},
+		{"GET", "/health", "", m.envd(), 204, ""},
+		{"GET", one, "", api, 200, `"state":"running"`},
+		{"POST", one + "/pause", ``, api, 204, ""},
+		{"POST", one + "/resume", `{"timeout":30,"autoPause":false}`, api, 201, m.EnvdAccessToken},
+		{"POST", one + "/pause", ``, api, 204, ""},
+		{"DELETE", one, "", api, 204, ""},
+		{"POST", one + "/pause", ``, api, 404, "no sandbox"},
+	} {
+		if step.method == "wait" {
+			time.Sleep(2500 * time.Millisecond) // longer than its time
+			continue
+		}
+		status, text := d.call(step.method, step.path, step.body, step.headers)
+		if status != step.status || !strings.Contains(text, step.words) {
+			t.Errorf("%s %s: %d %s, want %d %s", step.method, step.path, status, text, step.status, step.words)
+		}
+	}
+	if did := strings.Join(d.worlds[0].all(), ","); !strings.Contains(did, "pause,resume,pause,resume,pause,seal") {
+		t.Errorf("did %s", did)
+	}
+}
+
+// Where its client wants that, the end of a sandbox's time pauses it, and any request resumes it. One that was
+// paused for too long ends.
+func TestAutoPause(t *testing.T) {
+	lanetest.SkipShort(t)
+	t.Parallel()
+	d := newDesk(t, Options{Paused: 3 * time.Second})
+	api := map[string]string{"X-API-KEY": key}
+	itself := d.create(key, `{"timeout":1,"autoPause":true,"autoPauseMemory":true,"autoResume":{"enabled":true}}`)
+	asked := d.create(key, `{"timeout":1,"autoPause":true}`)
+	state := func(m made) string {
+		_, text := d.call("GET", "/sandboxes/"+m.SandboxID, "", api)
+		var info struct{ State string }
+		_ = json.Unmarshal([]byte(text), &info)
+		return info.State
+	}
+	eventually(t, "the pause", func() bool { return state(itself) == "paused" && state(asked) == "paused" })
+	if status, text := d.call("POST", "/process.Process/List", "{}", itself.envd()); status != 200 || state(itself) != "running" {
+		t.Errorf("%d %s, %s", status, text, state(itself))
+	}
+	if status, text := d.call("POST", "/process.Process/List", "{}", asked.envd()); status != 502 {
+		t.Errorf("%d %s", status, text)
+	}
+	eventually(t, "the end", func() bool { return state(asked) == "" })
 }
 
 // When the server ends, every log is sealed, also that of a sandbox that is being created.

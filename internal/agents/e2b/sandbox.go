@@ -52,9 +52,14 @@ type sandbox struct {
 	started time.Time
 	last    time.Time // when it must end, whatever its client says
 
+	pausing sync.Mutex // held while b is paused or resumed
+
 	mu        sync.Mutex
 	end       time.Time
 	timer     *time.Timer
+	paused    bool
+	pausedAt  time.Time
+	pauseLeft time.Duration // how long it may still be paused
 	proposed  int
 	contexts  contexts
 	processes processes
@@ -129,7 +134,7 @@ func (s *Server) createSandbox(
 		user: user.Name, tenant: user.Tenant, about: about,
 		ready: make(chan struct{}), gone: make(chan struct{}), requests: make(chan struct{}, maxRequests),
 		files: make(chan struct{}, 1), watching: make(chan struct{}, maxWatchers),
-		contexts: newContexts(), processes: newProcesses()}
+		contexts: newContexts(), processes: newProcesses(), pauseLeft: s.o.Paused}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err = b.openSession(ctx); err == nil && timeout > allowed {
 		err = refuseRequest(resourceExhausted, "the key has %v of sandbox time left: use a shorter timeout", allowed)
@@ -171,7 +176,8 @@ func (b *sandbox) openSession(ctx context.Context) (err error) {
 	}
 	b.limits = r.Decision.Grant.Limits.Under(proposal.Limits{Memory: b.server.o.Memory})
 	o := gate.SessionOptions{Limits: b.server.o.SessionLimits(), Proposer: b.about.describeClient(),
-		Requested: requested, Idle: b.server.o.SessionLifetime(), Lifetime: b.server.o.SessionLifetime()}
+		Requested: requested, Idle: b.server.o.SessionLifetime(), Paused: b.server.o.SessionLifetime(),
+		Lifetime: b.server.o.SessionLifetime()}
 	if b.session, err = b.gate.Open(b.ctx, o); err != nil {
 		return err
 	}
@@ -198,19 +204,6 @@ func (s *Server) addSandbox(b *sandbox) error {
 		s.removeSandbox(b)
 	}()
 	return nil
-}
-
-// endIfExpired ends b if its time has come.
-func (b *sandbox) endIfExpired() {
-	b.mu.Lock()
-	left := time.Until(b.end)
-	if left > 0 {
-		b.timer.Reset(left)
-	}
-	b.mu.Unlock()
-	if left <= 0 {
-		b.server.removeSandbox(b)
-	}
 }
 
 // extendTimeout makes b end after timeout from now, or not before that if longer is set.
@@ -243,7 +236,7 @@ func (s *Server) removeSandbox(b *sandbox) {
 		b.mu.Unlock()
 		b.close()
 		close(b.gone)
-		s.releaseReservation(b.user, time.Until(b.last))
+		s.releaseReservation(b.user, b.timeLeft())
 	})
 	<-b.gone
 }
@@ -276,6 +269,10 @@ func (b *sandbox) proposeAfterSetUp(
 		return proposal.Record{}, err
 	}
 	b.mu.Lock()
+	if b.paused {
+		b.mu.Unlock()
+		return proposal.Record{}, refuseRequest(unavailable, "the sandbox is paused: connect to it")
+	}
 	b.proposed++
 	p.ID = fmt.Sprintf("c%d", b.proposed)
 	b.mu.Unlock()

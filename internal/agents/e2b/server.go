@@ -38,6 +38,8 @@ type Options struct {
 	Timeout time.Duration
 	// MaxTimeout is how long after its start a sandbox must end: 1 hour.
 	MaxTimeout time.Duration
+	// Paused is how long a sandbox may be paused, in all: 12 hours.
+	Paused time.Duration
 	// Sandboxes is the maximum for all keys together: 16.
 	Sandboxes int
 	// Metrics are served at health.MetricsPath without a key, and say at health.HealthPath
@@ -60,13 +62,17 @@ func (o Options) SessionLimits() proposal.Limits {
 }
 
 // SessionLifetime is how long a sandbox's session can be open.
-func (o Options) SessionLifetime() time.Duration { return o.withDefaults().MaxTimeout + time.Minute }
+func (o Options) SessionLifetime() time.Duration {
+	o = o.withDefaults()
+	return o.MaxTimeout + o.Paused + time.Minute
+}
 
 func (o Options) withDefaults() Options {
 	o.Quota = Quota{cmp.Or(o.Quota.Sandboxes, 4), cmp.Or(o.Quota.Memory, 8*proposal.GiB),
 		cmp.Or(o.Quota.Time, 24*time.Hour)}
 	o.Memory, o.Timeout, o.MaxTimeout = cmp.Or(o.Memory, 2*proposal.GiB), cmp.Or(o.Timeout, 5*time.Minute),
 		cmp.Or(o.MaxTimeout, time.Hour)
+	o.Paused = cmp.Or(o.Paused, 12*time.Hour)
 	o.Sandboxes = cmp.Or(o.Sandboxes, 16)
 	if o.Ended == nil {
 		o.Ended = func(proposal.Report, error) {}
@@ -226,7 +232,11 @@ func (s *Server) serveRequest(
 		fail(w, refuseRequest(resourceExhausted, "the sandbox has %d requests at a time", maxRequests))
 		return
 	}
-	if err := f(w, r, b); err != nil {
+	err := b.requireRunning(r.Context())
+	if err == nil {
+		err = f(w, r, b)
+	}
+	if err != nil {
 		fail(w, err)
 	}
 }

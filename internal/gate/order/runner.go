@@ -43,6 +43,11 @@ type Runner interface {
 	// contents are copied as Take does, and have no Text yet.
 	Diff(ctx context.Context, name string, paths []string) (proposal.Diff, error)
 
+	// Pause stops every process, and Resume lets those in the background go on. An error means the same as
+	// Run's.
+	Pause() error
+	Resume() error
+
 	SetupFiles
 	Close() error
 }

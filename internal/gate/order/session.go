@@ -63,6 +63,8 @@ type Session struct {
 	// written: a command of a proposer that may write has run, or a file was put
 	written bool
 
+	paused bool // see Pause
+
 	changes map[string]proposal.Change // of the workspace, by path
 	omitted int
 }
@@ -175,7 +177,7 @@ func (s *Session) admitProposal(p proposal.Proposal, a *proposal.ClientApproval)
 	if a != nil && !a.Covers(s.Asked(p)) {
 		return errVoid
 	}
-	return nil
+	return s.Resume()
 }
 
 var errVoid = &proposal.StopError{Code: "approval.void",

@@ -22,6 +22,9 @@ const (
 	transferTake = "take"
 	transferList = "list"
 	transferDiff = "diff"
+	// Of these two the rest is empty.
+	transferPause  = "pause"
+	transferResume = "resume"
 )
 
 // MaxTransfers is the maximum number of files and lists that one session moves.

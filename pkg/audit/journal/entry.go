@@ -17,7 +17,7 @@
 //
 // In a session (Run.Session) a proposal's "decision" comes after the entries of the
 // proposals before it, and a "transfer" (proposal.Transfer) is written where a file went
-// in or out.
+// in or out, or the session was paused or resumed.
 //
 // The "events" and the "result" of a command in the background, which its "start" says, may
 // come at any later place before "end", between the entries of others.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -241,4 +242,91 @@ func testProcesses(t *testing.T, g gate.Opener) {
 	if r, err := left.Wait(t.Context()); err == nil && (r.Result == nil || r.Result.Killed != proposal.KilledClosed) {
 		t.Errorf("%+v", r.Result)
 	}
+}
+
+// While a session is paused, nothing in it runs, and no time of its commands passes. Files can be moved.
+func testPause(t *testing.T, g gate.Opener) {
+	s := openSession(t, g)
+	start := func(id, text string) (gate.Process, *received) {
+		t.Helper()
+		var came received
+		p, err := s.Start(came.withOutput(t.Context()), shellProposal(id, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p, &came
+	}
+	printed := func(r *received) int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.text["stdout"])
+	}
+	eventually := func(what string, holds func() bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal(what)
+			}
+		}
+	}
+	if r := doProposal(t, s, shellCell("set", "x=kept")); r.Result == nil {
+		t.Fatalf("%+v", r.Decision)
+	}
+	ticking, came := start("ticking", "while :; do echo tick; sleep 0.02; done")
+	killed, _ := start("killed", "sleep 600")
+	eventually("its output does not come", func() bool { return printed(came) > 0 })
+	for range 2 { // the second changes nothing
+		if err := s.Pause(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	putFile(t, s, "f", "x")
+	time.Sleep(100 * time.Millisecond) // what was printed before comes
+	before := printed(came)
+	killed.Kill()
+	if r, err := killed.Wait(t.Context()); err != nil || r.Result == nil || r.Result.Killed != proposal.KilledCaller {
+		t.Errorf("%+v, %v", r.Result, err)
+	}
+	time.Sleep(200 * time.Millisecond)
+	if after := printed(came); after != before {
+		t.Errorf("a command printed %d bytes while the session was paused", after-before)
+	}
+	for range 2 {
+		if err := s.Resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually("it does not go on", func() bool { return printed(came) > before })
+	if err := s.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := doProposal(t, s, shellCell("get", "echo $x; cat f"))
+	if r.Result == nil || string(r.Result.Stdout.Head) != "kept\nx" {
+		t.Errorf("%+v", r.Result)
+	}
+	before = printed(came)
+	eventually("a proposal does not resume it", func() bool { return printed(came) > before })
+	if err := s.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	report := closeSession(t, s)
+	for _, moved := range report.Transfers {
+		kinds = append(kinds, moved.Kind)
+	}
+	if want := []string{"pause", "put", "resume", "pause", "resume", "pause"}; !slices.Equal(kinds, want) {
+		t.Errorf("%q, want %q", kinds, want)
+	}
+	entryKinds(t, report)
+	r, err := ticking.Wait(t.Context())
+	if err == nil && (r.Result == nil || r.Result.Killed != proposal.KilledClosed) {
+		t.Errorf("%+v", r.Result)
+	}
+	if err := s.Pause(t.Context()); errorCode(err) != "session.closed" {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+func shellCell(id, code string) proposal.Proposal {
+	return proposal.Proposal{ID: id, Language: "bash", Code: code, Context: "main"}
 }

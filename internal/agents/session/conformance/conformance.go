@@ -79,14 +79,14 @@ func Run(t *testing.T, open Opener) {
 		{"session", testSession}, {"closed", testClosed}, {"idle", testIdle}, {"lifetime", testLifetime}, {"cancelled", testCancelled},
 		{"commands", testCommands}, {"interrupt", testInterrupt}, {"output", testOutput},
 		{"files", testFiles}, {"escapes", testEscapes}, {"diff", testDiff},
-		{"shells", testShells}, {"processes", testProcesses}, {"approvals", testApprovals}, {"decisions", testDecisions}, {"log", testLog},
+		{"shells", testShells}, {"processes", testProcesses}, {"pause", testPause}, {"approvals", testApprovals}, {"decisions", testDecisions}, {"log", testLog},
 	})
 }
 
 // RunTransport runs the part of the suite that depends most on how requests and answers travel.
 func RunTransport(t *testing.T, open Opener) {
 	runSubtests(t, open, []subtest{{"commands", testCommands}, {"interrupt", testInterrupt}, {"output", testOutput},
-		{"files", testFiles}, {"processes", testProcesses}, {"approvals", testApprovals}})
+		{"files", testFiles}, {"processes", testProcesses}, {"pause", testPause}, {"approvals", testApprovals}})
 }
 
 // RunLanguages checks code in Python and JavaScript.

@@ -140,7 +140,7 @@ var validID = pattern.New(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{12}$`)
 // If ctx ends, the session is closed. It is also closed when it is open for longer than
 // o.Lifetime. Close must be called: it fetches the log.
 func (c *Client) Open(ctx context.Context, o gate.SessionOptions) (gate.Session, error) {
-	if o.Idle < 0 || o.Lifetime < 0 {
+	if o.Idle < 0 || o.Lifetime < 0 || o.Paused < 0 {
 		return nil, refuseRequest("a duration of the session is negative", "leave it out, or make it positive")
 	}
 	c.mu.Lock()

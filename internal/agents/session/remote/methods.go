@@ -47,9 +47,11 @@ func (m method[Q, A]) handler(s *server) (pattern string, h http.HandlerFunc) {
 // methods are what the server serves.
 var methods = []interface {
 	handler(s *server) (string, http.HandlerFunc)
-}{asked, list, changes, diff}
+}{asked, list, changes, diff, pause}
 
 type noQuestion struct{}
+
+type noAnswer struct{}
 
 var asked = method[proposal.Proposal, proposal.ClientApproval]{"/asked",
 	func(at inSession, p proposal.Proposal) (proposal.ClientApproval, error) {
@@ -74,6 +76,26 @@ var errPattern = &proposal.StopError{Code: "session.request", Message: "the patt
 // List is gate.Session.List.
 func (s *Session) List(ctx context.Context, pattern string) (proposal.Changes, error) {
 	return list.callSession(ctx, s, pattern)
+}
+
+// pause's question is whether to pause; else the session is resumed.
+var pause = method[bool, noAnswer]{"/pause", func(at inSession, pause bool) (noAnswer, error) {
+	if pause {
+		return noAnswer{}, at.session.Pause(at.ctx)
+	}
+	return noAnswer{}, at.session.Resume(at.ctx)
+}}
+
+// Pause is gate.Session.Pause.
+func (s *Session) Pause(ctx context.Context) error {
+	_, err := pause.callSession(ctx, s, true)
+	return err
+}
+
+// Resume is gate.Session.Resume.
+func (s *Session) Resume(ctx context.Context) error {
+	_, err := pause.callSession(ctx, s, false)
+	return err
 }
 
 var changes = method[noQuestion, proposal.Changes]{"/changes",

@@ -167,13 +167,14 @@ type openRequest struct {
 	Proposer string            `json:"proposer,omitempty"`
 	Idle     proposal.Duration `json:"idle,omitempty"`
 	Lifetime proposal.Duration `json:"lifetime,omitempty"`
+	Paused   proposal.Duration `json:"paused,omitempty"`
 	// Waited is the time since SessionOptions.Requested, since clocks differ.
 	Waited proposal.Duration `json:"waited,omitempty"`
 }
 
 func openingOf(o gate.SessionOptions) openRequest {
 	out := openRequest{Limits: o.Limits, Network: o.Network, Proposer: o.Proposer, Idle: proposal.Duration(o.Idle),
-		Lifetime: proposal.Duration(o.Lifetime)}
+		Lifetime: proposal.Duration(o.Lifetime), Paused: proposal.Duration(o.Paused)}
 	if !o.Requested.IsZero() {
 		out.Waited = proposal.Duration(max(time.Since(o.Requested), 0))
 	}
@@ -182,7 +183,7 @@ func openingOf(o gate.SessionOptions) openRequest {
 
 func (o openRequest) sessionOptions() gate.SessionOptions {
 	return gate.SessionOptions{Limits: o.Limits, Network: o.Network, Proposer: o.Proposer, Idle: o.Idle.Std(),
-		Lifetime: o.Lifetime.Std(), Requested: time.Now().Add(-o.Waited.Std())}
+		Lifetime: o.Lifetime.Std(), Paused: o.Paused.Std(), Requested: time.Now().Add(-o.Waited.Std())}
 }
 
 // An openAnswer says how the session is used.

@@ -58,6 +58,8 @@ func describeTransfer(t proposal.Transfer) string {
 	switch {
 	case t.Output.Refused != "":
 		return t.Kind + " " + t.Output.Path + ": refused: " + t.Output.Refused
+	case t.Kind == "pause", t.Kind == "resume":
+		return t.Kind
 	case t.Kind == "diff":
 		return fmt.Sprintf("%s %s: %d files, %d bytes", t.Kind, cmp.Or(t.Output.Path, "."), t.Names, t.Output.Bytes)
 	case t.Kind == "list":
