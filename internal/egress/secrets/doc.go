@@ -17,7 +17,8 @@
 //
 // A Redactor searches a whole text, of any length, as a stream: in windows that overlap by 8 KiB,
 // for at most three seconds of processor time plus a fifth of a second for each MiB. The rest
-// does not leave and counts as Unscanned. Text that looks like a secret is also found between and
+// does not leave and counts as Unscanned. Of bytes that are not UTF-8, it searches what is in or near
+// a row of ten printable characters, which each rule needs. Text that looks like a secret is also found between and
 // after colors and control characters, which a reader does not see. Values to mask are found in
 // all of these forms: unchanged, in lower or upper case, in base64 at any offset of a longer
 // text, in both alphabets, in hexadecimal, in escapes of URLs, JSON and HTML, reversed, in ROT13,

@@ -85,13 +85,14 @@ func (s *Scanner) textSpans(text string, maximum int, patience time.Duration) []
 	limit, end := s.acquireSlot(patience)
 	defer end()
 	var list []secretFind
-	for _, seen := range displayedViews(text) {
+	readable := readableView(text)
+	for _, seen := range displayedViews(readable.text) {
 		for _, v := range searchedViews(seen.text, "text") {
 			for _, f := range s.findSecrets(v.text, maximum, limit) {
 				if f.rule == generic && ordinary.MatchString(v.text[max(0, f.start-before):f.start]) {
 					continue
 				}
-				f.start, f.end = seen.originalRange(v.originalRange(f.start, f.end))
+				f.start, f.end = readable.originalRange(seen.originalRange(v.originalRange(f.start, f.end)))
 				list = append(list, f)
 			}
 		}

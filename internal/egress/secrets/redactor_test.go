@@ -11,6 +11,7 @@ import (
 	"html"
 	"math/rand/v2"
 	"net/url"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"testing"
@@ -212,6 +213,50 @@ func TestText(t *testing.T) {
 	if want := "a [redacted aws-access-token] [redacted github-pat]\n[redacted private-key]\n[redacted github-pat]"; string(out) != want || len(tally.Found) != 3 {
 		t.Errorf("got %q, %v", out, tally)
 	}
+}
+
+// Bytes that are not a text do not hide secrets, and do not make the search slow.
+func TestTextInBytes(t *testing.T) {
+	r := redactor(t)
+	junk := make([]byte, 1<<20)
+	rand.NewChaCha8([32]byte{}).Read(junk)
+	wide := every(githubToken, "\x00") + "\x00"
+	for _, at := range []int{0, 5, window - 20, len(junk)} {
+		for _, secret := range []string{githubToken, awsKey, wide, "\xe9t\xe9: " + githubToken, "password=" + encode("my key: "+githubToken)} {
+			text := slices.Concat(junk[:at], []byte("\xff "+secret+"\n\xff"), junk[at:])
+			if _, tally := r.Text(text); len(tally.Found) != 1 || tally.Found[0].Count != 1 || tally.Found[0].Rule == Unscanned {
+				t.Errorf("%q at %d: found %v", secret, at, tally.Found)
+			}
+		}
+	}
+	for i := range r.scanner.rules {
+		rule := &r.scanner.rules[i]
+		parsed, err := syntax.Parse(rule.pattern().String(), syntax.Perl)
+		if err != nil || minLength(parsed) < minPrintable {
+			t.Errorf("%s matches %d characters, fewer than minPrintable: %v", rule.ID, minLength(parsed), err)
+		}
+	}
+}
+
+// minLength returns how many characters a pattern matches at least.
+func minLength(p *syntax.Regexp) (n int) {
+	switch p.Op {
+	case syntax.OpLiteral:
+		n = len(p.Rune)
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		n = 1
+	case syntax.OpCapture, syntax.OpPlus:
+		n = minLength(p.Sub[0])
+	case syntax.OpRepeat:
+		n = p.Min * minLength(p.Sub[0])
+	case syntax.OpConcat:
+		for _, sub := range p.Sub {
+			n += minLength(sub)
+		}
+	case syntax.OpAlternate:
+		n = minLength(slices.MinFunc(p.Sub, func(a, b *syntax.Regexp) int { return minLength(a) - minLength(b) }))
+	}
+	return n
 }
 
 // Colors and control characters do not hide secrets that are not masked either: a

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A view is a text as its recipient may read it: unchanged, or decoded once.
@@ -79,12 +80,13 @@ func searchedViews(text string, where string) []view {
 // reader sees it: once with them removed, and once with line ends in their place, since
 // a letter that ends a color is not part of the word after it.
 func displayedViews(text string) []view {
-	if strings.IndexFunc(text, isInvisible) < 0 {
+	if !containsInvisible(text) {
 		return []view{{text: text}}
 	}
 	ended := []byte(text)
-	gone := view{skips: true}
+	gone := view{skips: true, from: make([]int32, 0, len(text)+1)}
 	var b strings.Builder
+	b.Grow(len(text))
 	for i := 0; i < len(text); {
 		n := unseenAt(text[i:])
 		if n == 0 {
@@ -100,6 +102,74 @@ func displayedViews(text string) []view {
 	}
 	gone.text, gone.from = b.String(), append(gone.from, int32(len(text)))
 	return []view{{text: string(ended)}, gone}
+}
+
+// Of bytes that are not a text, only what is near printable characters is searched: no rule matches fewer than
+// minPrintable of them.
+const (
+	minPrintable  = 10
+	nearPrintable = 48
+)
+
+// readableView returns text or, if it is not UTF-8, a view without what no rule can match: of its rows of UTF-8 those
+// with fewer than minPrintable printable characters, unless they are within nearPrintable bytes of another row. A line
+// end replaces what is left out.
+func readableView(text string) view {
+	if utf8.ValidString(text) {
+		return view{text: text}
+	}
+	kept := view{skips: true}
+	var b []byte
+	at := 0 // end of what was kept
+	for start, end := nextPrintable(text, 0); end > 0; start, end = nextPrintable(text, end) {
+		if start-nearPrintable > at {
+			at = start - nearPrintable
+			b, kept.from = append(b, '\n'), append(kept.from, int32(at))
+		}
+		for end = min(end+nearPrintable, len(text)); at < end; at++ {
+			b, kept.from = append(b, text[at]), append(kept.from, int32(at))
+		}
+	}
+	kept.text, kept.from = string(b), append(kept.from, int32(at))
+	return kept
+}
+
+// nextPrintable returns the next row of UTF-8 at or after at that has minPrintable printable characters; end is 0 if
+// there is none.
+func nextPrintable(text string, at int) (start, end int) {
+	for ; at < len(text); at++ {
+		start = at
+		count := 0
+		for at < len(text) {
+			if c := text[at]; c < utf8.RuneSelf {
+				if !isControl(c) {
+					count++
+				}
+				at++
+				continue
+			}
+			_, size := utf8.DecodeRuneInString(text[at:])
+			if size == 1 {
+				break
+			}
+			count++
+			at += size
+		}
+		if count >= minPrintable {
+			return start, at
+		}
+	}
+	return 0, 0
+}
+
+// containsInvisible reports whether text has an invisible character.
+func containsInvisible(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < ' ' || c == 0x7f) && isInvisible(rune(c)) {
+			return true
+		}
+	}
+	return false
 }
 
 // isInvisible reports whether r is invisible: a control character that does not move the cursor.
@@ -203,13 +273,21 @@ func decodeBase64Runs(v view) (view, bool) {
 	return d, d.text != ""
 }
 
-// nextRun returns the next run of base64 at or after at, without line ends and in the
-// standard alphabet. end is after the run, and greater than at unless the text is at its end.
+// nextRun returns the next run of base64 at or after at, and, of one with minRun letters, these without line ends and
+// in the standard alphabet. end is after the run, and greater than at unless the text is at its end.
 func nextRun(text string, at int) (start, end int, letters []byte) {
 	for at < len(text) && alphabet[text[at]] == 0 {
 		at++
 	}
 	start, end = at, at
+	for end < len(text) && alphabet[text[end]] != 0 {
+		end++
+	}
+	if end-start < minRun {
+		return start, end, nil // too short to be decoded, and to continue after a line end
+	}
+	letters = make([]byte, 0, end-start)
+	end = start
 	line := 0
 	for end < len(text) {
 		if c := alphabet[text[end]]; c != 0 {
