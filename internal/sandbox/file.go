@@ -18,6 +18,15 @@ func outputsOf(name string) string { return name + ".outputs" }
 // The Result has the Changes and one Output, which is refused if the file cannot be
 // written. An error ends the Runner, as in Run.
 func (r *Runner) Put(ctx context.Context, path string, data []byte) (proposal.Result, error) {
+	return r.writeData(ctx, writeWhole, path, data)
+}
+
+// PutPart is Put, but writes to the end of a file that is there.
+func (r *Runner) PutPart(ctx context.Context, path string, data []byte) (proposal.Result, error) {
+	return r.writeData(ctx, writeEnd, path, data)
+}
+
+func (r *Runner) writeData(ctx context.Context, verb writeVerb, path string, data []byte) (proposal.Result, error) {
 	return r.doBetweenCommands(ctx, func(s *instance, result *proposal.Result) (err error) {
 		out := proposal.Output{Path: path, Bytes: int64(len(data))}
 		switch {
@@ -26,7 +35,7 @@ func (r *Runner) Put(ctx context.Context, path string, data []byte) (proposal.Re
 		case len(data) > maxOutput:
 			out.Refused = "larger than " + proposal.Bytes(maxOutput).String()
 		default:
-			out.Refused, err = s.init.writeFile(path, data)
+			out.Refused, err = s.init.writeFile(verb, path, data)
 		}
 		result.Outputs = append(result.Outputs, out)
 		if err == nil {
@@ -41,6 +50,14 @@ func (r *Runner) Put(ctx context.Context, path string, data []byte) (proposal.Re
 func (r *Runner) Take(ctx context.Context, name, path string) (proposal.Result, error) {
 	return r.doBetweenCommands(ctx, func(s *instance, result *proposal.Result) error {
 		result.Outputs = append(result.Outputs, s.copyOutputFile(name, path))
+		return nil
+	})
+}
+
+// TakePart is Take for the bytes of a file from an offset, size at most.
+func (r *Runner) TakePart(ctx context.Context, name, path string, offset, size int64) (proposal.Result, error) {
+	return r.doBetweenCommands(ctx, func(s *instance, result *proposal.Result) error {
+		result.Outputs = append(result.Outputs, s.copyOutputPart(name, path, offset, size))
 		return nil
 	})
 }

@@ -250,10 +250,18 @@ func refusalOf(line string) error {
 	return &refusal{said}
 }
 
-// writeFile writes data to path. refused is init's reason if it refuses; an error
+// What writeFile does.
+type writeVerb string
+
+const (
+	writeWhole writeVerb = "write"
+	writeEnd   writeVerb = "append"
+)
+
+// writeFile writes data to path, or to its end. refused is init's reason if it refuses; an error
 // means that init is lost.
-func (c *initClient) writeFile(path string, data []byte) (refused string, err error) {
-	if err := c.sendRequest(askGrace, fmt.Sprintf("write %d %q", len(data), path)); err != nil {
+func (c *initClient) writeFile(verb writeVerb, path string, data []byte) (refused string, err error) {
+	if err := c.sendRequest(askGrace, fmt.Sprintf("%s %d %q", verb, len(data), path)); err != nil {
 		return "", err
 	}
 	if _, err := c.requests.Write(data); err != nil {
@@ -327,9 +335,18 @@ func (c *initClient) describePath(from diffSide, path string) (*proposal.FileSta
 		Output: proposal.Output{Path: path, Bytes: size}}, nil
 }
 
-// copyFile copies one regular file of at most most bytes to w.
+// copyFile copies one regular file of at most maximum bytes to w.
 func (c *initClient) copyFile(from diffSide, path string, maximum int64, w io.Writer) (int64, error) {
-	if err := c.sendRequest(askGrace, fmt.Sprintf("read %d %s %q", maximum, from, path)); err != nil {
+	return c.copyData(fmt.Sprintf("read %d %s %q", maximum, from, path), maximum, w)
+}
+
+// copyPart copies at most maximum bytes of one regular file to w, from an offset.
+func (c *initClient) copyPart(path string, offset, maximum int64, w io.Writer) (int64, error) {
+	return c.copyData(fmt.Sprintf("part %d %d %s %q", offset, maximum, newSide, path), maximum, w)
+}
+
+func (c *initClient) copyData(request string, maximum int64, w io.Writer) (int64, error) {
+	if err := c.sendRequest(askGrace, request); err != nil {
 		return 0, err
 	}
 	line, err := c.readLine()

@@ -53,12 +53,28 @@ func (s *instance) copyOutput(from diffSide, dir string, f proposal.Change) prop
 		out.Refused = "not a path inside the workspace"
 	case s.o.Artifacts == "":
 		out.Refused = "no directory for outputs was given"
+	default:
+		s.copyOut(dir, &out, func(w io.Writer) (int64, error) {
+			return s.init.copyFile(from, out.Path, maxOutput, w)
+		})
 	}
-	if out.Refused != "" {
-		return out
-	}
-	if err := s.copyOut(from, dir, &out); err != nil {
-		out.Refused, out.File, out.SHA256 = refusalWords(err), "", ""
+	return out
+}
+
+// copyOutputPart is copyOutput for a part of a file.
+func (s *instance) copyOutputPart(name, path string, offset, size int64) proposal.Output {
+	out := proposal.Output{Path: path}
+	switch {
+	case !isLocalPath(path):
+		out.Refused = "not a path inside the workspace"
+	case offset < 0 || size < 0 || size > maxOutput:
+		out.Refused = "not a part of at most " + proposal.Bytes(maxOutput).String()
+	case s.o.Artifacts == "":
+		out.Refused = "no directory for outputs was given"
+	default:
+		s.copyOut(outputsOf(name), &out, func(w io.Writer) (int64, error) {
+			return s.init.copyPart(path, offset, size, w)
+		})
 	}
 	return out
 }
@@ -80,9 +96,15 @@ func isLocalPath(name string) bool {
 	return filepath.IsLocal(name) && path.Clean(name) == name && !strings.ContainsRune(name, 0)
 }
 
-// copyOut writes below Artifacts/dir. os.Root confines a hostile name,
-// O_EXCL prevents overwriting an existing file.
-func (s *instance) copyOut(from diffSide, dir string, out *proposal.Output) error {
+// copyOut writes what read reads below Artifacts/dir, and completes out.
+func (s *instance) copyOut(dir string, out *proposal.Output, read func(io.Writer) (int64, error)) {
+	if err := s.writeOut(dir, out, read); err != nil {
+		out.Refused, out.File, out.SHA256 = refusalWords(err), "", ""
+	}
+}
+
+// writeOut is copyOut. os.Root confines a hostile name, O_EXCL prevents overwriting an existing file.
+func (s *instance) writeOut(dir string, out *proposal.Output, read func(io.Writer) (int64, error)) error {
 	if err := os.MkdirAll(filepath.Join(s.o.Artifacts, dir), 0o700); err != nil {
 		return err
 	}
@@ -100,7 +122,7 @@ func (s *instance) copyOut(from diffSide, dir string, out *proposal.Output) erro
 	}
 	defer f.Close()
 	sum := sha256.New()
-	n, err := s.init.copyFile(from, out.Path, maxOutput, io.MultiWriter(f, sum))
+	n, err := read(io.MultiWriter(f, sum))
 	if err != nil {
 		return err
 	}

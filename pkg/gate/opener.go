@@ -103,10 +103,18 @@ type Session interface {
 	// written is refused in the Output. The error is as for Do.
 	Put(ctx context.Context, name string, data []byte) (proposal.Output, error)
 
+	// PutPart is Put, but writes data to the end of name, a regular file that is there.
+	PutPart(ctx context.Context, name string, data []byte) (proposal.Output, error)
+
 	// Take returns the regular file name of the workspace with secrets redacted, as far as
 	// policy allows it to leave. Output says what was redacted, or why the file is refused. A
 	// copy is among the artifacts. The error is as for Do.
 	Take(ctx context.Context, name string) ([]byte, proposal.Output, error)
+
+	// TakePart is Take for the bytes of the file from offset, size at most: at the end of the file fewer, and none
+	// after it. Each part is searched and decided alone, so that a secret at the border of two is not found. No copy is
+	// kept.
+	TakePart(ctx context.Context, name string, offset, size int64) ([]byte, proposal.Output, error)
 
 	// List returns the files of the workspace that match pattern, in the syntax of
 	// path.Match and with one ** for any number of directories, as Changes without a Kind. The

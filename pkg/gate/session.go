@@ -377,9 +377,35 @@ func (s *session) Put(ctx context.Context, name string, data []byte) (out propos
 	return out, err
 }
 
-func (s *session) Take(ctx context.Context, name string) (data []byte, out proposal.Output, err error) {
+func (s *session) PutPart(ctx context.Context, name string, data []byte) (out proposal.Output, err error) {
 	err = s.callInTurn(ctx, func(ctx context.Context) (err error) {
-		out, err = s.inner.Take(ctx, name)
+		out, err = s.inner.PutPart(ctx, name, data)
+		return err
+	})
+	return out, err
+}
+
+func (s *session) Take(ctx context.Context, name string) ([]byte, proposal.Output, error) {
+	return s.takeData(ctx, func(ctx context.Context) (proposal.Output, error) { return s.inner.Take(ctx, name) })
+}
+
+func (s *session) TakePart(ctx context.Context, name string, offset, size int64) ([]byte, proposal.Output, error) {
+	data, out, err := s.takeData(ctx, func(ctx context.Context) (proposal.Output, error) {
+		return s.inner.TakePart(ctx, name, offset, size)
+	})
+	if out.File != "" {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(s.run.files.artifacts, filepath.Dir(out.File))))
+		out.File = ""
+	}
+	return data, out, err
+}
+
+// takeData returns the data of the file that take has copied.
+func (s *session) takeData(
+	ctx context.Context, take func(context.Context) (proposal.Output, error),
+) (data []byte, out proposal.Output, err error) {
+	err = s.callInTurn(ctx, func(ctx context.Context) (err error) {
+		out, err = take(ctx)
 		return err
 	})
 	if err == nil && out.Refused == "" {

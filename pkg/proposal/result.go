@@ -401,7 +401,7 @@ type Transfer struct {
 	After int    `json:"after"` // number of earlier proposals
 	// Output is the file. For a list, its Path is the pattern. For a Diff it is Diff.Patch,
 	// whose Path are the paths that were asked for. For a file that was put,
-	// SHA256 is empty if it looks as if it contains a secret.
+	// SHA256 is empty if it looks as if it contains a secret, or has more than 1 MiB.
 	Output Output `json:"output"`
 	Names  int    `json:"names,omitempty"` // number of names in a list, or of files in a Diff
 }

@@ -121,6 +121,11 @@ func (f fake) Put(_ context.Context, name string, data []byte) (proposal.Output,
 	return proposal.Output{Path: name}, nil
 }
 
+func (f fake) PutPart(_ context.Context, name string, data []byte) (proposal.Output, error) {
+	f.note("append %s %d", name, len(data))
+	return proposal.Output{Path: name}, nil
+}
+
 func (f fake) Take(_ context.Context, name string) ([]byte, proposal.Output, error) {
 	return []byte("data"), proposal.Output{Path: name}, nil
 }

@@ -285,16 +285,22 @@ func readFile(w http.ResponseWriter, r *http.Request, b *sandbox) error {
 	}
 	defer b.unlockFiles()
 	size, _ := strconv.ParseInt(e.Size, 10, 64)
-	if p.rel != "" && e.Type == fileTypes["f"] && size <= partSize {
-		data, err := b.takeFile(ctx, p.rel)
-		if err == nil {
-			startDownload(w)
-			w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-			_ = writeWithDeadline(w, data) // the client has gone
-		}
-		return err
+	if p.rel == "" || e.Type != fileTypes["f"] {
+		return b.sendCopied(ctx, w, p)
 	}
-	return b.sendParts(ctx, w, p)
+	if size > partSize {
+		return sendParts(w, func(at int64) ([]byte, bool, error) {
+			data, err := b.takeFile(b.session.TakePart(ctx, p.rel, at, partSize))
+			return data, at+partSize < size, err
+		})
+	}
+	data, err := b.takeFile(b.session.Take(ctx, p.rel))
+	if err == nil {
+		startDownload(w)
+		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+		_ = writeWithDeadline(w, data) // the client has gone
+	}
+	return err
 }
 
 func startDownload(w http.ResponseWriter) {
@@ -302,9 +308,8 @@ func startDownload(w http.ResponseWriter) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 }
 
-// takeFile returns a file of the workspace, redacted, as far as policy allows it to leave.
-func (b *sandbox) takeFile(ctx context.Context, rel string) ([]byte, error) {
-	data, out, err := b.session.Take(ctx, rel)
+// takeFile returns what the session has taken, redacted, as far as policy allows it to leave.
+func (b *sandbox) takeFile(data []byte, out proposal.Output, err error) ([]byte, error) {
 	if err != nil {
 		return nil, b.endOnError(err)
 	}
@@ -314,17 +319,25 @@ func (b *sandbox) takeFile(ctx context.Context, rel string) ([]byte, error) {
 	return data, nil
 }
 
-// sendParts sends the file at p, which commands copy to the workspace part by part. An error after the first part cuts
-// the connection off: the client must not take what it has for the whole.
-func (b *sandbox) sendParts(ctx context.Context, w http.ResponseWriter, p place) error {
+// sendCopied sends a file that the session cannot take: commands copy it to the workspace part by part.
+func (b *sandbox) sendCopied(ctx context.Context, w http.ResponseWriter, p place) error {
 	defer func() { _ = b.changeFiles(context.WithoutCancel(ctx), "files.read", "rm", "-f", transferName) }()
-	for at := int64(0); ; at += partSize {
+	return sendParts(w, func(at int64) ([]byte, bool, error) {
 		err := b.changeFiles(ctx, "files.read", "tail", "-c", "+"+strconv.FormatInt(at+1, 10), "--", p.argument(), "|",
 			"head", "-c", strconv.Itoa(partSize), ">", transferName)
-		var data []byte
-		if err == nil {
-			data, err = b.takeFile(ctx, transferName)
+		if err != nil {
+			return nil, false, err
 		}
+		data, err := b.takeFile(b.session.TakePart(ctx, transferName, 0, partSize))
+		return data, len(data) >= partSize/2, err // redaction changes the length
+	})
+}
+
+// sendParts sends a file whose parts take returns: it also says whether there may be more. An error after the first
+// part cuts the connection off: the client must not take what it has for the whole.
+func sendParts(w http.ResponseWriter, take func(at int64) (data []byte, more bool, err error)) error {
+	for at := int64(0); ; at += partSize {
+		data, more, err := take(at)
 		if err != nil && at == 0 {
 			return err
 		}
@@ -334,7 +347,7 @@ func (b *sandbox) sendParts(ctx context.Context, w http.ResponseWriter, p place)
 		if at == 0 {
 			startDownload(w)
 		}
-		if writeWithDeadline(w, data) != nil || len(data) < partSize/2 {
+		if writeWithDeadline(w, data) != nil || !more {
 			return nil
 		}
 	}
@@ -536,56 +549,52 @@ func (u *uploads) writeSmall() error {
 }
 
 func (u *uploads) writeFile(p place, data []byte) error {
+	session := u.b.session
 	if p.rel != "" {
-		return u.putFile(p.rel, data)
+		return u.putData(session.Put, p.rel, data)
 	}
-	if err := u.putFile(transferName, data); err != nil {
+	if err := u.putData(session.Put, transferName, data); err != nil {
 		return err
 	}
-	return u.b.changeFiles(u.ctx, "files.write", "mkdir", "-p", "--", path.Dir(p.argument()), "&&", "mv", "-T", "--",
-		transferName, p.argument())
+	return u.moveUpload(transferName, p)
 }
 
-// writeParts writes a large file: part by part to a file beside it, which then gets its name.
-func (u *uploads) writeParts(p place, data []byte, more bool, in *bufio.Reader) (err error) {
-	part := p.argument() + ".part"
-	if err := u.writeFile(place{shown: p.shown + ".part", rel: relPart(p)}, data); err != nil {
-		return err
+// moveUpload moves a file of the workspace to its place.
+func (u *uploads) moveUpload(rel string, p place) error {
+	return u.b.changeFiles(u.ctx, "files.write", "mkdir", "-p", "--", path.Dir(p.argument()), "&&", "mv", "-T", "--",
+		"./"+rel, p.argument())
+}
+
+// writeParts writes a large file: part by part to a file of the workspace, which then gets its name.
+func (u *uploads) writeParts(p place, data []byte, more bool, in *bufio.Reader) error {
+	session, part := u.b.session, transferName
+	if p.rel != "" {
+		part = p.rel + ".part"
 	}
-	for more {
+	err := u.putData(session.Put, part, data)
+	for more && err == nil {
 		if data, more, err = readPart(in); err != nil {
 			err = formError(err)
-			break
-		}
-		if err = u.putFile(transferName, data); err == nil {
-			err = u.b.changeFiles(u.ctx, "files.write", "cat", "--", transferName, ">>", part,
-				"&&", "rm", "-f", transferName)
-		}
-		if err != nil {
-			break
+		} else {
+			err = u.putData(session.PutPart, part, data)
 		}
 	}
 	if err == nil {
-		err = u.b.changeFiles(u.ctx, "files.write", "mv", "-T", "--", part, p.argument())
+		err = u.moveUpload(part, p)
 	}
 	if err != nil {
-		_ = u.b.changeFiles(context.WithoutCancel(u.ctx), "files.write", "rm", "-f", "--", part, transferName)
+		_ = u.b.changeFiles(context.WithoutCancel(u.ctx), "files.write", "rm", "-f", "--", "./"+part)
 		return err
 	}
 	u.wrote = append(u.wrote, p)
 	return nil
 }
 
-func relPart(p place) string {
-	if p.rel == "" {
-		return ""
-	}
-	return p.rel + ".part"
-}
-
-// putFile writes a file of the workspace.
-func (u *uploads) putFile(rel string, data []byte) error {
-	out, err := u.b.session.Put(u.ctx, rel, data)
+// putData writes a file of the workspace, or its end, with put.
+func (u *uploads) putData(
+	put func(context.Context, string, []byte) (proposal.Output, error), rel string, data []byte,
+) error {
+	out, err := put(u.ctx, rel, data)
 	if err != nil {
 		return u.b.endOnError(err)
 	}

@@ -111,6 +111,14 @@ func (h *sharedSession) Put(ctx context.Context, name string, data []byte) (prop
 	return h.Session.Put(ctx, name, data)
 }
 
+// PutPart is PutPart of the session, after the set-up.
+func (h *sharedSession) PutPart(ctx context.Context, name string, data []byte) (proposal.Output, error) {
+	if err := h.awaitSetUp(ctx, proposal.Proposal{}); err != nil {
+		return proposal.Output{}, err
+	}
+	return h.Session.PutPart(ctx, name, data)
+}
+
 // beginProposal counts a proposal, and returns its id.
 func (h *sharedSession) beginProposal() string {
 	h.mu.Lock()

@@ -93,6 +93,14 @@ func (w *world) Put(_ context.Context, path string, _ []byte) (proposal.Result, 
 	return r, err
 }
 
+func (w *world) PutPart(_ context.Context, path string, _ []byte) (proposal.Result, error) {
+	return w.moved("put part", path)
+}
+
+func (w *world) TakePart(_ context.Context, name, path string, _, _ int64) (proposal.Result, error) {
+	return w.moved("take part "+name, path)
+}
+
 func (w *world) Take(_ context.Context, name, path string) (proposal.Result, error) {
 	return w.moved("take "+name, path)
 }

@@ -23,14 +23,18 @@ type Runner interface {
 	// Earlier returns what the live shell of a context has run, or nil if there is none.
 	Earlier(language, context string) *proposal.Earlier
 
-	// The next four move files between two commands of a session. The Result's Outputs and Changes
+	// The next six move files between two commands of a session. The Result's Outputs and Changes
 	// describe what they did; files that are not available are refused there. An error means the
 	// same as Run's.
 
 	// Put writes a file of the workspace.
 	Put(ctx context.Context, path string, data []byte) (proposal.Result, error)
+	// PutPart writes to the end of a file of the workspace.
+	PutPart(ctx context.Context, path string, data []byte) (proposal.Result, error)
 	// Take copies a file out, to the path called name among the artifacts.
 	Take(ctx context.Context, name, path string) (proposal.Result, error)
+	// TakePart is Take for the bytes of a file from offset, size at most.
+	TakePart(ctx context.Context, name, path string, offset, size int64) (proposal.Result, error)
 	// List lists the files that match pattern in the Result's Changes.
 	List(ctx context.Context, pattern string) (proposal.Result, error)
 	// ListChanges lists in the Result's Changes how the workspace differs from the one that the run began with, or

@@ -25,21 +25,36 @@ const (
 	// Of these two the rest is empty.
 	transferPause  = "pause"
 	transferResume = "resume"
+	transferPart   = "part" // recorded as transferTake, without a file
 )
 
 // MaxTransfers is the maximum number of files and lists that one session moves.
 const MaxTransfers = 10_000
 
+// maxDigested is the maximum size of a file whose digest Put reports: the digest of one that has a secret would confirm
+// a guess, and to search a large one takes longer than to write it.
+const maxDigested = 1 << 20
+
 // Put writes data to path, which is relative to the workspace, as the commands' user. A
 // file that could not be written is refused in the Output, and so is one that policy would not
 // let a command copy there. The error is as for Do.
 func (s *Session) Put(ctx context.Context, path string, data []byte) (proposal.Output, error) {
+	return s.writeRecorded(ctx, path, data, Runner.Put)
+}
+
+// PutPart is Put, but writes to the end of a file that is there.
+func (s *Session) PutPart(ctx context.Context, path string, data []byte) (proposal.Output, error) {
+	return s.writeRecorded(ctx, path, data, Runner.PutPart)
+}
+
+func (s *Session) writeRecorded(ctx context.Context, path string, data []byte,
+	write func(Runner, context.Context, string, []byte) (proposal.Result, error)) (proposal.Output, error) {
 	t, _, err := s.moveRecorded(ctx, transferPut, func(ctx context.Context, _ string) (proposal.Result, error) {
 		if why, err := s.refusalOfPlace(ctx, path); err != nil || why != "" {
 			return proposal.Result{Outputs: []proposal.Output{{Path: path, Refused: why}}}, err
 		}
-		r, err := s.runner.Put(ctx, path, data)
-		if len(r.Outputs) == 1 && s.stages.Redactor.Text(string(data)) == string(data) {
+		r, err := write(s.runner, ctx, path, data)
+		if len(r.Outputs) == 1 && len(data) <= maxDigested && s.stages.Redactor.Text(string(data)) == string(data) {
 			sum := sha256.Sum256(data)
 			r.Outputs[0].SHA256 = hex.EncodeToString(sum[:])
 		}
@@ -71,6 +86,18 @@ func (s *Session) Take(ctx context.Context, path string) (proposal.Output, error
 		return s.runner.Take(ctx, name, path)
 	})
 	return t.Output, err
+}
+
+// TakePart is Take for the bytes of the file from an offset, size at most. Each part is decided, redacted and recorded
+// as a file. The caller removes its copy, which the log does not name.
+func (s *Session) TakePart(ctx context.Context, path string, offset, size int64) (proposal.Output, error) {
+	_, r, err := s.moveRecorded(ctx, transferPart, func(ctx context.Context, name string) (proposal.Result, error) {
+		return s.runner.TakePart(ctx, name, path, offset, size)
+	})
+	if err != nil {
+		return proposal.Output{}, err
+	}
+	return r.Outputs[0], nil
 }
 
 // List returns the files of the workspace that match pattern, with secrets in their names
@@ -112,9 +139,13 @@ func (s *Session) moveRecorded(
 			return err
 		}
 		given.Output = r.Outputs[0]
-		if kind == transferList {
+		switch kind {
+		case transferList:
 			given.Names = len(r.Changes.Files) + r.Changes.Omitted
-		} else {
+		case transferPart:
+			given.Kind, given.Output.File = transferTake, ""
+			s.addChanges(r)
+		default:
 			s.addChanges(r)
 		}
 		t = *given

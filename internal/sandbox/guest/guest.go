@@ -50,7 +50,7 @@ import (
 )
 
 // Version is the protocol's version; both ends come from one commit.
-const Version = 8
+const Version = 9
 
 // MaxServices is the maximum number of services in one sandbox.
 const MaxServices = 8

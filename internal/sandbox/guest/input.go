@@ -14,16 +14,18 @@ import (
 	"syscall"
 )
 
-// receiveFile reads SIZE bytes and writes them to a regular file, completely or not at all. It
+// receiveFile reads SIZE bytes and has write write them to a regular file, completely or not at all. It
 // always reads all of them, because otherwise the next request would start in the middle
 // of them.
-func (s *server) receiveFile(args string, r io.Reader, w *bufio.Writer) error {
+func (s *server) receiveFile(
+	args string, r io.Reader, w *bufio.Writer, write func(quoted string, size int64, data io.Reader) error,
+) error {
 	size, rest, err := cutNumber(args)
 	if err != nil {
 		return err
 	}
 	data := &io.LimitedReader{R: r, N: size}
-	err = s.writeFile(rest, size, data)
+	err = write(rest, size, data)
 	if _, lost := io.Copy(io.Discard, data); lost != nil || err != nil {
 		return errors.Join(err, lost)
 	}
@@ -102,7 +104,7 @@ func (s *server) replaceFile(root *os.Root, name string, mode fs.FileMode, data 
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, data)
+	err = copyData(f, data)
 	err = errors.Join(err, f.Chown(s.uid, s.gid), f.Chmod(mode), f.Close())
 	if err == nil {
 		err = root.Rename(part, name)
@@ -111,4 +113,41 @@ func (s *server) replaceFile(root *os.Root, name string, mode fs.FileMode, data 
 		_ = root.Remove(part)
 	}
 	return err
+}
+
+// copyData copies with few system calls, which are slow in here.
+func copyData(f *os.File, data io.Reader) error {
+	_, err := io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{data}, make([]byte, 1<<20))
+	return err
+}
+
+// appendFile writes to the end of a regular file, which must be there. If it fails, the file is as before.
+func (s *server) appendFile(quoted string, size int64, data io.Reader) error {
+	name, err := strconv.Unquote(quoted)
+	if err != nil {
+		return fmt.Errorf("invalid path %s", quoted)
+	}
+	if err := roomFor(size); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(s.root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	info, err := lstatOrLink(root, name)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("not a regular file: " + typeOfMode(info.Mode()))
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	if err = copyData(f, data); err != nil {
+		err = errors.Join(err, f.Truncate(info.Size()))
+	}
+	return errors.Join(err, f.Close())
 }

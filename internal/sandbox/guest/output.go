@@ -184,24 +184,54 @@ func (s *server) readFile(args string, w *bufio.Writer) error {
 	if err != nil {
 		return err
 	}
-	root, name, err := s.openSide(rest)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	info, err := lstatOrLink(root, name)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() || info.Size() > limit {
-		return fmt.Errorf("not a regular file of at most %d bytes", limit)
-	}
-	f, err := root.Open(name)
+	f, size, err := s.openFile(rest)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return sendFile(f, info.Size(), w)
+	if size > limit {
+		return fmt.Errorf("not a regular file of at most %d bytes", limit)
+	}
+	return sendFile(f, size, w)
+}
+
+// readPart sends at most MAX bytes of one regular file, from an offset.
+func (s *server) readPart(args string, w *bufio.Writer) error {
+	from, rest, err := cutNumber(args)
+	if err != nil {
+		return err
+	}
+	limit, rest, err := cutNumber(rest)
+	if err != nil {
+		return err
+	}
+	f, size, err := s.openFile(rest)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return err
+	}
+	return sendFile(f, min(limit, max(0, size-from)), w)
+}
+
+// openFile opens the regular file that args, a side and a path, name, and returns its size.
+func (s *server) openFile(args string) (*os.File, int64, error) {
+	root, name, err := s.openSide(args)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer root.Close()
+	info, err := lstatOrLink(root, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, errors.New("not a regular file: " + typeOfMode(info.Mode()))
+	}
+	f, err := root.Open(name)
+	return f, info.Size(), err
 }
 
 // sendFile sends as many bytes as it announces. A process of the host may shorten a file of the
@@ -217,7 +247,10 @@ func sendFile(f *os.File, size int64, w *bufio.Writer) error {
 
 // copyPadded writes size bytes: those of f, and zeros if it has fewer, with an error.
 func copyPadded(f *os.File, size int64, w *bufio.Writer) error {
-	n, err := io.CopyN(w, f, size)
+	n, err := io.CopyBuffer(struct{ io.Writer }{w}, io.LimitReader(f, size), make([]byte, min(size, 1<<20)+1))
+	if err == nil && n < size {
+		err = io.EOF
+	}
 	for range size - n {
 		_ = w.WriteByte(0) // Flush returns the error
 	}

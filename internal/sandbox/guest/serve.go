@@ -102,8 +102,12 @@ func (s *server) answerRequest(request string, r io.Reader, w *bufio.Writer) err
 		return s.listMatches(rest, w)
 	case "read":
 		return s.readFile(rest, w)
+	case "part":
+		return s.readPart(rest, w)
 	case "write":
-		return s.receiveFile(rest, r, w)
+		return s.receiveFile(rest, r, w, s.writeFile)
+	case "append":
+		return s.receiveFile(rest, r, w, s.appendFile)
 	case "space":
 		return writeFreeSpace(w)
 	case "layer":

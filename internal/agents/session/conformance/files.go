@@ -36,6 +36,17 @@ func testFiles(t *testing.T, g gate.Opener) {
 	if data, _, err := s.Take(t.Context(), "large"); err != nil || !bytes.Equal(data, large) {
 		t.Errorf("%d of %d bytes came back, %v", len(data), len(large), err)
 	}
+	if out, err := s.PutPart(t.Context(), "large", large[:1<<20]); err != nil || out.Refused != "" {
+		t.Errorf("put a part: %+v, %v", out, err)
+	}
+	end := int64(len(large))
+	if data, out, err := s.TakePart(t.Context(), "large", end-16, 2<<20); err != nil || out.File != "" ||
+		!bytes.Equal(data, large[:1<<20+16]) {
+		t.Errorf("took %d bytes of the end, %+v, %v", len(data), out, err)
+	}
+	if data, _, err := s.TakePart(t.Context(), "large", 1, 2); err != nil || string(data) != "12" {
+		t.Errorf("took %q, %v", data, err)
+	}
 	putFile(t, s, "empty", "")
 	if data, out, err := s.Take(t.Context(), "empty"); err != nil || out.Refused != "" || len(data) != 0 {
 		t.Errorf("took %q, %+v, %v", data, out, err)
@@ -53,7 +64,7 @@ func testFiles(t *testing.T, g gate.Opener) {
 		got != "added empty, added in, added in/deep, added in/deep/note.txt, added large" {
 		t.Errorf("changes: %s, %v", got, err)
 	}
-	if report := closeSession(t, s); len(report.Transfers) != 7 {
+	if report := closeSession(t, s); len(report.Transfers) != 10 {
 		t.Errorf("%d transfers are in the report", len(report.Transfers))
 	}
 }
@@ -73,6 +84,20 @@ func testEscapes(t *testing.T, g gate.Opener) {
 		}
 		if data, out, err := s.Take(t.Context(), name); err != nil || out.Refused == "" || len(data) > 0 {
 			t.Errorf("took %q: %q, %+v, %v", name, data, out, err)
+		}
+		if out, err := s.PutPart(t.Context(), name, []byte("x")); err != nil || out.Refused == "" {
+			t.Errorf("put a part of %q: %+v, %v", name, out, err)
+		}
+		if data, out, err := s.TakePart(t.Context(), name, 0, 9); err != nil || out.Refused == "" || len(data) > 0 {
+			t.Errorf("took a part of %q: %q, %+v, %v", name, data, out, err)
+		}
+	}
+	if out, err := s.PutPart(t.Context(), "none", []byte("x")); err != nil || out.Refused == "" {
+		t.Errorf("put a part of a file that does not exist: %+v, %v", out, err)
+	}
+	for _, part := range [][2]int64{{-1, 1}, {0, -1}, {0, 33 << 20}} {
+		if _, out, err := s.TakePart(t.Context(), "links.sh", part[0], part[1]); err != nil || out.Refused == "" {
+			t.Errorf("took part %v: %+v, %v", part, out, err)
 		}
 	}
 	if _, out, err := s.Take(t.Context(), "none"); err != nil || out.Refused == "" {

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -122,7 +123,11 @@ func (s *server) handlePut(w http.ResponseWriter, r *http.Request, session gate.
 	if err != nil {
 		return err
 	}
-	out, err := session.Put(r.Context(), r.URL.Query().Get("path"), data)
+	write := session.Put
+	if r.URL.Query().Has("append") {
+		write = session.PutPart
+	}
+	out, err := write(r.Context(), r.URL.Query().Get("path"), data)
 	s.files.announceOutput(session, &out)
 	sendAnswer(w, out, err)
 	return nil
@@ -130,7 +135,19 @@ func (s *server) handlePut(w http.ResponseWriter, r *http.Request, session gate.
 
 // handleTake answers with the Output and the data of a file.
 func (s *server) handleTake(w http.ResponseWriter, r *http.Request, session gate.Session) error {
-	data, out, err := session.Take(r.Context(), r.URL.Query().Get("path"))
+	q := r.URL.Query()
+	take := session.Take
+	if q.Has("offset") {
+		offset, err := strconv.ParseInt(q.Get("offset"), 10, 64)
+		size, err2 := strconv.ParseInt(q.Get("size"), 10, 64)
+		if err != nil || err2 != nil {
+			return refuseRequest("offset and size are not numbers", "")
+		}
+		take = func(ctx context.Context, name string) ([]byte, proposal.Output, error) {
+			return session.TakePart(ctx, name, offset, size)
+		}
+	}
+	data, out, err := take(r.Context(), q.Get("path"))
 	if err != nil {
 		return err
 	}
@@ -159,7 +176,16 @@ func withNameQuery(path, key, name string) (string, error) {
 }
 
 // Put is gate.Session.Put, for at most 32 MiB.
-func (s *Session) Put(ctx context.Context, name string, data []byte) (out proposal.Output, err error) {
+func (s *Session) Put(ctx context.Context, name string, data []byte) (proposal.Output, error) {
+	return s.writeFile(ctx, name, "", data)
+}
+
+// PutPart is gate.Session.PutPart, for at most 32 MiB.
+func (s *Session) PutPart(ctx context.Context, name string, data []byte) (proposal.Output, error) {
+	return s.writeFile(ctx, name, "&append", data)
+}
+
+func (s *Session) writeFile(ctx context.Context, name, how string, data []byte) (out proposal.Output, err error) {
 	if len(data) > MaxFile {
 		return out, refuseRequest(fmt.Sprintf("the file has more than %d MiB", MaxFile>>20), "put smaller files")
 	}
@@ -167,7 +193,7 @@ func (s *Session) Put(ctx context.Context, name string, data []byte) (out propos
 	if err != nil {
 		return out, err
 	}
-	err = s.callServer(ctx, request{method: http.MethodPut, path: path, data: data}, &out)
+	err = s.callServer(ctx, request{method: http.MethodPut, path: path + how, data: data}, &out)
 	if !s.client.local {
 		out.File = ""
 	}
@@ -176,12 +202,21 @@ func (s *Session) Put(ctx context.Context, name string, data []byte) (out propos
 
 // Take is gate.Session.Take, for at most 128 MiB. Output.File is the path of the copy; empty if
 // that is on another machine.
-func (s *Session) Take(ctx context.Context, name string) (data []byte, out proposal.Output, err error) {
+func (s *Session) Take(ctx context.Context, name string) ([]byte, proposal.Output, error) {
+	return s.readFile(ctx, name, "")
+}
+
+// TakePart is gate.Session.TakePart.
+func (s *Session) TakePart(ctx context.Context, name string, offset, size int64) ([]byte, proposal.Output, error) {
+	return s.readFile(ctx, name, fmt.Sprintf("&offset=%d&size=%d", offset, size))
+}
+
+func (s *Session) readFile(ctx context.Context, name, which string) (data []byte, out proposal.Output, err error) {
 	path, err := withNameQuery("/file", "path", name)
 	if err != nil {
 		return nil, out, err
 	}
-	err = s.getPart(ctx, path, func(p partHeader, body io.Reader) error {
+	err = s.getPart(ctx, path+which, func(p partHeader, body io.Reader) error {
 		if p.Output == nil {
 			return errors.New("there is no Output")
 		}
