@@ -218,6 +218,8 @@ func TestE2EMCPAnswers(t *testing.T) {
 		{mcpStep{"run", object{"command": "python3 -c \"import time, urllib.request as u\nfor i in range(50):\n  try: print(len(u.urlopen('http://127.0.0.1:8000/data.csv').read())); break\n  except OSError: time.sleep(.1)\""}}, 250, []string{"stdout:\n```\n8\n```"}},
 		{mcpStep{"process", object{"id": "c5"}}, 400, []string{"GET /data.csv"}},
 		{mcpStep{"process", object{}}, 250, []string{"c5: running, "}},
+		{mcpStep{"run", object{"command": "cat", "background": true, "input": true}}, 250, []string{"c7: running in the background"}},
+		{mcpStep{"process", object{"id": "c7", "input": "typed\n", "eof": true, "wait": 60}}, 250, []string{"```\ntyped\n```"}},
 		{mcpStep{"write_file", object{"path": "p.png", "content": pixel, "encoding": "base64"}}, 250, []string{"p.png, 70 bytes"}},
 		{mcpStep{"read_file", object{"path": "p.png"}}, 500, []string{"image/png, 70 bytes: /", "image image/png"}},
 		{mcpStep{"run_code", object{"language": "python", "code": "class P:\n  def _repr_png_(self): return open('p.png', 'rb').read()\nP()"}}, 700, []string{"result:\n", "image/png, 70 bytes: /", "image image/png"}},

@@ -72,6 +72,8 @@ func refusalOf(err error) *refusal {
 		switch f.Code {
 		case "session.proposal":
 			r.code = invalidArgument
+		case "session.input":
+			r.code = unimplemented
 		case "session.full":
 			r.code = resourceExhausted
 		case "session.closed", "session.idle":

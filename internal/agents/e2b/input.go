@@ -6,19 +6,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"os"
 	"strings"
-	"time"
 
-	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/internal/agents/stdin"
 )
-
-// laterInput replaces the input that clients send while a command runs: policy decides the command as if it read
-// this text. A shell that reads its commands from there is denied.
-const laterInput = "(sent while the command runs)\n"
-
-// inputTime is how long a command has to read what was sent to it.
-const inputTime = 5 * time.Second
 
 // A terminal is a pseudo-terminal as the SDK describes it.
 type terminal struct {
@@ -71,23 +62,13 @@ status = os.waitpid(pid, 0)[1]
 sys.exit(os.waitstatus_to_exitcode(status) & 255)
 `
 
-// openInput returns the two ends of what a process reads. Only a session of this process can have such an input.
-func (b *sandbox) openInput() (read, write *os.File, err error) {
-	if _, here := b.gate.(*gate.Gate); !here {
-		return nil, nil, refuseRequest(unimplemented, "standard input and pseudo-terminals are not supported here")
-	}
-	return os.Pipe()
-}
-
 // writeInput writes to what x reads.
 func (x *process) writeInput(data []byte) error {
 	if x.input == nil {
 		return refuseRequest(invalidArgument, "process %d has no standard input: start it with stdin", x.pid)
 	}
-	_ = x.input.SetWriteDeadline(time.Now().Add(inputTime))
-	_, err := x.input.Write(data)
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	switch err := x.input.Write(data); {
+	case errors.Is(err, stdin.ErrNotRead):
 		return refuseRequest(resourceExhausted, "process %d does not read its input", x.pid)
 	case err != nil:
 		return refuseRequest(notFound, "process %d has closed its input", x.pid)
@@ -130,7 +111,7 @@ func closeInput(_ context.Context, b *sandbox, in processRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = x.input.Close()
+	x.input.CloseWrite()
 	return map[string]any{}, nil
 }
 

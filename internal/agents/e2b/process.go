@@ -5,14 +5,13 @@ package e2b
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/agents/stdin"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -58,7 +57,7 @@ func (in startRequest) toProposal(timeout time.Duration) (proposal.Proposal, err
 		return p, refuseRequest(invalidArgument, "process.cmd: missing")
 	}
 	if in.hasInput() {
-		p.Stdin = laterInput
+		p.Stdin = stdin.Later
 	}
 	dir, err := findPlace(in.Process.Cwd)
 	if err != nil {
@@ -90,7 +89,7 @@ type process struct {
 	pid    uint32 // counted for each sandbox; not the kernel's
 	about  startRequest
 	cancel context.CancelFunc
-	input  *os.File // the writing end of what it reads; nil if it cannot be written to
+	input  *stdin.Pipe // nil if it cannot be written to
 	done   chan struct{}
 
 	mu    sync.Mutex
@@ -234,22 +233,22 @@ func (b *sandbox) startBackground(in startRequest, p proposal.Proposal) (*proces
 	b.processes.count++
 	ctx, cancel := context.WithCancel(b.ctx)
 	x := &process{pid: b.processes.count, about: in, cancel: cancel, done: make(chan struct{})}
-	var input *os.File
 	if in.hasInput() {
 		var err error
-		if input, x.input, err = b.openInput(); err != nil {
+		if x.input, err = stdin.Open(b.gate); err != nil {
 			cancel()
 			return nil, nil, err
 		}
+		ctx = x.input.WithInput(ctx)
 	}
 	b.processes.list[x.pid] = x
 	f, _ := x.attachFeed()
 	go func() {
 		defer close(x.done)
 		defer cancel()
-		last := x.runProposal(gate.WithInput(ctx, input), b, p)
-		if input != nil { // Start has closed it if it started
-			_ = errors.Join(input.Close(), x.input.Close())
+		last := x.runProposal(ctx, b, p)
+		if x.input != nil {
+			x.input.Close()
 		}
 		b.noteChange()
 		b.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/agents/stdin"
 	"github.com/fumehood/fumehood/internal/kit/localhttp"
 	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -291,7 +292,7 @@ func (b *sandbox) proposeAfterSetUp(
 func (b *sandbox) runInBackground(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
 	x, err := b.session.Start(ctx, p)
 	var stop *proposal.StopError
-	if errors.As(err, &stop) && stop.Code == "session.background" && p.Stdin != laterInput {
+	if errors.As(err, &stop) && stop.Code == "session.background" && p.Stdin != stdin.Later {
 		return b.session.Do(ctx, p)
 	}
 	if err != nil {

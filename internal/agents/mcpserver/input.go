@@ -17,14 +17,15 @@ type proposeArgs struct {
 	Cwd     string            `json:"cwd,omitempty" jsonschema:"relative to the workspace"`
 	Env     map[string]string `json:"env,omitempty"`
 	Stdin   string            `json:"stdin,omitempty"`
-	Timeout string            `json:"timeout,omitempty" jsonschema:"as 90s or 10m"`
+	Timeout string            `json:"timeout,omitempty" jsonschema:"as 90s"`
 	Limits  map[string]any    `json:"limits,omitempty" jsonschema:"cpus, memory, pids, disk, files, output, as {\"memory\": \"2GiB\"}"`
 	Network []string          `json:"network,omitempty" jsonschema:"host or host:port that it needs"`
 	Outputs []string          `json:"outputs,omitempty" jsonschema:"workspace files or globs to export"`
-	Cache   bool              `json:"cache,omitempty" jsonschema:"take a kept result with the same inputs; only for the first command"`
+	Cache   bool              `json:"cache,omitempty" jsonschema:"take a kept result; only for the first command"`
 	Why     string            `json:"why,omitempty"`
 
-	Background bool `json:"background,omitempty" jsonschema:"go on after the call, as a server; see process"`
+	Background bool `json:"background,omitempty" jsonschema:"go on after the call; see process"`
+	Input      bool `json:"input,omitempty" jsonschema:"process writes its stdin"`
 }
 
 // A snippet is what run_code takes.
@@ -32,13 +33,13 @@ type snippet struct {
 	Language string `json:"language" jsonschema:"python, javascript, bash or sh"`
 	Code     string `json:"code"`
 	Context  string `json:"context,omitempty" jsonschema:"has its own variables"`
-	Timeout  string `json:"timeout,omitempty" jsonschema:"as 90s or 10m"`
+	Timeout  string `json:"timeout,omitempty" jsonschema:"as 90s"`
 	Why      string `json:"why,omitempty"`
 }
 
 // A question is what check takes: what decisions depend on.
 type question struct {
-	Command  string            `json:"command,omitempty" jsonschema:"shell text; or argv, commands or code"`
+	Command  string            `json:"command,omitempty" jsonschema:"or argv, commands or code"`
 	Commands []string          `json:"commands,omitempty" jsonschema:"shell texts, each decided alone"`
 	Argv     []string          `json:"argv,omitempty"`
 	Language string            `json:"language,omitempty"`
@@ -62,7 +63,7 @@ func proposalFields(id string, args any) (map[string]json.RawMessage, error) {
 		fields["run"] = text
 		delete(fields, "command")
 	}
-	for _, own := range []string{"commands", "context", "background"} {
+	for _, own := range []string{"commands", "context", "background", "input"} {
 		delete(fields, own)
 	}
 	fields["id"], err = json.Marshal(id)

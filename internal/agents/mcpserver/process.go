@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/fumehood/fumehood/internal/agents/stdin"
 	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -30,9 +31,11 @@ const (
 )
 
 type processArgs struct {
-	ID    string `json:"id,omitempty" jsonschema:"of a command in the background; all are listed if left out"`
-	Since int64  `json:"since,omitempty" jsonschema:"show output from this byte on"`
-	Wait  int    `json:"wait,omitempty" jsonschema:"seconds to wait for output or the end, at most 60"`
+	ID    string `json:"id,omitempty" jsonschema:"all are listed if left out"`
+	Since int64  `json:"since,omitempty" jsonschema:"first byte of output"`
+	Wait  int    `json:"wait,omitempty" jsonschema:"seconds to wait for more, at most 60"`
+	Input string `json:"input,omitempty" jsonschema:"text for stdin"`
+	EOF   bool   `json:"eof,omitempty" jsonschema:"then close stdin"`
 	Stop  bool   `json:"stop,omitempty"`
 }
 
@@ -42,6 +45,7 @@ type process struct {
 	id, command string
 	began       time.Time
 	printed     printed
+	input       *stdin.Pipe // nil if it has none that comes later
 
 	once    sync.Once
 	outcome string // when it has ended
@@ -146,9 +150,14 @@ func (s *session) runBeside(
 
 // startProcess starts p, which goes on after the call, and answers with its id, or with its result if it ends at
 // once. All of set-up runs before.
-func (c *client) startProcess(ctx context.Context, s *session, p proposal.Proposal) (*mcp.CallToolResult, any, error) {
-	if p.Cache {
+func (c *client) startProcess(
+	ctx context.Context, s *session, p proposal.Proposal, input bool,
+) (*mcp.CallToolResult, any, error) {
+	switch {
+	case p.Cache:
 		return nil, nil, invalidArguments("cache: not in the background")
+	case input && p.Stdin != "":
+		return nil, nil, invalidArguments("input: not with stdin")
 	}
 	if err := s.setup.runBefore(ctx, c.ctx, s, proposal.Proposal{}); err != nil {
 		return nil, nil, err
@@ -156,8 +165,7 @@ func (c *client) startProcess(ctx context.Context, s *session, p proposal.Propos
 	x := &process{id: p.ID, began: time.Now(), printed: printed{more: make(chan struct{})},
 		command: text.Inline(cmp.Or(p.Run, strings.Join(p.Argv, " "), p.Code), 100)}
 	used := s.isUsed()
-	var err error
-	if x.Process, err = s.Start(gate.WithOutput(ctx, x.printed.addChunk), p); err != nil {
+	if err := x.start(gate.WithOutput(ctx, x.printed.addChunk), c, s, p, input); err != nil {
 		return nil, nil, err
 	}
 	select {
@@ -174,6 +182,51 @@ func (c *client) startProcess(ctx context.Context, s *session, p proposal.Propos
 	}
 	s.keepProcess(x)
 	return toolResult(x.describeOutput(s, 0))
+}
+
+// start starts p, whose input is written later if input is set.
+func (x *process) start(ctx context.Context, c *client, s *session, p proposal.Proposal, input bool) error {
+	if !input {
+		var err error
+		x.Process, err = s.Start(ctx, p)
+		return err
+	}
+	g, err := c.ensureGate()
+	if err == nil {
+		x.input, err = stdin.Open(g)
+	}
+	if err != nil {
+		return err
+	}
+	p.Stdin = stdin.Later
+	if x.Process, err = s.Start(x.input.WithInput(ctx), p); err != nil {
+		x.input.Close()
+		return err
+	}
+	go func() {
+		<-x.Done()
+		x.input.Close()
+	}()
+	return nil
+}
+
+// writeInput writes to the command, or ends its input.
+func (x *process) writeInput(text string, end bool) error {
+	switch {
+	case text == "" && !end:
+		return nil
+	case x.input == nil:
+		return invalidArguments("input: the command was not started with input")
+	case text != "":
+		if err := x.input.Write([]byte(text)); err != nil {
+			return &proposal.StopError{Code: "mcp.input", Message: "cannot write to " + x.id + ": " + err.Error(),
+				Hint: "look at its output: a part may have been written"}
+		}
+	}
+	if end {
+		x.input.CloseWrite()
+	}
+	return nil
 }
 
 // keepProcess keeps x, and forgets those that have ended if there are many.
@@ -226,6 +279,9 @@ func (c *client) handleProcess(
 	}
 	x := all[at]
 	x.keepSession()
+	if err := x.writeInput(in.Input, in.EOF); err != nil {
+		return nil, nil, err
+	}
 	if in.Stop {
 		x.stopCommand(ctx)
 	}

@@ -73,8 +73,14 @@ func TestProcess(t *testing.T) {
 	if got := process(processArgs{ID: id, Stop: true}); !strings.HasPrefix(got, id+": killed by SIGKILL, 5 ms\n") {
 		t.Errorf("stopped: %q", got)
 	}
-	for _, in := range []processArgs{{ID: "c99"}, {Since: 1}, {Stop: true}, {ID: id, Since: -1}, {ID: id, Wait: 61}} {
+	for _, in := range []processArgs{{ID: "c99"}, {Since: 1}, {Stop: true}, {ID: id, Since: -1}, {ID: id, Wait: 61}, {ID: id, Input: "x"}, {ID: id, EOF: true}, {Input: "x"}} {
 		if r := call(t, cs, "process", in); !r.IsError || !strings.Contains(words(r), "mcp.arguments") {
+			t.Errorf("%+v: %s", in, words(r))
+		}
+	}
+	for in, want := range map[*proposeArgs]string{{Command: "wait", Input: true}: "mcp.arguments", {Command: "wait", Input: true, Background: true, Stdin: "x"}: "mcp.arguments",
+		{Command: "wait", Input: true, Background: true}: "session.input"} { // its session is not of this process
+		if r := call(t, cs, "run", in); !r.IsError || !strings.Contains(words(r), want) {
 			t.Errorf("%+v: %s", in, words(r))
 		}
 	}

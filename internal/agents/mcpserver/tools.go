@@ -23,15 +23,15 @@ func (s *Server) addTools() {
 	runs := &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &open}
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "check", Annotations: reads,
-		Description: "Decide commands or code by policy and run nothing: allow, deny or ask, with reason and alternatives."}, toolHandler(s, (*client).checkProposals))
+		Description: "Show how policy decides commands or code. Nothing runs."}, toolHandler(s, (*client).checkProposals))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "run", Annotations: runs,
 		Description: "Run one command in the sandbox, if policy allows it."},
 		onSession(s, (*client).runTool))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "run_code", Annotations: runs,
-		Description: "Run code in the sandbox, if policy allows it. Variables are kept from call to call; Python and JavaScript show the last value and images."}, onSession(s, (*client).runCode))
+		Description: "Run code in the sandbox, if policy allows it. Variables are kept; Python and JavaScript show the last value and images."}, onSession(s, (*client).runCode))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "process",
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &no},
-		Description: "List the commands in the background, or show the output of one, or stop it."},
+		Description: "List commands in the background, or show the output of one, write to it, or stop it."},
 		onSession(s, (*client).handleProcess))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "read_file", Annotations: reads,
 		Description: "Read a file of the workspace. Secrets are redacted."},
@@ -48,11 +48,11 @@ func (s *Server) addTools() {
 		Description: "List files of the workspace that match a pattern."},
 		onSession(s, withoutRequest((*client).listFiles)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "diff", Annotations: reads,
-		Description: "List the files that were added, changed or removed, with contents as a patch."},
+		Description: "List added, changed and removed files, with contents as a patch."},
 		onSession(s, withoutRequest((*client).handleDiff)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "end_session",
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &no},
-		Description: "End the sandbox, discard its files and seal the log. The next call begins another."},
+		Description: "End the sandbox, discard its files and seal the log."},
 		toolHandler(s, (*client).endSession))
 }
 
@@ -179,7 +179,10 @@ func (c *client) runTool(
 		return nil, nil, err
 	}
 	if in.Background {
-		return c.startProcess(ctx, s, p)
+		return c.startProcess(ctx, s, p, in.Input)
+	}
+	if in.Input {
+		return nil, nil, invalidArguments("input: only in the background")
 	}
 	return c.runProposal(ctx, req, s, p)
 }
