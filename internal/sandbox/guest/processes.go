@@ -21,6 +21,7 @@ type process struct {
 	dead            bool // a zombie, or gone
 	headless        bool // its first thread has ended, and others have not
 	stopped         bool // no thread runs; if headless, that is not known
+	waiting         bool // no thread runs, and some may wait for a child of vfork, which gVisor shows as disk sleep
 }
 
 // isWhole reports whether p is alive, with its first thread. A headless process is never
@@ -60,15 +61,16 @@ func readProcess(id int) process {
 	threads, _ := strconv.Atoi(fields[numThreads])
 	ended := strings.Contains("ZX", fields[0])
 	p.dead, p.headless = ended && threads <= 1, ended && threads > 1
-	p.stopped = fields[0] == "T" && (threads == 1 || isStopped(name))
+	p.stopped = fields[0] == "T" && (threads == 1 || hasOnlyThreads(name, "TZX"))
+	p.waiting = !p.stopped && strings.Contains("TD", fields[0]) && (threads == 1 || hasOnlyThreads(name, "TDZX"))
 	return p
 }
 
 // numThreads is the index of that field of a stat file after the state.
 const numThreads = 17
 
-// isStopped reports whether no thread of a process runs.
-func isStopped(id string) bool {
+// hasOnlyThreads reports whether all threads of a process except for the first have one of the states.
+func hasOnlyThreads(id, states string) bool {
 	proc, err := procDir()
 	if err != nil {
 		return false
@@ -81,7 +83,7 @@ func isStopped(id string) bool {
 	threads, err := namesIn(dir)
 	return err == nil && !slices.ContainsFunc(threads, func(thread string) bool {
 		fields := fieldsOf(fileAt(dir, thread+"/stat"))
-		return thread != id && (len(fields) == 0 || !strings.Contains("TZX", fields[0]))
+		return thread != id && (len(fields) == 0 || !strings.Contains(states, fields[0]))
 	})
 }
 

@@ -122,7 +122,7 @@ func (s *serviceSet) killAllButServices() (int, error) {
 		if err != nil {
 			return max(left, 0), err
 		}
-		found, running, err := s.killOthers(list)
+		found, running, err := s.killOthers(list, round >= busyRounds)
 		if left < 0 {
 			left = found
 		}
@@ -195,14 +195,18 @@ func signalAll(signal syscall.Signal) error {
 }
 
 // killOthers kills the processes of list that are no services. It returns how many it found alive, and
-// whether a service has a thread that is not stopped.
-func (s *serviceSet) killOthers(list []process) (found int, running bool, err error) {
+// whether a service has a thread that is not stopped. If late is set, one that waits is stopped if a child of it is,
+// which has not started a program yet: its vfork returns when both go on.
+func (s *serviceSet) killOthers(list []process, late bool) (found int, running bool, err error) {
 	spared := s.findServices(list)
+	hasStoppedChild := func(id int) bool {
+		return slices.ContainsFunc(list, func(p process) bool { return p.parent == id && p.stopped })
+	}
 	for _, p := range list {
 		switch {
 		case p.dead:
 		case spared[p.id]:
-			running = running || !p.stopped
+			running = running || !p.stopped && !(late && p.waiting && hasStoppedChild(p.id))
 		default:
 			found++
 			if err := syscall.Kill(p.id, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
