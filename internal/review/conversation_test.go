@@ -236,6 +236,17 @@ func TestGuidance(t *testing.T) {
 			t.Errorf("%s: %v", file, !want)
 		}
 	}
+	g = Guidance{Hide: []string{"secrets/**", "*.pem"}}
+	if g.CoversFile("secrets/deep/x") || g.CoversFile("a/b.pem") || !g.CoversFile("src/secrets") {
+		t.Error("hidden paths")
+	}
+	moved := "diff --git a/secrets/x b/src/x\nsimilarity index 90%\nrename from secrets/x\nrename to src/x\nindex 1..2 100644\n--- a/secrets/x\n+++ b/src/x\n@@ -1,2 +1,2 @@\n SECRET\n-a\n+b\n"
+	var shown strings.Builder
+	promptContext{diff: []byte(moved), guidance: g}.writeDiff(&shown)
+	if shown.Len() > 0 {
+		t.Error(shown.String())
+	}
+	g.Severity = "medium"
 	for severity, want := range map[string]bool{"critical": true, "medium": true, "low": false, "": true} {
 		if g.isSevere(severity) != want {
 			t.Errorf("severity %q: %v", severity, !want)

@@ -20,8 +20,8 @@ func ReadGuidance(name, trusted string) (Guidance, error) {
 // GuidanceOf returns the guidance in c.
 func GuidanceOf(c config.Config) Guidance {
 	r := c.Review
-	return Guidance{Paths: r.Paths, Ignore: r.Ignore, Focus: r.Focus, Severity: r.Severity, Language: r.Language,
-		Keep: r.Transcript}
+	return Guidance{Paths: r.Paths, Ignore: r.Ignore, Hide: c.Hide, Focus: r.Focus, Severity: r.Severity,
+		Language: r.Language, Keep: r.Transcript}
 }
 
 // newTextKeeper returns a function that writes a text to dir if g allows it.

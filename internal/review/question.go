@@ -13,6 +13,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/internal/kit/valid"
+	"github.com/fumehood/fumehood/internal/source/checkout"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -57,6 +58,7 @@ const (
 type Guidance struct {
 	Paths    []string `json:"paths,omitempty"`    // files and directories to review; all if empty. See Covers.
 	Ignore   []string `json:"ignore,omitempty"`   // those to leave out
+	Hide     []string `json:"hide,omitempty"`     // those that no model sees: checkout.HiddenPaths
 	Focus    []string `json:"focus,omitempty"`    // what to look at
 	Severity string   `json:"severity,omitempty"` // the lowest severity that is reported; "" for all
 	Language string   `json:"language,omitempty"` // of claims; "" for English
@@ -67,7 +69,8 @@ type Guidance struct {
 // CoversFile reports whether a file is to be reviewed. A pattern is one of path.Match for the file
 // or a directory above it; without a slash it is for one name in any directory.
 func (g Guidance) CoversFile(file string) bool {
-	return (len(g.Paths) == 0 || matchesAny(g.Paths, file)) && !matchesAny(g.Ignore, file)
+	return (len(g.Paths) == 0 || matchesAny(g.Paths, file)) && !matchesAny(g.Ignore, file) &&
+		!checkout.HiddenPaths(g.Hide).Match(file)
 }
 
 func matchesAny(patterns []string, file string) bool {
@@ -185,7 +188,7 @@ func (s promptContext) writeDiff(b *strings.Builder) (left int, complete bool) {
 	left, complete = maxDiffShown, true
 	var omitted []string
 	for _, section := range splitDiff(s.diff) {
-		if !s.guidance.CoversFile(section.name) {
+		if !s.guidance.CoversFile(section.name) || checkout.HiddenPaths(s.guidance.Hide).Match(section.from) {
 			continue
 		}
 		shown := text.Excerpt(section.data, nil, int64(len(section.data)), maxFileShown)
@@ -212,6 +215,7 @@ func (s promptContext) writeDiff(b *strings.Builder) (left int, complete bool) {
 // A section is the diff of one file.
 type section struct {
 	name   string // on head, or on base if it was deleted
+	from   string // on base, if it has it
 	data   []byte
 	edited bool // text that base has, too
 }
@@ -231,7 +235,8 @@ func splitDiff(diff []byte) (list []section) {
 			if f.IsDelete {
 				name = f.OldName
 			}
-			list = append(list, section{name, diff[:end], len(f.TextFragments) > 0 && !f.IsNew && !f.IsDelete})
+			edited := len(f.TextFragments) > 0 && !f.IsNew && !f.IsDelete
+			list = append(list, section{name, f.OldName, diff[:end], edited})
 		}
 		diff = diff[end:]
 	}

@@ -129,6 +129,13 @@ func (b *base) Open(ctx context.Context) (workspace string, err error) {
 	if err := ownLike(b.head.gate.sandbox.Workspace, b.dir.Path, top); err != nil {
 		return "", err
 	}
+	if hide := checkout.HiddenPaths(b.head.gate.o.Hide); len(hide) > 0 {
+		shown := workspace
+		workspace = filepath.Join(b.dir.Path, "visible")
+		if err := hide.CopyVisible(ctx, shown, workspace); err != nil {
+			return "", err
+		}
+	}
 	if b.head.gate.kept != nil {
 		b.layers = &baseLayers{setupLayering{run: b.head}}
 	}

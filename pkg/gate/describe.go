@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/fumehood/fumehood/internal/egress/upstream"
 	"github.com/fumehood/fumehood/internal/policy"
@@ -28,6 +29,9 @@ func (g *Gate) describeRun(id string, p proposal.Plan) (proposal.Run, error) {
 		"gVisor (systrap) around every command", "policy on every program that a command starts", g.o.networkWords(p), "no credentials, empty environment",
 		"unprivileged user without capabilities", "workspace on the host unchanged",
 		"limits on time, processor, memory, processes, disk, open files and output",
+	}
+	if len(g.o.Hide) > 0 {
+		run.Enforced = append(run.Enforced, "paths of the workspace that commands do not see: "+strings.Join(g.o.Hide, ", "))
 	}
 	if g.image != nil {
 		run.Enforced = append(run.Enforced,

@@ -13,6 +13,7 @@ import (
 	"github.com/fumehood/fumehood/internal/gate/environment"
 	"github.com/fumehood/fumehood/internal/gate/order"
 	"github.com/fumehood/fumehood/internal/gate/planning"
+	"github.com/fumehood/fumehood/internal/kit/lease"
 	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/internal/kit/terminal"
@@ -42,6 +43,7 @@ type Gate struct {
 	runsc    install.Runsc
 	sandbox  sandbox.Options // of every run: see order.Stages
 	early    *sandbox.Pool   // the sandbox of the first run, or nil
+	visible  *lease.Dir      // of a copy of the workspace, see Options.Hide; nil without one
 
 	running sync.Mutex // held for a whole run
 	layers  gateLayers // with running held
@@ -83,7 +85,7 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 		err = g.completeContext()
 	}
 	if err != nil {
-		_ = g.image.Close()
+		_, _ = g.image.Close(), g.removeVisible()
 		return nil, g.redactor.Error(err)
 	}
 	return g, nil
@@ -180,18 +182,25 @@ func (g *Gate) findSandbox(ctx context.Context, find func() (install.Runsc, erro
 	if g.runsc, err = find(); err != nil {
 		return o, err
 	}
-	if o, err = g.sandboxOptions(); err != nil {
+	if o, err = g.sandboxOptions(ctx); err != nil {
 		return o, err
 	}
 	if goCache != "" {
 		o.Trees = append(o.Trees, sandbox.Bind{Source: goCache, Target: rootfs.GoCacheInside})
 	}
+	if err := g.checkHidden(o); err != nil {
+		return o, err
+	}
 	g.startEarly(o)
 	return o, nil
 }
 
-func (g *Gate) sandboxOptions() (sandbox.Options, error) {
-	o, err := environment.SandboxOptions(g.o.Workspace, g.root, g.runsc)
+func (g *Gate) sandboxOptions(ctx context.Context) (sandbox.Options, error) {
+	workspace, err := g.visibleWorkspace(ctx)
+	if err != nil {
+		return sandbox.Options{}, err
+	}
+	o, err := environment.SandboxOptions(workspace, g.root, g.runsc)
 	o.UserHome = g.o.UserHome
 	for _, m := range g.o.MountsUnsafe {
 		if err != nil {
@@ -278,7 +287,7 @@ func (g *Gate) Close() error {
 		return nil
 	}
 	g.closed = true
-	return errors.Join(g.early.Close(), g.layers.removeStore(), g.image.Close())
+	return errors.Join(g.early.Close(), g.layers.removeStore(), g.image.Close(), g.removeVisible())
 }
 
 // Warnings returns the problems in runs and checks that did not stop them, one line each:

@@ -121,6 +121,7 @@ type layerKey struct {
 	Env      map[string]string
 	Path     string
 	Trees    []string // that set-up may write to
+	Hide     []string `json:",omitempty"`
 	Commands []layerCommand
 }
 
@@ -261,7 +262,7 @@ func (l *setupLayering) keyOf(records []proposal.Record, s sandbox.Options) (str
 	k := layerKey{
 		Format: layers.Version, Version: o.versionOrModule(), Runsc: l.run.gate.runsc.Version, Arch: runtime.GOARCH,
 		Root: l.run.info.Rootfs, Policy: l.run.gate.engine.ReuseDigest(),
-		UID: owner.Uid, GID: owner.Gid, Env: s.Env, Path: s.Path,
+		UID: owner.Uid, GID: owner.Gid, Env: s.Env, Path: s.Path, Hide: o.Hide,
 	}
 	for _, t := range s.Trees {
 		k.Trees = append(k.Trees, t.Target)

@@ -29,6 +29,10 @@ type Options struct {
 	// Workspace is the directory with the code under review; "." if empty. It is mounted
 	// under an overlay and never written to.
 	Workspace string
+	// Hide are patterns of paths of Workspace that commands never see, in its files or in any commit of its
+	// repository: see docs/CONFIGURATION.md. Commands then see a copy of the workspace, which New makes. They must
+	// not come from a pull request.
+	Hide []string
 	// UserHome shows the workspace at /home/user, which is HOME. /workspace is a link to it, and
 	// /data, /code and /uploads are links to directories below /tmp.
 	UserHome bool

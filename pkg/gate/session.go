@@ -111,9 +111,9 @@ func (g *Gate) Open(ctx context.Context, o SessionOptions) (Session, error) {
 
 // Prepare has Options.Pool start the sandboxes of sessions with o, so that the first session
 // does not wait for its own. It returns at once. Sessions with a network, also of the set-up,
-// get no sandbox from a Pool. The error is Open's.
+// and those with hidden paths get no sandbox from a Pool. The error is Open's.
 func (g *Gate) Prepare(ctx context.Context, o SessionOptions) error {
-	if err := g.checkCanRun(); err != nil {
+	if err := g.checkCanRun(); err != nil || len(g.o.Hide) > 0 {
 		return err
 	}
 	b, err := g.sessionBounds(ctx, o)

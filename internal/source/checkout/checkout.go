@@ -67,6 +67,8 @@ type Store struct {
 	dir  string // the store's directory in Source.Dir
 	bare string // the repository in it
 
+	hidden HiddenPaths // of the repository that is written; nil for none
+
 	fetching sync.Mutex
 	fetched  map[string]bool // commits that were fetched completely
 	wait     time.Duration   // before an unreachable server is retried

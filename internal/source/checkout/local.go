@@ -77,6 +77,13 @@ func (l *Local) openCommonDir(folder string) error {
 	if err := writeBorrowingBare(l.bare, filepath.Join(folder, "objects"), l.digits); err != nil {
 		return newStopError(CodeWrite, "", err, "cannot make the store")
 	}
+	// Without the commits at which history ends, git would look for their parents.
+	if shallow, err := readRef(l.common, "shallow", maxRefs); err == nil {
+		err = os.WriteFile(filepath.Join(l.bare, "shallow"), []byte(shallow+"\n"), 0o600)
+		if err != nil {
+			return newStopError(CodeWrite, "", err, "cannot make the store")
+		}
+	}
 	return nil
 }
 

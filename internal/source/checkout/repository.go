@@ -26,7 +26,7 @@ type Branches struct{ Head, Base string }
 //
 // Paths that Write left out, and files that Extras put in the place of a pointer, are marked
 // in the index as not checked out, so that git status does not report them.
-func (s *Store) WriteRepository(ctx context.Context, dir, head, base string, b Branches) (err error) {
+func (s *Store) WriteRepository(ctx context.Context, dir, head, base string, b Branches) error {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Wall)
 	defer cancel()
 	index, err := s.makeIndex(ctx, head)
@@ -38,6 +38,11 @@ func (s *Store) WriteRepository(ctx context.Context, dir, head, base string, b B
 	if err != nil {
 		return err
 	}
+	return s.writeGitDir(dir, index, shallow, b.refFiles(head, base))
+}
+
+// writeGitDir writes what WriteRepository promises, or nothing; refs are files and their content.
+func (s *Store) writeGitDir(dir, index, shallow string, refs map[string]string) (err error) {
 	work, err := os.OpenRoot(dir)
 	if err != nil {
 		return newStopError(CodeWrite, "", err, "cannot open the directory of the commit")
@@ -56,7 +61,7 @@ func (s *Store) WriteRepository(ctx context.Context, dir, head, base string, b B
 		return newStopError(CodeWrite, "", err, "cannot open .git")
 	}
 	defer root.Close()
-	return asStop(s.fillGitDir(root, index, shallow, b.refFiles(head, base)), CodeWrite, "cannot write .git")
+	return asStop(s.fillGitDir(root, index, shallow, refs), CodeWrite, "cannot write .git")
 }
 
 // makeIndex makes the index in the store, where git has no work tree to read.
@@ -83,7 +88,7 @@ func (s *Store) makeIndex(ctx context.Context, head string) (path string, err er
 	}
 	var absent strings.Builder
 	for _, n := range plan.nodes {
-		if n.left.isAbsent() && n.kind != folder {
+		if (n.left.isAbsent() || s.hidden.Match(n.path)) && n.kind != folder {
 			absent.WriteString(n.path + "\x00")
 		}
 	}
@@ -170,11 +175,16 @@ func (b Branches) refFiles(head, base string) map[string]string {
 	return refs
 }
 
-// fillGitDir writes what Repository promises; refs are files and their content.
+// fillGitDir fills what writeGitDir has made.
 func (s *Store) fillGitDir(root *os.Root, index, shallow string, refs map[string]string) error {
 	config := formatConfig(s.digits, false) +
 		"[advice]\n\tdetachedHead = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
 	files := map[string]string{"config": config}
+	if s.hidden != nil {
+		files["config"] += "[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = false\n[extensions]\n\tpartialClone = " +
+			hiddenRemote + "\n"
+		files["info/sparse-checkout"] = s.hidden.sparsePatterns()
+	}
 	if shallow != "" {
 		files["shallow"] = shallow
 	}
@@ -204,7 +214,7 @@ func (s *Store) fillGitDir(root *os.Root, index, shallow string, refs map[string
 // copyPacks copies rather than links, so that a change in one copy does not change
 // the other.
 func (s *Store) copyPacks(root *os.Root) error {
-	for _, pattern := range []string{"*.pack", "*.idx", "*.rev"} {
+	for _, pattern := range []string{"*.pack", "*.idx", "*.rev", "*.promisor"} {
 		packs, err := filepath.Glob(filepath.Join(s.bare, "objects/pack", pattern))
 		if err != nil {
 			return err

@@ -75,6 +75,7 @@ type Config struct {
 	Tools      []string   `json:"tools,omitempty"`  // directories of the host that come first in PATH; absolute
 	// AllowTools are names of programs that read files, for policy.
 	AllowTools []string          `json:"allow-tools,omitempty"`
+	Hide       []string          `json:"hide,omitempty"`     // patterns of paths that commands do not see: checkout.HiddenPaths
 	Services   []string          `json:"services,omitempty"` // postgres, redis, mysql
 	Limits     *proposal.Limits  `json:"limits,omitempty"`   // requested for each command; nil means policy's
 	Timeout    proposal.Duration `json:"timeout,omitempty"`  // of the whole run; 0 means the caller's
@@ -275,8 +276,8 @@ func configOf(root *document.Node) Config {
 		Setup: setupOf(root.Get("setup")), Projects: root.TextsOf("projects"),
 		Registries: registriesOf(root.Get("registries")),
 		Rootfs:     root.TextOf("rootfs"), Tools: root.TextsOf("tools"), Services: root.TextsOf("services"),
-		AllowTools: root.TextsOf("allow-tools"),
-		Limits:     document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
+		AllowTools: root.TextsOf("allow-tools"), Hide: root.TextsOf("hide"),
+		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
 		Policy: root.TextOf("policy"), Cache: cacheOf(root.Get("cache")),
 		CompareBase: CompareBase(cacheOf(root.Get("compare-base"))), Results: root.TextOf("results"),
 		Layers:   layersOf(root.Get("layers")),

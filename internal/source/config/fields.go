@@ -11,6 +11,7 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/document"
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/kit/valid"
+	"github.com/fumehood/fumehood/internal/source/checkout"
 )
 
 // The words for setup and registries.
@@ -41,6 +42,8 @@ var configShape = document.Shape{
 			"Directories of the host that come first in PATH of the commands, each shown read-only with the toolchain that it belongs to.")),
 		document.Optional("allow-tools", document.ListOf(&allowToolShape,
 			"Programs of PATH that commands may use as tools that read files and print or write what they found. Policy can deny them.")),
+		document.Optional("hide", document.ListOf(&hideShape,
+			"Files and directories of the repository that commands do not see, in the work tree and in every commit: names, or paths from the top, with * for any text.")),
 		document.Optional("services", document.ListOf(&serviceShape,
 			"Servers of the host to start inside the sandbox, on loopback: "+strings.Join(services, ", ")+".")),
 		document.Optional("limits", limitsShape()),
@@ -185,6 +188,16 @@ var toolShape = document.Shape{
 var allowToolShape = document.Shape{
 	Kind: document.Text, Max: 64, Pattern: pattern.New(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`),
 	Want: "the name of a program, without a path",
+}
+
+var hideShape = document.Shape{
+	Kind: document.Text, Max: document.MaxPath, Want: "a name, path or pattern",
+	Valid: func(n *document.Node) string {
+		if err := (checkout.HiddenPaths{n.Value}).Check(); err != nil {
+			return err.Error()
+		}
+		return ""
+	},
 }
 
 var services = []string{"postgres", "redis", "mysql"}

@@ -57,7 +57,7 @@ type Effective struct {
 // unset describes a field that has no value.
 var unset = map[string]string{
 	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true", "compare-base": "true", "results": `"off"`, "layers": "(true, false in CI)",
-	"checkout": "(the commit)", "comment": "(normal detail)", "review": "(no guidance)", "tools": "(none)", "allow-tools": "(none)", "projects": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
+	"checkout": "(the commit)", "comment": "(normal detail)", "review": "(no guidance)", "tools": "(none)", "allow-tools": "(none)", "hide": "(none)", "projects": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
 }
 
 const unsetLimit = "(set by policy)"
@@ -69,7 +69,7 @@ const unsetLimit = "(set by policy)"
 //
 //	setup                             auto, none, or one shell text
 //	registries, services, tools       items separated by commas or newlines;
-//	projects                          also auto and none for registries
+//	projects, hide                    also auto and none for registries
 //	checkout                          submodules=true, lfs=true
 //	comment                           detail=quiet, length=20000
 //	review                            severity=high, language=German, transcript=true
@@ -154,7 +154,7 @@ func nodeOf(field, value string) *document.Node {
 	case field == "setup" && value != auto && value != none:
 		return &document.Node{Kind: document.List, At: at, Items: []*document.Node{leaf(value)}}
 	case field == "registries" && value != auto && value != none,
-		field == "services", field == "tools", field == "allow-tools", field == "projects":
+		field == "services", field == "tools", field == "allow-tools", field == "hide", field == "projects":
 		n := &document.Node{Kind: document.List, At: at}
 		for _, part := range splitList(value) {
 			n.Items = append(n.Items, leaf(part))
@@ -190,6 +190,8 @@ func applyField(c *Config, field string, given Config) {
 		c.Tools = given.Tools
 	case "allow-tools":
 		c.AllowTools = given.AllowTools
+	case "hide":
+		c.Hide = given.Hide
 	case "services":
 		c.Services = given.Services
 	case "limits":

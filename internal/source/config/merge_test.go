@@ -61,6 +61,7 @@ func TestMergeRejects(t *testing.T) {
 		{"layers", "write", `--x: want true or false, got the text "write"`},
 		{"policy", "/etc", `--x: invalid value "/etc": want a path relative to the workspace, without ".."`},
 		{"tools", "/root/..", `--x: [0]: invalid value "/root/..": want the plain path of a directory other than /`},
+		{"hide", "a/**/b", `--x: [0]: invalid pattern "a/**/b": want a name or a path of the repository, in which * is any text without a slash`},
 		{"setup", "a\x00b", "--x: [0]: contains the control character U+0000 as character 2, which is not allowed"},
 		{"setup", "a\xffb", "--x: invalid value: want at most 65536 bytes of UTF-8"},
 		{"setup", "a\nschema: x", ""},
@@ -81,7 +82,7 @@ func TestMergeRejects(t *testing.T) {
 // Every field can be overridden, and says so.
 func TestMergeKnowsEveryField(t *testing.T) {
 	values := map[string]string{
-		"setup": "none", "registries": "none", "rootfs": "host", "tools": "/opt/go/bin", "allow-tools": "acmelint", "projects": "docs, tools/gen", "services": "redis", "limits": "pids=5", "timeout": "1m",
+		"setup": "none", "registries": "none", "rootfs": "host", "tools": "/opt/go/bin", "allow-tools": "acmelint", "hide": "secrets/**, *.pem", "projects": "docs, tools/gen", "services": "redis", "limits": "pids=5", "timeout": "1m",
 		"policy": "p", "cache": "true", "compare-base": "false", "results": "read", "layers": "true", "checkout": "lfs=true", "comment": "detail=quiet, length=9000, mention=requester, lines=linters",
 		"review": "severity=high, language=German, transcript=true",
 	}

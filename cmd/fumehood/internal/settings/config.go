@@ -46,7 +46,7 @@ func (c Configuration) Context(ctx context.Context) context.Context {
 func (c Configuration) Close() error { return c.root.Close() }
 
 // Apply reads the configuration that r names and applies it to o: set-up and services, root file system
-// and tools, limits of commands that request none, what is kept. Its timeout, policy, comment and
+// and tools, hidden paths, limits of commands that request none, what is kept. Its timeout, policy, comment and
 // checkout are the caller's. Workspace must be set. If the root is an image, it is opened, and pulled if
 // necessary: set-up depends on the tools in it. Its error is a *proposal.StopError.
 func (r ConfigRequest) Apply(
@@ -68,7 +68,7 @@ func (r ConfigRequest) Apply(
 	}
 	o.Tools = strings.Join(append(slices.Clone(c.Tools), filepath.SplitList(o.Tools)...),
 		string(filepath.ListSeparator))
-	o.ToolsRequired, o.AllowTools = c.Tools, c.AllowTools
+	o.ToolsRequired, o.AllowTools, o.Hide = c.Tools, c.AllowTools, c.Hide
 	o.Limits, o.Cache = c.Limits, !c.Cache.Off
 	q := planning.Request{Config: c.Config, Workspace: o.Workspace, Tools: o.Tools, Rootfs: o.Rootfs,
 		Trusted: r.trustedCheckout()}
