@@ -139,8 +139,9 @@ func (w *walker) recordCommand(args []arg, s scope, c call) {
 		w.emitCommand(command)
 		return
 	}
-	program := args[0]
+	program := w.knownFile(args[0], unknownProgram, s)
 	if program.Static {
+		args = append([]arg{program}, args[1:]...)
 		command.Program = program.Value
 	}
 	index := w.emitCommand(command)
@@ -194,7 +195,9 @@ func (w *walker) followCommand(index int, args []arg, s scope, c call) {
 		name = path.Base(name)
 	}
 	if shells[name] {
-		w.followShell(args, s, c)
+		if !w.followLoop(index, args, s) {
+			w.followShell(args, s, c)
+		}
 	} else if wrap := wrapperOf(name); wrap != nil {
 		wrap(w, index, args, s, c)
 	}

@@ -65,6 +65,7 @@ func (w *walker) assignedValue(name string, value proposal.Word, span proposal.S
 		return
 	}
 	w.checkAssignedName(name, span)
+	w.recordMade(name, value)
 	if name == "PATH" { // dash reads functions from PATH=directory%func
 		w.addDoubt(unknownVariable, span, func() bool { return !w.values["PATH"].percent })
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -21,7 +23,7 @@ func (w *walker) recordWrite(file proposal.Word) {
 		name = file.Tail
 	}
 	w.countWrite(name)
-	w.writesUnknown = w.writesUnknown || !file.Static
+	w.writesUnknown = w.writesUnknown || !file.Static && !w.made[strings.TrimPrefix(file.Head, "$")]
 }
 
 // How tools change the files of their operands: sed -i, -ni, -Ei.bak and --in-place, perl -pi.
@@ -45,18 +47,39 @@ func editsInPlace(program string, args []arg) bool {
 // recordEdits records the files of a tool that changes them. Words that are known only at run time may be any script.
 func (w *walker) recordEdits(args []arg, s scope) {
 	for _, a := range args {
+		if pattern := globOf(a); pattern != "" {
+			w.writtenGlobs = append(w.writtenGlobs, pattern)
+			continue
+		}
 		w.recordWrite(a.Word)
-		w.writesAny = w.writesAny || !a.Static || a.Glob && mayBeScript(a.Value)
+		w.writesAny = w.writesAny || !a.Static
 	}
 	w.writesAny = w.writesAny || slices.ContainsFunc(s.via, func(via string) bool {
 		return via == "xargs" || strings.HasPrefix(via, "find")
 	})
 }
 
-// mayBeScript reports whether a file, or one that a pattern matches, may be a shell's text by its extension.
+// globOf returns the pattern of the names of files that a has, if it is one pattern that is written literally; ""
+// otherwise.
+func globOf(a arg) string {
+	if !a.Glob || a.split || a.src == nil || hasBrace(a.src) {
+		return ""
+	}
+	text := ""
+	for _, part := range a.src.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok || strings.ContainsAny(lit.Value, `\~`) {
+			return ""
+		}
+		text += lit.Value
+	}
+	return path.Base(text)
+}
+
+// mayBeScript reports whether a file may be a shell's text by its extension.
 func mayBeScript(name string) bool {
 	ext := path.Ext(name)
-	return ext == ".sh" || ext == ".bash" || strings.ContainsAny(ext, "*?[")
+	return ext == ".sh" || ext == ".bash"
 }
 
 // checkWritten refuses files that the same text writes and runs.
@@ -85,13 +108,19 @@ func (w *walker) addWritten(spans []proposal.Span) {
 
 // isWritten reports whether the text writes name, or a file of that name in another directory.
 func (w *walker) isWritten(name string) bool {
-	for written := range w.written {
-		if path.Clean(written) == name || path.Base(written) == path.Base(name) {
+	for written := range w.written { // a name may be a pattern: see followLoop
+		base := path.Base(written)
+		if matches, _ := path.Match(path.Base(name), base); matches || base == path.Base(name) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(w.writtenGlobs, func(pattern string) bool {
+		matches, err := path.Match(pattern, path.Base(name))
+		return matches || err != nil || isPattern(name)
+	})
 }
+
+func isPattern(name string) bool { return strings.ContainsAny(name, "*?") }
 
 // isWrittenProgram reports whether the text writes a file that a launcher may find by name: in a directory of
 // programs, or in one that is not known.
@@ -119,7 +148,8 @@ var codeWrites = pattern.New(`(?i)["'][wax]b?\+?["']|write|append|copy|rename|re
 // isNamedInCode reports whether code of the text may write name.
 func (w *walker) isNamedInCode(name string) bool {
 	mayWrite := func(code proposal.Word) bool {
-		return strings.Contains(code.Value, path.Base(name)) && codeWrites.MatchString(code.Value)
+		return (isPattern(name) || strings.Contains(code.Value, path.Base(name))) &&
+			codeWrites.MatchString(code.Value)
 	}
 	return slices.ContainsFunc(w.commands, func(c proposal.Command) bool {
 		return interpreters.MatchString(path.Base(c.Program)) &&
@@ -138,6 +168,9 @@ var (
 	}
 	patchers = map[string]bool{"patch": true, "git apply": true, "git am": true}
 )
+
+// compressors name what they write after their operands; what they read from a pipe, they print.
+var compressors = pattern.New(`^(g(un)?zip|b(un)?zip2|(un)?xz|zstd)$`)
 
 // passers give on what a repository or a file has.
 var passers = map[string]bool{"git": true, "cat": true, "zcat": true, "xzcat": true, "bzcat": true, "head": true,
@@ -158,7 +191,8 @@ func (w *walker) mayUnpack(name string) bool {
 			return false
 		}
 		given, shown := w.givenText(c)
-		return given && !(shown != "" && patchers[program] && !strings.Contains(shown, path.Base(name)))
+		return given && !(shown != "" && patchers[program] && !isPattern(name) &&
+			!strings.Contains(shown, path.Base(name)))
 	})
 }
 
@@ -167,7 +201,8 @@ func (w *walker) givenText(c proposal.Command) (given bool, shown string) {
 	if text, ok := hereText(c); ok {
 		return true, text
 	}
-	if c.StdinFrom == "pipe" && slices.ContainsFunc(w.commands, isAuthor) {
+	if c.StdinFrom == "pipe" && !compressors.MatchString(path.Base(c.Program)) &&
+		slices.ContainsFunc(w.commands, isAuthor) {
 		return true, ""
 	}
 	files := slices.Clone(c.Args[1:])

@@ -23,7 +23,7 @@ func (w *walker) followShell(args []arg, s scope, c call) {
 	if asksAbout(args[1:]) {
 		return
 	}
-	rest, command, ok := w.shellOptions(args[1:])
+	rest, command, ok := w.shellOptions(args[1:], s)
 	switch {
 	case !ok:
 	case command:
@@ -39,9 +39,14 @@ func (w *walker) followShell(args []arg, s scope, c call) {
 }
 
 // shellOptions skips a shell's options. It reports whether -c was among them.
-func (w *walker) shellOptions(args []arg) (rest []arg, command, ok bool) {
+func (w *walker) shellOptions(args []arg, s scope) (rest []arg, command, ok bool) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
+		if !command {
+			if a = w.knownFile(a, unknownScriptFile, s); !args[i].Static && a.Static {
+				return append([]arg{a}, args[i+1:]...), false, true
+			}
+		}
 		switch {
 		case !a.Static:
 			if command && !a.split && a.Value != "" && a.Value[0] != '-' && a.Value[0] != '+' {

@@ -30,8 +30,11 @@ type walker struct {
 	actions       []arg                      // expansions among find's arguments
 	assoc         map[functionName]bool      // arrays that the text surely declares associative
 	textual       map[string]proposal.Span   // arrays whose subscripts are read as text, for that reason
+	made          map[string]bool            // variables that hold a directory that mktemp made
+	loops         map[string][]string        // scripts of the workspace, or patterns of them, over which loops run
 	undone        map[string]bool            // variables that are unset or declared as something else
 	written       map[string]bool            // files that redirections write
+	writtenGlobs  []string                   // patterns of the names of files that it changes
 	writesAny     bool                       // it may change any script
 	writes        map[string]int             // how often files of a name are written
 	writesUnknown bool                       // it writes a file whose name is not known

@@ -38,6 +38,9 @@ func (w *walker) recordScript(expr *syntax.CallExpr, args []arg, s scope, c call
 	if target.Kind == "heredoc" {
 		target, text = text, target
 	}
+	if file, _, ok := w.madePath(target.Target, s); ok {
+		target.Target = proposal.Word{Value: file, Static: true}
+	}
 	name := path.Clean(target.Target.Value)
 	if target.Op == ">" && target.FD == 1 && target.Target.Static && !strings.HasPrefix(name, "/dev/") &&
 		!strings.HasPrefix(name, "/proc/") && !strings.HasPrefix(name, "..") && text.Kind == "heredoc" &&
@@ -100,14 +103,17 @@ func (w *walker) wasRead(name string, span proposal.Span) bool {
 		if isViaWritten(c.Via) {
 			return mayChangeScript(c, path.Base(name))
 		}
-		return c.Function || slices.ContainsFunc(c.Inside, isNotPlain) || !isOfWriting(c, path.Base(name))
+		return c.Function || path.Base(c.Program) != "mktemp" && slices.ContainsFunc(c.Inside, isNotPlain) ||
+			!isOfWriting(c, path.Base(name))
 	})
 }
 
 // isOfWriting reports whether c writes, permits or starts a script of the text, or reads what that prints.
 func isOfWriting(c proposal.Command, script string) bool {
 	switch program := path.Base(c.Program); program {
-	case "cat", "chmod", "timeout", "time", "head", "tail", "grep", "wc", script:
+	case ".":
+		return len(c.Args) == 0 && len(c.Redirects) == 0 // an assignment
+	case "cat", "chmod", "mktemp", "timeout", "time", "head", "tail", "grep", "wc", script:
 		return true
 	default:
 		return bashLike(program)
