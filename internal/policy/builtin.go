@@ -24,7 +24,7 @@ import (
 // files are compiled. It is never written or read outside the program.
 
 // builtinFormat is increased when the same bytes would have another meaning.
-const builtinFormat = 1
+const builtinFormat = 2
 
 // A builtinLayer is the first line of policies.Compiled. The rules of each point follow.
 type builtinLayer struct {
@@ -32,6 +32,7 @@ type builtinLayer struct {
 	Counts   []RuleCount             `json:"counts"`
 	Programs []string                `json:"programs"`
 	Labels   map[string]builtinLabel `json:"labels"`
+	Marks    map[string]string       `json:"marks"` // see module.MarkRules
 	Points   []builtinPoint          `json:"points"`
 }
 
@@ -68,7 +69,8 @@ func restoreLayer(s Layer, text string) (l *layer, err error) {
 	}
 	l = &layer{name: s.Name, role: s.Role, shipped: s.shipped, now: s.readTime(), counts: b.Counts,
 		programs: b.Programs,
-		points:   map[string]*point{}, labels: map[string]label{}, files: s.Files}
+		points:   map[string]*point{}, labels: map[string]label{}, files: s.Files,
+		marks: func() map[string]string { return b.Marks }}
 	for rule, one := range b.Labels {
 		l.labels[rule] = label{retry: one.Retry, severity: one.Severity, category: one.Category}
 	}

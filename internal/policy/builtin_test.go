@@ -35,7 +35,7 @@ func recordLayer(t testing.TB, s Layer) []byte {
 	if err := l.readSource(s, modules); err != nil {
 		t.Fatal(err)
 	}
-	b := builtinLayer{Of: builtinKey(s), Counts: l.counts, Labels: map[string]builtinLabel{}}
+	b := builtinLayer{Of: builtinKey(s), Counts: l.counts, Labels: map[string]builtinLabel{}, Marks: markRules(s)}
 	for rule, one := range l.labels {
 		b.Labels[rule] = builtinLabel{one.retry, one.severity, one.category}
 	}

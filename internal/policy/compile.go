@@ -38,10 +38,12 @@ type layer struct {
 	textOnly  bool              // its METADATA says that fumehood.command is not about starts
 	files     []File
 	reads     contextReads
-	observed  map[string][]string // the sets with observed rules, by point
-	trials    map[string][]string // the names of observed rules and packages, by date
-	revisions map[string]string   // of rules that are observed, by id
-	revision  string              // of the layer
+	observed  map[string][]string        // the sets with observed rules, by point
+	trials    map[string][]string        // the names of observed rules and packages, by date
+	revisions map[string]string          // of rules that are observed, by id
+	revision  string                     // of the layer
+	overrides map[string]module.Override // by place
+	marks     func() map[string]string   // see module.MarkRules; only of the shipped layer
 }
 
 // A point is where a layer has rules.
@@ -95,9 +97,21 @@ func compileLayers(ctx context.Context, given []Layer, limit time.Duration) ([]*
 	return layers, nil
 }
 
-// shippedOnce is the shipped layer, shared by all engines of the process: it is always the
+// shippedState is the shipped layer, shared by all engines of the process: it is always the
 // same, and compiling it takes longer than all decisions of a run.
-var shippedOnce = sync.OnceValues(func() (l *layer, err error) {
+var shippedState struct {
+	once  sync.Once
+	layer *layer
+	err   error
+}
+
+func shippedOnce() (*layer, error) {
+	s := &shippedState
+	s.once.Do(func() { s.layer, s.err = openShipped() })
+	return s.layer, s.err
+}
+
+func openShipped() (l *layer, err error) {
 	defer module.RecoverPanic(DefaultLayer, &err)
 	s, err := shipped()
 	if err != nil {
@@ -116,7 +130,7 @@ var shippedOnce = sync.OnceValues(func() (l *layer, err error) {
 		labelLayers([]*layer{l})
 	}
 	return l, err
-})
+}
 
 // initialPoints are the points of the shipped policy that nearly every command needs.
 var initialPoints = []string{module.PointCommand, module.PointProposal}
@@ -143,6 +157,8 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 	}
 	module.DisableExpired(modules, l.now)
 	l.observeRules(modules)
+	l.readOverrides(modules)
+	l.marks = sync.OnceValue(func() map[string]string { return markRules(s) })
 	all := module.NewGraph(modules)
 	if !l.shipped { // a test holds that it reads none
 		l.reads = readsOf(all)

@@ -116,6 +116,7 @@ func (e *Engine) commandDocument(shared *ast.Term, c commandInput) ast.Value {
 func (e *Engine) askLayers(
 	ctx context.Context, m *merger, name string, document ast.Value, command int, text string,
 ) error {
+	from := len(m.reasons)
 	for _, l := range e.layers {
 		p := l.points[name]
 		if p == nil {
@@ -148,6 +149,7 @@ func (e *Engine) askLayers(
 		m.readReply(l, reply{result, command, text,
 			func(set string) string { return l.describePlaces(ctx, Document{name, command, document}, set) }})
 	}
+	m.applyOverrides(from)
 	return nil
 }
 

@@ -42,7 +42,7 @@ func (l *layer) labelOf(rule string) label {
 // labelKeys are the texts without which a file's METADATA has no label and no expiry: reading
 // METADATA adds half of the cost of parsing.
 var labelKeys = [][]byte{[]byte("retry:"), []byte("severity:"), []byte("category:"), []byte("text_only:"),
-	[]byte("mode"), []byte("until")}
+	[]byte("mode"), []byte("until"), []byte("floor:"), []byte(module.SetOverride)}
 
 // saysMore reports whether a file's METADATA may have a label or an expiry.
 func saysMore(content []byte) bool {

@@ -22,19 +22,21 @@ type merger struct {
 	rules   map[string]bool
 	reasons []proposal.Reason
 	by      []*layer // the layer of each reason; nil is the floor
-	asked   *layer   // the layer whose answer is being read, or nil
-	trial   bool     // the members that are being read are of observed rules
-	allowed map[int]bool
-	limits  map[string]float64 // of the granting layer
-	lowered map[string]float64 // by other layers
-	lowers  []observedLimit    // by observed layers, without effect
-	env     map[string]bool
-	network map[string]bool
-	ignored map[string]bool // hosts granted by a layer that must not grant hosts
-	steady  map[int]bool    // commands that are called deterministic
-	kinds   map[string]bool // of programs that the command may start besides those of the root file system
-	notes   []proposal.Finding
-	given   egressExtras // about a connection
+	// overrides are those that hold for the document that is being asked about.
+	overrides []module.Override
+	asked     *layer // the layer whose answer is being read, or nil
+	trial     bool   // the members that are being read are of observed rules
+	allowed   map[int]bool
+	limits    map[string]float64 // of the granting layer
+	lowered   map[string]float64 // by other layers
+	lowers    []observedLimit    // by observed layers, without effect
+	env       map[string]bool
+	network   map[string]bool
+	ignored   map[string]bool // hosts granted by a layer that must not grant hosts
+	steady    map[int]bool    // commands that are called deterministic
+	kinds     map[string]bool // of programs that the command may start besides those of the root file system
+	notes     []proposal.Finding
+	given     egressExtras // about a connection
 	// replaced are the findings to redact; it is nil except at fumehood.output.
 	replaced map[string]bool
 	beyond   bool // a rule that depends on more than an exec's key may have held
@@ -138,6 +140,8 @@ func (m *merger) readMember(l *layer, set string, member any, command int, text 
 		return m.readLimit(l, object, command)
 	case "budget":
 		return m.readBudget(l, object)
+	case module.SetOverride:
+		return m.readOverride(l, object)
 	}
 	fields, what := textFields(object, set)
 	if what != "" {

@@ -37,7 +37,7 @@ func (m *merger) completeReasons(p proposal.Proposal, a proposal.Analysis) []pro
 		if l := m.by[i]; l != nil {
 			r.Layer = l.label
 		}
-		if !r.Observed {
+		if !r.Observed && r.Retry == "" {
 			r.Retry = retryOf(m.by[i], r.Rule, r.Effect)
 		}
 		if s, ok := spanOf(a, *r); ok {

@@ -138,14 +138,15 @@ func (e *Engine) warnStyle(given []Layer) {
 	}
 }
 
-// warnExpiring warns of each exception that is over or soon will be, and returns the other
-// problems.
+// warnExpiring warns of each exception that is over or soon will be, and of each override that has no effect,
+// and returns the other problems.
 func (e *Engine) warnExpiring(problems []lint.Problem) []lint.Problem {
 	return slices.DeleteFunc(problems, func(p lint.Problem) bool {
-		if p.Code == lint.Expires {
-			e.addWarning(fmt.Sprintf("policy.expires: layer %q, %s:%d: %s", p.Layer, p.File, p.Line, p.Message))
+		code, apart := map[string]string{lint.Expires: "policy.expires", lint.VoidOverride: module.CodeOverride}[p.Code]
+		if apart {
+			e.addWarning(fmt.Sprintf("%s: layer %q, %s:%d: %s", code, p.Layer, p.File, p.Line, p.Message))
 		}
-		return p.Code == lint.Expires
+		return apart
 	})
 }
 
@@ -162,7 +163,8 @@ func lintLayer(s Layer) []lint.Problem {
 // forLint is s for package lint. unread means that some of its files could not be read.
 func (l *layer) forLint(s Layer, modules map[string]*ast.Module, unread bool) lint.Layer {
 	about := lint.Layer{Name: s.Name, Opens: l.hasRole(Opens), Allows: l.hasRole(Allows), Grants: l.hasRole(Grants),
-		Shipped: l.shipped, Modules: modules, Unread: unread, Now: l.now, Document: documentOf}
+		Shipped: l.shipped, Modules: modules, Unread: unread, Now: l.now, Document: documentOf,
+		Marks: shippedMarks}
 	if data, err := s.Data(); err == nil { // read reports the error
 		about.Data = data
 	}

@@ -37,7 +37,7 @@ func (g *Gate) describeRun(id string, p proposal.Plan) (proposal.Run, error) {
 		run.Enforced = append(run.Enforced,
 			"programs of the image alone; its user, entry point and variables except PATH have no effect")
 	}
-	run.Unenforced = append(g.o.unenforcedParts(), g.engine.ObservedRules()...)
+	run.Unenforced = append(append(g.o.unenforcedParts(), g.engine.ObservedRules()...), g.engine.Overrides()...)
 	for _, text := range g.root.Warnings(g.tools) {
 		run.Unenforced = append(run.Unenforced, "the versions of your tools: "+text)
 	}

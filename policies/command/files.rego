@@ -84,6 +84,7 @@ mode_word(w) if {
 # title: No set-user-ID, set-group-ID or sticky modes
 # custom:
 #   rule: files.mode
+#   floor: true
 #   match: ["chmod u+s x", "chmod 4755 x", "install -m 4755 a b"]
 #   not_match: ["chmod +x gradlew", "chmod 755 x"]
 deny contains lib.denial("files.mode", "set-user-ID, set-group-ID and sticky modes are not allowed", "make it executable only: `chmod +x FILE`") if {

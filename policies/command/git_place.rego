@@ -8,6 +8,7 @@ import data.fumehood.lib
 # title: git changes no control files and prints no credentials
 # custom:
 #   rule: git.place
+#   floor: true
 #   match: [
 #     "git config --get-all http.https://github.com/.extraheader", "git mv a .github/workflows/a.yml", "git rm .github/workflows/a.yml",
 #     "git config --list --show-origin", "git merge-file .git/hooks/pre-commit a b",

@@ -29,6 +29,7 @@ client_hint := sprintf("use one of %s", [concat(", ", sort(clients))]) if networ
 # title: Commands that need privileges, services or namespaces are denied
 # custom:
 #   rule: privilege.none
+#   floor: true
 #   severity: medium
 #   category: privileges
 #   retry: never
@@ -111,6 +112,7 @@ launcher_instead := "write the commands themselves" if {
 # title: stdbuf is denied, since it preloads a library
 # custom:
 #   rule: launcher.preload
+#   floor: true
 #   match: ["stdbuf -oL go test ./... | head", "stdbuf -o0 make"]
 #   not_match: ["grep --line-buffered x f", "python3 -u x.py"]
 deny contains lib.denial(
@@ -123,6 +125,7 @@ deny contains lib.denial(
 # title: Programs must not be started through the dynamic loader
 # custom:
 #   rule: loader.program
+#   floor: true
 #   severity: high
 #   category: evasion
 #   match: ["ldd build/app"]

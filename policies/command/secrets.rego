@@ -8,6 +8,7 @@ import data.fumehood.lib
 # title: Places where credentials are usually kept must not be read
 # custom:
 #   rule: read.secret
+#   floor: true
 #   severity: high
 #   category: credentials
 #   retry: never
@@ -97,6 +98,7 @@ own_home_path(w) if {
 # title: Credentials must not be read by name
 # custom:
 #   rule: read.credential
+#   floor: true
 #   severity: high
 #   category: credentials
 #   retry: never
@@ -138,6 +140,7 @@ credential_name := concat("", [
 # title: ps must not show environments, nor getent passwords
 # custom:
 #   rule: read.process
+#   floor: true
 #   severity: high
 #   category: credentials
 #   retry: never

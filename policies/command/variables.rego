@@ -8,6 +8,7 @@ import data.fumehood.lib
 # title: Variables that control loaders, shells, interpreters or tools are denied
 # custom:
 #   rule: env.steering
+#   floor: true
 #   match: [
 #     "LOCPATH=/tmp/x ls", "TMPDIR=/etc mktemp", "XDG_CONFIG_HOME=/tmp/x git log", "TAR_OPTIONS=--x tar cf a b", "ERL_FLAGS='-eval x' erl",
 #     "PYTHONPATH=/tmp/../etc pytest", "PYTHONPATH=/tmp pytest", "PYTHONPATH=/tmp/. pytest",

@@ -22,6 +22,7 @@ deny contains lib.denial(
 # title: Programs must be files
 # custom:
 #   rule: exec.memory
+#   floor: true
 #   match: [{path: "/memfd:x (deleted)", layer: memory, grants: [built]}, {path: /proc/self/fd/3, layer: memory}]
 #   not_match: [{path: /tmp/x, layer: written, grants: [built]}, {path: "/memfd:doublemapper (deleted)", layer: memory, loaded: true, grants: [built]}]
 deny contains lib.denial(

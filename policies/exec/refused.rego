@@ -54,6 +54,7 @@ deny contains lib.denial(
 # title: Programs that need privileges, namespaces or containers are denied
 # custom:
 #   rule: exec.privilege
+#   floor: true
 #   severity: high
 #   category: privileges
 #   match: [
@@ -87,6 +88,7 @@ deny contains lib.denial(
 #   is denied, too.
 # custom:
 #   rule: exec.loader
+#   floor: true
 #   severity: high
 #   category: evasion
 #   match: [
@@ -225,6 +227,7 @@ git_script_verbs := {"status", "summary", "start", "good", "bad", "old", "new", 
 # title: Debuggers are denied
 # custom:
 #   rule: exec.debugger
+#   floor: true
 #   match: [
 #     {path: /usr/bin/gdb}, {path: /usr/bin/strace}, {path: /usr/bin/perf_6.1}, {path: /usr/bin/lldb-server-14.0.6},
 #     {path: /usr/bin/gdb, grants: [built]}, {path: /usr/bin/rr, grants: [trace]}
@@ -250,6 +253,7 @@ tracer(name) if {
 # description: LD_LIBRARY_PATH is allowed for commands that may run the repository's code, since cargo and libtool set it for all programs that they start.
 # custom:
 #   rule: exec.preload
+#   floor: true
 #   severity: high
 #   category: evasion
 #   match: [{env: [LD_PRELOAD], grants: [built]}, {env: [LD_AUDIT]}, {env: [LD_LIBRARY_PATH]}, {env: [PYTHONPATH, GCONV_PATH], grants: [built]}]

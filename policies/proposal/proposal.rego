@@ -7,20 +7,21 @@ import data.fumehood.lib
 # description: A decision needs text that can be read before it runs.
 # custom:
 #   rule: parse.
+#   floor: true
 #   match: ["eval \"$x\"", "$cmd test", "bash -c \"$x\""]
 #   not_match: ["go test ./..."]
 deny contains lib.denial(u.code, u.message, u.hint) if some u in input.proposal.unknowns
 
 # METADATA
 # title: The working directory must be in the workspace
-# custom: {rule: proposal.cwd}
+# custom: {rule: proposal.cwd, floor: true}
 deny contains lib.denial("proposal.cwd", "the working directory is outside the workspace", "name a directory relative to the workspace") if {
 	not input.proposal.cwd.place in {"workspace", "control"}
 }
 
 # METADATA
 # title: Outputs must be files in the workspace
-# custom: {rule: proposal.outputs}
+# custom: {rule: proposal.outputs, floor: true}
 deny contains lib.denial(
 	"proposal.outputs",
 	sprintf("%q cannot be an output: it is not a file in the workspace", [o.value]),

@@ -6,6 +6,7 @@ import data.fumehood.lib
 # title: The environment must not be encoded
 # custom:
 #   rule: env.encoded
+#   floor: true
 #   severity: high
 #   category: credentials
 #   retry: never

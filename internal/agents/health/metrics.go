@@ -77,7 +77,7 @@ func New(version string) *Metrics {
 	m.refusals = m.newCounterVec("fumehood_refusals_total",
 		"Starts of programs and network accesses of running commands that were refused.", "kind", refusedProgram, refusedNetwork)
 	m.observed = m.newCounterVec("fumehood_observed_refusals_total",
-		"Commands, starts of programs and network accesses that rules on trial would have refused.", "kind", refusedCommand,
+		"Commands, starts of programs and network accesses that rules on trial, or overridden, would have refused.", "kind", refusedCommand,
 		refusedProgram, refusedNetwork)
 	m.flows = m.newCounterVec("fumehood_connections_total", "Connections through the egress gateway, by how they ended.",
 		"outcome", succeeded, failed, refused)

@@ -39,8 +39,9 @@ type Rule struct {
 	Retry       string   `json:"retry,omitempty"`
 	Severity    string   `json:"severity,omitempty"`
 	Category    string   `json:"category,omitempty"`
-	Match       []string `json:"match"`     // to what it applies: commands, or fields of the input as JSON
-	NotMatch    []string `json:"not_match"` // to what it does not apply
+	Floor       bool     `json:"floor,omitempty"` // no override may name it
+	Match       []string `json:"match"`           // to what it applies: commands, or fields of the input as JSON
+	NotMatch    []string `json:"not_match"`       // to what it does not apply
 }
 
 // ListRules lists the described rules of the layers, or of the shipped policy if there are no
@@ -107,6 +108,7 @@ func layerRules(l policy.Layer) ([]Rule, error) {
 		for _, r := range m.Rules {
 			for _, a := range r.Annotations {
 				if rule, ok := describedRule(a, r); ok {
+					rule.Floor = l.Name == policy.DefaultLayer && module.IsFloor(m, r)
 					rule.Layer, rule.Point, rule.File = l.Name, module.PackageOf(m), f.Name
 					rules = append(rules, rule)
 				}
@@ -164,6 +166,9 @@ func Write(w io.Writer, rules []Rule) error {
 	p.writeLine("# Rules")
 	p.writeLine("")
 	p.writeLine("Deny wins over ask, ask over allow; a command that no rule allows is denied. The examples below each rule are run as tests.")
+	if slices.ContainsFunc(rules, func(r Rule) bool { return r.Floor }) {
+		p.writeLine("No override of an organization relaxes a rule that is marked (floor).")
+	}
 	var layer, point, file string
 	for _, r := range rules {
 		if r.Layer != layer {
@@ -227,6 +232,9 @@ func ruleSentence(r Rule) string {
 	}
 	if r.Severity != "" {
 		words += " (severity " + r.Severity + ")"
+	}
+	if r.Floor {
+		words += " (floor)"
 	}
 	if r.Retry == "never" {
 		words += " (rewriting the command does not help)"

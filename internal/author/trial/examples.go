@@ -174,7 +174,7 @@ func (t *trial) decideReach(ctx context.Context, text string) (answer, error) {
 }
 
 // silent are the sets whose rules have an effect without being named in a decision.
-var silent = []string{"limits", "network", "env", "exec", "programs", "cache"}
+var silent = []string{"limits", "network", "env", "exec", "programs", "cache", module.SetOverride}
 
 func (x example) isMetBy(a answer) bool {
 	switch x.key {

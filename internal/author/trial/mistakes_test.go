@@ -70,6 +70,7 @@ var mistakes = []mistake{
 	{"a retry that is not one", "", strings.Replace(denyIf, "match:", "retry: maybe, match:", 1) + "true", "policy.unknown-key", ""},
 	{"a date that is not one", "", strings.Replace(allowIf, "match:", "expires: soon, match:", 1) + "true", "policy.unknown-key", ""},
 	{"expire", "", strings.Replace(allowIf, "match:", "expire: 2026-12-31, match:", 1) + "true", "policy.unknown-key", ""},
+	{"an override of a layer that must not", "", `override contains {"rule": "judged.verb", "effect": "allow"} if ` + usual, "policy.override", ""},
 	{"a denial that expires", "", strings.Replace(denyIf, "match:", "expires: 2090-12-31, match:", 1) + "true", "policy.unknown-key", ""},
 	// What would stop a run, and not its load.
 	{"a pattern that is not one", "exec", denyIf + "regex.match(`^(kube[a-z+$`, input.name)", "policy.compile", ""},

@@ -105,7 +105,7 @@ func observeWarning(r proposal.Report) []string {
 	case n == 0:
 		return nil
 	default:
-		return []string{fmt.Sprintf("Rules on trial are not enforced; of the commands that ran, they would have stopped %d", n)}
+		return []string{fmt.Sprintf("Rules on trial, and those that are overridden, are not enforced; of the commands that ran, they would have stopped %d", n)}
 	}
 	return []string{fmt.Sprintf("Observe mode: the policy was evaluated but not enforced; of the commands that ran, it would have stopped %d", n)}
 }

@@ -35,6 +35,8 @@ type Layer struct {
 	Now     time.Time       // when exceptions expire
 	// Document returns the type of the input at a decision point.
 	Document func(point string) reflect.Type
+	// Marks returns the shipped policy's rules as module.MarkRules does.
+	Marks func() map[string]string
 }
 
 // A checker checks one layer's modules.
@@ -95,6 +97,7 @@ func (c *checker) checkModule(m *ast.Module, count map[string]int) {
 	c.checkAnnotations(m)
 	c.checkExceptions(m)
 	c.checkModes(m)
+	c.checkOverrides(m)
 	c.checkBodies(m)
 	c.checkInputs(m)
 	c.checkNumbers(m)

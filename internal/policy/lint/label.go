@@ -24,7 +24,7 @@ var labelHelp = map[string]string{
 // customKeys are the keys of METADATA's custom with a meaning.
 var customKeys = []string{"rule", "match", "not_match", "grants", "not_grants", "reaches", "not_reaches", "retry",
 	module.KeySeverity, module.KeyCategory, module.KeyTextOnly, module.KeyExpires, "owner", "reason", "ticket",
-	module.KeyMode, module.KeyUntil}
+	module.KeyMode, module.KeyUntil, module.KeyDigest}
 
 // findInvalidLabels finds severities and categories that nothing would show, and misspelt keys.
 func (x *linter) findInvalidLabels(m *ast.Module) {

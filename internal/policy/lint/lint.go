@@ -58,6 +58,7 @@ func (l Layer) Lint() []Problem {
 		m := l.Modules[name]
 		x.findExpiring(m)
 		x.findEndingModes(m)
+		x.findVoidOverrides(m)
 		x.findInvalidLabels(m)
 		for _, r := range m.Rules {
 			for ; r != nil; r = r.Else {

@@ -22,8 +22,8 @@ const (
 func (u ruleUse) flipUse() ruleUse { return u&narrows<<1 | u&widens>>1 }
 
 // widening are the sets of which each member allows more.
-var widening = []string{"allow", "cache", "env", "exec", "many_names", "network", "private", "programs", "raw",
-	"redact"}
+var widening = []string{"allow", "cache", "env", "exec", "many_names", "network", module.SetOverride, "private",
+	"programs", "raw", "redact"}
 
 // findUses finds all rules that the sets of decision points reach, with their uses.
 func (x *linter) findUses() map[string]ruleUse {

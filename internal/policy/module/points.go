@@ -27,13 +27,13 @@ var points = []string{PointCommand, PointEgress, PointEvent, PointExec, PointOut
 
 // sets are the rule names with a meaning at each point.
 var sets = map[string][]string{
-	PointCommand:  {"allow", "ask", "cache", "deny", "exec", "limits"},
+	PointCommand:  {"allow", "ask", "cache", "deny", "exec", "limits", SetOverride},
 	PointEgress:   {"allow", "budget", "deny", "filter", "intercept", "many_names", "private", "raw", "redact"},
 	PointEvent:    {"note"},
-	PointExec:     {"allow", "ask", "deny"},
+	PointExec:     {"allow", "ask", "deny", SetOverride},
 	PointOutput:   {"deny", "redact"},
-	PointProposal: {"ask", "deny", "env", "limits", "network", "programs"},
-	PointSnippet:  {"ask", "deny"},
+	PointProposal: {"ask", "deny", "env", "limits", "network", SetOverride, "programs"},
+	PointSnippet:  {"ask", "deny", SetOverride},
 	PointTrigger:  {"allow", "ask", "deny"},
 }
 
@@ -53,6 +53,8 @@ var fieldsOf = map[string]Keys{
 	"exec":    {[]string{"rule", "kind"}, nil},
 	"cache":   {[]string{"rule"}, nil},
 	"note":    {[]string{"rule", "message"}, nil},
+
+	SetOverride: {[]string{"rule", "effect"}, nil},
 
 	"intercept":  {[]string{"rule"}, nil},
 	"many_names": {[]string{"rule"}, nil},

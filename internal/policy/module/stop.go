@@ -18,6 +18,7 @@ const (
 	CodeData       = "policy.data"
 	CodeContext    = "policy.context"
 	CodeMode       = "policy.mode"
+	CodeOverride   = "policy.override"
 )
 
 // Stop makes the error of a run that must not continue.
