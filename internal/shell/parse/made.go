@@ -10,8 +10,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Texts build in a directory that mktemp makes, and run what they built: "$d/app". Which file that is, is decided when it
-// starts; the text shows that it is a new one below /tmp.
+// Texts build in a directory that mktemp makes, and run what they built: "$d/app". Which file that is, is decided
+// when it starts; the text shows that it is a new one below /tmp.
 
 var (
 	madeDirectory = pattern.New(`^\$\(mktemp( -d| --directory)( -t [\w.-]*X{3,}| /tmp/[\w.-]*X{3,})?\)$`)
@@ -27,8 +27,8 @@ func (w *walker) recordMade(name string, value proposal.Word) {
 	}
 }
 
-// madePath returns the path of a file in a directory that the text made, or in $TMPDIR, as if it were known, and the variable
-// that holds the directory.
+// madePath returns the path of a file in a directory that the text made, or in $TMPDIR, as if it were known, and the
+// variable that holds the directory.
 func (w *walker) madePath(word proposal.Word, s scope) (file, variable string, ok bool) {
 	variable = strings.TrimPrefix(word.Head, "$")
 	if word.Static || s.shell != 0 || w.posix || !madeTail.MatchString(word.Tail) || systemTail.MatchString(word.Tail) {

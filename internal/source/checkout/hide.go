@@ -320,7 +320,7 @@ func (l *Local) packVisible(ctx context.Context, h HiddenPaths, ids []string) er
 		return err
 	}
 	defer list.Close()
-	// A graph of commits is a copy of what they say, which nobody has compared with them.
+	// A graph of commits is a copy of what they say, which were not compared with them.
 	walk := l.git.command(ctx, nil, "--git-dir="+l.bare, "-c", "core.commitGraph=false", "rev-list", "--objects",
 		"--filter=sparse:oid="+strings.TrimSpace(string(filter)), "--stdin")
 	walk.Stdin = strings.NewReader(strings.Join(ids, ""))
@@ -339,5 +339,6 @@ func (l *Local) packVisible(ctx context.Context, h HiddenPaths, ids []string) er
 		return err
 	}
 	// git accepts that objects are missing that those of such a pack name.
-	return os.WriteFile(filepath.Join(l.bare, "objects/pack/pack-"+strings.TrimSpace(string(name))+".promisor"), nil, 0o600)
+	mark := filepath.Join(l.bare, "objects/pack/pack-"+strings.TrimSpace(string(name))+".promisor")
+	return os.WriteFile(mark, nil, 0o600)
 }
