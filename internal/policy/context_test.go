@@ -5,6 +5,7 @@ package policy_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -158,6 +159,68 @@ func TestContextExample(t *testing.T) {
 		}
 		if refused := d.Effect != proposal.Allow; refused != (c.want != "") || refused && !slices.Contains(got, c.want) {
 			t.Errorf("%s: %v %v, want %q", c.name, d.Effect, got, c.want)
+		}
+	}
+}
+
+// TestCompanyExample holds what the rules of policies/examples/company do: docs/TUTORIAL.md goes through them.
+func TestCompanyExample(t *testing.T) {
+	l, err := policy.ReadDirectory("../../policies/examples/company")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Role = policy.Allows
+	e, err := policy.New(t.Context(), policy.Options{Layers: []policy.Layer{l}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := e.Overrides(); len(lines) != 2 || strings.Contains(strings.Join(lines, ""), "without effect") {
+		t.Errorf("a rule of the default policy has changed: read it, and write the digest that fumehood policy check "+
+			"--organization policies/examples/company prints: %q", lines)
+	}
+	signed := proposal.Context{Known: true, Repository: "acme/shop",
+		Image: proposal.ContextImage{Signers: []string{"release@acme.example"}}}
+	for _, c := range []struct {
+		text    string
+		context proposal.Context
+		effect  proposal.Effect
+		rule    string // one that refuses, asks or is observed
+	}{
+		{"docker ps", signed, proposal.Deny, "acme.docker"},
+		{"ls; podman run x", signed, proposal.Deny, "acme.docker"},
+		{"terraform plan", signed, proposal.Ask, "judged.verb"},
+		{"terraform apply", signed, proposal.Deny, "judged.verb"},
+		{"terraform plan; terraform apply", signed, proposal.Deny, "judged.verb"},
+		{"npm install left-pad", signed, proposal.Ask, "code.package"},
+		{"npm publish", signed, proposal.Deny, "code.publish"},
+		{"npm ci", signed, proposal.Allow, ""},
+		{"go test -bench=. ./...", signed, proposal.Allow, "acme.bench"},
+		{"go test ./...", signed, proposal.Allow, ""},
+		{"go test ./...", proposal.Context{Known: true}, proposal.Deny, "acme.image"},
+		{"go test ./...", proposal.Context{}, proposal.Allow, ""},
+		{"oldbuild all", signed, proposal.Allow, ""},
+	} {
+		d := judged(t, about(t, e, c.context), proposal.Proposal{Run: c.text})
+		var got []string
+		for _, r := range d.Reasons {
+			got = append(got, r.Rule)
+		}
+		if d.Effect != c.effect || c.rule != "" && !slices.Contains(got, c.rule) {
+			t.Errorf("%s: %v by %q, want %v by %s", c.text, d.Effect, got, c.effect, c.rule)
+		}
+	}
+	for text, want := range map[string]proposal.Bytes{"pytest -q": proposal.GiB, "python3 -m pytest": proposal.GiB, "go test ./...": 4 * proposal.GiB} {
+		if d := judged(t, about(t, e, signed), proposal.Proposal{Run: text}); d.Grant == nil || d.Grant.Limits.Memory != want {
+			t.Errorf("%s: %+v", text, d.Grant)
+		}
+	}
+	for path, want := range map[string]string{"/usr/bin/docker": "acme.docker", "/workspace/node_modules/.bin/jest": "",
+		"/workspace/node_modules/.bin/evil": "acme.bin"} {
+		x := proposal.Exec{Asked: path, Path: strings.Replace(path, ".bin", "x", 1), Argv: []string{path}}
+		d, err := e.Exec(t.Context(), x)
+		own := slices.DeleteFunc(slices.Clone(d.Rules), func(r string) bool { return !strings.HasPrefix(r, "acme.") })
+		if err != nil || strings.Join(own, " ") != want {
+			t.Errorf("%s: %+v, %v", path, d, err)
 		}
 	}
 }
