@@ -81,10 +81,10 @@ Exit codes: 0 the client has gone or a signal came, 2 a flag is invalid, 3 the s
 	s.DefineReady(f)
 	s.DefineConfigured(cmd)
 	s.DefineGate(cmd)
-	s.backend.defineFlags(cmd, "http", "token-file", "approver", "network", "drain", "report", "markdown", "decisions",
-		"otlp", "otlp-header", "otlp-plain-unsafe")
+	s.backend.defineFlags(cmd, "http", "token-file", "approver", "network", "drain", "health", "report", "markdown",
+		"decisions", "otlp", "otlp-header", "otlp-plain-unsafe")
 	cli.CompleteValues(cmd, "approver", "none", "elicit")
-	cli.NoFiles(cmd, "http", "network", "drain", "ready")
+	cli.NoFiles(cmd, "http", "network", "drain", "health", "ready")
 	cli.CompleteValues(cmd, "print-config", mcpserver.ClientNames()...)
 	cli.CompleteValues(cmd, "print-tools", mcpserver.ToolFormats()...)
 	cli.SuggestInstead(cmd, "config", "fumehood mcp --print-config")
@@ -109,6 +109,8 @@ func (s *mcpFlags) findMisuse(f *pflag.FlagSet) string {
 		return "--drain must not be negative"
 	case s.http == "" && s.Drain != runs.DefaultDrain:
 		return "--drain needs --http: a server on standard input ends with its client"
+	case s.http == "" && s.HealthAddress != "":
+		return "--health needs --http"
 	case s.http != "" && s.NamesFiles():
 		return "--http has many sessions: --artifacts, --audit, --report, --markdown and --decisions name one"
 	}
@@ -130,7 +132,10 @@ func (c *invocation) serveMCP(s *mcpFlags, f *pflag.FlagSet) int {
 	var metrics *health.Metrics
 	if s.http != "" {
 		var end func()
-		metrics, end = s.StartMetrics(&c.Invocation)
+		var err error
+		if metrics, end, err = s.StartMetrics(&c.Invocation); err != nil {
+			return c.Stop(err)
+		}
 		defer end()
 	}
 	defer s.StartPool(&c.Invocation)()

@@ -63,9 +63,9 @@ Exit codes: 0 the server was stopped, 2 a flag is invalid, 3 the server could no
 	s.DefineConfigured(cmd)
 	s.DefineGate(cmd)
 	s.backend.defineFlags(cmd, "e2b", "keys-file", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time",
-		"timeout", "max-timeout", "drain", "otlp", "otlp-header", "otlp-plain-unsafe")
+		"timeout", "max-timeout", "drain", "health", "otlp", "otlp-header", "otlp-plain-unsafe")
 	cli.NoFiles(cmd, "e2b", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout",
-		"drain", "ready")
+		"drain", "health", "ready")
 	return cmd
 }
 
@@ -94,7 +94,10 @@ func (c *invocation) serveE2B(s *serveFlags, f *pflag.FlagSet) int {
 	if err := s.Check(&c.Invocation); err != nil {
 		return c.MisuseOf(err)
 	}
-	metrics, end := s.StartMetrics(&c.Invocation)
+	metrics, end, err := s.StartMetrics(&c.Invocation)
+	if err != nil {
+		return c.Stop(err)
+	}
 	defer end()
 	defer s.StartPool(&c.Invocation)()
 	s.o.Metrics, s.o.Drain = metrics, s.Drain

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/agents/health"
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -520,6 +521,30 @@ func TestList(t *testing.T) {
 		}
 		if !slices.Equal(all, want) || query.Get("nextToken") != "" {
 			t.Errorf("pages %s: %q", order, all)
+		}
+	}
+}
+
+// The address for probes and metrics needs no key, and has nothing else.
+func TestHealthAddress(t *testing.T) {
+	m := health.New("v1")
+	url, err := m.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newDesk(t, Options{Metrics: m})
+	for path, want := range map[string]int{"/healthz": 200, "/metrics": 200, "/sandboxes": 404, "/v2/sandboxes": 404, "/": 404} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-API-KEY", key)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.Body.Close(); answer.StatusCode != want {
+			t.Errorf("%s: %d, want %d", path, answer.StatusCode, want)
 		}
 	}
 }

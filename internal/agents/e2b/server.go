@@ -119,6 +119,7 @@ func (s *Server) ServeClients(ctx context.Context, l net.Listener, keys localhtt
 	if s.o.Metrics != nil {
 		routes = s.o.Metrics.Mount(routes, s.serverStatus)
 	}
+	defer s.o.Metrics.Serve(s.serverStatus)()
 	server := &http.Server{Handler: localhttp.RefuseBrowserRequests(l.Addr().String(), routes),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute, MaxHeaderBytes: localhttp.MaxHeader}

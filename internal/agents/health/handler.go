@@ -3,11 +3,17 @@
 package health
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"net"
 	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/fumehood/fumehood/internal/kit/localhttp"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // The paths of the Handler.
@@ -68,6 +74,28 @@ func (m *Metrics) Mount(next http.Handler, status func() Status) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// Listen listens at addr, HOST:PORT of any interface, for Serve, and returns its URL. Its error is a
+// *proposal.StopError (health.address).
+func (m *Metrics) Listen(ctx context.Context, addr string) (url string, err error) {
+	if m.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", addr); err != nil {
+		return "", &proposal.StopError{Code: "health.address", Message: fmt.Sprintf("cannot listen on %q", addr),
+			Hint: "use a free port of an address of this host, for example :9464", Err: err}
+	}
+	return "http://" + m.listener.Addr().String(), nil
+}
+
+// Serve answers as Handler does, and nothing else, at the address of Listen until end. It does nothing
+// without one, or if m is nil. Anyone who can connect can read what Handler has.
+func (m *Metrics) Serve(status func() Status) (end func()) {
+	if m == nil || m.listener == nil {
+		return func() {}
+	}
+	server := &http.Server{Handler: m.Handler(status), ReadHeaderTimeout: scrapeTime, IdleTimeout: time.Minute,
+		MaxHeaderBytes: localhttp.MaxHeader}
+	go func() { _ = server.Serve(m.listener) }()
+	return func() { Close(server) }
 }
 
 const (

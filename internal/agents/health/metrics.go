@@ -14,6 +14,7 @@ package health
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -38,6 +39,8 @@ type Metrics struct {
 	starts, runs, decisions, commands, refusals, observed, flows, bytes *prometheus.CounterVec
 	retried, logErrors                                                  prometheus.Counter
 	startTime, readyTime, commandTime, decisionTime                     prometheus.Histogram
+
+	listener net.Listener // of Serve; nil without Listen
 
 	mu     sync.Mutex
 	failed time.Time // when the last sandbox did not start; zero if it did

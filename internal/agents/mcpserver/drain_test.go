@@ -44,7 +44,17 @@ func ask(t *testing.T, url string, headers map[string]string) (int, string) {
 // Health and metrics are the only answers without a token, and a web page cannot have them.
 func TestStatus(t *testing.T) {
 	lanetest.SkipShort(t)
-	addr, _ := serve(t, newWorld(), Options{Metrics: health.New("v0"), MaxClients: 1})
+	m := health.New("v0")
+	url, err := m.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, _ := serve(t, newWorld(), Options{Metrics: m, MaxClients: 1})
+	for path, want := range map[string]int{"/healthz": 200, "/": 404} {
+		if code, _ := ask(t, url+path, map[string]string{"Host": "10.0.0.1:9464"}); code != want {
+			t.Errorf("the address for probes: %s: %d", path, code)
+		}
+	}
 	for _, tt := range []struct {
 		path    string
 		headers map[string]string

@@ -30,6 +30,7 @@ func (s *Server) ServeStreamableHTTP(ctx context.Context, l net.Listener, tokens
 	defer kill()
 	s.setContext(killed)
 	s.share = (s.o.MaxClients + len(tokens) - 1) / max(1, len(tokens))
+	defer s.o.Metrics.Serve(s.serverStatus)()
 	server := &http.Server{Handler: s.httpHandler(l.Addr().String(), tokens), ReadHeaderTimeout: 10 * time.Second,
 		MaxHeaderBytes: localhttp.MaxHeader}
 	failed := make(chan error, 1)

@@ -7,11 +7,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -102,11 +99,10 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer closeCollector()
-	closeServer, err := serve(o.listen, m)
-	if err != nil {
+	if _, err := m.Listen(ctx, o.listen); err != nil {
 		return err
 	}
-	defer closeServer()
+	defer m.Serve(func() health.Status { return health.Status{Status: health.StatusReady} })()
 	return agent.Run(ctx, agent.Options{Logs: o.logs, Since: time.Now(), Metrics: m, Ended: ended, Warn: warn,
 		Events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "fumehood", Host: o.node})})
 }
@@ -127,21 +123,6 @@ func (o options) collect(
 		return x.SendLog(ctx, path, audit.Trust{}, export.Options{})
 	}
 	return send, x.StartPush(ctx, m.Gather, warn), nil
-}
-
-func serve(address string, m *health.Metrics) (end func(), err error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	ready := func() health.Status { return health.Status{Status: health.StatusReady} }
-	server := &http.Server{Handler: m.Handler(ready), ReadHeaderTimeout: 5 * time.Second}
-	go func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			warn(err)
-		}
-	}()
-	return func() { health.Close(server) }, nil
 }
 
 func warn(err error) { fmt.Fprintln(os.Stderr, "fumehood-node-agent:", err) }

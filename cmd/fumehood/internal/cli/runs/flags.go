@@ -52,6 +52,7 @@ type Flags struct {
 	Early          *redact.Redactor // before there is a gate, without policy
 	export         exportFlags
 	Health         gate.Health // counts what the gates do; nil except for servers
+	HealthAddress  string      // of /healthz and /metrics, besides that of the server; "" is none
 	planned        *proposal.Plan
 	Drain          time.Duration // of servers
 	ready          int           // of servers

@@ -53,16 +53,25 @@ func FillPool(c *cli.Invocation, g *gate.Gate, o gate.SessionOptions) {
 	}
 }
 
-// DefineDrain adds the flag of how a server ends.
+// DefineDrain adds the flags of a server over HTTP: how it ends, and where else it says how it is.
 func (s *Flags) DefineDrain(f *pflag.FlagSet) {
+	f.StringVar(&s.HealthAddress, "health", "",
+		"`ADDRESS` also serve /healthz and /metrics, and nothing else, at this address, for example :9464; anyone who can connect can read them")
 	f.DurationVar(&s.Drain, "drain", DefaultDrain,
 		"`DURATION` how long running commands may take after SIGTERM or SIGINT, before they are killed; a second signal kills them")
 }
 
-// StartMetrics makes the gates of a server over HTTP count what they do, and sends the metrics to
-// the collector until end.
-func (s *Flags) StartMetrics(c *cli.Invocation) (metrics *health.Metrics, end func()) {
+// StartMetrics makes the gates of a server over HTTP count what they do, listens at --health, and sends
+// the metrics to the collector until end.
+func (s *Flags) StartMetrics(c *cli.Invocation) (metrics *health.Metrics, end func(), err error) {
 	metrics = health.New(c.Version)
+	if s.HealthAddress != "" {
+		url, err := metrics.Listen(c.Ctx, s.HealthAddress)
+		if err != nil {
+			return nil, nil, err
+		}
+		c.PrintNotes("serving " + health.HealthPath + " and " + health.MetricsPath + " at " + url)
+	}
 	s.Health = metrics
 	silent := context.AfterFunc(c.Ctx, func() {
 		c.PrintNotes(fmt.Sprintf("shutting down: running commands have %v, a second signal kills them", s.Drain))
@@ -71,5 +80,5 @@ func (s *Flags) StartMetrics(c *cli.Invocation) (metrics *health.Metrics, end fu
 	if s.export.exporter != nil {
 		sent = s.export.exporter.StartPush(c.Ctx, metrics.Gather, c.WarnOf)
 	}
-	return metrics, func() { silent(); sent() }
+	return metrics, func() { silent(); sent() }, nil
 }
