@@ -17,8 +17,8 @@ import (
 )
 
 // commands are what the operator of a node can do. Each gets its arguments and returns the exit code.
-var commands = map[string]func(context.Context, []string) int{"check": check, "install": installVersion,
-	"remove": remove}
+var commands = map[string]func(context.Context, []string) int{"check": check, "configure": configure,
+	"install": installVersion, "remove": remove}
 
 // parse reads the arguments of a command, which has flags alone.
 func parse(f *flag.FlagSet, about string, args []string) (code int, ok bool) {
@@ -74,6 +74,21 @@ func installVersion(ctx context.Context, args []string) int {
 	if changed {
 		fmt.Println(doctor.DropIn + " has changed: restart containerd")
 	}
+	return 0
+}
+
+func configure(ctx context.Context, args []string) int {
+	f := flag.NewFlagSet("configure", flag.ContinueOnError)
+	from := f.String("from", "/config", "the `directory` with node.toml, bundles and keys, as in "+filepath.Dir(node.File))
+	root := f.String("root", "/", "the `directory` where the node's root is")
+	if code, ok := parse(f, "Checks a configuration and makes it that of the node: it replaces "+node.File+".\n"+
+		"If it is invalid, the node keeps what it has.", args); !ok {
+		return code
+	}
+	if err := node.Configure(ctx, *from, *root); err != nil {
+		return failed(err)
+	}
+	fmt.Println("configured " + node.File)
 	return 0
 }
 

@@ -100,6 +100,24 @@ func Read() (Config, error) {
 	if path == "" {
 		path = File
 	}
+	c, err := decode(path)
+	for _, name := range append(c.files(), path) {
+		if err == nil {
+			err = process.CheckPrivate(name, os.Geteuid())
+		}
+	}
+	if err != nil {
+		return Config{}, invalid(path, err)
+	}
+	return c, nil
+}
+
+func invalid(path string, err error) error {
+	return stop("node.config", "cannot use the node's configuration "+path, "correct the file: docs/KUBERNETES.md", err)
+}
+
+// decode reads the file at path, and checks its values.
+func decode(path string) (Config, error) {
 	c := Config{Logs: "/var/lib/fumehood/pods", LogLimit: 1 << 30, State: "/run/fumehood", Runsc: beside(),
 		Pause: []string{"/pause"}, file: path}
 	meta, err := toml.DecodeFile(path, &c)
@@ -110,16 +128,13 @@ func Read() (Config, error) {
 	if err == nil {
 		err = c.check()
 	}
-	for _, name := range slices.Concat([]string{path, c.Policies, c.LogKey}, c.Keys, c.Sessions.files()) {
-		if err == nil && name != "" {
-			err = process.CheckPrivate(name, os.Geteuid())
-		}
-	}
-	if err != nil {
-		return Config{}, stop("node.config", "cannot use the node's configuration "+path,
-			"correct the file: docs/KUBERNETES.md", err)
-	}
-	return c, nil
+	return c, err
+}
+
+// files are the files and directories that c names and root writes.
+func (c Config) files() []string {
+	list := slices.Concat([]string{c.Policies, c.LogKey}, c.Keys, c.Sessions.files())
+	return slices.DeleteFunc(list, func(name string) bool { return name == "" })
 }
 
 // beside is the fumehood-runsc next to this program, where an installation puts it.
@@ -192,7 +207,7 @@ func (c Config) Hidden(source string) error {
 	if err != nil {
 		return stop("pod.mount", "cannot find out what the pod mounts", "correct the volume", err)
 	}
-	owned := slices.Concat([]string{c.file, c.Policies, c.Logs, c.LogKey, c.State}, c.Keys, c.Sessions.files())
+	owned := append(c.files(), c.file, c.Logs, c.State)
 	if c.Sessions != nil {
 		owned = append(owned, c.Sessions.Work)
 	}
@@ -268,8 +283,12 @@ func (c Config) proof(facts []string) string {
 	return filepath.Join(c.known(), hex.EncodeToString(sum[:]))
 }
 
+func (c Config) bundlePath(digest string) string {
+	return filepath.Join(c.Policies, strings.TrimPrefix(digest, "sha256:")+".tar.gz")
+}
+
 func (c Config) bundle(digest string) (source.Bundle, error) {
-	path := filepath.Join(c.Policies, strings.TrimPrefix(digest, "sha256:")+".tar.gz")
+	path := c.bundlePath(digest)
 	data, err := source.ReadFile(path)
 	if err != nil {
 		return source.Bundle{}, err

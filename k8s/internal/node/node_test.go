@@ -4,6 +4,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -92,10 +93,10 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// A bundle must have its digest and a signature, and a pod whose bundle is gone is revoked.
-func TestEngine(t *testing.T) {
-	dir := t.TempDir()
-	private, public := filepath.Join(dir, "key.pem"), filepath.Join(dir, "public.pem")
+// generateKey writes a key pair to dir.
+func generateKey(t *testing.T, dir string) (private, public string) {
+	t.Helper()
+	private, public = filepath.Join(dir, "key.pem"), filepath.Join(dir, "public.pem")
 	text, err := key.GenerateBundle(private)
 	if err == nil {
 		err = os.WriteFile(public, []byte(text), 0o600)
@@ -103,14 +104,28 @@ func TestEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := source.Build(source.Recipe{Files: []policy.File{{Name: "a.rego", Content: []byte("package fumehood.command\n\ndeny contains {\"rule\": \"a.b\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.tool == \"date\"\n")}}})
+	return private, public
+}
+
+// bundle returns one that denies a tool, without and with a signature.
+func bundle(t *testing.T, private, tool string) (plain, signed []byte) {
+	t.Helper()
+	rule := fmt.Sprintf("package fumehood.command\n\ndeny contains {\"rule\": \"a.b\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.tool == %q\n", tool)
+	plain, err := source.Build(source.Recipe{Files: []policy.File{{Name: "a.rego", Content: []byte(rule)}}})
+	if err == nil {
+		signed, err = source.Signing{Key: private, KeyID: source.DefaultKeyID}.Sign("a", plain)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := source.Signing{Key: private, KeyID: source.DefaultKeyID}.Sign("a", plain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	return plain, signed
+}
+
+// A bundle must have its digest and a signature, and a pod whose bundle is gone is revoked.
+func TestEngine(t *testing.T) {
+	dir := t.TempDir()
+	private, public := generateKey(t, dir)
+	plain, signed := bundle(t, private, "date")
 	put := func(digest string, data []byte) string {
 		path := filepath.Join(dir, strings.TrimPrefix(digest, "sha256:")+".tar.gz")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
