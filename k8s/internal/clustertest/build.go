@@ -5,6 +5,7 @@ package clustertest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -76,6 +77,19 @@ func etcd(ctx context.Context) (string, error) {
 		return nodetest.Run(ctx, dir, nil, "sh", "-ec",
 			"apt-get download -qq etcd-server; dpkg-deb -x etcd-server_*.deb .")
 	})
+}
+
+// Template returns what helm makes of the chart in a directory, for a release fumehood.
+func Template(ctx context.Context, chart string, args ...string) (string, error) {
+	program, err := Helm(ctx)
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, program, append([]string{"template", "fumehood", chart}, args...)...).Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		err = fmt.Errorf("helm template: %w: %s", err, failed.Stderr)
+	}
+	return string(out), err
 }
 
 // Helm returns the path of helm, which it builds if the user's cache does not have it.

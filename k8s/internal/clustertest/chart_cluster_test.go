@@ -6,64 +6,13 @@ package clustertest_test
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
-
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/fumehood/fumehood/k8s/internal/clustertest"
 	"github.com/fumehood/fumehood/k8s/internal/nodetest"
 	"github.com/fumehood/fumehood/k8s/internal/sandboxtest"
 )
-
-const deploy = "../../deploy/"
-
-// render returns what helm makes of the chart.
-func render(t *testing.T, args ...string) string {
-	t.Helper()
-	program, err := clustertest.Helm(t.Context())
-	check(t, err)
-	out, err := exec.Command(program, append([]string{"template", "fumehood", deploy + "chart"}, args...)...).Output()
-	check(t, err)
-	return string(out)
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-type object = map[string]any
-
-// objects returns the documents of a text of YAML.
-func objects(t *testing.T, text string) (list []object) {
-	t.Helper()
-	for d := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
-		var o object
-		if err := d.Decode(&o); err != nil {
-			return list
-		}
-		if o != nil {
-			list = append(list, o)
-		}
-	}
-}
-
-// The manifests are what the chart makes without values.
-func TestManifests(t *testing.T) {
-	want := "# SPDX-License-Identifier: Apache-2.0\n# Generated: helm template fumehood k8s/deploy/chart\n" + render(t)
-	got, err := os.ReadFile(deploy + "manifests/fumehood.yaml")
-	check(t, err)
-	if string(got) != want {
-		t.Error("k8s/deploy/manifests/fumehood.yaml is not the chart's: run what its second line says")
-	}
-}
-
-var serving = []string{"--set", "serve.enabled=true,serve.port=8443,serve.tenants.team-a.pool=session,serve.tenants.team-a.claims=5"}
 
 // An API server takes all objects. The server's pods pass the level restricted, and its service
 // accounts can do what they need, and no more.
@@ -80,9 +29,14 @@ func TestChart(t *testing.T) {
 	must("", "create", "namespace", "team-b")
 	must(sandboxtest.CRDs(), "create", "-f", "-")
 	must("", "wait", "--for=condition=Established", "--timeout=50s", "crd", "--all")
-	text := render(t, serving...)
+	must("", "create", "namespace", "fumehood-node")
+	must("", "create", "namespace", "fumehood-serve")
+	must("", "label", "namespace", "fumehood-serve", "pod-security.kubernetes.io/enforce=restricted")
+	nodes, serving := append(nodes, unwatched...), append(serving, unwatched...)
+	text := render(t, nodes...) + render(t, serving...)
 	must(text, "apply", "--validate=strict", "-f", "-")
-	must(render(t, append(serving, "--set", "node.remove=true,serve.replicas=3")...), "apply", "--validate=strict", "-f", "-")
+	must(render(t, append(nodes, "--set", "node.remove=true")...), "apply", "--validate=strict", "-f", "-")
+	must(render(t, append(serving, "--set", "serve.replicas=3")...), "apply", "--validate=strict", "-f", "-")
 
 	templates := 0
 	for _, o := range objects(t, text) {

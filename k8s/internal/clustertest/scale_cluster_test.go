@@ -179,7 +179,7 @@ func (r *trial) start() {
 	defer cancel()
 	r.must(sandboxtest.CRDs(), "create", "-f", "-")
 	r.must("", "wait", "--for=condition=Established", "--timeout=50s", "crd", "--all")
-	args, pools := []string{"--set", "serve.enabled=true,serve.port=8443"}, ""
+	args, pools := append(serving, "--set", "serve.tenants.team-a=null"), ""
 	for i := range tenants {
 		args = append(args, "--set", fmt.Sprintf("serve.tenants.%[1]s.pool=session,serve.tenants.%[1]s.claims=%[2]d", tenant(i), eachQuota*r.size))
 		pools += fmt.Sprintf(pool, tenant(i), eachPool*r.size)

@@ -12,6 +12,7 @@ import (
 	"runtime"
 
 	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/images"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -111,7 +112,7 @@ func (n *Node) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := load(ctx, c, Pause, pauseFiles(pause), v1.Config{Entrypoint: []string{"/pause"}}); err != nil {
+	if _, err := load(ctx, c, Pause, pauseFiles(pause), v1.Config{Entrypoint: []string{"/pause"}}); err != nil {
 		return err
 	}
 	tools, err := os.ReadFile(n.path("bin", busyboxName))
@@ -122,32 +123,37 @@ func (n *Node) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return load(ctx, c, Busybox, busyboxFiles(tools, fetch),
+	_, err = load(ctx, c, Busybox, busyboxFiles(tools, fetch),
 		v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"/bin/sh"}})
+	return err
 }
 
-// load imports an image as reference.
-func load(ctx context.Context, c *client.Client, reference string, files []file, config v1.Config) error {
+// load imports an image as reference, and as the one that it returns, which has the image's digest.
+func load(
+	ctx context.Context, c *client.Client, reference string, files []file, config v1.Config,
+) (digested string, err error) {
 	img, err := image(files, config)
 	if err != nil {
-		return err
+		return "", err
 	}
 	tag, err := name.NewTag(reference)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var archive bytes.Buffer
 	if err := tarball.Write(tag, img, &archive); err != nil {
-		return err
+		return "", err
 	}
 	imported, err := c.Import(ctx, &archive)
 	if err != nil {
-		return fmt.Errorf("cannot import %s: %w", reference, err)
+		return "", fmt.Errorf("cannot import %s: %w", reference, err)
 	}
 	for _, i := range imported {
 		if err := client.NewImage(c, i).Unpack(ctx, snapshotter); err != nil {
-			return fmt.Errorf("cannot unpack %s: %w", reference, err)
+			return "", fmt.Errorf("cannot unpack %s: %w", reference, err)
 		}
 	}
-	return nil
+	digested = tag.Repository.Name() + "@" + imported[0].Target.Digest.String()
+	_, err = c.ImageService().Create(ctx, images.Image{Name: digested, Target: imported[0].Target})
+	return digested, err
 }

@@ -27,28 +27,36 @@ func (n *Node) LoadTools(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.loadImage(ctx, Tools, files, v1.Config{Env: []string{"PATH=/usr/bin:/bin"}, Cmd: []string{"session"}})
+	_, err = n.loadImage(ctx, Tools, files, v1.Config{Env: []string{"PATH=/usr/bin:/bin"}, Cmd: []string{"session"}})
+	return err
 }
 
 // LoadInstalled makes an image with the files of Tools and those of dir, an installation of fumehood, where
-// the Dockerfile of the repository has it. It declares no volumes.
-func (n *Node) LoadInstalled(ctx context.Context, reference, dir string) error {
+// the Dockerfile of the repository has it. It declares no volumes. LoadInstalled returns its reference with
+// a digest.
+func (n *Node) LoadInstalled(ctx context.Context, reference, dir string) (string, error) {
 	files, err := toolFiles()
 	if err != nil {
-		return err
+		return "", err
 	}
 	installed, err := directory("opt/fumehood", dir)
+	if err != nil {
+		return "", err
+	}
 	files = append(append(files, installed...),
 		file{Header: tar.Header{Typeflag: tar.TypeSymlink, Name: "usr/local/bin/fumehood",
 			Linkname: "/opt/fumehood/fumehood", Mode: 0o777}})
-	return errors.Join(err, n.loadImage(ctx, reference, files,
-		v1.Config{Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}}))
+	return n.loadImage(ctx, reference, files, v1.Config{Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}})
 }
 
-// LoadDirectory makes an image that has nothing but the files of dir, at /name.
-func (n *Node) LoadDirectory(ctx context.Context, reference, name, dir string) error {
+// LoadDirectory makes an image that has nothing but the files of dir, at /name, and returns its reference
+// with a digest.
+func (n *Node) LoadDirectory(ctx context.Context, reference, name, dir string) (string, error) {
 	list, err := directory(name, dir)
-	return errors.Join(err, n.loadImage(ctx, reference, list, v1.Config{}))
+	if err != nil {
+		return "", err
+	}
+	return n.loadImage(ctx, reference, list, v1.Config{})
 }
 
 // directory returns the files of dir, at /name.
@@ -64,16 +72,18 @@ func directory(name, dir string) (list []file, err error) {
 	return list, err
 }
 
-func (n *Node) loadImage(ctx context.Context, reference string, files []file, config v1.Config) error {
+func (n *Node) loadImage(
+	ctx context.Context, reference string, files []file, config v1.Config,
+) (digested string, err error) {
 	c, err := client.New(n.Socket, client.WithDefaultNamespace(namespace))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer c.Close()
-	if err := load(ctx, c, reference, files, config); err != nil {
-		return err
+	if digested, err = load(ctx, c, reference, files, config); err != nil {
+		return "", err
 	}
-	return n.sees(ctx, reference)
+	return digested, errors.Join(n.sees(ctx, reference), n.sees(ctx, digested))
 }
 
 // toolFiles are the files of Tools: programs with the libraries that ldd names, Python's own and the

@@ -25,6 +25,7 @@ import (
 
 const (
 	nodeImage = "local.test/fumehood-node:1"
+	nodeSpace = "--namespace=fumehood-node"
 	chart     = "../../deploy/chart"
 	// ownMounts in the environment says that this process has them.
 	ownMounts = "FUMEHOOD_TEST_OWN_MOUNTS"
@@ -74,12 +75,12 @@ func TestClusterChart(t *testing.T) {
 	k := kube{clustertest.Start(t, n), t, o, n}
 	t.Cleanup(func() {
 		if t.Failed() {
-			out, _ := k.Kubectl("", "logs", "--namespace=fumehood-node", "daemonset/node-agent", "--all-containers", "--prefix")
+			out, _ := k.Kubectl("", "logs", nodeSpace, "daemonset/node-agent", "--all-containers", "--prefix")
 			t.Log(out)
 		}
 	})
-	k.loadParts()
-	k.helm("install", "--set", "node.image="+nodeImage)
+	image := k.loadParts()
+	k.helm("install", nodeSpace, "--create-namespace", "--set", "node.image="+image)
 	k.must("", "label", "node", clustertest.NodeName, "fumehood.dev/install=true", "fumehood.dev/node=true")
 	k.rollout("install")
 	k.doctor(3, "missing  node.toml")
@@ -102,7 +103,7 @@ func TestClusterChart(t *testing.T) {
 	}
 	k.remove("watched")
 
-	k.helm("upgrade", "--reuse-values", "--set", "node.remove=true")
+	k.helm("upgrade", nodeSpace, "--reuse-values", "--set", "node.remove=true")
 	k.rollout("remove")
 	if left, err := os.ReadDir(doctor.Versions); err != nil || len(left) > 0 {
 		t.Errorf("versions remain: %v, %v", left, err)
@@ -118,10 +119,12 @@ func importDropIns(n *nodetest.Node) error {
 		os.Symlink(n.Dir+"/containerd.toml", filepath.Dir(dir)+"/config.toml"))
 }
 
-// loadParts loads the image of a node's parts.
-func (k kube) loadParts() {
+// loadParts loads the image of a node's parts, and returns its reference.
+func (k kube) loadParts() string {
 	k.t.Helper()
-	check(k.t, k.node.LoadDirectory(k.t.Context(), nodeImage, "fumehood", k.installation("../../cmd/containerd-shim-fumehood-v1", "../../cmd/fumehood-node-agent")))
+	image, err := k.node.LoadDirectory(k.t.Context(), nodeImage, "fumehood", k.installation("../../cmd/containerd-shim-fumehood-v1", "../../cmd/fumehood-node-agent"))
+	check(k.t, err)
+	return image
 }
 
 // installation returns a directory with fumehood-runsc and programs of this module.
@@ -151,7 +154,7 @@ func (k kube) helm(command string, flags ...string) {
 // rollout waits until the DaemonSet's pod runs, which has had this init container.
 func (k kube) rollout(init string) {
 	k.t.Helper()
-	pods := []string{"get", "pods", "--namespace=fumehood-node"}
+	pods := []string{"get", "pods", nodeSpace}
 	k.wait(init+" true", append(pods, "-o=jsonpath={range .items[*]}{.spec.initContainers[0].name} {.status.containerStatuses[0].ready}{end}")...)
 	k.t.Log(k.must("", append(pods, "-o=wide")...))
 }
@@ -176,7 +179,7 @@ func (k kube) doctor(code int, text string) {
 // metrics returns what the agent's pod serves.
 func (k kube) metrics() string {
 	k.t.Helper()
-	address := k.must("", "get", "pods", "--namespace=fumehood-node", "-o=jsonpath={.items[0].status.podIP}")
+	address := k.must("", "get", "pods", nodeSpace, "-o=jsonpath={.items[0].status.podIP}")
 	var page bytes.Buffer
 	curl := exec.Command("curl", "-sS", "http://"+address+":9464/metrics")
 	curl.Stdout, curl.Stderr = &page, &page

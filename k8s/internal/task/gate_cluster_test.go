@@ -11,10 +11,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -43,23 +41,17 @@ func newKube(t testing.TB, start func(testing.TB, *nodetest.Node) *clustertest.C
 	o.configure(n.Runsc.Path, "default = \""+o.bundle(noID, noDate)+"\"")
 	k := kube{start(t, n), t, o, n}
 	_, _ = k.Kubectl("", "label", "node", clustertest.NodeName, "fumehood.dev/node=true") // unless there is only a server
-	cluster, _ := objects(t)
-	k.must(cluster, "apply", "-f", "-")
+	k.must(clusterObjects(t), "apply", "-f", "-")
 	k.must(`{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "gvisor"}, "handler": "gvisor"}`, "apply", "-f", "-")
 	return k
 }
 
-// objects returns the blocks of objects in docs/KUBERNETES.md: those of the cluster, and those of the
-// node's agent.
-func objects(t testing.TB) (cluster, agent string) {
+// clusterObjects returns the chart's objects of the cluster, and no others.
+func clusterObjects(t testing.TB) string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/KUBERNETES.md")
+	text, err := clustertest.Template(t.Context(), chart, "--set", "node.enabled=false")
 	check(t, err)
-	found := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllSubmatch(text, -1)
-	if len(found) != 2 {
-		t.Fatalf("%d blocks", len(found))
-	}
-	return string(found[0][1]), string(found[1][1])
+	return text
 }
 
 // must runs kubectl, which has to succeed.
@@ -294,14 +286,11 @@ func drained(k kube) {
 // The agent shows in events of a pod what was refused in it, and what became of its log, with no
 // right but to create events.
 func agentOfNode(k kube) {
-	_, agent := objects(k.t)
-	rights, _, found := strings.Cut(agent, "---\napiVersion: apps/v1\nkind: DaemonSet\n")
-	if !found {
-		k.t.Fatal("there is no DaemonSet")
-	}
-	k.must(rights, "apply", "-f", "-")
-	k.must(agent, "apply", "--dry-run=server", "-f", "-")
-	const user = "system:serviceaccount:fumehood:node-agent"
+	agent, err := clustertest.Template(k.t.Context(), chart, nodeSpace, "--set", "cluster.enabled=false,node.image=registry.example/node@sha256:"+strings.Repeat("0", 64))
+	check(k.t, err)
+	k.must("", "create", "namespace", "fumehood-node")
+	k.must(agent, "apply", "-f", "-") // no node has its label
+	const user = "system:serviceaccount:fumehood-node:node-agent"
 	for right, want := range map[string]string{"create events": "yes", "patch events": "yes", "list events": "no", "get secrets": "no", "get pods": "no", "create pods": "no"} {
 		out, _ := k.Kubectl("", append(append([]string{"auth", "can-i"}, strings.Fields(right)...), "--as="+user, "--all-namespaces")...)
 		if strings.TrimSpace(out) != want && !strings.HasPrefix(out, want+"\n") {

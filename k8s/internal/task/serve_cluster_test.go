@@ -27,12 +27,15 @@ const (
 	serveSpace   = "--namespace=fumehood-serve"
 )
 
-// loadProgram loads an image with the CLI and its installation, as the Dockerfile makes it.
-func (k kube) loadProgram() {
+// loadProgram loads an image with the CLI and its installation, as the Dockerfile makes it, and returns its
+// reference.
+func (k kube) loadProgram() string {
 	k.t.Helper()
 	dir := k.installation()
 	k.build("../../..", dir, "./cmd/fumehood")
-	check(k.t, k.node.LoadInstalled(k.t.Context(), programImage, dir))
+	image, err := k.node.LoadInstalled(k.t.Context(), programImage, dir)
+	check(k.t, err)
+	return image
 }
 
 // The chart's StatefulSet serves E2B's wire: code of a client runs in a claimed pod, only the container
@@ -72,11 +75,14 @@ func installServe(t *testing.T) service {
 	k, nodes, clients := newSessions(t, nodetest.Options{Runc: true})
 	s := service{kube: k, address: "127.0.0.1:8932"}
 	t.Cleanup(s.explain)
-	k.loadProgram()
+	program := k.loadProgram()
 	dir := t.TempDir()
 	k.build("", dir, "../../cmd/fumehood-claims")
-	check(t, k.node.LoadDirectory(t.Context(), claimsImage, "", dir))
-	k.helm("install", "--set", "serve.enabled=true,serve.image="+programImage+",serve.claimsImage="+claimsImage+",serve.tenants.default.pool=session,serve.tenants.default.claims=20")
+	claims, err := k.node.LoadDirectory(t.Context(), claimsImage, "", dir)
+	check(t, err)
+	k.must("", "create", "namespace", "fumehood-serve")
+	k.must("", "label", "namespace", "fumehood-serve", "pod-security.kubernetes.io/enforce=restricted")
+	k.helm("install", serveSpace, "--set", "node.enabled=false,serve.enabled=true,serve.image="+program+",serve.claimsImage="+claims+",serve.tenants.default.pool=session,serve.tenants.default.claims=20")
 	secrets := t.TempDir()
 	clients.Write(t, secrets, remote.ClientName("default"), nodes)
 	check(t, os.WriteFile(secrets+"/keys", []byte(e2bKey+" tenant=default\n"), 0o600))

@@ -52,8 +52,7 @@ type service struct {
 // newService starts everything. The controller of sandboxes is the tests' own.
 func newService(t *testing.T) service {
 	k, nodes, clients := newSessions(t, nodetest.Options{})
-	cluster, _ := objects(t)
-	k.must(cluster, "apply", "-f", "-")
+	k.must(clusterObjects(t), "apply", "-f", "-")
 	k.must(claimsRole, "create", "-f", "-")
 	s := service{kube: k, address: "127.0.0.1:8932", state: t.TempDir()}
 	s.serve(nodes, clients)
