@@ -41,7 +41,7 @@ Exit codes:
 	}
 	root.AddCommand(runs.Command(&c.Invocation), c.checkCommand(), c.splitCommand(), runs.ReviewCommand(&c.Invocation),
 		c.sessionCommand(), c.cacheCommand(), c.mcpCommand(), c.serveCommand(), policies.Command(&c.Invocation),
-		c.verifyCommand(), c.showCommand(), c.reportCommand(), c.exportCommand(), c.keyCommand(),
+		c.verifyCommand(), c.showCommand(), c.reportCommand(), c.exportCommand(), c.logsCommand(), c.keyCommand(),
 		c.initCommand(), c.configCommand(), c.doctorCommand(), c.demoCommand(), c.versionCommand(),
 		c.completionCommand(), c.actionCommand(), c.manCommand())
 	cli.SuggestInstead(root, "tools", "fumehood mcp --print-tools")

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package retention removes the files of runs, sessions and pods that have ended, with their audit logs.
+//
+// The files of a run are a directory of this user's whose own files include audit logs (*.jsonl). It is removed only
+// if no process has one of its logs open, and each is sealed, verifies, and has nothing that a person may still have
+// to look at: no denied or asked command, no refused program or network access, no finding.
+//
+// No symbolic link is followed, and other files and directories are not touched. Nothing is removed that came
+// after the directory was looked at.
+package retention
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/audit/journal"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// An Entry is the directory of one run, session or pod.
+type Entry struct {
+	Path  string    `json:"path"`
+	Bytes int64     `json:"bytes"` // of its files
+	Ended time.Time `json:"ended"` // when a log was written to for the last time
+	// Kept is why it was not removed although it is old, or the directories are too large; "" if it was.
+	Kept string `json:"kept,omitempty"`
+
+	logs []string
+}
+
+// A Limit says what is removed.
+type Limit struct {
+	Before time.Time // what ended before; zero for nothing
+	Bytes  int64     // the oldest, until all that is left has this size; negative for nothing
+	DryRun bool      // only say it
+}
+
+// Prune removes directories in dir, the oldest first, and returns those that l is for.
+func Prune(dir string, l Limit) (list []Entry, err error) {
+	parent, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, readError(dir, err)
+	}
+	defer parent.Close()
+	all, err := listEntries(parent)
+	if err != nil {
+		return nil, readError(dir, err)
+	}
+	left := int64(0)
+	for _, e := range all {
+		left += e.Bytes
+	}
+	for _, e := range all {
+		if !e.Ended.Before(l.Before) && (l.Bytes < 0 || left <= l.Bytes) {
+			continue
+		}
+		if e.Kept = e.remove(parent, l.DryRun); e.Kept == "" {
+			left -= e.Bytes
+		}
+		e.Path = filepath.Join(dir, e.Path)
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+func readError(dir string, err error) error {
+	return &proposal.StopError{Code: "audit.directory", Message: "cannot read the directory of logs " + dir,
+		Hint: "name a directory that has those of runs or pods, as their owner", Err: err}
+}
+
+// listEntries returns the directories with logs, the oldest first.
+func listEntries(parent *os.Root) (all []Entry, err error) {
+	names, err := fs.ReadDir(parent.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range names {
+		if !d.IsDir() {
+			continue
+		}
+		e, err := readEntry(parent, d.Name())
+		if err == nil && len(e.logs) > 0 {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b Entry) int {
+		if by := a.Ended.Compare(b.Ended); by != 0 {
+			return by
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	return all, nil
+}
+
+// readEntry looks at a directory. One of another user has no logs.
+func readEntry(parent *os.Root, name string) (Entry, error) {
+	e := Entry{Path: name}
+	info, err := parent.Lstat(name)
+	if err != nil || !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
+		return e, err
+	}
+	root, err := parent.OpenRoot(name)
+	if err != nil {
+		return e, err
+	}
+	defer root.Close()
+	return e, fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		e.Bytes += info.Size()
+		if !strings.Contains(path, "/") && strings.HasSuffix(path, ".jsonl") {
+			e.logs = append(e.logs, path)
+			if info.ModTime().After(e.Ended) {
+				e.Ended = info.ModTime()
+			}
+		}
+		return nil
+	})
+}
+
+// remove removes e, or returns why it stays.
+func (e Entry) remove(parent *os.Root, dry bool) (kept string) {
+	root, err := parent.OpenRoot(e.Path)
+	if err != nil {
+		return err.Error()
+	}
+	defer root.Close()
+	names, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return err.Error()
+	}
+	for _, log := range e.logs {
+		f, err := root.OpenFile(log, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+		if err != nil {
+			return err.Error()
+		}
+		defer f.Close() // with its lock
+		if why := judgeLog(f); why != "" {
+			return why
+		}
+	}
+	if dry {
+		return ""
+	}
+	for _, d := range names {
+		err = errors.Join(err, root.RemoveAll(d.Name()))
+	}
+	if err = errors.Join(err, parent.Remove(e.Path)); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// judgeLog locks a log and returns why it stays.
+func judgeLog(f *os.File) string {
+	lock := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart} // a pod's gate has such a lock
+	if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil ||
+		unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock) != nil || lock.Type != unix.F_UNLCK {
+		return "a process writes its log"
+	}
+	why := ""
+	sum, err := audit.Scan(f, audit.Trust{}, func(entry audit.Entry) error {
+		if why == "" {
+			why = judgeEntry(journal.Entry{Kind: entry.Kind, Body: entry.Body})
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return "its log is not valid"
+	case sum.State != audit.Sealed:
+		return "its log is not sealed"
+	}
+	return why
+}
+
+// judgeEntry returns why a log with e stays.
+func judgeEntry(e journal.Entry) string {
+	switch e.Kind {
+	case "review", "model.request", "model.answer": // of a review by a model
+		return ""
+	}
+	said, err := e.Decode()
+	var o *proposal.Observations
+	switch {
+	case err != nil:
+		return "its log has an entry that this version does not know"
+	case said.Decision != nil && said.Decision.Effect != proposal.Allow:
+		return "a command was not allowed"
+	case said.Result != nil:
+		o = said.Result.Observations
+	case said.Attempt != nil:
+		o = said.Attempt.Observations
+	}
+	switch {
+	case o == nil:
+	case o.Counts.Refused+o.Counts.NetRefused > 0:
+		return "a program or a network access was refused"
+	case len(o.Findings) > 0:
+		return "a finding was reported"
+	case !o.Complete:
+		return "not everything that a command did was recorded"
+	}
+	return ""
+}
