@@ -57,6 +57,13 @@ func (p Past) Notes() []string {
 func (o Outcome) Write(w io.Writer) error {
 	b := &strings.Builder{}
 	o.writeTotals(b)
+	o.WriteChanges(b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteChanges writes the changes by what they have in common, and how much was not decided.
+func (o Outcome) WriteChanges(b *strings.Builder) {
 	for _, g := range groupChanges(o.Changes) {
 		g.writeGroup(b)
 	}
@@ -67,8 +74,6 @@ func (o Outcome) Write(w io.Writer) error {
 		fmt.Fprintf(b, "\nnot decided: %s that are not recorded in full\n",
 			countNoun(o.Omitted, "program or connection"))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func (o Outcome) writeTotals(w io.Writer) {

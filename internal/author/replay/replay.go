@@ -110,6 +110,27 @@ func Redecide(ctx context.Context, past Past, judge Judge, progress func(done in
 	if err != nil {
 		return Outcome{}, err
 	}
+	return redecideJobs(ctx, past, jobs, progress)
+}
+
+// Compare decides past by two judges, and returns what the second decides otherwise. What was decided in the past does
+// not count. Otherwise it is like Redecide.
+func Compare(ctx context.Context, past Past, before, after Judge, progress func(done int)) (Outcome, error) {
+	jobs, err := past.listJobs(after)
+	if err != nil {
+		return Outcome{}, err
+	}
+	earlier, err := past.listJobs(before)
+	if err != nil {
+		return Outcome{}, err
+	}
+	for i := range jobs {
+		jobs[i].before = earlier[i].judge
+	}
+	return redecideJobs(ctx, past, jobs, progress)
+}
+
+func redecideJobs(ctx context.Context, past Past, jobs []job, progress func(done int)) (Outcome, error) {
 	outcomes := make([]Outcome, len(jobs))
 	var next, done atomic.Int64
 	start := time.Now()
@@ -144,9 +165,10 @@ func (o *Outcome) addOutcome(b Outcome) {
 
 // A job is one proposal of one run.
 type job struct {
-	run   string
-	act   Act
-	judge Judge
+	run    string
+	act    Act
+	judge  Judge
+	before Judge // whose decisions take the place of the past's, or nil
 }
 
 // listJobs returns the proposals of all runs, each with a judge that knows what its run was about.
@@ -168,27 +190,25 @@ func (p Past) listJobs(judge Judge) ([]job, error) {
 			shared[digest] = &decisionCache{Judge: under}
 		}
 		for _, d := range r.Acts {
-			jobs = append(jobs, job{r.ID, d, shared[digest]})
+			jobs = append(jobs, job{run: r.ID, act: d, judge: shared[digest]})
 		}
 	}
 	return jobs, nil
 }
 
 func (j job) redecideJob(ctx context.Context, judge Judge, parse func(proposal.Proposal) proposal.Analysis) Outcome {
-	o := Outcome{Proposals: 1, Decisions: 1, Omitted: j.act.Omitted}
-	d, err := judge.Decide(ctx, j.act.Proposal, j.act.Analysis)
-	to := answerOf(d, err)
-	o.compareAnswers(j, KindProposal, j.act.Text(), 1, answerOf(j.act.Decision, nil), to)
-	if err == nil {
-		o.compareGrants(j, d)
+	o := Outcome{Omitted: j.act.Omitted}
+	var errBefore error
+	if j.before != nil {
+		errBefore = o.decideBefore(ctx, &j, parse)
 	}
-	if d.Grant == nil || err != nil || d.Effect == proposal.Deny || d.Effect == proposal.Ask && !j.act.Approved {
+	d, err := judge.Decide(ctx, j.act.Proposal, j.act.Analysis)
+	o.AddDecisions(j.run, j.act, errBefore, d, err)
+	if err != nil || !j.wouldRun(d) {
 		o.Moot += len(j.act.Execs) + len(j.act.Flows)
 		return o
 	}
-	gate := &lineage.ProgramDecider{Exec: judge.Exec, Analyze: parse, Start: judge.Start,
-		DecideProgram: judge.DecideProgram, Confine: policy.Confine}
-	gate.Begin(j.recordOf(d))
+	gate := j.newGate(judge, d, parse)
 	for _, x := range j.act.Execs {
 		o.redecideExec(ctx, j, x, *d.Grant, gate)
 	}
@@ -196,6 +216,67 @@ func (j job) redecideJob(ctx context.Context, judge Judge, parse func(proposal.P
 		o.redecideEgress(ctx, j, f, *d.Grant, judge)
 	}
 	return o
+}
+
+// AddDecisions adds the difference between the decision of act, which is of run, and another one. The errors are those
+// of decisions that could not be made.
+func (o *Outcome) AddDecisions(run string, act Act, errBefore error, to proposal.Decision, err error) {
+	o.Proposals++
+	o.Decisions++
+	j := job{run: run, act: act}
+	o.compareAnswers(j, KindProposal, act.Text(), 1, answerOf(act.Decision, errBefore), answerOf(to, err))
+	if err == nil && errBefore == nil {
+		o.compareGrants(j, to)
+	}
+}
+
+// wouldRun reports whether the command runs if it is decided so.
+func (j job) wouldRun(d proposal.Decision) bool {
+	return d.Grant != nil && d.Effect != proposal.Deny && (d.Effect != proposal.Ask || j.act.Approved)
+}
+
+func (j job) newGate(
+	judge Judge, d proposal.Decision, parse func(proposal.Proposal) proposal.Analysis,
+) *lineage.ProgramDecider {
+	gate := &lineage.ProgramDecider{Exec: judge.Exec, Analyze: parse, Start: judge.Start,
+		DecideProgram: judge.DecideProgram, Confine: policy.Confine}
+	gate.Begin(j.recordOf(d))
+	return gate
+}
+
+// decideBefore replaces the decisions of j by those of j.before. Programs and connections of a command that would not
+// run are left out.
+func (o *Outcome) decideBefore(
+	ctx context.Context, j *job, parse func(proposal.Proposal) proposal.Analysis,
+) error {
+	d, err := j.before.Decide(ctx, j.act.Proposal, j.act.Analysis)
+	j.act.Decision = d
+	if err != nil || !j.wouldRun(d) {
+		o.Moot += len(j.act.Execs) + len(j.act.Flows)
+		j.act.Execs, j.act.Flows = nil, nil
+		return err
+	}
+	gate := j.newGate(j.before, d, parse)
+	j.act.Execs, j.act.Flows = slices.Clone(j.act.Execs), slices.Clone(j.act.Flows)
+	for i, x := range j.act.Execs {
+		decided, err := gate.DecideExec(ctx, j.askedExec(x, *d.Grant, gate))
+		j.act.Execs[i].Decision = orRefusal(decided, err)
+	}
+	for i, f := range j.act.Flows {
+		decided, err := j.before.Egress(ctx, j.askedEgress(f, *d.Grant))
+		if j.act.Flows[i].Decision = decided; err != nil {
+			j.act.Flows[i].Decision = proposal.EgressDecision{Effect: proposal.Deny}
+		}
+	}
+	return nil
+}
+
+// orRefusal is d, or a refusal if it could not be made: nothing starts without a decision.
+func orRefusal(d proposal.ExecDecision, err error) proposal.ExecDecision {
+	if err != nil {
+		return proposal.ExecDecision{Effect: proposal.Deny}
+	}
+	return d
 }
 
 func (o *Outcome) compareAnswers(j job, kind, text string, times int, from, to Answer) {
@@ -228,9 +309,21 @@ func gatedExec(x proposal.Exec, gate *lineage.ProgramDecider) proposal.Exec {
 	return x
 }
 
-func (o *Outcome) redecideExec(ctx context.Context, j job, x Exec, g proposal.Grant, gate *lineage.ProgramDecider) {
+// askedExec is x as the gate asks about it under the grant g.
+func (j job) askedExec(x Exec, g proposal.Grant, gate *lineage.ProgramDecider) proposal.Exec {
 	asked := gatedExec(x.Exec, gate)
 	asked.Command, asked.Grants = j.act.Proposal.ID, slices.Concat([]string{}, g.Exec)
+	return asked
+}
+
+func (j job) askedEgress(f Flow, g proposal.Grant) proposal.Egress {
+	asked := f.Egress
+	asked.Command, asked.Phase, asked.Grants = j.act.Proposal.ID, g.Phase, slices.Concat([]string{}, g.Network)
+	return asked
+}
+
+func (o *Outcome) redecideExec(ctx context.Context, j job, x Exec, g proposal.Grant, gate *lineage.ProgramDecider) {
+	asked := j.askedExec(x, g, gate)
 	// values and words that are not recorded may affect the decision
 	if asked.Text && (len(asked.Variables) > 0 || asked.ArgvCut) {
 		o.Omitted++
@@ -244,19 +337,17 @@ func (o *Outcome) redecideExec(ctx context.Context, j job, x Exec, g proposal.Gr
 	}
 	o.Execs++
 	o.compareAnswers(j, KindExec, x.Exec.Path, x.Times,
-		makeAnswer(x.Decision.Effect, x.Decision.Rules, reasonList(x.Decision.Reason), nil),
-		makeAnswer(d.Effect, d.Rules, reasonList(d.Reason), err))
+		NewAnswer(x.Decision.Effect, x.Decision.Rules, reasonList(x.Decision.Reason), nil),
+		NewAnswer(d.Effect, d.Rules, reasonList(d.Reason), err))
 }
 
 func (o *Outcome) redecideEgress(ctx context.Context, j job, f Flow, g proposal.Grant, judge Judge) {
 	o.Egress++
 	o.Decisions++
-	asked := f.Egress
-	asked.Command, asked.Phase, asked.Grants = j.act.Proposal.ID, g.Phase, slices.Concat([]string{}, g.Network)
-	d, err := judge.Egress(ctx, asked)
+	d, err := judge.Egress(ctx, j.askedEgress(f, g))
 	o.compareAnswers(j, KindEgress, f.Egress.Destination(), f.Times,
-		makeAnswer(f.Decision.Effect, f.Decision.Rules, reasonList(f.Decision.Reason), nil),
-		makeAnswer(d.Effect, d.Rules, reasonList(d.Reason), err))
+		NewAnswer(f.Decision.Effect, f.Decision.Rules, reasonList(f.Decision.Reason), nil),
+		NewAnswer(d.Effect, d.Rules, reasonList(d.Reason), err))
 }
 
 func reasonList(r *proposal.Reason) []proposal.Reason {
@@ -267,10 +358,11 @@ func reasonList(r *proposal.Reason) []proposal.Reason {
 }
 
 func answerOf(d proposal.Decision, err error) Answer {
-	return makeAnswer(d.Effect, d.Rules, d.Reasons, err)
+	return NewAnswer(d.Effect, d.Rules, d.Reasons, err)
 }
 
-func makeAnswer(effect proposal.Effect, rules []string, reasons []proposal.Reason, err error) Answer {
+// NewAnswer is the Answer of a decision, or of the error that there is in its place.
+func NewAnswer(effect proposal.Effect, rules []string, reasons []proposal.Reason, err error) Answer {
 	if err != nil {
 		f := proposal.FailureOf(err)
 		return Answer{Effect: "stop", Rule: f.Code, Message: f.Message}

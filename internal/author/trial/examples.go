@@ -133,35 +133,65 @@ func (t *trial) testExample(ctx context.Context, x example, r *Result) {
 	}
 }
 
-// answerTo decides an example: a text is a command, and an object has fields of a proposal
-// or of the point's input.
+// answerTo decides an example.
 func (t *trial) answerTo(ctx context.Context, x example) (answer, error) {
-	text, isText := x.value.(string)
-	asProposal := isText || slices.Contains([]string{"command", "proposal", "snippet"}, x.point)
-	switch {
-	case strings.HasSuffix(x.key, "reaches"):
+	if strings.HasSuffix(x.key, "reaches") {
+		text, _ := x.value.(string)
 		return t.decideReach(ctx, text)
-	case isText && ordinary[x.point] != nil:
-		return answer{}, fmt.Errorf("an example of fumehood.%s must be an object with fields of its input", x.point)
-	case isText:
-		return t.decideProposal(ctx, proposal.Proposal{ID: "t", Run: text})
 	}
-	changes, err := json.Marshal(x.value)
+	input, err := NewInput(x.point, x.value)
 	if err != nil {
 		return answer{}, err
 	}
-	if asProposal {
-		p := proposal.Proposal{ID: "t"}
-		if err := decodeStrict(changes, &p); err != nil {
-			return answer{}, err
-		}
+	if p, ok := input.(proposal.Proposal); ok {
 		return t.decideProposal(ctx, p)
 	}
-	input, err := applyTo(x.point, changes)
-	if err != nil {
-		return answer{}, err
-	}
 	return t.judgeInput(ctx, input)
+}
+
+// NewInput is an input of point, without "fumehood.", as examples describe it: a text is a command, and an object has
+// fields of a proposal or of the point's input. It is a proposal.Proposal or of a type that policy.Engine.InputOf
+// accepts.
+func NewInput(point string, value any) (any, error) {
+	text, isText := value.(string)
+	switch {
+	case isText && ordinary[point] != nil:
+		return nil, fmt.Errorf("an example of fumehood.%s must be an object with fields of its input", point)
+	case isText:
+		return proposal.Proposal{ID: "t", Run: text}, nil
+	}
+	changes, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	if ordinary[point] == nil {
+		p := proposal.Proposal{ID: "t"}
+		err := decodeStrict(changes, &p)
+		return p, err
+	}
+	return applyTo(point, changes)
+}
+
+// Examples are the inputs of the examples in the METADATA of l.
+func Examples(l policy.Layer) (inputs []any) {
+	modules := modulesOf(l)
+	for _, f := range l.Files {
+		if modules[f.Name] == nil {
+			continue
+		}
+		point := strings.TrimPrefix(module.PackageOf(modules[f.Name]), "fumehood.")
+		for _, r := range modules[f.Name].Rules {
+			for _, key := range exampleKeys {
+				list, _ := describeRule(r).custom[key].([]any)
+				for _, value := range list {
+					if in, err := NewInput(point, value); err == nil {
+						inputs = append(inputs, in)
+					}
+				}
+			}
+		}
+	}
+	return inputs
 }
 
 // decideReach decides text with a granted host.

@@ -33,7 +33,7 @@ const (
 func generateInputs(layers []policy.Layer) (inputs []any) {
 	var lists [][]any
 	for _, l := range layers {
-		lists = append(lists, ofLayer(l)...)
+		lists = append(lists, ofLayer(l, func(module.Place) bool { return true })...)
 	}
 	seen := map[string]bool{}
 	for i := range maxPerRule {
@@ -52,8 +52,17 @@ func generateInputs(layers []policy.Layer) (inputs []any) {
 	return inputs
 }
 
-// ofLayer are the inputs of each rule of l.
-func ofLayer(l policy.Layer) (lists [][]any) {
+// RuleInputs are inputs made of the words of those rules of l that are at a place to keep: texts of commands, and
+// starts of programs.
+func RuleInputs(l policy.Layer, keep func(module.Place) bool) (inputs []any) {
+	for _, list := range ofLayer(l, keep) {
+		inputs = append(inputs, list...)
+	}
+	return inputs
+}
+
+// ofLayer are the inputs of each rule of l that is at a place to keep.
+func ofLayer(l policy.Layer, keep func(module.Place) bool) (lists [][]any) {
 	modules := modulesOf(l)
 	graph := module.NewGraph(modules)
 	for _, f := range l.Files {
@@ -62,7 +71,7 @@ func ofLayer(l policy.Layer) (lists [][]any) {
 			continue
 		}
 		for _, r := range m.Rules {
-			if _, ok := module.RuleAt(l.Name, r); ok {
+			if at, ok := module.RuleAt(l.Name, r); ok && keep(at) {
 				g := &gatherer{graph: graph, uses: map[string]bool{}}
 				g.readModule(m, r.Body)
 				lists = append(lists, g.inputsFor(module.PackageOf(m)))

@@ -25,7 +25,7 @@ func Command(c *cli.Invocation) *cobra.Command {
   fumehood policy replay audit.jsonl --policy ./policy     list what would change in past runs`,
 	}
 	cmd.AddCommand(initCommand(c), checkCommand(c), testCommand(c), explainCommand(c),
-		replayCommand(c), suggestCommand(c), docsCommand(c), bundleCommand(c))
+		diffCommand(c), replayCommand(c), suggestCommand(c), docsCommand(c), bundleCommand(c))
 	cli.SuggestInstead(cmd, "eval", "fumehood policy explain --rules")
 	cli.SuggestInstead(cmd, "input", "fumehood policy explain --input")
 	cli.SuggestInstead(cmd, "capabilities", "fumehood policy check --capabilities")
