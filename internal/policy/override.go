@@ -102,12 +102,12 @@ func (e *Engine) Overrides() (lines []string) {
 			case o.IsOver(l.now):
 				state = "without effect since " + o.Until()
 			}
-			lines = append(lines, sanitizeLine(fmt.Sprintf("override %s in the policy %s: %s of %s (%s, owner %s, ticket %s): %s",
-				state, l.label, overrideWords[o.Effect], o.ID, o.Place(), o.Owner, o.Ticket, o.Reason)))
+			lines = append(lines, sanitizeLine(fmt.Sprintf("override %s in the policy %s: %s %s (%s, owner %s, ticket %s): %s",
+				state, l.label, o.ID, overrideWords[o.Effect], o.Place(), o.Owner, o.Ticket, o.Reason)))
 		}
 	}
 	slices.SortFunc(lines, strings.Compare)
 	return lines
 }
 
-var overrideWords = map[string]string{"ask": "a person is asked in place", "allow": "no effect"}
+var overrideWords = map[string]string{"ask": "asks in place of denying", "allow": "denies nothing"}

@@ -57,7 +57,7 @@ func TestOverrides(t *testing.T) {
 		days           int
 		plan, line     string
 	}{
-		{"ask", digest, 0, "ask judged.verb", "until 2026-12-31 in the policy organisation: a person is asked in place of judged.verb"},
+		{"ask", digest, 0, "ask judged.verb", "until 2026-12-31 in the policy organisation: judged.verb asks in place of denying"},
 		{"allow", digest, 29, "deny (judged.verb)", "until 2026-12-31"},
 		{"allow", digest, 30, "deny judged.verb", "without effect since 2026-12-31"},
 		{"allow", "sha256:0123456789ab", 0, "deny judged.verb", "without effect, since the rule has changed"},

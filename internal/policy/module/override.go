@@ -98,7 +98,7 @@ func (o Override) Mark() {
 // MarkRules returns, by point and id, a digest of each rule that denies or asks, and of all rules that it
 // reaches; or Floor.
 func MarkRules(modules map[string]*ast.Module, idOf func(*ast.Rule) string) map[string]string {
-	graph, texts, floors := NewGraph(modules), map[string]map[string]bool{}, map[string]bool{}
+	graph, texts, floors := NewGraph(modules), map[string]map[*ast.Rule]string{}, map[string]bool{}
 	for _, m := range modules {
 		point := PackageOf(m)
 		for _, r := range m.Rules {
@@ -110,7 +110,7 @@ func MarkRules(modules map[string]*ast.Module, idOf func(*ast.Rule) string) map[
 				continue
 			}
 			if texts[key] == nil {
-				texts[key] = map[string]bool{}
+				texts[key] = map[*ast.Rule]string{}
 			}
 			graph.collectTexts(m, r, texts[key])
 			floors[key] = floors[key] || IsFloor(m, r)
@@ -127,23 +127,23 @@ func MarkRules(modules map[string]*ast.Module, idOf func(*ast.Rule) string) map[
 
 // DigestRule is a digest of r, a rule of m, and of all rules that it reaches. Comments and METADATA do not count.
 func (a *Graph) DigestRule(m *ast.Module, r *ast.Rule) string {
-	texts := map[string]bool{}
+	texts := map[*ast.Rule]string{}
 	a.collectTexts(m, r, texts)
 	return digestTexts(texts)
 }
 
-func digestTexts(texts map[string]bool) string {
-	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(maps.Keys(texts)), "\x00")))
+func digestTexts(texts map[*ast.Rule]string) string {
+	all := slices.Compact(slices.Sorted(maps.Values(texts)))
+	sum := sha256.Sum256([]byte(strings.Join(all, "\x00")))
 	return hex.EncodeToString(sum[:])[:12]
 }
 
 // collectTexts adds the texts of r and of all rules that it reaches, each with what its file imports.
-func (a *Graph) collectTexts(m *ast.Module, r *ast.Rule, texts map[string]bool) {
-	text := fmt.Sprint(a.Packages[m], m.Imports, r)
-	if texts[text] {
+func (a *Graph) collectTexts(m *ast.Module, r *ast.Rule, texts map[*ast.Rule]string) {
+	if texts[r] != "" {
 		return
 	}
-	texts[text] = true
+	texts[r] = fmt.Sprint(a.Packages[m], m.Imports, r)
 	a.Walk(m, r, func(t Target) {
 		for _, reached := range a.Rules[t.Rule] {
 			a.collectTexts(reached.Module, reached.Rule, texts)
