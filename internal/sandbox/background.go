@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,16 +14,20 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/watch/monitor/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // MaxBackground is how many commands may run in the background at once.
 const MaxBackground = 8
 
-// Start starts x, which has no network, outputs or cell and is not a service, in the
+// Start starts x, which has no network and no outputs and is not a service, in the
 // background: it runs beside later commands until its first process ends, Kill is called, a
 // limit is reached, or the sandbox ends. Then every process of it is killed by gVisor's
 // kernel, which knows which ones they are, whatever became of their parents.
+//
+// A Cell ends when its code does. Then its interpreter and, except in a shell, what the interpreter has started and not
+// left, are stopped instead. Two cells of one context cannot run at once.
 //
 // A command that does not start is a Process that has ended. An error is one of Run. While a
 // command in the foreground ends, and while files are read or written, background commands
@@ -34,8 +39,7 @@ func (r *Runner) Start(ctx context.Context, x Execution) (Process, error) {
 		return nil, r.ended
 	}
 	err := checkGrant(r.o, x.Grant)
-	if err == nil && (!r.o.isWatched() || x.Cell != nil || x.Service || len(x.Outputs) > 0 ||
-		len(x.Grant.Network) > 0) {
+	if err == nil && (!r.o.isWatched() || x.Service || len(x.Outputs) > 0 || len(x.Grant.Network) > 0) {
 		err = newStopError("sandbox.background", "this command cannot run in the background",
 			"run it in the foreground", nil)
 	}
@@ -81,11 +85,14 @@ type backgrounds struct {
 	all  sync.WaitGroup
 	// ending says that the sandbox was ended, for whatever reason.
 	ending atomic.Bool
+	// turning is held while processes are let go on after a sweep, and while a cell's are stopped and its
+	// interpreter is taken off the list.
+	turning sync.Mutex
 }
 
 // startBackground starts x in the background.
 func (s *instance) startBackground(ctx context.Context, x Execution, fresh bool) (*process, error) {
-	c := &command{s: s, x: x, ended: make(chan struct{}), background: true}
+	c := &command{s: s, x: x, ended: make(chan struct{}), background: true, shared: len(s.backgroundIDs()) > 0}
 	p := &process{c: c, fresh: fresh, done: make(chan struct{})}
 	if err := c.openStreams(); err != nil {
 		return nil, s.describeStartError(err)
@@ -95,7 +102,7 @@ func (s *instance) startBackground(ctx context.Context, x Execution, fresh bool)
 		c.stderr.closePipes()
 		return nil, errors.Join(err, c.conn.Close())
 	}
-	pid, err := c.startProcess()
+	pid, r, err := c.startFirst()
 	if err != nil {
 		c.background = false // nothing of it runs beside others
 		p.result, p.err = c.notStarted(err)
@@ -109,36 +116,88 @@ func (s *instance) startBackground(ctx context.Context, x Execution, fresh bool)
 	}
 	c.startClock() // before a pause can stop it
 	s.backgrounds.add(p, pid)
+	if r != nil {
+		if err := s.gate.signalCommand(c, 0, syscall.SIGCONT); err != nil {
+			_ = s.killSandbox()
+		}
+		go p.executeAndFinish(r)
+		return p, nil
+	}
 	go p.waitAndFinish(pid)
 	return p, nil
 }
 
+// startFirst returns the command's first process, and the interpreter that it is, for a cell. That may have run before:
+// it is stopped.
+func (c *command) startFirst() (pid int32, r *liveInterpreter, err error) {
+	if c.x.Cell == nil {
+		pid, err = c.startProcess()
+		return pid, nil, err
+	}
+	if r, err = c.beginCell(); err != nil {
+		return 0, nil, err
+	}
+	return r.pid, r, nil
+}
+
 // waitAndFinish waits for the end of the command and makes its result.
 func (p *process) waitAndFinish(pid int32) {
-	defer p.c.s.backgrounds.all.Done()
-	defer close(p.done)
 	status, err := p.c.waitForEnd(context.Background(), pid)
 	p.c.s.backgrounds.remove(p)
-	p.result, p.err = p.c.finishBackground(status, err)
+	left, mark, killErr := p.c.s.gate.monitor.Kill(p.c.facts, p.c.s.gate.nudgeKernel, killGrace)
+	p.finish(processEnd{status, err}, left, mark, killErr)
+}
+
+// executeAndFinish runs the command's cell and makes its result.
+func (p *process) executeAndFinish(r *liveInterpreter) {
+	c := p.c
+	how, err := c.executeCell(context.Background(), r)
+	if err != nil {
+		how = processEnd{status: 127 << 8}
+		c.lost = "cannot start: " + err.Error()
+	}
+	b := c.s.backgrounds
+	b.turning.Lock()
+	// What has ended holds nothing.
+	left, mark, holdErr := c.s.gate.monitor.Hold(c.facts, r.pid, r.shell != nil, c.s.gate.nudgeKernel, killGrace)
+	b.remove(p)
+	b.turning.Unlock()
+	p.finish(how, left, mark, holdErr)
+}
+
+// finish makes the result of a command of which nothing runs any more, unless endErr says why that is not known. left
+// is how many processes were killed, mark the kernel's last message.
+func (p *process) finish(how processEnd, left int, mark wire.Mark, endErr error) {
+	defer p.c.s.backgrounds.all.Done()
+	defer close(p.done)
+	if endErr != nil && !p.c.s.isDead() {
+		_ = p.c.s.killSandbox()
+	}
+	p.result, p.err = p.c.finishBackground(how, left, mark, endErr)
 	p.result.NewSandbox = p.fresh
 	_ = p.c.conn.Close()
 }
 
-// finishBackground kills what is left of a command in the background, drains, and makes the result.
-func (c *command) finishBackground(status syscall.WaitStatus, waitErr error) (proposal.Result, error) {
+// finishBackground drains a command in the background, and makes the result.
+func (c *command) finishBackground(
+	how processEnd, left int, mark wire.Mark, endErr error,
+) (proposal.Result, error) {
 	r := proposal.Result{Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
-	left, mark, err := c.s.gate.monitor.Kill(c.facts, c.s.gate.nudgeKernel, killGrace)
-	if err != nil && !c.s.isDead() {
-		_ = c.s.killSandbox()
-	}
 	r.WallMS, r.Leftover = time.Since(c.began).Milliseconds(), left
 	after := c.s.cgroup.readUsage()
 	r.CPUMS = (after.cpu - c.before.cpu).Milliseconds()
 	r.Stdout, r.Stderr = c.stdout.finishStream(drainGrace), c.stderr.finishStream(drainGrace)
-	mark, err = c.s.gate.monitor.EndWithMark(c.facts, mark, err)
+	c.showCell(&r)
+	mark, err := c.s.gate.monitor.EndWithMark(c.facts, mark, endErr)
 	gateErr := c.s.gate.recordMark(c, &r, mark, err)
+	var reported map[byte]bool
+	if c.x.Cell != nil && !c.s.backgrounds.wasShared(c) {
+		r.PeakMem, reported = c.s.cgroup.peakMemory(), c.s.reportedLimits()
+		c.s.heavy.Store(r.PeakMem-c.held > heavyGrowth)
+	}
 	c.recordUsage(&r, after)
-	err = c.setEndStatus(&r, status, waitErr, after, nil)
+	err = c.setEndStatus(&r, how.status, how.err, after, reported)
+	r.Detail = cmp.Or(r.Detail, c.lost)
 	if gateErr != nil {
 		_ = c.s.killSandbox()
 		r.Status, r.Detail, err = proposal.SandboxFailed, gateErr.Error(), gateErr
@@ -180,7 +239,7 @@ func (p *process) Interrupt() error {
 		return nil
 	default:
 	}
-	err := p.c.s.gate.interruptCommand(p.c)
+	err := p.c.s.gate.signalCommand(p.c, 0, syscall.SIGINT)
 	if err != nil && (p.c.s.isDead() || p.c.wasStopped()) {
 		return nil // it ends anyway
 	}
@@ -195,6 +254,29 @@ func (b *backgrounds) add(p *process, pid int32) {
 	}
 	b.list[p] = pid
 	b.all.Add(1)
+	if len(b.list) > 1 {
+		b.markSharedLocked()
+	}
+}
+
+// markShared notes that another command runs beside those in the background.
+func (b *backgrounds) markShared() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.markSharedLocked()
+}
+
+func (b *backgrounds) markSharedLocked() {
+	for p := range b.list {
+		p.c.shared = true
+	}
+}
+
+// wasShared reports whether other commands ran beside c.
+func (b *backgrounds) wasShared(c *command) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return c.shared
 }
 
 func (b *backgrounds) remove(p *process) {
@@ -225,6 +307,8 @@ func (s *instance) backgroundIDs() []int32 {
 // goOn lets the commands in the background go on, which a sweep has stopped, unless they are paused. If it
 // cannot, the sandbox ends.
 func (s *instance) goOn() {
+	s.backgrounds.turning.Lock()
+	defer s.backgrounds.turning.Unlock()
 	ids := s.backgroundIDs()
 	if len(ids) == 0 || s.paused || s.isDead() {
 		return
@@ -272,9 +356,9 @@ func (g *execGate) detachCommand(c *command, pid int32) error {
 	return g.monitor.Detach(c.facts, pid, g.nudgeKernel)
 }
 
-// interruptCommand sends SIGINT to all processes of c.
-func (g *execGate) interruptCommand(c *command) error {
-	return g.monitor.Signal(c.facts, int32(syscall.SIGINT), g.nudgeKernel)
+// signalCommand sends a signal to all processes of c, which runs in the background, or to pid only if it is not 0.
+func (g *execGate) signalCommand(c *command, pid int32, signal syscall.Signal) error {
+	return g.monitor.Signal(c.facts, pid, int32(signal), g.nudgeKernel)
 }
 
 // killCommand kills all processes of c, which runs in the background.

@@ -3,13 +3,14 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -37,17 +38,34 @@ func InterpreterFiles() map[string][]byte {
 
 func programPath(p interpreter.Program) string { return path.Join("/.fumehood", p.File) }
 
-// A liveInterpreter is an interpreter that lives from cell to cell. Between commands it is stopped,
-// so that what the kernel sees it do belongs to a command.
+// MaxContexts is how many contexts, of all languages together, a sandbox has at a time. Each is a process.
+const MaxContexts = interpreter.MaxContexts
+
+// interpreters are an instance's, by language and context. A cell begins while the Runner is locked, and may end at
+// any time.
+type interpreters struct {
+	mu   sync.Mutex
+	list map[string]*liveInterpreter
+	lost map[string]bool // keys of shells that have ended
+}
+
+// A liveInterpreter is the interpreter of one context, which lives from cell to cell. Between its cells it is stopped,
+// except while a command runs in the foreground, so that what the kernel sees it do belongs to a command.
 type liveInterpreter struct {
-	*interpreter.Interpreter
+	*interpreter.Interpreter // nil until connect has returned it
+	connect                  func(context.Context) (*interpreter.Interpreter, error)
+
 	s     *instance
+	key   string
 	pid   int32
 	conn  *control.Conn
 	ended chan processEnd // holds how it ended
 	gone  chan struct{}   // closed when it has ended
-	shell *shellState     // of a shell, which has one context
+	shell *shellState     // of a shell
+	cell  *command        // that runs in it; nil between cells. interpreters.mu protects it
 }
+
+func contextKey(cell *Cell) string { return cell.Language + " " + cell.Context }
 
 // A processEnd is how a process ended, or why that is not known.
 type processEnd struct {
@@ -55,25 +73,48 @@ type processEnd struct {
 	err    error
 }
 
-// runCell runs c's code in the interpreter of its language, after starting that if there is none.
-// If it does not stop in time, or ends itself, the interpreter and its state are gone.
+// runCell runs c's code in the foreground. If it does not stop in time, or its interpreter ends, the state is lost.
 func (c *command) runCell(ctx context.Context) (proposal.Result, error) {
-	go c.stdout.readLoop()
-	go c.stderr.readLoop()
-	c.measureBefore()
-	inner, cancel := c.withCommandEnd(ctx)
-	how, err := c.executeCell(inner)
-	cancel()
-	_ = errors.Join(c.stdout.write.Close(), c.stderr.write.Close())
+	r, err := c.beginCell()
+	var how processEnd
+	if err == nil {
+		how, err = c.executeCell(ctx, r)
+	}
 	if err != nil {
 		return c.notStarted(err)
 	}
-	if c.s.isDead() && how.err == nil {
+	return c.finishResult(ctx, how.status, how.err)
+}
+
+// beginCell returns the interpreter of the cell's context, which it starts if there is none. Until executeCell has
+// ended, no other cell can begin in it.
+func (c *command) beginCell() (*liveInterpreter, error) {
+	go c.stdout.readLoop()
+	go c.stderr.readLoop()
+	c.measureBefore()
+	r, err := c.openInterpreter()
+	if err != nil {
+		c.closeStreams()
+	}
+	return r, err
+}
+
+// closeStreams ends the command's own output.
+func (c *command) closeStreams() { _ = errors.Join(c.stdout.write.Close(), c.stderr.write.Close()) }
+
+// executeCell runs the code in r. An error means that it was not accepted.
+func (c *command) executeCell(ctx context.Context, r *liveInterpreter) (processEnd, error) {
+	inner, cancel := c.withCommandEnd(ctx)
+	how, err := r.execute(inner, c)
+	cancel()
+	c.closeStreams()
+	c.s.interpreters.mu.Lock()
+	r.cell = nil
+	c.s.interpreters.mu.Unlock()
+	if c.s.isDead() && err == nil && how.err == nil {
 		how.err = errors.New("the sandbox ended") // whatever the interpreter's last words were
 	}
-	result, err := c.finishResult(ctx, how.status, how.err)
-	result.Detail = cmp.Or(result.Detail, c.lost)
-	return result, err
+	return how, err
 }
 
 // withCommandEnd returns a context that ends when the command must.
@@ -95,17 +136,23 @@ func (c *command) withCommandEnd(ctx context.Context) (context.Context, context.
 	return inner, cancel
 }
 
-// executeCell returns the cell's outcome as that of a process. An error means that no interpreter
-// could be started, or that the code is not accepted.
-func (c *command) executeCell(ctx context.Context) (processEnd, error) {
-	r, err := c.openInterpreter(ctx)
-	if err != nil {
-		return processEnd{}, err
+// execute returns the outcome of c's code as that of a process. An error means that the interpreter did not start, or
+// that it does not accept the code.
+func (r *liveInterpreter) execute(ctx context.Context, c *command) (processEnd, error) {
+	if r.Interpreter == nil {
+		start, cancel := context.WithTimeout(ctx, interpreterStart)
+		i, err := r.connect(start)
+		cancel()
+		if err != nil {
+			r.endInterpreter(c)
+			return processEnd{}, err
+		}
+		r.Interpreter = i
 	}
 	if r.shell != nil {
 		return c.executeShell(ctx, r), nil
 	}
-	outcome, err := r.Execute(ctx, interpreter.Cell{Context: c.x.Cell.Context, Code: c.x.Cell.Code, Env: c.cellEnv(),
+	outcome, err := r.Execute(ctx, interpreter.Cell{Code: c.x.Cell.Code, Env: c.cellEnv(),
 		SyntaxOnly: c.x.Cell.SyntaxOnly}, c.showCellEvent)
 	c.displaysOmitted = outcome.ResultsOmitted
 	var died *interpreter.DiedError
@@ -114,7 +161,7 @@ func (c *command) executeCell(ctx context.Context) (processEnd, error) {
 	case errors.As(err, &refused) && refused.Code == "interpreter.cell":
 		return processEnd{}, err
 	case errors.As(err, &died), refused != nil:
-		return r.endInterpreter(), nil
+		return r.endInterpreter(c), nil
 	case outcome.Error != nil:
 		c.exception = &proposal.Exception{Name: outcome.Error.Name, Value: outcome.Error.Value,
 			Traceback: outcome.Error.Traceback}
@@ -157,60 +204,82 @@ func (c *command) showCellEvent(e interpreter.Event) {
 	}
 }
 
-// openInterpreter returns the interpreter of the cell's language, with the cell's context.
-func (c *command) openInterpreter(ctx context.Context) (*liveInterpreter, error) {
-	language, name := c.x.Cell.Language, c.x.Cell.Context
-	if l, _ := interpreter.LanguageOf(language); l == interpreter.Bash {
-		return c.shellOf(ctx)
-	}
-	r := c.s.interpreters[language]
-	if r == nil {
-		var err error
-		if r, err = c.startInterpreter(ctx); err != nil {
-			return nil, err
-		}
-		c.s.keepInterpreter(language, r)
-	}
-	if slices.Contains(r.Contexts(), name) {
-		return r, nil
-	}
-	return r, r.CreateContext(name)
+// showCell adds to r what the cell has shown.
+func (c *command) showCell(r *proposal.Result) {
+	r.Displays, r.DisplaysOmitted, r.Exception = c.displays, c.displaysOmitted, c.exception
 }
 
-func (s *instance) keepInterpreter(key string, r *liveInterpreter) {
-	if s.interpreters == nil {
-		s.interpreters = map[string]*liveInterpreter{}
-	}
-	s.interpreters[key] = r
-}
-
-// startInterpreter starts the interpreter as the command's first program, which the exec
-// gate decides.
-func (c *command) startInterpreter(ctx context.Context) (*liveInterpreter, error) {
+// openInterpreter returns the interpreter of the cell's context. The caller has locked the Runner.
+func (c *command) openInterpreter() (*liveInterpreter, error) {
+	all, key := &c.s.interpreters, contextKey(c.x.Cell)
 	language, known := interpreter.LanguageOf(c.x.Cell.Language)
-	p, found := interpreter.ProgramOf(language)
-	if !known || !found {
+	if !known {
 		return nil, errors.New("there is no interpreter for " + c.x.Cell.Language)
 	}
-	r := newResident(c.s)
-	in, out, err := r.startWithPipes(c, p.Argv(programPath(p)))
-	if err != nil {
-		return nil, err
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	r := all.list[key]
+	if r != nil && r.cell != nil {
+		return nil, errors.New("other code runs in the context: wait for its end")
 	}
-	go r.waitForExit()
-	ctx, cancel := context.WithTimeout(ctx, interpreterStart)
-	defer cancel()
-	r.Interpreter, err = interpreter.Start(ctx, in, out, interpreter.Options{Language: language, Grace: cellGrace,
-		Interrupt: func() error { return c.s.init.interruptProcess(sweepGrace, r.pid) }})
-	if err != nil {
-		return nil, err
+	if language == interpreter.Bash {
+		if err := c.checkShell(r); err != nil {
+			return nil, err
+		}
 	}
-	c.s.onClose(r.Close)
+	if r == nil && len(all.list) >= MaxContexts {
+		return nil, fmt.Errorf("the sandbox already has %d contexts: use one of them, or another session", MaxContexts)
+	}
+	if r == nil {
+		r = &liveInterpreter{s: c.s, key: key, ended: make(chan processEnd, 1), gone: make(chan struct{})}
+		if err := r.start(c, language); err != nil {
+			return nil, err
+		}
+		if all.list == nil {
+			all.list = map[string]*liveInterpreter{}
+		}
+		all.list[key] = r
+		c.s.onClose(r.closeStreams)
+	}
+	r.cell = c
 	return r, nil
 }
 
-func newResident(s *instance) *liveInterpreter {
-	return &liveInterpreter{s: s, ended: make(chan processEnd, 1), gone: make(chan struct{})}
+// start starts the interpreter as the command's first program, which the exec gate decides.
+func (r *liveInterpreter) start(c *command, language interpreter.Language) error {
+	o := interpreter.Options{Language: language, Grace: cellGrace, Interrupt: r.interrupt}
+	if p, found := interpreter.ProgramOf(language); found {
+		in, out, err := r.startWithPipes(c, p.Argv(programPath(p)))
+		if err != nil {
+			return err
+		}
+		r.connect = func(ctx context.Context) (*interpreter.Interpreter, error) {
+			return interpreter.Start(ctx, in, out, o)
+		}
+	} else if err := r.startShell(c, o); err != nil {
+		return err
+	}
+	go r.waitForExit()
+	return nil
+}
+
+// closeStreams closes what leads to the process, if it was ever connected.
+func (r *liveInterpreter) closeStreams() error {
+	if r.Interpreter == nil {
+		return nil
+	}
+	return r.Close()
+}
+
+// interrupt sends SIGINT to the interpreter, in which a cell runs.
+func (r *liveInterpreter) interrupt() error {
+	r.s.interpreters.mu.Lock()
+	c := r.cell
+	r.s.interpreters.mu.Unlock()
+	if c != nil && c.background {
+		return r.s.gate.signalCommand(c, r.pid, syscall.SIGINT)
+	}
+	return r.s.init.interruptProcess(sweepGrace, r.pid)
 }
 
 // waitForExit waits until the process ends: a connection cannot be closed during a call.
@@ -282,18 +351,23 @@ func openPipes() (files [5]*os.File, err error) {
 }
 
 // endInterpreter forgets an interpreter that ended, or that does not stop, kills what is left of it and of
-// the command, and returns how it ended.
-func (r *liveInterpreter) endInterpreter() processEnd {
-	for language, other := range r.s.interpreters {
-		if other != r {
-			continue
+// the command c, and returns how it ended.
+func (r *liveInterpreter) endInterpreter(c *command) processEnd {
+	all := &r.s.interpreters
+	all.mu.Lock()
+	if delete(all.list, r.key); r.shell != nil {
+		if all.lost == nil {
+			all.lost = map[string]bool{}
 		}
-		if delete(r.s.interpreters, language); r.shell != nil {
-			addToSet(&r.s.lostShells, language)
-		}
+		all.lost[r.key] = true
 	}
-	_ = r.Close()
-	_, _ = r.s.sweepProcesses()
+	all.mu.Unlock()
+	_ = r.closeStreams()
+	if c.background {
+		_ = r.s.gate.killCommand(c)
+	} else {
+		_, _ = r.s.sweepProcesses()
+	}
 	select {
 	case how := <-r.ended:
 		return how
@@ -302,27 +376,24 @@ func (r *liveInterpreter) endInterpreter() processEnd {
 	}
 }
 
-func addToSet(set *map[string]bool, key string) {
-	if *set == nil {
-		*set = map[string]bool{}
-	}
-	(*set)[key] = true
-}
-
 // holdBackground tells init which processes a sweep only stops: interpreters and commands in the
-// background.
+// background. What a shell has started is among them while its cell runs in the background.
 func (s *instance) holdBackground() error {
 	ids, shells := s.backgroundIDs(), []int32{}
-	for _, r := range s.interpreters {
-		if r.shell != nil {
+	s.interpreters.mu.Lock()
+	for _, r := range s.interpreters.list {
+		switch {
+		case slices.Contains(ids, r.pid):
+		case r.shell != nil:
 			shells = append(shells, r.pid)
-		} else {
+		default:
 			ids = append(ids, r.pid)
 		}
 	}
+	s.interpreters.mu.Unlock()
 	slices.Sort(ids)
 	slices.Sort(shells)
-	all := slices.Concat(ids, shells) // which of them are shells never changes
+	all := slices.Concat(ids, []int32{0}, shells)
 	if slices.Equal(all, s.held) {
 		return nil
 	}

@@ -103,7 +103,7 @@ func (w warmRunner) isEmpty() bool {
 	}
 	s.backgrounds.mu.Lock()
 	defer s.backgrounds.mu.Unlock()
-	return len(s.interpreters) == 0 && len(s.backgrounds.list) == 0
+	return len(s.interpreters.list) == 0 && len(s.backgrounds.list) == 0
 }
 
 // programsDir returns the directory with the canary, the tricks and testprogram.

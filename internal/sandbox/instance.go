@@ -27,26 +27,24 @@ type instance struct {
 	dir string
 	// root holds runsc's state and the control socket, whose path must have fewer than
 	// 108 bytes wherever dir is.
-	root     *lease.Dir
-	layout   layout
-	images   []*os.File // that runsc inherits, from descriptor 3 on
-	cgroup   *cgroup
-	heavy    bool // the last command took much memory
-	launcher *launcher
-	cmd      *exec.Cmd
-	gone     chan struct{} // closed when runsc has ended
-	init     *initClient
-	watch    *sinkReader
-	gate     *execGate // nil without gate and monitor
-	owner    *callbackHolder
-	limited  proposal.Limits // the cgroup's current limits
-	used     bool            // by a command that is not a service
-	paused   bool            // see Runner.Pause
-	services int             // how many were started, or failed
-	// interpreters are by language, shells by language and context.
-	interpreters map[string]*liveInterpreter
-	lostShells   map[string]bool // keys of those that have ended
-	held         []int32         // what the last hold request named
+	root         *lease.Dir
+	layout       layout
+	images       []*os.File // that runsc inherits, from descriptor 3 on
+	cgroup       *cgroup
+	heavy        atomic.Bool // the last command took much memory
+	launcher     *launcher
+	cmd          *exec.Cmd
+	gone         chan struct{} // closed when runsc has ended
+	init         *initClient
+	watch        *sinkReader
+	gate         *execGate // nil without gate and monitor
+	owner        *callbackHolder
+	limited      proposal.Limits // the cgroup's current limits
+	used         bool            // by a command that is not a service
+	paused       bool            // see Runner.Pause
+	services     int             // how many were started, or failed
+	interpreters interpreters
+	held         []int32 // what the last hold request named
 	backgrounds  *backgrounds
 	stderr       *tailBuffer
 	undo         []func() error // in the order made; run in reverse

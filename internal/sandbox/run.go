@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,9 +47,10 @@ type command struct {
 	facts  *monitor.Command // what the gate knows about it
 	by     string           // who killed it, a Killed constant
 	detail string           // more about it; see recordMark
-	// background says that it runs beside others: see Runner.Start.
-	background bool
-	clock      *wallClock // of its time
+	// background says that it runs beside others: see Runner.Start. shared says that it did so at some time;
+	// backgrounds.mu protects it.
+	background, shared bool
+	clock              *wallClock // of its time
 
 	processes, written proposal.Figure // counted by gVisor's kernel
 
@@ -69,6 +71,7 @@ func (s *instance) runCommand(ctx context.Context, x Execution) (proposal.Result
 	}
 	defer c.conn.Close()
 	defer c.x.Notes.Show(nil)
+	s.backgrounds.markShared()
 	err := s.gate.beginCommand(c)
 	if err == nil {
 		err = s.resumeServices(x)
@@ -95,7 +98,10 @@ func (s *instance) runCommand(ctx context.Context, x Execution) (proposal.Result
 // another service.
 func (s *instance) resumeServices(x Execution) error {
 	var err error
-	if s.services+len(s.interpreters) > 0 {
+	s.interpreters.mu.Lock()
+	live := len(s.interpreters.list)
+	s.interpreters.mu.Unlock()
+	if s.services+live > 0 {
 		err = s.init.resumeServices(sweepGrace, s.shellPID(x))
 	}
 	if x.Service {
@@ -195,8 +201,8 @@ func (c *command) startProcess() (int32, error) {
 
 // measureBefore notes what is in use before the command.
 func (c *command) measureBefore() {
-	if !c.background { // else the peak is that of others, too
-		if c.s.heavy {
+	if !c.background || c.x.Cell != nil && !c.shared { // else the peak is that of others, too
+		if c.s.heavy.Load() {
 			c.s.cgroup.waitForReclaim()
 		}
 		c.held = c.s.cgroup.measurePeak()
@@ -409,14 +415,15 @@ func (c *command) finishResult(ctx context.Context, status syscall.WaitStatus, w
 	after, reported := c.s.cgroup.readUsage(), c.s.reportedLimits()
 	r.CPUMS = (after.cpu - c.before.cpu).Milliseconds()
 	r.PeakMem = c.s.cgroup.peakMemory()
-	c.s.heavy = r.PeakMem-c.held > heavyGrowth
+	c.s.heavy.Store(r.PeakMem-c.held > heavyGrowth)
 	c.x.Notes.Show(nil)
 	r.Stdout, r.Stderr = c.stdout.finishStream(drainGrace), c.stderr.finishStream(drainGrace)
-	r.Displays, r.DisplaysOmitted, r.Exception = c.displays, c.displaysOmitted, c.exception
+	c.showCell(&r)
 	r.Changes = proposal.Changes{Files: []proposal.Change{}}
 	gateErr := c.s.gate.endCommand(c, &r)
 	c.recordUsage(&r, after)
 	err := c.setEndStatus(&r, status, waitErr, after, reported)
+	r.Detail = cmp.Or(r.Detail, c.lost)
 	if r.Killed == proposal.KilledInterrupted {
 		if r.Killed = KilledBy(context.Cause(ctx)); r.Killed == proposal.KilledRegistry {
 			r.Detail = r.KilledDetail()

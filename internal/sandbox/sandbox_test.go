@@ -417,22 +417,23 @@ func TestAttest(t *testing.T) {
 	t.Parallel()
 	r := testRunner(t, testOptions(t))
 	runText(t, r, "true")
-	other := *r.current
-	other.o.Runsc = "/bin/true"
-	if err := other.checkGVisor("Linux version 4.19.0-gvisor #1"); err == nil {
+	runsc, real := r.current.o.Runsc, r.current.cgroup
+	r.current.o.Runsc = "/bin/true"
+	if err := r.current.checkGVisor("Linux version 4.19.0-gvisor #1"); err == nil {
 		t.Error("processes that are not the verified runsc were accepted")
 	}
+	r.current.o.Runsc = runsc
 	if err := r.current.checkGVisor("Linux version 6.18.0-generic #1"); err == nil {
 		t.Error("a kernel that is not gVisor's was accepted")
 	}
 	for name, dir := range map[string]string{"empty": controlFiles(t, "cgroup.procs"), "unreadable": t.TempDir()} {
-		blind := *r.current
-		blind.cgroup = &cgroup{dirs: map[string]string{"pids": dir}}
+		r.current.cgroup = &cgroup{dirs: map[string]string{"pids": dir}}
 		r.current.watch.fifo.Write([]byte{sinkHello})
-		if err := blind.checkGVisor("Linux version 4.19.0-gvisor #1"); err == nil {
+		if err := r.current.checkGVisor("Linux version 4.19.0-gvisor #1"); err == nil {
 			t.Errorf("a cgroup that is %s was taken for checked", name)
 		}
 	}
+	r.current.cgroup = real
 	r.current.watch.fifo.Write([]byte{sinkHello})
 	if err := r.current.checkGVisor("Linux version 4.19.0-gvisor #1"); err != nil {
 		t.Errorf("the real one was refused: %v", err)

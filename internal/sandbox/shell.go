@@ -5,7 +5,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"strings"
@@ -16,9 +15,6 @@ import (
 	"github.com/fumehood/fumehood/internal/sandbox/interpreter"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
-
-// MaxShells is how many contexts of bash and sh a sandbox has at a time. Each is a process.
-const MaxShells = interpreter.MaxContexts
 
 // A shellState is what a shell has run. Its next cell runs only if it was decided as the end of
 // a script that begins with that.
@@ -33,8 +29,6 @@ const (
 	lostBefore = "the context's earlier shell had ended: its variables, functions and working directory are lost; this code began a new shell"
 )
 
-func shellKey(cell *Cell) string { return cell.Language + " " + cell.Context }
-
 // Earlier returns what the live shell of a context has run, or nil if there is none.
 func (r *Runner) Earlier(language, name string) *proposal.Earlier {
 	r.mu.Lock()
@@ -42,7 +36,10 @@ func (r *Runner) Earlier(language, name string) *proposal.Earlier {
 	if r.current == nil || r.current.isDead() {
 		return nil
 	}
-	shell := r.current.interpreters[shellKey(&Cell{Language: language, Context: name})]
+	all := &r.current.interpreters
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	shell := all.list[contextKey(&Cell{Language: language, Context: name})]
 	if shell == nil || shell.shell == nil || shell.shell.earlier.Cells == 0 {
 		return nil
 	}
@@ -52,8 +49,13 @@ func (r *Runner) Earlier(language, name string) *proposal.Earlier {
 
 // shellPID returns the process of the shell that runs x, or 0.
 func (s *instance) shellPID(x Execution) int32 {
-	if x.Cell != nil && s.interpreters[shellKey(x.Cell)] != nil {
-		return s.interpreters[shellKey(x.Cell)].pid
+	if x.Cell == nil {
+		return 0
+	}
+	s.interpreters.mu.Lock()
+	defer s.interpreters.mu.Unlock()
+	if r := s.interpreters.list[contextKey(x.Cell)]; r != nil {
+		return r.pid
 	}
 	return 0
 }
@@ -66,71 +68,47 @@ func (c *command) executeShell(ctx context.Context, r *liveInterpreter) processE
 	}
 	if err != nil {
 		c.lost = lostNow
-		return r.endInterpreter()
+		return r.endInterpreter(c)
 	}
+	c.s.interpreters.mu.Lock()
+	defer c.s.interpreters.mu.Unlock()
 	e := &r.shell.earlier
 	e.Cells, e.Text = e.Cells+1, c.x.Text
 	return processEnd{status: syscall.WaitStatus(outcome.Status << 8)}
 }
 
-// shellOf returns the shell of the cell's context. An error means that it is not in the state for
-// which the cell was decided.
-func (c *command) shellOf(ctx context.Context) (*liveInterpreter, error) {
-	key := shellKey(c.x.Cell)
-	r, earlier := c.s.interpreters[key], c.x.Cell.Earlier
+// checkShell returns why the shell of the cell's context, nil if there is none, is not in the state for which the cell
+// was decided.
+func (c *command) checkShell(r *liveInterpreter) error {
+	earlier := c.x.Cell.Earlier
 	switch {
 	case r == nil && earlier != "":
-		return nil, errors.New("the context's shell ended after the code was decided: send the code again")
+		return errors.New("the context's shell ended after the code was decided: send the code again")
 	case r != nil && strings.TrimRight(earlier, "\n") != strings.TrimRight(r.shell.earlier.Text, "\n"):
-		return nil, errors.New("the context's shell has run something else than the code was decided with: send the code again")
+		return errors.New("the context's shell has run something else than the code was decided with: send the code again")
 	case r != nil && !maps.Equal(r.shell.env, c.x.Grant.Env):
-		return nil, errors.New("the environment variables are not those that the context's shell began with: use a new context, or assign them in the code")
-	case r != nil:
-		return r, nil
-	case c.s.shellCount() >= MaxShells:
-		return nil, fmt.Errorf("the sandbox already has %d contexts of bash and sh: use one of them, or another session", MaxShells)
+		return errors.New("the environment variables are not those that the context's shell began with: use a new context, or assign them in the code")
 	}
-	r, err := c.startShell(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if c.s.lostShells[key] {
-		c.lost = lostBefore
-		delete(c.s.lostShells, key)
-	}
-	c.s.keepInterpreter(key, r)
-	return r, nil
+	return nil
 }
 
-func (s *instance) shellCount() (n int) {
-	for _, r := range s.interpreters {
-		if r.shell != nil {
-			n++
-		}
-	}
-	return n
-}
-
-// startShell starts a shell as the command's first program, which the exec gate decides.
-func (c *command) startShell(ctx context.Context) (*liveInterpreter, error) {
-	r := newResident(c.s)
+// startShell starts a shell. The caller has locked the interpreters.
+func (r *liveInterpreter) startShell(c *command, o interpreter.Options) error {
 	r.shell = &shellState{env: maps.Clone(c.x.Grant.Env)}
 	ours, err := r.execShell(c)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	go r.waitForExit()
-	ours.Ended = r.gone
-	ctx, cancel := context.WithTimeout(ctx, interpreterStart)
-	defer cancel()
-	r.Interpreter, err = interpreter.StartShell(ctx, ours,
-		interpreter.Options{Language: interpreter.Bash, Grace: time.Millisecond,
-			Interrupt: func() error { return nil }})
-	if err != nil {
-		return nil, err
+	ours.Ended, o.Grace = r.gone, time.Millisecond
+	o.Interrupt = func() error { return nil }
+	r.connect = func(ctx context.Context) (*interpreter.Interpreter, error) {
+		return interpreter.StartShell(ctx, ours, o)
 	}
-	c.s.onClose(r.Close)
-	return r, nil
+	if c.s.interpreters.lost[r.key] {
+		c.lost = lostBefore
+		delete(c.s.interpreters.lost, r.key)
+	}
+	return nil
 }
 
 // execShell starts the shell with its pipes, and returns this end of them.

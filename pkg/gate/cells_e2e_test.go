@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,6 +61,85 @@ func TestE2ECells(t *testing.T) {
 	for _, r := range report.Records {
 		if r.Result != nil && !r.Result.Observations.Complete {
 			t.Errorf("%s: what it did is not completely recorded", r.Proposal.ID)
+		}
+	}
+}
+
+// Contexts of one language run beside each other, each with its own process, variables and directory. What an
+// interpreter has started goes on in its next cell.
+func TestE2ECellsBesideEachOther(t *testing.T) {
+	t.Parallel()
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	in := func(id, language, context, code string) proposal.Proposal {
+		return proposal.Proposal{ID: id, Language: language, Code: code, Context: context}
+	}
+	for i, language := range []string{"python", "python", "javascript", "javascript"} { // they start
+		do(t, s, in(fmt.Sprint("start", i), language, fmt.Sprint("c", i), "1"))
+	}
+	var cells sync.WaitGroup
+	begin := time.Now()
+	for i, language := range []string{"python", "python", "javascript", "javascript"} {
+		code := "import os, time\nos.chdir('/tmp')\ntime.sleep(2)\nx = %d\nx"
+		if language == "javascript" {
+			code = "x = %d; await new Promise(r => setTimeout(r, 2000)); x"
+		}
+		cells.Go(func() {
+			p := in(fmt.Sprint("long", i), language, fmt.Sprint("c", i), fmt.Sprintf(code, i))
+			if r, err := s.Do(t.Context(), p); err != nil || described(r) != fmt.Sprint("exit code 0; = ", i) {
+				t.Errorf("%s: %s, %v", p.ID, described(r), err)
+			}
+		})
+	}
+	cells.Wait()
+	if took := time.Since(begin); took > 6*time.Second { // one after the other: 8 s
+		t.Errorf("four cells took %s", took)
+	}
+	for i, step := range []struct{ context, code, want string }{
+		{"c0", "import subprocess\nchild = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\nchild.poll()", "exit code 0"},
+		{"c1", "import os\nos.getcwd(), x", "exit code 0; = ('/tmp', 1)"},
+		{"new", "import os\nos.getcwd()", "exit code 0; = '/workspace'"},
+		{"c0", "child.communicate(b'echoed', timeout=20)[0]", "exit code 0; = b'echoed'"},
+		{"c0", "import subprocess\nfor i in range(30): subprocess.run(['true'])\nx", "exit code 0; = 0"},
+	} {
+		if got := described(do(t, s, in(fmt.Sprint("after", i), "python", step.context, step.code))); got != step.want {
+			t.Errorf("%s: %s, want %s", step.code, got, step.want)
+		}
+	}
+	report, err := s.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLog(t, report, true)
+}
+
+// A cell that starts programs goes on while files are read and other commands end, for which everything is stopped.
+func TestE2ECellStartsProgramsWhileStopped(t *testing.T) {
+	t.Parallel()
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	done := make(chan string)
+	go func() {
+		r, err := s.Do(t.Context(), cell("long", "python", "import subprocess\nfor i in range(60): subprocess.run(['cat', '/dev/null'], check=True)\n'all'"))
+		done <- fmt.Sprint(described(r), err)
+	}()
+	for i := 0; ; i++ {
+		select {
+		case got := <-done:
+			if got != "exit code 0; = 'all'<nil>" || i == 0 {
+				t.Errorf("after %d calls: %s", i, got)
+			}
+			report, err := s.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkLog(t, report, true)
+			return
+		default:
+		}
+		if _, err := s.List(t.Context(), "*"); err != nil {
+			t.Fatal(err)
+		}
+		if i%4 == 0 {
+			do(t, s, proposal.Proposal{ID: fmt.Sprint("run", i), Run: "true"})
 		}
 	}
 }

@@ -260,6 +260,88 @@ func TestShellRecord(t *testing.T) {
 	}
 }
 
+// A cell blocks only its own context: commands, files and cells of other contexts come to their end while it runs, in
+// the foreground and beside it, and what it has started goes on. Later code of the context waits for it. Each has its
+// own record.
+func TestCellsBesideOthers(t *testing.T) {
+	t.Parallel()
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	in := func(id, context, text string) proposal.Proposal {
+		return proposal.Proposal{ID: id, Language: "bash", Code: text, Context: context}
+	}
+	long := make(chan string)
+	var came, last arrivals
+	go func() {
+		r, err := s.Do(came.in(t.Context()), in("long", "long", "x=1; echo up; sleep 60 & until [ -e go ]; do sleep 0.05; done; kill $! && echo end"))
+		long <- fmt.Sprint(described(r), err)
+	}()
+	for !came.has("up") {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if got := described(do(t, s, in("b1", "other", "y=2; sleep 600 & echo b"))); got != "exit code 0; b" {
+		t.Errorf("a cell of another context: %s", got)
+	}
+	if got := described(do(t, s, proposal.Proposal{ID: "run", Run: "echo run > made; cat made"})); got != "exit code 0; run" {
+		t.Errorf("a command: %s", got)
+	}
+	if files, err := s.List(t.Context(), "made"); err != nil || len(files.Files) != 1 {
+		t.Errorf("files: %v, %v", files, err)
+	}
+	server, _ := startProcess(t, s, proposal.Proposal{ID: "server", Run: "echo up; sleep 600"})
+	if got := described(do(t, s, in("b2", "other", "echo $y"))); got != "exit code 0; 2" {
+		t.Errorf("the state of another context: %s", got)
+	}
+	next := make(chan string)
+	go func() {
+		r, err := s.Do(t.Context(), in("next", "long", "echo next $x"))
+		next <- fmt.Sprint(described(r), err)
+	}()
+	ctx, cancel := context.WithCancel(t.Context())
+	waiting := make(chan error)
+	go func() { _, err := s.Do(ctx, in("waits", "long", "echo no")); waiting <- err }()
+	time.Sleep(20 * time.Millisecond)
+	cancel()
+	if err := <-waiting; !errors.Is(err, context.Canceled) {
+		t.Errorf("code that is cancelled while it waits: %v", err)
+	}
+	select {
+	case got := <-next:
+		t.Errorf("code ran beside other code of its context: %s", got)
+	default:
+	}
+	if _, err := s.Put(t.Context(), "go", nil); err != nil {
+		t.Error(err)
+	}
+	if got := <-long; got != "exit code 0; up\nend<nil>" {
+		t.Errorf("the long cell: %s", got)
+	}
+	if got := <-next; got != "exit code 0; next 1<nil>" {
+		t.Errorf("the next cell: %s", got)
+	}
+	server.Kill()
+	wait(t, server)
+	go func() {
+		r, err := s.Do(last.in(t.Context()), in("closed", "long", "echo up; sleep 600"))
+		long <- fmt.Sprint(r.Result != nil && r.Result.Killed == proposal.KilledClosed, err)
+	}()
+	for !last.has("up") {
+		time.Sleep(5 * time.Millisecond)
+	}
+	report, err := s.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := <-long; got != "true <nil>" {
+		t.Errorf("the cell that the session's end killed: %s", got)
+	}
+	checkLog(t, report, true)
+	for _, r := range report.Records {
+		if r.Result != nil && !r.Result.Observations.Complete {
+			t.Errorf("%s: what it did is not completely recorded", r.Proposal.ID)
+		}
+	}
+}
+
 // A call that is cancelled before the sandbox has started ends the call, and not the session.
 func TestCancelledAtTheStart(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ type Opener interface {
 // other. Files that a command leaves in the workspace, HOME and /tmp are there for the
 // next; its processes are not. Start runs commands in the background, beside others. Its
 // methods are safe for concurrent use: each waits until earlier calls have returned, so none
-// may be called from Options.Progress.
+// may be called from Options.Progress. Only code with a Context does not block others: see Do.
 //
 // If a command had to be killed together with its sandbox, or a proposal sets Fresh, the
 // files written before are lost: the Result's NewSandbox says so.
@@ -52,6 +52,10 @@ type Session interface {
 	// language and context; the first such code starts it. It has p's Env while it runs. If the
 	// code does not stop when it must, or the interpreter ends, its state is lost, and the next
 	// code starts another.
+	//
+	// Such code runs beside commands, transfers of files and code of other contexts, as Start's commands do. It waits
+	// for earlier code of its language and context, a command with a Network waits for all code, and SetUp does. Before
+	// all of set-up has run, with services, or if eight run already, it has the session for itself.
 	//
 	// Code of bash or sh in a Context is decided as the end of a script that begins with all code
 	// that the context's shell has run, see proposal.Earlier: a question about that is asked again.

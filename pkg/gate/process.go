@@ -16,17 +16,27 @@ type backgroundProcess struct {
 }
 
 func (s *session) Start(ctx context.Context, p proposal.Proposal) (started Process, err error) {
+	if p.Context != "" {
+		return nil, contextError("a command in the background cannot have a context")
+	}
 	_, err = s.callProposed(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
-		if s.wanted && (s.served || len(s.setup) > 0) {
-			return proposal.Record{}, errNotBeside
-		}
-		running, err := s.inner.Start(ctx, p, nil)
+		running, err := s.startBeside(ctx, p, nil)
 		if err == nil {
 			started = &backgroundProcess{session: s, running: running}
 		}
 		return proposal.Record{}, err
 	})
 	return started, err
+}
+
+// startBeside starts p in the background.
+func (s *session) startBeside(
+	ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval,
+) (*order.Running, error) {
+	if s.wanted && (s.served || len(s.setup) > 0) {
+		return nil, errNotBeside
+	}
+	return s.inner.Start(ctx, p, a)
 }
 
 var errNotBeside = &proposal.StopError{Code: "session.background",

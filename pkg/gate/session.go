@@ -66,6 +66,8 @@ type session struct {
 	waits   sync.Mutex
 	waiting int // calls, and callers that wait for commands in the background; while there are none, idle runs
 
+	contexts contexts
+
 	o      SessionOptions
 	setup  []proposal.Proposal // that SetUp has not run yet
 	wanted bool                // SetUp was called: what it has not run, runs before commands in the background
@@ -224,6 +226,11 @@ func (s *session) SetUp(ctx context.Context, before proposal.Proposal, each func
 	if err != nil || !replaced && !s.waitsForSetUp(before) {
 		return err
 	}
+	leave, err := s.contexts.enter(ctx, "") // it may have a network
+	if err != nil {
+		return err
+	}
+	defer leave()
 	for {
 		var record proposal.Record
 		done := false
@@ -260,11 +267,8 @@ func (s *session) waitsForSetUp(p proposal.Proposal) bool {
 	return order.FindSetupNeed(p, order.AnalyzeProposal(p)).Waits
 }
 
-func (s *session) Do(ctx context.Context, p proposal.Proposal) (record proposal.Record, err error) {
-	return s.callProposed(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record,
-		error) {
-		return s.inner.Do(ctx, p)
-	})
+func (s *session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
+	return s.runProposal(ctx, p, nil)
 }
 
 // WithOutput returns a context for a Session's Do, DoApproved and SetUp: f receives what the
@@ -296,9 +300,7 @@ func WithInput(ctx context.Context, input *os.File) context.Context {
 func (s *session) DoApproved(
 	ctx context.Context, p proposal.Proposal, a proposal.ClientApproval,
 ) (proposal.Record, error) {
-	return s.callProposed(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
-		return s.inner.DoApproved(ctx, p, a)
-	})
+	return s.runProposal(ctx, p, &a)
 }
 
 func (s *session) Asked(ctx context.Context, p proposal.Proposal) (asked proposal.ClientApproval, err error) {
@@ -365,6 +367,10 @@ func checkContext(p proposal.Proposal) error {
 	if why == "" {
 		return nil
 	}
+	return contextError(why)
+}
+
+func contextError(why string) error {
 	return &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + why,
 		Hint: "correct the proposal, or leave out its context"}
 }

@@ -23,24 +23,21 @@ import (
 var languages = map[string]string{"": "python", "python": "python", "javascript": "javascript", "js": "javascript",
 	"typescript": "javascript", "ts": "javascript", "bash": "bash", "sh": "bash"}
 
-// A codeContext is a name space of an interpreter. The SDK knows it by its id; a restart gives
-// it another name space.
+// A codeContext is a context of a session. The SDK knows it by its id; a restart gives it another one.
 type codeContext struct {
 	ID       string `json:"id"`
 	Language string `json:"language"`
 	Cwd      string `json:"cwd"`
 	name     string
-	imported map[string]bool // the preludes that ran in it
+	imported map[string]bool // what ran in it before its first code
 }
 
-// contexts are a sandbox's name spaces. The sandbox guards it.
+// contexts are a sandbox's. The sandbox guards it.
 type contexts struct {
 	list  []codeContext
 	made  map[string]int // by language, as interpreters count them
 	cells int
-	// running is how many cells run, and dirs the directory to which each interpreter was changed.
-	running int
-	dirs    map[string]string
+	running int // cells
 }
 
 // standing are the languages of the contexts that are always there.
@@ -48,7 +45,7 @@ var standing = []string{"python", "javascript", "bash"}
 
 // newContexts returns those that are always there, whose ids are their languages.
 func newContexts() contexts {
-	c := contexts{made: map[string]int{}, dirs: map[string]string{}}
+	c := contexts{made: map[string]int{}}
 	for _, language := range standing {
 		c.list = append(c.list, codeContext{ID: language, Language: language, Cwd: home, name: "main",
 			imported: map[string]bool{}})
@@ -61,7 +58,7 @@ func noLanguage(name string) error {
 	return refuseRequest(notFound, "there is no interpreter for %q: use python, javascript or bash", name)
 }
 
-// addOrReset makes a context, or gives another name space to the one with this id.
+// addOrReset makes a context, or gives another one of the session to the one with this id.
 func (c *contexts) addOrReset(id, language, cwd string) (codeContext, error) {
 	if c.made[language]+2 > interpreter.MaxContexts { // the interpreter's first is not used
 		return codeContext{}, refuseRequest(resourceExhausted,
@@ -256,7 +253,7 @@ func (l *eventWriter) runCode(ctx context.Context, b *sandbox, p proposal.Propos
 	default:
 		shows.printRest(r)
 		if x := *r.Result; x.Exception == nil && (x.Status != proposal.Exited || x.ExitCode != 0) {
-			b.forgetState(p.Language) // its interpreter may have ended
+			b.forgetState(at) // its interpreter may have ended
 		}
 		l.sendFailure(*r.Result)
 	}

@@ -45,7 +45,7 @@ func importAs(module, name string) string {
 // prepareContext runs what must run before code in a context: a change of the directory, and preludes. It reports
 // whether the code can run.
 func (l *eventWriter) prepareContext(ctx context.Context, b *sandbox, p proposal.Proposal, at codeContext) bool {
-	if code := b.contexts.changeDirectory(b, at); code != "" {
+	if code := b.changeDirectory(at); code != "" {
 		r, err := b.runHidden(ctx, p, code)
 		if err != nil || !r.Runnable() || !r.Result.Succeeded() {
 			l.sendError("SandboxFailed", "cannot change the directory to "+at.Cwd+", where the context is", "")
@@ -106,34 +106,18 @@ func (b *sandbox) firstUse(at codeContext, prelude string) bool {
 	return first
 }
 
-// forgetState forgets what ran in an interpreter that has ended.
-func (b *sandbox) forgetState(language string) {
+// forgetState forgets what ran in a context whose interpreter has ended.
+func (b *sandbox) forgetState(at codeContext) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, c := range b.contexts.list {
-		if c.Language == language {
-			clear(c.imported)
-		}
-	}
-	maps.DeleteFunc(b.contexts.dirs, func(process, _ string) bool {
-		return process == language || strings.HasPrefix(process, language+" ")
-	})
+	clear(at.imported)
 }
 
-// changeDirectory returns code that changes to the directory of a context, "" if that is not needed. All contexts of
-// Python, and of JavaScript, share one process and so one directory.
-func (c *contexts) changeDirectory(b *sandbox, at codeContext) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	process := at.Language
-	if process == "bash" {
-		process += " " + at.name
-	}
-	now, known := c.dirs[process]
-	if at.Cwd == now || !known && at.Cwd == home {
+// changeDirectory returns code that changes to the directory of a context, "" if that is not needed.
+func (b *sandbox) changeDirectory(at codeContext) string {
+	if at.Cwd == home || !b.firstUse(at, "its directory") {
 		return ""
 	}
-	c.dirs[process] = at.Cwd
 	quoted, _ := json.Marshal(at.Cwd) // JSON's strings are Python's and JavaScript's
 	switch at.Language {
 	case "python":

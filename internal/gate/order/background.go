@@ -60,9 +60,10 @@ func (r *Running) Kill(by string) {
 // Start decides p, records the decision, and starts p in the background if it is allowed. It
 // returns when the command has started. ctx is not needed after that, except for WithOutput.
 //
-// p cannot have outputs, a context, a network or a new sandbox, and cannot be of set-up. The
-// errors are as for Do; one more is session.background: too many run already.
+// p cannot have outputs, a network or a new sandbox, and cannot be of set-up. Code of one context must not run twice at
+// once. The errors are as for Do; one more is session.background: too many run already.
 func (s *Session) Start(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval) (*Running, error) {
+	p = s.withEarlier(p)
 	if err := s.admitProposal(p, a); err != nil {
 		return nil, err
 	}
@@ -86,9 +87,9 @@ func (s *Session) Start(ctx context.Context, p proposal.Proposal, a *proposal.Cl
 // checkBackground returns why p cannot run in the background.
 func (s *Session) checkBackground(p proposal.Proposal) error {
 	switch {
-	case p.Fresh || len(p.Outputs) > 0 || len(p.Network) > 0 || p.Context != "" || p.Origin != "":
+	case p.Fresh || len(p.Outputs) > 0 || len(p.Network) > 0 || p.Origin != "":
 		return &proposal.StopError{Code: "session.proposal",
-			Message: "invalid proposal: a command in the background cannot have outputs, a context, a network or a new sandbox, or be of set-up",
+			Message: "invalid proposal: a command in the background cannot have outputs, a network or a new sandbox, or be of set-up",
 			Hint:    "run it in the foreground"}
 	case len(s.background) >= MaxBackground:
 		return &proposal.StopError{Code: "session.background",

@@ -373,7 +373,7 @@ func TestOverlap(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, same, err := m.Kill(first, k.obey, time.Minute)
-	if signal := m.Signal(first, 2, k.obey); err != nil || signal != nil || again != 0 || same != mark || k.order.Act != wire.ActBegin {
+	if signal := m.Signal(first, 0, 2, k.obey); err != nil || signal != nil || again != 0 || same != mark || k.order.Act != wire.ActBegin {
 		t.Errorf("%d found, %+v, %v, %v, order %+v", again, same, err, signal, k.order)
 	}
 	if _, err := m.EndWithMark(first, mark, err); err != nil {

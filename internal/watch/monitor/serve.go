@@ -175,16 +175,16 @@ func (m *Monitor) Detach(c *Command, pid int32, nudge func() error) error {
 	return err
 }
 
-// Signal sends a signal to all processes of c, which was detached. It does nothing if Kill has
-// found that none is left.
-func (m *Monitor) Signal(c *Command, signal int32, nudge func() error) error {
+// Signal sends a signal to all processes of c, which was detached, or to pid only if it is not 0. It does nothing if
+// Kill has found that none is left, or after Hold.
+func (m *Monitor) Signal(c *Command, pid, signal int32, nudge func() error) error {
 	c.killing.Lock()
 	defer c.killing.Unlock()
 	if c.killed != nil {
 		return nil
 	}
 	o := c.orderFor(wire.ActSignal)
-	o.Signal = signal
+	o.Pid, o.Signal = pid, signal
 	_, err := m.sendOrder(o, nudge)
 	return err
 }
@@ -194,20 +194,44 @@ func (m *Monitor) Signal(c *Command, signal int32, nudge func() error) error {
 // an error or when c's sandbox has ended. Another call finds none, and does not ask the kernel,
 // which forgets c when the next command begins.
 func (m *Monitor) Kill(c *Command, nudge func() error, grace time.Duration) (found int, mark wire.Mark, err error) {
+	return m.repeatOrder(c, c.orderFor(wire.ActEnd), nudge, grace)
+}
+
+// Hold is Kill, but its process pid and, unless alone, all that descends from it are only stopped. They belong to a
+// later command when it is detached with that pid, or else to the one that Begin was called for last.
+func (m *Monitor) Hold(
+	c *Command, pid int32, alone bool, nudge func() error, grace time.Duration,
+) (killed int, mark wire.Mark, err error) {
+	o := c.orderFor(wire.ActHold)
+	o.Pid, o.Alone = pid, alone
+	return m.repeatOrder(c, o, nudge, grace)
+}
+
+// busyRounds is how often an order is repeated without a pause: most processes stop in less time than the shortest.
+const busyRounds = 5
+
+// repeatOrder sends an order that ends c until none of its processes runs, and returns how many it killed.
+func (m *Monitor) repeatOrder(
+	c *Command, o wire.Order, nudge func() error, grace time.Duration,
+) (killed int, mark wire.Mark, err error) {
 	c.killing.Lock()
 	defer c.killing.Unlock()
-	for end := time.Now().Add(grace); c.killed == nil; time.Sleep(time.Millisecond) {
-		if mark, err = m.sendOrder(c.orderFor(wire.ActEnd), nudge); err != nil {
-			return found, mark, err
+	end := time.Now().Add(grace)
+	for round := 0; c.killed == nil; round++ {
+		if round > busyRounds {
+			time.Sleep(time.Millisecond)
+		}
+		if mark, err = m.sendOrder(o, nudge); err != nil {
+			return killed, mark, err
 		}
 		if mark.Alive == 0 {
 			c.killed = &mark
 		}
-		if found = max(found, int(mark.Alive)); c.killed == nil && time.Now().After(end) {
-			return found, mark, errors.New("processes are left after SIGKILL")
+		if killed = max(killed, int(mark.Alive)-int(mark.Stopping)); c.killed == nil && time.Now().After(end) {
+			return killed, mark, errors.New("processes are left after SIGKILL or SIGSTOP")
 		}
 	}
-	return found, *c.killed, nil
+	return killed, *c.killed, nil
 }
 
 // End returns the kernel's last message about c, which was not detached. All the command's

@@ -188,13 +188,13 @@ func (g *execGate) orderOf(h frame.Header[wire.Kind], body []byte) (wire.Order, 
 
 // answerOrder carries out an Order and sends the Mark.
 func (g *execGate) answerOrder(order wire.Order) {
-	of, alive, err := g.carryOut(order)
+	of, alive, stopping, err := g.carryOut(order)
 	if err != nil {
 		g.breakGate(Protocol)
 		return
 	}
-	mark := wire.Mark{Token: order.Token, Generation: of.number, Alive: alive, Writes: of.writes.Load(),
-		Processes: of.processes.Load(), Bytes: of.bytes.Load(), Dropped: g.dropped.Load()}
+	mark := wire.Mark{Token: order.Token, Generation: of.number, Alive: alive, Stopping: stopping,
+		Writes: of.writes.Load(), Processes: of.processes.Load(), Bytes: of.bytes.Load(), Dropped: g.dropped.Load()}
 	if order.Act == wire.ActReads {
 		for _, part := range g.record.takeReads(order.Until) {
 			g.seq++
@@ -206,7 +206,7 @@ func (g *execGate) answerOrder(order wire.Order) {
 }
 
 // carryOut does what an Order asks for.
-func (g *execGate) carryOut(o wire.Order) (of *generation, alive uint32, err error) {
+func (g *execGate) carryOut(o wire.Order) (of *generation, alive, stopping uint32, err error) {
 	k := g.capacity.kernel.Load()
 	switch o.Act {
 	case wire.ActBegin:
@@ -218,9 +218,12 @@ func (g *execGate) carryOut(o wire.Order) (of *generation, alive uint32, err err
 	case wire.ActDetach:
 		of, err = g.lineages.detachGeneration(k, o)
 	case wire.ActSignal, wire.ActEnd:
-		return g.lineages.signalGeneration(k, o)
+		of, alive, err = g.lineages.signalGeneration(k, o)
+		return of, alive, 0, err
+	case wire.ActHold:
+		return g.lineages.holdGeneration(k, o)
 	default:
 		of, err = g.lineages.findGeneration(o)
 	}
-	return of, 0, err
+	return of, 0, 0, err
 }

@@ -4,6 +4,7 @@ package sentry
 
 import (
 	"errors"
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -168,7 +169,7 @@ func (l *lineages) detachGeneration(k *kernel.Kernel, o wire.Order) (*generation
 	if k == nil || o.Generation != g.number || len(l.living) >= wire.MaxGenerations {
 		return nil, errGeneration
 	}
-	for _, p := range findProcesses(k, o.Pid) {
+	for p := range findProcesses(k, o.Pid, false) {
 		if _, known := l.by[p]; !known {
 			l.by[p] = member{g, g.first}
 		}
@@ -179,16 +180,30 @@ func (l *lineages) detachGeneration(k *kernel.Kernel, o wire.Order) (*generation
 	return g, nil
 }
 
-// findProcesses returns the process with an id, or all if it is 0: who starts the first process of
-// a container does not learn its id, and all others have entries.
-func findProcesses(k *kernel.Kernel, id int32) []*kernel.ThreadGroup {
-	if id == 0 {
-		return k.RootPIDNamespace().ThreadGroups()
+// findProcesses returns the process with an id and, unless alone, what descends from it; or all if the id is 0: who
+// starts the first process of a container does not learn its id, and all others have entries.
+func findProcesses(k *kernel.Kernel, id int32, alone bool) map[*kernel.ThreadGroup]bool {
+	found := map[*kernel.ThreadGroup]bool{}
+	all := k.RootPIDNamespace()
+	if p := all.ThreadGroupWithID(kernel.ThreadID(id)); p != nil {
+		found[p] = true
 	}
-	if p := k.RootPIDNamespace().ThreadGroupWithID(kernel.ThreadID(id)); p != nil {
-		return []*kernel.ThreadGroup{p}
+	for _, p := range all.ThreadGroups() {
+		for up := p; up != nil && !alone && !found[p]; up = parentOf(up) {
+			found[p] = id == 0 || found[up]
+		}
 	}
-	return nil
+	maps.DeleteFunc(found, func(_ *kernel.ThreadGroup, is bool) bool { return !is })
+	return found
+}
+
+// parentOf returns the parent of a process, or nil.
+func parentOf(p *kernel.ThreadGroup) *kernel.ThreadGroup {
+	leader := p.Leader()
+	if leader == nil || leader.Parent() == nil {
+		return nil
+	}
+	return leader.Parent().ThreadGroup()
 }
 
 // findGeneration returns a generation that is current or lives in the background.
@@ -216,9 +231,9 @@ func (l *lineages) signalGeneration(k *kernel.Kernel, o wire.Order) (*generation
 	if g == nil || k == nil || !linux.Signal(o.Signal).IsValid() {
 		return nil, 0, errGeneration
 	}
-	alive := uint32(0)
+	alive, only := uint32(0), k.RootPIDNamespace().ThreadGroupWithID(kernel.ThreadID(o.Pid))
 	for _, p := range k.RootPIDNamespace().ThreadGroups() {
-		if l.memberOf(p).generation == g && hasLivingThread(p) {
+		if (o.Pid == 0 || p == only) && l.memberOf(p).generation == g && hasLivingThread(p) {
 			alive++
 			_ = p.SendSignal(kernel.SignalInfoPriv(linux.Signal(o.Signal))) // it may have just ended
 		}
@@ -227,6 +242,49 @@ func (l *lineages) signalGeneration(k *kernel.Kernel, o wire.Order) (*generation
 	defer l.mu.Unlock()
 	g.gone = g.ended && alive == 0
 	return g, alive, nil
+}
+
+// holdGeneration kills the processes of a generation in the background, except for those that it only stops: see
+// wire.ActHold. It returns how many it found alive that are not stopped, and which of these it stops.
+func (l *lineages) holdGeneration(k *kernel.Kernel, o wire.Order) (g *generation, alive, stopping uint32, err error) {
+	l.mu.Lock()
+	g = l.living[o.Generation]
+	l.mu.Unlock()
+	if g == nil || k == nil {
+		return nil, 0, 0, errGeneration
+	}
+	for range 2 { // the second time finds what a process made that stopped during the first
+		held := findProcesses(k, o.Pid, o.Alone)
+		for _, p := range k.RootPIDNamespace().ThreadGroups() {
+			signal := linux.SIGKILL
+			switch {
+			case l.memberOf(p).generation != g || !hasLivingThread(p) || held[p] && isStopped(p):
+				continue
+			case held[p]:
+				signal = linux.SIGSTOP
+				stopping++
+			}
+			alive++
+			_ = p.SendSignal(kernel.SignalInfoPriv(signal)) // it may have just ended
+		}
+		if alive > 0 {
+			return g, alive, stopping, nil
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g.ended, g.gone = true, true // until the next one begins, none of them can fork or exec
+	return g, 0, 0, nil
+}
+
+// isStopped reports whether no thread of p that has not ended runs.
+func isStopped(p *kernel.ThreadGroup) bool {
+	stopped := true
+	p.ForEachTask(func(t *kernel.Task) bool {
+		stopped = t.ExitState() >= kernel.TaskExitZombie || t.TaskGoroutineState() == kernel.TaskGoroutineStopped
+		return stopped
+	})
+	return stopped
 }
 
 // hasLivingThread reports whether a thread of p has not ended.

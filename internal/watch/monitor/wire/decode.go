@@ -44,8 +44,8 @@ func DecodeEvent(body []byte) (Event, error) {
 // DecodeMark reads the body of a Mark.
 func DecodeMark(body []byte) (Mark, error) {
 	r := reader{rest: body}
-	m := Mark{Token: r.readUint64(), Generation: r.readUint32(), Alive: r.readUint32(), Writes: r.readUint64(),
-		Processes: r.readUint64(), Bytes: r.readUint64(), Dropped: r.readUint64()}
+	m := Mark{Token: r.readUint64(), Generation: r.readUint32(), Alive: r.readUint32(), Stopping: r.readUint32(),
+		Writes: r.readUint64(), Processes: r.readUint64(), Bytes: r.readUint64(), Dropped: r.readUint64()}
 	return m, r.checkEnd()
 }
 
@@ -64,7 +64,8 @@ func DecodeOrder(body []byte) (Order, error) {
 	r := reader{rest: body}
 	o := Order{Token: r.readUint64(), Act: Act(r.readUint8()), Generation: r.readUint32(), First: r.readUint32(),
 		Memory: r.readUint64(), Disk: r.readUint64(), Control: r.readBool(),
-		Pid: int32(r.readUint32()), Signal: int32(r.readUint32()), Until: r.readUint32()}
+		Pid: int32(r.readUint32()), Signal: int32(r.readUint32()), Until: r.readUint32(),
+		Alone: r.readBool()}
 	if o.Act == 0 || o.Act >= acts || o.Generation == 0 {
 		r.bad = true
 	}

@@ -77,7 +77,7 @@ func (m *Mark) Append(b []byte, seq uint64) []byte {
 	b = format.Append(b, KindMark, seq)
 	b = appendUint64(b, m.Token)
 	b = appendUint32(b, m.Generation)
-	b = appendUint32(b, m.Alive)
+	b = appendUint32(appendUint32(b, m.Alive), m.Stopping)
 	b = appendUint64(b, m.Writes)
 	b = appendUint64(b, m.Processes)
 	b = appendUint64(b, m.Bytes)
@@ -93,7 +93,8 @@ func (v Verdict) Append(b []byte, seq uint64) []byte {
 func (o Order) Append(b []byte, seq uint64) []byte {
 	b = append(appendUint64(format.Append(b, KindOrder, seq), o.Token), byte(o.Act))
 	b = appendUint64(appendUint64(appendUint32(appendUint32(b, o.Generation), o.First), o.Memory), o.Disk)
-	return appendUint32(appendUint32(appendUint32(appendBool(b, o.Control), uint32(o.Pid)), uint32(o.Signal)), o.Until)
+	b = appendUint32(appendUint32(appendUint32(appendBool(b, o.Control), uint32(o.Pid)), uint32(o.Signal)), o.Until)
+	return appendBool(b, o.Alone)
 }
 
 // Append appends r as a message.

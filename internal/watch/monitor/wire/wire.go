@@ -34,7 +34,7 @@ import (
 )
 
 // Version is the protocol's version. A message with another version is refused.
-const Version = 5
+const Version = 6
 
 // Bounds. The sink truncates longer values before it sends them.
 const (
@@ -218,7 +218,8 @@ type Event struct {
 type Mark struct {
 	Token      uint64
 	Generation uint32
-	Alive      uint32 // processes of the generation, if the Order is to signal or to end it
+	Alive      uint32 // processes of the generation, if the Order is to signal, to end or to hold it
+	Stopping   uint32 // those of Alive that ActHold only stops
 	Writes     uint64 // files opened for writing inside the workspace, and again elsewhere: not sent one by one
 	Processes  uint64 // that ended
 	Bytes      uint64 // written by write and similar calls
@@ -279,7 +280,7 @@ const (
 	// ActDetach lets Generation, the current one, live in the background: its first process,
 	// Pid, and all that descends from it. The current generation is None then.
 	ActDetach
-	// ActSignal sends Signal to every process of Generation, which lives in the background.
+	// ActSignal sends Signal to every process of Generation, which lives in the background, or to Pid only.
 	ActSignal
 	// ActEnd ends Generation, which lives in the background: its processes are killed, and
 	// cannot fork or exec any more. It is repeated until none is alive. The generation is
@@ -288,6 +289,10 @@ const (
 	// ActReads asks for the Reads, with Optional for those that were first made after the
 	// generation Until, and ends their recording. It also asks for the counts of Generation.
 	ActReads
+	// ActHold ends Generation, which lives in the background, as ActEnd does, but only stops its process Pid and,
+	// unless Alone, all that descends from it. It is repeated until all are stopped or dead. What is stopped
+	// belongs to the generations that begin later, as what no other process started does.
+	ActHold
 	acts
 )
 
@@ -306,9 +311,10 @@ type Order struct {
 	// Control allows the processes to change the workspace's control places, for ActBegin.
 	// Without it, only git may.
 	Control bool
-	Pid     int32  // for ActDetach
+	Pid     int32  // for ActDetach, ActSignal and ActHold
 	Signal  int32  // for ActSignal
 	Until   uint32 // for ActReads
+	Alone   bool   // for ActHold
 }
 
 var format = frame.Format[Kind]{Version: Version, Kinds: kinds, Max: MaxMessage}
