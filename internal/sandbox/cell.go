@@ -120,9 +120,11 @@ func (c *command) executeCell(ctx context.Context, r *liveInterpreter) (processE
 // withCommandEnd returns a context that ends when the command must.
 func (c *command) withCommandEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	wall := time.AfterFunc(c.x.Grant.Limits.Wall.Std(), func() { c.endFor(proposal.TimedOut) })
+	if c.clock == nil {
+		c.startClock()
+	}
 	go func() {
-		defer wall.Stop()
+		defer c.clock.stop()
 		defer cancel()
 		select {
 		case <-inner.Done():

@@ -148,7 +148,7 @@ func names(list []object) map[string]int {
 	return found
 }
 
-// Images are those of the values, probes reach an address that has nothing but health, and nobody may
+// Images are those of the values, probes reach an address that has nothing but health, and no user may
 // connect who was not named.
 func TestChartParts(t *testing.T) {
 	for namespace, args := range map[string][]string{"fumehood-node": nodes, "fumehood-serve": serving} {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -272,6 +271,12 @@ func testPause(t *testing.T, g gate.Opener) {
 	if r := doProposal(t, s, shellCell("set", "x=kept")); r.Result == nil {
 		t.Fatalf("%+v", r.Decision)
 	}
+	cell := make(chan proposal.Record, 1)
+	go func() {
+		other := proposal.Proposal{ID: "cell", Language: "bash", Code: "sleep 1; echo slept", Context: "other"}
+		r, _ := s.Do(t.Context(), other)
+		cell <- r
+	}()
 	ticking, came := start("ticking", "while :; do echo tick; sleep 0.02; done")
 	killed, _ := start("killed", "sleep 600")
 	eventually("its output does not come", func() bool { return printed(came) > 0 })
@@ -310,11 +315,20 @@ func testPause(t *testing.T, g gate.Opener) {
 		t.Fatal(err)
 	}
 	var kinds []string
+	if err := s.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-cell; r.Result == nil || string(r.Result.Stdout.Head) != "slept\n" {
+		t.Errorf("code that ran during pauses: %+v", r.Result)
+	}
+	if err := s.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	report := closeSession(t, s)
 	for _, moved := range report.Transfers {
 		kinds = append(kinds, moved.Kind)
 	}
-	if want := []string{"pause", "put", "resume", "pause", "resume", "pause"}; !slices.Equal(kinds, want) {
+	if want := "pause put resume pause resume pause resume pause"; strings.Join(kinds, " ") != want {
 		t.Errorf("%q, want %q", kinds, want)
 	}
 	entryKinds(t, report)
