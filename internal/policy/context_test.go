@@ -178,29 +178,24 @@ func TestCompanyExample(t *testing.T) {
 		t.Errorf("a rule of the default policy has changed: read it, and write the digest that fumehood policy check "+
 			"--organization policies/examples/company prints: %q", lines)
 	}
-	signed := proposal.Context{Known: true, Repository: "acme/shop",
-		Image: proposal.ContextImage{Signers: []string{"release@acme.example"}}}
 	for _, c := range []struct {
-		text    string
-		context proposal.Context
-		effect  proposal.Effect
-		rule    string // one that refuses, asks or is observed
+		text   string
+		effect proposal.Effect
+		rule   string // one that refuses, asks or is observed
 	}{
-		{"docker ps", signed, proposal.Deny, "acme.docker"},
-		{"ls; podman run x", signed, proposal.Deny, "acme.docker"},
-		{"terraform plan", signed, proposal.Ask, "judged.verb"},
-		{"terraform apply", signed, proposal.Deny, "judged.verb"},
-		{"terraform plan; terraform apply", signed, proposal.Deny, "judged.verb"},
-		{"npm install left-pad", signed, proposal.Ask, "code.package"},
-		{"npm publish", signed, proposal.Deny, "code.publish"},
-		{"npm ci", signed, proposal.Allow, ""},
-		{"go test -bench=. ./...", signed, proposal.Allow, "acme.bench"},
-		{"go test ./...", signed, proposal.Allow, ""},
-		{"go test ./...", proposal.Context{Known: true}, proposal.Deny, "acme.image"},
-		{"go test ./...", proposal.Context{}, proposal.Allow, ""},
-		{"oldbuild all", signed, proposal.Allow, ""},
+		{"docker ps", proposal.Deny, "acme.docker"},
+		{"ls; podman run x", proposal.Deny, "acme.docker"},
+		{"terraform plan", proposal.Ask, "judged.verb"},
+		{"terraform apply", proposal.Deny, "judged.verb"},
+		{"terraform plan; terraform apply", proposal.Deny, "judged.verb"},
+		{"npm install left-pad", proposal.Ask, "code.package"},
+		{"npm publish", proposal.Deny, "code.publish"},
+		{"npm ci", proposal.Allow, ""},
+		{"go test -bench=. ./...", proposal.Allow, "acme.bench"},
+		{"go test ./...", proposal.Allow, ""},
+		{"oldbuild all", proposal.Allow, ""},
 	} {
-		d := judged(t, about(t, e, c.context), proposal.Proposal{Run: c.text})
+		d := judged(t, e, proposal.Proposal{Run: c.text})
 		var got []string
 		for _, r := range d.Reasons {
 			got = append(got, r.Rule)
@@ -210,7 +205,7 @@ func TestCompanyExample(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]proposal.Bytes{"pytest -q": proposal.GiB, "python3 -m pytest": proposal.GiB, "go test ./...": 4 * proposal.GiB} {
-		if d := judged(t, about(t, e, signed), proposal.Proposal{Run: text}); d.Grant == nil || d.Grant.Limits.Memory != want {
+		if d := judged(t, e, proposal.Proposal{Run: text}); d.Grant == nil || d.Grant.Limits.Memory != want {
 			t.Errorf("%s: %+v", text, d.Grant)
 		}
 	}
@@ -221,6 +216,24 @@ func TestCompanyExample(t *testing.T) {
 		own := slices.DeleteFunc(slices.Clone(d.Rules), func(r string) bool { return !strings.HasPrefix(r, "acme.") })
 		if err != nil || strings.Join(own, " ") != want {
 			t.Errorf("%s: %+v, %v", path, d, err)
+		}
+	}
+}
+
+// TestImageExample holds that the rule of policies/examples/image needs the image and its signer.
+func TestImageExample(t *testing.T) {
+	e := with(t, "../../policies/examples/image")
+	signer := "https://github.com/acme/images/.github/workflows/release.yml@refs/heads/main"
+	for _, c := range []struct {
+		name, signer string
+		want         proposal.Effect
+	}{
+		{"registry.acme.example/ci", signer, proposal.Allow}, {"registry.acme.example/ci", signer + "x", proposal.Deny},
+		{"registry.acme.example/ci", "", proposal.Deny}, {"registry.acme.example/other", signer, proposal.Deny}, {"", signer, proposal.Deny},
+	} {
+		image := proposal.ContextImage{Name: c.name, Digest: "sha256:0", Signers: []string{c.signer}}
+		if d := judged(t, about(t, e, proposal.Context{Image: image}), proposal.Proposal{Run: "git log"}); d.Effect != c.want {
+			t.Errorf("%+v: %v", c, d)
 		}
 	}
 }

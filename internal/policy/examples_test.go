@@ -65,7 +65,7 @@ func TestOPATools(t *testing.T) {
 		t.Fatal(err)
 	}
 	layers := []policy.Layer{layer}
-	for _, name := range []string{"company", "context", "hosts", "registries", "snippets"} {
+	for _, name := range []string{"company", "context", "hosts", "image", "registries", "snippets"} {
 		l, err := policy.ReadDirectory("../../policies/examples/" + name)
 		if err != nil {
 			t.Fatal(err)

@@ -34,9 +34,9 @@ type codeContext struct {
 
 // contexts are a sandbox's. The sandbox guards it.
 type contexts struct {
-	list  []codeContext
-	made  map[string]int // by language, as interpreters count them
-	cells int
+	list    []codeContext
+	made    map[string]int // by language, as interpreters count them
+	cells   int
 	running int // cells
 }
 
