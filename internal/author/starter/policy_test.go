@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/open-policy-agent/opa/v1/tester"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/fumehood/fumehood/internal/author/starter"
 	"github.com/fumehood/fumehood/internal/policy"
@@ -62,6 +63,12 @@ func TestOPATools(t *testing.T) {
 		}
 	}
 	opatest.CheckClean(t, files[starter.PolicyCapabilities], files)
+	var regal struct {
+		Capabilities struct{ From struct{ File string } }
+	}
+	if err := yaml.Unmarshal(files[".regal/config.yaml"], &regal); err != nil || regal.Capabilities.From.File != filepath.Join(starter.PolicyDir, starter.PolicyCapabilities) {
+		t.Errorf("regal's configuration: %v, %+v", err, regal)
+	}
 	results, err := tester.Run(t.Context(), wrote.Dir)
 	if err != nil || len(results) < 2*len(starter.PolicyKinds()) {
 		t.Fatalf("%d tests, %v", len(results), err)

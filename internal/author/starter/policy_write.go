@@ -22,6 +22,22 @@ const PolicyDir = ".fumehood/policy"
 // PolicyCapabilities is the file that WritePolicy adds for `opa --capabilities` and editors.
 const PolicyCapabilities = "capabilities.json"
 
+// regalConfig is the configuration of regal, a linter and language server for Rego. It reads the file of capabilities
+// from its working directory, the repository. The two rules are about policies that other programs query.
+const regalConfig = `# For regal and editors, started in the repository: https://www.openpolicyagent.org/projects/regal
+capabilities:
+  from:
+    file: ` + PolicyDir + "/" + PolicyCapabilities + `
+project:
+  rego-version: 1
+rules:
+  idiomatic:
+    directory-package-mismatch:
+      level: ignore # packages are decision points, not directories
+    no-defined-entrypoint:
+      level: ignore # fumehood reads the sets
+`
+
 // A WrittenPolicy is the result of WritePolicy.
 type WrittenPolicy struct {
 	Dir   string   `json:"folder"`
@@ -83,13 +99,19 @@ func WritePolicy(repository string, kinds []string) (WrittenPolicy, error) {
 	if err != nil {
 		return WrittenPolicy{}, err
 	}
-	files = append(files, PolicyFile{PolicyCapabilities, capabilities})
+	files = append(files, PolicyFile{PolicyCapabilities, capabilities},
+		PolicyFile{".regal/config.yaml", []byte(regalConfig)})
 	wrote := WrittenPolicy{Dir: filepath.Join(repository, PolicyDir), Kinds: append([]string{}, kinds...)}
 	if err := makeNew(root, wrote.Dir); err != nil {
 		return WrittenPolicy{}, err
 	}
 	for _, file := range files {
-		if err := root.WriteFile(path.Join(PolicyDir, file.Name), file.Content, 0o644); err != nil {
+		name := path.Join(PolicyDir, file.Name)
+		err := root.MkdirAll(path.Dir(name), 0o755)
+		if err == nil {
+			err = root.WriteFile(name, file.Content, 0o644)
+		}
+		if err != nil {
 			return WrittenPolicy{}, errors.Join(unwritableError(filepath.Join(wrote.Dir, file.Name), err),
 				root.RemoveAll(PolicyDir))
 		}
