@@ -139,6 +139,8 @@ def get(url):
 		{id: "prefix-of-a-name", network: hosts, code: using + `get("https://api.example/v1x")`, says: []string{inside}},
 		{id: "plain", network: hosts, code: using + `get("http://api.example/v1/things")`, says: []string{inside}},
 		{id: "other-host", network: hosts, code: using + `get("https://other.example/v1/things")`, says: []string{inside}},
+		{id: "curl", network: hosts, run: `curl -sS -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $API_TOKEN" https://api.example/v1/things`, says: []string{"200"}, hides: []string{value}},
+		{id: "shown", network: hosts, run: `echo "$API_TOKEN"`, denied: "read.credential"},
 		{id: "prying", network: hosts, code: fmt.Sprintf(prying, backwards), says: []string{"seen: [] complete"}, hides: []string{value}},
 		{id: "prying-elsewhere", code: fmt.Sprintf(prying, backwards), says: []string{"seen: [] complete"}},
 	}
@@ -152,7 +154,7 @@ def get(url):
 			}
 		}
 	}
-	if with != 1 || len(c.sent) != 4 || len(m.sent) != 1 {
+	if with != 2 || len(c.sent) != 5 || len(m.sent) != 1 {
 		t.Errorf("the credential went %d times; sent %q and %q", with, c.sent, m.sent)
 	}
 	checkHidden(t, d, value)

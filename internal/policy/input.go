@@ -96,6 +96,7 @@ type commandInput struct {
 	// Credentials are the variables that the text reads and whose names are those of
 	// credentials.
 	Credentials []string        `json:"credentials"`
+	Variables   []string        `json:"variables"`  // whose values are all that is not known of its words; empty if more is not known
 	Configured  bool            `json:"configured"` // the configuration's allow-tools names the program
 	Assigns     []assignInput   `json:"assigns"`    // variables that are set before it, and in its own words
 	Redirects   []redirectInput `json:"redirects"`  // its redirections
@@ -187,6 +188,18 @@ func requestedLimits(p proposal.Proposal) limitsInput {
 	}
 }
 
+// variablesIn returns the variables whose values are all that is not known of args; none if more is not known.
+func variablesIn(args []proposal.Word) []string {
+	names := []string{}
+	for _, w := range args {
+		if !w.Static && w.Variables == "" {
+			return []string{}
+		}
+		names = append(names, strings.Fields(w.Variables)...)
+	}
+	return names
+}
+
 // commandInput describes one command. cwds are the directories in which it may run, env
 // the variables that it may have.
 func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Environment, text string) commandInput {
@@ -202,6 +215,10 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 	for _, w := range args {
 		in.Argv = append(in.Argv, w.Value)
 		in.Static = in.Static && w.Static
+	}
+	in.Variables = variablesIn(args)
+	if hasAppendedWords(c) {
+		in.Variables = []string{}
 	}
 	put := func(w proposal.Word, cwds []string) wordInput {
 		return wordInput{w.Value, w.Static, w.Glob, facts.ResolvePlace(w.Value, w.Static, cwds, e.workspace),

@@ -105,10 +105,20 @@ func (g *Gate) completeContext() (err error) {
 		c.Started = points.FormatStarted(time.Now())
 	}
 	if !g.o.DecideOnly {
+		c.Credentials = g.o.credentialNames()
 		c.Image = withSigners(g.image.ContextImage(), c.Image)
 	}
 	g.engine, err = g.engine.WithContext(c)
 	return err
+}
+
+// credentialNames are the variables of o's credentials, sorted.
+func (o Options) credentialNames() (names []string) {
+	for _, c := range o.Credentials {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // withSigners returns root with the signers of given, if that is the same image. A root without a digest has none.

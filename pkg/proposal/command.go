@@ -82,6 +82,9 @@ type Word struct {
 	Split bool   `json:"-"`
 	// Star means that the word is the pattern * alone, which matches every name.
 	Star bool `json:"-"`
+	// Variables are those that the word expands in double quotes, with blanks between, if everything else of it is
+	// literal.
+	Variables string `json:"-"`
 }
 
 // An Assign is one NAME=value before a command, in export, declare and the like,

@@ -34,6 +34,7 @@ type Context struct {
 	Requester     string         `json:"requester"`      // login of the account that started the run: of a comment its author
 	Changed       ContextChanged `json:"changed"`        // the files that the pull request changes
 	Image         ContextImage   `json:"image"`          // the image whose files are the sandbox's root
+	Credentials   []string       `json:"credentials"`    // names of variables with a placeholder, which the gateway replaces in requests to one host, sorted
 	Started       string         `json:"started"`        // start of the run, RFC 3339 in UTC: 2027-03-01T09:30:00Z
 }
 

@@ -67,6 +67,16 @@ deny contains lib.denial(
 ) if {
 	client
 	not input.command.static
+	not only_placeholders
+}
+
+# What the text does not show is decided with its value when the client starts.
+only_placeholders if {
+	input.command.program in {"curl", "wget"}
+	count(input.command.variables) > 0
+	every name in input.command.variables {
+		name in input.context.credentials
+	}
 }
 
 client_options := {

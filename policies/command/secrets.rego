@@ -111,7 +111,16 @@ deny contains lib.denial(
 	"read.credential",
 	sprintf("%s is the name of a credential", [name]),
 	"remove it: the sandbox has no credentials",
-) if some name in input.command.credentials
+) if {
+	some name in input.command.credentials
+	not replaced(name)
+}
+
+# The variable has a placeholder, which the gateway replaces in requests to its host.
+replaced(name) if {
+	name in input.context.credentials
+	input.command.program in {"curl", "wget"}
+}
 
 deny contains lib.denial("read.credential", sprintf("%q asks for a credential", [word]), "remove it: the sandbox has no credentials") if {
 	input.command.program in {"printenv", "declare", "typeset", "export", "env", "readonly", "local"}

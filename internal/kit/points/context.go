@@ -25,7 +25,7 @@ func ReadContext(data []byte) (proposal.Context, error) {
 // Started in UTC. It refuses what is larger than a Context may be: a rule must not miss a label
 // because the list was cut.
 func CleanContext(c proposal.Context) (proposal.Context, error) {
-	for _, list := range []*[]string{&c.Labels, &c.Changed.Paths, &c.Image.Signers} {
+	for _, list := range []*[]string{&c.Labels, &c.Changed.Paths, &c.Image.Signers, &c.Credentials} {
 		*list = slices.Compact(slices.Sorted(slices.Values(*list)))
 		if *list == nil {
 			*list = []string{}
@@ -36,15 +36,17 @@ func CleanContext(c proposal.Context) (proposal.Context, error) {
 		return c, fmt.Errorf("%d labels, at most %d are possible", len(c.Labels), proposal.MaxContextLabels)
 	case len(c.Image.Signers) > proposal.MaxContextLabels:
 		return c, fmt.Errorf("%d signers, at most %d are possible", len(c.Image.Signers), proposal.MaxContextLabels)
+	case len(c.Credentials) > proposal.MaxContextLabels:
+		return c, fmt.Errorf("%d credentials, at most %d are possible", len(c.Credentials), proposal.MaxContextLabels)
 	case len(c.Changed.Paths) > proposal.MaxContextPaths:
 		return c, fmt.Errorf("%d changed paths, at most %d are possible: give these, and complete false",
 			len(c.Changed.Paths), proposal.MaxContextPaths)
 	case c.PR < 0:
 		return c, fmt.Errorf("invalid pull request number %d", c.PR)
 	}
-	for _, text := range slices.Concat(c.Labels, c.Changed.Paths, c.Image.Signers, []string{c.Repository, c.Visibility,
-		c.DefaultBranch, c.BaseRef, c.HeadRef, c.Event, c.Author, c.Association, c.Requester, c.Image.Name,
-		c.Image.Digest}) {
+	for _, text := range slices.Concat(c.Labels, c.Changed.Paths, c.Image.Signers, c.Credentials, []string{
+		c.Repository, c.Visibility, c.DefaultBranch, c.BaseRef, c.HeadRef, c.Event, c.Author, c.Association,
+		c.Requester, c.Image.Name, c.Image.Digest}) {
 		if len(text) > proposal.MaxContextText {
 			return c, fmt.Errorf("a text of %d bytes, at most %d are possible", len(text), proposal.MaxContextText)
 		}

@@ -35,7 +35,7 @@ func TestReadContext(t *testing.T) {
 	}
 	c, err := ReadContext([]byte(`{"repository":"acme/shop","labels":["b","a","b"],"started":"2027-03-01T10:30:00+01:00"}`))
 	want := proposal.Context{Known: true, Repository: "acme/shop", Labels: []string{"a", "b"}, Started: "2027-03-01T09:30:00Z",
-		Changed: proposal.ContextChanged{Paths: []string{}}, Image: proposal.ContextImage{Signers: []string{}}}
+		Changed: proposal.ContextChanged{Paths: []string{}}, Image: proposal.ContextImage{Signers: []string{}}, Credentials: []string{}}
 	if diff := cmp.Diff(want, c); diff != "" || err != nil {
 		t.Error(diff, err)
 	}

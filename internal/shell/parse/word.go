@@ -65,7 +65,35 @@ func (k knownVariables) expandLiteral(word *syntax.Word, how reading) (proposal.
 	if !q.static && !q.glob && out.Value == "" {
 		out.Head, out.Tail = headOf(word)
 	}
+	if !q.static && !q.glob && !q.split {
+		out.Variables = strings.Join(quotedVariables(word), " ")
+	}
 	return out, q.split
+}
+
+// quotedVariables returns the variables that word expands, plainly and in double quotes; nil if it has anything else
+// that is not literal.
+func quotedVariables(word *syntax.Word) (names []string) {
+	for _, part := range word.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit, *syntax.SglQuoted:
+		case *syntax.DblQuoted:
+			for _, part := range part.Parts {
+				variable, expands := part.(*syntax.ParamExp)
+				if _, literal := part.(*syntax.Lit); literal {
+					continue
+				}
+				if !expands || variable.Param == nil || !isPlainParam(variable) ||
+					!syntax.ValidName(variable.Param.Value) {
+					return nil
+				}
+				names = append(names, variable.Param.Value)
+			}
+		default:
+			return nil
+		}
+	}
+	return names
 }
 
 func isPlainText(text string) bool {
