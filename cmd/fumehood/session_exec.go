@@ -13,6 +13,7 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/internal/agents/session"
+	"github.com/fumehood/fumehood/internal/sandbox/interpreter"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -32,8 +33,9 @@ NAME --language LANGUAGE [flags] [FILE | -]`,
 		Short: "Decide a command or a snippet and run it in a session",
 		Long: `Decide a command, shell text or a program with its arguments, and run it in the session's sandbox
 if policy allows it. The first command that may need dependencies installs them. With --language,
-the file, or standard input, is a snippet of python, javascript, bash or sh. Snippets keep their
-variables, and those of Python and JavaScript show the value of the last expression.
+the file, or standard input, is a snippet of python, javascript, bash or sh, which keep their
+variables, or of r, java, ruby or deno, which do not. Those of Python and JavaScript show the
+value of the last expression.
 
 What it prints is shown as it comes, without what a terminal would interpret. Ctrl-C ends the
 command, not the session.
@@ -62,7 +64,7 @@ command line is invalid, 3 the session does not answer. -o json has the command'
 	})
 	f := cmd.Flags()
 	f.StringVarP(&s.text, "command", "c", "", "`TEXT` shell text")
-	f.StringVar(&s.language, "language", "", "`LANGUAGE` python, javascript, bash or sh: run a snippet")
+	f.StringVar(&s.language, "language", "", "`LANGUAGE` python, javascript, bash, sh, r, java, ruby or deno: run a snippet")
 	f.StringVar(&s.context, "context", "", "`NAME` with --language, variables of its own (default: main)")
 	f.StringVar(&s.cwd, "cwd", "", "`DIR` working directory, relative to the workspace")
 	f.Var(&s.env, "env", "`NAME=VALUE` variable of the command; may be repeated")
@@ -72,7 +74,7 @@ command line is invalid, 3 the session does not answer. -o json has the command'
 	f.DurationVar(&s.timeout, "timeout", 0, "`DURATION` kill it after this time, if that is less than policy grants")
 	f.StringVar(&s.why, "why", "", "`TEXT` what you want to find out, for the report")
 	s.format.Define(cmd, cli.Text, cli.JSON)
-	cli.CompleteValues(cmd, "language", "python", "javascript", "bash", "sh")
+	cli.CompleteValues(cmd, "language", append(interpreter.Stateless(), "python", "javascript", "bash", "sh")...)
 	cli.NoFiles(cmd, "command", "context", "env", "network", "output-file", "timeout", "why")
 	return cmd
 }

@@ -21,7 +21,8 @@ import (
 
 // languages are the SDK's names of languages.
 var languages = map[string]string{"": "python", "python": "python", "javascript": "javascript", "js": "javascript",
-	"typescript": "javascript", "ts": "javascript", "bash": "bash", "sh": "bash"}
+	"typescript": "javascript", "ts": "javascript", "bash": "bash", "sh": "bash",
+	"r": "r", "java": "java", "ruby": "ruby", "deno": "deno"}
 
 // A codeContext is a context of a session. The SDK knows it by its id; a restart gives it another one.
 type codeContext struct {
@@ -55,7 +56,7 @@ func newContexts() contexts {
 }
 
 func noLanguage(name string) error {
-	return refuseRequest(notFound, "there is no interpreter for %q: use python, javascript or bash", name)
+	return refuseRequest(notFound, "there is no interpreter for %q: use python, javascript, bash, r, java, ruby or deno", name)
 }
 
 // addOrReset makes a context, or gives another one of the session to the one with this id.
@@ -94,6 +95,10 @@ func (b *sandbox) proposeCell(in cell) (proposal.Proposal, codeContext, int, err
 		return proposal.Proposal{}, codeContext{}, 0, noLanguage(in.Language)
 	}
 	p := proposal.Proposal{Code: dedentCode(in.Code), Language: language, Env: in.EnvVars}
+	if _, stateless := interpreter.CommandOf(p); stateless && in.ContextID == "" {
+		b.contexts.cells++
+		return p, codeContext{}, b.contexts.cells, nil
+	}
 	i := b.contexts.findIndex(cmp.Or(in.ContextID, language))
 	if i < 0 || in.Language != "" && in.ContextID != "" {
 		return p, codeContext{}, 0, refuseRequest(notFound, "there is no context %q", in.ContextID)
@@ -161,6 +166,9 @@ func (b *sandbox) addContext(in contextRequest) (any, error) {
 	language, known := languages[strings.ToLower(in.Language)]
 	if !known {
 		return nil, noLanguage(in.Language)
+	}
+	if _, keeps := interpreter.LanguageOf(language); !keeps {
+		return nil, refuseRequest(notFound, "code of %s keeps no state: run it without a context", language)
 	}
 	at, err := findPlace(in.Cwd)
 	if err != nil {
@@ -233,13 +241,18 @@ func executeCode(w http.ResponseWriter, r *http.Request, b *sandbox) error {
 func (l *eventWriter) runCode(ctx context.Context, b *sandbox, p proposal.Proposal, at codeContext) {
 	b.countCells(1)
 	defer b.countCells(-1)
-	if !l.prepareContext(ctx, b, p, at) {
+	if at.ID != "" && !l.prepareContext(ctx, b, p, at) {
 		return
 	}
 	shows := newPrinter(l.sendOutput, l.sendDisplay)
+	language, how := p.Language, b.session.Do
 	p, restore := b.exportForCell(ctx, p)
 	defer restore()
-	r, err := b.proposeAfterSetUp(gate.WithOutput(ctx, shows.printChunk), b.session.Do, p)
+	if command, stateless := interpreter.CommandOf(p); stateless {
+		p, how = command, b.runInBackground
+	}
+	r, err := b.proposeAfterSetUp(gate.WithOutput(ctx, shows.printChunk), how, p)
+	missing := interpreter.MissingError(language, r)
 	var stop *proposal.StopError
 	switch {
 	case errors.As(err, &stop) && stop.Code == "session.proposal":
@@ -250,6 +263,8 @@ func (l *eventWriter) runCode(ctx context.Context, b *sandbox, p proposal.Propos
 	case !r.Runnable():
 		v := reasonsOf(r)
 		l.sendError(v.name, v.joinLines(), strings.Join(v.lines, "\n"))
+	case missing != nil:
+		l.sendError("NotInstalled", refusalOf(missing).message, "")
 	default:
 		shows.printRest(r)
 		if x := *r.Result; x.Exception == nil && (x.Status != proposal.Exited || x.ExitCode != 0) {

@@ -4,8 +4,10 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/sandbox/interpreter"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -30,7 +32,7 @@ type proposeArgs struct {
 
 // A snippet is what run_code takes.
 type snippet struct {
-	Language string `json:"language" jsonschema:"python, javascript, bash or sh"`
+	Language string `json:"language" jsonschema:"python, javascript, bash, sh; without variables: r, java, ruby, deno"`
 	Code     string `json:"code"`
 	Context  string `json:"context,omitempty" jsonschema:"has its own variables"`
 	Timeout  string `json:"timeout,omitempty" jsonschema:"as 90s"`
@@ -67,7 +69,28 @@ func proposalFields(id string, args any) (map[string]json.RawMessage, error) {
 		delete(fields, own)
 	}
 	fields["id"], err = json.Marshal(id)
-	return fields, err
+	return fields, errors.Join(err, replaceCode(fields))
+}
+
+// replaceCode replaces code of a language without state by its command.
+func replaceCode(fields map[string]json.RawMessage) error {
+	var p proposal.Proposal
+	if json.Unmarshal(fields["language"], &p.Language) != nil || json.Unmarshal(fields["code"], &p.Code) != nil {
+		return nil // what is wrong is found later
+	}
+	p, is := interpreter.CommandOf(p)
+	if !is {
+		return nil
+	}
+	delete(fields, "language")
+	delete(fields, "code")
+	var err error
+	if p.Run != "" {
+		fields["run"], err = json.Marshal(p.Run)
+	} else {
+		fields["argv"], err = json.Marshal(p.Argv)
+	}
+	return err
 }
 
 // decodeProposal reads tool arguments as strictly as a plan. Its error is a *proposal.StopError that

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fumehood/fumehood/internal/kit/strictjson"
+	"github.com/fumehood/fumehood/internal/sandbox/interpreter"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -184,7 +185,7 @@ func (c *client) runTool(
 	if in.Input {
 		return nil, nil, invalidArguments("input: only in the background")
 	}
-	return c.runProposal(ctx, req, s, p)
+	return c.runProposal(ctx, req, s, p, "")
 }
 
 // defaultContext is the context of snippets that name none.
@@ -197,13 +198,19 @@ func (c *client) runCode(
 	if err != nil {
 		return nil, nil, err
 	}
-	p.Context = cmp.Or(in.Context, defaultContext)
-	return c.runProposal(ctx, req, s, p)
+	switch {
+	case p.Code != "":
+		p.Context = cmp.Or(in.Context, defaultContext)
+	case in.Context != "":
+		return nil, nil, invalidArguments("context: code of " + in.Language + " keeps no variables")
+	}
+	return c.runProposal(ctx, req, s, p, in.Language)
 }
 
-// runProposal runs p, after the set-up, and with the client's approval if policy asks.
+// runProposal runs p, after the set-up, and with the client's approval if policy asks. language is that of the code
+// that it runs, or "".
 func (c *client) runProposal(
-	ctx context.Context, req *mcp.CallToolRequest, s *session, p proposal.Proposal,
+	ctx context.Context, req *mcp.CallToolRequest, s *session, p proposal.Proposal, language string,
 ) (*mcp.CallToolResult, any, error) {
 	if err := s.setup.runBefore(ctx, c.ctx, s, p); err != nil {
 		return nil, nil, err
@@ -221,7 +228,7 @@ func (c *client) runProposal(
 	}
 	used := s.isUsed()
 	r, err := s.runBeside(running, p, approval)
-	if err != nil {
+	if err = cmp.Or(err, interpreter.MissingError(language, r)); err != nil {
 		return nil, nil, err
 	}
 	if r.Decision.Effect == proposal.Ask && !r.Runnable() {

@@ -52,6 +52,27 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// Code of a language without state is a command, whose program may be missing.
+func TestCodeWithoutState(t *testing.T) {
+	w := newWorld()
+	cs := start(t, w, Options{}, mcp.ClientOptions{})
+	code := snippet{Language: "r", Code: "sum(1, 2)"}
+	if got := words(call(t, cs, "check", question{Language: "r", Code: code.Code})); got != "allow: Rscript -e sum(1, 2)\n" {
+		t.Errorf("check: %q", got)
+	}
+	if got := call(t, cs, "run_code", code); got.IsError || !w.has("run Rscript -e sum(1, 2)") || w.context != "" {
+		t.Errorf("%q, %q", words(got), w.did)
+	}
+	w.result = &proposal.Result{Status: proposal.Exited, ExitCode: 127, Detail: "cannot start: no such file"}
+	if got := call(t, cs, "run_code", code); !got.IsError || !strings.Contains(words(got), "interpreter.missing") || !strings.Contains(words(got), "r-base-core") {
+		t.Errorf("not installed: %q", words(got))
+	}
+	code.Context = "other"
+	if got := call(t, cs, "run_code", code); !got.IsError || !strings.Contains(words(got), "mcp.arguments") {
+		t.Errorf("with a context: %q", words(got))
+	}
+}
+
 // The hints are what the tools do: only with granted networks is the world open. The page names every tool.
 func TestAnnotations(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/AGENTS.md")

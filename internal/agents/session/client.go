@@ -101,14 +101,20 @@ func (c *Client) endedError(err error) error {
 }
 
 // Do is gate.Session.Do after the set-up. The session gives p its ID; code without a Context has
-// "main". each is called with the output as it comes, progress with what is printed about set-up, and note
+// "main", and that of interpreter.Stateless languages is a command. each is called with the output as it comes, progress with what is printed about set-up, and note
 // with what the caller should know, such as set-up that failed. If ctx ends, the command is interrupted, and
 // the Record says so.
 func (c *Client) Do(
 	ctx context.Context, p proposal.Proposal, each, progress func(proposal.Chunk), note func(string),
 ) (proposal.Record, error) {
-	if _, keeps := interpreter.LanguageOf(p.Language); keeps && p.Code != "" {
+	language := p.Language
+	if _, keeps := interpreter.LanguageOf(language); keeps && p.Code != "" {
 		p.Context = cmp.Or(p.Context, defaultContext)
+	}
+	p, stateless := interpreter.CommandOf(p)
+	if stateless && p.Context != "" {
+		return proposal.Record{}, newStopError("session.proposal",
+			"invalid proposal: code of "+language+" keeps no state", "leave out its context")
 	}
 	err := c.SetUp(gate.WithOutput(ctx, progress), p, func(r proposal.Record) {
 		if why := setupFailure(r); why != "" {
@@ -118,7 +124,11 @@ func (c *Client) Do(
 	if err != nil {
 		return proposal.Record{}, err
 	}
-	return c.Session.Do(gate.WithOutput(ctx, each), p)
+	r, err := c.Session.Do(gate.WithOutput(ctx, each), p)
+	if missing := proposal.FailureOf(interpreter.MissingError(language, r)); missing != nil {
+		note(missing.Code + ": " + missing.Message + "; " + missing.Hint)
+	}
+	return r, err
 }
 
 // defaultContext is the context of code that names none.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What E2B documents of its SDKs, with the unmodified packages. docs/E2B.md has the differences.
+import fs from 'node:fs'
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as e2b from 'e2b'
@@ -293,7 +294,14 @@ describe('code', () => {
     assert.equal(failed.error.name, 'ExitCode')
     assert.match(failed.error.value, /^exit code 4, the context's shell has ended/)
     assert.deepEqual((await sb.runCode('echo ${x-unset}', { language: 'bash' })).logs.stdout, ['unset\n'])
-    for (const language of ['r', 'java']) await rejects(sb.runCode('1', { language }), 'NotFoundError', /no interpreter for/)
+    await rejects(sb.runCode('1', { language: 'julia' }), 'NotFoundError', /no interpreter for/)
+    const absent = (await sb.runCode('console.log(1)', { language: 'deno' })).error
+    assert.deepEqual([absent.name, /interpreter.missing/.test(absent.value)], ['NotInstalled', true])
+    assert.match((await sb.runCode('fetch("https://x.example")', { language: 'deno' })).error.value, /code.socket/)
+    if (fs.existsSync('/usr/bin/java')) {
+      const java = 'class Main { public static void main(String[] a) { System.out.println("from java"); } }'
+      assert.deepEqual((await sb.runCode(java, { language: 'java' })).logs.stdout, ['from java\n'])
+    }
   })
   test('contexts', async () => {
     const languages = (await sb.listCodeContexts()).map((c) => c.language)
@@ -312,7 +320,7 @@ describe('code', () => {
     const there = await sb.createCodeContext({ cwd: '/tmp' })
     assert.deepEqual((await sb.runCode('import os; os.getcwd()', { context: there })).text, '/tmp')
     assert.deepEqual((await sb.runCode('import os; os.getcwd()')).text, '/home/user')
-    await rejects(sb.createCodeContext({ language: 'r' }), 'NotFoundError', /no interpreter/)
+    await rejects(sb.createCodeContext({ language: 'r' }), 'NotFoundError', /keeps no state/)
   })
   test('environment', async () => {
     assert.equal((await sb.runCode('import os; os.environ["SEED"]')).text, '7')
