@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/sandbox/interpreter"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -148,7 +149,7 @@ func FuzzRequests(f *testing.F) {
 			refused(t, err)
 		} else if p, _, _, err := b.proposeCell(in); err != nil {
 			refused(t, err)
-		} else if p.Code != dedentCode(in.Code) || (p.Context == "") != (p.Language == "bash" || p.Language == "sh") {
+		} else if _, keeps := interpreter.LanguageOf(p.Language); p.Code != dedentCode(in.Code) || (p.Context != "") != keeps {
 			t.Fatalf("%+v proposes %+v", in, p)
 		}
 		b.about.Metadata = map[string]string{"a": "b"}

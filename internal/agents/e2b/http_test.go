@@ -152,7 +152,7 @@ func TestRefuses(t *testing.T) {
 		{"rename the workspace", "POST", "/filesystem.Filesystem/Remove", `{"path":"."}`, envd, 400, "workspace itself"},
 		{"a depth", "POST", "/filesystem.Filesystem/ListDir", `{"path":".","depth":4000000000}`, envd, 400, "depth"},
 
-		{"another language", "POST", "/execute", `{"code":"1","language":"r"}`, code, 404, `no interpreter for "r"`},
+		{"another language", "POST", "/execute", `{"code":"1","language":"julia"}`, code, 404, `no interpreter for "julia"`},
 		{"a repeated field", "POST", "/execute", `{"code":"1","Code":"2"}`, code, 404, `the field "Code" is repeated`},
 		{"an unknown context", "POST", "/execute", `{"code":"1","context_id":"x"}`, code, 404, "no context"},
 		{"large code", "POST", "/execute", `{"code":"` + strings.Repeat("x", maxCode) + `"}`, code, 404, "more than"},

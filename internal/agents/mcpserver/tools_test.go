@@ -57,7 +57,7 @@ func TestCodeWithoutState(t *testing.T) {
 	w := newWorld()
 	cs := start(t, w, Options{}, mcp.ClientOptions{})
 	code := snippet{Language: "r", Code: "sum(1, 2)"}
-	if got := words(call(t, cs, "check", question{Language: "r", Code: code.Code})); got != "allow: Rscript -e sum(1, 2)\n" {
+	if got := words(call(t, cs, "check", question{Language: "r", Code: code.Code})); got != "allow: Rscript -e sum(1, 2)" {
 		t.Errorf("check: %q", got)
 	}
 	if got := call(t, cs, "run_code", code); got.IsError || !w.has("run Rscript -e sum(1, 2)") || w.context != "" {

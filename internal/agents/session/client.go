@@ -101,9 +101,9 @@ func (c *Client) endedError(err error) error {
 }
 
 // Do is gate.Session.Do after the set-up. The session gives p its ID; code without a Context has
-// "main", and that of interpreter.Stateless languages is a command. each is called with the output as it comes, progress with what is printed about set-up, and note
-// with what the caller should know, such as set-up that failed. If ctx ends, the command is interrupted, and
-// the Record says so.
+// "main", and that of a language without state is a command: see interpreter.CommandOf. each is called with the output
+// as it comes, progress with what is printed about set-up, and note with what the caller should know, such as set-up
+// that failed. If ctx ends, the command is interrupted, and the Record says so.
 func (c *Client) Do(
 	ctx context.Context, p proposal.Proposal, each, progress func(proposal.Chunk), note func(string),
 ) (proposal.Record, error) {
