@@ -4,6 +4,7 @@ package gate
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,7 +31,7 @@ func (g *Gate) visibleWorkspace(ctx context.Context) (dir string, err error) {
 	if err := os.Chmod(g.visible.Path, 0o711); err != nil { // for the commands' user
 		return "", err
 	}
-	dir = filepath.Join(g.visible.Path, "workspace")
+	dir = filepath.Join(g.visible.Path, rand.Text()) // a name that other users cannot list
 	return dir, checkout.HiddenPaths(g.o.Hide).CopyVisible(ctx, g.o.Workspace, dir)
 }
 

@@ -6,14 +6,17 @@ package job_test
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/github/githubtest"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 const (
@@ -90,4 +93,40 @@ func TestE2EActionHostileSubmodule(t *testing.T) {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
 	jobtest.CheckContains(t, "summary", s.Summary, "its URL is on another server", "checkout: {lfs: true}")
+}
+
+// The default branch says what is hidden, and the pull request cannot show it: neither a file that it changes nor the
+// earlier content is in the sandbox, the log or the comment. The rest of its history is.
+func TestE2EActionHide(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, map[string]string{"secrets/x": "SECRET of the base\n"},
+		map[string]string{"secrets/x": "SECRET of the head\n", ".github/fumehood.yml": extrasField + "hide: [nothing]\n"})
+	w.Push("master", map[string]string{".github/fumehood.yml": extrasField + "hide: [secrets]\n"})
+	s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), `INPUT_PLAN=schema: fumehood.plan/v1
+proposals:
+  - {id: status, run: "git status --short && git log --oneline && git diff --name-only origin/base HEAD && git diff origin/base HEAD -- ':!secrets' ':!.github'"}
+  - {id: tree, run: cat secrets/x}
+  - {id: head, run: "git show HEAD:secrets/x"}
+  - {id: base, run: "git show origin/base:secrets/x"}
+`)
+	data, err := os.ReadFile(s.Outputs["report"])
+	if err != nil {
+		t.Fatalf("%v\n%s", err, s.Log)
+	}
+	body := w.BotComment().Body
+	for name, text := range map[string]string{"report": string(data), "comment": body, "console": s.Log} {
+		if strings.Contains(text, "SECRET") {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+	var report proposal.Report
+	if err := json.Unmarshal(data, &report); err != nil || len(report.Records) != 4 {
+		t.Fatalf("%v\n%s", err, s.Log)
+	}
+	for i, r := range report.Records {
+		if r.Result == nil || r.Result.Succeeded() != (i == 0) {
+			t.Errorf("%s: %+v", r.Proposal.ID, r.Result)
+		}
+	}
+	jobtest.CheckContains(t, "names", string(report.Records[0].Result.Stdout.Head), "secrets/x\n")
 }
