@@ -22,8 +22,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const testVersion = "v9.8.7"
-
 // installed installs the release in dir as a job on a runner of that architecture does: with
 // the action's scripts, from a local server. It returns the directory of the programs, which
 // every user can enter and only root can change.
@@ -74,6 +72,9 @@ func checkBOM(t *testing.T, path, dir string, programs []string) {
 	refs := map[string]bool{}
 	for _, c := range got.Components {
 		refs[c.Name+" "+c.Version] = true
+		if c.Type == "library" && len(c.Licenses) == 0 {
+			t.Errorf("no license of %s", c.Name)
+		}
 	}
 	want := map[string]bool{}
 	for _, name := range programs {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -71,7 +72,7 @@ func (o releaseFlags) buildArch(ctx context.Context, name, arch string) ([]strin
 		return nil, err
 	}
 	suffix := name + "_linux_" + arch + ".tar.gz"
-	lines, err := o.pack(dir, filepath.Join(o.out, "fumehood_"+suffix), "", programs,
+	lines, err := o.pack(ctx, dir, filepath.Join(o.out, "fumehood_"+suffix), "", programs,
 		digested{"FUMEHOOD", filepath.Join(dir, "fumehood")}, digested{"RUNSC", filepath.Join(dir, "fumehood-runsc")})
 	if err != nil || !o.node {
 		return lines, err
@@ -90,22 +91,30 @@ func (o releaseFlags) buildNode(ctx context.Context, release install.Release, ar
 	if err := os.Remove(filepath.Join(release.Dir, "fumehood")); err != nil {
 		return nil, err
 	}
-	return o.pack(release.Dir, archive, "NODE_", nodePrograms)
+	return o.pack(ctx, release.Dir, archive, "NODE_", nodePrograms)
 }
 
 // A digested file has a line in release.env.
 type digested struct{ key, path string }
 
-// pack makes an archive of dir, and its bill of materials. It returns their lines of release.env, and
-// those of other files.
+// pack makes an archive of dir with the notices of its programs' modules, and its bill of materials. It
+// returns their lines of release.env, and those of other files.
 func (o releaseFlags) pack(
-	dir, archive, key string, programs []string, others ...digested,
+	ctx context.Context, dir, archive, key string, programs []string, others ...digested,
 ) (lines []string, err error) {
-	if err := pack(dir, archive); err != nil {
+	modules, err := readLinked(dir, programs)
+	if err != nil {
+		return nil, err
+	}
+	found, err := o.findLicenses(ctx, modules)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(found.write(filepath.Join(dir, noticesFile)), pack(dir, archive)); err != nil {
 		return nil, fmt.Errorf("cannot pack %q: %w", archive, err)
 	}
 	bom := strings.TrimSuffix(archive, ".tar.gz") + ".cdx.json"
-	if err := writeBOM(bom, dir, archive, o.version, programs); err != nil {
+	if err := writeBOM(bom, dir, archive, o.version, modules, found.ids); err != nil {
 		return nil, err
 	}
 	for _, f := range append([]digested{{key + "ARCHIVE", archive}, {key + "SBOM", bom}}, others...) {

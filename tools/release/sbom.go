@@ -3,7 +3,6 @@
 package main
 
 import (
-	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -68,27 +67,26 @@ type dependency struct {
 
 // writeBOM writes the software bill of materials of archive, whose unpacked files are in
 // dir: each program with its digest, and the modules and the Go version that the linker
-// recorded in it. Modules have no licenses and no digests there: go.sum has digests.
-func writeBOM(path, dir, archive, version string, programs []string) error {
+// recorded in it, with their licenses. Modules have no digests there: go.sum has them.
+func writeBOM(path, dir, archive, version string, modules linked, licenses map[string][]string) error {
 	sum, err := digest(archive)
 	if err != nil {
 		return err
 	}
 	top := component{Type: "application", Ref: "archive", Name: filepath.Base(archive), Version: version,
 		Hashes: []bomHash{{"SHA-256", sum}}}
-	top.Licenses = make([]license, 1)
-	top.Licenses[0].License.ID = "Apache-2.0"
+	top.addLicenses("Apache-2.0")
 	b := bom{Format: "CycloneDX", Spec: "1.6", Version: 1, Metadata: metadata{top},
-		Dependencies: []dependency{{"archive", programs}}}
+		Dependencies: []dependency{{"archive", slices.Sorted(maps.Keys(modules))}}}
 	b.Serial = fmt.Sprintf("urn:uuid:%s-%s-8%s-8%s-%s", sum[:8], sum[8:12], sum[12:15], sum[15:18], sum[18:30])
-	modules := map[string]component{}
-	for _, name := range programs {
-		if err := b.add(dir, name, modules); err != nil {
+	libraries := map[string]component{}
+	for _, name := range b.Dependencies[0].DependsOn {
+		if err := b.add(filepath.Join(dir, name), modules[name], licenses, libraries); err != nil {
 			return err
 		}
 	}
-	for _, ref := range slices.Sorted(maps.Keys(modules)) {
-		b.Components = append(b.Components, modules[ref])
+	for _, ref := range slices.Sorted(maps.Keys(libraries)) {
+		b.Components = append(b.Components, libraries[ref])
 	}
 	text, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
@@ -97,31 +95,32 @@ func writeBOM(path, dir, archive, version string, programs []string) error {
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
-// add adds one program, and the modules in it.
-func (b *bom) add(dir, name string, modules map[string]component) error {
-	path := filepath.Join(dir, name)
-	info, err := buildinfo.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("cannot read the modules of %q: %w", path, err)
+// addLicenses adds licenses by their SPDX ids.
+func (c *component) addLicenses(ids ...string) {
+	for _, id := range ids {
+		var l license
+		l.License.ID = id
+		c.Licenses = append(c.Licenses, l)
 	}
+}
+
+// add adds the program at path, and the modules in it.
+func (b *bom) add(
+	path string, modules []*debug.Module, licenses map[string][]string, libraries map[string]component,
+) error {
 	sum, err := digest(path)
 	if err != nil {
 		return err
 	}
+	name := filepath.Base(path)
 	b.Components = append(b.Components,
 		component{Type: "application", Ref: name, Name: name, Hashes: []bomHash{{"SHA-256", sum}}})
 	uses := []string{}
-	standard := &debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}
-	for _, m := range append(info.Deps, standard) {
-		if m.Replace != nil {
-			m = m.Replace
-		}
-		if strings.HasPrefix(m.Path, ".") { // this repository's, of which the archive is a version
-			continue
-		}
+	for _, m := range modules {
 		ref := "pkg:golang/" + m.Path + "@" + strings.ReplaceAll(m.Version, "+", "%2B")
-		modules[ref] = component{Type: "library", Ref: ref, Name: m.Path, Version: m.Version, PURL: ref}
-		uses = append(uses, ref)
+		c := component{Type: "library", Ref: ref, Name: m.Path, Version: m.Version, PURL: ref}
+		c.addLicenses(licenses[m.Path+"@"+m.Version]...)
+		libraries[ref], uses = c, append(uses, ref)
 	}
 	slices.Sort(uses)
 	b.Dependencies = append(b.Dependencies, dependency{name, uses})

@@ -148,8 +148,8 @@ func names(list []object) map[string]int {
 	return found
 }
 
-// Images are those of the values, probes reach an address that has nothing but health, and no user may
-// connect who was not named.
+// Images are those of the values, probes reach an address that has nothing but health, and only pods that
+// were named may connect.
 func TestChartParts(t *testing.T) {
 	for namespace, args := range map[string][]string{"fumehood-node": nodes, "fumehood-serve": serving} {
 		list := objects(t, render(t, args...))
