@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,6 +50,36 @@ func NewSigner(text string) (*Signer, error) {
 		return nil, keyError("the signing key is malformed", nil)
 	}
 	return &Signer{signer: signer, key: key}, nil
+}
+
+// NewExternalSigner returns a Signer whose private key is elsewhere, such as in a hardware module. sign returns
+// the raw signature of a message; a log calls it for each checkpoint. What it returns is verified with public:
+// a signature of another key is an error, and nothing is written.
+func NewExternalSigner(
+	name string, public ed25519.PublicKey, sign func(message []byte) ([]byte, error),
+) (*Signer, error) {
+	key, err := note.NewEd25519VerifierKey(name, public)
+	if err != nil {
+		return nil, keyError("the public key of the external signer is malformed", err)
+	}
+	verifier, err := parseKey(key)
+	if err != nil {
+		return nil, keyError("the name of the external signer's key is invalid", err)
+	}
+	return &Signer{signer: externalSigner{verifier, sign}, key: key}, nil
+}
+
+type externalSigner struct {
+	note.Verifier
+	sign func([]byte) ([]byte, error)
+}
+
+func (s externalSigner) Sign(message []byte) ([]byte, error) {
+	signature, err := s.sign(message)
+	if err == nil && !s.Verify(message, signature) {
+		err = errors.New("the external signer's signature is not that of the configured public key")
+	}
+	return signature, err
 }
 
 // ReadSigner reads a signer key from a file that only its owner may read.

@@ -16,6 +16,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/fumehood/fumehood/internal/policy/source"
 	"github.com/fumehood/fumehood/pkg/audit"
@@ -52,8 +53,16 @@ func GenerateBundle(path string) (string, error) {
 }
 
 // ReadPublic returns the public half of the private key at path: a log's, or any that can sign
-// bundles. It ends in a newline. Errors have the code audit.key or policy.key.
+// bundles; or the one in a command's file, for command:FILE. It ends in a newline. Errors have the code
+// audit.key, policy.key or key.command.
 func ReadPublic(path string) (string, error) {
+	if strings.HasPrefix(path, commandPrefix) {
+		s, err := ReadSigner(path)
+		if err != nil {
+			return "", err
+		}
+		return s.Key() + "\n", nil
+	}
 	log, err := isLog(path)
 	if err != nil {
 		return "", &proposal.StopError{Code: "policy.key", Message: fmt.Sprintf("cannot read the key %q", path),

@@ -15,6 +15,7 @@ import (
 	"github.com/fumehood/fumehood/internal/egress/redact"
 	"github.com/fumehood/fumehood/internal/egress/registry"
 	"github.com/fumehood/fumehood/internal/egress/upstream"
+	"github.com/fumehood/fumehood/internal/evidence/key"
 	"github.com/fumehood/fumehood/internal/gate/environment"
 	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/internal/source/setup"
@@ -28,7 +29,7 @@ type Texts struct {
 	Credentials []string // as ParseCredential reads them
 	Resolvers   []string // as ParseResolver reads them
 	Mounts      []string // as environment.ParseMount reads them
-	AuditKey    string   // file with the key that signs the audit log
+	AuditKey    string   // what signs the audit log, as key.ReadSigner reads it
 	Owner       string   // UID:GID of a user whose tools are shown like root's
 }
 
@@ -111,7 +112,7 @@ func (s Texts) ReadSigner() (*audit.Signer, error) {
 	if s.AuditKey == "" {
 		return nil, nil
 	}
-	return audit.ReadSigner(s.AuditKey)
+	return key.ReadSigner(s.AuditKey)
 }
 
 // FixedRegistries returns a function that finds only these registries.

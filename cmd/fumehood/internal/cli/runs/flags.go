@@ -148,7 +148,7 @@ func (s *Flags) defineReport(f *pflag.FlagSet) {
 	f.StringVar(&s.AuditFile, "audit", "",
 		"`FILE` new file for the audit log (default: audit.jsonl among the artifacts)")
 	f.StringVar(&s.settings.AuditKey, "audit-key", "",
-		"`FILE` key that signs the audit log (default: a new key per run; the report has its public half)")
+		"`FILE` key that signs the audit log, or command:FILE, a program that does (default: a new key per run; the report has its public half)")
 	f.Var((*cli.List)(&s.settings.Masks), "mask",
 		"`VARIABLE` redact the value of this variable from everything that leaves the run; may be repeated. Values of --credential are always redacted")
 }

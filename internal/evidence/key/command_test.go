@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package key
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// TestMain also is the command that signs: its first argument says how.
+func TestMain(m *testing.M) {
+	if len(os.Args) != 3 || os.Args[1] != "sign-in-test" {
+		os.Exit(m.Run())
+	}
+	fmt.Print(os.Args[2])
+}
+
+// describe writes the file of a command that prints text.
+func describe(t *testing.T, public any, change func(map[string]any), text string) string {
+	t.Helper()
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := map[string]any{"name": "acme.example/fumehood", "public": der, "command": []string{program, "sign-in-test", text}}
+	if change != nil {
+		change(fields)
+	}
+	data, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "signer.json")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// What a command's file or answer has wrong is an error before there is a log.
+func TestCommandRefuses(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature := base64.StdEncoding.EncodeToString(ed25519.Sign(private, []byte("another message")))
+	set := func(name string, v any) func(map[string]any) { return func(m map[string]any) { m[name] = v } }
+	for want, file := range map[string]string{
+		"is not a signature":         describe(t, public, nil, "no"),
+		"not that of the configured": describe(t, public, nil, signature),
+		"does not sign":              describe(t, public, set("command", []string{"/bin/false"}), ""),
+		"no answer in 100ms":         describe(t, public, func(m map[string]any) { m["timeout"], m["command"] = "100ms", []string{"/bin/sleep", "60"} }, ""),
+		"absolute path":              describe(t, public, set("command", []string{"false"}), ""),
+		"invalid timeout":            describe(t, public, set("timeout", "2h"), ""),
+		"unknown field":              describe(t, public, set("shell", "x"), ""),
+		"invalid public key":         describe(t, public, set("public", "AAAA"), ""),
+		"signer's key is invalid":    describe(t, public, set("name", "a b"), ""),
+		"another user can change":    open(t, describe(t, public, nil, signature)),
+		"no such file":               "/missing",
+	} {
+		signer, err := ReadSigner(commandPrefix + file)
+		if err == nil {
+			_, err = audit.Create(filepath.Join(t.TempDir(), "audit.jsonl"), audit.Options{Origin: "acme.example/fumehood", Signer: signer})
+		}
+		if err == nil || !strings.Contains(text(err), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// text returns an error with its causes.
+func text(err error) string {
+	f := proposal.FailureOf(err)
+	return f.Message + " " + err.Error()
+}
+
+func open(t *testing.T, file string) string {
+	t.Helper()
+	if err := os.Chmod(file, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
