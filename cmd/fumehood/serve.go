@@ -22,6 +22,7 @@ type serveFlags struct {
 	at                e2b.Endpoint
 	o                 e2b.Options
 	memory, keyMemory int64 // MiB
+	ports             string
 }
 
 func (c *invocation) serveCommand() *cobra.Command {
@@ -39,6 +40,7 @@ Exit codes: 0 the server was stopped, 2 a flag is invalid, 3 the server could no
 		Example: `  (umask 077; echo "e2b_$(openssl rand -hex 20)" > keys)
   fumehood serve --e2b 127.0.0.1:8932 --keys-file keys
   fumehood serve --e2b 127.0.0.1:8932 --keys-file keys --workspace ~/data --sandboxes 8 --max-timeout 4h
+  fumehood serve --e2b 127.0.0.1:8932 --keys-file keys --ports 3000,8000-8999
   fumehood serve --e2b 127.0.0.1:8932 --keys-file keys --backend kubernetes --namespace team-a`,
 		Args: cli.NoArgs,
 	}
@@ -58,14 +60,16 @@ Exit codes: 0 the server was stopped, 2 a flag is invalid, 3 the server could no
 		"`DURATION` end sandboxes whose client sets no timeout after this time (default: 5m)")
 	f.DurationVar(&s.o.MaxTimeout, "max-timeout", 0,
 		"`DURATION` end every sandbox at most this time after its start (default: 1h)")
+	f.StringVar(&s.ports, "ports", "",
+		"`PORTS` let clients reach these ports of their sandboxes, for example 3000,8000-8999 (default: none)")
 	s.DefineDrain(f)
 	s.DefineReady(f)
 	s.DefineConfigured(cmd)
 	s.DefineGate(cmd)
 	s.backend.defineFlags(cmd, "e2b", "keys-file", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time",
-		"timeout", "max-timeout", "drain", "health", "otlp", "otlp-header", "otlp-plain-unsafe")
+		"timeout", "max-timeout", "ports", "drain", "health", "otlp", "otlp-header", "otlp-plain-unsafe")
 	cli.NoFiles(cmd, "e2b", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout",
-		"drain", "health", "ready")
+		"ports", "drain", "health", "ready")
 	return cmd
 }
 
@@ -91,7 +95,11 @@ func (c *invocation) serveE2B(s *serveFlags, f *pflag.FlagSet) int {
 	if why := s.findMisuse(f); why != "" {
 		return c.ReportMisuse(why)
 	}
-	if err := s.Check(&c.Invocation); err != nil {
+	err := s.Check(&c.Invocation)
+	if err == nil && s.ports != "" {
+		s.o.Ports, err = e2b.ParsePorts(s.ports)
+	}
+	if err != nil {
 		return c.MisuseOf(err)
 	}
 	metrics, end, err := s.StartMetrics(&c.Invocation)

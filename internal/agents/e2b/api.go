@@ -42,6 +42,7 @@ type newSandbox struct {
 	PauseKeeps *bool             `json:"autoPauseMemory"` // false: not the memory
 	AutoResume any               `json:"autoResume"`      // by any request, if it is {"enabled": true}
 	wishes     []string          // names of what is requested and not granted
+	isPublic   bool              // requests for its ports need no token
 }
 
 // requestedAlways are options that describe every sandbox here, or that SDKs send without having been asked.
@@ -63,6 +64,10 @@ func readNewSandbox(data []byte) (in newSandbox, err error) {
 	if err != nil {
 		return in, refuseRequest(invalidArgument, "invalid request: %v", err)
 	}
+	var network struct {
+		AllowPublicTraffic bool `json:"allowPublicTraffic"`
+	}
+	in.isPublic = json.Unmarshal(fields["network"], &network) == nil && network.AllowPublicTraffic
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		value := string(fields[name])
 		isSet := value != "false" && value != "null"
@@ -243,9 +248,13 @@ func (s *Server) apiCreate(w http.ResponseWriter, r *http.Request, user localhtt
 
 // ownerInfo is what only the sandbox's owner gets.
 func (b *sandbox) ownerInfo() map[string]any {
+	var domain any // of the host names of its ports
+	if len(b.server.o.Ports) > 0 {
+		domain = "localhost" + b.server.suffix
+	}
 	return map[string]any{"sandboxID": b.id, "templateID": b.about.TemplateID, "clientID": "fumehood",
 		"envdVersion":     envdVersion,
-		"envdAccessToken": b.access, "trafficAccessToken": b.traffic, "domain": nil}
+		"envdAccessToken": b.access, "trafficAccessToken": b.traffic, "domain": domain}
 }
 
 func (b *sandbox) publicInfo() map[string]any {

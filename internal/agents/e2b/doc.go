@@ -21,6 +21,8 @@
 //     bits; keys and tokens are compared in constant time.
 //   - A key has a maximum of sandboxes, memory and time (Quota). A sandbox ends at its
 //     timeout, whatever happens in it. Requests, their bodies and their number are bounded.
+//   - Of a sandbox's network, clients reach only ports of its own loopback interface that the operator has opened
+//     (Options.Ports), through a command that policy decides.
 //   - When the server ends, commands are killed and all logs are sealed.
 //   - Web pages are refused: see package localhttp.
 //

@@ -65,6 +65,7 @@ type sandbox struct {
 	contexts  contexts
 	processes processes
 	watchers  map[string]*watcher
+	bridges   map[uint16]*bridge // by port
 }
 
 // noteChange makes watchers look.
@@ -135,7 +136,8 @@ func (s *Server) createSandbox(
 		user: user.Name, tenant: user.Tenant, about: about,
 		ready: make(chan struct{}), gone: make(chan struct{}), requests: make(chan struct{}, maxRequests),
 		files: make(chan struct{}, 1), watching: make(chan struct{}, maxWatchers),
-		contexts: newContexts(), processes: newProcesses(), pauseLeft: s.o.Paused}
+		contexts: newContexts(), processes: newProcesses(), bridges: map[uint16]*bridge{},
+		pauseLeft: s.o.Paused}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err = b.openSession(ctx); err == nil && timeout > allowed {
 		err = refuseRequest(resourceExhausted, "the key has %v of sandbox time left: use a shorter timeout", allowed)

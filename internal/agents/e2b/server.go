@@ -42,6 +42,8 @@ type Options struct {
 	Paused time.Duration
 	// Sandboxes is the maximum for all keys together: 16.
 	Sandboxes int
+	// Ports of sandboxes may be reached by the clients that have them: see docs/E2B.md. None if empty.
+	Ports []PortRange
 	// Metrics are served at health.MetricsPath without a key, and say at health.HealthPath
 	// whether the server is ready; nil for neither.
 	Metrics *health.Metrics
@@ -96,6 +98,7 @@ type Server struct {
 	running   sync.WaitGroup // one for each sandbox until its log is sealed
 	ended     bool
 	work      health.Drain
+	suffix    string // of the host names of ports: a colon and the server's own port
 }
 
 // New returns a Server.
@@ -120,7 +123,7 @@ func (s *Server) ServeClients(ctx context.Context, l net.Listener, keys localhtt
 		routes = s.o.Metrics.Mount(routes, s.serverStatus)
 	}
 	defer s.o.Metrics.Serve(s.serverStatus)()
-	server := &http.Server{Handler: localhttp.RefuseBrowserRequests(l.Addr().String(), routes),
+	server := &http.Server{Handler: s.servePorts(l.Addr().String(), routes),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute, MaxHeaderBytes: localhttp.MaxHeader}
 	drained := make(chan struct{})

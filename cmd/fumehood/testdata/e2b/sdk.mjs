@@ -3,6 +3,7 @@
 // What E2B documents of its SDKs, with the unmodified packages. docs/E2B.md has the differences.
 import fs from 'node:fs'
 import assert from 'node:assert/strict'
+import http from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import * as e2b from 'e2b'
 import { Sandbox } from '@e2b/code-interpreter'
@@ -394,6 +395,52 @@ describe('sandboxes', () => {
     for (let i = 0; i < 100 && await last.isRunning(); i++) await wait(100)
     await rejects(last.runCode('1'), 'TimeoutError', /has ended/)
     await wait(2000) // its place is free when its log is sealed
+  })
+  test('ports', async () => {
+    const server = `import http.server
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers['Content-Length']))
+        self.send_response(101 if self.headers.get('Upgrade') else 200)
+        self.send_header('Token', str(self.headers.get('E2B-Traffic-Access-Token')))
+        self.send_header('Connection', 'Upgrade' if self.headers.get('Upgrade') else 'close')
+        self.send_header('Upgrade', 'echo')
+        self.end_headers()
+        self.wfile.write(body)
+        while self.headers.get('Upgrade') and (line := self.rfile.readline()):
+            self.wfile.write(b'again ' + line)
+http.server.ThreadingHTTPServer(('127.0.0.1', 8000), Answers).serve_forever()
+`
+    await sb.files.write('/tmp/server.py', server)
+    const running = await sb.commands.run('python3 /tmp/server.py', { background: true })
+    const { hostname, port } = new URL(process.env.E2B_SANDBOX_URL)
+    const call = (host, headers, body) => new Promise((done, fail) => {
+      const sent = http.request({ host: hostname, port, method: 'POST', headers: { Host: host, ...headers } }, (r) => {
+        const parts = []
+        r.on('data', (part) => parts.push(part)).on('end', () => done([r.statusCode, Buffer.concat(parts), r.headers])).on('error', fail)
+      })
+      sent.on('error', fail).on('upgrade', (r, socket, first) => done([r.statusCode, socket, first])).end(body)
+    })
+    const token = { 'E2B-Traffic-Access-Token': sb.trafficAccessToken }
+    const bytes = Buffer.from(Array.from({ length: 500_000 }, (_, i) => (i * i) % 251 ^ (i >> 8) & 255))
+    let answer
+    for (let i = 0; i < 50 && answer?.[0] !== 200; i++) {
+      answer = await call(sb.getHost(8000), token, bytes)
+      await wait(100)
+    }
+    assert.equal(answer[0], 200)
+    assert(bytes.equals(answer[1]))
+    assert.equal(answer[2].token, 'None')
+    assert.deepEqual((await Promise.all([1, 2, 3, 4, 5, 6].map((i) => call(sb.getHost(8000), token, `${i}`)))).map((a) => String(a[1])), ['1', '2', '3', '4', '5', '6'])
+    const [status, socket] = await call(sb.getHost(8000), { ...token, Connection: 'Upgrade', Upgrade: 'echo', 'Content-Length': 0 })
+    assert.equal(status, 101)
+    socket.write('ping\n')
+    assert.equal(String(await new Promise((done) => socket.once('data', done))), 'again ping\n')
+    socket.destroy()
+    assert.equal((await call(sb.getHost(8000), {}))[0], 401)
+    assert.equal((await call(sb.getHost(22), token))[0], 403)
+    assert.match(String((await call(sb.getHost(8001), token))[1]), /port is not open/)
+    await running.kill()
   })
   test('what is not supported', async () => {
     await rejects(sb.pause(), 'SandboxError', /501.*not supported/)
