@@ -3,7 +3,6 @@
 package secrets
 
 import (
-	"bytes"
 	"io"
 	"slices"
 )
@@ -82,7 +81,7 @@ func (m *masker) recordFind(s span) {
 
 // flushBefore writes the text before offset safe, except for finds.
 func (m *masker) flushBefore(safe int64) error {
-	var out bytes.Buffer
+	var out []byte // what was held before the text at offset at, replaced
 	at := m.base
 	done := 0
 	for _, s := range m.spans {
@@ -90,20 +89,22 @@ func (m *masker) flushBefore(safe int64) error {
 			safe = min(safe, s.from)
 			break
 		}
-		out.Write(m.held[at-m.base : s.from-m.base])
+		out = append(out, m.held[at-m.base:s.from-m.base]...)
 		rule, text := m.rules(s.word)
-		out.WriteString(text)
+		out = append(out, text...)
 		m.count(rule, s.word.form)
 		at = s.to
 		done++
 	}
-	if safe > at {
-		out.Write(m.held[at-m.base : safe-m.base])
-		at = safe
+	safe = max(at, safe)
+	if len(out) == 0 {
+		out = m.held[at-m.base : safe-m.base] // nothing was replaced: no copy
+	} else {
+		out = append(out, m.held[at-m.base:safe-m.base]...)
 	}
+	_, err := m.to.Write(out)
 	m.spans = slices.Delete(m.spans, 0, done)
-	m.held = append(m.held[:0], m.held[at-m.base:]...)
-	m.base = at
-	_, err := m.to.Write(out.Bytes())
+	m.held = append(m.held[:0], m.held[safe-m.base:]...)
+	m.base = safe
 	return err
 }

@@ -3,7 +3,6 @@
 package secrets
 
 import (
-	"bytes"
 	"io"
 	"slices"
 	"time"
@@ -76,7 +75,7 @@ func (s *searcher) writeBefore(end int) error {
 		_, err := io.WriteString(s.to, markerFor(Unscanned)+"\n")
 		return err
 	}
-	var out bytes.Buffer
+	var out []byte // what was held before the text at offset at, replaced
 	at := s.done
 	for _, f := range spans {
 		if f.start = max(f.start, s.done); f.start >= end {
@@ -89,21 +88,23 @@ func (s *searcher) writeBefore(end int) error {
 			end = f.start
 			break
 		}
-		out.Write(s.held[at:f.start])
-		out.WriteString(markerFor(f.rule))
+		out = append(out, s.held[at:f.start]...)
+		out = append(out, markerFor(f.rule)...)
 		s.count(f.rule, "plain")
 		at = f.end
 	}
-	if at < end {
-		out.Write(s.held[at:end])
-		at = end
+	end = max(at, end)
+	if len(out) == 0 {
+		out = s.held[at:end] // nothing was replaced: no copy
+	} else {
+		out = append(out, s.held[at:end]...)
 	}
-	kept := at
+	_, err := s.to.Write(out)
+	kept := end
 	if s.live {
-		kept = max(0, at-context)
+		kept = max(0, end-context)
 	}
-	s.held, s.done = append(s.held[:0], s.held[kept:]...), at-kept
-	_, err := s.to.Write(out.Bytes())
+	s.held, s.done = append(s.held[:0], s.held[kept:]...), end-kept
 	return err
 }
 
