@@ -107,7 +107,13 @@ func (e *Engine) Overrides() (lines []string) {
 		}
 	}
 	slices.SortFunc(lines, strings.Compare)
+	if more := len(lines) - maxListed; more > 0 {
+		lines = append(lines[:maxListed], fmt.Sprintf("%d more overrides", more))
+	}
 	return lines
 }
+
+// maxListed are the overrides that a report lists: it must not have more than 200 such lines.
+const maxListed = 100
 
 var overrideWords = map[string]string{"ask": "asks in place of denying", "allow": "denies nothing"}

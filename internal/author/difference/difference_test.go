@@ -39,6 +39,12 @@ const (
 	tail    = `deny contains {"rule": "o.tail", ` + member + `input.command.program in {"tail", "head"}` + "\n\n"
 )
 
+// excepted is a denial with an exception that ends.
+func excepted(end string) string {
+	return command + strings.TrimSpace(strings.Replace(sortIt, "if ", "if {\n\tnot excepted\n\t", 1)) + "\n}\n\n# METADATA\n# title: T\n# custom: {rule: o.e, owner: a, reason: b, ticket: c, expires: " + end +
+		"}\nexcepted if input.command.program == \"sort\"\n"
+}
+
 // TestChanges: what ten changes allow, deny, ask and grant is seen, and what nothing newly allows is proved or said to be
 // unknown.
 func TestChanges(t *testing.T) {
@@ -63,6 +69,9 @@ func TestChanges(t *testing.T) {
 		"a repository": {policy.Restricts, command + `deny contains {"rule": "o.r", ` + member + "{\n\tinput.command.program == \"sort\"\n\tinput.context.repository != \"acme/shop\"\n}",
 			command + `deny contains {"rule": "o.r", ` + member + "{\n\tinput.command.program == \"sort\"\n\tinput.context.repository != \"acme/store\"\n}",
 			[]string{"proposal deny allow sort", "proposal allow deny sort"}, true, ""},
+		"a later end of an exception": {policy.Restricts, excepted("2020-01-01"), excepted("2999-01-01"), []string{"proposal deny allow sort"}, true, ""},
+		"an id that becomes about texts alone": {policy.Restricts, command + sortIt, command + sortIt + "# METADATA\n# title: T\n# custom: {rule: o.sort, text_only: true}\n" +
+			strings.Replace(sortIt, `"sort"`, `"tail"`, 1), nil, false, ""},
 		"a host": {policy.Opens, "package fumehood.proposal\n\nnetwork contains {\"rule\": \"o.h\", \"host\": \"a.example\"} if true\n",
 			"package fumehood.proposal\n\nnetwork contains {\"rule\": \"o.h\", \"host\": h} if some h in {\"a.example\", \"b.example\"}\n", []string{"proposal deny allow ls"}, true, ""},
 		"a limit": {policy.Restricts, "package fumehood.command\n\nlimits contains {\"rule\": \"o.l\", \"wall_ms\": 5000} if input.command.program == \"sort\"\n",

@@ -40,7 +40,8 @@ func proveByEnumeration(changed []digested) string {
 		object, constant := r.rule.Head.Key.Value.(ast.Object)
 		if !slices.Contains([]string{"allow", "ask", "deny"}, r.Set) || !constant || !ast.IsConstant(object) ||
 			r.rule.Else != nil || r.rule.Default || r.effect != changed[0].effect ||
-			strings.Contains(r.effect, module.KeyMode) || strings.Contains(r.effect, module.KeyExpires) {
+			strings.Contains(r.effect, " "+module.KeyMode+" ") ||
+			strings.Contains(r.effect, " "+module.KeyExpires+" ") {
 			return ""
 		}
 		if r.Set == "allow" && r.In == inNew && !slices.ContainsFunc(changed, func(was digested) bool {

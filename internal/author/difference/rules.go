@@ -4,9 +4,11 @@ package difference
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -20,9 +22,8 @@ const (
 	inNew = "new"
 )
 
-// effective are the keys of METADATA's custom that change what a rule does.
-var effective = []string{module.KeyMode, module.KeyUntil, module.KeyExpires, module.KeyDigest, module.KeyTextOnly,
-	"retry"}
+// effective are the keys of METADATA's custom that change what the rule below it does, besides text_only.
+var effective = []string{module.KeyMode, module.KeyUntil, module.KeyExpires, module.KeyDigest, "retry"}
 
 // A digested is a rule with the digest of all that its answer depends on.
 type digested struct {
@@ -71,29 +72,45 @@ func modulesOf(l policy.Layer) map[string]*ast.Module {
 	return modules
 }
 
-// effectOf is what METADATA of r, and of all packages, says about what r does.
+// effectOf is what METADATA says about what r does: its own, that of packages, the ends of rules that are in no set,
+// which r may use, and what is text_only by the id of r.
 func effectOf(modules map[string]*ast.Module, r *ast.Rule) string {
-	said := map[string]any{}
-	add := func(list []*ast.Annotations, scope string) {
-		for _, a := range list {
-			for _, key := range effective {
-				if a.Scope == scope && a.Custom[key] != nil {
-					said[scope+" "+key] = fmt.Sprint(a.Custom[key])
-				}
+	said := map[string]bool{}
+	add := func(a *ast.Annotations, about string) {
+		for _, key := range effective {
+			if a.Custom[key] != nil {
+				said[fmt.Sprint(about, " ", key, " ", a.Custom[key])] = true
 			}
 		}
 	}
 	for _, m := range modules {
 		for _, a := range m.Annotations {
-			add([]*ast.Annotations{a}, "package")
+			if a.Scope == "package" {
+				add(a, "package "+module.PackageOf(m))
+			}
+			if id, _ := a.Custom["rule"].(string); a.Custom[module.KeyTextOnly] == true &&
+				(a.Scope == "package" || isAbout(id, lint.IDOf(r)) || isAbout(lint.IDOf(r), id)) {
+				said[module.KeyTextOnly+" "+id] = true
+			}
+		}
+		for _, other := range m.Rules {
+			if _, inSet := module.RuleAt("", other); !inSet {
+				for _, a := range other.Annotations {
+					add(a, "rule "+module.RuleName(other))
+				}
+			}
 		}
 	}
-	add(r.Annotations, "rule")
-	data, err := json.Marshal(said)
-	if err != nil {
-		panic("difference: internal error: " + err.Error())
+	for _, a := range r.Annotations {
+		add(a, a.Scope)
 	}
-	return string(data)
+	return strings.Join(slices.Sorted(maps.Keys(said)), "\n")
+}
+
+// isAbout reports whether METADATA of an id, which may be a prefix, is about a rule with another one. An id that is not
+// known may be any.
+func isAbout(id, of string) bool {
+	return id == of || id == "" || strings.HasSuffix(id, ".") && strings.HasPrefix(of, id)
 }
 
 // changedRules are the rules that only one of the versions has. If their data differs, all rules are.
