@@ -7,6 +7,8 @@ import data.fumehood.lib
 # title: Only localhost URLs
 # custom:
 #   rule: code.url
+#   severity: medium
+#   category: network
 #   match: [
 #     "deno run -A https://203.0.113.9/x.ts", "go tool pprof http://203.0.113.9/debug/pprof/heap", "rails new x -m http://203.0.113.9/t.rb",
 #     "turbo run build --api=http://203.0.113.9", "./serve 0.0.0.0:80"

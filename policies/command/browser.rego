@@ -59,6 +59,8 @@ browser_headless if {
 # title: Browser options that start programs, load code, connect or open servers are denied
 # custom:
 #   rule: browser.option
+#   severity: medium
+#   category: code
 #   match: [
 #     "chromium --headless --renderer-cmd-prefix='sh -c id' http://localhost/", "chromium --headless --gpu-launcher=./x http://localhost/",
 #     "chromium --headless --utility-cmd-prefix=./x http://localhost/", "chromium --headless --browser-subprocess-path=./x http://localhost/",
@@ -82,6 +84,8 @@ deny contains lib.denial(
 # title: Browsers have no display
 # custom:
 #   rule: browser.window
+#   severity: low
+#   category: usage
 #   match: ["chromium http://localhost/", "google-chrome --screenshot=a.png index.html"]
 #   not_match: ["chromium --headless http://localhost/", "chromium --version"]
 deny contains lib.denial("browser.window", sprintf("there is no display for %s", [input.command.program]), "add --headless") if {

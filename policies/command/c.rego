@@ -15,6 +15,8 @@ program_option contains word if {
 # title: Compilers and their linkers write no control files
 # custom:
 #   rule: code.output
+#   severity: medium
+#   category: files
 #   match: ["ar rcs .npmrc x", "swiftc -o .npmrc a.swift", "ghc -o .vscode/settings.json a.hs"]
 #   not_match: ["ar rcs build/lib.a a.o", "swiftc -o app a.swift", "ghc -o out a.hs"]
 deny contains lib.denial("code.output", sprintf("%q is a control file", [w.value]), "name a file in the build directory") if {
@@ -35,6 +37,8 @@ deny contains lib.denial("code.target", "cmake must not install", "build and tes
 # description: valgrind loads the program itself, so that no start of it is seen.
 # custom:
 #   rule: valgrind.program
+#   severity: medium
+#   category: code
 #   match: ["valgrind --trace-children=yes sh -c nc", "valgrind bash -c id", "valgrind factor 6", "valgrind /usr/lib/x"]
 #   not_match: ["valgrind --leak-check=full ./build/test", "valgrind ./x", "valgrind --version"]
 deny contains lib.denial(

@@ -9,6 +9,8 @@ import data.fumehood.lib
 # title: Scanners and converters only read, with the verbs and operands that are listed
 # custom:
 #   rule: check.use
+#   severity: medium
+#   category: files
 #   match: [
 #     "trivy image x", "trivy -f json image evil", "trivy -c x.yml server", "alembic -c x.ini upgrade head", "kustomize edit set image x",
 #     "kustomize build github.com/x/y", "syft evil/x:latest", "syft . -o template=conftest.py", "zizmor owner/repo", "lychee README.md",

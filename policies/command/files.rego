@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: Files outside the workspace and /tmp must not change
 # custom:
 #   rule: files.place
+#   severity: medium
+#   category: files
 #   match: [
 #     "rm -rf /", "cp x /usr/bin/x", "mv x .git/hooks/pre-commit", "tee /etc/x", "touch .npmrc", "rm -rf .git",
 #     "ln -s /etc/passwd x", "gzip -f /etc/hosts", "xz -k /etc/hosts", "patch .github/workflows/ci.yml x.patch", "cp x .git/hooks/pre-commit",
@@ -84,6 +86,8 @@ mode_word(w) if {
 # title: No set-user-ID, set-group-ID or sticky modes
 # custom:
 #   rule: files.mode
+#   severity: medium
+#   category: privilege
 #   floor: true
 #   match: ["chmod u+s x", "chmod 4755 x", "install -m 4755 a b"]
 #   not_match: ["chmod +x gradlew", "chmod 755 x"]
@@ -97,6 +101,8 @@ deny contains lib.denial("files.mode", "set-user-ID, set-group-ID and sticky mod
 # title: Files are removed by name, not by a pattern that matches everything
 # custom:
 #   rule: files.removed
+#   severity: low
+#   category: files
 #   match: ["cd \"$X\" && rm -rf *", "rm -rf *", "rm -rf ."]
 #   not_match: [
 #     "rm -f *.log", "rm -rf dist", "tmp=$(mktemp -d); rm -rf \"$tmp\"", "rm -f \"$f\"", "rm -rf build/*", "rm -rf \"$tmp\"",
@@ -122,6 +128,8 @@ open_ended(w) if w.value in {".", "./", ".."}
 # title: Options write only to the workspace and /tmp
 # custom:
 #   rule: option.place
+#   severity: medium
+#   category: files
 #   match: [
 #     "sort -o /etc/x y", "sort -o/etc/x y", "sort --outp=/etc/x y", "sort -uo /etc/x y", "go build -o /usr/bin/x", "gcc -o /etc/x y.c",
 #     "go test -coverprofile=/etc/x", "iconv -o /etc/x f", "csplit -f /etc/x f 1", "tsc --outFile /etc/x", "npx tsc --outDir .git/hooks",
@@ -148,6 +156,8 @@ written_elsewhere(e) := sprintf("%s %q may write a file that controls git or too
 # title: Tools that change the files they are given stay in the workspace and /tmp
 # custom:
 #   rule: operand.place
+#   severity: medium
+#   category: files
 #   match: [
 #     "uniq a /etc/b", "xxd -r a /etc/b", "shuf a /etc/x", "dos2unix -n a /etc/x", "dos2unix .git/config", "ar rcs /etc/x.a a.o", "split x /etc/y",
 #     "gofmt -w /etc/x.go", "prettier --write /etc/x", "ptx -G a /etc/x", "mktemp /etc/x.XXXXXX", "shfmt -w .git/hooks/pre-commit",

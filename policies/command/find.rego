@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: find changes files in the workspace and /tmp only
 # custom:
 #   rule: find.write
+#   severity: medium
+#   category: files
 #   match: ["find / -delete", "find /etc -name x -delete", "find . -fprint /etc/x", "find .git -delete"]
 #   not_match: ["find . -name '*.tmp' -delete", "find . -type f -name '*.go'"]
 deny contains lib.denial(

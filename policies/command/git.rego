@@ -47,6 +47,8 @@ allow contains {"rule": "git.read"} if {
 # title: git verbs that write configuration, reach remotes or run programs are denied
 # custom:
 #   rule: git.verb
+#   severity: medium
+#   category: code
 #   match: [
 #     "git push", "git config core.pager id", "git bisect run ./x", "git submodule foreach id", "git remote add x y", "git rebase -x id HEAD~1",
 #     "git difftool", "git clone ext::x", "git worktree add /etc/x HEAD", "git worktree add ../x", "git worktree repair",
@@ -186,6 +188,8 @@ git_worktree if {
 # title: git revert needs --no-edit or --no-commit
 # custom:
 #   rule: git.editor
+#   severity: low
+#   category: usage
 #   match: ["git revert HEAD", "git revert -m 1 HEAD"]
 #   not_match: [
 #     "git revert --no-commit HEAD", "git revert -n HEAD~2..HEAD", "git revert --no-edit HEAD", "git revert --abort", "git cherry-pick abc123",

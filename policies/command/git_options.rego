@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: git options that write other files, or that open an editor, are denied
 # custom:
 #   rule: git.option
+#   severity: medium
+#   category: files
 #   match: [
 #     "git init --template=/tmp/x .", "git init --separate-git-dir=/tmp/x .", "git --work-tree=.git/hooks checkout .", "git merge --edit main",
 #     "git cherry-pick -e abc123", "git --git-dir=/tmp/x log", "git -c core.worktree=.git/hooks checkout .", "git -c include.path=../x.cfg log",

@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: git changes no control files and prints no credentials
 # custom:
 #   rule: git.place
+#   severity: medium
+#   category: files
 #   floor: true
 #   match: [
 #     "git config --get-all http.https://github.com/.extraheader", "git mv a .github/workflows/a.yml", "git rm .github/workflows/a.yml",

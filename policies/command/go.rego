@@ -9,6 +9,8 @@ import data.fumehood.lib
 # title: go stays in the workspace
 # custom:
 #   rule: go.option
+#   severity: medium
+#   category: files
 #   match: ["go -C /etc build"]
 #   not_match: ["go -C sub test ./..."]
 deny contains lib.denial("go.option", "-C leaves the workspace", "name a directory in the workspace") if {
@@ -22,6 +24,8 @@ deny contains lib.denial("go.option", "-C leaves the workspace", "name a directo
 # title: Linker, compiler and assembler flags that load code are denied
 # custom:
 #   rule: go.toolflags
+#   severity: medium
+#   category: code
 #   match: ["go build -ldflags '-extld=./x'", "go build -ldflags=\"-X a=b -extldflags -fplugin=x\"", "go build -gcflags=-d=x"]
 #   not_match: ["go build -ldflags '-s -w -X main.version=1'", "go build -gcflags='-m -l'", "go build -gcflags='all=-N -l'"]
 deny contains lib.denial(
@@ -50,6 +54,8 @@ plain_tool_flag := concat("", [
 # title: go verbs that fetch, install or change the user's settings are denied
 # custom:
 #   rule: go.verb
+#   severity: medium
+#   category: network
 #   match: [
 #     "go install ./...", "go get x@latest", "go env -w GOFLAGS=-mod=mod", "go run example.com/x@latest", "go tool pprof -http :1 x",
 #     "go telemetry on", "go run /etc/x.go", "go build -o x ./a cmd/test2json", "go tool -C nm trace x"
@@ -115,6 +121,8 @@ fetches if {
 # title: go builds only packages that the module names
 # custom:
 #   rule: go.elsewhere
+#   severity: medium
+#   category: network
 #   match: ["go build -pkgdir /tmp/x ./...", "go work use /tmp/evil", "go mod edit -replace=golang.org/x/text=/tmp/evil"]
 #   not_match: ["go build -o /tmp/x ./cmd/x", "go mod edit -json", "go test -coverprofile=/tmp/c.out ./..."]
 deny contains lib.denial("go.elsewhere", sprintf("%s adds packages from outside the repository", [o.name]), "remove it") if {

@@ -53,6 +53,8 @@ starts_itself if last_part(input.command.written) == input.command.tool
 # title: Inspectors get no words that name programs, code, servers or addresses
 # custom:
 #   rule: tool.word
+#   severity: medium
+#   category: code
 #   match: [
 #     "ffmpeg -i tcp://203.0.113.9:80 a.mp4", "exiftool -if 'system(1)' a.jpg", "exiftool -stay_open True -@ x", "exiftool '-p${x}' a.jpg",
 #     "k6 run x.js", "k6 --address localhost:1 inspect x.js", "forge install evil/x", "forge i x", "terrascan server", "redocly push a.yaml",

@@ -13,6 +13,8 @@ interpreters := {
 # title: Interpreters run only code from the text or the workspace
 # custom:
 #   rule: code.place
+#   severity: medium
+#   category: code
 #   match: ["python3 /etc/x.py", "node /opt/x.js", "python3 .git/x.py", "ruby /usr/share/x.rb", "perl ../../x.pl"]
 #   not_match: ["python3 scripts/x.py", "node ./x.js", "python3 -m pytest", "python3 -c 'import os'", "python3 /tmp/x.py",
 #     "ruby -e 'puts 1' /etc/os-release"]
@@ -33,6 +35,8 @@ inline if {
 # title: Interpreters must not read their program from a pipe or a file
 # custom:
 #   rule: code.stdin
+#   severity: medium
+#   category: code
 #   match: ["echo aWQ= | base64 -d | python3", "cat x | node -", "cat x | perl", "printf %s \"$x\" | ruby"]
 #   not_match: ["python3 - <<'EOF'\nprint(1)\nEOF", "cat x | python3 -c 'import sys'", "cat x | python3 -m json.tool", "cat a | python3 scripts/x.py"]
 deny contains lib.denial(
@@ -61,6 +65,8 @@ reads_program if {
 # title: Interpreters must be given a program
 # custom:
 #   rule: code.prompt
+#   severity: low
+#   category: usage
 #   match: [
 #     "python3", "python3 -", "python3 -q", "node -", "ruby -", "python3 /dev/stdin", "node", "php -", "tclsh", "luajit", "julia -q", "R --no-save",
 #     "ocaml", "erl", "scala", "ts-node"
@@ -113,6 +119,8 @@ not_interactive_option := concat("", [
 # title: Code for an interpreter is written literally
 # custom:
 #   rule: code.dynamic
+#   severity: medium
+#   category: code
 #   match: [
 #     "python3 -c \"$X\"", "node -e \"$(cat x)\"", "python3 -c \"$(base64 -d <<< aGk=)\"", "perl -e \"$X\"", "node -p \"$X\"", "php -r \"$X\"",
 #     "poetry run python -c \"$X\""

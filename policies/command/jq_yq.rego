@@ -9,6 +9,8 @@ import data.fumehood.lib
 # title: yq edits files in the workspace and /tmp only
 # custom:
 #   rule: yq.place
+#   severity: medium
+#   category: files
 #   match: ["yq -i '.on = 1' .github/workflows/ci.yml", "yq --inplace .a=1 /etc/x.yml", "yq -i .a=1 .git/config"]
 #   not_match: ["yq -i .a=1 config.yml", "yq .on .github/workflows/ci.yml"]
 deny contains lib.denial("yq.place", sprintf("yq must not change %q", [w.value]), "change files in the workspace or /tmp") if {

@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: Administration tools may only check and print
 # custom:
 #   rule: judged.verb
+#   severity: medium
+#   category: network
 #   match: [
 #     "openssl s_client -connect x:1", "openssl enc -d -in x", "helm install x y", "terraform apply", "terraform init", "jupyter notebook",
 #     "pre-commit install", "pre-commit autoupdate", "mkdocs serve", "mkdocs gh-deploy", "openssl", "sphinx-build -D extensions=evil . out",

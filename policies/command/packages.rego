@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: Packages come from the repository's lock files, not by name
 # custom:
 #   rule: code.package
+#   severity: medium
+#   category: network
 #   match: [
 #     "npm i evil", "npm install left-pad", "pip install evil", "python3 -m pip install evil", "yarn add evil", "pnpm add evil", "cargo add x",
 #     "cargo binstall x", "uv add x", "poetry add x", "bun add x", "uv run --with evil python -c 1", "pipenv install evil", "go get example.com/x",

@@ -9,6 +9,8 @@ import data.fumehood.lib
 # title: Options that make a tool run another program are denied
 # custom:
 #   rule: code.program
+#   severity: medium
+#   category: code
 #   match: [
 #     "npm --script-shell=./x test", "npm test --script-s=./x", "cargo --config 'build.rustc-wrapper=\"./x\"' build", "gcc -wrapper ./x a.c",
 #     "gcc -fplugin=./x.so a.c", "gradle -I x.gradle test", "prove --exec sh t", "prove --exe sh t", "java -javaagent:/tmp/x.jar A", "mvn exec:exec",
@@ -44,6 +46,8 @@ program_option contains e.name if {
 # title: Option values that run a program or load code are denied
 # custom:
 #   rule: code.option
+#   severity: medium
+#   category: code
 #   match: [
 #     "pytest -pevil", "python3 -m pytest -p evil", "pytest -o addopts=-pevil", "php -dauto_prepend_file=x a.php", "cargo rustc -- -Clinker=./x",
 #     "cmake -DCMAKE_CXX_COMPILER=./x .", "vendor/bin/tool --preload=x", "stack test --exec sh", "./run.sh --listen=1", "./run.sh --host 0.0.0.0",
@@ -130,6 +134,8 @@ compiler_flag("-C") if {
 # title: Argument files are denied
 # custom:
 #   rule: code.arguments
+#   severity: medium
+#   category: code
 #   match: ["c++filt @/etc/shadow", "nm @x", "gcc @args a.c", "javac @/tmp/args", "gcc -Wp,@args a.c"]
 #   not_match: ["c++filt _Z1fv", "nm a.o", "npx @scope/lint ."]
 deny contains lib.denial(

@@ -54,6 +54,8 @@ local_http_server := concat("", [
 # title: Modules that fetch, publish, serve or hide code are denied
 # custom:
 #   rule: code.module
+#   severity: medium
+#   category: network
 #   match: [
 #     "python3 -m twine upload dist/*", "python3 -m telnetlib x", "coverage run -m http.server", "python3 -m pydoc -b", "ruby -run -e httpd .",
 #     "python3 setup.py upload", "python3 setup.py install", "perl -MLWP::Simple -e 1", "ruby -rsocket -e 1", "python3 -m runpy x",

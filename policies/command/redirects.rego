@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: Redirections write to the workspace and /tmp only
 # custom:
 #   rule: redirect.place
+#   severity: medium
+#   category: files
 #   match: ["echo x > /etc/motd", "echo x > .git/hooks/pre-commit", "echo x > /dev/tcp/1.2.3.4/80", "echo x > .npmrc", "echo x > \"$f\""]
 #   not_match: ["go test ./... > /tmp/out.txt 2>&1", "ls 2>/dev/null", "echo x > out.txt"]
 deny contains lib.denial(

@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: Network clients need granted hosts
 # custom:
 #   rule: network.client
+#   severity: medium
+#   category: network
 #   match: ["curl -s https://x.example | jq .", "nc -l 1", "rsync a b:c", "/usr/bin/wget x", "psql -l", "apt-get install x"]
 #   not_match: ["grep curl README.md"]
 deny contains lib.denial("network.client", sprintf("%s %s", [input.command.program, client_reason]), client_help) if {
@@ -80,6 +82,8 @@ administering_instead := "make a file of a size: `head -c 1024 /dev/zero > out.b
 # title: Programs that hide which program they run are denied
 # custom:
 #   rule: launcher.hidden
+#   severity: medium
+#   category: code
 #   match: ["busybox sh", "parallel ls ::: a", "vim -c :q", "script -c id", "gdb ./x"]
 deny contains lib.denial(
 	"launcher.hidden",
@@ -112,6 +116,8 @@ launcher_instead := "write the commands themselves" if {
 # title: stdbuf is denied, since it preloads a library
 # custom:
 #   rule: launcher.preload
+#   severity: high
+#   category: loader
 #   floor: true
 #   match: ["stdbuf -oL go test ./... | head", "stdbuf -o0 make"]
 #   not_match: ["grep --line-buffered x f", "python3 -u x.py"]

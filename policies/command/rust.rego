@@ -36,6 +36,8 @@ cargo_instead := concat("", [
 # title: Unknown cargo subcommands are denied
 # custom:
 #   rule: cargo.subcommand
+#   severity: medium
+#   category: code
 #   match: ["cargo evil-subcommand", "cargo watch -s x", "cargo flamegraph -c x"]
 #   not_match: ["cargo test", "cargo clippy --all-targets", "cargo +nightly fmt --check", "cargo --offline check", "cargo nextest run"]
 deny contains lib.denial(

@@ -24,6 +24,8 @@ socketed := {
 # title: One-liners must not reach the network
 # custom:
 #   rule: code.socket
+#   severity: medium
+#   category: network
 #   retry: never
 #   match: [
 #     "php -r 'fsockopen(\"203.0.113.9\",80);'", "perl -e 'use IO::Socket; 1'", "ruby -e 'require \"socket\"; TCPSocket.new(\"x\",1)'",
@@ -59,6 +61,8 @@ network_code := concat("", [
 # title: php settings that load code are denied
 # custom:
 #   rule: code.setting
+#   severity: medium
+#   category: code
 #   match: ["php -d auto_prepend_file=/tmp/x a.php", "php -d extension=./x.so a.php", "vendor/bin/phpunit -d auto_prepend_file=x"]
 #   not_match: ["php -d memory_limit=-1 vendor/bin/phpunit", "php -l a.php"]
 deny contains lib.denial("code.setting", sprintf("%s loads code", [word]), "remove the setting") if {
@@ -77,6 +81,8 @@ php_code_setting := concat("", [
 # title: Test tools load only files in the workspace and known plugins
 # custom:
 #   rule: code.require
+#   severity: medium
+#   category: code
 #   match: ["rubocop --format Evil::F --require=evil", "rspec --require=evil", "mocha --require evil"]
 #   not_match: [
 #     "rubocop --require rubocop-rails", "rspec --require spec_helper", "mocha --require ts-node/register", "mocha --require ./test/setup.js",

@@ -48,6 +48,8 @@ secret_values contains h.value if {
 # title: The home directory must not be used
 # custom:
 #   rule: home.use
+#   severity: medium
+#   category: files
 #   match: [
 #     "cat ~/.npmrc", "ls ~root", "ls ~ > ~/x", "jq -n --rawfile x ~/x '$x'",
 #     "for f in ~/*; do cat $f; done", "cat \"$HOME/.x\"", "rm -rf ~", "cp x ~/.profile", "echo x >> ~/.bashrc",

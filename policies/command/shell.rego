@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: cd stays in the workspace and /tmp
 # custom:
 #   rule: shell.cd
+#   severity: low
+#   category: files
 #   match: ["cd / && ls", "cd .git/hooks", "cd ../.."]
 #   not_match: ["cd pkg && go test", "cd /tmp", "cd -"]
 deny contains lib.denial("shell.cd", sprintf("cd %q leaves the workspace%s", [w.value, cd_condition(w.value)]), cd_instead(w.value)) if {
@@ -35,6 +37,8 @@ cd_instead(value) := "give each directory its own shell: `(cd packages/a && npm 
 # title: Shells run only the command's text, or a script in the workspace or under /tmp
 # custom:
 #   rule: shell.script
+#   severity: medium
+#   category: code
 #   match: [
 #     "bash /etc/x.sh", "bash /tmp/../etc/x.sh", "bash /tmp", "bash < x.sh", "bash -s x < x.sh", "bash -O extglob < x.sh",
 #     "bash prove -e id a.t", "sh chromium x", "bash ldd ./x"
@@ -102,6 +106,8 @@ names_script if {
 # title: Login shells are denied, since they read profiles
 # custom:
 #   rule: shell.login
+#   severity: low
+#   category: environment
 #   match: ["xargs bash -lc ls", "xargs bash -l -c 'go test'", "nohup bash --login -c ls"]
 #   not_match: ["bash -c ls", "bash -euo pipefail -c ls", "bash -lc ls"]
 deny contains lib.denial("shell.login", "a login shell reads profiles first", "start one that is not: `bash -c 'go test ./...'`") if {
@@ -121,6 +127,8 @@ after_script(i) if {
 # title: Only the command's own jobs may be signaled
 # custom:
 #   rule: shell.kill
+#   severity: low
+#   category: processes
 #   match: ["kill -9 1", "kill -9 -1"]
 #   not_match: ["kill $pid", "kill %1"]
 deny contains lib.denial("shell.kill", "kill may name only jobs and processes that the command started", "use kill \"$pid\" or kill %1") if {

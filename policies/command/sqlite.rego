@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: sqlite3 queries databases in the workspace and /tmp only
 # custom:
 #   rule: sqlite.query
+#   severity: medium
+#   category: files
 #   match: [
 #     "sqlite3 x.db '.shell id'", "sqlite3 x.db \".system id\"", "sqlite3 x '.load ./x'",
 #     "sqlite3 x \"select writefile('/etc/x', 1)\"", "sqlite3 x \"attach '/etc/x' as y\"", "sqlite3 /etc/x.db .schema", "sqlite3 -init x y.db",

@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: tar stays in the workspace and /tmp
 # custom:
 #   rule: tar.option
+#   severity: medium
+#   category: files
 #   match: ["tar xf x -C /", "tar cf x --one-top-level=/etc", "tar tf /opt/x.tar --file=/opt/x.tar"]
 #   not_match: ["tar tzf x.tgz", "tar -xzf x.tgz -C /tmp/x", "tar czf /tmp/x.tgz pkg"]
 deny contains lib.denial("tar.option", sprintf("tar must not use %q", [o.value]), "use files and directories in the workspace and /tmp") if {
@@ -31,6 +33,8 @@ tar_archive(w) if {
 # title: Some letters of tar's old spelling are denied
 # custom:
 #   rule: tar.old
+#   severity: low
+#   category: usage
 #   match: ["tar xIf sh x", "tar xPf x", "tar cf h:x y", "tar cPf x y", "tar xFf sh x", "tar xCf / x"]
 #   not_match: ["tar xzf x.tgz", "tar tvf x.tar", "tar -cf - x"]
 deny contains lib.denial("tar.old", "this letter in tar's old spelling takes a program or a path", "write options with dashes") if {

@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: Printing tools must not run a pager or another program
 # custom:
 #   rule: text.program
+#   severity: medium
+#   category: code
 #   match: [
 #     "date -s 1", "date -us 1", "file -C -m x", "sdiff -so /tmp/x a b", "zip -rTT sh a b", "unzip -: x.zip", "patch -e a < s",
 #     "patch -p1 --ed < x", "jq -f x.jq",
@@ -41,6 +43,8 @@ confined := {"dc", "diff", "diff3", "git", "install", "nm", "objdump", "rg", "so
 # title: Text and file tools must not write elsewhere or run what they read
 # custom:
 #   rule: text.option
+#   severity: medium
+#   category: files
 #   match: ["sed --in-place=/etc/%s s/a/b/ x", "sed -i/etc/%s s/a/b/ x", "sed --file=x.sed f", "sed -nf x.sed f", "jobs -x ls", "perl -i.git/* -pe 1 x"]
 #   not_match: ["unzip -l x.zip", "iconv -f latin1 -t utf8 x", "csplit f 1", "sed -i.bak s/a/b/ x", "gzip -k x", "split -l 5 x y"]
 deny contains lib.denial("text.option", sprintf("%s %s writes elsewhere or runs what it reads", [input.command.program, word]), "remove the option") if {

@@ -11,6 +11,8 @@ tracers := {"strace", "ltrace", "perf", "hyperfine"}
 # title: Tracers do not change the results of system calls
 # custom:
 #   rule: trace.option
+#   severity: medium
+#   category: processes
 #   match: ["strace -e inject=openat:error=ENOENT ./x", "strace -e fault=read ./x"]
 #   not_match: [
 #     "strace -f ./x", "strace -c -f go test ./...", "strace -e trace=openat -o /tmp/x ls", "perf stat -r 5 make test",

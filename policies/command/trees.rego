@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: Whole trees are read in the workspace and system directories only
 # custom:
 #   rule: read.tree
+#   severity: low
+#   category: files
 #   match: [
 #     "find / -name x", "grep -rn password /etc", "rg -uu AKIA /", "tree /", "ls -R /opt", "du -a /var", "tar cf - /etc", "find ../.. -type f",
 #     "rg --files /opt", "grep --recursive x /"

@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: Variables that control loaders, shells, interpreters or tools are denied
 # custom:
 #   rule: env.steering
+#   severity: high
+#   category: loader
 #   floor: true
 #   match: [
 #     "LOCPATH=/tmp/x ls", "TMPDIR=/etc mktemp", "XDG_CONFIG_HOME=/tmp/x git log", "TAR_OPTIONS=--x tar cf a b", "ERL_FLAGS='-eval x' erl",
@@ -248,6 +250,8 @@ named_by_end := concat("", [
 #   does not control a tool.
 # custom:
 #   rule: env.tool
+#   severity: medium
+#   category: environment
 #   match: [
 #     "ZIP='r -T -TT prog' zip a b", "PYTHONPATH=dir yq . a.yaml", "FOO=bar zgrep x a.gz", "CLASSPATH=lib javac A.java",
 #     "PERL5LIB=lib lcov --version", "UNKNOWN=$x sort a"
@@ -289,6 +293,8 @@ harmless(a) if {
 #   must mean the installed one, except for the directories in which package managers install tools.
 # custom:
 #   rule: env.search
+#   severity: medium
+#   category: environment
 #   match: ["export PATH=$PWD/evil:$PATH; ls", "PATH=$PWD/bin:$PATH sort a", "PATH=bin:$PATH git log"]
 #   not_match: ["export PATH=$PWD/bin:$PATH; npm test", "PATH=$PWD/node_modules/.bin:$PATH sort a", "export PATH=$PWD/bin:$PATH; ./t && echo ok"]
 deny contains lib.denial(
@@ -320,6 +326,8 @@ installed_tools(dir) if regex.match(`^(\$PWD/|/workspace/|\./)?([\w-][\w.-]*/)*(
 # description: Every program that starts with it may load code of the repository, and an installed program was allowed for what it does itself.
 # custom:
 #   rule: env.library
+#   severity: medium
+#   category: loader
 #   match: [
 #     "export LD_LIBRARY_PATH=build/lib; ls", "env LD_LIBRARY_PATH=build/lib go vet ./...", "export LD_LIBRARY_PATH=lib; pytest",
 #     "export LD_LIBRARY_PATH=$PWD/lib; timeout 5 ./t"
@@ -369,6 +377,8 @@ library_denied if {
 # description: Files under another HOME configure npm, python and go, and an archive or an earlier command can put them there.
 # custom:
 #   rule: env.home
+#   severity: low
+#   category: environment
 #   match: [
 #     "HOME=/tmp npm test", "export HOME=/tmp; python3 -c 'print(1)'", "env HOME=/tmp go test ./...", "HOME=/tmp gdb --version",
 #     "HOME=/tmp timeout 9 npm test", "HOME=/tmp sh -c 'npm test'", "HOME=/tmp bash x.sh", "HOME=/tmp command npm test", "f() { npm test; }; HOME=/tmp f",

@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: Verbs that reach a registry, create projects, serve or change settings are denied
 # custom:
 #   rule: code.verb
+#   severity: medium
+#   category: network
 #   match: [
 #     "npm view lodash", "npm ping", "bundle update", "mvn dependency:get -Dartifact=a:b:1", "pnpm self-update", "mvn archetype:generate",
 #     "mvn help:effective-settings", "golangci-lint custom",

@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: Unknown options of tools that can run programs are denied
 # custom:
 #   rule: option.unknown
+#   severity: medium
+#   category: code
 #   match: ["go build -evil ./...", "flake8 --frob x", "npx jest --frob", "rg --frobnicate x"]
 #   not_match: [
 #     "sort -rn x", "sort --frobnicate x", "sed --evil p x", "nm --frob a.o", "cat -n x", "go test -evil ./...", "./run.sh --evil", "curl --evil x"

@@ -9,6 +9,8 @@ import data.fumehood.lib
 # title: Only granted hosts
 # custom:
 #   rule: egress.host
+#   severity: medium
+#   category: network
 #   match: [
 #     {kind: lookup, name: evil.example}, {name: evil.example}, {kind: request, protocol: http, port: 80, name: evil.example, method: GET, path: /},
 #     {kind: lookup, name: x.api.example.com}
@@ -45,6 +47,8 @@ host_instead := sprintf("if this is a download that set-up needs, list `%s` in `
 # title: Addresses must have been looked up by name
 # custom:
 #   rule: egress.address
+#   severity: medium
+#   category: network
 #   match: [{name: "", address: 169.254.169.254, port: 80}, {name: "", address: 192.0.2.10}, {name: "", address: 10.0.0.1, port: 22, grants: ["10.0.0.1:23"]}]
 #   not_match: [{}, {name: "", address: 192.0.2.7, grants: ["192.0.2.7"]}, {kind: lookup, name: ""}]
 deny contains lib.denial(
@@ -61,6 +65,8 @@ deny contains lib.denial(
 # title: Granted hosts are reached only on their ports and with the ports' protocols
 # custom:
 #   rule: egress.port
+#   severity: medium
+#   category: network
 #   match: [
 #     {port: 22}, {port: 443, grants: ["api.example.com:8080"]}, {kind: request, protocol: http, method: GET, path: /},
 #     {kind: hello, protocol: tls, port: 80, sni: api.example.com}
@@ -91,6 +97,8 @@ unreachable if {
 # description: The suffix's name server sees every lookup, so a long name can carry data out. An exact entry has no such limit.
 # custom:
 #   rule: egress.long-name
+#   severity: medium
+#   category: network
 #   match: [
 #     {kind: lookup, name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee.example.org, grants: ["*.example.org"]},
 #     {kind: lookup, name: a.b.c.d.example.org, grants: ["*.example.org"]}, {name: a.b.c.d.example.org, grants: ["*.example.org"]}
@@ -132,6 +140,8 @@ deny contains lib.denial("egress.metadata", sprintf("%s is a cloud metadata serv
 # title: Local names are denied
 # custom:
 #   rule: egress.local
+#   severity: medium
+#   category: network
 #   match: [
 #     {kind: lookup, name: localhost}, {kind: lookup, name: x.localhost, grants: ["*.x.localhost"]},
 #     {kind: lookup, name: printer.corp.local, grants: ["*.corp.local"]}, {name: db.corp.internal, grants: ["*.corp.internal"]},
@@ -152,6 +162,8 @@ deny contains lib.denial("egress.local", sprintf("%s is a name of this machine o
 # description: They are recognized by name, and by the path on which all of them answer. A wildcard never grants one.
 # custom:
 #   rule: egress.resolver
+#   severity: medium
+#   category: network
 #   match: [
 #     {kind: lookup, name: dns.google}, {name: mozilla.cloudflare-dns.com, grants: ["*.cloudflare-dns.com"]},
 #     {kind: request, protocol: https, method: POST, path: /dns-query, name: a.example.org, grants: ["*.example.org"]},

@@ -60,6 +60,8 @@ readable if {
 # title: Registries must not be written to
 # custom:
 #   rule: egress.registry-method
+#   severity: medium
+#   category: publishing
 #   match: [
 #     {kind: request, protocol: https, method: PUT, path: /left-pad, registries: [npm]},
 #     {kind: request, protocol: https, method: POST, path: /legacy/, registries: [pypi]},
@@ -132,6 +134,8 @@ has_it(row, what) if {
 # description: Paths for accounts, publishing, search and other owners' data are not among them, and neither is one with an escaped slash.
 # custom:
 #   rule: egress.registry-path
+#   severity: medium
+#   category: network
 #   match: [
 #     {kind: request, protocol: https, method: GET, name: pub.dev, path: /api/account, grants: ["registry:pub"]},
 #     {kind: request, protocol: https, method: GET, name: api.github.com, path: /user, grants: ["registry:packagist"]}
@@ -161,6 +165,8 @@ deny contains lib.denial(
 # description: This is recognized by the path, whatever the method and whatever a mirror puts before the path.
 # custom:
 #   rule: egress.publish
+#   severity: medium
+#   category: publishing
 #   match: [
 #     {kind: request, protocol: https, method: PUT, path: /-/user/org.couchdb.user:x, registries: [npm]},
 #     {kind: request, protocol: https, method: GET, path: /mirror/npm/-/npm/v1/tokens, registries: [npm]},
@@ -222,6 +228,8 @@ intercept contains {"rule": "egress.registry-seen"} if {
 # title: TLS to a registry must be intercepted
 # custom:
 #   rule: egress.registry-hidden
+#   severity: medium
+#   category: network
 #   match: [{kind: hello, protocol: tls, sni: api.example.com, registries: [npm], grants: ["registry:npm", "api.example.com"]}]
 #   not_match: [{kind: hello, protocol: tls, sni: api.example.com}]
 deny contains lib.denial(

@@ -6,6 +6,8 @@ import data.fumehood.lib
 # title: Commands that do not run the repository's code must not start its programs
 # custom:
 #   rule: exec.grant
+#   severity: medium
+#   category: code
 #   match: [{path: /workspace/evil, layer: workspace}, {path: /tmp/id, layer: written}, {path: /home/fumehood/x, layer: written, grants: [network]}]
 #   not_match: [{path: /tmp/x.test, layer: written, grants: [built]}, {path: /usr/bin/id}]
 deny contains lib.denial(
@@ -22,6 +24,8 @@ deny contains lib.denial(
 # title: Programs must be files
 # custom:
 #   rule: exec.memory
+#   severity: high
+#   category: code
 #   floor: true
 #   match: [{path: "/memfd:x (deleted)", layer: memory, grants: [built]}, {path: /proc/self/fd/3, layer: memory}]
 #   not_match: [{path: /tmp/x, layer: written, grants: [built]}, {path: "/memfd:doublemapper (deleted)", layer: memory, loaded: true, grants: [built]}]
@@ -38,6 +42,8 @@ deny contains lib.denial(
 # title: Programs start only from known directories
 # custom:
 #   rule: exec.place
+#   severity: medium
+#   category: code
 #   match: [
 #     {path: /mnt/x, layer: other, grants: [built]}, {path: /proc/1/exe, layer: other}, {path: /etc/init.d/x}, {path: /tmp/x, layer: rootfs},
 #     {path: /workspace/x, layer: rootfs, grants: [built]}, {path: /usr/../tmp/x}, {path: x}

@@ -7,6 +7,8 @@ import data.fumehood.lib
 # description: This is recognized by the tool's arguments. A library that does the same has none.
 # custom:
 #   rule: exec.publish
+#   severity: medium
+#   category: publishing
 #   match: [
 #     {path: /usr/bin/node, argv: [node, /usr/lib/node_modules/npm/bin/npm-cli.js, publish]},
 #     {path: /usr/lib/node_modules/npm/bin/npm-cli.js, argv: [npm, --silent, publish, --access, public]},

@@ -15,6 +15,8 @@ refused contains [name, lib.refused[name]] if {
 # title: Network clients need granted hosts
 # custom:
 #   rule: exec.network
+#   severity: medium
+#   category: network
 #   match: [
 #     {path: /usr/bin/curl}, {path: /usr/bin/nc.openbsd}, {path: /usr/lib/git-core/git-remote-https},
 #     {path: /tmp/x, layer: written, grants: [built], same: [/usr/bin/wget]}, {path: /usr/bin/busybox, argv: [busybox, nc, -e, sh]},
@@ -172,6 +174,8 @@ loader_path(path) if {
 #   fsmonitor, hooks). A command that only reads the repository must not start them.
 # custom:
 #   rule: exec.git
+#   severity: medium
+#   category: code
 #   match: [
 #     {path: /usr/bin/dash, from: /usr/bin/git, argv: [sh, -c, ./textconv]},
 #     {path: /usr/bin/python3.11, from: /usr/lib/git-core/git, grants: [network]}, {path: /usr/bin/less, from: /usr/bin/git},
@@ -227,6 +231,8 @@ git_script_verbs := {"status", "summary", "start", "good", "bad", "old", "new", 
 # title: Debuggers are denied
 # custom:
 #   rule: exec.debugger
+#   severity: high
+#   category: privilege
 #   floor: true
 #   match: [
 #     {path: /usr/bin/gdb}, {path: /usr/bin/strace}, {path: /usr/bin/perf_6.1}, {path: /usr/bin/lldb-server-14.0.6},

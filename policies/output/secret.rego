@@ -20,6 +20,8 @@ redact contains {"rule": "output.secret", "secret": secret.rule} if {
 # description: Redaction would corrupt the file.
 # custom:
 #   rule: output.binary
+#   severity: medium
+#   category: credentials
 #   match: [{kind: output, name: core.1, binary: true, secrets: [{rule: private-key, count: 1}]}]
 #   not_match: [{kind: output, name: plot.png, binary: true}, {kind: output, name: a.txt, secrets: [{rule: private-key, count: 1}]}]
 deny contains lib.denial(

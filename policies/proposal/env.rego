@@ -22,7 +22,7 @@ names_program(e) if {
 
 # METADATA
 # title: Variables that control a loader, interpreter or tool are denied
-# custom: {rule: env.name, floor: true}
+# custom: {rule: env.name, severity: medium, category: environment, floor: true}
 deny contains lib.denial(
 	"env.name",
 	sprintf("the variable %s with this value %s", [e.name, lib.why_env(e.name)]),

@@ -22,7 +22,7 @@ granted(name) := input.proposal.limits[name] if input.proposal.limits[name] > 0
 
 # METADATA
 # title: Limits above the maximum are denied
-# custom: {rule: limits.too-much, floor: true}
+# custom: {rule: limits.too-much, severity: low, category: limits, floor: true}
 deny contains lib.denial(
 	"limits.too-much",
 	sprintf("%s %v exceeds the maximum of %v", [name, input.proposal.limits[name], maximum]),

@@ -7,6 +7,8 @@ import data.fumehood.lib
 # description: A decision needs text that can be read before it runs.
 # custom:
 #   rule: parse.
+#   severity: low
+#   category: text
 #   floor: true
 #   match: ["eval \"$x\"", "$cmd test", "bash -c \"$x\""]
 #   not_match: ["go test ./..."]
@@ -14,14 +16,14 @@ deny contains lib.denial(u.code, u.message, u.hint) if some u in input.proposal.
 
 # METADATA
 # title: The working directory must be in the workspace
-# custom: {rule: proposal.cwd, floor: true}
+# custom: {rule: proposal.cwd, severity: low, category: files, floor: true}
 deny contains lib.denial("proposal.cwd", "the working directory is outside the workspace", "name a directory relative to the workspace") if {
 	not input.proposal.cwd.place in {"workspace", "control"}
 }
 
 # METADATA
 # title: Outputs must be files in the workspace
-# custom: {rule: proposal.outputs, floor: true}
+# custom: {rule: proposal.outputs, severity: low, category: files, floor: true}
 deny contains lib.denial(
 	"proposal.outputs",
 	sprintf("%q cannot be an output: it is not a file in the workspace", [o.value]),

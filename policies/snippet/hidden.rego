@@ -57,6 +57,8 @@ deny contains lib.denial("snippet.hidden-name", sprintf("line %d of the snippet:
 # title: Snippets must not use the interpreter's internals
 # custom:
 #   rule: snippet.internals
+#   severity: medium
+#   category: code
 #   match: [
 #     "python3 -c '().__class__.__base__.__subclasses__()'", "python3 -c 'print.__self__.__dict__; (lambda: 0).__globals__'",
 #     "node -e 'process.binding(\"fs\")'", "node -e '[].constructor.constructor(\"return process\")()'"
@@ -71,6 +73,8 @@ deny contains lib.denial("snippet.internals", sprintf("line %d of the snippet %s
 # title: Snippets must not call machine code
 # custom:
 #   rule: snippet.native
+#   severity: medium
+#   category: code
 #   match: ["python3 -c 'import ctypes; ctypes.CDLL(None).system(b\"id\")'", "node -e 'process.dlopen(module, \"/tmp/x.node\")'"]
 #   not_match: ["python3 -c 'import numpy'", "python3 -m pytest tests/test_ctypes.py"]
 deny contains lib.denial(
@@ -87,6 +91,8 @@ deny contains lib.denial(
 # description: Code that is known only at run time is not denied here; the rules about its command check it as arguments.
 # custom:
 #   rule: snippet.unread
+#   severity: low
+#   category: code
 #   match: ["python3 -c 'import os; )('", "node -e 'const x = {{{'", "python3 -c '# coding: rot13\ncevag(1)'"]
 #   not_match: ["python3 -c 'print(1)'", "python3 -c \"print('$HOME')\"", "python3 -c 'match 1:\n case 1: print(1)'"]
 deny contains lib.denial("snippet.unread", sprintf("line %d of the snippet: %s", [f.line, f.message]), "fix or shorten it, or run a file in the workspace") if {

@@ -4,6 +4,8 @@ package fumehood.trigger
 # title: Unknown commands are denied
 # custom:
 #   rule: trigger.command
+#   severity: low
+#   category: usage
 #   match: [{command: deploy}, {command: ""}, {command: Run}]
 #   not_match: [{command: run}, {command: help}]
 deny contains {
@@ -19,6 +21,8 @@ deny contains {
 # title: Accounts with an unknown role are denied
 # custom:
 #   rule: trigger.role
+#   severity: medium
+#   category: approval
 #   match: [{actor: {permission: ""}}, {actor: {permission: Admin}}, {command: help, actor: {permission: owner, author: true}}]
 #   not_match: [{actor: {permission: none}}, {actor: {permission: write}}]
 deny contains {
@@ -34,6 +38,8 @@ deny contains {
 # title: Only people and bots may use commands
 # custom:
 #   rule: trigger.actor
+#   severity: low
+#   category: approval
 #   match: [{actor: {type: Organization}}, {actor: {type: ""}}, {command: help, actor: {type: Mannequin}}, {actor: {id: 0}}, {actor: {id: -1}, bots: [-1]}]
 #   not_match: [{actor: {type: Bot}}, {actor: {type: User}}]
 deny contains {
@@ -55,6 +61,8 @@ is_actor if {
 # description: The permission of the account that comments counts, never that of the author.
 # custom:
 #   rule: trigger.permission
+#   severity: medium
+#   category: approval
 #   match: [
 #     {actor: {permission: triage}}, {actor: {permission: read, author: true}}, {command: approve, actor: {permission: none}},
 #     {pr: {fork: true}, actor: {permission: read, author: true}}
@@ -75,6 +83,8 @@ deny contains {
 # title: Explanations require triage permission, except for the author
 # custom:
 #   rule: trigger.asking
+#   severity: low
+#   category: approval
 #   match: [{command: help, actor: {permission: read}}, {command: explain, actor: {permission: none}}]
 #   not_match: [{command: help, actor: {permission: none, author: true}}, {command: explain, actor: {permission: triage}}, {actor: {permission: read}}]
 deny contains {
@@ -91,6 +101,8 @@ deny contains {
 # title: Authors cannot approve their own pull requests
 # custom:
 #   rule: trigger.own-approval
+#   severity: high
+#   category: approval
 #   match: [{command: approve, actor: {author: true}}, {command: approve, actor: {author: true, permission: admin}}]
 #   not_match: [{command: approve}, {command: run, actor: {author: true}}]
 deny contains {
@@ -108,6 +120,8 @@ deny contains {
 # description: Bots are identified by id, since anyone can choose a name.
 # custom:
 #   rule: trigger.bot
+#   severity: medium
+#   category: approval
 #   match: [
 #     {actor: {type: Bot, permission: admin}}, {command: approve, actor: {id: 41, type: Bot}, bots: [41]}, {command: help, actor: {type: Bot}},
 #     {command: rerun, actor: {id: 41, type: User}, bots: [41]}
@@ -133,6 +147,8 @@ proposes if {
 # description: Such a bot may have read untrusted text, and it has no permission.
 # custom:
 #   rule: trigger.fork
+#   severity: high
+#   category: approval
 #   match: [{actor: {id: 41, type: Bot, permission: none}, bots: [41], pr: {fork: true}}]
 #   not_match: [
 #     {actor: {id: 41, type: Bot, permission: none}, bots: [41]}, {pr: {fork: true}}, {actor: {permission: read}, pr: {fork: true}},

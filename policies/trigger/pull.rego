@@ -4,6 +4,8 @@ package fumehood.trigger
 # title: Runs cannot start on closed or locked pull requests
 # custom:
 #   rule: trigger.closed
+#   severity: low
+#   category: approval
 #   match: [{pr: {state: closed}}, {command: approve, pr: {locked: true}}, {pr: {state: ""}}]
 #   not_match: [{command: help, pr: {state: closed}}, {command: explain, pr: {locked: true}}, {pr: {draft: true}}]
 deny contains {
@@ -24,6 +26,8 @@ takes_runs if {
 # title: Runs need a known commit
 # custom:
 #   rule: trigger.head
+#   severity: low
+#   category: approval
 #   match: [{pr: {head: ""}}, {pr: {head: main}}, {pr: {head: "0123456789abcdef"}}, {pr: {number: 0}}]
 #   not_match: [{command: help, pr: {head: ""}}]
 deny contains {"rule": "trigger.head", "message": "the commit of the pull request is unknown", "suggestion": "try again"} if {
@@ -40,6 +44,8 @@ known_head if {
 # title: The number of runs per pull request is limited
 # custom:
 #   rule: trigger.budget-pr
+#   severity: low
+#   category: limits
 #   match: [{runs: {pr: 20}}, {runs: {pr: 21}}, {runs: {max_pr: 0}}, {command: approve, runs: {pr: 20}}, {runs: {pr: -1}}]
 #   not_match: [{runs: {pr: 19}}, {command: help, runs: {pr: 20}}]
 deny contains {
@@ -55,6 +61,8 @@ deny contains {
 # title: The number of runs per day is limited
 # custom:
 #   rule: trigger.budget-day
+#   severity: low
+#   category: limits
 #   match: [{runs: {day: 100}}, {runs: {day: 100, pr: 0}}, {command: rerun, runs: {max_day: 0}}, {runs: {day: -1}}]
 #   not_match: [{runs: {day: 99}}, {command: explain, runs: {day: 100}}]
 deny contains {

@@ -50,6 +50,11 @@ func TestDefaultPage(t *testing.T) {
 	if !bytes.Equal(stands, page.Bytes()) {
 		t.Error("policies/RULES.md is not what the rules' METADATA says: go test ./internal/author/manual -update")
 	}
+	for _, r := range rules {
+		if (r.Set == "deny" || r.Set == "ask") && (r.Severity == "" || r.Category == "") {
+			t.Errorf("%s:%d: %s has no severity or no category", r.File, r.Line, r.ID)
+		}
+	}
 	if len(rules) < 80 {
 		t.Errorf("only %d rules are described", len(rules))
 	}
