@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/agents/stdin"
 	"github.com/fumehood/fumehood/internal/kit/localhttp"
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/kit/text"
@@ -84,7 +84,7 @@ type bridge struct {
 	ended   chan struct{}
 
 	sending sync.Mutex // guards input
-	input   *os.File
+	input   *stdin.Pipe
 
 	mu    sync.Mutex
 	count uint16
@@ -239,22 +239,22 @@ func (b *sandbox) findBridge(port uint16) (*bridge, error) {
 	if before == nil && len(b.bridges) >= maxBridges {
 		return nil, refuseRequest(resourceExhausted, "the sandbox has connections to %d ports", maxBridges)
 	}
-	read, write, err := b.openInput()
+	input, err := stdin.Open(b.gate)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(b.ctx)
-	x := &bridge{sandbox: b, port: port, cancel: cancel, ended: make(chan struct{}), input: write,
+	x := &bridge{sandbox: b, port: port, cancel: cancel, ended: make(chan struct{}), input: input,
 		conns: map[uint16]*bridged{}}
 	x.idle = time.AfterFunc(bridgeIdle, x.stopIfIdle)
 	b.bridges[port] = x
-	go x.run(gate.WithInput(gate.WithOutput(ctx, x.readChunk), read), read)
+	go x.run(input.WithInput(gate.WithOutput(ctx, x.readChunk)))
 	return x, nil
 }
 
 // run runs the bridge's command to its end.
-func (x *bridge) run(ctx context.Context, read *os.File) {
-	p := proposal.Proposal{Argv: []string{"python3", "-c", portBridge, strconv.Itoa(int(x.port))}, Stdin: laterInput,
+func (x *bridge) run(ctx context.Context) {
+	p := proposal.Proposal{Argv: []string{"python3", "-c", portBridge, strconv.Itoa(int(x.port))}, Stdin: stdin.Later,
 		Why: "getHost of the E2B SDK"}
 	r, err := x.sandbox.proposeAfterSetUp(ctx, x.sandbox.runInBackground, p)
 	switch {
@@ -273,7 +273,7 @@ func (x *bridge) run(ctx context.Context, read *os.File) {
 	}
 	x.sandbox.mu.Unlock()
 	x.stop()
-	_ = errors.Join(read.Close(), x.input.Close()) // Start has closed read if it started
+	x.input.Close()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.failed = err
@@ -385,8 +385,7 @@ func (x *bridge) writeMessage(kind byte, number uint16, data []byte) error {
 	message = append(binary.BigEndian.AppendUint16(message, uint16(len(data))), data...)
 	x.sending.Lock()
 	defer x.sending.Unlock()
-	_ = x.input.SetWriteDeadline(time.Now().Add(inputTime))
-	_, err := x.input.Write(message)
+	err := x.input.Write(message)
 	if err != nil {
 		x.stop() // a message may have been sent in part
 	}

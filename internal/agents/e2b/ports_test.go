@@ -5,11 +5,12 @@ package e2b
 import (
 	"context"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/agents/stdin"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -89,13 +90,13 @@ func TestBridge(t *testing.T) {
 		"a part, then a forgery": {[]string{"1:1:x\n", "x\n"}, "x", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			read, write, err := os.Pipe()
+			input, err := stdin.Open(&gate.Gate{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer read.Close()
+			defer input.Close()
 			ctx, cancel := context.WithCancel(t.Context())
-			x := &bridge{sandbox: &sandbox{server: New(Options{})}, cancel: cancel, input: write, ended: make(chan struct{}),
+			x := &bridge{sandbox: &sandbox{server: New(Options{})}, cancel: cancel, input: input, ended: make(chan struct{}),
 				conns: map[uint16]*bridged{}, idle: time.AfterFunc(time.Hour, cancel)}
 			conn, err := x.openConnection()
 			if err != nil {
