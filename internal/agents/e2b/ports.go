@@ -201,8 +201,9 @@ func (b *sandbox) forwardToPort(w http.ResponseWriter, r *http.Request, port uin
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			var known *refusal
-			if errors.As(err, &known) {
-				failJSON(w, known)
+			var stop *proposal.StopError
+			if errors.As(err, &known) || errors.As(err, &stop) {
+				failJSON(w, err)
 				return
 			}
 			failPort(w, b.id, "The sandbox is running but port is not open")
