@@ -38,9 +38,6 @@ func InterpreterFiles() map[string][]byte {
 
 func programPath(p interpreter.Program) string { return path.Join("/.fumehood", p.File) }
 
-// MaxContexts is how many contexts, of all languages together, a sandbox has at a time. Each is a process.
-const MaxContexts = interpreter.MaxContexts
-
 // interpreters are an instance's, by language and context. A cell begins while the Runner is locked, and may end at
 // any time.
 type interpreters struct {
@@ -229,8 +226,9 @@ func (c *command) openInterpreter() (*liveInterpreter, error) {
 			return nil, err
 		}
 	}
-	if r == nil && len(all.list) >= MaxContexts {
-		return nil, fmt.Errorf("the sandbox already has %d contexts: use one of them, or another session", MaxContexts)
+	if r == nil && len(all.list) >= interpreter.MaxContexts {
+		return nil, fmt.Errorf("the sandbox already has %d contexts: use one of them, or another session",
+			interpreter.MaxContexts)
 	}
 	if r == nil {
 		r = &liveInterpreter{s: c.s, key: key, ended: make(chan processEnd, 1), gone: make(chan struct{})}

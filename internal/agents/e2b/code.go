@@ -36,7 +36,7 @@ type codeContext struct {
 // contexts are a sandbox's. The sandbox guards it.
 type contexts struct {
 	list    []codeContext
-	made    map[string]int // by language, as interpreters count them
+	made    int // of all, removed and restarted ones included
 	cells   int
 	running int // cells
 }
@@ -46,11 +46,10 @@ var standing = []string{"python", "javascript", "bash"}
 
 // newContexts returns those that are always there, whose ids are their languages.
 func newContexts() contexts {
-	c := contexts{made: map[string]int{}}
+	c := contexts{made: len(standing)}
 	for _, language := range standing {
 		c.list = append(c.list, codeContext{ID: language, Language: language, Cwd: home, name: "main",
 			imported: map[string]bool{}})
-		c.made[language] = 1
 	}
 	return c
 }
@@ -61,11 +60,11 @@ func noLanguage(name string) error {
 
 // addOrReset makes a context, or gives another one of the session to the one with this id.
 func (c *contexts) addOrReset(id, language, cwd string) (codeContext, error) {
-	if c.made[language]+2 > interpreter.MaxContexts { // the interpreter's first is not used
+	if c.made >= interpreter.MaxContexts {
 		return codeContext{}, refuseRequest(resourceExhausted,
-			"the sandbox has had %d contexts of %s, removed and restarted ones included: create another sandbox", c.made[language], language)
+			"the sandbox has had %d contexts, removed and restarted ones included: create another sandbox", c.made)
 	}
-	c.made[language]++
+	c.made++
 	return codeContext{id, language, cwd, rand.Text(), map[string]bool{}}, nil
 }
 

@@ -142,7 +142,7 @@ func TestE2EInterruptEarly(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.AfterFunc(600*time.Millisecond, func() { _ = syscall.Kill(-s.pid, syscall.SIGCONT) })
-			if _, err := s.try(t, "", word[name], 200*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || code(err) != "" {
+			if _, err := s.try(t, word[name], 200*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || code(err) != "" {
 				t.Fatalf("%s: %v", name, err)
 			}
 			s.run(t, word["get"])
@@ -158,7 +158,7 @@ func TestE2EDeadline(t *testing.T) {
 	each(t, func(t *testing.T, l Language, word map[string]string) {
 		s := newSession(t, l, "")
 		s.run(t, word["set"])
-		if _, err := s.try(t, "", word["loop"], 300*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || code(err) != "" {
+		if _, err := s.try(t, word["loop"], 300*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || code(err) != "" {
 			t.Fatalf("%v", err)
 		}
 		s.run(t, word["get"])
@@ -176,7 +176,7 @@ func TestE2EStuck(t *testing.T) {
 	if _, err := s.Execute(ctx, cell, func(Event) { cancel() }); code(err) != "interpreter.stuck" {
 		t.Fatalf("%v", err)
 	}
-	if _, err := s.try(t, "", "1", time.Second); code(err) != "interpreter.stuck" {
+	if _, err := s.try(t, "1", time.Second); code(err) != "interpreter.stuck" {
 		t.Errorf("%v", err)
 	}
 }
@@ -251,43 +251,6 @@ func TestE2ESyntaxErrors(t *testing.T) {
 		o := s.run(t, word["syntax"])
 		if o.Error == nil || !strings.Contains(o.Error.Traceback+s.text(Stderr), word["where"]) {
 			t.Errorf("%+v %+v", o.Error, s.events)
-		}
-	})
-}
-
-// Contexts have names of their own.
-func TestE2EContexts(t *testing.T) {
-	each(t, func(t *testing.T, l Language, word map[string]string) {
-		s := newSession(t, l, "")
-		if err := s.CreateContext("a"); err != nil {
-			t.Fatal(err)
-		}
-		s.run(t, word["set"])
-		s.try(t, "a", word["get"], 20*time.Second)
-		if strings.Contains(s.text(Stdout), "42") {
-			t.Errorf("%+v", s.events)
-		}
-		s.try(t, "a", strings.Replace(word["set"], "42", "43", 1), 20*time.Second)
-		s.try(t, "a", word["get"], 20*time.Second)
-		if s.text(Stdout) != "43\n" {
-			t.Errorf("%+v", s.events)
-		}
-		s.run(t, word["get"])
-		if s.text(Stdout) != "42\n" {
-			t.Errorf("%+v", s.events)
-		}
-		if err := s.RemoveContext(timeout(t, 20*time.Second), "a"); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.CreateContext("a"); err != nil {
-			t.Fatal(err)
-		}
-		s.try(t, "a", word["get"], 20*time.Second)
-		if strings.Contains(s.text(Stdout), "43") {
-			t.Errorf("after remove: %+v", s.events)
-		}
-		if got := s.Contexts(); !slices.Equal(got, []string{"", "a"}) {
-			t.Errorf("%.100q", got)
 		}
 	})
 }

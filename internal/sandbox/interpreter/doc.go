@@ -15,14 +15,12 @@
 // Then it answers requests, one at a time. A request is compact JSON (no white space
 // between tokens) whose values are strings without the character NUL, and env, an object of them:
 //
-//	{"op":"execute","nonce":"5f…","context":"","code":"x = 1\nx"}
-//	{"op":"check","nonce":"77…","context":"","code":"x = ("}
-//	{"op":"remove","nonce":"81…","context":"a","code":""}
+//	{"op":"execute","nonce":"5f…","code":"x = 1\nx"}
+//	{"op":"check","nonce":"77…","code":"x = ("}
 //
-// A context is a name space; "" is the first. An interpreter makes a context when it is
-// first named. check runs nothing: its answer is an error, of the code's syntax or, if that is right,
-// PolicyDenied. env, which may be missing, are environment variables that the process has while the
-// code runs, and no longer. Every message about a request repeats its nonce, 128 random bits:
+// An interpreter has one name space: a context of a session is a process. check runs nothing: its answer is an error,
+// of the code's syntax or, if that is right, PolicyDenied. env, which may be missing, are environment variables that
+// the process has while the code runs, and no longer. Every message about a request repeats its nonce, 128 random bits:
 //
 //	began            the code is about to run; it can come again
 //	stdout, stderr   text; late and omitted (characters), if it was written between two requests
@@ -42,7 +40,7 @@
 //
 // # Shells
 //
-// A bash has one context. It is started by ShellArgv with a pipe as its script, descriptor
+// A bash is started by ShellArgv with a pipe as its script, descriptor
 // ScriptFD, and runs what it reads as any script: there is no loop in the shell that a cell
 // could leave or change. The first line closes ScriptFD, of which bash has its own copy, and
 // says "hello VERSION" on DoneFD. Each cell is one line:

@@ -83,13 +83,13 @@ func TestE2EHostileCells(t *testing.T) {
 func attack(t *testing.T, l Language, word map[string]string, cell string) {
 	s := newSession(t, l, "", func(o *Options) { o.Grace = 500 * time.Millisecond })
 	s.run(t, word["set"])
-	first, err := s.try(t, "", cell, 3*time.Second)
+	first, err := s.try(t, cell, 3*time.Second)
 	if len(s.events) > 1000 || first.Took > 8*time.Second {
 		t.Errorf("%d events in %v", len(s.events), first.Took)
 	}
 	var died *DiedError
 	if err == nil {
-		_, err = s.try(t, "", word["get"], 4*time.Second)
+		_, err = s.try(t, word["get"], 4*time.Second)
 	}
 	switch {
 	case errors.As(err, &died):

@@ -10,24 +10,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/fumehood/fumehood/internal/kit/document"
-	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// MaxCode is the size of a cell in bytes, MaxContexts the number of contexts that one
-// interpreter has at a time, the first included.
-const (
-	MaxCode     = document.MaxCode
-	MaxContexts = 64
-)
+// MaxCode is the size of a cell in bytes.
+const MaxCode = document.MaxCode
 
 // A Kind is the kind of an Event.
 type Kind string
@@ -117,9 +110,8 @@ type Hello struct {
 
 // A Cell is a piece of code.
 type Cell struct {
-	Context string            // "" is the first context
-	Code    string            // at most MaxCode bytes of UTF-8 without NUL
-	Env     map[string]string // environment variables while it runs; valid names, values without NUL
+	Code string            // at most MaxCode bytes of UTF-8 without NUL
+	Env  map[string]string // environment variables while it runs; valid names, values without NUL
 	// SyntaxOnly means that Code is not run: the Outcome's Error is what is wrong with its syntax, or that
 	// nothing is. Of a shell's Code there is no such check.
 	SyntaxOnly bool
@@ -154,12 +146,11 @@ type Interpreter struct {
 	turn    chan struct{} // holds a value while no cell runs
 	writing chan struct{} // holds a value while a request is written
 
-	mu       sync.Mutex // for the fields below
-	running  bool
-	begun    bool // an interrupt now ends the cell
-	asked    bool // an interrupt waits until begun
-	broken   error
-	contexts map[string]bool
+	mu      sync.Mutex // for the fields below
+	running bool
+	begun   bool // an interrupt now ends the cell
+	asked   bool // an interrupt waits until begun
+	broken  error
 }
 
 // Start waits for a program that was started with stdin in and stdout out. Close must be
@@ -181,7 +172,7 @@ func newInterpreter(in io.WriteCloser, out io.ReadCloser, o Options) *Interprete
 	o.Limits = o.Limits.withDefaults()
 	return &Interpreter{in: in, out: out, options: o, encode: request.encodeLine, messages: make(chan message),
 		closed: make(chan struct{}),
-		turn:   make(chan struct{}, 1), writing: make(chan struct{}, 1), contexts: map[string]bool{"": true}}
+		turn:   make(chan struct{}, 1), writing: make(chan struct{}, 1)}
 }
 
 // waitForHello waits for the hello.
@@ -240,30 +231,24 @@ func (i *Interpreter) readMessages() {
 // end the process. A *DiedError means that the process ended. The code interpreter.cell
 // means that the cell was not run because it is invalid.
 func (i *Interpreter) Execute(ctx context.Context, c Cell, emit func(Event)) (Outcome, error) {
-	if err := i.checkCell(c); err != nil {
+	if err := checkCode(c.Code); err != nil {
 		return Outcome{}, err
 	}
-	r := request{Op: "execute", Context: c.Context, Code: c.Code, Env: c.Env}
+	r := request{Op: "execute", Code: c.Code, Env: c.Env}
 	if c.SyntaxOnly {
 		r.Op = "check"
 	}
 	return i.doRequest(ctx, r, emit)
 }
 
-func (i *Interpreter) checkCell(c Cell) error {
-	i.mu.Lock()
-	known := i.contexts[c.Context]
-	i.mu.Unlock()
-	switch {
-	case !known:
-		return invalidCellError(fmt.Sprintf("there is no context %q", c.Context), "create the context first")
-	case len(c.Code) > MaxCode:
-		return invalidCellError(fmt.Sprintf("the code has %d bytes, more than %d", len(c.Code), MaxCode),
+func checkCode(code string) error {
+	if len(code) > MaxCode {
+		return invalidCellError(fmt.Sprintf("the code has %d bytes, more than %d", len(code), MaxCode),
 			"write the code to a file and run that")
 	}
-	for at, r := range c.Code {
-		if _, size := utf8.DecodeRuneInString(c.Code[at:]); r == 0 || (r == utf8.RuneError && size == 1) {
-			line := 1 + strings.Count(c.Code[:at], "\n")
+	for at, r := range code {
+		if _, size := utf8.DecodeRuneInString(code[at:]); r == 0 || (r == utf8.RuneError && size == 1) {
+			line := 1 + strings.Count(code[:at], "\n")
 			return invalidCellError(fmt.Sprintf("line %d of the code has a NUL or a byte that is not UTF-8, at byte %d of the code", line, at), "write it as an escape")
 		}
 	}
@@ -422,50 +407,6 @@ func (i *Interpreter) markInterruptible() (interrupted bool) {
 		_ = i.options.Interrupt() // the grace period ends, if it failed
 	}
 	return interrupted
-}
-
-var contextName = pattern.New(`^[A-Za-z0-9_.-]{1,64}$`)
-
-// CreateContext adds a context, with a name that ValidContext accepts.
-func (i *Interpreter) CreateContext(name string) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	switch {
-	case !ValidContext(name):
-		return invalidCellError(fmt.Sprintf("invalid name of a context: %q", name),
-			"use up to 64 letters, digits, '.', '_' and '-'")
-	case i.contexts[name]:
-		return invalidCellError(fmt.Sprintf("the context %q exists", name), "use another name")
-	case len(i.contexts) >= MaxContexts:
-		return invalidCellError(fmt.Sprintf("there are already %d contexts", MaxContexts), "remove one")
-	}
-	i.contexts[name] = true
-	return nil
-}
-
-// Contexts returns the names of the contexts, sorted; the first is "".
-func (i *Interpreter) Contexts() []string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return slices.Sorted(maps.Keys(i.contexts))
-}
-
-// RemoveContext removes a context and its names. It waits for the running cell. The
-// errors are those of Execute.
-func (i *Interpreter) RemoveContext(ctx context.Context, name string) error {
-	if name == "" {
-		return invalidCellError("the first context cannot be removed", "start another interpreter")
-	}
-	if err := i.checkCell(Cell{Context: name}); err != nil {
-		return err
-	}
-	if _, err := i.doRequest(ctx, request{Op: "remove", Context: name}, func(Event) {}); err != nil {
-		return err
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	delete(i.contexts, name)
-	return nil
 }
 
 // Close closes the program's stdin and stdout, upon which it ends by itself if it can.

@@ -122,11 +122,10 @@ func readLine(r *bufio.Reader, max int) ([]byte, error) {
 
 // request is what this end sends. The fields keep their order.
 type request struct {
-	Op      string            `json:"op"`
-	Nonce   string            `json:"nonce"`
-	Context string            `json:"context"`
-	Code    string            `json:"code"`
-	Env     map[string]string `json:"env,omitempty"`
+	Op    string            `json:"op"`
+	Nonce string            `json:"nonce"`
+	Code  string            `json:"code"`
+	Env   map[string]string `json:"env,omitempty"`
 }
 
 func (r request) encodeLine() ([]byte, error) {

@@ -6,6 +6,8 @@ import (
 	_ "embed"
 	"maps"
 	"slices"
+
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 )
 
 // A Language is one that there is a program for.
@@ -13,7 +15,7 @@ type Language string
 
 const (
 	Python Language = "python" // 3.9 or newer
-	Bash   Language = "bash"   // 4.4 or newer; one context a process, see StartShell
+	Bash   Language = "bash"   // 4.4 or newer, see StartShell
 	Node   Language = "node"   // 18 or newer; TypeScript where Node removes types itself (22.13 or newer)
 )
 
@@ -61,6 +63,11 @@ func LanguageOf(name string) (Language, bool) {
 	return l, found
 }
 
+// MaxContexts is how many contexts, of all languages together, a sandbox has at a time. Each is a process.
+const MaxContexts = 64
+
 // ValidContext reports whether a context can have this name: up to 64 letters, digits, ".",
 // "_" and "-".
 func ValidContext(name string) bool { return contextName.MatchString(name) }
+
+var contextName = pattern.New(`^[A-Za-z0-9_.-]{1,64}$`)

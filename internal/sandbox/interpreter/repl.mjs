@@ -197,8 +197,7 @@ class PolicyDenied extends Error {
   }
 }
 
-// Code that is only checked has a context of its own, which no request can name: even a script that ends
-// at its first statement declares its names.
+// Code that is only checked has a context of its own: even a script that ends at its first statement declares its names.
 const CHECKED = ' ';
 const STOP = 'throw null; ';
 const IMPORT = '__fumehood_import__';
@@ -361,17 +360,14 @@ class Kernel {
     this.send({ kind: 'error', name, value: cut(is ? String(error.message) : util.inspect(error), PLAIN), traceback: cut(place + stack, PLAIN) });
   }
 
-  async cell({ op, context, code, env = {}, serial }) {
+  async cell({ op, code, env = {}, serial }) {
     this.serial = serial;
     const before = Object.keys(env).map((name) => [name, process.env[name]]);
     for (const [name, value] of Object.entries(env)) process.env[name] = value;
     const interrupted = new Promise((_, reject) => { this.stop = reject; });
     try {
-      if (op === 'remove') this.contexts.delete(context);
-      else {
-        const only = op === 'check';
-        await Promise.race([interrupted, this.context(only ? CHECKED : context).then((c) => this.run(c, code, only))]);
-      }
+      const only = op === 'check';
+      await Promise.race([interrupted, this.context(only ? CHECKED : '').then((c) => this.run(c, code, only))]);
     } catch (e) {
       this.fail(e.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' ? new Interrupted() : e);
     }

@@ -523,11 +523,11 @@ class Shell:
     config = {}
 
     def __init__(self, interpreter):
-        self.interpreter, self.context, self.last = interpreter, None, os.getcwd()
+        self.interpreter, self.last = interpreter, os.getcwd()
 
     @property
     def user_ns(self):
-        return self.context.names
+        return self.interpreter.context.names
 
     def expand(self, text):
         """Replaces {expression} and $name, where the cell's names have them, as IPython does; $$ is a $."""
@@ -661,7 +661,7 @@ class Shell:
             raise UsageError("%%time takes no statement in its own line")
         before, began = os.times(), time.perf_counter()
         try:
-            return self.interpreter.execute(self.context, cell)
+            return self.interpreter.execute(cell)
         finally:
             wall, after = time.perf_counter() - began, os.times()
             user = after.user + after.children_user - before.user - before.children_user
@@ -687,7 +687,7 @@ class Shell:
         before = sys.stdout, sys.stderr, self.interpreter.hidden
         sys.stdout, sys.stderr, self.interpreter.hidden = out, err, True
         try:
-            self.interpreter.execute(self.context, cell)
+            self.interpreter.execute(cell)
         finally:
             sys.stdout, sys.stderr, self.interpreter.hidden = before
         if line.strip():
@@ -748,7 +748,7 @@ for name in __future__.all_feature_names:
 class Interpreter:
     def __init__(self, wire, pipes):
         self.wire, self.pipes = wire, pipes
-        self.contexts, self.count, self.loop, self.hidden = {}, 0, None, False
+        self.context, self.count, self.loop, self.hidden = Context(), 0, None, False
         self.waiting, self.released, self.cleared, self.result = {}, 0, False, None
         self.shell = Shell(self)
 
@@ -850,41 +850,41 @@ class Interpreter:
             loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
             raise
 
-    def run(self, context, code):
+    def run(self, code):
         self.wire.send(kind="began")
         self.turn()
-        value = self.execute(context, code)
+        value = self.execute(code)
         if value is not None:
-            context.keep(value)
+            self.context.keep(value)
             self.show("result", value)
             self.result = value
         self.turn()
 
-    def check(self, context, code):
+    def check(self, code):
         """Raises what is wrong with the syntax of code, of which nothing is run."""
         self.wire.send(kind="began")
-        self.parse(context, code)
+        self.parse(code)
         raise PolicyDenied("policy does not read this syntax, so the code was not run")
 
-    def parse(self, context, code):
+    def parse(self, code):
         self.count += 1
         name = "<cell %d>" % self.count
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
         linecache.cache.pop("<cell %d>" % (self.count - SOURCES), None)
-        flags = context.flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        flags = self.context.flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         return name, flags, compile(code, name, "exec", flags | ast.PyCF_ONLY_AST, True)
 
-    def execute(self, context, code):
+    def execute(self, code):
         """Runs code, and returns the value of its last expression."""
-        name, flags, tree = self.parse(context, code)
+        name, flags, tree = self.parse(code)
         last = None
         if tree.body and isinstance(tree.body[-1], ast.Expr) and not code.rstrip().endswith(";"):
             last = ast.Expression(tree.body.pop().value)
         body = compile(tree, name, "exec", flags, True)
-        context.flags |= body.co_flags & FUTURES
-        self.evaluate(body, context.names)
+        self.context.flags |= body.co_flags & FUTURES
+        self.evaluate(body, self.context.names)
         if last is not None:
-            return self.evaluate(compile(last, name, "eval", flags | context.flags, True), context.names)
+            return self.evaluate(compile(last, name, "eval", flags | self.context.flags, True), self.context.names)
 
     def attempt(self, work, *arguments):
         """Runs work; what it raises is an error of the cell."""
@@ -926,16 +926,14 @@ class Interpreter:
         self.wire.send(kind="error", name=type(e).__name__[:200], value=cut(value, PLAIN), traceback=cut(lines, PLAIN))
 
     def cell(self, request):
-        context = self.contexts.setdefault(request["context"], Context())
-        sys.modules["__main__"] = context.module
+        sys.modules["__main__"] = self.context.module
         env = request.get("env", {})
         before = {name: os.environ.get(name) for name in env}
         os.environ.update(env)
         try:
             self.pipes.restore()
-            self.shell.context = context
             self.cleared, self.result = False, None
-            self.attempt(self.check if request["op"] == "check" else self.run, context, request["code"])
+            self.attempt(self.check if request["op"] == "check" else self.run, request["code"])
             self.attempt(self.figures)
             self.attempt(self.release)
         except KeyboardInterrupt as e:  # it came when the cell had just ended
@@ -951,10 +949,7 @@ class Interpreter:
             request = json.loads(line)
             began = time.perf_counter()
             self.wire.begin(request["nonce"])
-            if request["op"] == "remove":
-                self.contexts.pop(request["context"], None)
-            else:
-                self.cell(request)
+            self.cell(request)
             self.wire.end(ms=round((time.perf_counter() - began) * 1e3, 3))
 
 

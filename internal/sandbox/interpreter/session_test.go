@@ -116,19 +116,19 @@ func endSession(id int) {
 	}
 }
 
-// try runs a cell in a context and keeps its events.
-func (s *session) try(t testing.TB, name, code string, d time.Duration) (Outcome, error) {
+// try runs a cell and keeps its events.
+func (s *session) try(t testing.TB, code string, d time.Duration) (Outcome, error) {
 	t.Helper()
 	s.events = nil
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	return s.Execute(ctx, Cell{Context: name, Code: code}, func(e Event) { s.events = append(s.events, e) })
+	return s.Execute(ctx, Cell{Code: code}, func(e Event) { s.events = append(s.events, e) })
 }
 
 // run is try for a cell that must end.
 func (s *session) run(t testing.TB, code string) Outcome {
 	t.Helper()
-	outcome, err := s.try(t, "", code, 20*time.Second)
+	outcome, err := s.try(t, code, 20*time.Second)
 	if err != nil {
 		t.Fatalf("%q: %v", code, err)
 	}
@@ -145,7 +145,7 @@ func (s *session) text(kind Kind) (all string) {
 	return all
 }
 
-// checkGrowth checks that many cells, with results, errors and contexts that come and go, leave no memory
+// checkGrowth checks that many cells, with results and errors, leave no memory
 // behind: neither in the interpreter nor here.
 func checkGrowth(t *testing.T, rounds int) {
 	cells := map[Language][]string{
@@ -157,9 +157,6 @@ func checkGrowth(t *testing.T, rounds int) {
 		var early, late int
 		for n := range rounds {
 			s.run(t, cells[l][n%len(cells[l])])
-			if n%200 == 0 {
-				again(t, s, cells[l][0])
-			}
 			if n == rounds/4 {
 				early = memory(s.pid)
 			}
@@ -173,20 +170,6 @@ func checkGrowth(t *testing.T, rounds int) {
 			t.Errorf("%d goroutines", n)
 		}
 	})
-}
-
-// again uses a context and removes it.
-func again(t *testing.T, s *session, cell string) {
-	t.Helper()
-	if err := s.CreateContext("again"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.try(t, "again", cell, 20*time.Second); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.RemoveContext(timeout(t, 20*time.Second), "again"); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // memory is the resident memory in KB of a process and its children.

@@ -36,9 +36,8 @@ type Shell struct {
 	Ended                <-chan struct{} // closed when the process has ended
 }
 
-// StartShell waits for a bash. It is Start for a shell, which has only the first context and
-// takes no Env with a cell. Options.Interrupt is not used: a shell that is interrupted
-// ends, or waits for a child.
+// StartShell waits for a bash. It is Start for a shell, which takes no Env with a cell. Options.Interrupt is not used:
+// a shell that is interrupted ends, or waits for a child.
 func StartShell(ctx context.Context, s Shell, o Options) (*Interpreter, error) {
 	i := newInterpreter(s.Script, &shellOutput{s}, o)
 	i.encode = func(r request) ([]byte, error) { return encodeShell(r, i.failed) }
@@ -58,8 +57,8 @@ var greeting = fmt.Sprintf("exec %d<&-; BASH_ARGV0=$BASH; builtin printf 'hello 
 //
 // If the last command of the previous cell failed, $? is 1.
 func encodeShell(r request, failed bool) ([]byte, error) {
-	if r.Op != "execute" || r.Context != "" || len(r.Env) > 0 {
-		return nil, errors.New("a shell has one context, and cells without variables")
+	if r.Op != "execute" || len(r.Env) > 0 {
+		return nil, errors.New("a shell has cells without variables")
 	}
 	before := ""
 	if failed {
