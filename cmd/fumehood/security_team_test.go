@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The scripts engineer_path.txtar and checkpoints.txtar, which TestE2EScripts runs, are two pages: their
-// commands, what the pages say they print, and their files. -update writes the scripts.
+// Scripts that TestE2EScripts runs are pages: their commands, what the pages say they print, and their files.
+// -update writes the scripts.
 func TestPagesAreScripts(t *testing.T) {
-	for name, script := range map[string]string{"SECURITY-TEAM.md": "engineer_path.txtar", "CHECKPOINTS.md": "checkpoints.txtar"} {
+	for name, script := range map[string]string{"SECURITY-TEAM.md": "engineer_path.txtar", "CHECKPOINTS.md": "checkpoints.txtar", "INCIDENTS.md": "incident_page.txtar"} {
 		page, file := string(jobtest.ReadFile(t, "../../docs/"+name)), "../../testdata/script/e2e/"+script
 		if n := strings.Count(page, "\n"); n > 150 {
 			t.Errorf("%s has %d lines", name, n)
