@@ -185,7 +185,7 @@ func (g group) writeGroup(w io.Writer) {
 			continue
 		}
 		at[c.Text] = len(list)
-		list = append(list, command{c.Text, c.Run + " " + c.ID, c.Times})
+		list = append(list, command{c.Text, strings.TrimSpace(c.Run + " " + c.ID), c.Times})
 	}
 	for i, t := range list {
 		if i == maxShown {
