@@ -94,8 +94,9 @@ const hiddenRemote = "hidden-by-the-configuration"
 //   - Of the repository, the commits of HEAD, branches, tags and remotes' branches are copied; no other object, no
 //     settings, hooks, stash, reflog and notes. The index is HEAD's. It is a partial clone and a sparse checkout: what
 //     needs a hidden content ends with an error of git, which names hiddenRemote.
-//   - Nothing else named .git is copied, so that submodules and repositories in the tree have no history. Sockets,
-//     FIFOs and devices are not copied.
+//   - Nothing else named .git is copied, so that submodules and repositories in the tree have no history, and a linked
+//     work tree has none. A repository that borrows objects is refused: its owner may not be who may read them.
+//     Sockets, FIFOs and devices are not copied.
 //   - A hard link to a hidden file is another path.
 //
 // If it fails, to may have a part. Its error is a *proposal.StopError.
@@ -118,13 +119,16 @@ func (h HiddenPaths) CopyVisible(ctx context.Context, from, to string) error {
 func (h HiddenPaths) copyWorkTree(ctx context.Context, from, to string) error {
 	from, err := filepath.EvalSymlinks(from)
 	if err == nil {
+		from, err = filepath.Abs(from)
+	}
+	if err == nil {
 		err = h.copyTree(ctx, from, to)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err = os.Lstat(filepath.Join(from, ".git")); errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if info, err := os.Lstat(filepath.Join(from, ".git")); err != nil || !info.IsDir() {
+		return nil // commands would not see the repository of another place either
 	}
 	return h.copyRepository(ctx, from, to)
 }
@@ -211,6 +215,12 @@ func (h HiddenPaths) copyRepository(ctx context.Context, from, to string) error 
 		return err
 	}
 	defer l.Close()
+	for _, other := range []string{"commondir", "objects/info/alternates"} {
+		if _, err := l.own.Lstat(other); !errors.Is(err, fs.ErrNotExist) {
+			return newStopError(CodeHide, "make a clone that borrows nothing: git clone --no-local", err,
+				"the repository has parts in another place: .git/%s", other)
+		}
+	}
 	head, err := l.followRef("HEAD")
 	if err != nil {
 		return nil

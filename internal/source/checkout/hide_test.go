@@ -164,9 +164,12 @@ func TestCopyVisibleFails(t *testing.T) {
 		"packed-refs": func(t *testing.T, dir string) {
 			must(t, os.WriteFile(filepath.Join(dir, ".git/packed-refs"), []byte("x\n"), 0o644))
 		},
-		"git": func(t *testing.T, dir string) {
-			must(t, os.RemoveAll(filepath.Join(dir, ".git")))
-			must(t, os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: /nonexistent\n"), 0o644))
+		"alternates": func(t *testing.T, dir string) {
+			must(t, os.MkdirAll(filepath.Join(dir, ".git/objects/info"), 0o755))
+			must(t, os.WriteFile(filepath.Join(dir, ".git/objects/info/alternates"), []byte(partial.dir+"/.git/objects\n"), 0o644))
+		},
+		"commondir": func(t *testing.T, dir string) {
+			must(t, os.WriteFile(filepath.Join(dir, ".git/commondir"), []byte(partial.dir+"/.git\n"), 0o644))
 		},
 	}
 	for name, damage := range broken {
@@ -185,7 +188,7 @@ func TestCopyVisibleFails(t *testing.T) {
 	}
 }
 
-// A clone without all history stays one, and a directory without a repository or commit has none.
+// A clone without all history stays one, and a directory without a repository of its own, or a commit, has none.
 func TestCopyVisibleShallow(t *testing.T) {
 	lanetest.SkipShort(t)
 	t.Parallel()
@@ -201,15 +204,24 @@ func TestCopyVisibleShallow(t *testing.T) {
 		t.Errorf("%s commits", got)
 	}
 	copied.git("fsck")
-	empty := &clone{t, t.TempDir()}
-	for _, inits := range []bool{false, true} {
-		if inits {
-			empty.git("init", "-q", "--template=")
+	for what, prepare := range map[string]func(dir string){
+		"nothing":   func(string) {},
+		"no commit": func(dir string) { (&clone{t, dir}).git("init", "-q", "--template=") },
+		"a file": func(dir string) {
+			must(t, os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: "+c.dir+"/.git\n"), 0o644))
+		},
+		"a link": func(dir string) { must(t, os.Symlink(filepath.Join(c.dir, ".git"), filepath.Join(dir, ".git"))) },
+		"above":  func(dir string) { must(t, os.MkdirAll(dir, 0o755)) },
+	} {
+		dir := t.TempDir()
+		if what == "above" {
+			dir = filepath.Join(c.dir, "below")
 		}
+		prepare(dir)
 		to := filepath.Join(t.TempDir(), "copy")
-		must(t, HiddenPaths{"secrets"}.CopyVisible(t.Context(), empty.dir, to))
+		must(t, HiddenPaths{"secrets"}.CopyVisible(t.Context(), dir, to))
 		if list, err := os.ReadDir(to); err != nil || len(list) != 0 {
-			t.Error(list, err)
+			t.Error(what, list, err)
 		}
 	}
 }
