@@ -3,11 +3,14 @@
 package key
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,12 +20,23 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// TestMain also is the command that signs: its first argument says how.
+// TestMain also is a command: it prints its second argument or, if that is SEED:seed, the signature of standard
+// input in base64.
 func TestMain(m *testing.M) {
 	if len(os.Args) != 3 || os.Args[1] != "sign-in-test" {
 		os.Exit(m.Run())
 	}
-	fmt.Print(os.Args[2])
+	seed, signs := strings.CutPrefix(os.Args[2], "SEED:")
+	if !signs {
+		fmt.Print(os.Args[2])
+		return
+	}
+	message, err := io.ReadAll(os.Stdin)
+	key, err2 := base64.StdEncoding.DecodeString(seed)
+	if err := errors.Join(err, err2); err != nil {
+		panic(err)
+	}
+	fmt.Println(base64.StdEncoding.EncodeToString(ed25519.Sign(ed25519.NewKeyFromSeed(key), message)))
 }
 
 // describe writes the file of a command that prints text.
@@ -49,6 +63,35 @@ func describe(t *testing.T, public any, change func(map[string]any), text string
 		t.Fatal(err)
 	}
 	return file
+}
+
+// A log that a command signs verifies with its public key.
+func TestCommandSigns(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := commandPrefix + describe(t, public, nil, "SEED:"+base64.StdEncoding.EncodeToString(private.Seed()))
+	signer, err := ReadSigner(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	log, err := audit.Create(file, audit.Options{Origin: "acme.example/run", Signer: signer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = log.Append("kind", map[string]string{"a": "b"})
+	_, err2 := log.Seal()
+	data, err3 := os.ReadFile(file)
+	verifier, err4 := ReadPublic(name)
+	if err := errors.Join(err, err2, err3, err4, log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	found, err := audit.Verify(bytes.NewReader(data), audit.Trust{Key: strings.TrimSpace(verifier)})
+	if err != nil || found.State != audit.Sealed {
+		t.Errorf("%+v, %v", found, err)
+	}
 }
 
 // What a command's file or answer has wrong is an error before there is a log.
