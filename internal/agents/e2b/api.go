@@ -201,10 +201,11 @@ func (s *Server) apiRoutes(mux *http.ServeMux) {
 			s.removeSandbox(b)
 			return nil, nil
 		}))
+	mux.HandleFunc("GET "+one+"/metrics", s.serveAPI(http.StatusOK, s.apiMetrics))
 	mux.HandleFunc("POST "+one+"/timeout", apiOf(s, http.StatusNoContent, apiTimeout))
 	mux.HandleFunc("POST "+one+"/pause", apiOf(s, http.StatusNoContent, apiPause))
 	mux.HandleFunc("POST "+one+"/resume", apiOf(s, http.StatusCreated, s.apiResume))
-	for _, what := range []string{"snapshots", "fork", "network", "metrics", "logs", "refreshes"} {
+	for _, what := range []string{"snapshots", "fork", "network", "logs", "refreshes"} {
 		mux.HandleFunc(one+"/"+what, s.serveAPI(0,
 			func(http.ResponseWriter, *http.Request, localhttp.User) (any, error) {
 				return nil, refuseRequest(unimplemented,

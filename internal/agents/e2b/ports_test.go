@@ -120,3 +120,17 @@ func TestBridge(t *testing.T) {
 		})
 	}
 }
+
+// What a sandbox forges is a number that its client gets, and nothing else.
+func TestParseUsage(t *testing.T) {
+	real := "cpu  6 0 6 4574 3 0\ncpu0 3 0 3 2287\nMemTotal:  2048 kB\nMemFree: 1024 kB\nCached: 8 kB\n Used\n 4096\n"
+	if got, want := parseUsage(real), (usage{12, 4589, 1 << 20, 8 << 10, 2 << 20, 4096}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for _, forged := range []string{"", "cpu", "cpu a b c d e\nMemTotal: x kB\n-5\n", "cpu -1 -1 -1 -1 -1\nMemFree: -9 kB",
+		"MemTotal: 99999999999999999999 kB\n9223372036854775807\n"} {
+		if got := parseUsage(forged); got != (usage{}) {
+			t.Errorf("%q: %+v", forged, got)
+		}
+	}
+}

@@ -66,6 +66,7 @@ type sandbox struct {
 	processes processes
 	watchers  map[string]*watcher
 	bridges   map[uint16]*bridge // by port
+	measured  usage              // the last one that a client asked for
 }
 
 // noteChange makes watchers look.
