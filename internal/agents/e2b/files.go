@@ -291,7 +291,7 @@ func readFile(w http.ResponseWriter, r *http.Request, b *sandbox) error {
 	if size > partSize {
 		return sendParts(w, func(at int64) ([]byte, bool, error) {
 			data, err := b.takeFile(b.session.TakePart(ctx, p.rel, at, partSize))
-			return data, at+partSize < size, err
+			return data, at+partSize < size && len(data) > 0, err // the sandbox has said what size is
 		})
 	}
 	data, err := b.takeFile(b.session.Take(ctx, p.rel))

@@ -218,7 +218,7 @@ func (b *sandbox) dialPort(ctx context.Context, port uint16) (net.Conn, error) {
 	if err := b.waitForSetUp(ctx); err != nil {
 		return nil, err
 	}
-	for {
+	for range 3 { // the bridge that is found may end at the same time
 		x, err := b.findBridge(port)
 		if err != nil {
 			return nil, err
@@ -227,6 +227,7 @@ func (b *sandbox) dialPort(ctx context.Context, port uint16) (net.Conn, error) {
 			return conn, err
 		}
 	}
+	return nil, refuseRequest(busy, "the connection to the port has ended: try again")
 }
 
 // findBridge returns the bridge to port, and starts it if there is none.
