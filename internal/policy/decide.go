@@ -46,10 +46,10 @@ func (e *Engine) askCommands(
 			return err
 		}
 		if !m.allowed[ci.Index] {
-			m.noRule(ci, textOf(written))
+			m.noRule(ci, textOf(written), e.wouldAllowTool(ctx, shared, p, a, ci))
 		}
 		if m.would != nil && !m.would.allowed[ci.Index] {
-			m.would.noRule(ci, textOf(written))
+			m.would.noRule(ci, textOf(written), false)
 		}
 		return nil
 	})
@@ -57,6 +57,26 @@ func (e *Engine) askCommands(
 		return err
 	}
 	return e.askSnippets(ctx, m, shared, a)
+}
+
+// wouldAllowTool reports whether policy would allow the command c of p if the configuration named its program as a tool
+// that reads.
+func (e *Engine) wouldAllowTool(
+	ctx context.Context, shared *ast.Term, p proposal.Proposal, a proposal.Analysis, c commandInput,
+) bool {
+	if c.Place != "lookup" || e.grammars[c.Program] != nil {
+		return false
+	}
+	other := &Engine{shared: e.shared, context: e.context, contextTerm: e.contextTerm}
+	other.grammars, other.tools, other.onRule = e.grammars.AddInspectors([]string{c.Program}), []string{c.Program}, nil
+	m := emptyMerger(other)
+	err := other.eachCommand(p, a, func(_ proposal.Command, ci commandInput) error {
+		if ci.Index != c.Index {
+			return nil
+		}
+		return other.askLayers(ctx, m, module.PointCommand, other.commandDocument(shared, ci), ci.Index, "")
+	})
+	return err == nil && m.allowed[c.Index] && !m.isDenied(c.Index)
 }
 
 // eachCommand describes the commands of p in order, until do fails.

@@ -256,8 +256,9 @@ func (m *merger) grantHost(l *layer, entry string) {
 	m.engine.addWarning(fmt.Sprintf("policy.ignored-allow: layer %q must not grant the host %q: to allow that, pass the layer with --hosts or --organization, not --policy", l.name, entry))
 }
 
-// noRule denies a command that no rule of the granting layer allows.
-func (m *merger) noRule(c commandInput, text string) {
+// noRule denies a command that no rule of the granting layer allows. Configurable says that the configuration can
+// allow it.
+func (m *merger) noRule(c commandInput, text string, configurable bool) {
 	if m.isDenied(c.Index) {
 		return // a rule has a better message
 	}
@@ -267,6 +268,9 @@ func (m *merger) noRule(c commandInput, text string) {
 	}
 	instead := cmp.Or(m.suggestPrograms(c.Program),
 		"use a tool that the policy names, for example go, python3, npm, cargo, make, git, grep, sed or cat")
+	if configurable {
+		instead += fmt.Sprintf("; if the tool only reads files, the configuration can name it: allow-tools: [%s]", c.Program)
+	}
 	if strings.HasPrefix(c.Program, "../") {
 		message = fmt.Sprintf("where %q leads depends on whether the cd before it succeeds", c.Program)
 		instead = "name the program by its full path: `/workspace/bin/app --version`"

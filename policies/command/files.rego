@@ -146,6 +146,7 @@ deny contains lib.denial("option.place", written_elsewhere(e), "write to the wor
 	e.kind == "write"
 	e.name != ""
 	not e.place in changeable
+	not commit_message(e.value)
 }
 
 written_elsewhere(e) := sprintf("%s %q may write a file that controls git or tools", [e.name, e.value]) if {
@@ -182,7 +183,7 @@ deny contains lib.denial("operand.place", sprintf("%s must not write %q", [input
 deny contains lib.denial(
 	"operand.place",
 	sprintf("%s would write files of %q under names that the text does not show", [input.command.program, e.value]),
-	object.get(unpack_instead, input.command.program, "name each file: `cp /tmp/a.py /tmp/b.py src`"),
+	object.get(unpack_instead, input.command.program, "copy each file by its name: `cp /tmp/app bin/app`"),
 ) if {
 	some e in input.command.effects
 	e.kind == "write"

@@ -105,6 +105,7 @@ git_bad_verb if {
 	input.command.sub != ""
 	not input.command.sub in git_reads
 	not git_remote
+	not git_copy
 }
 
 git_bad_verb if {

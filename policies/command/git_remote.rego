@@ -6,6 +6,8 @@ package fumehood.command
 # title: git may fetch over https when hosts were granted
 # custom:
 #   rule: git.remote
+#   match: ["git clone . /tmp/x", "git clone --depth 1 file:///workspace /tmp/x"]
+#   not_match: ["git clone . ../x", "git clone /etc /tmp/x", "git clone -c core.hooksPath=x . /tmp/x", "git clone . /tmp/x/../../etc"]
 #   reaches: [
 #     "git clone https://api.example.com/x.git", "git clone --depth 1 -b main https://api.example.com/a/b /tmp/b", "git fetch origin main",
 #     "git ls-remote --heads https://api.example.com/x.git", "git pull --ff-only"
@@ -29,6 +31,27 @@ git_remote if {
 	input.command.static
 	every word in input.command.argv { git_remote_word(word) }
 }
+
+# A clone of the workspace's own repository, below /tmp, is a copy of it, as a worktree is.
+allow contains {"rule": "git.remote"} if {
+	input.command.program == "git"
+	input.command.place in found
+	git_copy
+}
+
+git_copy if {
+	input.command.sub == "clone"
+	input.command.static
+	count(input.command.operands) == 2
+	regex.match(`^(file://)?/workspace/?$|^\.$`, input.command.operands[0].value)
+	input.command.operands[1].place == "tmp"
+	every o in input.command.options { regex.match(git_copy_option, o.name) }
+}
+
+git_copy_option := concat("", [
+	`^(--depth|--branch|-b|--single-branch|--(no-)?tags|--quiet|-q|--no-checkout|-n`,
+	`|--local|-l|--shared|-s|--no-hardlinks|--no-local)$`,
+])
 
 git_remote_word(word) if regex.match(`^(https://[\w.-]+(:\d+)?/[\w./~+%-]*|\w[\w./+-]*(:\w[\w./+-]*)?|/tmp/[\w./-]+|\.)$`, word)
 

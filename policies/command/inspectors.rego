@@ -112,23 +112,31 @@ coded_words := {
 		`(?i)(^|\[)(msl|mvg|ephemeral|show|win|x|url|fd):|\.(msl|mvg)$|\|`,
 		`|^-(write|distribute-cache|display)$`,
 	]),
+	`clj|clojure`: `^-(S|[eir]$)|^--(eval|init|repl)`,
 	`doxygen`: `^-$`,
+	`duckdb`: `(?i)\b(copy|export|install|load|attach)\b|^-+(init|cmd|f|file)$|(^|\n)\s*\.`,
 	`exiftool`: `(?i)^-(if\d*|p|api|config|execute\d*|[wW]!?|o|tagsfromfile)$|^-[\w:-]+[-+^]?<?=|^-[\w:-]+<`,
 	`ffmpeg`: concat("", [
 		`(?i)^-(dump_attachment|progress|vstats_file|stats_enc|sdp_file|passlogfile|attach)`,
 		`|zmq|(^|=|\])a?movie=|^(concat|subfile|pipe|fd|tee|crypto|cache):`,
 	]),
+	`fzf`: `^--(bind|preview|history|become)`,
 	`jsonnet|nickel|cue|ytt`: `^-(m|-multi|-output-files|-dangerous\S*)(=|$)`,
 	`ktlint`: `^-R|^--ruleset|^(install|generate)\w*`,
 	`optipng|jpegoptim|mediainfo`: `^--?(dir|out|log|d|o|dest|LogFile)(=|$)`,
+	`pants`: `^--pants-`,
 	`plantuml`: `^-D`,
 	`pygmentize`: `^-\w*x`,
+	`scons|mage|inv|invoke`: `^-[fCDdcr]|^--(file|sconstruct|makefile|directory|site-dir|top|out|search-root|collection)`,
+	`ugrep|ag|ack|sd`: `^--?(filter|view|pager|ackrc)`,
 	`xsltproc`: `^--writesubtree`,
 }
 
 inspector_words contains [word, "a verb that serves, fetches, publishes, installs or changes settings", instead] if {
 	some word in inspector_verbs
 	regex.match(outward_verb, word)
+	not word in object.get(reading_verbs, input.command.tool, set())
+	not shows_database
 	instead := sprintf("inspect or convert files; a directory of that name is ./%s", [word])
 }
 
@@ -147,21 +155,46 @@ inspector_words contains [concat(" ", sort(inspector_verbs)), "which is not know
 	instead := sprintf("use one of %s", [concat(", ", sort(verbs))])
 }
 
+# grype db status prints of when its database is.
+shows_database if {
+	input.command.tool == "grype"
+	array.slice(inspector_argv, 0, 2) == ["db", "status"]
+}
+
 # reading_verbs are those of tools most of whose verbs do more.
 reading_verbs := {
+	"7z": {"h", "i", "l", "t"},
+	"api-extractor": {"run"},
+	"arduino-cli": {"compile", "version"},
+	"buck2": {"build", "cquery", "query", "targets", "test"},
 	"cargo-deny": {"check", "list"},
 	"cue": {"def", "eval", "export", "fmt", "trim", "version", "vet"},
 	"dbt": {"compile", "list", "ls", "parse"},
 	"django-admin": {"check", "diffsettings", "makemigrations", "showmigrations", "sqlmigrate", "version"},
+	"cosign": {"verify-blob", "version"},
+	"docusaurus": {"build"},
 	"elm": {"diff", "make"},
 	"forge": {"build", "coverage", "fmt", "inspect", "lint", "test", "tree"},
+	"gem": {"build", "check", "contents", "list"},
+	"gleam": {"build", "check", "docs", "format", "test"},
 	"k6": {"inspect", "version"},
+	"kcl": {"fmt", "lint", "run", "test", "vet"},
+	"kyverno": {"apply", "jp", "test", "version"},
+	"lein": {"check", "classpath", "cljfmt", "compile", "eastwood", "jar", "kibit", "midje", "test"},
+	"nimble": {"build", "check", "dump", "tasks", "test"},
+	"pants": {"check", "dependencies", "fmt", "lint", "list", "test"},
+	"pio": {"check", "run", "test"},
+	"platformio": {"check", "run", "test"},
 	"redocly": {"bundle", "lint", "split", "stats"},
-	"sam": {"validate"},
+	"sam": {"build", "validate"},
+	"scala-cli": {"compile", "fmt", "test"},
 	"sqlc": {"compile", "diff", "generate", "vet", "version"},
+	"terragrunt": {"hclfmt", "hclvalidate", "validate-inputs"},
 	"terrascan": {"scan", "version"},
+	"tinygo": {"build", "test", "version"},
 	"tofu": {"fmt", "validate", "version"},
 	"trufflehog": {"filesystem", "git"},
+	"west": {"build", "list", "topdir"},
 }
 
 # inspector_verbs may be the tool's verb: before them are only options and what may be their values.

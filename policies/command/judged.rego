@@ -33,9 +33,25 @@ deny contains lib.denial(
 	verbs := plain_verbs[input.command.tool]
 	verb := input.command.sub
 	not verb in verbs
+	not without_backend
+	not lists_charts
 	not asks_version
 	not input.command.loose
 	not tls_client
+}
+
+# terraform init -backend=false makes the directory ready for validate. What it has to fetch, it cannot.
+without_backend if {
+	input.command.program == "terraform"
+	input.command.sub == "init"
+	"-backend=false" in input.command.argv
+	not networked
+}
+
+lists_charts if {
+	input.command.program == "helm"
+	input.command.sub in {"dep", "dependency"}
+	input.command.operands[0].value in {"list", "ls"}
 }
 
 # describes_itself is true for a command that prints only its version or its help.
@@ -63,6 +79,7 @@ plain_verbs := {
 	"jupyter": {"nbconvert", "--version"},
 	"pre-commit": {"run", "validate-config", "validate-manifest", "--version"},
 	"mkdocs": {"build", "--version"},
+	"mise": {"current", "ls", "r", "run", "tasks", "version"},
 }
 
 deny contains lib.denial("judged.verb", sprintf("%s's %s reaches the network", [input.command.program, word]), "use files in the workspace") if {

@@ -44,7 +44,12 @@ launched_instead(name) := sprintf("start it only if it is installed: `npx --no-i
 	fetching
 	starts_nothing_else(name)
 	npx_written(name)
+} else := "write the variables before the command, as in `NODE_ENV=test npm test`" if {
+	name in env_setters
 } else := "start a test, build or check tool of the repository by its own name"
+
+# env_setters set the variables of a file, which can control loaders and tools, and start what follows.
+env_setters := {"dotenv", "dotenv-cli", "dotenvx", "env-cmd"}
 
 # A tool that the repository installed may be started by a launcher that cannot fetch it. It could be started by its
 # path as well. It writes no control files (option.place), and its words name no programs.
@@ -66,6 +71,7 @@ deny contains lib.denial(
 ) if {
 	some name in (launched | npx_launched)
 	takes_any_words(name)
+	not name in env_setters
 	some word in input.command.argv
 	regex.match(`^(-e|-pe|--(eval|exec|print|call|command|cmd|on[A-Z]\w*))(=.*)?$`, word)
 }
@@ -165,6 +171,8 @@ launching := {
 	"tox": {"exec", "e"},
 	"dotnet": {"exec"},
 	"mix": {"run", "cmd"},
+	"pipx": {"run"},
+	"rye": {"run"},
 	"opam": {"exec", "exe", "ex"},
 	"dune": {"exec", "exe", "ex"},
 }
@@ -176,6 +184,11 @@ launched contains input.command.tool if {
 	word in launching[input.command.program]
 	input.command.tool != input.command.program
 	not names_script_first
+}
+
+launched contains input.command.tool if {
+	input.command.program == "uvx"
+	input.command.tool != "uvx"
 }
 
 # names_script_first is true for yarn SCRIPT WORDS.
@@ -318,7 +331,7 @@ installed_path := concat("", [
 	`|(\./)?([\w-][\w.-]*/)*(node_modules/\.bin|vendor/bin|\.?venv/bin|env/bin)/[\w.-]+)$`,
 ])
 
-npx_like := {"npx", "bunx", "pnpx"}
+npx_like := {"npx", "bunx", "pnpx", "uvx"}
 
 # fetching is true if the launcher may fetch what the repository does not have.
 fetching if {
@@ -326,7 +339,7 @@ fetching if {
 	not installed_only(0)
 }
 
-fetching if input.command.program == "pnpx"
+fetching if input.command.program in {"pnpx", "uvx", "pipx"}
 
 fetching if {
 	input.command.program == "npm"

@@ -81,7 +81,7 @@ place_options := {
 	`tsc`: `-p|--project|-b|--build`,
 	`pytest|py\.test`: `--rootdir`,
 	`unittest|python3`: `-s|-t|--start-directory|--top-level-directory`,
-	`ruby|perl|prove|rspec`: `-I`,
+	`ruby|perl|prove|rspec`: `-I.*`,
 	`uv`: `--project|--directory`,
 	`poetry`: `-C|--directory|-P|--project`,
 	`pdm`: `-p|--project`,
@@ -117,6 +117,8 @@ tooling if {
 written_by("-o") if not input.command.program in {"pytest", "py.test"}
 
 written_by("-d") if input.command.program in {"sphinx-build", "javac", "kotlinc", "unzip", "protoc", "python3"}
+
+written_by("-d") if input.command.tool in {"babel", "hugo", "jekyll", "mdbook", "mkdocs", "sphinx-build", "swc"}
 
 written_by(name) if name in {"-B", "--", "-x", "-q", "-vv", "-D"}
 

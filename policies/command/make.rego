@@ -102,11 +102,26 @@ plain_variable(w) if {
 deny contains lib.denial(
 	"code.target",
 	"make install would write outside the workspace",
-	"build and test in the workspace: `make`, `make test` or `make check`",
+	"install below /tmp: `make DESTDIR=/tmp/x install`",
 ) if {
 	input.command.program in {"make", "gmake", "ninja", "meson"}
 	some word in input.command.argv
 	regex.match(`^(install|install-\w+|uninstall|DESTDIR=/?)$`, word)
+	not installs_below
+}
+
+# installs_below is true for an installation below /tmp or in the workspace, and for one that is only printed.
+installs_below if {
+	input.command.program in {"make", "gmake"}
+	directories := [word | some word in input.command.argv; startswith(word, "DESTDIR")]
+	count(directories) == 1
+	regex.match(`^DESTDIR=(/tmp/)?\w[\w.-]*(/\w[\w.-]*)*/?$`, directories[0])
+}
+
+installs_below if {
+	input.command.program in {"make", "gmake"}
+	some word in input.command.argv
+	word in {"-n", "--dry-run", "--just-print"}
 }
 
 deny contains lib.denial("code.target", sprintf("%s must not set make's variable %s", [input.command.program, word]), "use the repository's settings") if {

@@ -41,11 +41,19 @@ deny contains lib.denial("code.outside", sprintf("%q is one of git's own files, 
 git_files contains w.value if {
 	some w in input.command.operands
 	w.place == "git"
+	not commit_message(w.value)
+}
+
+# What checks commit messages reads the one that git keeps.
+commit_message(file) if {
+	input.command.tool in {"commitlint", "gitlint"}
+	file == ".git/COMMIT_EDITMSG"
 }
 
 git_files contains o.value if {
 	some o in input.command.options
 	o.place == "git"
+	not commit_message(o.value)
 	not regex.match(`^(?i:.*(ignore|exclu|skip|filter|omit).*|-k|-C)$`, o.name)
 }
 

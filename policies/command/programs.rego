@@ -67,6 +67,17 @@ deny contains lib.denial("code.option", sprintf("%s runs a program or loads code
 	not listens_locally(i, word)
 }
 
+deny contains lib.denial(
+	"code.option",
+	sprintf("%s listens on %q, and not on this machine alone", [input.command.tool, address]),
+	"name the loopback address: `gunicorn -b 127.0.0.1:8000 app:app`",
+) if {
+	input.command.tool in {"gunicorn", "hypercorn"}
+	some i, "-b" in input.command.argv
+	address := input.command.argv[i + 1]
+	not regex.match(`^(localhost|127\.0\.0\.1|\[?::1\]?)(:\d+)?$`, address)
+}
+
 # listens_locally is true for the option of a server that names only this machine.
 listens_locally(_, word) if regex.match(`^--?(host|hostname|bind|listen|server)=(localhost|127\.0\.0\.1|\[?::1\]?)(:\d+)?$`, word)
 

@@ -16,12 +16,13 @@ import data.fumehood.lib
 #     "sqlite3 :memory: <<'X'\n.shell id\nX", "sqlite3 :memory: <<'X'\n  .import '|id' t\nX",
 #     "sqlite3 :memory: <<< \"select writefile('x', 1)\"", "sqlite3 :memory: <<X\n$(cat f)\nX", "sqlite3 :memory: <<'X' < f\nselect 1;\nX",
 #     "sqlite3 \"$db\" <<'X'\nselect 1;\nX", "sqlite3 a.db \"vacuum\ninto 'b'\"",
-#     "sqlite3 -cmd '.shell id' x", "sqlite3 x '.output /etc/x'", "sqlite3 x < y", "sqlite3"
+#     "sqlite3 -cmd '.shell id' x", "sqlite3 x '.output /etc/x'", "sqlite3 x < y", "sqlite3 x < /tmp/y.sql", "sqlite3 x '.read ../y.sql'", "sqlite3"
 #   ]
 #   not_match: [
 #     "sqlite3 /tmp/t.db 'create table t(a); select * from t;'", "sqlite3 -readonly testdata/app.db 'select count(*) from users'",
 #     "sqlite3 :memory: <<'SQL'\ncreate table t(edit);\n.mode box\nselect edit from t;\nSQL", "sqlite3 :memory: <<< 'select 1'",
 #     "cd build && sqlite3 :memory: 'select 1'", "sqlite3 :memory: \"select edit('x', 'id')\"", "sqlite3 x \"select load_extension('./x')\"",
+#     "sqlite3 :memory: < db/schema.sql", "sqlite3 :memory: '.read db/a.sql' 'select 1'",
 #     "sqlite3 testdata/app.db .schema", "sqlite3 -json a.db 'select 1'", "sqlite3 \"$db\" .tables"
 #   ]
 deny contains lib.denial(
@@ -48,6 +49,18 @@ sqlite_plain if {
 }
 
 sqlite_queried if count(input.command.operands) >= 2
+
+# Queries in a file of the workspace can be read there. Programs that they name do not start.
+sqlite_queried if {
+	input.command.static
+	count(input.command.operands) == 1
+	[r.place | some r in input.command.redirects; r.fd == 0; r.kind == "read"; r.static; regex.match(sqlite_file, r.value)] == ["workspace"]
+	count([r | some r in input.command.redirects; r.fd == 0]) == 1
+}
+
+sqlite_file := `^(\./)?(\w[\w.-]*/)*\w[\w-]*\.sql$`
+
+sqlite_word(word) if regex.match(`^\.read (\./)?(\w[\w.-]*/)*\w[\w-]*\.sql$`, word)
 
 sqlite_queried if {
 	input.command.loose

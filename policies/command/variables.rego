@@ -110,6 +110,14 @@ allowed_assign(a) if {
 	not guarded_directory(a)
 }
 
+# A new directory has no settings. The text cannot write there by the variable (home.use).
+allowed_assign(a) if {
+	a.name in lib.settings_homes
+	not a.static
+	a.value == ""
+	a.place == "tmp"
+}
+
 # read -r with IFS is the only way to split a line; pkg/parse refuses IFS elsewhere.
 allowed_assign(a) if {
 	a.name == "IFS"
@@ -224,6 +232,24 @@ workspace_directory(part) if {
 	not startswith(part, "/")
 	not regex.match(`^(\./*)*\.?$`, part)
 	input.proposal.cwd.place == "workspace"
+}
+
+# A switch or a number names no program, and no file of a tool's.
+allowed_assign(a) if {
+	a.static
+	regex.match(`^(true|false|yes|no|on|off|-?\d{1,12})$`, a.value)
+	lib.only_controls(a.name)
+	not regex.match(`^(PYTHON|NODE_|CARGO_NET_)`, a.name)
+	not regex.match(named_by_end, a.name)
+}
+
+# An address of this machine that a bundler puts into its output.
+allowed_assign(a) if {
+	a.static
+	input.command.starts == "any"
+	regex.match(`^(VITE|NEXT_PUBLIC|NUXT|REACT_APP)_\w*(URL|HOST|API|ENDPOINT)$`, a.name)
+	regex.match(lib.local_service_url, a.value)
+	not lib.elsewhere(a.value)
 }
 
 # Settings of test runners and bundlers that are words and not the name of a program.
@@ -391,7 +417,7 @@ library_denied if {
 deny contains lib.denial(
 	"env.home",
 	sprintf("%s may read settings that name programs from files in HOME", [input.command.program]),
-	"remove HOME: the sandbox has a home directory that commands can write to",
+	"remove HOME, or give it a new directory: `HOME=$(mktemp -d) npm test`",
 ) if {
 	input.command.home_set
 	reads_home

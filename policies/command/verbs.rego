@@ -134,6 +134,8 @@ verbs := {
 	"swift": `^(repl|sdk)$`,
 	"dotnet": `^(new|nuget|tool|workload|user-secrets|dev-certs|publish|watch|add|remove|sln)$`,
 	"deno": `^(install|publish|upgrade|repl|deploy|jupyter|serve|add)$`,
+	"rye": `^(add|config|fetch|init|install|pin|publish|remove|self|sync|toolchain|tools|uninstall|use)$`,
+	"pipx": `^(ensurepath|environment|(un)?inject|(re|un)?install\S*|interpreter|(un)?pin|runpip|upgrade\S*)$`,
 	"gradle": `^(init|wrapper|publish\S*|upload\S*)$`,
 	"bun": `^(install|i|add|a|x|create|c|publish|upgrade|update|link|unlink|remove|rm|patch|pm|exec|init|repl)$`,
 	"hatch": `^(new|config|publish|self|shell)$`,

@@ -23,7 +23,7 @@ any_value := {
 path_names := {
 	"GOCACHE", "GOTMPDIR", "TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "CARGO_TARGET_DIR", "COVERAGE_FILE", "MYPY_CACHE_DIR", "RUFF_CACHE_DIR",
 	"NPM_CONFIG_CACHE", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOLANGCI_LINT_CACHE", "STATICCHECK_CACHE", "PYTHONPYCACHEPREFIX",
-	"CCACHE_DIR", "PRE_COMMIT_HOME", "LLVM_PROFILE_FILE", "GOCOVERDIR",
+	"CCACHE_DIR", "PRE_COMMIT_HOME", "LLVM_PROFILE_FILE", "GOCOVERDIR", "YARN_CACHE_FOLDER", "HELM_CACHE_HOME", "COMPOSER_CACHE_DIR",
 }
 
 code_paths := {"PYTHONPATH", "NODE_PATH", "MYPYPATH", "PERL5LIB", "RUBYLIB", "LUA_PATH", "CLASSPATH", "GOWORK"}
@@ -110,7 +110,9 @@ plain_flags := {
 	"HTTP_PROXY": `^$`, "HTTPS_PROXY": `^$`, "http_proxy": `^$`, "https_proxy": `^$`, "DOCKER_HOST": `^$`, "KUBECONFIG": `^/dev/null$`,
 	"FLASK_APP": `^\w[\w-]*(/\w[\w-]*)*(\.py)?(:\w+(\(\))?)?$`, "TS_NODE_PROJECT": `^(\./)?\w[\w.-]*(/\w[\w.-]*)*\.json$`,
 	"BUNDLE_GEMFILE": `^(\./)?\w[\w.-]*(/\w[\w.-]*)*$`, "JAVA_HOME": `^/usr/lib/jvm/\w[\w.-]*$`, "GOBIN": `^/tmp(/\w[\w-]*)+$`,
-	"CGO_LDFLAGS": linker_flags,
+	"CGO_LDFLAGS": linker_flags, "XDEBUG_MODE": `^(off|coverage|develop)$`, "UV_PYTHON": `^\d+\.\d+$`,
+	"CYPRESS_INSTALL_BINARY": `^0$`, "GREP_COLORS": `^[\w=;:]*$`,
+	"MIRIFLAGS": `^(-Zmiri-(disable|ignore|seed|strict|symbolic|many|tree)[a-z-]*(=[\w.]+)?(\s+|$))*$`,
 }
 
 person := `^([\w@][\w@. +-]*)?$`
@@ -262,6 +264,22 @@ carries_credential := "carries a credential or a proxy"
 
 controls_tool := "controls a tool or carries a credential"
 
+# only_controls is true for variables of tools that have many settings, of which most are switches.
+only_controls(name) if {
+	whys := {s.why | some s in steering; regex.match(s.pattern, name)}
+	count(whys) > 0
+	count(whys - {
+		"controls an interpreter", "controls a build tool", "controls node or npm", "controls Python", "controls a tool that loads code", controls_tool,
+		by_name,
+	}) == 0
+}
+
+# settings_homes are directories of settings, which may be new ones.
+settings_homes := {
+	"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "CARGO_HOME", "GRADLE_USER_HOME", "COMPOSER_HOME", "DOTNET_CLI_HOME",
+	"GOPATH", "PYTHONUSERBASE", "MPLCONFIGDIR", "JUPYTER_CONFIG_DIR",
+}
+
 # no_secrets are values that tests give to variables with secrets.
 no_secrets := {"", "test", "testing", "dummy", "fake", "example", "mock", "secret", "changeme", "placeholder", "none", "x", "xxx"}
 
@@ -291,8 +309,10 @@ env_fix(name) := sprintf("remove the variable, or give it only a plain value, as
 	plain_example[name]
 } else := library_fix if {
 	name == "LD_LIBRARY_PATH"
-} else := "remove HOME: the sandbox has a home directory that commands can write to" if {
+} else := "remove HOME, or give it a new directory: `HOME=$(mktemp -d) npm test`" if {
 	name == "HOME"
+} else := sprintf("remove the variable, or give it a new directory: `%s=$(mktemp -d) npm test`", [name]) if {
+	name in settings_homes
 } else := "remove the variable, or give it a value that is no secret: `API_TOKEN=dummy npm test`" if {
 	only_credential(name)
 } else := "remove the variable"

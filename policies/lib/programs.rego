@@ -50,6 +50,7 @@ runners := {
 	"pipenv", "uv", "pdm", "hatch", "python3", "node", "npx", "npm", "pnpm", "yarn", "cargo", "go", "make", "gmake", "nextest", "wasm-pack", "trybuild",
 	"gitleaks", "trivy", "syft", "lychee", "osv-scanner", "kustomize", "zizmor", "pdftotext", "ffprobe", "pandoc", "alembic", "ansible-lint",
 	"cargo-clippy", "cargo-nextest", "check-jsonschema", "luajit", "tclsh", "basedpyright", "pre-commit", "sphinx-build", "mkdocs", "flask",
+	"uvicorn", "hypercorn", "gunicorn", "ab", "wrk", "hey", "oha", "bombardier", "bunx", "uvx", "pipx", "rye", "mise",
 }
 
 # plain runners start only their own parts, and no program of the repository.

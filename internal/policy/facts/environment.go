@@ -34,6 +34,9 @@ func TrackEnvironment(p proposal.Proposal, commands []proposal.Command) *Environ
 	for name, value := range p.Env {
 		e.now[name] = []proposal.Word{{Value: value, Static: true}}
 	}
+	if slices.ContainsFunc(commands, goesHome) && slices.ContainsFunc(commands, assignsHome) {
+		e.now["HOME"] = []proposal.Word{{Static: true}} // what the text writes there may be settings
+	}
 	e.all = maps.Clone(e.now)
 	for _, c := range commands {
 		if leaving[c.Program] || c.Function {
@@ -41,6 +44,17 @@ func TrackEnvironment(p proposal.Proposal, commands []proposal.Command) *Environ
 		}
 	}
 	return e
+}
+
+// goesHome reports whether c is cd without a directory.
+func goesHome(c proposal.Command) bool {
+	return c.Program == "cd" && !slices.ContainsFunc(c.Args[1:], func(w proposal.Word) bool {
+		return w.Value == "-" || w.Value != "" && w.Value[0] != '-' || !w.Static
+	})
+}
+
+func assignsHome(c proposal.Command) bool {
+	return slices.ContainsFunc(c.Assigns, func(a proposal.Assign) bool { return a.Name == "HOME" })
 }
 
 // addAssigns adds assigns, and leaves the lists of other Environments as they are.
@@ -94,8 +108,15 @@ func runsLater(c proposal.Command) bool {
 	})
 }
 
-// SetsHome reports whether HOME is not the sandbox's own.
-func (env Environment) SetsHome() bool { return len(env["HOME"]) > 0 }
+// SetsHome reports whether HOME may be a directory with settings that are not the sandbox's own.
+func (env Environment) SetsHome() bool {
+	return slices.ContainsFunc(env["HOME"], func(w proposal.Word) bool { return !isNewDirectory(w) })
+}
+
+// isNewDirectory reports whether w is a directory that mktemp makes there, so that it is empty.
+func isNewDirectory(w proposal.Word) bool {
+	return !w.Static && w.Value == "" && w.Head == "$(mktemp -d)" && w.Tail == ""
+}
 
 // SetsLibraries reports whether the dynamic loader would look for libraries in other directories.
 func (env Environment) SetsLibraries() bool { return len(env["LD_LIBRARY_PATH"]) > 0 }

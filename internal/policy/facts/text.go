@@ -101,6 +101,9 @@ func CredentialsIn(text string, span proposal.Span) []string {
 // AssignedPlace is the place of a value that looks like a path, or that would lead to a control file or to
 // git's own, also after a colon; any other value is a word.
 func AssignedPlace(w proposal.Word, cwds []string, workspace string) string {
+	if isNewDirectory(w) {
+		return "tmp"
+	}
 	for part := range strings.SplitSeq(w.Value, ":") {
 		if place := ResolvePlace(part, w.Static, cwds, workspace); place == "git" || place == "control" {
 			return place

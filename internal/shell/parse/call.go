@@ -185,6 +185,9 @@ func (w *walker) followCommand(index int, args []arg, s scope, c call) {
 	if editsInPlace(path.Base(name), args[1:]) {
 		w.recordEdits(args[1:], s)
 	}
+	if name == "sqlite3" {
+		w.recordQueries(args[1:], c)
+	}
 	if strings.Contains(name, "/") {
 		putInMap(&w.scripts, path.Clean(name), append(w.scripts[path.Clean(name)], c.span))
 		if c.before != nil && len(args) == 1 {

@@ -105,6 +105,7 @@ func analyzeFile(
 	p proposal.Proposal, text string, file *syntax.File, once map[string]int,
 ) (proposal.Analysis, map[string]int) {
 	w := newWalker(text, p.Env, once)
+	w.offline = len(p.Network) == 0
 	w.walkStmts(file.Stmts, scope{top: true})
 	analysis := w.finishAnalysis(text)
 	if !w.certain {

@@ -45,7 +45,8 @@ func (w *walker) declaredWord(assign *syntax.Assign, s scope) []arg {
 		static = false
 	}
 	word := proposal.Word{Value: name + "=" + value.Value, Static: static}
-	return []arg{{Word: word, src: assign.Value, span: span, compound: assign.Array != nil, assigned: true}}
+	return []arg{{Word: word, src: assign.Value, span: span, compound: assign.Array != nil, assigned: true,
+		head: value.Head, tail: value.Tail}}
 }
 
 // checkDeclare checks export, declare and similar commands by their words.
@@ -123,6 +124,10 @@ func (w *walker) checkRewritten() {
 func (w *walker) recordDeclared(index int, a arg, exported, integer bool, s scope) {
 	name, value, hasValue := strings.Cut(a.Value, "=")
 	name = strings.TrimSuffix(name, "+")
+	if !a.Static && !hasValue && a.Value == "" {
+		w.addUnknown(unknownDeclared, a.span)
+		return
+	}
 	if !syntax.ValidName(name) || (!a.Static && !hasValue) {
 		w.addUnknown(unknownName, a.span)
 		return
@@ -143,8 +148,8 @@ func (w *walker) recordDeclared(index int, a arg, exported, integer bool, s scop
 		w.localeValue(name, proposal.Word{Value: value, Static: a.Static}, a.span)
 	}
 	putInMap(&w.exported, name, w.exported[name] || exported)
-	assign := proposal.Assign{Name: name, Value: proposal.Word{Value: value, Static: a.Static && hasValue},
-		Exported: exported}
+	assign := proposal.Assign{Name: name, Exported: exported,
+		Value: proposal.Word{Value: value, Static: a.Static && hasValue, Head: a.head, Tail: a.tail}}
 	w.commands[index].Assigns = append(w.commands[index].Assigns, assign)
 }
 

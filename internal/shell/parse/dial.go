@@ -266,6 +266,11 @@ func (w *walker) leadOrigin(from dialLeads, name string, o *origin, t *dialTrail
 var (
 	newFile = pattern.New(`^mktemp\n((-d|-q|-t|-p\n[^\n]*|--tmpdir(=[^\n]*)?|--directory|--suffix=[^\n]*|[^-\n][^\n]*)\n)*$`)
 	folder  = pattern.New(`^(pwd|git\nrev-parse\n--show-toplevel)\n$`)
+	// relativeNames are commands that print names of files of the working directory. One may have a blank and then a
+	// network name, which is harmless without a network.
+	relativeNames = pattern.New(`^(git\nls-files\n((-[cdmo]|--cached|--deleted|--modified|--others|--exclude-standard|--|[^-\n][^\n]*)\n)*` +
+		`|git\ndiff\n((--cached|--staged|--diff-filter=\w+|--|[^-\n][^\n]*)\n)*--name-only\n((--cached|--staged|--diff-filter=\w+|--|[^-\n][^\n]*)\n)*` +
+		`|find\n([\w.][^\n]*\n)+((-i?name|-type|-path|-maxdepth|-mindepth)\n[^\n]*\n|(-not|!|-o|-print)\n)*)$`)
 )
 
 // leadOutput follows the few programs that print names of existing files.
@@ -283,6 +288,8 @@ func (w *walker) leadOutput(from dialLeads, subst *syntax.CmdSubst) (dialLeads, 
 		return nil, false
 	}
 	switch words := plainWords(subst.Stmts[0]); {
+	case w.offline && relativeNames.MatchString(words):
+		return from, true
 	case newFile.MatchString(words): // nothing can be created below a network directory
 		return from, true
 	case folder.MatchString(words):

@@ -13,8 +13,8 @@ import (
 
 // Texts for a person's shell select an environment first: source .venv/bin/activate, nvm use, bash -lc. The sandbox has
 // the environment that set-up made, and no profiles. So these are replaced before the text is printed: by the PATH of a
-// virtual environment, by true, and by bash -c. Canonical, which is what runs, shows it. What a nested text of any
-// other wrapper has runs as written, and is refused.
+// virtual environment, by true, and by bash -c; a version manager before the tool that it runs is removed. Canonical,
+// which is what runs, shows it. What a nested text of any other wrapper has runs as written, and is refused.
 
 var (
 	activateFile = pattern.New(`^(?:\./|/workspace/)?((?:[\w-][\w.-]*/)*(?:\.?venv|env))/bin/activate$`)
@@ -73,6 +73,7 @@ func replaceEnvironments(file *syntax.File) (changed bool) {
 			return true
 		}
 		changed = makePlainShell(call) || changed
+		changed = removeManager(call) || changed
 		return true
 	})
 	return changed
@@ -102,11 +103,40 @@ func environmentOf(call *syntax.CallExpr) string {
 	case name == "source" && len(words) == 3 && words[1] == "activate" && versionWord.MatchString(words[2]),
 		name == "eval" && len(words) == 2 && hookText.MatchString(words[1]),
 		name == "deactivate" && len(words) == 1,
+		name == "corepack" && (len(words) == 2 || len(words) == 3 && (words[2] == "pnpm" || words[2] == "yarn")) &&
+			words[1] == "enable",
 		len(words) > 1 && len(words) < 4 && slices.Contains(selecting[name], words[1]) && areVersions(words[2:]):
 		return "true"
 	}
 	return ""
 }
+
+// managed matches a version manager that runs a tool: the sandbox's PATH has what it selects.
+var (
+	managed = pattern.New(`^((?:rbenv|pyenv|nodenv|goenv|asdf) exec|(?:mise|rtx) (?:exec|x) --|opam exec --|volta run` +
+		`|nvm exec [\w.]+|(?:conda|mamba|micromamba) run(?: --no-capture-output)?(?: (?:-n|--name) [\w.-]+)?) $`)
+	managedTool = pattern.New(`^[a-zA-Z][\w.+-]*$`)
+)
+
+// removeManager removes a version manager before the tool that it runs.
+func removeManager(call *syntax.CallExpr) bool {
+	before := ""
+	for i, word := range call.Args {
+		if name := word.Lit(); managed.MatchString(before) && managedTool.MatchString(name) &&
+			!slices.Contains(notManaged, name) {
+			call.Args = call.Args[i:]
+			return true
+		}
+		before += word.Lit() + " "
+	}
+	return false
+}
+
+// notManaged are words that would begin another command, and programs that would take the manager's environment for
+// their own.
+var notManaged = []string{"if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for",
+	"select", "in", "function", "time", "coproc", "declare", "typeset", "local", "export", "readonly", "let", "sh", "bash",
+	"dash", "env"}
 
 func areVersions(words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool { return !versionWord.MatchString(word) })

@@ -10,8 +10,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Texts build in a directory that mktemp makes, and run what they built: "$d/app". Which file that is, is decided
-// when it starts; the text shows that it is a new one below /tmp.
+// Texts build in a directory that mktemp makes, and run what they built: "$d/app". Which file that is, is decided when
+// it starts; the text shows that it is a new one below /tmp.
 
 var (
 	madeDirectory = pattern.New(`^\$\(mktemp( -d| --directory)( -t [\w.-]*X{3,}| /tmp/[\w.-]*X{3,})?\)$`)

@@ -76,6 +76,23 @@ func globOf(a arg) string {
 	return path.Base(text)
 }
 
+// recordQueries records the files whose queries and commands sqlite3 runs, which are scripts, too.
+func (w *walker) recordQueries(args []arg, c call) {
+	record := func(file string, span proposal.Span) {
+		putInMap(&w.scripts, path.Clean(file), append(w.scripts[path.Clean(file)], span))
+	}
+	for _, a := range args {
+		if file, ok := strings.CutPrefix(a.Value, ".read "); ok {
+			record(file, a.span)
+		}
+	}
+	for _, r := range c.redirects {
+		if r.Kind == "read" && r.Target.Static {
+			record(r.Target.Value, c.span)
+		}
+	}
+}
+
 // mayBeScript reports whether a file may be a shell's text by its extension.
 func mayBeScript(name string) bool {
 	ext := path.Ext(name)

@@ -79,6 +79,8 @@ var (
 		"propose the file's commands themselves"}
 	unknownOption = unknownKind{"wrapper-option",
 		"an option of this wrapper is not known, or known only when it runs", "run the inner program directly, or use only common options, literally"}
+	unknownEnv = unknownKind{"wrapper-option", "the variables that env sets are known only when it runs",
+		"write them: `env NAME=value npm test`"}
 	unknownWrapped = unknownKind{"wrapped-program", "cannot read from its arguments what this wrapper runs",
 		"run the inner program directly"}
 	unknownFileDriven = unknownKind{"file-driven", "the command comes from a file or from one string that is split",
@@ -108,6 +110,8 @@ var (
 		"bash evaluates this operand as an expression, which may run commands", "use plain numbers and variables that are only set to numbers"}
 	unknownName = unknownKind{"dynamic-name",
 		"the name of the variable is known only when it runs, or has a subscript", "name the variable literally"}
+	unknownDeclared = unknownKind{"dynamic-name", "the names of the variables are known only when it runs",
+		"write them: `export NAME=value`"}
 	unknownIndirect = unknownKind{"indirect", "another variable holds the variable's name",
 		"name the variable literally"}
 	unknownPrompt = unknownKind{"prompt-expansion", "this expansion runs commands in the variable's value",

@@ -150,6 +150,9 @@ func (w *walker) dynamicOption(a arg, kind unknownKind) {
 	w.addDoubt(kind, a.span, func() bool { return w.onlyNumbers(a.src) })
 }
 
+// neverSet are variables that the sandbox does not set: without them, nothing is searched elsewhere.
+var neverSet = nameSet("NODE_OPTIONS NODE_PATH PYTHONPATH LD_PRELOAD LD_LIBRARY_PATH")
+
 func checkUnset(w *walker, _ int, args []arg, s scope, _ call) {
 	found, rest, ok := w.splitOptions(args[1:], "vfn", "")
 	if !ok {
@@ -164,7 +167,7 @@ func checkUnset(w *walker, _ int, args []arg, s scope, _ call) {
 		if a.Static && w.functions[functionName{s.shell, a.Value}] != nil {
 			w.addUnknown(unknownExportedFunc, a.span)
 		}
-		if w.variableName(a) {
+		if w.variableName(a) && !neverSet[a.Value] {
 			w.assignedOddly(a.Value, a.span)
 		}
 		putInMap(&w.undone, a.Value, true)

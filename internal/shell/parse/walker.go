@@ -12,6 +12,7 @@ import (
 type walker struct {
 	text     string
 	noShell  bool // argv: no shell reads the outermost words
+	offline  bool // the proposal requests no network
 	posix    bool // the second reading of what sh -c reads
 	commands []proposal.Command
 	unknowns []proposal.Unknown

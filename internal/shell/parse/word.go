@@ -20,6 +20,8 @@ type arg struct {
 
 	compound bool // NAME=(…) in a declaration, which the parser has read
 	assigned bool // NAME=value in a declaration, whose value is already recorded
+
+	head, tail string // of that value, as in a Word
 }
 
 // A reading is what bash does to a word in addition to removing its quotes.

@@ -56,6 +56,8 @@ func followWrapper(w *walker, index int, args []arg, s scope, c call) {
 		kind := unknownOption
 		if name == "env" && slices.ContainsFunc(args[1:], splitsString) {
 			kind = unknownFileDriven
+		} else if name == "env" && slices.ContainsFunc(args[1:], func(a arg) bool { return a.split && a.Value == "" }) {
+			kind = unknownEnv
 		}
 		w.addUnknown(kind, args[0].span)
 		return

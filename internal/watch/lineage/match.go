@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -134,11 +135,23 @@ func canWordExpandTo(w proposal.Word, values []string) bool {
 	return len(values) > 1 || strings.HasPrefix(values[0], w.Value)
 }
 
+// A directory that a text makes has a name that only mktemp knows. A text that names one literally was denied by the
+// rules for literal values before.
+const makesDirectory = "$(mktemp -d)"
+
+var (
+	newDirectory = pattern.New(`^/tmp/tmp\.\w{10}$`)
+	settingsHome = pattern.New(`^(HOME|XDG_\w+|\w+_HOME|GOPATH|PYTHONUSERBASE|MPLCONFIGDIR|JUPYTER_CONFIG_DIR)$`)
+)
+
 // assignsAll reports whether the text visibly assigns every value in changed.
 func (t *decidedText) assignsAll(changed []proposal.Assign) bool {
 	for _, c := range changed {
 		if !slices.ContainsFunc(t.assigned[c.Name],
-			func(w proposal.Word) bool { return w.Static && w.Value == c.Value.Value }) {
+			func(w proposal.Word) bool {
+				return w.Static && w.Value == c.Value.Value ||
+					w.Head == makesDirectory && w.Tail == "" && newDirectory.MatchString(c.Value.Value)
+			}) {
 			return false
 		}
 	}
@@ -169,7 +182,8 @@ func (g *ProgramDecider) looksUp(name, file string) bool {
 // changedPath returns changed with only the directories of PATH that the sandbox's own PATH lacks:
 // what is found in its own directories is not what the text chose. A directory in which every
 // command can write stays, wherever the sandbox looks, unless it comes after all others of the
-// sandbox: no installed program is looked for there. Without others, PATH is not changed.
+// sandbox: no installed program is looked for there. Without others, PATH is not changed. A new directory for
+// settings is as in the text.
 func (g *ProgramDecider) changedPath(changed []proposal.Assign) []proposal.Assign {
 	kept := make([]proposal.Assign, 0, len(changed))
 	for _, c := range changed {
@@ -179,6 +193,9 @@ func (g *ProgramDecider) changedPath(changed []proposal.Assign) []proposal.Assig
 				continue
 			}
 			c.Value.Value = strings.Join(added, ":")
+		}
+		if settingsHome.MatchString(c.Name) && newDirectory.MatchString(c.Value.Value) {
+			c.Value = proposal.Word{Head: makesDirectory}
 		}
 		kept = append(kept, c)
 	}
