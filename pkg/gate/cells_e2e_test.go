@@ -66,7 +66,7 @@ func TestE2ECells(t *testing.T) {
 }
 
 // Contexts of one language run beside each other, each with its own process, variables and directory. What an
-// interpreter has started goes on in its next cell.
+// interpreter has started goes on in its next cell, and what has left it ends.
 func TestE2ECellsBesideEachOther(t *testing.T) {
 	t.Parallel()
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
@@ -100,6 +100,10 @@ func TestE2ECellsBesideEachOther(t *testing.T) {
 		{"new", "import os\nos.getcwd()", "exit code 0; = '/workspace'"},
 		{"c0", "child.communicate(b'echoed', timeout=20)[0]", "exit code 0; = b'echoed'"},
 		{"c0", "import subprocess\nfor i in range(30): subprocess.run(['true'])\nx", "exit code 0; = 0"},
+		// a chain of processes, each of which leaves its parent
+		{"c1", "import os\nif os.fork() == 0:\n  os.setsid()\n  while True:\n    try:\n      if os.fork(): os._exit(0)\n    except OSError: pass", "exit code 0"},
+		// init, three processes of Python and two times two of Node are left
+		{"c1", "import glob\ndef state(p):\n  try: return open(p).read().split(') ')[-1][0]\n  except OSError: return 'X'\nsum(state(p) not in 'ZX' for p in glob.glob('/proc/[0-9]*/stat'))", "exit code 0; = 8"},
 	} {
 		if got := described(do(t, s, in(fmt.Sprint("after", i), "python", step.context, step.code))); got != step.want {
 			t.Errorf("%s: %s, want %s", step.code, got, step.want)

@@ -253,7 +253,7 @@ func (l *lineages) holdGeneration(k *kernel.Kernel, o wire.Order) (g *generation
 	if g == nil || k == nil {
 		return nil, 0, 0, errGeneration
 	}
-	for range 2 { // the second time finds what a process made that stopped during the first
+	for range 2 { // the second time finds what a process made that stopped or ended during the first
 		held := findProcesses(k, o.Pid, o.Alone)
 		for _, p := range k.RootPIDNamespace().ThreadGroups() {
 			signal := linux.SIGKILL
@@ -267,13 +267,16 @@ func (l *lineages) holdGeneration(k *kernel.Kernel, o wire.Order) (g *generation
 			alive++
 			_ = p.SendSignal(kernel.SignalInfoPriv(signal)) // it may have just ended
 		}
+		l.mu.Lock()
+		g.ended = g.ended || stopping == 0 // what is left must not go on as its own children
+		l.mu.Unlock()
 		if alive > 0 {
 			return g, alive, stopping, nil
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g.ended, g.gone = true, true // until the next one begins, none of them can fork or exec
+	g.gone = true
 	return g, 0, 0, nil
 }
 
