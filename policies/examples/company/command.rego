@@ -25,7 +25,7 @@ deny contains {
 #   reason: reviewers need the plan
 #   ticket: ACME-9
 #   expires: 2027-03-31
-#   digest: sha256:64eb27286c15
+#   digest: sha256:dffad4eecd42
 override contains {"rule": "judged.verb", "effect": "ask"} if terraform_plan
 
 # METADATA
