@@ -60,7 +60,7 @@ plain_tool_flag := concat("", [
 #     "go install ./...", "go get x@latest", "go env -w GOFLAGS=-mod=mod", "go run example.com/x@latest", "go tool pprof -http :1 x",
 #     "go telemetry on", "go run /etc/x.go", "go build -o x ./a cmd/test2json", "go tool -C nm trace x"
 #   ]
-#   not_match: ["go env", "go run ./cmd/x", "go run . cmd", "go mod tidy", "go generate ./...", "go tool cover -func=c.out"]
+#   not_match: ["go env", "go run ./cmd/x", "go run . cmd", "GOBIN=/tmp/b go install ./cmd/x", "go mod tidy", "go generate ./...", "go tool cover -func=c.out"]
 deny contains lib.denial("go.verb", sprintf("go %s %s", [input.command.sub, why]), go_instead) if {
 	input.command.program == "go"
 	why := go_verb
@@ -77,6 +77,7 @@ default go_instead := "build, test or read the repository: `go build ./...`, `go
 
 go_verb := "does not build or test the repository" if {
 	not input.command.sub in {"build", "test", "vet", "run", "list", "doc", "fmt", "mod", "env", "version", "help", "tool", "generate", "work", "fix", "clean", ""}
+	not installs_own
 } else := "changes the user's settings" if {
 	input.command.sub == "env"
 	some o in input.command.options
@@ -101,6 +102,17 @@ go_verb := "does not build or test the repository" if {
 	input.command.sub == "tool"
 	some word in input.command.argv
 	startswith(word, "-http")
+}
+
+# installs_own is true if packages of the workspace are installed below /tmp, which is a build.
+installs_own if {
+	input.command.sub == "install"
+	count(input.command.operands) > 0
+	every w in input.command.operands { regex.match(`^\.(/\w[\w-]*)*(/\.\.\.)?/?$`, w.value) }
+	some a in input.command.assigns
+	a.name == "GOBIN"
+	a.static
+	lib.env_ok(a.name, a.value)
 }
 
 # The words after the package of go run are its program's. Paths below Go's own directory are outside the workspace.

@@ -9,6 +9,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -181,6 +182,8 @@ func (w *walker) followCommand(index int, args []arg, s scope, c call) {
 	}
 	if optionWriters[path.Base(name)] {
 		w.recordOptionWrites(args[1:])
+	} else {
+		w.recordOutputs(args[1:])
 	}
 	if editsInPlace(path.Base(name), args[1:]) {
 		w.recordEdits(args[1:], s)
@@ -227,6 +230,27 @@ func (w *walker) recordOptionWrites(args []arg) {
 		}
 		for at := 2; at < min(len(a.Value), 8); at++ { // -ox.sh, -uox.sh
 			w.countWrite(a.Value[at:])
+		}
+	}
+}
+
+var outputOption = pattern.New(`^(-\w?[oO]|--(out|report|result|dest|write|save)[\w-]*)$`)
+
+// recordOutputs records scripts that the options of any other program name as its output.
+func (w *walker) recordOutputs(args []arg) {
+	for i, a := range args {
+		option, value, attached := strings.Cut(a.Value, "=")
+		switch {
+		case attached && outputOption.MatchString(option):
+		case i > 0 && outputOption.MatchString(args[i-1].Value):
+			value = a.Value
+		case strings.HasPrefix(a.Value, "-o"):
+			value = a.Value[2:]
+		default:
+			continue
+		}
+		if mayBeScript(value) {
+			w.countWrite(value)
 		}
 	}
 }

@@ -4,6 +4,9 @@ package parse
 
 import (
 	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 )
 
 var execActions = map[string]bool{"-exec": true, "-execdir": true, "-ok": true, "-okdir": true}
@@ -38,10 +41,40 @@ func followFind(w *walker, _ int, args []arg, s scope, c call) {
 			w.actionWord(a)
 		}
 		c.assigns, c.redirects, c.stdin = nil, nil, ""
+		if !slices.ContainsFunc(args[i+1:end], hasOtherMark) {
+			w.found = foundScripts(args[1:i])
+		}
 		w.recordCommand(cutAtMark(args[i+1:end], "{}"), s.inWrapper("find "+action), c)
+		w.found = nil
 		i = end
 	}
 }
+
+func hasOtherMark(a arg) bool { return a.Value != "{}" && strings.Contains(a.Value, "{}") }
+
+// foundScripts returns the pattern of the scripts of the workspace that find finds; nil if it may find anything else.
+func foundScripts(args []arg) (scripts []string) {
+	places := true
+	for i, a := range args {
+		if !a.Static {
+			return nil
+		}
+		switch places = places && !strings.HasPrefix(a.Value, "-"); {
+		case places && !relativePlace.MatchString(a.Value):
+			return nil
+		case a.Value == "-o" || a.Value == "-or" || a.Value == "," || a.Value == "!" || a.Value == "-not":
+			return nil
+		case i > 0 && args[i-1].Value == "-name":
+			scripts = append(scripts, a.Value)
+		}
+	}
+	if len(scripts) != 1 || !loopScript.MatchString(scripts[0]) {
+		return nil
+	}
+	return scripts
+}
+
+var relativePlace = pattern.New(`^(\.|(\./)?\w[\w-]*(/\w[\w.-]*)*/?)$`)
 
 // findWord refuses words that may belong to an action that is not literal: an end
 // without a beginning, or a variable that the text sets to an option.

@@ -4,6 +4,7 @@ package parse
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
@@ -81,18 +82,22 @@ func scriptsIn(items []arg) (scripts []string) {
 	return scripts
 }
 
-// followLoop reads bash "$t" in a loop over scripts that are written literally. The kernel's gate decides each when it
-// starts; here they must not be written by the text.
+// followLoop reads bash "$t" in a loop over scripts that are written literally, and find's -exec bash {}. The kernel's
+// gate decides each when it starts; here they must not be written by the text.
 func (w *walker) followLoop(index int, args []arg, s scope) bool {
 	if len(args) < 2 || args[1].Static || args[1].Tail != "" || s.shell != 0 || w.posix {
 		return false
 	}
 	variable := strings.TrimPrefix(args[1].Head, "$")
 	scripts := w.loops[variable]
+	ofFind := w.found != nil && args[1].src == nil && args[1].Value == "" && !slices.Contains(s.via, "xargs")
+	if ofFind {
+		scripts = w.found
+	}
 	if len(scripts) == 0 {
 		return false
 	}
-	w.addDoubt(unknownScriptFile, args[1].span, func() bool { return w.sets[variable] == 1 })
+	w.addDoubt(unknownScriptFile, args[1].span, func() bool { return ofFind || w.sets[variable] == 1 })
 	for _, name := range scripts {
 		w.shellFile(arg{Word: proposal.Word{Value: name, Static: true}, span: args[1].span})
 	}

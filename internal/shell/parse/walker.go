@@ -33,6 +33,7 @@ type walker struct {
 	textual       map[string]proposal.Span   // arrays whose subscripts are read as text, for that reason
 	made          map[string]bool            // variables that hold a directory that mktemp made
 	loops         map[string][]string        // scripts of the workspace, or patterns of them, over which loops run
+	found         []string                   // patterns of scripts that the find being followed finds
 	undone        map[string]bool            // variables that are unset or declared as something else
 	written       map[string]bool            // files that redirections write
 	writtenGlobs  []string                   // patterns of the names of files that it changes
