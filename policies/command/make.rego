@@ -113,7 +113,7 @@ deny contains lib.denial(
 # installs_below is true for an installation below /tmp or in the workspace, and for one that is only printed.
 installs_below if {
 	input.command.program in {"make", "gmake"}
-	directories := [word | some word in input.command.argv; startswith(word, "DESTDIR")]
+	directories := [word | some word in input.command.argv; regex.match(`^DESTDIR.*$`, word)]
 	count(directories) == 1
 	regex.match(`^DESTDIR=(/tmp/)?\w[\w.-]*(/\w[\w.-]*)*/?$`, directories[0])
 }

@@ -239,7 +239,7 @@ allowed_assign(a) if {
 	a.static
 	regex.match(`^(true|false|yes|no|on|off|-?\d{1,12})$`, a.value)
 	lib.only_controls(a.name)
-	not regex.match(`^(PYTHON|NODE_|CARGO_NET_)`, a.name)
+	not regex.match(`^(PYTHON|NODE_|CARGO_NET_).*$`, a.name)
 	not regex.match(named_by_end, a.name)
 }
 

@@ -335,7 +335,7 @@ plain_example := {
 # workspace and /tmp, an option, or a URL of another host.
 elsewhere(value) if {
 	not regex.match(`^[A-Za-z][\w+.-]*://`, value)
-	regex.match(`^-|(^|[=:,; ])(~|/|\.\.(/|$))`, regex.replace(value, `/(tmp|workspace|home/user|dev/null)\b`, "x"))
+	regex.match(`(?s)^(-.*|(.*[=:,; ])?((~|/).*|\.\.(/.*)?))$`, regex.replace(value, `/(tmp|workspace|home/user|dev/null)\b`, "x"))
 }
 
 elsewhere(value) if {

@@ -50,7 +50,9 @@ func (w *walker) loopWords(cmd *syntax.ForClause, loop *syntax.WordIter, s scope
 	if len(items) == 1 {
 		value = items[0].Word
 	}
-	putInMap(&w.loops, loop.Name.Value, scriptsIn(items))
+	if s.shell == 0 {
+		putInMap(&w.loops, loop.Name.Value, scriptsIn(items))
+	}
 	w.checkAssignedName(loop.Name.Value, span)
 	if allLocales(items) {
 		putInMap(&w.plainLocales, loop.Name.Value, true)

@@ -51,15 +51,16 @@ func (w *walker) knownFile(a arg, kind unknownKind, s scope) arg {
 	if !ok {
 		return a
 	}
-	w.addDoubt(kind, a.span, func() bool {
-		sets := 1
-		if variable == "TMPDIR" {
-			sets = 0
-		}
-		return w.sets[variable] == sets && w.sets["PATH"] == 0
-	})
+	w.addDoubt(kind, a.span, func() bool { return w.isMade(variable) })
 	a.Word, a.split = proposal.Word{Value: file, Static: true}, false
 	return a
+}
+
+// isMade reports whether variable holds nothing but a directory that mktemp made in the sandbox's own $TMPDIR, or is
+// that. It is known after the whole text was walked.
+func (w *walker) isMade(variable string) bool {
+	own := variable == "TMPDIR" || w.sets[variable] == 1
+	return own && w.sets["TMPDIR"] == 0 && w.sets["PATH"] == 0
 }
 
 // loopScript matches a script of the workspace, or a pattern of scripts, in a loop: for t in tests/*.sh.
@@ -94,7 +95,8 @@ func (w *walker) followLoop(index int, args []arg, s scope) bool {
 	if ofFind {
 		scripts = w.found
 	}
-	if len(scripts) == 0 {
+	split := args[1].split && !ofFind // a name may have blanks
+	if len(scripts) == 0 || split && slices.ContainsFunc(scripts, isPattern) {
 		return false
 	}
 	w.addDoubt(unknownScriptFile, args[1].span, func() bool { return ofFind || w.sets[variable] == 1 })

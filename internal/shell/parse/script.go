@@ -23,7 +23,11 @@ func (w *walker) recordWrite(file proposal.Word) {
 		name = file.Tail
 	}
 	w.countWrite(name)
-	w.writesUnknown = w.writesUnknown || !file.Static && !w.made[strings.TrimPrefix(file.Head, "$")]
+	if variable := strings.TrimPrefix(file.Head, "$"); w.made[variable] {
+		putInMap(&w.writesMade, variable, true)
+	} else if !file.Static {
+		w.writesUnknown = true
+	}
 }
 
 // How tools change the files of their operands: sed -i, -ni, -Ei.bak and --in-place, perl -pi.
@@ -60,7 +64,7 @@ func (w *walker) recordEdits(args []arg, s scope) {
 }
 
 // globOf returns the pattern of the names of files that a has, if it is one pattern that is written literally; ""
-// otherwise.
+// otherwise, and for one with a bracket, which bash reads in another way than path.Match.
 func globOf(a arg) string {
 	if !a.Glob || a.split || a.src == nil || hasBrace(a.src) {
 		return ""
@@ -68,7 +72,7 @@ func globOf(a arg) string {
 	text := ""
 	for _, part := range a.src.Parts {
 		lit, ok := part.(*syntax.Lit)
-		if !ok || strings.ContainsAny(lit.Value, `\~`) {
+		if !ok || strings.ContainsAny(lit.Value, `\~[`) {
 			return ""
 		}
 		text += lit.Value
@@ -186,8 +190,19 @@ var (
 	patchers = map[string]bool{"patch": true, "git apply": true, "git am": true}
 )
 
-// compressors name what they write after their operands; what they read from a pipe, they print.
-var compressors = pattern.New(`^(g(un)?zip|b(un)?zip2|(un)?xz|zstd)$`)
+// compressors name what they write after their operands; what they read from a pipe, they print, unless another
+// option than these names files.
+var (
+	compressors    = pattern.New(`^(g(un)?zip|b(un)?zip2|(un)?xz|zstd)$`)
+	compressOption = pattern.New(`^-[cdfkqtv\d]+$|^--(decompress|stdout|force|keep|quiet|best|fast)$`)
+)
+
+// printsPipe reports whether c only prints what it makes of its standard input.
+func printsPipe(c proposal.Command) bool {
+	return compressors.MatchString(path.Base(c.Program)) && !slices.ContainsFunc(c.Args[1:], func(a proposal.Word) bool {
+		return !a.Static || !compressOption.MatchString(a.Value)
+	})
+}
 
 // passers give on what a repository or a file has.
 var passers = map[string]bool{"git": true, "cat": true, "zcat": true, "xzcat": true, "bzcat": true, "head": true,
@@ -218,8 +233,7 @@ func (w *walker) givenText(c proposal.Command) (given bool, shown string) {
 	if text, ok := hereText(c); ok {
 		return true, text
 	}
-	if c.StdinFrom == "pipe" && !compressors.MatchString(path.Base(c.Program)) &&
-		slices.ContainsFunc(w.commands, isAuthor) {
+	if c.StdinFrom == "pipe" && !printsPipe(c) && slices.ContainsFunc(w.commands, isAuthor) {
 		return true, ""
 	}
 	files := slices.Clone(c.Args[1:])

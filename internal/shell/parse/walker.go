@@ -40,6 +40,7 @@ type walker struct {
 	writesAny     bool                       // it may change any script
 	writes        map[string]int             // how often files of a name are written
 	writesUnknown bool                       // it writes a file whose name is not known
+	writesMade    map[string]bool            // variables of made that name a directory of files that it writes
 	alternates    bool                       // it has || outside the scripts that it writes
 	script        *writtenScript             // by the statement before
 	read          map[string][]proposal.Span // where files run that the text writes, and were read

@@ -99,11 +99,16 @@ func (w *walker) wasRead(name string, span proposal.Span) bool {
 		w.alternates {
 		return false
 	}
+	for variable := range w.writesMade {
+		if !w.isMade(variable) {
+			return false
+		}
+	}
 	return !slices.ContainsFunc(w.commands, func(c proposal.Command) bool {
 		if isViaWritten(c.Via) {
 			return mayChangeScript(c, path.Base(name))
 		}
-		return c.Function || path.Base(c.Program) != "mktemp" && slices.ContainsFunc(c.Inside, isNotPlain) ||
+		return c.Function || c.Program != "mktemp" && slices.ContainsFunc(c.Inside, isNotPlain) ||
 			!isOfWriting(c, path.Base(name))
 	})
 }
