@@ -199,9 +199,8 @@ var (
 
 // printsPipe reports whether c only prints what it makes of its standard input.
 func printsPipe(c proposal.Command) bool {
-	return compressors.MatchString(path.Base(c.Program)) && !slices.ContainsFunc(c.Args[1:], func(a proposal.Word) bool {
-		return !a.Static || !compressOption.MatchString(a.Value)
-	})
+	names := func(a proposal.Word) bool { return !a.Static || !compressOption.MatchString(a.Value) }
+	return compressors.MatchString(path.Base(c.Program)) && !slices.ContainsFunc(c.Args[1:], names)
 }
 
 // passers give on what a repository or a file has.
