@@ -59,7 +59,7 @@ check_members() {
 	local kind name
 	while read -r kind _ _ _ _ name; do
 		case ${kind:0:1}:$name in
-		-:fumehood | -:fumehood-init | -:fumehood-runsc | -:fumehood-runsc.json | -:LICENSE) ;;
+		-:fumehood | -:fumehood-init | -:fumehood-runsc | -:fumehood-runsc.json | -:LICENSE | -:THIRD_PARTY_NOTICES) ;;
 		-:gvisor-bin/gvisor-sentry-prewarmer | d:gvisor-bin/) ;;
 		'h:gvisor-bin/gvisor_sentry link to fumehood-runsc') ;;
 		*) refuse install.archive "unexpected member in the archive: $kind $name" "report it: https://github.com/fumehood/fumehood/security" ;;
