@@ -4,7 +4,8 @@
 //
 // The files of a run are a directory of this user's whose own files include audit logs (*.jsonl). It is removed only
 // if no process has one of its logs open, and each is sealed, verifies, and has nothing that a person may still have
-// to look at: no denied or asked command, no refused program or network access, no finding.
+// to look at: no denied or asked command, no refused program or network access, no finding. A work tree of git that
+// has a log stays.
 //
 // No symbolic link is followed, and other files and directories are not touched. Nothing is removed that came
 // after the directory was looked at.
@@ -36,7 +37,7 @@ type Entry struct {
 	// Kept is why it was not removed although it is old, or the directories are too large; "" if it was.
 	Kept string `json:"kept,omitempty"`
 
-	logs []string
+	logs int
 }
 
 // A Limit says what is removed.
@@ -90,7 +91,7 @@ func listEntries(parent *os.Root) (all []Entry, err error) {
 			continue
 		}
 		e, err := readEntry(parent, d.Name())
-		if err == nil && len(e.logs) > 0 {
+		if err == nil && e.logs > 0 {
 			all = append(all, e)
 		}
 	}
@@ -124,8 +125,8 @@ func readEntry(parent *os.Root, name string) (Entry, error) {
 			return err
 		}
 		e.Bytes += info.Size()
-		if !strings.Contains(path, "/") && strings.HasSuffix(path, ".jsonl") {
-			e.logs = append(e.logs, path)
+		if !strings.Contains(path, "/") && isLog(d) {
+			e.logs++
 			if info.ModTime().After(e.Ended) {
 				e.Ended = info.ModTime()
 			}
@@ -133,6 +134,9 @@ func readEntry(parent *os.Root, name string) (Entry, error) {
 		return nil
 	})
 }
+
+// isLog reports whether a file of a run's directory is an audit log.
+func isLog(d fs.DirEntry) bool { return d.Type().IsRegular() && strings.HasSuffix(d.Name(), ".jsonl") }
 
 // remove removes e, or returns why it stays.
 func (e Entry) remove(parent *os.Root, dry bool) (kept string) {
@@ -145,8 +149,14 @@ func (e Entry) remove(parent *os.Root, dry bool) (kept string) {
 	if err != nil {
 		return err.Error()
 	}
-	for _, log := range e.logs {
-		f, err := root.OpenFile(log, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	for _, d := range names {
+		if d.Name() == ".git" {
+			return "it is a work tree of git"
+		}
+		if !isLog(d) {
+			continue
+		}
+		f, err := root.OpenFile(d.Name(), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		if err != nil {
 			return err.Error()
 		}

@@ -126,6 +126,8 @@ func TestPrune(t *testing.T) {
 	two := s.addRun("two", 10, "decision", allowed)
 	s.check(os.Rename(s.addRun("other", 10, "unsealed", object{}), filepath.Join(filepath.Dir(two), "second.jsonl")))
 	want["two"] = "its log is not sealed"
+	s.check(os.Mkdir(filepath.Join(filepath.Dir(s.addRun("clone", 10, "decision", allowed)), ".git"), 0o700))
+	want["clone"] = "it is a work tree of git"
 	for _, name := range []string{"changed", "two"} {
 		at := time.Now().AddDate(0, 0, -10)
 		for _, log := range []string{"audit.jsonl", "second.jsonl"} {
