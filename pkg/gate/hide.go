@@ -24,6 +24,11 @@ func (g *Gate) visibleWorkspace(ctx context.Context) (dir string, err error) {
 	if len(g.o.Hide) == 0 {
 		return g.o.Workspace, nil
 	}
+	if belowTop(g.o.Workspace) != "" { // patterns are paths from the top
+		return "", &proposal.StopError{Code: checkout.CodeHide,
+			Message: "cannot hide paths of a workspace that is below the top of its repository",
+			Hint:    "name the top with --workspace, and the directory with cwd in the proposals"}
+	}
 	lease.Sweep(os.TempDir(), visibleDir, (*lease.Dir).Remove) // of processes that were killed
 	if g.visible, err = lease.Make(os.TempDir(), visibleDir); err != nil {
 		return "", err

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/source/checkout"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 func TestBelowTop(t *testing.T) {
@@ -29,6 +32,13 @@ func TestBelowTop(t *testing.T) {
 		got := belowTop(filepath.Join(root, dir))
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: got %q, want %q", dir, got, want)
+		}
+		if want == "" {
+			continue
+		}
+		g := &Gate{o: Options{Workspace: filepath.Join(root, dir), Hide: []string{"src/keys"}}}
+		if _, err := g.visibleWorkspace(t.Context()); proposal.FailureOf(err).Code != checkout.CodeHide {
+			t.Errorf("%s: hidden paths: %v", dir, err)
 		}
 	}
 }
