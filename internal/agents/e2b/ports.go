@@ -147,12 +147,19 @@ func (s *Server) servePorts(addr string, next http.Handler) http.Handler {
 		switch {
 		case !p.byHost:
 			own.ServeHTTP(w, r)
-		case len(origins) > 0 && !slices.Equal(origins, []string{"http://" + r.Host}):
+		case len(origins) > 0 && !slices.Equal(origins, []string{"http://" + r.Host}), isOfOtherPage(r):
 			http.Error(w, "fumehood: requests from other origins are refused", http.StatusForbidden)
 		default:
 			s.servePort(w, r, p)
 		}
 	})
+}
+
+// isOfOtherPage reports whether a page of another origin loads something, such as a script, for which browsers send no
+// Origin. A link to the port is not that.
+func isOfOtherPage(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate"
 }
 
 // servePort serves a request for a port, if the operator has opened it and the client may reach it.

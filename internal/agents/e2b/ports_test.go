@@ -64,6 +64,8 @@ func TestPortsAreGuarded(t *testing.T) {
 		{"rebinding, by headers", map[string]string{"Host": "evil.example:" + port, "E2b-Sandbox-Id": public.SandboxID, "E2b-Sandbox-Port": "8000"}, 403, "Host header"},
 		{"a page", map[string]string{"Host": host("8000-" + public.SandboxID), "Origin": "http://evil.example"}, 403, "origins"},
 		{"a page of this server", map[string]string{"Host": host("8000-" + public.SandboxID), "Origin": d.url}, 403, "origins"},
+		{"a script of a page", map[string]string{"Host": host("8000-" + public.SandboxID), "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403, "origins"},
+		{"a link of a page", map[string]string{"Host": host("8000-" + public.SandboxID), "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 501, reached},
 		{"a page, by headers", map[string]string{"E2b-Sandbox-Id": public.SandboxID, "E2b-Sandbox-Port": "8000", "Origin": "null"}, 403, "origins"},
 	} {
 		if status, text := d.call("GET", "/", "", tt.headers); status != tt.status || !strings.Contains(text, tt.want) {
