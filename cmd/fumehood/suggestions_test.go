@@ -107,7 +107,7 @@ var (
 )
 
 // foreign are the flags of other programs that texts name.
-var foreign = []string{"cgroupns", "preserve-env", "git", "no-daemon", "offline", "stat", "was-ever-seen", "capabilities", "randomly-seed"}
+var foreign = []string{"no-local", "cgroupns", "preserve-env", "git", "no-daemon", "offline", "stat", "was-ever-seen", "capabilities", "randomly-seed"}
 
 // afterName are words that follow the program's name where no command is meant: run fumehood as root.
 var afterName = []string{"as", "again", "before", "from", "without", "is"}
