@@ -217,7 +217,25 @@ func (r *Runner) AddChanges(p Process, result *proposal.Result) error {
 	if !ok || r.ended != nil || r.current != own.c.s || r.current.isDead() || len(r.current.backgroundIDs()) > 0 {
 		return nil
 	}
-	return r.current.doWhileStopped(func() error { return r.current.addChanges(result) })
+	if r.current.mayHaveWoken(own.c) {
+		if _, err := r.current.sweepProcesses(); err != nil {
+			return err
+		}
+	}
+	return r.current.addChanges(result)
+}
+
+// mayHaveWoken reports whether there is another interpreter than that of c, which has ended. Its processes have the
+// same user, and c may have sent them SIGCONT.
+func (s *instance) mayHaveWoken(c *command) bool {
+	s.interpreters.mu.Lock()
+	defer s.interpreters.mu.Unlock()
+	for key := range s.interpreters.list {
+		if c.x.Cell == nil || key != contextKey(c.x.Cell) {
+			return true
+		}
+	}
+	return false
 }
 
 // Done implements Process.

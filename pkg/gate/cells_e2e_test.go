@@ -65,6 +65,38 @@ func TestE2ECells(t *testing.T) {
 	}
 }
 
+// An interpreter that another context's code has woken is stopped again when that ends, and starts no program.
+func TestE2EWokenCell(t *testing.T) {
+	t.Parallel()
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	for i, step := range []struct{ context, code, want string }{
+		{"a", `import os, subprocess, threading, time
+def tick():
+    while True:
+        open('/tmp/tick', 'a').write('x')
+        if os.path.exists('/tmp/go'):
+            try: subprocess.run(['touch', '/tmp/started'])
+            except OSError: pass
+        time.sleep(0.01)
+threading.Thread(target=tick, daemon=True).start()
+open('/tmp/pid', 'w').write(str(os.getpid()))`, "exit code 0; = "},
+		{"b", "import os, time\nos.kill(int(open('/tmp/pid').read()), 18)\ntime.sleep(0.3)\nopen('/tmp/go', 'w').close()\nticks = os.path.getsize('/tmp/tick')",
+			"exit code 0"},
+		{"b", "os.path.getsize('/tmp/tick') - ticks < 10", "exit code 0; = True"},
+		{"b", "1", "exit code 0; = 1"},
+		{"b", "os.path.exists('/tmp/started')", "exit code 0; = False"},
+	} {
+		p := proposal.Proposal{ID: fmt.Sprint("woken", i), Language: "python", Code: step.code, Context: step.context}
+		if got := described(do(t, s, p)); !strings.HasPrefix(got, step.want) {
+			t.Errorf("%s: %s, want %s", step.code, got, step.want)
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+	if _, err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Contexts of one language run beside each other, each with its own process, variables and directory. What an
 // interpreter has started goes on in its next cell, and what has left it ends.
 func TestE2ECellsBesideEachOther(t *testing.T) {
