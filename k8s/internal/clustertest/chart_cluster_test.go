@@ -32,6 +32,8 @@ func TestChart(t *testing.T) {
 	must("", "create", "namespace", "fumehood-node")
 	must("", "create", "namespace", "fumehood-serve")
 	must("", "label", "namespace", "fumehood-serve", "pod-security.kubernetes.io/enforce=restricted")
+	// A cluster without the Prometheus operator does not know these.
+	unwatched := []string{"--set", "metrics.serviceMonitor=false,metrics.prometheusRule=false"}
 	nodes, serving := append(nodes, unwatched...), append(serving, unwatched...)
 	text := render(t, nodes...) + render(t, serving...)
 	must(text, "apply", "--validate=strict", "-f", "-")

@@ -17,12 +17,10 @@ import (
 
 const deploy = "../../deploy/"
 
-// The two releases, with all parts. unwatched is without what a cluster without the Prometheus operator
-// does not know.
+// The two releases, with all parts.
 var (
-	nodes     = []string{"--namespace=fumehood-node", "--values=testdata/node.yaml"}
-	serving   = []string{"--namespace=fumehood-serve", "--values=testdata/serve.yaml"}
-	unwatched = []string{"--set", "metrics.serviceMonitor=false,metrics.prometheusRule=false"}
+	nodes   = []string{"--namespace=fumehood-node", "--values=testdata/node.yaml"}
+	serving = []string{"--namespace=fumehood-serve", "--values=testdata/serve.yaml"}
 )
 
 // render returns what helm makes of the chart.
