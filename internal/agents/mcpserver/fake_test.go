@@ -208,11 +208,14 @@ func (f fake) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.Cl
 }
 
 func (f fake) SetUp(_ context.Context, _ proposal.Proposal, each func(proposal.Record)) error {
-	for _, text := range f.setup {
+	f.mu.Lock()
+	setup := f.setup
+	f.setup = nil
+	f.mu.Unlock()
+	for _, text := range setup {
 		r, _ := f.do(context.Background(), decide(proposal.Proposal{Run: text}))
 		each(r)
 	}
-	f.setup = nil
 	return nil
 }
 
