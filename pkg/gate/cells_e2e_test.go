@@ -132,8 +132,8 @@ func TestE2ECellsBesideEachOther(t *testing.T) {
 		{"new", "import os\nos.getcwd()", "exit code 0; = '/workspace'"},
 		{"c0", "child.communicate(b'echoed', timeout=20)[0]", "exit code 0; = b'echoed'"},
 		{"c0", "import subprocess\nfor i in range(30): subprocess.run(['true'])\nx", "exit code 0; = 0"},
-		// a chain of processes, each of which leaves its parent
-		{"c1", "import os\nif os.fork() == 0:\n  os.setsid()\n  while True:\n    try:\n      if os.fork(): os._exit(0)\n    except OSError: pass", "exit code 0"},
+		// a chain of processes, each of which leaves its parent; the first has left when the cell ends
+		{"c1", "import os\nfirst = os.fork()\nif first == 0:\n  os.setsid()\n  while True:\n    try:\n      if os.fork(): os._exit(0)\n    except OSError: pass\nos.waitpid(first, 0)[1]", "exit code 0; = 0"},
 		// init, three processes of Python and two times two of Node are left
 		{"c1", "import glob\ndef state(p):\n  try: return open(p).read().split(') ')[-1][0]\n  except OSError: return 'X'\nsum(state(p) not in 'ZX' for p in glob.glob('/proc/[0-9]*/stat'))", "exit code 0; = 8"},
 	} {
