@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -138,7 +139,7 @@ func TestOverridesFailClosed(t *testing.T) {
 		"an own denial":                {change("judged.verb", "o.plan"), `has no rule "o.plan"`, ""},
 		"no owner":                     {change("owner: platform, ", ""), "needs METADATA", "owner"},
 		"an empty ticket":              {change("ACME-9", `" "`), "needs METADATA", "ticket"},
-		"no date":                      {change("expires: 2026-12-31, ", ""), "needs METADATA", "expires: 2026-12-31"},
+		"no date":                      {change("expires: 2026-12-31, ", ""), "needs METADATA", "custom: expires: " + trialDay.AddDate(0, 3, 0).Format(time.DateOnly)},
 		"no METADATA":                  {text[:25] + text[strings.Index(text, "\noverride"):], "needs METADATA", "owner, reason, ticket, expires"},
 		"a digest of another kind":     {change("sha256:", "md5:"), "needs METADATA", "digest: sha256:"},
 		"another effect":               {change(`"effect": "ask"`, `"effect": "deny"`), "as constants", ""},

@@ -82,19 +82,32 @@ type Rule struct {
 }
 
 // CanLoosen reports whether more may be allowed because r is in only one version. Interception can do both: it lets
-// requests be decided, and be given credentials.
+// requests be decided, and be given credentials; so can an override: one that asks takes the place of one that allows.
 func (r Rule) CanLoosen() bool {
-	return r.Set == "intercept" || r.Set != "note" && (r.In == inNew) != slices.Contains(restricting, r.Set)
+	switch r.Set {
+	case "intercept", module.SetOverride:
+		return true
+	case "note":
+		return false
+	}
+	return (r.In == inNew) == module.Widens(r.Set)
 }
 
-// restricting are the sets of which each member allows less.
-var restricting = []string{"ask", "budget", "deny", "filter", "limits"}
+// isCompared reports whether a difference of what r answers would be a Change.
+func (r Rule) isCompared() bool {
+	return !slices.Contains([]string{"budget", "cache", "redact"}, r.Set)
+}
 
-// IsLooser reports whether something is newly allowed, or may be: a rule whose change can loosen was not reached, and
-// there is no proof.
+// IsLooser reports whether something is newly allowed, or may be: there is no proof, and a rule whose change can loosen
+// was not reached, or its answers were not compared.
 func (d Difference) IsLooser() bool {
-	return slices.ContainsFunc(d.Changes, func(c replay.Change) bool { return !c.IsStricter() }) ||
-		d.Proof == "" && slices.ContainsFunc(d.Rules, func(r Rule) bool { return r.CanLoosen() && !r.Reached })
+	return d.isSeenLooser() || d.Proof == "" && slices.ContainsFunc(d.Rules, func(r Rule) bool {
+		return r.CanLoosen() && !(r.Reached && r.isCompared())
+	})
+}
+
+func (d Difference) isSeenLooser() bool {
+	return slices.ContainsFunc(d.Changes, func(c replay.Change) bool { return !c.IsStricter() })
 }
 
 // A side is one of the versions.
@@ -146,7 +159,7 @@ func Compare(ctx context.Context, o Options) (Difference, error) {
 		inputs []input
 	}{
 		{&d.Inputs.Examples, "an example", o.exampleInputs()},
-		{&d.Inputs.Generated, "generated", o.generateInputs(changed)},
+		{&d.Inputs.Generated, "generated", generateInputs(changed)},
 		{&d.Inputs.Shipped, "the default policy's example", o.shippedInputs()},
 	} {
 		for _, in := range list.inputs {
@@ -170,6 +183,9 @@ func Compare(ctx context.Context, o Options) (Difference, error) {
 			s = after
 		}
 		d.Rules[i].Reached = s.held[module.Place{Layer: s.name, File: r.File, Row: r.Line}]
+	}
+	if d.isSeenLooser() {
+		d.Proof = ""
 	}
 	d.Warnings = after.engine.Warnings()
 	return d, nil
@@ -240,25 +256,19 @@ func withoutTexts(texts, others []string) string {
 // decideInput decides an input of a point that is not of a proposal. The flags are what an answer about a connection
 // permits besides it.
 func decideInput(ctx context.Context, e *policy.Engine, in any) (replay.Answer, []string) {
-	reasons := func(r *proposal.Reason) []proposal.Reason {
-		if r == nil {
-			return nil
-		}
-		return []proposal.Reason{*r}
-	}
 	switch in := in.(type) {
 	case *points.Trigger:
 		d, err := e.Trigger(ctx, *in)
 		return replay.NewAnswer(d.Effect, d.Rules, d.Reasons, err), nil
 	case *proposal.Exec:
 		d, err := e.Exec(ctx, *in)
-		return replay.NewAnswer(d.Effect, d.Rules, reasons(d.Reason), err), nil
+		return replay.NewAnswer(d.Effect, d.Rules, replay.ReasonList(d.Reason), err), nil
 	case *points.Outgoing:
 		d, err := e.Output(ctx, *in)
-		return replay.NewAnswer(d.Effect, d.Rules, reasons(d.Reason), err), nil
+		return replay.NewAnswer(d.Effect, d.Rules, replay.ReasonList(d.Reason), err), nil
 	case *proposal.Egress:
 		d, err := e.Egress(ctx, *in)
-		return replay.NewAnswer(d.Effect, d.Rules, reasons(d.Reason), err), egressFlags(d)
+		return replay.NewAnswer(d.Effect, d.Rules, replay.ReasonList(d.Reason), err), egressFlags(d)
 	}
 	return replay.Answer{Effect: proposal.Allow.String()}, nil // an event has notes only
 }

@@ -36,6 +36,7 @@ const (
 	command = "package fumehood.command\n\n"
 	member  = `"message": "m", "suggestion": "s"} if `
 	sortIt  = `deny contains {"rule": "o.sort", ` + member + `input.command.program == "sort"` + "\n\n"
+	budget  = "package fumehood.egress\n\nbudget contains {\"rule\": \"o.b\", \"bytes\": "
 	tail    = `deny contains {"rule": "o.tail", ` + member + `input.command.program in {"tail", "head"}` + "\n\n"
 )
 
@@ -43,6 +44,16 @@ const (
 func excepted(end string) string {
 	return command + strings.TrimSpace(strings.Replace(sortIt, "if ", "if {\n\tnot excepted\n\t", 1)) + "\n}\n\n# METADATA\n# title: T\n# custom: {rule: o.e, owner: a, reason: b, ticket: c, expires: " + end +
 		"}\nexcepted if input.command.program == \"sort\"\n"
+}
+
+// overriding is an override of a shipped rule. That its digest is an old one is no matter for what it may do.
+func overriding(effect string) string {
+	return `# METADATA
+# title: T
+# custom: {rule: judged.verb, owner: a, reason: b, ticket: c, expires: 2999-01-01, digest: "sha256:0123456789ab"}
+override contains {"rule": "judged.verb", "effect": "` + effect + `"} if input.command.tool == "terraform"
+
+`
 }
 
 // TestChanges: what ten changes allow, deny, ask and grant is seen, and what nothing newly allows is proved or said to be
@@ -85,6 +96,8 @@ func TestChanges(t *testing.T) {
 		"enumerated fields, looser": {policy.Restricts, "package fumehood.exec\n\ndeny contains {\"rule\": \"o.x\", " + member + "input.layer in {\"memory\", \"written\"}\n",
 			"package fumehood.exec\n\ndeny contains {\"rule\": \"o.x\", " + member + "input.layer == \"memory\"\n", nil, true, ""},
 		"an added and not reached denial": {policy.Restricts, command + sortIt, command + sortIt + `deny contains {"rule": "o.n", ` + member + "count(input.command.argv) == 77\n", nil, false, "only added"},
+		"a question less beside an allow": {policy.Allows, command + overriding("ask") + overriding("allow"), command + overriding("allow"), nil, true, ""},
+		"a raised budget":                 {policy.Restricts, budget + "5} if true\n", budget + "9} if true\n", nil, true, ""},
 		"a removed and not reached one":   {policy.Restricts, command + sortIt + `deny contains {"rule": "o.n", ` + member + "count(input.command.argv) == 77\n", command + sortIt, nil, true, ""},
 	} {
 		d := compare(t, c.role, c.before, c.after)

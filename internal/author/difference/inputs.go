@@ -12,7 +12,6 @@ import (
 
 	"github.com/fumehood/fumehood/internal/author/trial"
 	"github.com/fumehood/fumehood/internal/kit/points"
-	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -27,26 +26,18 @@ const (
 )
 
 // generateInputs are inputs made of what the changed rules compare: words, hosts, and values of fields.
-func (o Options) generateInputs(changed []digested) (inputs []input) {
+func generateInputs(changed []digested) (inputs []input) {
 	seen := map[string]bool{}
-	for _, of := range []struct {
-		in    string
-		layer policy.Layer
-	}{{inOld, o.Old}, {inNew, o.New}} {
-		graph := module.NewGraph(modulesOf(of.layer))
-		for _, r := range changed {
-			if r.In != of.in || len(inputs) >= maxGenerated {
-				continue
-			}
-			c := &comparisons{graph: graph, reached: map[string]bool{}}
-			c.readRule(r.module, r.rule)
-			words := trial.RuleInputs(of.layer,
-				func(at module.Place) bool { return at.File == r.File && at.Row == r.Line })
-			n := 0
-			for _, in := range c.makeInputs(r.Point, words) {
-				if n < maxPerRule && in.isNew(seen) {
-					inputs, n = append(inputs, in), n+1
-				}
+	for _, r := range changed {
+		if len(inputs) >= maxGenerated {
+			break
+		}
+		c := &comparisons{graph: r.graph, reached: map[string]bool{}}
+		c.readRule(r.module, r.rule)
+		n := 0
+		for _, in := range c.makeInputs(r.Point, trial.RuleInputs(r.graph, r.module, r.rule)) {
+			if n < maxPerRule && in.isNew(seen) {
+				inputs, n = append(inputs, in), n+1
 			}
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/internal/author/trial"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/policy/lint"
 	"github.com/fumehood/fumehood/internal/policy/module"
@@ -30,13 +30,14 @@ type digested struct {
 	Rule
 	rule   *ast.Rule
 	module *ast.Module
+	graph  *module.Graph // of its layer
 	digest string
 	effect string // of METADATA
 }
 
 // digestRules lists the rules of l that belong to a set with a meaning.
 func digestRules(l policy.Layer, in string) (rules []digested) {
-	modules := modulesOf(l)
+	modules := trial.Modules(l)
 	graph := module.NewGraph(modules)
 	for _, f := range l.Files {
 		m := modules[f.Name]
@@ -49,27 +50,13 @@ func digestRules(l policy.Layer, in string) (rules []digested) {
 				continue
 			}
 			effect := effectOf(modules, r)
-			rules = append(rules, digested{rule: r, module: m, effect: effect,
+			rules = append(rules, digested{rule: r, module: m, graph: graph, effect: effect,
 				digest: fmt.Sprint(module.PackageOf(m), graph.DigestRule(m, r), effect),
 				Rule: Rule{In: in, Point: module.PackageOf(m), Set: module.RuleName(r), ID: lint.IDOf(r),
 					File: at.File, Line: at.Row}})
 		}
 	}
 	return rules
-}
-
-// modulesOf are the modules of l that decide. policy.New has compiled them.
-func modulesOf(l policy.Layer) map[string]*ast.Module {
-	modules := map[string]*ast.Module{}
-	for _, f := range l.Files {
-		if path.Ext(f.Name) != ".rego" || f.IsTest() {
-			continue
-		}
-		if m, err := module.Parse(l.Name, f.Name, f.Content, true); err == nil {
-			modules[f.Name] = m
-		}
-	}
-	return modules
 }
 
 // effectOf is what METADATA says about what r does: its own, that of packages, the ends of rules that are in no set,
@@ -110,7 +97,7 @@ func effectOf(modules map[string]*ast.Module, r *ast.Rule) string {
 // isAbout reports whether METADATA of an id, which may be a prefix, is about a rule with another one. An id that is not
 // known may be any.
 func isAbout(id, of string) bool {
-	return id == of || id == "" || strings.HasSuffix(id, ".") && strings.HasPrefix(of, id)
+	return id == "" || module.CoversID(id, of)
 }
 
 // changedRules are the rules that only one of the versions has. If their data differs, all rules are.

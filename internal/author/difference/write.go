@@ -33,24 +33,21 @@ func (d Difference) Write(w io.Writer) error {
 		if r.In == inOld {
 			sign = "-"
 		}
-		if !r.Reached {
+		switch {
+		case !r.Reached:
 			not = ", held for no input"
+		case !r.isCompared():
+			not = ", its answers are not compared"
 		}
 		fmt.Fprintf(b, "  %s %s %s, %s %s:%d%s\n", sign, r.Set, terminal.EscapePart(r.ID, 100), r.Point,
 			terminal.EscapePart(r.File, 200), r.Line, not)
-	}
-	looser := 0
-	for _, c := range d.Changes {
-		if !c.IsStricter() {
-			looser++
-		}
 	}
 	replay.Outcome{Changes: d.Changes, Moot: d.past.Moot, Omitted: d.past.Omitted}.WriteChanges(b)
 	n := d.Inputs
 	switch {
 	case d.Proof != "":
 		fmt.Fprintf(b, "\nnothing is newly allowed: %s\n", terminal.EscapeLine(d.Proof))
-	case looser == 0:
+	case !d.isSeenLooser():
 		fmt.Fprintf(b, "\nnewly allowed: not seen in %d inputs. This is not a proof\n", n.total())
 	}
 	if len(d.Rules) > 0 {

@@ -82,7 +82,7 @@ func SelectRules(rules []Rule, ids ...string) ([]Rule, error) {
 
 // hasID reports whether the rule has the id.
 func (r Rule) hasID(id string) bool {
-	return r.ID == id || strings.HasSuffix(r.ID, ".") && strings.HasPrefix(id, r.ID)
+	return module.CoversID(r.ID, id)
 }
 
 func unknownRule(id string, rules []Rule) error {

@@ -337,8 +337,8 @@ func (o *Outcome) redecideExec(ctx context.Context, j job, x Exec, g proposal.Gr
 	}
 	o.Execs++
 	o.compareAnswers(j, KindExec, x.Exec.Path, x.Times,
-		NewAnswer(x.Decision.Effect, x.Decision.Rules, reasonList(x.Decision.Reason), nil),
-		NewAnswer(d.Effect, d.Rules, reasonList(d.Reason), err))
+		NewAnswer(x.Decision.Effect, x.Decision.Rules, ReasonList(x.Decision.Reason), nil),
+		NewAnswer(d.Effect, d.Rules, ReasonList(d.Reason), err))
 }
 
 func (o *Outcome) redecideEgress(ctx context.Context, j job, f Flow, g proposal.Grant, judge Judge) {
@@ -346,11 +346,12 @@ func (o *Outcome) redecideEgress(ctx context.Context, j job, f Flow, g proposal.
 	o.Decisions++
 	d, err := judge.Egress(ctx, j.askedEgress(f, g))
 	o.compareAnswers(j, KindEgress, f.Egress.Destination(), f.Times,
-		NewAnswer(f.Decision.Effect, f.Decision.Rules, reasonList(f.Decision.Reason), nil),
-		NewAnswer(d.Effect, d.Rules, reasonList(d.Reason), err))
+		NewAnswer(f.Decision.Effect, f.Decision.Rules, ReasonList(f.Decision.Reason), nil),
+		NewAnswer(d.Effect, d.Rules, ReasonList(d.Reason), err))
 }
 
-func reasonList(r *proposal.Reason) []proposal.Reason {
+// ReasonList is the one reason r, or none.
+func ReasonList(r *proposal.Reason) []proposal.Reason {
 	if r == nil {
 		return nil
 	}

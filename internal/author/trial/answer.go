@@ -31,9 +31,7 @@ type answer struct {
 // hasRule reports whether a rule is among those of a. One that ends in a dot means all with
 // this prefix.
 func (a answer) hasRule(rule string) bool {
-	return slices.ContainsFunc(a.rules, func(r string) bool {
-		return r == rule || strings.HasSuffix(rule, ".") && strings.HasPrefix(r, rule)
-	})
+	return slices.ContainsFunc(a.rules, func(r string) bool { return module.CoversID(rule, r) })
 }
 
 // ordinary are the inputs to which the fields of examples and cases are applied, by

@@ -4,7 +4,6 @@ package trial
 
 import (
 	"cmp"
-	"path"
 	"slices"
 	"strings"
 
@@ -17,14 +16,7 @@ import (
 // ruleCoverage returns the number of tests in which each rule of l held, by file and line.
 func (t *trial) ruleCoverage(l policy.Layer) []RuleReport {
 	var all []RuleReport
-	for _, f := range l.Files {
-		if f.IsTest() || path.Ext(f.Name) != ".rego" {
-			continue
-		}
-		m, err := module.Parse(l.Name, f.Name, f.Content, true)
-		if err != nil {
-			continue // judge has read it
-		}
+	for _, m := range Modules(l) {
 		for _, r := range m.Rules {
 			at, ok := module.RuleAt(l.Name, r)
 			if !ok {

@@ -33,7 +33,7 @@ const (
 func generateInputs(layers []policy.Layer) (inputs []any) {
 	var lists [][]any
 	for _, l := range layers {
-		lists = append(lists, ofLayer(l, func(module.Place) bool { return true })...)
+		lists = append(lists, ofLayer(l)...)
 	}
 	seen := map[string]bool{}
 	for i := range maxPerRule {
@@ -52,37 +52,38 @@ func generateInputs(layers []policy.Layer) (inputs []any) {
 	return inputs
 }
 
-// RuleInputs are inputs made of the words of those rules of l that are at a place to keep: texts of commands, and
-// starts of programs.
-func RuleInputs(l policy.Layer, keep func(module.Place) bool) (inputs []any) {
-	for _, list := range ofLayer(l, keep) {
-		inputs = append(inputs, list...)
-	}
-	return inputs
-}
-
-// ofLayer are the inputs of each rule of l that is at a place to keep.
-func ofLayer(l policy.Layer, keep func(module.Place) bool) (lists [][]any) {
-	modules := modulesOf(l)
+// ofLayer are the inputs of each rule of l.
+func ofLayer(l policy.Layer) (lists [][]any) {
+	modules := Modules(l)
 	graph := module.NewGraph(modules)
 	for _, f := range l.Files {
 		m := modules[f.Name]
-		if m == nil || !explored[module.PackageOf(m)] && module.PackageOf(m) != module.PointProposal {
+		if m == nil {
 			continue
 		}
 		for _, r := range m.Rules {
-			if at, ok := module.RuleAt(l.Name, r); ok && keep(at) {
-				g := &gatherer{graph: graph, uses: map[string]bool{}}
-				g.readModule(m, r.Body)
-				lists = append(lists, g.inputsFor(module.PackageOf(m)))
+			if _, ok := module.RuleAt(l.Name, r); ok {
+				lists = append(lists, RuleInputs(graph, m, r))
 			}
 		}
 	}
 	return lists
 }
 
-// modulesOf are the modules of l that decide.
-func modulesOf(l policy.Layer) map[string]*ast.Module {
+// RuleInputs are inputs made of the words of r, a rule of m: texts of commands, and starts of programs.
+func RuleInputs(graph *module.Graph, m *ast.Module, r *ast.Rule) []any {
+	point := module.PackageOf(m)
+	if !explored[point] && point != module.PointProposal {
+		return nil
+	}
+	g := &gatherer{graph: graph, uses: map[string]bool{}}
+	g.readModule(m, r.Body)
+	return g.inputsFor(point)
+}
+
+// Modules are the modules of l that decide, by file: not those of tests, nor what does not parse, which policy.New
+// refuses.
+func Modules(l policy.Layer) map[string]*ast.Module {
 	modules := map[string]*ast.Module{}
 	for _, f := range l.Files {
 		if path.Ext(f.Name) != ".rego" || f.IsTest() {
@@ -214,7 +215,7 @@ func programStart(program string, tail []string) *proposal.Exec {
 
 // exampleTexts are the commands in the examples of l, by file.
 func exampleTexts(l policy.Layer) (texts []string) {
-	modules := modulesOf(l)
+	modules := Modules(l)
 	for _, f := range l.Files {
 		if m := modules[f.Name]; m != nil && module.PackageOf(m) == module.PointCommand {
 			for _, a := range m.Annotations {

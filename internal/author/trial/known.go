@@ -5,7 +5,6 @@ package trial
 import (
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -22,8 +21,7 @@ var ofFloor = []string{"default.no-rule", "egress.no-rule", "egress.secret", "en
 func (t *trial) reportUnknownRule(id string) (message, hint string) {
 	known, all := t.ruleIDs()
 	if !all || slices.ContainsFunc(known, func(k string) bool {
-		return k == id || strings.HasSuffix(k, ".") && strings.HasPrefix(id, k) ||
-			strings.HasSuffix(id, ".") && strings.HasPrefix(k, id)
+		return module.CoversID(k, id) || module.CoversID(id, k)
 	}) {
 		return "", ""
 	}

@@ -44,15 +44,18 @@ func (c *checker) expiryKey(a *ast.Annotations, key string) {
 	case key != module.KeyExpires && strings.HasPrefix(strings.ToLower(key), "expir"):
 		c.addProblem(a.Location, module.CodeUnknownKey,
 			fmt.Sprintf("unknown key %q in METADATA's custom: the rule would never expire", key),
-			"write expires: 2026-12-31")
+			"write expires: "+c.suggestDate())
 	}
 }
+
+// suggestDate is an end that is neither over nor soon.
+func (c *checker) suggestDate() string { return c.Now.AddDate(0, 3, 0).Format(time.DateOnly) }
 
 // checkException returns what is wrong with x, or "".
 func (c *checker) checkException(m *ast.Module, x module.Exception) (message, hint string) {
 	switch {
 	case x.Date.IsZero():
-		return "custom.expires is not a date", "write expires: 2026-12-31"
+		return "custom.expires is not a date", "write expires: " + c.suggestDate()
 	case x.Rule.Default || x.Rule.Else != nil:
 		return "a rule with custom.expires must not be a default or have an else, which would apply instead",
 			"write separate rules"
@@ -78,11 +81,11 @@ func (x *linter) findExpiring(m *ast.Module) {
 		switch left := e.Date.Sub(x.Now); {
 		case e.IsOver(x.Now):
 			x.addProblem(e.Rule.Location, Doubtful, Expires,
-				fmt.Sprintf("%s expired on %s and does not apply", what, e.Date.Format(time.DateOnly)),
+				fmt.Sprintf("%s expired on %s and does not apply", what, e.Until()),
 				"remove it, or give it a later date")
 		case left <= soon:
 			x.addProblem(e.Rule.Location, Doubtful, Expires,
-				fmt.Sprintf("%s expires on %s", what, e.Date.Format(time.DateOnly)),
+				fmt.Sprintf("%s expires on %s", what, e.Until()),
 				"prepare for its end, or give it a later date")
 		}
 	}

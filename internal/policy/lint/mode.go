@@ -44,7 +44,7 @@ func (c *checker) checkModes(m *ast.Module) {
 
 // modeProblem returns what is wrong with the mode in a, or "". set is that of its rule, or "".
 func (c *checker) modeProblem(a *ast.Annotations, set string) (message, hint string) {
-	const write = "write mode: observe and until: 2026-12-31, or remove both"
+	write := "write mode: observe and until: " + c.suggestDate() + ", or remove both"
 	mode, until, valid := module.ModeOf(a)
 	switch {
 	case a.Custom[module.KeyMode] == nil:

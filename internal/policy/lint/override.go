@@ -62,7 +62,7 @@ func (c *checker) checkOverride(o module.Override) (message, hint string) {
 		}
 	}
 	if o.Date.IsZero() {
-		lacks = append(lacks, "expires: 2026-12-31")
+		lacks = append(lacks, "expires: "+c.suggestDate())
 	}
 	if !ruleDigest.MatchString(o.Digest) {
 		lacks = append(lacks, "digest: sha256:"+mark)
@@ -76,13 +76,14 @@ func (c *checker) checkOverride(o module.Override) (message, hint string) {
 
 // IsVoid reports whether the shipped rule of o is not the one for which it was written.
 func IsVoid(o module.Override, marks map[string]string) bool {
-	return o.Digest != "sha256:"+marks[o.Key()]
+	mark, _ := module.MarkOf(marks, o.Point, o.ID)
+	return o.Digest != "sha256:"+mark
 }
 
 // findVoidOverrides reports overrides whose shipped rule has changed.
 func (x *linter) findVoidOverrides(m *ast.Module) {
 	for _, o := range module.Overrides(m) {
-		mark := x.Marks()[o.Key()]
+		mark, _ := module.MarkOf(x.Marks(), o.Point, o.ID)
 		if mark == "" || mark == module.Floor || !ruleDigest.MatchString(o.Digest) || !IsVoid(o, x.Marks()) {
 			continue // checkOverrides refuses it, or it is in force
 		}

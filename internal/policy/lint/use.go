@@ -21,10 +21,6 @@ const (
 
 func (u ruleUse) flipUse() ruleUse { return u&narrows<<1 | u&widens>>1 }
 
-// widening are the sets of which each member allows more.
-var widening = []string{"allow", "cache", "env", "exec", "many_names", "network", module.SetOverride, "private",
-	"programs", "raw", "redact"}
-
 // findUses finds all rules that the sets of decision points reach, with their uses.
 func (x *linter) findUses() map[string]ruleUse {
 	used := map[string]ruleUse{}
@@ -45,7 +41,7 @@ func (x *linter) findUses() map[string]ruleUse {
 			name := module.RuleName(r)
 			switch {
 			case !slices.Contains(module.Sets(module.PackageOf(m)), name):
-			case slices.Contains(widening, name):
+			case module.Widens(name):
 				follow(x.graph.Packages[m]+name, widens)
 			default:
 				follow(x.graph.Packages[m]+name, narrows)

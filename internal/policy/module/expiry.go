@@ -30,15 +30,21 @@ func Exceptions(m *ast.Module) []Exception {
 	var all []Exception
 	for _, r := range m.Rules {
 		for _, a := range r.Annotations {
-			if value, ok := a.Custom[KeyExpires]; ok {
-				text := func(key string) string { s, _ := a.Custom[key].(string); return s }
-				all = append(all, Exception{r, dateOf(value), text("rule"), text("owner"), text("reason"),
-					text("ticket")})
+			if _, ok := a.Custom[KeyExpires]; ok {
+				all = append(all, exceptionOf(r, a))
 			}
 		}
 	}
 	return all
 }
+
+func exceptionOf(r *ast.Rule, a *ast.Annotations) Exception {
+	text := func(key string) string { s, _ := a.Custom[key].(string); return s }
+	return Exception{r, dateOf(a.Custom[KeyExpires]), text("rule"), text("owner"), text("reason"), text("ticket")}
+}
+
+// Until is the day from which on x does not apply.
+func (x Exception) Until() string { return x.Date.Format(time.DateOnly) }
 
 // dateOf reads a date of YAML, or a string like 2026-12-31. Anything else is the zero time.
 func dateOf(value any) time.Time {

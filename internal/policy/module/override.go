@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
@@ -29,16 +28,12 @@ const Floor = "floor"
 
 // An Override is a rule of SetOverride. Its texts are "" where METADATA or its head has none.
 type Override struct {
-	Rule   *ast.Rule
 	Point  string
 	ID     string // of the shipped rule
 	Effect string // what applies in its place: "allow" or "ask"
 	Digest string
 	Exception
 }
-
-// Key is the key of the shipped rule in a map of MarkRules.
-func (o Override) Key() string { return markKey(o.Point, o.ID) }
 
 // Place is the file and line of o.
 func (o Override) Place() string {
@@ -49,23 +44,18 @@ func markKey(point, id string) string { return point + " " + id }
 
 // Overrides are the rules of m that override. m must be parsed with METADATA.
 func Overrides(m *ast.Module) (all []Override) {
-	exceptions := Exceptions(m)
 	for _, r := range m.Rules {
 		if RuleName(r) != SetOverride || !slices.Contains(Sets(PackageOf(m)), SetOverride) {
 			continue
 		}
-		o := Override{Rule: r, Point: PackageOf(m), ID: literalKey(r, "rule"), Effect: literalKey(r, "effect")}
+		o := Override{Point: PackageOf(m), ID: literalKey(r, "rule"), Effect: literalKey(r, "effect"),
+			Exception: Exception{Rule: r}}
 		for _, a := range r.Annotations {
 			if a.Scope == "rule" {
+				o.Exception = exceptionOf(r, a)
 				o.Digest, _ = a.Custom[KeyDigest].(string)
 			}
 		}
-		for _, x := range exceptions {
-			if x.Rule == r {
-				o.Exception = x
-			}
-		}
-		o.Exception.Rule = r
 		all = append(all, o)
 	}
 	return all
@@ -170,15 +160,15 @@ func IsFloor(m *ast.Module, r *ast.Rule) bool {
 // MarkOf is the mark of an id at a point, and the points that have the id. An id below one that ends in a dot has the
 // mark of that.
 func MarkOf(marks map[string]string, point, id string) (mark string, elsewhere []string) {
+	longest := ""
 	for key, m := range marks {
 		at, known, _ := strings.Cut(key, " ")
-		if known != id && !(strings.HasSuffix(known, ".") && strings.HasPrefix(id, known)) {
-			continue
-		}
-		if at == point {
-			mark = m
-		} else {
+		switch {
+		case !CoversID(known, id):
+		case at != point:
 			elsewhere = append(elsewhere, at)
+		case len(known) > len(longest):
+			mark, longest = m, known
 		}
 	}
 	slices.Sort(elsewhere)
@@ -195,6 +185,3 @@ func MarkedIDs(marks map[string]string, point string) (ids []string) {
 	slices.Sort(ids)
 	return ids
 }
-
-// Until is the day from which on x does not apply.
-func (x Exception) Until() string { return x.Date.Format(time.DateOnly) }

@@ -37,6 +37,19 @@ var sets = map[string][]string{
 	PointTrigger:  {"allow", "ask", "deny"},
 }
 
+// widening are the sets of which each member allows more.
+var widening = []string{"allow", "cache", "env", "exec", "many_names", "network", SetOverride, "private", "programs",
+	"raw", "redact"}
+
+// Widens reports whether each member of a set allows more. Each of another set allows less, or nothing.
+func Widens(set string) bool { return slices.Contains(widening, set) }
+
+// CoversID reports whether the id known, which may end in a dot and then means all that begin with it, means the rule
+// id.
+func CoversID(known, id string) bool {
+	return known == id || strings.HasSuffix(known, ".") && strings.HasPrefix(id, known)
+}
+
 // OwnPackage is the first name of every package of a layer. Data files must not use it.
 const OwnPackage = "fumehood"
 

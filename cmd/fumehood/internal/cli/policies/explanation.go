@@ -13,6 +13,7 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/terminal"
 	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/internal/policy/explain"
+	"github.com/fumehood/fumehood/internal/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -139,7 +140,7 @@ func (p pen) ruleLocations(x explain.Explanation, r proposal.Reason) string {
 	var places []string
 	title := ""
 	for _, s := range x.Held {
-		fits := s.Rule == r.Rule || strings.HasSuffix(s.Rule, ".") && strings.HasPrefix(r.Rule, s.Rule)
+		fits := module.CoversID(s.Rule, r.Rule)
 		if !fits || s.Command != r.Command || s.Set == "allow" || s.Layer != r.Layer && r.Layer != "" {
 			continue
 		}
