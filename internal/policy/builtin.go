@@ -24,15 +24,15 @@ import (
 // files are compiled. It is never written or read outside the program.
 
 // builtinFormat is increased when the same bytes would have another meaning.
-const builtinFormat = 2
+const builtinFormat = 3
 
-// A builtinLayer is the first line of policies.Compiled. The rules of each point follow.
+// A builtinLayer is the first line of policies.Compiled. The second are the marks, see module.MarkRules, which only
+// overrides need. The rules of each point follow.
 type builtinLayer struct {
 	Of       string                  `json:"of"` // see builtinKey
 	Counts   []RuleCount             `json:"counts"`
 	Programs []string                `json:"programs"`
 	Labels   map[string]builtinLabel `json:"labels"`
-	Marks    map[string]string       `json:"marks"` // see module.MarkRules
 	Points   []builtinPoint          `json:"points"`
 }
 
@@ -60,6 +60,7 @@ func builtinKey(s Layer) string {
 func restoreLayer(s Layer, text string) (l *layer, err error) {
 	defer module.RecoverPanic(s.Name, &err)
 	head, rules, _ := strings.Cut(text, "\n")
+	marks, rules, _ := strings.Cut(rules, "\n")
 	if !strings.HasPrefix(head, fmt.Sprintf(`{"of":%q,`, builtinKey(s))) {
 		return nil, nil
 	}
@@ -70,7 +71,10 @@ func restoreLayer(s Layer, text string) (l *layer, err error) {
 	l = &layer{name: s.Name, role: s.Role, shipped: s.shipped, now: s.readTime(), counts: b.Counts,
 		programs: b.Programs,
 		points:   map[string]*point{}, labels: map[string]label{}, files: s.Files,
-		marks: func() map[string]string { return b.Marks }}
+		marks: sync.OnceValue(func() (m map[string]string) {
+			_ = json.Unmarshal([]byte(marks), &m) // without marks every override is refused
+			return m
+		})}
 	for rule, one := range b.Labels {
 		l.labels[rule] = label{retry: one.Retry, severity: one.Severity, category: one.Category}
 	}

@@ -35,7 +35,7 @@ func recordLayer(t testing.TB, s Layer) []byte {
 	if err := l.readSource(s, modules); err != nil {
 		t.Fatal(err)
 	}
-	b := builtinLayer{Of: builtinKey(s), Counts: l.counts, Labels: map[string]builtinLabel{}, Marks: markRules(s)}
+	b := builtinLayer{Of: builtinKey(s), Counts: l.counts, Labels: map[string]builtinLabel{}}
 	for rule, one := range l.labels {
 		b.Labels[rule] = builtinLabel{one.retry, one.severity, one.category}
 	}
@@ -73,7 +73,11 @@ func recordLayer(t testing.TB, s Layer) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(append(head, '\n'), all...)
+	marks, err := json.Marshal(markRules(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Appendf(nil, "%s\n%s\n%s", head, marks, all)
 }
 
 // The compiled form of the shipped policy is that of its files.

@@ -67,7 +67,7 @@ func (e *Engine) Context() proposal.Context { return e.context }
 // WithContext is an Engine with the same layers and Warnings, and another context. It compiles
 // nothing.
 func (e *Engine) WithContext(c proposal.Context) (*Engine, error) {
-	other := &Engine{shared: e.shared, jobs: make(chan func())}
+	other := &Engine{sharedState: e.sharedState, jobs: make(chan func())}
 	return other, other.setContext(c)
 }
 

@@ -5,6 +5,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ func (e *Engine) decideProposal(
 	ctx context.Context, p proposal.Proposal, a proposal.Analysis,
 ) (proposal.Decision, error) {
 	m := newMerger(e)
+	m.suggests = true
 	in := input{Workspace: e.workspace, Proposal: e.proposalInput(p, a)}
 	shared := termOf(reflect.ValueOf(in.Proposal))
 	if err := e.askLayers(ctx, m, module.PointProposal, e.commandDocument(shared, in.Command), whole, ""); err != nil {
@@ -40,73 +42,76 @@ func (e *Engine) decideProposal(
 func (e *Engine) askCommands(
 	ctx context.Context, m *merger, shared *ast.Term, p proposal.Proposal, a proposal.Analysis,
 ) error {
-	err := e.eachCommand(p, a, func(written proposal.Command, ci commandInput) error {
-		if err := e.askLayers(ctx, m, module.PointCommand, e.commandDocument(shared, ci), ci.Index,
-			textOf(written)); err != nil {
+	for written, ci := range e.describeCommands(p, a) {
+		err := e.askLayers(ctx, m, module.PointCommand, e.commandDocument(shared, ci), ci.Index, textOf(written))
+		if err != nil {
 			return err
 		}
-		if !m.allowed[ci.Index] {
-			m.noRule(ci, textOf(written), e.wouldAllowTool(ctx, shared, p, a, ci))
+		if !m.allowed[ci.Index] && !m.isDenied(ci.Index) { // else a rule has a better message
+			m.noRule(ci, textOf(written), e.suggestConfiguration(ctx, m, shared, p, a, ci))
 		}
-		if m.would != nil && !m.would.allowed[ci.Index] {
-			m.would.noRule(ci, textOf(written), false)
+		if would := m.would; would != nil && !would.allowed[ci.Index] && !would.isDenied(ci.Index) {
+			would.noRule(ci, textOf(written), "")
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	return e.askSnippets(ctx, m, shared, a)
 }
 
-// wouldAllowTool reports whether policy would allow the command c of p if the configuration named its program as a tool
-// that reads.
-func (e *Engine) wouldAllowTool(
-	ctx context.Context, shared *ast.Term, p proposal.Proposal, a proposal.Analysis, c commandInput,
-) bool {
-	if c.Place != "lookup" || e.grammars[c.Program] != nil {
-		return false
+// suggestConfiguration says what to write if policy would allow the command c of p, had the configuration named its
+// program as a tool that reads. It is "" for all but the first such command: the trial costs as much as a decision.
+func (e *Engine) suggestConfiguration(
+	ctx context.Context, m *merger, shared *ast.Term, p proposal.Proposal, a proposal.Analysis, c commandInput,
+) string {
+	if !m.suggests || c.Place != "lookup" || e.grammars[c.Program] != nil {
+		return ""
 	}
-	other := &Engine{shared: e.shared, context: e.context, contextTerm: e.contextTerm}
+	m.suggests = false
+	other := &Engine{sharedState: e.sharedState, context: e.context, contextTerm: e.contextTerm}
 	other.grammars, other.tools, other.onRule = e.grammars.AddInspectors([]string{c.Program}), []string{c.Program}, nil
-	m := emptyMerger(other)
-	err := other.eachCommand(p, a, func(_ proposal.Command, ci commandInput) error {
+	trial := emptyMerger(other)
+	for _, ci := range other.describeCommands(p, a) {
 		if ci.Index != c.Index {
-			return nil
+			continue
 		}
-		return other.askLayers(ctx, m, module.PointCommand, other.commandDocument(shared, ci), ci.Index, "")
-	})
-	return err == nil && m.allowed[c.Index] && !m.isDenied(c.Index)
+		document := other.commandDocument(shared, ci)
+		err := other.askLayers(ctx, trial, module.PointCommand, document, ci.Index, "")
+		if err == nil && trial.allowed[c.Index] && !trial.isDenied(c.Index) {
+			return fmt.Sprintf("; if the tool only reads files, the configuration can name it: allow-tools: [%s]", c.Program)
+		}
+		break
+	}
+	return ""
 }
 
-// eachCommand describes the commands of p in order, until do fails.
-func (e *Engine) eachCommand(
-	p proposal.Proposal, a proposal.Analysis, do func(proposal.Command, commandInput) error,
-) error {
-	known, early := facts.NewExpander(p, a.Commands, a.Canonical), make([]proposal.Command, len(a.Commands))
-	for i, written := range a.Commands {
-		early[i] = known.ResolveCommand(written, nil)
-	}
-	links := known.FindLinks(e.grammars, p.Cwd, e.workspace, early)
-	for i := range early {
-		early[i] = links.FollowCommand(early[i])
-	}
-	cwds, env := facts.TrackCwds(p.Cwd, e.workspace, early), facts.TrackEnvironment(p, a.Commands)
-	for _, written := range a.Commands {
-		in := links.FollowCwds(cwds.EnterCommand(written), e.workspace)
-		c := links.FollowCommand(known.ResolveCommand(written, in))
-		c = facts.ShowSearch(c, a.Canonical, in, e.workspace)
-		ci := e.commandInput(c, in, env.EnvironmentOf(c), a.Canonical)
-		if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {
-			ci.Homes = nil // no shell reads a snippet: its ~ is not expanded
+// describeCommands are the commands of p in order, each as it is written and as rules see it.
+func (e *Engine) describeCommands(
+	p proposal.Proposal, a proposal.Analysis,
+) iter.Seq2[proposal.Command, commandInput] {
+	return func(yield func(proposal.Command, commandInput) bool) {
+		known, early := facts.NewExpander(p, a.Commands, a.Canonical), make([]proposal.Command, len(a.Commands))
+		for i, written := range a.Commands {
+			early[i] = known.ResolveCommand(written, nil)
 		}
-		if err := do(written, ci); err != nil {
-			return err
+		links := known.FindLinks(e.grammars, p.Cwd, e.workspace, early)
+		for i := range early {
+			early[i] = links.FollowCommand(early[i])
 		}
-		cwds.RecordCommand(c)
-		env.RecordCommand(c)
+		cwds, env := facts.TrackCwds(p.Cwd, e.workspace, early), facts.TrackEnvironment(p, a.Commands)
+		for _, written := range a.Commands {
+			in := links.FollowCwds(cwds.EnterCommand(written), e.workspace)
+			c := links.FollowCommand(known.ResolveCommand(written, in))
+			c = facts.ShowSearch(c, a.Canonical, in, e.workspace)
+			ci := e.commandInput(c, in, env.EnvironmentOf(c), a.Canonical)
+			if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {
+				ci.Homes = nil // no shell reads a snippet: its ~ is not expanded
+			}
+			if !yield(written, ci) {
+				return
+			}
+			cwds.RecordCommand(c)
+			env.RecordCommand(c)
+		}
 	}
-	return nil
 }
 
 // textOf is c's text in a reason: its words, shortened.

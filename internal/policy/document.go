@@ -30,10 +30,9 @@ type Document struct {
 func (e *Engine) Documents(p proposal.Proposal, a proposal.Analysis) []Document {
 	shared := termOf(reflect.ValueOf(e.proposalInput(p, a)))
 	all := []Document{{module.PointProposal, whole, e.commandDocument(shared, commandInput{})}}
-	_ = e.eachCommand(p, a, func(_ proposal.Command, in commandInput) error {
+	for _, in := range e.describeCommands(p, a) {
 		all = append(all, Document{module.PointCommand, in.Index, e.commandDocument(shared, in)})
-		return nil
-	})
+	}
 	return all
 }
 

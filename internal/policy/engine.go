@@ -96,7 +96,7 @@ type Options struct {
 
 // An Engine decides proposals. It is safe for concurrent use.
 type Engine struct {
-	shared
+	sharedState
 
 	context     proposal.Context
 	contextTerm *ast.Term // of context
@@ -105,8 +105,8 @@ type Engine struct {
 	dead atomic.Bool
 }
 
-// shared is what Engines share that differ in their context only.
-type shared struct {
+// sharedState is what Engines share that differ in their context only.
+type sharedState struct {
 	layers    []*layer
 	grammars  facts.Grammars
 	tools     []string // Options.AllowTools
@@ -139,7 +139,8 @@ func (o Options) Digest() (string, error) {
 // New reads, checks and compiles the layers. Its error is a *proposal.StopError
 // whose code begins with "policy.".
 func New(ctx context.Context, o Options) (*Engine, error) {
-	e := &Engine{shared: shared{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe, onRule: o.OnRule,
+	e := &Engine{sharedState: sharedState{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe,
+		onRule:   o.OnRule,
 		warnings: &warningList{reported: map[string]bool{}}}, jobs: make(chan func())}
 	e.common = e.evalOptions()
 	if err := e.setContext(o.Context); err != nil {

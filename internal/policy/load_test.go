@@ -45,7 +45,7 @@ func TestReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Engine{shared: shared{layers: []*layer{l}}}
+	e := &Engine{sharedState: sharedState{layers: []*layer{l}}}
 	var both sync.WaitGroup
 	both.Go(e.Ready)
 	both.Go(e.Ready)

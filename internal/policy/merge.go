@@ -42,6 +42,8 @@ type merger struct {
 	beyond   bool // a rule that depends on more than an exec's key may have held
 	// would is the same decision by a granting layer that is only observed.
 	would *merger
+
+	suggests bool // a first command without a rule is tried with the configuration
 }
 
 func newMerger(e *Engine) *merger {
@@ -256,21 +258,14 @@ func (m *merger) grantHost(l *layer, entry string) {
 	m.engine.addWarning(fmt.Sprintf("policy.ignored-allow: layer %q must not grant the host %q: to allow that, pass the layer with --hosts or --organization, not --policy", l.name, entry))
 }
 
-// noRule denies a command that no rule of the granting layer allows. Configurable says that the configuration can
-// allow it.
-func (m *merger) noRule(c commandInput, text string, configurable bool) {
-	if m.isDenied(c.Index) {
-		return // a rule has a better message
-	}
+// noRule denies a command that no rule of the granting layer allows. The hint is added to the suggestion.
+func (m *merger) noRule(c commandInput, text, hint string) {
 	message := "no rule allows this command"
 	if c.Program != "" {
 		message = fmt.Sprintf("no rule allows %q with these arguments", c.Program)
 	}
 	instead := cmp.Or(m.suggestPrograms(c.Program),
-		"use a tool that the policy names, for example go, python3, npm, cargo, make, git, grep, sed or cat")
-	if configurable {
-		instead += fmt.Sprintf("; if the tool only reads files, the configuration can name it: allow-tools: [%s]", c.Program)
-	}
+		"use a tool that the policy names, for example go, python3, npm, cargo, make, git, grep, sed or cat") + hint
 	if strings.HasPrefix(c.Program, "../") {
 		message = fmt.Sprintf("where %q leads depends on whether the cd before it succeeds", c.Program)
 		instead = "name the program by its full path: `/workspace/bin/app --version`"

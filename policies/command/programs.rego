@@ -51,7 +51,7 @@ program_option contains e.name if {
 #   match: [
 #     "pytest -pevil", "python3 -m pytest -p evil", "pytest -o addopts=-pevil", "php -dauto_prepend_file=x a.php", "cargo rustc -- -Clinker=./x",
 #     "cmake -DCMAKE_CXX_COMPILER=./x .", "vendor/bin/tool --preload=x", "stack test --exec sh", "./run.sh --listen=1", "./run.sh --host 0.0.0.0",
-#     "./run.sh --host=127.0.0.1.x.example"
+#     "./run.sh --host=127.0.0.1.x.example", "gunicorn -b0.0.0.0:8000 app:app"
 #   ]
 #   not_match: [
 #     "cargo rustc -- -Copt-level=3", "pytest -p no:cacheprovider", "python3 -m pytest -p xdist -n 2", "cmake -DCMAKE_BUILD_TYPE=Debug .",
@@ -73,17 +73,26 @@ deny contains lib.denial(
 	"name the loopback address: `gunicorn -b 127.0.0.1:8000 app:app`",
 ) if {
 	input.command.tool in {"gunicorn", "hypercorn"}
-	some i, "-b" in input.command.argv
-	address := input.command.argv[i + 1]
-	not regex.match(`^(localhost|127\.0\.0\.1|\[?::1\]?)(:\d+)?$`, address)
+	some address in bound_addresses
+	not regex.match(concat("", ["^", loopback, "$"]), address)
 }
 
+bound_addresses contains input.command.argv[i + 1] if some i, "-b" in input.command.argv
+
+bound_addresses contains trim_prefix(word, "-b") if {
+	some word in input.command.argv
+	startswith(word, "-b")
+	word != "-b"
+}
+
+loopback := `(localhost|127\.0\.0\.1|\[?::1\]?)(:\d+)?`
+
 # listens_locally is true for the option of a server that names only this machine.
-listens_locally(_, word) if regex.match(`^--?(host|hostname|bind|listen|server)=(localhost|127\.0\.0\.1|\[?::1\]?)(:\d+)?$`, word)
+listens_locally(_, word) if regex.match(concat("", [`^--?(host|hostname|bind|listen|server)=`, loopback, "$"]), word)
 
 listens_locally(i, word) if {
 	regex.match(`^--?(host|hostname|bind|listen|server)$`, word)
-	regex.match(`^(localhost|127\.0\.0\.1|\[?::1\]?)(:\d+)?$`, input.command.argv[i + 1])
+	regex.match(concat("", ["^", loopback, "$"]), input.command.argv[i + 1])
 }
 
 # running_option is true for options of tools whose options are not all in options.txt.

@@ -60,7 +60,10 @@ sqlite_queried if {
 
 sqlite_file := `^(\./)?(\w[\w.-]*/)*\w[\w-]*\.sql$`
 
-sqlite_word(word) if regex.match(`^\.read (\./)?(\w[\w.-]*/)*\w[\w-]*\.sql$`, word)
+sqlite_word(word) if {
+	startswith(word, ".read ")
+	regex.match(sqlite_file, trim_prefix(word, ".read "))
+}
 
 sqlite_queried if {
 	input.command.loose

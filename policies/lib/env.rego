@@ -309,9 +309,7 @@ env_fix(name) := sprintf("remove the variable, or give it only a plain value, as
 	plain_example[name]
 } else := library_fix if {
 	name == "LD_LIBRARY_PATH"
-} else := "remove HOME, or give it a new directory: `HOME=$(mktemp -d) npm test`" if {
-	name == "HOME"
-} else := sprintf("remove the variable, or give it a new directory: `%s=$(mktemp -d) npm test`", [name]) if {
+} else := sprintf("remove %s, or give it a new directory: `%s=$(mktemp -d) npm test`", [name, name]) if {
 	name in settings_homes
 } else := "remove the variable, or give it a value that is no secret: `API_TOKEN=dummy npm test`" if {
 	only_credential(name)

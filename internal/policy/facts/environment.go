@@ -34,9 +34,6 @@ func TrackEnvironment(p proposal.Proposal, commands []proposal.Command) *Environ
 	for name, value := range p.Env {
 		e.now[name] = []proposal.Word{{Value: value, Static: true}}
 	}
-	if slices.ContainsFunc(commands, goesHome) && slices.ContainsFunc(commands, assignsHome) {
-		e.now["HOME"] = []proposal.Word{{Static: true}} // what the text writes there may be settings
-	}
 	e.all = maps.Clone(e.now)
 	for _, c := range commands {
 		if leaving[c.Program] || c.Function {
@@ -44,17 +41,6 @@ func TrackEnvironment(p proposal.Proposal, commands []proposal.Command) *Environ
 		}
 	}
 	return e
-}
-
-// goesHome reports whether c is cd without a directory.
-func goesHome(c proposal.Command) bool {
-	return c.Program == "cd" && !slices.ContainsFunc(c.Args[1:], func(w proposal.Word) bool {
-		return w.Value == "-" || w.Value != "" && w.Value[0] != '-' || !w.Static
-	})
-}
-
-func assignsHome(c proposal.Command) bool {
-	return slices.ContainsFunc(c.Assigns, func(a proposal.Assign) bool { return a.Name == "HOME" })
 }
 
 // addAssigns adds assigns, and leaves the lists of other Environments as they are.

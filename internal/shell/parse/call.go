@@ -188,7 +188,7 @@ func (w *walker) followCommand(index int, args []arg, s scope, c call) {
 	if editsInPlace(path.Base(name), args[1:]) {
 		w.recordEdits(args[1:], s)
 	}
-	if name == "sqlite3" {
+	if path.Base(name) == "sqlite3" {
 		w.recordQueries(args[1:], c)
 	}
 	if strings.Contains(name, "/") {

@@ -118,10 +118,13 @@ var (
 	managedTool = pattern.New(`^[a-zA-Z][\w.+-]*$`)
 )
 
+// maxManager is how many words managed matches.
+const maxManager = 5
+
 // removeManager removes a version manager before the tool that it runs.
 func removeManager(call *syntax.CallExpr) bool {
 	before := ""
-	for i, word := range call.Args {
+	for i, word := range call.Args[:min(len(call.Args), maxManager+1)] {
 		if name := word.Lit(); managed.MatchString(before) && managedTool.MatchString(name) &&
 			!slices.Contains(notManaged, name) {
 			call.Args = call.Args[i:]

@@ -60,6 +60,8 @@ func foundScripts(args []arg) (scripts []string) {
 			return nil
 		}
 		switch places = places && !strings.HasPrefix(a.Value, "-"); {
+		case otherPlaces.MatchString(a.Value):
+			return nil
 		case places && !relativePlace.MatchString(a.Value):
 			return nil
 		case a.Value == "-o" || a.Value == "-or" || a.Value == "," || a.Value == "!" || a.Value == "-not":
@@ -73,6 +75,9 @@ func foundScripts(args []arg) (scripts []string) {
 	}
 	return scripts
 }
+
+// otherPlaces matches options before the places, and those that lead elsewhere.
+var otherPlaces = pattern.New(`^-([HLP]|[DO].*|follow|files0-from)$`)
 
 var relativePlace = pattern.New(`^(\.|(\./)?\w[\w-]*(/\w[\w.-]*)*/?)$`)
 

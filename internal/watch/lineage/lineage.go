@@ -544,7 +544,8 @@ func (g *ProgramDecider) separateProposal(
 	}
 	if len(a.Commands) > 0 {
 		first := &a.Commands[0]
-		first.Assigns = append(first.Assigns[:len(first.Assigns):len(first.Assigns)], g.changedPath(x.Changed)...)
+		first.Assigns = append(first.Assigns[:len(first.Assigns):len(first.Assigns)],
+			g.changedVariables(t, x.Changed)...)
 		first.StdinFrom = t.stdinSource(x)
 	}
 	return p, a

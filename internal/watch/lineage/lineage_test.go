@@ -69,7 +69,7 @@ func gated(t *testing.T, commands ...proposal.Command) *ProgramDecider {
 				}
 			}
 			for _, as := range a.Commands[0].Assigns {
-				if as.Name == "LD_PRELOAD" {
+				if as.Name == "LD_PRELOAD" || as.Name == "XDG_DATA_HOME" && as.Value.Static {
 					d.Effect, d.Reasons = proposal.Deny, []proposal.Reason{{Rule: "r.env", Effect: proposal.Deny, Message: "steers"}}
 				}
 			}
@@ -117,7 +117,8 @@ func variable(name, value string) func(*proposal.Exec) {
 
 func TestJudge(t *testing.T) {
 	shown := command("go", "test")
-	shown.Assigns = []proposal.Assign{{Name: "X", Value: proposal.Word{Value: "1", Static: true}, Exported: true}, {Name: "Y", Value: proposal.Word{}, Exported: true}}
+	shown.Assigns = []proposal.Assign{{Name: "X", Value: proposal.Word{Value: "1", Static: true}, Exported: true}, {Name: "Y", Value: proposal.Word{}, Exported: true},
+		{Name: "HOME", Value: proposal.Word{Head: "$(mktemp -d)"}, Exported: true}}
 	function := command("ls", "-evil")
 	function.Function = true
 	g := gated(t, shown, command("grep", "x", "$f"), command("go", "vet", "$x…"), command("tar", "*"), command("dd", "if=$f"),
@@ -152,6 +153,8 @@ func TestJudge(t *testing.T) {
 		{name: "with another value", exec: with(started("go", "test"), variable("X", "2")), start: "decided"},
 		{name: "with a value that only run time knows", exec: with(started("go", "test"), variable("Y", "2")), start: "decided"},
 		{name: "a variable that the text does not show", exec: with(started("go", "test"), variable("LD_PRELOAD", "./x.so")), start: "refused", rule: "r.env"},
+		{name: "a new home", exec: with(started("go", "test"), variable("HOME", "/tmp/tmp.aB3dE6gH9j")), start: "predicted"},
+		{name: "a new home that the text does not make", exec: with(started("go", "test"), variable("XDG_DATA_HOME", "/tmp/tmp.aB3dE6gH9j")), start: "refused", rule: "r.env"},
 		{name: "too many variables", exec: with(started("go", "test"), func(x *proposal.Exec) { x.EnvCut = true }), start: "refused", rule: RuleTooLarge},
 		{name: "too many words", exec: with(started("go", "vet", "a"), func(x *proposal.Exec) { x.Partial = true }), start: "refused", rule: RuleTooLong},
 		{name: "another name for itself", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Named, x.Path = "/usr/bin/curl", "/usr/bin/curl" }), start: "refused", rule: "r.evil"},

@@ -139,6 +139,8 @@ func canWordExpandTo(w proposal.Word, values []string) bool {
 // rules for literal values before.
 const makesDirectory = "$(mktemp -d)"
 
+func isNewDirectory(w proposal.Word) bool { return w.Head == makesDirectory && w.Tail == "" }
+
 var (
 	newDirectory = pattern.New(`^/tmp/tmp\.\w{10}$`)
 	settingsHome = pattern.New(`^(HOME|XDG_\w+|\w+_HOME|GOPATH|PYTHONUSERBASE|MPLCONFIGDIR|JUPYTER_CONFIG_DIR)$`)
@@ -150,7 +152,7 @@ func (t *decidedText) assignsAll(changed []proposal.Assign) bool {
 		if !slices.ContainsFunc(t.assigned[c.Name],
 			func(w proposal.Word) bool {
 				return w.Static && w.Value == c.Value.Value ||
-					w.Head == makesDirectory && w.Tail == "" && newDirectory.MatchString(c.Value.Value)
+					isNewDirectory(w) && newDirectory.MatchString(c.Value.Value)
 			}) {
 			return false
 		}
@@ -179,12 +181,12 @@ func (g *ProgramDecider) looksUp(name, file string) bool {
 	return path.Base(file) == name && slices.Contains(g.Path, path.Dir(file))
 }
 
-// changedPath returns changed with only the directories of PATH that the sandbox's own PATH lacks:
+// changedVariables returns changed with only the directories of PATH that the sandbox's own PATH lacks:
 // what is found in its own directories is not what the text chose. A directory in which every
 // command can write stays, wherever the sandbox looks, unless it comes after all others of the
 // sandbox: no installed program is looked for there. Without others, PATH is not changed. A new directory for
-// settings is as in the text.
-func (g *ProgramDecider) changedPath(changed []proposal.Assign) []proposal.Assign {
+// settings is as in the text t, if t makes one.
+func (g *ProgramDecider) changedVariables(t *decidedText, changed []proposal.Assign) []proposal.Assign {
 	kept := make([]proposal.Assign, 0, len(changed))
 	for _, c := range changed {
 		if c.Name == "PATH" && c.Value.Static && c.Value.Value != "" {
@@ -194,7 +196,8 @@ func (g *ProgramDecider) changedPath(changed []proposal.Assign) []proposal.Assig
 			}
 			c.Value.Value = strings.Join(added, ":")
 		}
-		if settingsHome.MatchString(c.Name) && newDirectory.MatchString(c.Value.Value) {
+		if settingsHome.MatchString(c.Name) && newDirectory.MatchString(c.Value.Value) &&
+			slices.ContainsFunc(t.assigned[c.Name], isNewDirectory) {
 			c.Value = proposal.Word{Head: makesDirectory}
 		}
 		kept = append(kept, c)
