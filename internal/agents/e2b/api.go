@@ -294,8 +294,8 @@ func apiTimeout(_ context.Context, b *sandbox, in timeoutRequest) (any, error) {
 
 // apiConnect resumes a paused sandbox, and never makes one end earlier.
 func (s *Server) apiConnect(ctx context.Context, b *sandbox, in timeoutRequest) (any, error) {
-	if in.Memory != nil && !*in.Memory {
-		return nil, refuseRequest(unimplemented, "onResume: a paused sandbox always keeps its memory")
+	if err := refuseWithoutMemory("onResume", in.Memory); err != nil {
+		return nil, err
 	}
 	timeout, err := parseSeconds(in.Timeout, min(s.o.Timeout, b.timeLeft()))
 	resumed := false

@@ -129,10 +129,18 @@ type pauseRequest struct {
 }
 
 func apiPause(ctx context.Context, b *sandbox, in pauseRequest) (any, error) {
-	if in.Memory != nil && !*in.Memory {
-		return nil, refuseRequest(unimplemented, "keepMemory: a paused sandbox always keeps its memory")
+	if err := refuseWithoutMemory("keepMemory", in.Memory); err != nil {
+		return nil, err
 	}
 	return nil, b.pause(ctx)
+}
+
+// refuseWithoutMemory refuses what an option of E2B's SDK asks for if memory is false: files are never kept alone.
+func refuseWithoutMemory(option string, memory *bool) error {
+	if memory == nil || *memory {
+		return nil
+	}
+	return refuseRequest(unimplemented, "%s: a paused sandbox always keeps its memory", option)
 }
 
 type resumeRequest struct {

@@ -84,7 +84,7 @@ func TestBridge(t *testing.T) {
 		"data":                   {[]string{"1:5:a\\nb", "\\\\c\n1:1:\x00\n", "1:0:\n"}, "a\nb\\c\x00", false},
 		"of no connection":       {[]string{"7:1:x\n1:1:y\n1:0:\n"}, "y", false},
 		"replaced":               {[]string{"1:40:token [redacted github-pat]\n"}, "", true},
-		"no line of ours":        {[]string{"hello\n"}, "", true},
+		"a line of another form": {[]string{"hello\n"}, "", true},
 		"too long":               {[]string{strings.Repeat("x", 4*bridgeChunk)}, "", true},
 		"no number":              {[]string{"-1:1:x\n"}, "", true},
 		"more than the window":   {[]string{strings.Repeat("1:1:x\n", 2+bridgeWindow)}, "", true},

@@ -34,14 +34,7 @@ func (s *server) receiveFile(
 }
 
 func (s *server) writeFile(quoted string, size int64, data io.Reader) error {
-	name, err := strconv.Unquote(quoted)
-	if err != nil {
-		return fmt.Errorf("invalid path %s", quoted)
-	}
-	if err := roomFor(size); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(s.root)
+	root, name, err := s.openToWrite(quoted, size)
 	if err != nil {
 		return err
 	}
@@ -60,6 +53,18 @@ func (s *server) writeFile(quoted string, size int64, data io.Reader) error {
 		return err
 	}
 	return s.replaceFile(root, name, mode, data)
+}
+
+// openToWrite opens the workspace for size bytes at a quoted path, if they fit.
+func (s *server) openToWrite(quoted string, size int64) (root *os.Root, name string, err error) {
+	if name, err = strconv.Unquote(quoted); err != nil {
+		return nil, "", fmt.Errorf("invalid path %s", quoted)
+	}
+	if err := roomFor(size); err != nil {
+		return nil, "", err
+	}
+	root, err = os.OpenRoot(s.root)
+	return root, name, err
 }
 
 // roomFor returns an error if the data does not fit, before anything is written.
@@ -123,14 +128,7 @@ func copyData(f *os.File, data io.Reader) error {
 
 // appendFile writes to the end of a regular file, which must be there. If it fails, the file is as before.
 func (s *server) appendFile(quoted string, size int64, data io.Reader) error {
-	name, err := strconv.Unquote(quoted)
-	if err != nil {
-		return fmt.Errorf("invalid path %s", quoted)
-	}
-	if err := roomFor(size); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(s.root)
+	root, name, err := s.openToWrite(quoted, size)
 	if err != nil {
 		return err
 	}
@@ -142,12 +140,20 @@ func (s *server) appendFile(quoted string, size int64, data io.Reader) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("not a regular file: " + typeOfMode(info.Mode()))
 	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0)
+	// A command may have replaced it by a named pipe, which must not hold up other requests.
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	if err = copyData(f, data); err != nil {
-		err = errors.Join(err, f.Truncate(info.Size()))
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return err
 	}
-	return errors.Join(err, f.Close())
+	if !info.Mode().IsRegular() {
+		return errors.New("not a regular file: " + typeOfMode(info.Mode()))
+	}
+	if err := copyData(f, data); err != nil {
+		return errors.Join(err, f.Truncate(info.Size()))
+	}
+	return f.Close()
 }

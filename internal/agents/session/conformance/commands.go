@@ -176,18 +176,19 @@ func testLanguages(t *testing.T, g gate.Opener) {
 	closeSession(t, s)
 }
 
+func startProcess(t *testing.T, s gate.Session, id, text string) (gate.Process, *received) {
+	t.Helper()
+	var came received
+	p, err := s.Start(came.withOutput(t.Context()), shellProposal(id, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, &came
+}
+
 // Commands in the background run beside others, and end when they are killed or the session ends.
 func testProcesses(t *testing.T, g gate.Opener) {
 	s := openSession(t, g)
-	start := func(id, text string) (gate.Process, *received) {
-		t.Helper()
-		var came received
-		p, err := s.Start(came.withOutput(t.Context()), shellProposal(id, text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p, &came
-	}
 	wait := func(p gate.Process) proposal.Record {
 		t.Helper()
 		r, err := p.Wait(t.Context())
@@ -196,7 +197,7 @@ func testProcesses(t *testing.T, g gate.Opener) {
 		}
 		return r
 	}
-	long, came := start("long", "while :; do echo tick; sleep 0.05; done")
+	long, came := startProcess(t, s, "long", "while :; do echo tick; sleep 0.05; done")
 	for end := time.Now().Add(time.Minute); !came.has("stdout", "tick\ntick\n"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("its output does not come")
@@ -205,12 +206,12 @@ func testProcesses(t *testing.T, g gate.Opener) {
 	if r := doSuccessfully(t, s, shellProposal("beside", "echo beside")); !r.Succeeded() {
 		t.Errorf("%+v", r)
 	}
-	short, _ := start("short", "echo done; exit 3")
+	short, _ := startProcess(t, s, "short", "echo done; exit 3")
 	if r := wait(short); r.Result == nil || r.Result.Outcome() != "exit code 3" ||
 		string(r.Result.Stdout.Head) != "done\n" {
 		t.Errorf("%+v", r.Result)
 	}
-	denied, _ := start("denied", "shuf x")
+	denied, _ := startProcess(t, s, "denied", "shuf x")
 	if r := wait(denied); r.Result != nil || firstRule(r) != "conformance.shuf" {
 		t.Errorf("%+v", r)
 	}
@@ -220,7 +221,7 @@ func testProcesses(t *testing.T, g gate.Opener) {
 		t.Errorf("a wait that was given up: %v", err)
 	}
 	// It waits for no child: bash drops a SIGINT that comes when a child of it ends by itself.
-	trapped, came := start("trapped", "trap 'echo interrupted; exit 0' INT; echo up; while :; do :; done")
+	trapped, came := startProcess(t, s, "trapped", "trap 'echo interrupted; exit 0' INT; echo up; while :; do :; done")
 	for end := time.Now().Add(time.Minute); !came.has("stdout", "up\n") && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -236,7 +237,7 @@ func testProcesses(t *testing.T, g gate.Opener) {
 	if r := wait(long); r.Result == nil || r.Result.Killed != proposal.KilledCaller {
 		t.Errorf("%+v", r.Result)
 	}
-	left, _ := start("left", "sleep 600")
+	left, _ := startProcess(t, s, "left", "sleep 600")
 	closeSession(t, s)
 	if r, err := left.Wait(t.Context()); err == nil && (r.Result == nil || r.Result.Killed != proposal.KilledClosed) {
 		t.Errorf("%+v", r.Result)
@@ -246,15 +247,6 @@ func testProcesses(t *testing.T, g gate.Opener) {
 // While a session is paused, nothing in it runs, and no time of its commands passes. Files can be moved.
 func testPause(t *testing.T, g gate.Opener) {
 	s := openSession(t, g)
-	start := func(id, text string) (gate.Process, *received) {
-		t.Helper()
-		var came received
-		p, err := s.Start(came.withOutput(t.Context()), shellProposal(id, text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p, &came
-	}
 	printed := func(r *received) int {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -277,8 +269,8 @@ func testPause(t *testing.T, g gate.Opener) {
 		r, _ := s.Do(t.Context(), other)
 		cell <- r
 	}()
-	ticking, came := start("ticking", "while :; do echo tick; sleep 0.02; done")
-	killed, _ := start("killed", "sleep 600")
+	ticking, came := startProcess(t, s, "ticking", "while :; do echo tick; sleep 0.02; done")
+	killed, _ := startProcess(t, s, "killed", "sleep 600")
 	eventually("its output does not come", func() bool { return printed(came) > 0 })
 	for range 2 { // the second changes nothing
 		if err := s.Pause(t.Context()); err != nil {
