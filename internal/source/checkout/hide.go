@@ -53,6 +53,9 @@ func parseHidden(p string) (rest string, top bool) {
 
 // Match reports whether the file, whose path is relative to the top, is hidden.
 func (h HiddenPaths) Match(file string) bool {
+	if len(h) == 0 { // for every path of most commits
+		return false
+	}
 	for at := path.Clean(file); at != "." && at != "/"; at = path.Dir(at) {
 		for _, p := range h {
 			rest, top := parseHidden(p)
