@@ -91,7 +91,8 @@ const CodeHide = "checkout.hide"
 const hiddenRemote = "hidden-by-the-configuration"
 
 // CopyVisible writes the work tree in from, a directory, to the new directory to, without hidden paths, and
-// with a repository that lacks their contents in every commit. Files keep their owner, permissions and time.
+// with a repository that lacks their contents in every commit. Files and directories keep their owner, permissions and
+// time.
 //
 //   - A content that also has a path that is not hidden, in any commit of the repository, stays in the repository.
 //   - Of the repository, the commits of HEAD, branches, tags and remotes' branches are copied; no other object, no
@@ -124,20 +125,9 @@ func (h HiddenPaths) copyWorkTree(ctx context.Context, from, to string) error {
 	if err == nil {
 		from, err = filepath.Abs(from)
 	}
-	if err == nil {
-		err = h.copyTree(ctx, from, to)
-	}
 	if err != nil {
 		return err
 	}
-	if info, err := os.Lstat(filepath.Join(from, ".git")); err != nil || !info.IsDir() {
-		return nil // commands would not see the repository of another place either
-	}
-	return h.copyRepository(ctx, from, to)
-}
-
-// copyTree copies everything except for hidden paths and repositories.
-func (h HiddenPaths) copyTree(ctx context.Context, from, to string) error {
 	source, err := os.OpenRoot(from)
 	if err != nil {
 		return err
@@ -151,7 +141,8 @@ func (h HiddenPaths) copyTree(ctx context.Context, from, to string) error {
 		return err
 	}
 	defer target.Close()
-	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+	var directories []string
+	err = filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
@@ -164,17 +155,31 @@ func (h HiddenPaths) copyTree(ctx context.Context, from, to string) error {
 			}
 			return nil
 		}
+		if d.IsDir() {
+			directories = append(directories, name)
+		}
 		return copyNode(source, target, name)
 	})
+	if err == nil {
+		err = h.copyRepository(ctx, from, to)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Backward(directories) { // when nothing is written to them any more
+		if err := copyAttributes(source, target, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// copyNode copies the file, directory or link at name, whose directory is there.
+// copyNode copies the file or link at name, whose directory is there, or makes the directory, without its attributes.
 func copyNode(source, target *os.Root, name string) error {
 	info, err := source.Lstat(name)
 	if err != nil {
 		return err
 	}
-	owner := info.Sys().(*syscall.Stat_t)
 	switch {
 	case info.IsDir() && name != ".":
 		err = target.Mkdir(name, 0o700)
@@ -188,9 +193,20 @@ func copyNode(source, target *os.Root, name string) error {
 	case !info.IsDir():
 		return nil
 	}
-	if err == nil {
-		err = target.Lchown(name, int(owner.Uid), int(owner.Gid))
+	if err != nil || info.IsDir() {
+		return err
 	}
+	return copyAttributes(source, target, name)
+}
+
+// copyAttributes copies the owner, and of what is not a link, permissions and time.
+func copyAttributes(source, target *os.Root, name string) error {
+	info, err := source.Lstat(name)
+	if err != nil {
+		return err
+	}
+	owner := info.Sys().(*syscall.Stat_t)
+	err = target.Lchown(name, int(owner.Uid), int(owner.Gid))
 	if err != nil || info.Mode()&fs.ModeSymlink != 0 {
 		return err
 	}
@@ -213,6 +229,9 @@ func copyContent(source, target *os.Root, name string) error {
 
 // copyRepository makes the repository of the work tree in to. One without a commit is left out.
 func (h HiddenPaths) copyRepository(ctx context.Context, from, to string) error {
+	if info, err := os.Lstat(filepath.Join(from, ".git")); err != nil || !info.IsDir() {
+		return nil // commands would not see the repository of another place either
+	}
 	l, err := OpenLocal(ctx, from)
 	if err != nil {
 		return err

@@ -3,12 +3,14 @@
 package checkout
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -111,9 +113,21 @@ func TestCopyVisible(t *testing.T) {
 	nested.commit(map[string]string{"file": "SECRET nested"})
 	nested.commit(map[string]string{"file": "plain"})
 
+	past := time.Unix(1e9, 0)
+	for _, dir := range []string{".", "src"} {
+		must(t, os.Chmod(filepath.Join(c.dir, dir), 0o550))
+		must(t, os.Chtimes(filepath.Join(c.dir, dir), past, past))
+	}
 	copied := &clone{t, filepath.Join(t.TempDir(), "copy")}
 	if err := (HiddenPaths{"secrets/**", "*.pem"}).CopyVisible(t.Context(), c.dir, copied.dir); err != nil {
 		t.Fatal(err)
+	}
+	for _, dir := range []string{".", "src"} {
+		info, err := os.Stat(filepath.Join(copied.dir, dir))
+		if err != nil || info.Mode().Perm() != 0o550 || !info.ModTime().Equal(past) {
+			t.Errorf("%s: %v, %v", dir, info, err)
+		}
+		must(t, errors.Join(os.Chmod(filepath.Join(c.dir, dir), 0o750), os.Chmod(filepath.Join(copied.dir, dir), 0o750)))
 	}
 	if objects := everyObject(t, copied.dir); strings.Contains(objects, "SECRET") {
 		t.Errorf("objects:\n%s", objects)
