@@ -242,8 +242,10 @@ func TestGuidance(t *testing.T) {
 	}
 	moved := "diff --git a/secrets/x b/src/x\nsimilarity index 90%\nrename from secrets/x\nrename to src/x\nindex 1..2 100644\n--- a/secrets/x\n+++ b/src/x\n@@ -1,2 +1,2 @@\n SECRET\n-a\n+b\n"
 	var shown strings.Builder
-	promptContext{diff: []byte(moved), guidance: g}.writeDiff(&shown)
-	if shown.Len() > 0 {
+	s := promptContext{diff: []byte(moved), guidance: g, head: func(string) []byte { return []byte("SECRET\nb\n") }}
+	s.writeDiff(&shown)
+	s.writeWholeFiles(&shown, maxFileShown)
+	if shown.Len() > 0 || s.hasCoveredChange() {
 		t.Error(shown.String())
 	}
 	g.Severity = "medium"

@@ -73,6 +73,11 @@ func (g Guidance) CoversFile(file string) bool {
 		!checkout.HiddenPaths(g.Hide).Match(file)
 }
 
+// coversSection reports whether a change is to be reviewed. One of a file that was moved from a hidden path is not.
+func (g Guidance) coversSection(one section) bool {
+	return g.CoversFile(one.name) && !checkout.HiddenPaths(g.Hide).Match(one.from)
+}
+
 func matchesAny(patterns []string, file string) bool {
 	for ; file != "." && file != "/"; file = path.Dir(file) {
 		if slices.ContainsFunc(patterns, func(p string) bool {
@@ -179,7 +184,7 @@ func (s promptContext) describeRound(n int) string {
 
 // hasCoveredChange reports whether there is a change in a file that is to be reviewed.
 func (s promptContext) hasCoveredChange() bool {
-	return slices.ContainsFunc(splitDiff(s.diff), func(one section) bool { return s.guidance.CoversFile(one.name) })
+	return slices.ContainsFunc(splitDiff(s.diff), s.guidance.coversSection)
 }
 
 // writeDiff writes the diff of the files that are to be reviewed, and the names of others. It returns
@@ -188,7 +193,7 @@ func (s promptContext) writeDiff(b *strings.Builder) (left int, complete bool) {
 	left, complete = maxDiffShown, true
 	var omitted []string
 	for _, section := range splitDiff(s.diff) {
-		if !s.guidance.CoversFile(section.name) || checkout.HiddenPaths(s.guidance.Hide).Match(section.from) {
+		if !s.guidance.coversSection(section) {
 			continue
 		}
 		shown := text.Excerpt(section.data, nil, int64(len(section.data)), maxFileShown)

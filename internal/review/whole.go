@@ -35,7 +35,7 @@ type WholeFiles struct {
 // deleted is whole in the diff already.
 func (s promptContext) writeWholeFiles(b *strings.Builder, room int) (w WholeFiles) {
 	for _, section := range splitDiff(s.diff) {
-		if !section.edited || !s.guidance.CoversFile(section.name) {
+		if !section.edited || !s.guidance.coversSection(section) {
 			continue
 		}
 		block := s.fencedFile(section.name)
