@@ -17,22 +17,29 @@ def receive(number, conn, room):
     conns.pop(number, None)
     conn.close()
     answer(number, b"")
+def end(conn):
+    try:
+        conn.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass # it was reset or closed
 def handle(kind, number, data):
+    conn, room = conns.get(number, (None, None))
     if kind == b"o":
         conn = socket.create_connection(("127.0.0.1", port), 5)
         conn.settimeout(None)
         conn.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 10, 0))
-        conns[number] = conn, threading.Semaphore(4)
-        threading.Thread(target=receive, args=(number, *conns[number]), daemon=True).start()
-    elif number not in conns:
+        room = threading.Semaphore(4)
+        conns[number] = conn, room
+        threading.Thread(target=receive, args=(number, conn, room), daemon=True).start()
+    elif conn is None:
         pass
     elif kind == b"a":
-        conns[number][1].release()
+        room.release()
     elif kind == b"c":
-        conns[number][0].shutdown(socket.SHUT_RDWR)
-        conns[number][1].release()
+        end(conn)
+        room.release()
     else:
-        conns[number][0].sendall(data)
+        conn.sendall(data)
 read = sys.stdin.buffer.read
 while len(head := read(5)) == 5:
     kind, number, size = struct.unpack(">cHH", head)
@@ -40,7 +47,8 @@ while len(head := read(5)) == 5:
     try:
         handle(kind, number, data)
     except OSError:
-        if number in conns:
-            conns[number][0].shutdown(socket.SHUT_RDWR)
+        conn, room = conns.get(number, (None, None))
+        if conn:
+            end(conn)
         else:
             answer(number, b"")
