@@ -70,11 +70,11 @@ func refusalOf(err error) *refusal {
 			r.message += "; hint: " + f.Hint
 		}
 		switch f.Code {
-		case "session.proposal":
+		case "session.proposal", "session.request":
 			r.code = invalidArgument
 		case "session.input":
 			r.code = unimplemented
-		case "session.full":
+		case "session.full", "session.background", "session.requests":
 			r.code = resourceExhausted
 		case "session.closed", "session.idle":
 			r.code = unavailable

@@ -158,6 +158,7 @@ const (
 // A desk is a server with fake gates and a client.
 type desk struct {
 	t      *testing.T
+	server *Server
 	url    string
 	stop   func()
 	mu     sync.Mutex
@@ -190,7 +191,8 @@ func newDesk(t *testing.T, o Options) *desk {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- New(o).ServeClients(ctx, l, keys) }()
+	d.server = New(o)
+	go func() { ended <- d.server.ServeClients(ctx, l, keys) }()
 	d.url, d.stop = "http://"+l.Addr().String(), sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -199,6 +201,13 @@ func newDesk(t *testing.T, o Options) *desk {
 	})
 	t.Cleanup(d.stop)
 	return d
+}
+
+// sandbox returns what the server has of m.
+func (d *desk) sandbox(m made) *sandbox {
+	d.server.mu.Lock()
+	defer d.server.mu.Unlock()
+	return d.server.sandboxes[m.SandboxID]
 }
 
 // call sends a request and returns the status and the body.

@@ -411,6 +411,28 @@ func TestSessionEnds(t *testing.T) {
 	}
 }
 
+// What a session does not take does not end its sandbox.
+func TestRefusedBySession(t *testing.T) {
+	d := newDesk(t, Options{})
+	b := d.sandbox(d.create(key, `{}`))
+	for _, tt := range []struct {
+		stop string
+		want code
+	}{
+		{"session.proposal", invalidArgument}, {"session.request", invalidArgument},
+		{"session.full", resourceExhausted}, {"session.background", resourceExhausted}, {"session.requests", resourceExhausted},
+	} {
+		if got := refusalOf(b.endOnError(&proposal.StopError{Code: tt.stop})); got.code != tt.want {
+			t.Errorf("%s: %v", tt.stop, got)
+		}
+		if time.Sleep(5 * time.Millisecond); d.worlds[0].has("seal") {
+			t.Fatalf("%s has ended the sandbox", tt.stop)
+		}
+	}
+	_ = b.endOnError(&proposal.StopError{Code: "session.lost"})
+	eventually(t, "the end", func() bool { return d.worlds[0].has("close gate") })
+}
+
 // A command goes on when its client disconnects, until it is killed.
 func TestDisconnect(t *testing.T) {
 	d := newDesk(t, Options{})

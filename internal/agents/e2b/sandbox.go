@@ -323,8 +323,10 @@ func (b *sandbox) waitForSetUp(ctx context.Context) error {
 	}
 }
 
-// going are the codes of errors after which a session goes on.
-var going = map[string]bool{"session.proposal": true, "session.full": true}
+// going are the codes of errors after which a session goes on: it does not take one request. The last two are of a
+// session of another process.
+var going = map[string]bool{"session.proposal": true, "session.full": true, "session.background": true,
+	"session.request": true, "session.requests": true}
 
 // endOnError returns err, and ends the sandbox if its session is over. What a sandbox that ends
 // interrupts is an error for that reason.
