@@ -433,6 +433,28 @@ func TestRefusedBySession(t *testing.T) {
 	eventually(t, "the end", func() bool { return d.worlds[0].has("close gate") })
 }
 
+// A sandbox serves a number of requests at a time, of all kinds together.
+func TestMaxRequests(t *testing.T) {
+	d := newDesk(t, Options{})
+	m := d.create(key, `{}`)
+	requests := d.sandbox(m).requests
+	ask := func() (metrics, health int) {
+		metrics, _ = d.call("GET", "/sandboxes/"+m.SandboxID+"/metrics", "", map[string]string{"X-API-KEY": key})
+		health, _ = d.call("GET", "/health", "", m.envd())
+		return metrics, health
+	}
+	for range maxRequests {
+		requests <- struct{}{}
+	}
+	if metrics, health := ask(); metrics != 429 || health != 429 {
+		t.Errorf("full: %d and %d", metrics, health)
+	}
+	<-requests
+	if metrics, health := ask(); metrics != 200 || health != 204 {
+		t.Errorf("one place: %d and %d", metrics, health)
+	}
+}
+
 // A command goes on when its client disconnects, until it is killed.
 func TestDisconnect(t *testing.T) {
 	d := newDesk(t, Options{})

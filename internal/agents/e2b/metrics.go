@@ -68,6 +68,11 @@ func (s *Server) apiMetrics(_ http.ResponseWriter, r *http.Request, user localht
 		q.Has("end") && parseNumber(q.Get("end")) < now.Unix()-metricSlack {
 		return []any{}, nil
 	}
+	leave, err := b.enterRequest()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	record, err := b.proposeAfterSetUp(r.Context(), b.runInBackground,
 		proposal.Proposal{Run: showUsage, Why: "getMetrics of the E2B SDK"})
 	if err == nil && !record.Runnable() {

@@ -228,20 +228,27 @@ func (s *Server) serveRequest(
 	w http.ResponseWriter, r *http.Request, b *sandbox, fail failure,
 	f func(http.ResponseWriter, *http.Request, *sandbox) error,
 ) {
-	select {
-	case b.requests <- struct{}{}:
-		defer func() { <-b.requests }()
-		defer s.work.Enter()()
-	default:
-		fail(w, refuseRequest(resourceExhausted, "the sandbox has %d requests at a time", maxRequests))
-		return
+	leave, err := b.enterRequest()
+	if err == nil {
+		defer leave()
+		err = b.requireRunning(r.Context())
 	}
-	err := b.requireRunning(r.Context())
 	if err == nil {
 		err = f(w, r, b)
 	}
 	if err != nil {
 		fail(w, err)
+	}
+}
+
+// enterRequest counts a request that is served until leave is called, and refuses one too many.
+func (b *sandbox) enterRequest() (leave func(), err error) {
+	select {
+	case b.requests <- struct{}{}:
+		end := b.server.work.Enter()
+		return func() { end(); <-b.requests }, nil
+	default:
+		return nil, refuseRequest(resourceExhausted, "the sandbox has %d requests at a time", maxRequests)
 	}
 }
 
