@@ -103,30 +103,33 @@ var portOfHost = pattern.New(`^([1-9][0-9]{0,4})-(sb[a-z0-9]{26})\.localhost$`)
 
 // A portRequest names a port of a sandbox.
 type portRequest struct {
-	id     string
-	port   uint16
-	byHost bool // by the host name, which a web page of the sandbox has as its origin
+	id   string
+	port uint16
 }
 
-// findPort returns which port of a sandbox a request names, in its host name or, as to E2B's one address for all
-// sandboxes, in its headers. ok is false for a request to the server itself.
-func (s *Server) findPort(r *http.Request) (p portRequest, ok bool) {
-	if len(s.o.Ports) == 0 {
+// findPortByHost returns the port of a sandbox that a host name names. A web page of the sandbox has it as its origin.
+func (s *Server) findPortByHost(host string) (p portRequest, ok bool) {
+	name, isHere := strings.CutSuffix(host, s.suffix)
+	m := portOfHost.FindStringSubmatch(name)
+	if !isHere || m == nil {
 		return p, false
 	}
-	p.id = r.Header.Get("E2b-Sandbox-Id")
-	at := r.Header.Get("E2b-Sandbox-Port")
-	host, isHere := strings.CutSuffix(r.Host, s.suffix)
-	if m := portOfHost.FindStringSubmatch(host); isHere && m != nil {
-		at, p = m[1], portRequest{id: m[2], byHost: true}
-	} else if at == envdPort || at == codePort {
-		return portRequest{}, false
+	return s.parsePort(m[2], m[1])
+}
+
+// findPortByHeaders returns the port of a sandbox that a request names in its headers, as to E2B's one address for all
+// sandboxes. ok is false for a request to the server itself.
+func (s *Server) findPortByHeaders(h http.Header) (p portRequest, ok bool) {
+	at := h.Get("E2b-Sandbox-Port")
+	if at == envdPort || at == codePort {
+		return p, false
 	}
-	n, err := strconv.ParseUint(at, 10, 16)
-	if p.port = uint16(n); err != nil {
-		return portRequest{}, false
-	}
-	return p, true
+	return s.parsePort(h.Get("E2b-Sandbox-Id"), at)
+}
+
+func (s *Server) parsePort(id, port string) (p portRequest, ok bool) {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return portRequest{id, uint16(n)}, err == nil && len(s.o.Ports) > 0
 }
 
 // servePorts passes requests for ports of sandboxes to them, and all others to next. Those that a web page has caused
@@ -135,17 +138,17 @@ func (s *Server) servePorts(addr string, next http.Handler) http.Handler {
 	_, port, _ := net.SplitHostPort(addr)
 	s.suffix = ":" + port
 	own := localhttp.RefuseBrowserRequests(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p, ok := s.findPort(r); ok {
+		if p, ok := s.findPortByHeaders(r.Header); ok {
 			s.servePort(w, r, p)
 			return
 		}
 		next.ServeHTTP(w, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p, _ := s.findPort(r)
+		p, isPort := s.findPortByHost(r.Host)
 		origins := r.Header.Values("Origin")
 		switch {
-		case !p.byHost:
+		case !isPort:
 			own.ServeHTTP(w, r)
 		case len(origins) > 0 && !slices.Equal(origins, []string{"http://" + r.Host}), isOfOtherPage(r):
 			http.Error(w, "fumehood: requests from other origins are refused", http.StatusForbidden)
