@@ -4,8 +4,8 @@
 //
 // The files of a run are a directory of this user's whose own files include audit logs (*.jsonl). It is removed only
 // if no process has one of its logs open, and each is sealed, verifies, and has nothing that a person may still have
-// to look at: no denied or asked command, no refused program or network access, no finding. A work tree of git that
-// has a log stays.
+// to look at: no error that ended the run, no denied or asked command, no refused program, network access or file, no
+// finding, and no command of which something is not known. A work tree of git that has a log stays.
 //
 // No symbolic link is followed, and other files and directories are not touched. Nothing is removed that came
 // after the directory was looked at.
@@ -207,25 +207,39 @@ func judgeEntry(e journal.Entry) string {
 		return ""
 	}
 	said, err := e.Decode()
-	var o *proposal.Observations
 	switch {
 	case err != nil:
 		return "its log has an entry that this version does not know"
+	case said.Error != nil:
+		return "the run ended with an error"
 	case said.Decision != nil && said.Decision.Effect != proposal.Allow:
 		return "a command was not allowed"
+	case said.Transfer != nil && isRefused(said.Transfer.Output):
+		return "a file was refused"
 	case said.Result != nil:
-		o = said.Result.Observations
+		return judgeResult(*said.Result)
 	case said.Attempt != nil:
-		o = said.Attempt.Observations
+		return judgeResult(said.Attempt.Result())
 	}
+	return "" // the result of a command counts its events
+}
+
+func judgeResult(r proposal.Result) string {
+	o := r.Observations
 	switch {
-	case o == nil:
-	case o.Counts.Refused+o.Counts.NetRefused > 0:
+	case r.Killed == proposal.KilledConnect, o != nil && o.Counts.Refused+o.Counts.NetRefused > 0:
 		return "a program or a network access was refused"
-	case len(o.Findings) > 0:
+	case o != nil && len(o.Findings) > 0:
 		return "a finding was reported"
-	case !o.Complete:
+	case slices.ContainsFunc(r.Outputs, isRefused):
+		return "a file was refused"
+	case o != nil && !o.Complete:
 		return "not everything that a command did was recorded"
+	case r.Status == proposal.SandboxFailed:
+		return "it is not known how a command ended"
 	}
 	return ""
 }
+
+// isRefused reports whether a file was not copied or was withheld. One that is not there was neither.
+func isRefused(o proposal.Output) bool { return o.Refused != "" && o.Refused != "no such file" }

@@ -78,8 +78,9 @@ func why(list []Entry) map[string]string {
 func TestPrune(t *testing.T) {
 	s := state{t, t.TempDir()}
 	seen := func(counts object, findings ...object) object {
-		return object{"result": object{"observations": object{"counts": counts, "findings": slices.Concat([]object{}, findings), "complete": true}}}
+		return object{"result": object{"status": "exited", "observations": object{"counts": counts, "findings": slices.Concat([]object{}, findings), "complete": true}}}
 	}
+	file := func(refused string) object { return object{"output": object{"path": "a", "refused": refused}} }
 	want := map[string]string{}
 	for name, r := range map[string]struct {
 		kind string
@@ -97,6 +98,14 @@ func TestPrune(t *testing.T) {
 		"again":    {"attempt", object{"attempt": seen(object{"refused": 1})["result"]}, "a program or a network access was refused"},
 		"finding":  {"result", seen(object{}, object{}), "a finding was reported"},
 		"partial":  {"result", object{"result": object{"observations": object{}}}, "not everything that a command did was recorded"},
+		"failed":   {"result", object{"result": object{"status": "sandbox failed"}}, "it is not known how a command ended"},
+		"shell":    {"result", object{"result": object{"status": "signaled", "killed": "connect"}}, "a program or a network access was refused"},
+		"withheld": {"result", object{"result": object{"status": "exited", "outputs": []object{{"refused": "withheld: x"}}}}, "a file was refused"},
+		"put":      {"transfer", file("denied by policy"), "a file was refused"},
+		"taken":    {"transfer", file(""), ""},
+		"absent":   {"transfer", file("no such file"), ""},
+		"ended":    {"end", object{"totals": object{}, "error": nil}, ""},
+		"stopped":  {"end", object{"error": object{"code": "sandbox.failed"}}, "the run ended with an error"},
 		"unknown":  {"later", object{}, "its log has an entry that this version does not know"},
 		"mistaken": {"result", object{"result": 5}, "its log has an entry that this version does not know"},
 		"unsealed": {"unsealed", object{}, "its log is not sealed"},
@@ -160,7 +169,7 @@ func TestPrune(t *testing.T) {
 		}
 	}
 	gone := slices.DeleteFunc(before, func(name string) bool { return slices.Contains(s.names(), name) })
-	if diff := cmp.Diff([]string{"allowed", "result", "review"}, gone); diff != "" {
+	if diff := cmp.Diff([]string{"absent", "allowed", "ended", "result", "review", "taken"}, gone); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}
 	if _, err := os.Stat(filepath.Join(outside.dir, "run/deep/er/x.stdout")); err != nil {
