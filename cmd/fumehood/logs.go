@@ -68,7 +68,7 @@ keep for longer: docs/OPERATIONS.md has the sizes.`,
 }
 
 func (c *invocation) pruneLogs(s *logsFlags) int {
-	limit := retention.Limit{Bytes: -1, DryRun: s.dry}
+	limit := retention.Limit{DryRun: s.dry}
 	switch {
 	case s.older < 0:
 		return c.ReportMisuse("--older must not be negative")

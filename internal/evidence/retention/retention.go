@@ -43,7 +43,7 @@ type Entry struct {
 // A Limit says what is removed.
 type Limit struct {
 	Before time.Time // what ended before; zero for nothing
-	Bytes  int64     // the oldest, until all that is left has this size; negative for nothing
+	Bytes  int64     // the oldest, until all that is left has at most this size; zero for no limit of size
 	DryRun bool      // only say it
 }
 
@@ -63,7 +63,7 @@ func Prune(dir string, l Limit) (list []Entry, err error) {
 		left += e.Bytes
 	}
 	for _, e := range all {
-		if !e.Ended.Before(l.Before) && (l.Bytes < 0 || left <= l.Bytes) {
+		if !e.Ended.Before(l.Before) && (l.Bytes <= 0 || left <= l.Bytes) {
 			continue
 		}
 		if e.Kept = e.remove(parent, l.DryRun); e.Kept == "" {

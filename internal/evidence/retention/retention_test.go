@@ -156,7 +156,7 @@ func TestPrune(t *testing.T) {
 	foreign := s.addRun("foreign", 10, "decision", allowed)
 	s.check(os.Chown(filepath.Dir(foreign), 12345, 12345))
 
-	limit := Limit{Before: time.Now().AddDate(0, 0, -7), Bytes: -1, DryRun: true}
+	limit := Limit{Before: time.Now().AddDate(0, 0, -7), DryRun: true}
 	before := s.names()
 	for _, limit.DryRun = range []bool{true, false} {
 		list, err := Prune(s.dir, limit)
@@ -190,6 +190,9 @@ func TestPruneBySize(t *testing.T) {
 	info, err := os.Stat(filepath.Join(s.dir, "0/audit.jsonl"))
 	s.check(err)
 	one := info.Size() + 1000
+	if list, err := Prune(s.dir, Limit{}); err != nil || len(list) > 0 {
+		t.Errorf("no limit: %v, %v", why(list), err)
+	}
 	list, err := Prune(s.dir, Limit{Bytes: 3*one + 100})
 	s.check(err)
 	if diff := cmp.Diff(map[string]string{"5": "a command was not allowed", "4": "", "3": "", "2": ""}, why(list)); diff != "" {
