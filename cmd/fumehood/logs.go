@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -88,17 +89,14 @@ func (c *invocation) pruneLogs(s *logsFlags) int {
 	if err != nil && s.dir == "" {
 		return c.Stop(err)
 	}
-	list, err := retention.Prune(cmp.Or(s.dir, filepath.Join(state, "fumehood")), limit)
-	if err != nil {
+	list, err := retention.Prune(c.Ctx, cmp.Or(s.dir, filepath.Join(state, "fumehood")), limit)
+	if err != nil && list == nil {
 		return c.Stop(err)
 	}
-	if s.format.Is(cli.JSON) {
-		if list == nil {
-			list = []retention.Entry{}
-		}
-		return c.ExitCode(exitOK, c.printAnswer(list))
-	}
-	return c.ExitCode(exitOK, writePruned(c.Stdout, list, s.dry))
+	printErr := c.PrintAnswer(s.format,
+		func() error { return c.printAnswer(append([]retention.Entry{}, list...)) },
+		func(w io.Writer) error { return writePruned(w, list, s.dry) })
+	return c.ExitCode(exitOK, errors.Join(printErr, err))
 }
 
 // writePruned writes a line for each directory, for people.

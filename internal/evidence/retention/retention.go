@@ -12,6 +12,7 @@
 package retention
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -47,15 +48,19 @@ type Limit struct {
 	DryRun bool      // only say it
 }
 
-// Prune removes directories in dir, the oldest first, and returns those that l is for.
-func Prune(dir string, l Limit) (list []Entry, err error) {
+// Prune removes directories in dir, the oldest first, and returns those that l is for. When ctx ends it stops before
+// the next one, and returns those until then with an error.
+func Prune(ctx context.Context, dir string, l Limit) (list []Entry, err error) {
 	parent, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, readError(dir, err)
 	}
 	defer parent.Close()
-	all, err := listEntries(parent)
-	if err != nil {
+	all, err := listEntries(ctx, parent)
+	switch {
+	case ctx.Err() != nil:
+		return nil, interruptedError(ctx)
+	case err != nil:
 		return nil, readError(dir, err)
 	}
 	left := int64(0)
@@ -63,6 +68,9 @@ func Prune(dir string, l Limit) (list []Entry, err error) {
 		left += e.Bytes
 	}
 	for _, e := range all {
+		if ctx.Err() != nil {
+			return list, interruptedError(ctx)
+		}
 		if !e.Ended.Before(l.Before) && (l.Bytes <= 0 || left <= l.Bytes) {
 			continue
 		}
@@ -80,13 +88,18 @@ func readError(dir string, err error) error {
 		Hint: "name a directory that has those of runs or pods, as their owner", Err: err}
 }
 
+func interruptedError(ctx context.Context) error {
+	return &proposal.StopError{Code: "audit.interrupted", Message: "not all directories were looked at",
+		Hint: "run it again", Err: ctx.Err()}
+}
+
 // listEntries returns the directories with logs, the oldest first.
-func listEntries(parent *os.Root) (all []Entry, err error) {
+func listEntries(ctx context.Context, parent *os.Root) (all []Entry, err error) {
 	names, err := fs.ReadDir(parent.FS(), ".")
-	if err != nil {
-		return nil, err
-	}
 	for _, d := range names {
+		if ctx.Err() != nil {
+			break
+		}
 		if !d.IsDir() {
 			continue
 		}
@@ -101,7 +114,7 @@ func listEntries(parent *os.Root) (all []Entry, err error) {
 		}
 		return strings.Compare(a.Path, b.Path)
 	})
-	return all, nil
+	return all, err
 }
 
 // readEntry looks at a directory. One of another user has no logs.

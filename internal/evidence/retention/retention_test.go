@@ -3,6 +3,7 @@
 package retention
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -159,7 +160,7 @@ func TestPrune(t *testing.T) {
 	limit := Limit{Before: time.Now().AddDate(0, 0, -7), DryRun: true}
 	before := s.names()
 	for _, limit.DryRun = range []bool{true, false} {
-		list, err := Prune(s.dir, limit)
+		list, err := Prune(t.Context(), s.dir, limit)
 		s.check(err)
 		if diff := cmp.Diff(want, why(list)); diff != "" {
 			t.Fatalf("dry: %t (-want +got):\n%s", limit.DryRun, diff)
@@ -190,10 +191,15 @@ func TestPruneBySize(t *testing.T) {
 	info, err := os.Stat(filepath.Join(s.dir, "0/audit.jsonl"))
 	s.check(err)
 	one := info.Size() + 1000
-	if list, err := Prune(s.dir, Limit{}); err != nil || len(list) > 0 {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if list, err := Prune(ended, s.dir, Limit{Bytes: 1}); proposal.FailureOf(err).Code != "audit.interrupted" || len(list) > 0 {
+		t.Errorf("interrupted: %v, %v", why(list), err)
+	}
+	if list, err := Prune(t.Context(), s.dir, Limit{}); err != nil || len(list) > 0 {
 		t.Errorf("no limit: %v, %v", why(list), err)
 	}
-	list, err := Prune(s.dir, Limit{Bytes: 3*one + 100})
+	list, err := Prune(t.Context(), s.dir, Limit{Bytes: 3*one + 100})
 	s.check(err)
 	if diff := cmp.Diff(map[string]string{"5": "a command was not allowed", "4": "", "3": "", "2": ""}, why(list)); diff != "" {
 		t.Error(diff)
@@ -201,7 +207,7 @@ func TestPruneBySize(t *testing.T) {
 	if got := strings.Join(s.names(), " "); got != "0 1 5" {
 		t.Error(got)
 	}
-	if _, err := Prune(filepath.Join(s.dir, "none"), Limit{}); proposal.FailureOf(err).Code != "audit.directory" {
+	if _, err := Prune(t.Context(), filepath.Join(s.dir, "none"), Limit{}); proposal.FailureOf(err).Code != "audit.directory" {
 		t.Error(err)
 	}
 }
