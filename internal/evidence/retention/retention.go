@@ -12,6 +12,7 @@
 package retention
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -34,11 +35,10 @@ import (
 type Entry struct {
 	Path  string    `json:"path"`
 	Bytes int64     `json:"bytes"` // of its files
-	Ended time.Time `json:"ended"` // when a log was written to for the last time
-	// Kept is why it was not removed although it is old, or the directories are too large; "" if it was.
+	Ended time.Time `json:"ended"` // when a log was written to for the last time, as far as is known
+	// Kept is why it was not removed although it is old, or the directories are too large, or why it could not be
+	// looked at, whatever its age; "" if it was removed.
 	Kept string `json:"kept,omitempty"`
-
-	logs int
 }
 
 // A Limit says what is removed.
@@ -71,11 +71,13 @@ func Prune(ctx context.Context, dir string, l Limit) (list []Entry, err error) {
 		if ctx.Err() != nil {
 			return list, interruptedError(ctx)
 		}
-		if !e.Ended.Before(l.Before) && (l.Bytes <= 0 || left <= l.Bytes) {
-			continue
-		}
-		if e.Kept = e.remove(parent, l.DryRun); e.Kept == "" {
-			left -= e.Bytes
+		if e.Kept == "" {
+			if !e.Ended.Before(l.Before) && (l.Bytes <= 0 || left <= l.Bytes) {
+				continue
+			}
+			if e.Kept = e.remove(parent, l.DryRun); e.Kept == "" {
+				left -= e.Bytes
+			}
 		}
 		e.Path = filepath.Join(dir, e.Path)
 		list = append(list, e)
@@ -93,7 +95,7 @@ func interruptedError(ctx context.Context) error {
 		Hint: "run it again", Err: ctx.Err()}
 }
 
-// listEntries returns the directories with logs, the oldest first.
+// listEntries returns the directories with logs, and those that may have some, the oldest first.
 func listEntries(ctx context.Context, parent *os.Root) (all []Entry, err error) {
 	names, err := fs.ReadDir(parent.FS(), ".")
 	for _, d := range names {
@@ -103,8 +105,7 @@ func listEntries(ctx context.Context, parent *os.Root) (all []Entry, err error) 
 		if !d.IsDir() {
 			continue
 		}
-		e, err := readEntry(parent, d.Name())
-		if err == nil && e.logs > 0 {
+		if e, has := readEntry(parent, d.Name()); has {
 			all = append(all, e)
 		}
 	}
@@ -117,35 +118,45 @@ func listEntries(ctx context.Context, parent *os.Root) (all []Entry, err error) 
 	return all, err
 }
 
-// readEntry looks at a directory. One of another user has no logs.
-func readEntry(parent *os.Root, name string) (Entry, error) {
-	e := Entry{Path: name}
+// readEntry looks at a directory. It has no logs if it is another user's, or gone.
+func readEntry(parent *os.Root, name string) (e Entry, hasLogs bool) {
+	e.Path = name
 	info, err := parent.Lstat(name)
-	if err != nil || !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
-		return e, err
+	if err != nil {
+		e.Kept = err.Error()
+		return e, !errors.Is(err, fs.ErrNotExist)
+	}
+	if !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
+		return e, false
 	}
 	root, err := parent.OpenRoot(name)
 	if err != nil {
-		return e, err
+		e.Ended, e.Kept = info.ModTime(), err.Error()
+		return e, !errors.Is(err, fs.ErrNotExist)
 	}
 	defer root.Close()
-	return e, fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
+	_ = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		var info fs.FileInfo
+		if err == nil && d.Type().IsRegular() {
+			info, err = d.Info()
 		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		e.Bytes += info.Size()
-		if !strings.Contains(path, "/") && isLog(d) {
-			e.logs++
-			if info.ModTime().After(e.Ended) {
-				e.Ended = info.ModTime()
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it is gone
+		case err != nil:
+			e.Kept, hasLogs = err.Error(), hasLogs || path == "."
+		case info != nil:
+			e.Bytes += info.Size()
+			if !strings.Contains(path, "/") && isLog(d) {
+				hasLogs = true
+				if info.ModTime().After(e.Ended) {
+					e.Ended = info.ModTime()
+				}
 			}
 		}
 		return nil
 	})
+	e.Ended = cmp.Or(e.Ended, info.ModTime())
+	return e, hasLogs
 }
 
 // isLog reports whether a file of a run's directory is an audit log.

@@ -4,9 +4,11 @@ package retention
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -209,5 +211,29 @@ func TestPruneBySize(t *testing.T) {
 	}
 	if _, err := Prune(t.Context(), filepath.Join(s.dir, "none"), Limit{}); proposal.FailureOf(err).Code != "audit.directory" {
 		t.Error(err)
+	}
+}
+
+// What cannot be looked at is listed, whatever its age, if it is or may be one with logs.
+func TestPruneUnreadable(t *testing.T) {
+	s := state{t, t.TempDir()}
+	s.check(os.Chmod(filepath.Dir(s.dir), 0o755))
+	allowed := object{"decision": object{"effect": "allow"}}
+	s.addRun("closed", 0, "decision", allowed)
+	for _, name := range []string{"part", "bare"} {
+		log := s.addRun(name, 0, "decision", allowed)
+		s.check(os.Chmod(filepath.Dir(log), 0o755))
+		if name == "bare" {
+			s.check(os.Remove(log))
+		}
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	s.check(unix.Setfsuid(12345)) // of this thread: files are not root's to read
+	list, err := Prune(t.Context(), s.dir, Limit{})
+	s.check(errors.Join(err, unix.Setfsuid(0)))
+	want := map[string]string{"closed": "openat closed: permission denied", "part": "openat deep: permission denied"}
+	if diff := cmp.Diff(want, why(list)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
