@@ -27,15 +27,16 @@ func Configure(ctx context.Context, from, root string) error {
 	file := filepath.Join(from, filepath.Base(File))
 	c, err := decode(file)
 	if err == nil {
-		err = c.place(ctx, from, root)
+		err = c.placeConfig(ctx, from, root)
 	}
 	if err != nil {
-		return invalid(file, err)
+		return invalidConfig(file, err)
 	}
 	return nil
 }
 
-func (c Config) place(ctx context.Context, from, root string) error {
+// placeConfig writes to the node what c names, and then the file.
+func (c Config) placeConfig(ctx context.Context, from, root string) error {
 	dir := filepath.Dir(File)
 	for _, name := range c.files() {
 		if !within(filepath.Clean(name), dir) {
@@ -59,7 +60,11 @@ func (c Config) place(ctx context.Context, from, root string) error {
 		return err
 	}
 	for _, name := range append(names, c.Keys...) {
-		if err := writeOnce(relocate(name), filepath.Join(root, name)); err != nil {
+		to := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := writeOnce(relocate(name), to); err != nil {
 			return err
 		}
 	}
@@ -72,7 +77,7 @@ func (c Config) place(ctx context.Context, from, root string) error {
 	if err != nil {
 		return err
 	}
-	return replace(filepath.Join(root, File), text)
+	return replaceFile(filepath.Join(root, File), text)
 }
 
 // writeOnce copies a file, unless it is there.
@@ -83,7 +88,7 @@ func writeOnce(from, to string) error {
 	}
 	switch was, err := os.ReadFile(to); {
 	case errors.Is(err, fs.ErrNotExist):
-		return replace(to, text)
+		return replaceFile(to, text)
 	case err != nil:
 		return err
 	case !bytes.Equal(was, text):
@@ -92,8 +97,8 @@ func writeOnce(from, to string) error {
 	return nil
 }
 
-// replace writes a file whole or not at all.
-func replace(path string, text []byte) error {
+// replaceFile writes a file whole or not at all.
+func replaceFile(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {
 		return err

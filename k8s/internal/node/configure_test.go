@@ -24,11 +24,11 @@ func TestConfigure(t *testing.T) {
 		}
 		return string(text)
 	}
-	const head = "policies = \"/etc/fumehood/policies\"\nkeys = [\"/etc/fumehood/policy.pem\"]\n"
+	const head = "policies = \"/etc/fumehood/policies\"\nkeys = [\"/etc/fumehood/keys/policy.pem\"]\n"
 	// give returns a directory with a configuration that names the bundle.
 	give := func(data []byte, lines string) string {
 		dir, digest := t.TempDir(), source.Digest(data)
-		if err := errors.Join(os.Mkdir(dir+"/policies", 0o755), os.WriteFile(dir+"/policy.pem", []byte(read(public)), 0o644),
+		if err := errors.Join(os.Mkdir(dir+"/policies", 0o755), os.Mkdir(dir+"/keys", 0o755), os.WriteFile(dir+"/keys/policy.pem", []byte(read(public)), 0o644),
 			os.WriteFile(filepath.Join(dir, "policies", strings.TrimPrefix(digest, "sha256:")+".tar.gz"), data, 0o644),
 			os.WriteFile(dir+"/node.toml", []byte(head+"default = \""+digest+"\"\n"+lines), 0o644)); err != nil {
 			t.Fatal(err)
@@ -51,12 +51,12 @@ func TestConfigure(t *testing.T) {
 	otherKey, missing := give(newer, ""), give(newer, "")
 	_, other := generateKey(t, t.TempDir())
 	broken, err := filepath.Glob(missing + "/policies/*")
-	if err := errors.Join(err, os.Remove(broken[0]), os.WriteFile(otherKey+"/policy.pem", []byte(read(other)), 0o644)); err != nil {
+	if err := errors.Join(err, os.Remove(broken[0]), os.WriteFile(otherKey+"/keys/policy.pem", []byte(read(other)), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	_, foreign := bundle(t, filepath.Join(filepath.Dir(other), "key.pem"), "id")
 	rotated := give(foreign, "")
-	if err := os.WriteFile(rotated+"/policy.pem", []byte(read(other)), 0o644); err != nil {
+	if err := os.WriteFile(rotated+"/keys/policy.pem", []byte(read(other)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for want, from := range map[string]string{

@@ -107,12 +107,12 @@ func Read() (Config, error) {
 		}
 	}
 	if err != nil {
-		return Config{}, invalid(path, err)
+		return Config{}, invalidConfig(path, err)
 	}
 	return c, nil
 }
 
-func invalid(path string, err error) error {
+func invalidConfig(path string, err error) error {
 	return stop("node.config", "cannot use the node's configuration "+path, "correct the file: docs/KUBERNETES.md", err)
 }
 
