@@ -171,6 +171,9 @@ func checkNode(t *testing.T, archive, arch string) {
 	}
 	checkBOM(t, archive+".cdx.json", dir, nodePrograms)
 	checkPrograms(t, dir, arch, nodePrograms...)
+	if agent, err := os.ReadFile(filepath.Join(dir, "fumehood-node-agent")); err != nil || !bytes.Contains(agent, []byte(testVersion)) {
+		t.Errorf("the node's agent does not have the version (%v)", err)
+	}
 	if _, err := os.Stat(filepath.Join(dir, "fumehood")); err == nil {
 		t.Error("an archive for nodes has fumehood")
 	}

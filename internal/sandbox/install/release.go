@@ -30,8 +30,8 @@ type Release struct {
 	Dir string
 	// Arch is amd64 or arm64.
 	Arch string
-	// Version is the version that fumehood reports; empty for a build that is not
-	// a release.
+	// Version is the version that fumehood and a node's agent report; empty for a build
+	// that is not a release.
 	Version string
 	// Progress, if set, is called with short lines that report slow steps.
 	Progress func(string)
@@ -63,12 +63,8 @@ func (r Release) Build(ctx context.Context) error {
 	if err := buildInstallation(ctx, r.Root, key, r.Dir, r.Arch, releaseFlags, progress); err != nil {
 		return err
 	}
-	flags := ""
-	if r.Version != "" {
-		flags = " -X main.version=" + r.Version
-	}
 	progress("building " + programName + " for " + platformOf(r.Arch))
-	return r.buildBound(ctx, r.Root, flags, "./cmd/"+programName, programName)
+	return r.buildBound(ctx, r.Root, "./cmd/"+programName, programName)
 }
 
 // nodeModule has the programs of a node of Kubernetes, with dependencies of its own.
@@ -80,18 +76,21 @@ var NodePrograms = []string{"containerd-shim-fumehood-v1", "fumehood-node-agent"
 // BuildNode adds the programs of a node of Kubernetes to what Build wrote to r.Dir. They, too, accept no
 // other installation.
 func (r Release) BuildNode(ctx context.Context) error {
-	return r.buildBound(ctx, filepath.Join(r.Root, nodeModule), "", "./cmd/...", NodePrograms[0])
+	return r.buildBound(ctx, filepath.Join(r.Root, nodeModule), "./cmd/...", NodePrograms[0])
 }
 
 // buildBound builds what pattern matches into r.Dir. The programs are bound to the installation there: they
 // have the digest of its manifest.
-func (r Release) buildBound(ctx context.Context, root, flags, pattern string, programs ...string) error {
+func (r Release) buildBound(ctx context.Context, root, pattern string, programs ...string) error {
 	manifest, err := os.ReadFile(filepath.Join(r.Dir, manifestName))
 	if err != nil {
 		return buildFailure("cannot read the new manifest", err)
 	}
 	digest := fmt.Sprintf("%x", sha256.Sum256(manifest))
-	flags = "-s -w -X " + reflect.TypeFor[Release]().PkgPath() + ".releaseDigest=" + digest + flags
+	flags := "-s -w -X " + reflect.TypeFor[Release]().PkgPath() + ".releaseDigest=" + digest
+	if r.Version != "" {
+		flags += " -X main.version=" + r.Version
+	}
 	if err := goBuild(ctx, root, r.Dir, r.Arch, slices.Concat(releaseFlags, []string{"-ldflags", flags}),
 		pattern); err != nil {
 		return err

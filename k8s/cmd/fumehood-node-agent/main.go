@@ -73,12 +73,15 @@ func flags() (o options) {
 	return o
 }
 
+// version is set by the release's linker flags. A build from source has its module version.
+var version = ""
+
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+	if version == "" && ok {
+		return info.Main.Version
 	}
-	return info.Main.Version
+	return cmp.Or(version, "unknown")
 }
 
 func run(ctx context.Context, o options) error {
