@@ -209,9 +209,10 @@ func hintTooLarge() string {
 // collected are the extensions of a layer's files.
 var collected = []string{".rego", ".yaml", ".yml"}
 
-// IsLayerFile reports whether a file of this name is part of a layer.
+// IsLayerFile reports whether a file of this name is part of a layer. What regal, a linter, keeps in .regal is not.
 func IsLayerFile(name string) bool {
-	return slices.Contains(collected, path.Ext(name)) || path.Base(name) == "data.json"
+	return !strings.HasPrefix(name, ".regal/") &&
+		(slices.Contains(collected, path.Ext(name)) || path.Base(name) == "data.json")
 }
 
 // collectFiles reads a layer's files in the order of their names.

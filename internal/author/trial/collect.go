@@ -44,7 +44,6 @@ func (t *trial) collectTests(ctx context.Context, l policy.Layer) {
 			default:
 				f.rules[file.Name] = m
 			}
-		case strings.HasPrefix(file.Name, ".regal/"): // of editors
 		case (path.Ext(file.Name) == ".yaml" || path.Ext(file.Name) == ".yml") && !file.HoldsData():
 			t.addBroken(KindCase, l.Name, file.Name, 1, "this file is not used",
 				"if it contains cases, rename it to cases.yaml or to a name that ends in _cases.yaml")
