@@ -3,7 +3,6 @@
 package key
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/x509"
@@ -11,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -27,6 +25,9 @@ const commandPrefix = "command:"
 
 // signTime is how long a command may take if its file does not say.
 const signTime = 10 * time.Second
+
+// maxAnswer is how much a command may print: far more than a signature.
+const maxAnswer = 4096
 
 // A signCommand is a program that has a private key. Its file is JSON:
 //
@@ -95,21 +96,15 @@ func readCommand(file string) (c signCommand, err error) {
 
 // sign returns the command's signature of a message. audit verifies it.
 func (c signCommand) sign(message []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), c.limit)
-	defer cancel()
-	var out, said bytes.Buffer
-	cmd := exec.CommandContext(ctx, c.Command[0], c.Command[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = bytes.NewReader(message), &out, &said, time.Second
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("no answer in %v", c.limit)
-		}
-		return nil, commandError(fmt.Sprintf("the command %q does not sign: %.500q", c.Command[0], said.String()), err)
+	program := process.Program{Path: c.Command[0], Args: c.Command[1:], Timeout: c.limit, MaxOutput: maxAnswer}
+	out, said, err := program.Run(context.Background(), message)
+	if err != nil {
+		return nil, commandError(fmt.Sprintf("the command %q does not sign: %.500q", c.Command[0], said), err)
 	}
-	if out.Len() == ed25519.SignatureSize {
-		return out.Bytes(), nil
+	if len(out) == ed25519.SignatureSize {
+		return out, nil
 	}
-	signature, err := base64.StdEncoding.DecodeString(strings.TrimSpace(out.String()))
+	signature, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(out)))
 	if err != nil || len(signature) != ed25519.SignatureSize {
 		return nil, commandError(fmt.Sprintf("what the command %q prints is not a signature", c.Command[0]), nil)
 	}

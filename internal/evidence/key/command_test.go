@@ -107,6 +107,7 @@ func TestCommandRefuses(t *testing.T) {
 		"not that of the configured": describe(t, public, nil, signature),
 		"does not sign":              describe(t, public, set("command", []string{"/bin/false"}), ""),
 		"no answer in 100ms":         describe(t, public, func(m map[string]any) { m["timeout"], m["command"] = "100ms", []string{"/bin/sleep", "60"} }, ""),
+		"printed too much":           describe(t, public, set("command", []string{"/bin/cat", "/dev/zero"}), ""),
 		"absolute path":              describe(t, public, set("command", []string{"false"}), ""),
 		"invalid timeout":            describe(t, public, set("timeout", "2h"), ""),
 		"unknown field":              describe(t, public, set("shell", "x"), ""),

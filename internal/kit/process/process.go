@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process sets up this process and watches the one that started it.
+// Package process sets up this process, watches the one that started it, and runs programs that the operator named.
 package process
 
 import (

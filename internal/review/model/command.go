@@ -3,16 +3,13 @@
 package model
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
-	"syscall"
-	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/internal/kit/strictjson"
 )
 
@@ -51,34 +48,18 @@ func (p *commandProvider) Ask(ctx context.Context, r Request) (a Answer, err err
 	if err != nil {
 		return a, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxCall)
-	defer cancel()
-	out := &limitedBuffer{left: MaxAnswer}
-	cmd := exec.CommandContext(ctx, p.program)
-	cmd.Env, cmd.Stdin, cmd.Stdout = p.env, bytes.NewReader(append(question, '\n')), out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	if err := cmd.Start(); err != nil {
-		return a, &Error{Message: "cannot start the command: " + innermostCause(err)}
-	}
-	if err = cmd.Wait(); errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // it has ended, and something that it started still has its output
-	}
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left
-	return out.decodeAnswer(err)
-}
-
-// decodeAnswer decodes what the program printed, if it ended as it should.
-func (l *limitedBuffer) decodeAnswer(err error) (a Answer, _ error) {
+	program := process.Program{Path: p.program, Env: p.env, Timeout: maxCall, MaxOutput: MaxAnswer}
+	out, _, err := program.Run(ctx, append(question, '\n'))
 	switch {
-	case l.left < 0:
+	case errors.Is(err, process.ErrNotStarted):
+		return a, &Error{Message: innermostCause(err)}
+	case errors.Is(err, process.ErrTooMuchOutput):
 		return a, &Error{Spent: true, Message: fmt.Sprintf("the answer is larger than %d bytes", MaxAnswer)}
 	case err != nil:
 		return a, unsuitableAnswer("the command failed: %s", innermostCause(err))
 	}
 	var line commandAnswer
-	if strictjson.Decode(l.data, &line) != nil {
+	if strictjson.Decode(out, &line) != nil {
 		return a, unsuitableAnswer("the command's answer is not one line of JSON with text and stop")
 	}
 	a = Answer{Text: line.Text, Stop: Other, Input: -1, Output: -1}
@@ -89,18 +70,4 @@ func (l *limitedBuffer) decodeAnswer(err error) (a Answer, _ error) {
 		a.Input, a.Output = *line.Input, *line.Output
 	}
 	return a, nil
-}
-
-// limitedBuffer keeps at most left bytes and fails for more.
-type limitedBuffer struct {
-	data []byte
-	left int
-}
-
-func (l *limitedBuffer) Write(p []byte) (int, error) {
-	if l.left -= len(p); l.left < 0 {
-		return 0, errors.New("too much output")
-	}
-	l.data = append(l.data, p...)
-	return len(p), nil
 }
