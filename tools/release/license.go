@@ -16,6 +16,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"golang.org/x/mod/module"
 )
 
 // noticesFile has the licenses and notices of everything in an archive that others wrote.
@@ -70,9 +72,14 @@ func (o releaseFlags) findLicenses(ctx context.Context, modules linked) (license
 		if l.ids[name] != nil {
 			continue
 		}
-		dir := filepath.Join(cache, upperCase.ReplaceAllStringFunc(name, escapeUpper))
-		if m.Path == "std" {
-			dir = root
+		dir := root
+		if m.Path != "std" {
+			path, err := module.EscapePath(m.Path)
+			version, err2 := module.EscapeVersion(m.Version)
+			if err := errors.Join(err, err2); err != nil {
+				return l, err
+			}
+			dir = filepath.Join(cache, path+"@"+version)
 		}
 		if err := l.addModule(name, dir); err != nil {
 			return l, err
@@ -85,11 +92,6 @@ func (o releaseFlags) findLicenses(ctx context.Context, modules linked) (license
 	}
 	return l, nil
 }
-
-var upperCase = regexp.MustCompile(`[A-Z]`)
-
-// escapeUpper returns how the module cache writes a capital.
-func escapeUpper(letter string) string { return "!" + strings.ToLower(letter) }
 
 // legalFiles matches the names of licenses and notices, codeLicenses those of licenses.
 var (
