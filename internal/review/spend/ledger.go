@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/replace"
 	"github.com/fumehood/fumehood/internal/kit/strictjson"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -165,16 +166,7 @@ func (l *Ledger) writeTotals(t totals) error {
 	if len(data) > maxLedger {
 		return errors.New("it is too large")
 	}
-	name := filepath.Join(l.dir, ledgerName)
-	f, err := os.OpenFile(name+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(name+".new", name)
+	return replace.File(filepath.Join(l.dir, ledgerName), data, 0o600)
 }
 
 func ledgerError(err error) error {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/kit/replace"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -193,12 +194,5 @@ func (v *versionCache) writeCache(cache string) {
 	if err != nil || os.MkdirAll(filepath.Dir(cache), 0o755) != nil {
 		return
 	}
-	f, err := os.CreateTemp(filepath.Dir(cache), ".versions-*")
-	if err != nil {
-		return
-	}
-	_, err = f.Write(data)
-	if f.Close() != nil || err != nil || os.Rename(f.Name(), cache) != nil {
-		_ = os.Remove(f.Name())
-	}
+	_ = replace.File(cache, data, 0o600)
 }

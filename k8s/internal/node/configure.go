@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/internal/kit/process"
+	"github.com/fumehood/fumehood/internal/kit/replace"
 )
 
 // Configure makes the configuration in the directory from that of the node whose root directory is
@@ -77,7 +78,7 @@ func (c Config) placeConfig(ctx context.Context, from, root string) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(root, File), text)
+	return replace.File(filepath.Join(root, File), text, 0o644)
 }
 
 // writeOnce copies a file, unless it is there.
@@ -88,28 +89,11 @@ func writeOnce(from, to string) error {
 	}
 	switch was, err := os.ReadFile(to); {
 	case errors.Is(err, fs.ErrNotExist):
-		return replaceFile(to, text)
+		return replace.File(to, text, 0o644)
 	case err != nil:
 		return err
 	case !bytes.Equal(was, text):
 		return fmt.Errorf("the node has another %s: give the new one another name", to)
 	}
 	return nil
-}
-
-// replaceFile writes a file whole or not at all.
-func replaceFile(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }

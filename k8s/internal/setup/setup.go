@@ -25,6 +25,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/author/doctor"
 	"github.com/fumehood/fumehood/internal/kit/process"
+	"github.com/fumehood/fumehood/internal/kit/replace"
 	"github.com/fumehood/fumehood/internal/sandbox/install"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -184,10 +185,7 @@ func (o Options) configure(version string) (changed bool, err error) {
 	if err != nil {
 		return false, failed(err)
 	}
-	if err := os.WriteFile(path+".new", text.Bytes(), 0o644); err != nil {
-		return false, failed(err)
-	}
-	return true, failed(os.Rename(path+".new", path))
+	return true, failed(replace.File(path, text.Bytes(), 0o644))
 }
 
 // Remove removes what Install has written: containerd's configuration, and all versions. No pod may

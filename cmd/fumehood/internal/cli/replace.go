@@ -3,9 +3,10 @@
 package cli
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/fumehood/fumehood/internal/kit/replace"
 )
 
 // HintUnwritable goes with an error of ReplaceFile.
@@ -21,16 +22,5 @@ func ReplaceFile(name string, data []byte) error {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".fumehood-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return replace.File(name, data, 0o644)
 }
