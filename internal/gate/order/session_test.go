@@ -160,6 +160,25 @@ func TestSessionFailsClosed(t *testing.T) {
 	}
 }
 
+// A session whose last transfer was a pause goes on.
+func TestFullSessionResumes(t *testing.T) {
+	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow}}
+	s := openSession(t, w.stages())
+	s.report.Transfers = make([]proposal.Transfer, MaxTransfers-1)
+	if err := s.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Take(t.Context(), "x"); proposal.FailureOf(err).Code != "session.full" {
+		t.Errorf("took a file: %v", err)
+	}
+	if r, err := s.Do(t.Context(), one("a")); err != nil || r.Result == nil {
+		t.Errorf("a proposal after the pause: %+v, %v", r, err)
+	}
+	if err := s.Pause(); proposal.FailureOf(err).Code != "session.full" {
+		t.Errorf("paused again: %v", err)
+	}
+}
+
 // A caller's mistake, or a killed command, does not end the session.
 func TestSessionGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -28,7 +28,7 @@ const (
 	transferPart   = "part" // recorded as transferTake, without a file
 )
 
-// MaxTransfers is the maximum number of files and lists that one session moves.
+// MaxTransfers is the maximum number of files and lists that one session moves. A pause counts as one.
 const MaxTransfers = 10_000
 
 // maxDigested is the maximum size of a file whose digest Put reports: the digest of one that has a secret would confirm
@@ -165,7 +165,7 @@ func (s *Session) recordTransfer(kind string, move func(name string, t *proposal
 	if s.stopped != nil {
 		return s.stopped
 	}
-	if len(s.report.Transfers) >= MaxTransfers {
+	if len(s.report.Transfers) >= MaxTransfers && kind != transferResume { // what is paused can always go on
 		return &proposal.StopError{Code: "session.full",
 			Message: fmt.Sprintf("the session has reached its limit of %d transfers", MaxTransfers),
 			Hint:    "open another session"}
