@@ -51,8 +51,8 @@ func CommandOf(p proposal.Proposal) (proposal.Proposal, bool) {
 func MissingError(language string, r proposal.Record) error {
 	t, found := stateless[language]
 	if !found || r.Result == nil || r.Result.ExitCode != 127 ||
-		r.Cause == nil && !strings.HasPrefix(r.Result.Detail, "cannot start") {
-		return nil
+		(r.Cause == nil || r.Cause.Subject != t.program) && !strings.HasPrefix(r.Result.Detail, "cannot start") {
+		return nil // the code may have ended like that itself
 	}
 	how := "install it below /usr on the host of the sandbox"
 	if t.debian != "" {

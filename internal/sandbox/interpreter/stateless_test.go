@@ -30,7 +30,7 @@ func TestCommandOf(t *testing.T) {
 }
 
 func TestMissingError(t *testing.T) {
-	absent := &proposal.Cause{Kind: "tool"}
+	absent := &proposal.Cause{Kind: "tool", Subject: "java"}
 	for _, x := range []struct {
 		language string
 		result   *proposal.Result
@@ -40,7 +40,8 @@ func TestMissingError(t *testing.T) {
 		{"ruby", &proposal.Result{ExitCode: 127, Detail: "cannot start: no such file"}, nil, true},
 		{"java", &proposal.Result{ExitCode: 127}, absent, true},
 		{"ruby", &proposal.Result{ExitCode: 127}, nil, false}, // the code's own
-		{"ruby", &proposal.Result{ExitCode: 1}, absent, false},
+		{"ruby", &proposal.Result{ExitCode: 127}, &proposal.Cause{Kind: "tool", Subject: "foo"}, false},
+		{"java", &proposal.Result{ExitCode: 1}, absent, false},
 		{"python", &proposal.Result{ExitCode: 127, Detail: "cannot start"}, nil, false},
 		{"ruby", nil, nil, false},
 	} {
