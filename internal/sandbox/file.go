@@ -49,7 +49,8 @@ func (r *Runner) writeData(ctx context.Context, verb writeVerb, path string, dat
 // Output. name must be used by no command and no other Take.
 func (r *Runner) Take(ctx context.Context, name, path string) (proposal.Result, error) {
 	return r.doBetweenCommands(ctx, func(s *instance, result *proposal.Result) error {
-		result.Outputs = append(result.Outputs, s.copyOutputFile(name, path))
+		f := proposal.Change{Path: path, Type: "file"}
+		result.Outputs = append(result.Outputs, s.copyOutput(newSide, outputsOf(name), f))
 		return nil
 	})
 }
@@ -60,14 +61,6 @@ func (r *Runner) TakePart(ctx context.Context, name, path string, offset, size i
 		result.Outputs = append(result.Outputs, s.copyOutputPart(name, path, offset, size))
 		return nil
 	})
-}
-
-// copyOutputFile is copyOutputs for one path without wildcards.
-func (s *instance) copyOutputFile(name, path string) proposal.Output {
-	if !isLocalPath(path) {
-		return proposal.Output{Path: path, Refused: "not a path inside the workspace"}
-	}
-	return s.copyOutput(newSide, outputsOf(name), proposal.Change{Path: path, Type: "file"})
 }
 
 // List returns as Changes the files of the workspace that match pattern, in the syntax of path.Match, with

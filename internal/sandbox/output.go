@@ -49,10 +49,6 @@ func (s *instance) copyOutput(from diffSide, dir string, f proposal.Change) prop
 		out.Refused = "not a regular file: " + f.Type
 	case f.Bytes > maxOutput:
 		out.Refused = "larger than " + proposal.Bytes(maxOutput).String()
-	case !isLocalPath(f.Path):
-		out.Refused = "not a path inside the workspace"
-	case s.o.Artifacts == "":
-		out.Refused = "no directory for outputs was given"
 	default:
 		s.copyOut(dir, &out, func(w io.Writer) (int64, error) {
 			return s.init.copyFile(from, out.Path, maxOutput, w)
@@ -64,18 +60,13 @@ func (s *instance) copyOutput(from diffSide, dir string, f proposal.Change) prop
 // copyOutputPart is copyOutput for a part of a file.
 func (s *instance) copyOutputPart(name, path string, offset, size int64) proposal.Output {
 	out := proposal.Output{Path: path}
-	switch {
-	case !isLocalPath(path):
-		out.Refused = "not a path inside the workspace"
-	case offset < 0 || size < 0 || size > maxOutput:
+	if offset < 0 || size < 0 || size > maxOutput {
 		out.Refused = "not a part of at most " + proposal.Bytes(maxOutput).String()
-	case s.o.Artifacts == "":
-		out.Refused = "no directory for outputs was given"
-	default:
-		s.copyOut(outputsOf(name), &out, func(w io.Writer) (int64, error) {
-			return s.init.copyPart(path, offset, size, w)
-		})
+		return out
 	}
+	s.copyOut(outputsOf(name), &out, func(w io.Writer) (int64, error) {
+		return s.init.copyPart(path, offset, size, w)
+	})
 	return out
 }
 
@@ -96,10 +87,17 @@ func isLocalPath(name string) bool {
 	return filepath.IsLocal(name) && path.Clean(name) == name && !strings.ContainsRune(name, 0)
 }
 
-// copyOut writes what read reads below Artifacts/dir, and completes out.
+// copyOut writes what read reads to out.Path below Artifacts/dir, and completes out.
 func (s *instance) copyOut(dir string, out *proposal.Output, read func(io.Writer) (int64, error)) {
-	if err := s.writeOut(dir, out, read); err != nil {
-		out.Refused, out.File, out.SHA256 = refusalWords(err), "", ""
+	switch {
+	case !isLocalPath(out.Path):
+		out.Refused = "not a path inside the workspace"
+	case s.o.Artifacts == "":
+		out.Refused = "no directory for outputs was given"
+	default:
+		if err := s.writeOut(dir, out, read); err != nil {
+			out.Refused, out.File, out.SHA256 = refusalWords(err), "", ""
+		}
 	}
 }
 
