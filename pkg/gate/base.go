@@ -130,7 +130,7 @@ func (b *base) Open(ctx context.Context) (workspace string, err error) {
 		return "", err
 	}
 	if hide := checkout.HiddenPaths(b.head.gate.o.Hide); len(hide) > 0 {
-		shown := workspace
+		shown := workspace // corresponds to Options.Workspace, whose paths the patterns name
 		workspace = filepath.Join(b.dir.Path, "visible")
 		if err := hide.CopyVisible(ctx, shown, workspace); err != nil {
 			return "", err
@@ -145,8 +145,8 @@ func (b *base) Open(ctx context.Context) (workspace string, err error) {
 // basePath is the path of a file of a base, of which the beginning differs from run to run, and
 // baseTop that of all of them.
 var (
-	basePath = pattern.New(`[^\s"':]{0,400}/` + baseDir + `[^/\s"':]{1,100}/(?:workspace/)?([^/\s"':])`)
-	baseTop  = pattern.New(`[^\s"':]{0,400}/` + baseDir + `[^/\s"':]{1,100}(?:/workspace)?/?`)
+	basePath = pattern.New(`[^\s"':]{0,400}/` + baseDir + `[^/\s"':]{1,100}/(?:(?:workspace|visible)/)?([^/\s"':])`)
+	baseTop  = pattern.New(`[^\s"':]{0,400}/` + baseDir + `[^/\s"':]{1,100}(?:/(?:workspace|visible))?/?`)
 )
 
 // A namelessError is an error whose text does not have the path of a base.

@@ -40,9 +40,9 @@ func TestBaseLeavesNothing(t *testing.T) {
 // The cause that a report has for a base is the same in each run.
 func TestBaseErrorsHaveNoTemporaryPath(t *testing.T) {
 	err := withoutBaseDir(&proposal.StopError{Code: "checkout.file", Message: `cannot write "/var/tmp/fumehood-base-123/workspace/src/a.go"`,
-		Hint: "free /tmp/fumehood-base-9f/x", Err: errors.New("mkdir /tmp/fumehood-base-123: no space left")})
+		Hint: "free /tmp/fumehood-base-9f/x or /tmp/fumehood-base-9f/visible/y", Err: errors.New("mkdir /tmp/fumehood-base-123: no space left")})
 	f := proposal.FailureOf(err)
-	if f.Code != "checkout.file" || f.Hint != "free x" || f.Message != `cannot write "src/a.go": mkdir a temporary directory: no space left` {
+	if f.Code != "checkout.file" || f.Hint != "free x or y" || f.Message != `cannot write "src/a.go": mkdir a temporary directory: no space left` {
 		t.Errorf("%+v", f)
 	}
 	if withoutBaseDir(nil) != nil {
