@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -400,7 +401,8 @@ func (s *session) TakePart(ctx context.Context, name string, offset, size int64)
 		return s.inner.TakePart(ctx, name, offset, size)
 	})
 	if out.File != "" {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(s.run.files.artifacts, filepath.Dir(out.File))))
+		outputs, _, _ := strings.Cut(out.File, "/") // a directory of this transfer alone
+		err = errors.Join(err, os.RemoveAll(filepath.Join(s.run.files.artifacts, outputs)))
 		out.File = ""
 	}
 	return data, out, err

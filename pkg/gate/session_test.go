@@ -134,6 +134,11 @@ func TestSessionFiles(t *testing.T) {
 	if err != nil || out.Refused != "" || string(data) != "hello\nmore\n" {
 		t.Errorf("took %q, %+v, %v", data, out, err)
 	}
+	taken, _ := filepath.Glob(filepath.Join(s.Artifacts(), "*.outputs"))
+	data, _, err = s.TakePart(ctx, "in/deep/note.txt", 6, 4)
+	if left, _ := filepath.Glob(filepath.Join(s.Artifacts(), "*.outputs")); err != nil || string(data) != "more" || len(left) != len(taken) {
+		t.Errorf("took the part %q, left %q, %v", data, left, err)
+	}
 	for _, name := range []string{"out", "dir/passwd", "../x", "none", "in"} {
 		if data, out, err := s.Take(ctx, name); err != nil || out.Refused == "" || data != nil {
 			t.Errorf("take %q: %q, %+v, %v", name, data, out, err)
@@ -163,7 +168,7 @@ func TestSessionFiles(t *testing.T) {
 		t.Errorf("changes (-want +got):\n%s\n%v", diff, err)
 	}
 	report, err := s.Close()
-	if err != nil || len(report.Transfers) != 22 {
+	if err != nil || len(report.Transfers) != 23 {
 		t.Errorf("%d transfers, %v", len(report.Transfers), err)
 	}
 	checkLog(t, report, true)
