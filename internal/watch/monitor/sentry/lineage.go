@@ -219,8 +219,8 @@ func (l *lineages) findGeneration(o wire.Order) (*generation, error) {
 	return nil, errGeneration
 }
 
-// signalGeneration sends a signal to every process of a generation in the background, and returns how
-// many of them are alive. To end it, the signal is SIGKILL.
+// signalGeneration sends a signal to every process of a generation in the background, or only to the one that o names,
+// and returns how many of them are alive. To end it, the signal is SIGKILL.
 func (l *lineages) signalGeneration(k *kernel.Kernel, o wire.Order) (*generation, uint32, error) {
 	l.mu.Lock()
 	g := l.living[o.Generation]
@@ -238,9 +238,11 @@ func (l *lineages) signalGeneration(k *kernel.Kernel, o wire.Order) (*generation
 			_ = p.SendSignal(kernel.SignalInfoPriv(linux.Signal(o.Signal))) // it may have just ended
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g.gone = g.ended && alive == 0
+	if o.Pid == 0 {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		g.gone = g.ended && alive == 0
+	}
 	return g, alive, nil
 }
 
