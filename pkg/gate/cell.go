@@ -14,22 +14,27 @@ import (
 
 // contexts are those in which code runs.
 type contexts struct {
-	mu   sync.Mutex
-	busy map[string]bool // by language and context
-	// alone says that a command runs that shares the sandbox with no code, because it has a network.
-	alone bool
-	less  chan struct{} // closed when less is busy; nil if no caller waits
+	mu sync.Mutex
+	// busy are those with code that runs, by language and context; "" is a command that shares the sandbox with no
+	// code, because it has a network.
+	busy    map[string]bool
+	waiting int           // commands that wait to run so; code that comes later waits for them
+	freed   chan struct{} // closed when a change may let a waiting caller enter; nil if none waits
 }
 
 // enter waits until no code runs in the context key or, if that is "", in any. leave must be called.
 func (c *contexts) enter(ctx context.Context, key string) (leave func(), err error) {
+	if key == "" {
+		c.change(func() { c.waiting++ })
+		defer c.change(func() { c.waiting-- })
+	}
 	for {
-		less := c.tryEnter(key)
-		if less == nil {
-			return func() { c.leave(key) }, nil
+		freed := c.tryEnter(key)
+		if freed == nil {
+			return func() { c.change(func() { delete(c.busy, key) }) }, nil
 		}
 		select {
-		case <-less:
+		case <-freed:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -37,35 +42,33 @@ func (c *contexts) enter(ctx context.Context, key string) (leave func(), err err
 }
 
 // tryEnter enters, or returns what is closed when that is worth another try.
-func (c *contexts) tryEnter(key string) (less <-chan struct{}) {
+func (c *contexts) tryEnter(key string) (freed <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.alone || c.busy[key] || key == "" && len(c.busy) > 0:
-		if c.less == nil {
-			c.less = make(chan struct{})
-		}
-		return c.less
-	case key == "":
-		c.alone = true
-	case c.busy == nil:
-		c.busy = map[string]bool{key: true}
-	default:
-		c.busy[key] = true
+	mustWait := len(c.busy) > 0
+	if key != "" {
+		mustWait = c.waiting > 0 || c.busy[""] || c.busy[key]
 	}
+	switch {
+	case mustWait:
+		if c.freed == nil {
+			c.freed = make(chan struct{})
+		}
+		return c.freed
+	case c.busy == nil:
+		c.busy = map[string]bool{}
+	}
+	c.busy[key] = true
 	return nil
 }
 
-func (c *contexts) leave(key string) {
+// change calls do, and lets those that wait try again.
+func (c *contexts) change(do func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if key == "" {
-		c.alone = false
-	}
-	delete(c.busy, key)
-	if c.less != nil {
-		close(c.less)
-		c.less = nil
+	if do(); c.freed != nil {
+		close(c.freed)
+		c.freed = nil
 	}
 }
 
