@@ -165,21 +165,19 @@ func nextPrintable(text string, at int) (start, end int) {
 // containsInvisible reports whether text has an invisible character.
 func containsInvisible(text string) bool {
 	for i := range len(text) {
-		if c := text[i]; (c < ' ' || c == 0x7f) && isInvisible(rune(c)) {
+		if isInvisible(text[i]) {
 			return true
 		}
 	}
 	return false
 }
 
-// isInvisible reports whether r is invisible: a control character that does not move the cursor.
-func isInvisible(r rune) bool {
-	return (r < ' ' || r == 0x7f) && !(r >= '\t' && r <= '\r')
-}
+// isInvisible reports whether c is invisible: a control character that does not move the cursor.
+func isInvisible(c byte) bool { return isControl(c) && !(c >= '\t' && c <= '\r') }
 
 // unseenAt returns how many bytes at the beginning of s are invisible.
 func unseenAt(s string) int {
-	if !isInvisible(rune(s[0])) {
+	if !isInvisible(s[0]) {
 		return 0
 	}
 	if !strings.HasPrefix(s, "\x1b[") {
