@@ -46,12 +46,19 @@ func until(t *testing.T, what string, cond func() bool) {
 // background starts text and waits until it has printed something.
 func background(t *testing.T, r *Runner, id, text string) (Process, *printed) {
 	t.Helper()
+	return startPrinting(t, r, Execution{ID: id, Text: text, Grant: proposal.Grant{Limits: testLimits()}})
+}
+
+// startPrinting starts x and waits until it has printed something.
+func startPrinting(t *testing.T, r *Runner, x Execution) (Process, *printed) {
+	t.Helper()
 	out := &printed{}
-	p, err := r.Start(t.Context(), Execution{ID: id, Text: text, Output: out.take, Grant: proposal.Grant{Limits: testLimits()}})
+	x.Output = out.take
+	p, err := r.Start(t.Context(), x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, id+"'s output", func() bool { return out.String() != "" || ended(p) })
+	until(t, x.ID+"'s output", func() bool { return out.String() != "" || ended(p) })
 	return p, out
 }
 

@@ -210,14 +210,37 @@ func (c *command) showCell(r *proposal.Result) {
 
 // openInterpreter returns the interpreter of the cell's context. The caller has locked the Runner.
 func (c *command) openInterpreter() (*liveInterpreter, error) {
-	all, key := &c.s.interpreters, contextKey(c.x.Cell)
 	language, known := interpreter.LanguageOf(c.x.Cell.Language)
 	if !known {
 		return nil, errors.New("there is no interpreter for " + c.x.Cell.Language)
 	}
+	r, err := c.takeInterpreter(language)
+	if r != nil || err != nil {
+		return r, err
+	}
+	// The interpreters are not locked, since cells of other contexts end meanwhile. The Runner is: no other starts.
+	all, key := &c.s.interpreters, contextKey(c.x.Cell)
+	r = &liveInterpreter{s: c.s, key: key, cell: c, ended: make(chan processEnd, 1), gone: make(chan struct{})}
+	if err := r.start(c, language); err != nil {
+		return nil, err
+	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	r := all.list[key]
+	if all.list == nil {
+		all.list = map[string]*liveInterpreter{}
+	}
+	all.list[key] = r
+	c.s.onClose(r.closeStreams)
+	return r, nil
+}
+
+// takeInterpreter gives the live interpreter of the cell's context to the cell. It returns nil if there is none and
+// one may start.
+func (c *command) takeInterpreter(language interpreter.Language) (*liveInterpreter, error) {
+	all := &c.s.interpreters
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	r := all.list[contextKey(c.x.Cell)]
 	if r != nil && r.cell != nil {
 		return nil, errors.New("other code runs in the context: wait for its end")
 	}
@@ -230,18 +253,9 @@ func (c *command) openInterpreter() (*liveInterpreter, error) {
 		return nil, fmt.Errorf("the sandbox already has %d contexts: use one of them, or another session",
 			interpreter.MaxContexts)
 	}
-	if r == nil {
-		r = &liveInterpreter{s: c.s, key: key, ended: make(chan processEnd, 1), gone: make(chan struct{})}
-		if err := r.start(c, language); err != nil {
-			return nil, err
-		}
-		if all.list == nil {
-			all.list = map[string]*liveInterpreter{}
-		}
-		all.list[key] = r
-		c.s.onClose(r.closeStreams)
+	if r != nil {
+		r.cell = c
 	}
-	r.cell = c
 	return r, nil
 }
 

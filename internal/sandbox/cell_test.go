@@ -5,6 +5,7 @@ package sandbox
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -45,5 +46,31 @@ func TestCellWithoutInterpreter(t *testing.T) {
 	}
 	if result := runText(t, r, "echo on"); !result.Succeeded() {
 		t.Errorf("%s %s", result.Status, result.Detail)
+	}
+}
+
+// A cell ends while policy decides about the shell of another context.
+func TestCellEndsWhileAnotherStarts(t *testing.T) {
+	t.Parallel()
+	o, _ := gatedOptions(t)
+	var first Process
+	o.Exec = func(x proposal.Exec) proposal.ExecDecision {
+		if x.Command == "second" {
+			first.Kill(proposal.KilledCaller)
+			select {
+			case <-first.Done():
+			case <-time.After(3 * time.Second):
+				t.Error("the first cell has not ended")
+			}
+		}
+		return allow(x)
+	}
+	r := testRunner(t, o)
+	first, _ = startPrinting(t, r, cellOf("first", "", "echo up; sleep 600"))
+	second := cellOf("second", "", "echo up")
+	second.Cell.Context = "other"
+	p, _ := startPrinting(t, r, second)
+	if result := outcomeOf(t, p); !result.Succeeded() {
+		t.Errorf("%s %q", result.Outcome(), result.Detail)
 	}
 }

@@ -92,7 +92,7 @@ func (c *command) checkShell(r *liveInterpreter) error {
 	return nil
 }
 
-// startShell starts a shell. The caller has locked the interpreters.
+// startShell starts a shell.
 func (r *liveInterpreter) startShell(c *command, o interpreter.Options) error {
 	r.shell = &shellState{env: maps.Clone(c.x.Grant.Env)}
 	ours, err := r.execShell(c)
@@ -104,9 +104,12 @@ func (r *liveInterpreter) startShell(c *command, o interpreter.Options) error {
 	r.connect = func(ctx context.Context) (*interpreter.Interpreter, error) {
 		return interpreter.StartShell(ctx, ours, o)
 	}
-	if c.s.interpreters.lost[r.key] {
+	all := &c.s.interpreters
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.lost[r.key] {
 		c.lost = lostBefore
-		delete(c.s.interpreters.lost, r.key)
+		delete(all.lost, r.key)
 	}
 	return nil
 }
