@@ -162,6 +162,7 @@ func (p *process) executeAndFinish(r *liveInterpreter) {
 	left, mark, holdErr := c.s.gate.monitor.Hold(c.facts, r.pid, r.shell != nil, c.s.gate.nudgeKernel, killGrace)
 	b.remove(p)
 	b.turning.Unlock()
+	r.endCell() // not before: the kernel would count what r does for the next cell as this one's
 	p.finish(how, left, mark, holdErr)
 }
 

@@ -76,6 +76,7 @@ func (c *command) runCell(ctx context.Context) (proposal.Result, error) {
 	var how processEnd
 	if err == nil {
 		how, err = c.executeCell(ctx, r)
+		r.endCell()
 	}
 	if err != nil {
 		return c.notStarted(err)
@@ -83,8 +84,8 @@ func (c *command) runCell(ctx context.Context) (proposal.Result, error) {
 	return c.finishResult(ctx, how.status, how.err)
 }
 
-// beginCell returns the interpreter of the cell's context, which it starts if there is none. Until executeCell has
-// ended, no other cell can begin in it.
+// beginCell returns the interpreter of the cell's context, which it starts if there is none. Until endCell, no other
+// cell can begin in it.
 func (c *command) beginCell() (*liveInterpreter, error) {
 	go c.stdout.readLoop()
 	go c.stderr.readLoop()
@@ -105,13 +106,17 @@ func (c *command) executeCell(ctx context.Context, r *liveInterpreter) (processE
 	how, err := r.execute(inner, c)
 	cancel()
 	c.closeStreams()
-	c.s.interpreters.mu.Lock()
-	r.cell = nil
-	c.s.interpreters.mu.Unlock()
 	if c.s.isDead() && err == nil && how.err == nil {
 		how.err = errors.New("the sandbox ended") // whatever the interpreter's last words were
 	}
 	return how, err
+}
+
+// endCell lets the next cell begin in r.
+func (r *liveInterpreter) endCell() {
+	r.s.interpreters.mu.Lock()
+	defer r.s.interpreters.mu.Unlock()
+	r.cell = nil
 }
 
 // withCommandEnd returns a context that ends when the command must.

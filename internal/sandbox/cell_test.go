@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,5 +73,33 @@ func TestCellEndsWhileAnotherStarts(t *testing.T) {
 	p, _ := startPrinting(t, r, second)
 	if result := outcomeOf(t, p); !result.Succeeded() {
 		t.Errorf("%s %q", result.Outcome(), result.Detail)
+	}
+}
+
+// Code begins in a context only when the kernel has stopped what the code before it left.
+func TestCellBeginsAfterHold(t *testing.T) {
+	t.Parallel()
+	o, _ := gatedOptions(t)
+	r := testRunner(t, o)
+	if result, err := r.Run(t.Context(), cellOf("first", "", "x=1\n")); err != nil || !result.Succeeded() {
+		t.Fatalf("%v, %+v", err, result)
+	}
+	turning := &r.current.backgrounds.turning
+	turning.Lock() // before the kernel is asked
+	second, err := r.Start(t.Context(), cellOf("second", "x=1\n", "x=2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the second cell's end", func() bool { return r.Earlier("bash", "main").Cells == 2 })
+	third := cellOf("third", "x=1\nx=2\n", "echo $x")
+	_, err = (&command{s: r.current, x: third}).openInterpreter()
+	if turning.Unlock(); err == nil || !strings.Contains(err.Error(), "other code runs in the context") {
+		t.Errorf("began: %v", err)
+	}
+	if result := outcomeOf(t, second); !result.Succeeded() {
+		t.Errorf("%s %q", result.Outcome(), result.Detail)
+	}
+	if result, err := r.Run(t.Context(), third); err != nil || string(result.Stdout.Head) != "2\n" {
+		t.Errorf("%v, %+v", err, result)
 	}
 }
