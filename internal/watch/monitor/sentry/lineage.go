@@ -170,7 +170,7 @@ func (l *lineages) detachGeneration(k *kernel.Kernel, o wire.Order) (*generation
 		return nil, errGeneration
 	}
 	for p := range findProcesses(k, o.Pid, false) {
-		if _, known := l.by[p]; !known {
+		if m, known := l.by[p]; !known || m.gone {
 			l.by[p] = member{g, g.first}
 		}
 	}
