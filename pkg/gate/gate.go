@@ -257,7 +257,7 @@ func (o Options) wholePlanner() planning.Planner {
 // newChecker returns what decides for g.
 func (g *Gate) newChecker() order.Checker {
 	return order.Checker{Policy: g.engine, Adviser: explain.NewAdviser(g.engine, order.AnalyzeProposal),
-		Ceiling: g.o.Ceiling}
+		Ceiling: g.o.Ceiling, ReadFile: g.readCommitted}
 }
 
 // checkOpen returns an error if the Gate is closed.

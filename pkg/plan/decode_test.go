@@ -86,7 +86,7 @@ func TestDecodeFillsEveryField(t *testing.T) {
 		}
 	}
 	for name, ok := range filled {
-		if !ok && !slices.Contains([]string{"Proposal.Origin", "Proposal.Context", "Proposal.Earlier", "Proposal.Invalid"}, name) { // which no plan can have
+		if !ok && !slices.Contains([]string{"Proposal.Origin", "Proposal.Context", "Proposal.Earlier", "Proposal.Sourced", "Proposal.Invalid"}, name) { // which no plan can have
 			t.Errorf("%s was not decoded", name)
 		}
 	}

@@ -43,7 +43,7 @@ func TestFieldsAreTheTypes(t *testing.T) {
 		inType, inTable := map[string]string{}, map[string]string{}
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			if name != "-" && !slices.Contains([]string{"origin", "context", "earlier", "invalid"}, name) { // which no plan can have
+			if name != "-" && !slices.Contains([]string{"origin", "context", "earlier", "sourced", "invalid"}, name) { // which no plan can have
 				inType[name] = kindOf(typ.Field(i).Type)
 			}
 		}

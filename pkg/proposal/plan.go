@@ -55,7 +55,10 @@ type Proposal struct {
 	Cache    bool              `json:"cache,omitempty"`   // request that the result of an earlier run with the same inputs is used: see Result.Cached
 	Context  string            `json:"context,omitempty"` // of Code: run it with the state of earlier Code in the same context; only in sessions
 	Earlier  *Earlier          `json:"earlier,omitempty"` // of Code of bash with a Context: what it was decided after; set by the session, never read from a plan
-	Invalid  *Invalid          `json:"invalid,omitempty"` // set by the reader of a plan: the proposal never runs
+	// Sourced are the files of assignments that the text reads with source, by the name that it gives: as the workspace
+	// had them when it was decided. What they assign runs in place of source. Set by the gate, never read from a plan.
+	Sourced map[string]string `json:"sourced,omitempty"`
+	Invalid *Invalid          `json:"invalid,omitempty"` // set by the reader of a plan: the proposal never runs
 }
 
 // Invalid is a proposal that a plan's reader refused. Of the Proposal only ID is set; the

@@ -63,7 +63,7 @@ func (r *Running) Kill(by string) {
 // p cannot have outputs, a network or a new sandbox, and cannot be of set-up. Code of one context must not run twice at
 // once. The errors are as for Do; one more is session.background: too many run already.
 func (s *Session) Start(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval) (*Running, error) {
-	p = s.withEarlier(p)
+	p = s.withFacts(p)
 	if err := s.admitProposal(p, a); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/points"
 	"github.com/fumehood/fumehood/internal/policy/explain"
+	"github.com/fumehood/fumehood/internal/shell/parse"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -29,6 +30,8 @@ type Checker struct {
 	// Ceiling lowers the limits that policy grants: each field that is set is the
 	// maximum for every command. It never raises a limit.
 	Ceiling proposal.Limits
+	// ReadFile returns a small file of the workspace, for Proposal.Sourced; nil reads none.
+	ReadFile func(name string) (text string, ok bool)
 	// Decided, if set, is called with the time of each decision that policy made.
 	Decided func(took time.Duration)
 }
@@ -43,6 +46,7 @@ func (c Checker) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Reco
 		return records, err
 	}
 	for i, p := range plan.Proposals {
+		p = c.withSourced(p)
 		records[i] = proposal.Record{Proposal: p, Analysis: AnalyzeProposal(p), Entry: -1}
 		if d, refused := p.Refusal(); refused {
 			records[i].Decision = d
@@ -56,6 +60,15 @@ func (c Checker) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Reco
 	}
 	closeProbing(records)
 	return records, nil
+}
+
+// withSourced returns p with the files that it sources.
+func (c Checker) withSourced(p proposal.Proposal) proposal.Proposal {
+	p.Sourced = nil
+	if c.ReadFile != nil {
+		p.Sourced = parse.ReadSourced(p, c.ReadFile)
+	}
+	return p
 }
 
 func (c Checker) decideRecord(ctx context.Context, r *proposal.Record) (err error) {

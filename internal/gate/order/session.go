@@ -75,9 +75,18 @@ func (st *Stages) beginSession(run proposal.Run, b Bounds) (*Session, error) {
 		return nil, err
 	}
 	run.Start = st.Now()
+	read := st.ReadFile
 	s := &Session{stages: st, run: run, bounds: b,
 		report: proposal.Report{Schema: proposal.ReportSchema, Run: st.Redactor.Run(run), Records: []proposal.Record{}},
 		known:  map[string]bool{}, probing: probeCounter{}}
+	if read != nil {
+		st.ReadFile = func(name string) (string, bool) {
+			if _, changed := s.changes[name]; changed || s.beside || s.omitted > 0 {
+				return "", false // commands may see another file
+			}
+			return read(name)
+		}
+	}
 	_, err := st.Log.Append("run", s.report.Run)
 	return s, err
 }
@@ -117,7 +126,7 @@ func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record,
 // Asked returns what an approval of p by the session's client must be bound to, at this
 // moment: everything of it except for Client and Time.
 func (s *Session) Asked(p proposal.Proposal) proposal.ClientApproval {
-	p = s.withEarlier(p)
+	p = s.withFacts(p)
 	return proposal.ClientApproval{Session: s.run.ID, Proposal: p.Digest(), Policy: s.run.Policy, After: s.changing}
 }
 
@@ -131,19 +140,20 @@ func (s *Session) DoApproved(
 	return s.decideAndRun(ctx, p, &a)
 }
 
-// withEarlier returns p with what the shell of its context has run, which is decided with it.
-func (s *Session) withEarlier(p proposal.Proposal) proposal.Proposal {
+// withFacts returns p with what is decided with it: what the shell of its context has run, and the files that it
+// sources.
+func (s *Session) withFacts(p proposal.Proposal) proposal.Proposal {
 	p.Earlier = nil
 	if s.runner != nil && p.Context != "" && p.RunsShell() {
 		p.Earlier = s.runner.Earlier(p.Language, p.Context)
 	}
-	return p
+	return s.stages.withSourced(p)
 }
 
 func (s *Session) decideAndRun(
 	ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval,
 ) (proposal.Record, error) {
-	p = s.withEarlier(p)
+	p = s.withFacts(p)
 	if err := s.admitProposal(p, a); err != nil {
 		return proposal.Record{}, err
 	}

@@ -65,7 +65,7 @@ func analyzeText(p proposal.Proposal, text string) proposal.Analysis {
 	if finding, found := findAmbiguity(text, first); found {
 		return proposal.Analysis{Unknowns: []proposal.Unknown{finding}}
 	}
-	text, first = withEnvironments(text, first)
+	text, first = withEnvironments(text, first, p.Sourced)
 	canonical, second, ok := reprintFile(first)
 	if !ok {
 		return refuseText(text, unknownUnstable)

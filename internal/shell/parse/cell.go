@@ -14,7 +14,7 @@ import (
 // the earlier cells defined and set decides what its words mean. The code must be whole by
 // itself, so that the shell cannot read a part of it as the rest of an earlier cell.
 func analyzeCell(p proposal.Proposal) proposal.Analysis {
-	own, file, refusal := wholeCell(p.Code)
+	own, file, refusal := wholeCell(p.Code, p.Sourced)
 	if refusal != nil {
 		return proposal.Analysis{Unknowns: []proposal.Unknown{*refusal}}
 	}
@@ -36,7 +36,7 @@ func analyzeCell(p proposal.Proposal) proposal.Analysis {
 }
 
 // wholeCell reads a cell by itself, and returns how it is printed.
-func wholeCell(code string) (string, *syntax.File, *proposal.Unknown) {
+func wholeCell(code string, sourced map[string]string) (string, *syntax.File, *proposal.Unknown) {
 	if finding, ok := checkText(code); !ok {
 		return "", nil, &finding
 	}
@@ -49,7 +49,7 @@ func wholeCell(code string) (string, *syntax.File, *proposal.Unknown) {
 	if found {
 		return "", nil, &finding
 	}
-	code, file = withEnvironments(code, file)
+	code, file = withEnvironments(code, file, sourced)
 	own, second, ok := reprintFile(file)
 	switch {
 	case !ok:

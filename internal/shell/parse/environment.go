@@ -31,9 +31,11 @@ var selecting = map[string][]string{
 	"micromamba": {"activate", "deactivate"}, "rbenv": {"shell"}, "pyenv": {"shell", "activate"}, "asdf": {"shell"},
 }
 
-// withEnvironments returns text and file, its syntax, with the commands replaced that select an environment.
-func withEnvironments(text string, file *syntax.File) (string, *syntax.File) {
-	if !replaceEnvironments(file) {
+// withEnvironments returns text and file, its syntax, with the commands replaced that select an environment, or read
+// variables from one of the files that are sourced.
+func withEnvironments(text string, file *syntax.File, sourced map[string]string) (string, *syntax.File) {
+	r := replacer{files: sourced}
+	if !r.replaceEnvironments(file) {
 		return text, file
 	}
 	replaced, err := printText(file)
@@ -46,9 +48,16 @@ func withEnvironments(text string, file *syntax.File) (string, *syntax.File) {
 	return text, file
 }
 
-// replaceEnvironments replaces the commands of file that select an environment, except for those that the text
-// declares itself, and reports whether there were any.
-func replaceEnvironments(file *syntax.File) (changed bool) {
+// A replacer replaces commands in a text, and in the texts of shells in it.
+type replacer struct {
+	files  map[string]string // Proposal.Sourced
+	wanted []string          // the files that the text sources
+	moved  bool              // the text has changed the directory
+}
+
+// replaceEnvironments replaces the commands of file that select an environment, or source a file, except for those that
+// the text declares itself, and reports whether there were any.
+func (r *replacer) replaceEnvironments(file *syntax.File) (changed bool) {
 	declared := map[string]bool{}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		if f, ok := node.(*syntax.FuncDecl); ok && f.Name != nil {
@@ -56,27 +65,69 @@ func replaceEnvironments(file *syntax.File) (changed bool) {
 		}
 		return true
 	})
+	canExport, exports := canExport(file), false
 	syntax.Walk(file, func(node syntax.Node) bool {
 		stmt, ok := node.(*syntax.Stmt)
 		if !ok {
 			return true
 		}
 		call, ok := stmt.Cmd.(*syntax.CallExpr)
-		if !ok || len(call.Args) == 0 || declared[call.Args[0].Lit()] {
+		if !ok || len(call.Args) > 0 && declared[call.Args[0].Lit()] {
 			return true
 		}
-		if text := environmentOf(call); text != "" {
+		if len(call.Args) == 0 {
+			if exports && len(call.Assigns) > 0 {
+				stmt.Cmd = &syntax.DeclClause{Variant: &syntax.Lit{Value: "export"}, Args: call.Assigns}
+				changed = true
+			}
+			return true
+		}
+		text := environmentOf(call)
+		on, isSetting := exportSetting(call)
+		switch isSetting = isSetting && canExport && !declared["set"]; {
+		case isSetting:
+			exports, text = on, "true"
+		case text == "":
+			text = r.assignmentsIn(call, exports)
+		}
+		if text != "" {
 			if other, err := parseText(text); err == nil {
 				stmt.Cmd = other.Stmts[0].Cmd
 				changed = true
 			}
 			return true
 		}
-		changed = makePlainShell(call) || changed
+		r.moved = r.moved || mayMove(call)
+		changed = r.makePlainShell(call) || changed
 		changed = removeManager(call) || changed
 		return true
 	})
 	return changed
+}
+
+// assignmentsIn returns the command that replaces call, which sources a file of assignments, or "".
+func (r *replacer) assignmentsIn(call *syntax.CallExpr, exports bool) string {
+	name := sourcedFile(call)
+	if name == "" || r.moved {
+		return ""
+	}
+	if !slices.Contains(r.wanted, name) {
+		r.wanted = append(r.wanted, name)
+	}
+	content, ok := r.files[name]
+	text, isList := assignmentsOf(content, exports)
+	if !ok || !isList {
+		return ""
+	}
+	return text
+}
+
+// mayMove reports whether call may change the directory of the shell.
+func mayMove(call *syntax.CallExpr) bool {
+	return slices.ContainsFunc(call.Args, func(word *syntax.Word) bool {
+		return slices.Contains([]string{"", "cd", "pushd", "popd"}, word.Lit()) && word == call.Args[0] ||
+			slices.Contains([]string{"cd", "pushd", "popd"}, word.Lit())
+	})
 }
 
 // environmentOf returns the command that replaces call, or "".
@@ -161,7 +212,7 @@ var (
 
 // makePlainShell removes the options with which a shell reads profiles, if call runs a text or a file with it:
 // bash -lc is bash -c. It also replaces environments in that text.
-func makePlainShell(call *syntax.CallExpr) (changed bool) {
+func (r *replacer) makePlainShell(call *syntax.CallExpr) (changed bool) {
 	at := slices.IndexFunc(call.Args, func(word *syntax.Word) bool {
 		return slices.Contains([]string{"bash", "sh", "dash"}, word.Lit())
 	})
@@ -191,7 +242,7 @@ func makePlainShell(call *syntax.CallExpr) (changed bool) {
 		return false
 	}
 	if command {
-		if word := replacedText(rest[0]); word != nil {
+		if word := r.replacedText(rest[0]); word != nil {
 			rest, changed = append([]*syntax.Word{word}, rest[1:]...), true
 		}
 	}
@@ -202,13 +253,13 @@ func makePlainShell(call *syntax.CallExpr) (changed bool) {
 }
 
 // replacedText returns the text in word with its environments replaced, or nil if there are none.
-func replacedText(word *syntax.Word) *syntax.Word {
+func (r *replacer) replacedText(word *syntax.Word) *syntax.Word {
 	text, split := literalWord(word, readWord)
 	if !text.Static || split {
 		return nil
 	}
 	file, err := parseText(text.Value)
-	if err != nil || !replaceEnvironments(file) {
+	if err != nil || !r.replaceEnvironments(file) {
 		return nil
 	}
 	printed, err := printText(file)

@@ -66,7 +66,8 @@ var (
 		"name the program literally"}
 	unknownEval   = unknownKind{"eval", "eval runs text as a command", "write the command itself"}
 	unknownSource = unknownKind{"source", "source runs the text of a file in this shell",
-		"write its commands, or its variables, as in `NAME=value npm test`; name the tools of a virtual environment by their path: `.venv/bin/pytest`"}
+		"write its commands, or its variables, as in `NAME=value npm test`; a file of the commit that has only lines NAME=value can be read before any cd; " +
+			"name the tools of a virtual environment by their path: `.venv/bin/pytest`"}
 	unknownScript = unknownKind{"dynamic-script", "the script given to a shell is known only when it runs",
 		"write the script literally, in single quotes"}
 	unknownScriptFile = unknownKind{"dynamic-script", "which script the shell runs is known only when it runs",

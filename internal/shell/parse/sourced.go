@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Texts read variables from a file: set -a; . ./.env.test; set +a. Where that is a list of assignments of literals,
+// they take the place of source, and export that of set -a, before the text is printed: what is decided is what runs,
+// and the file is not read again. Any other file, and any other use of set -a, stays and is refused.
+
+// The limits of files that are sourced: their number, and the size of each in bytes.
+const (
+	maxSourced      = 4
+	MaxSourcedBytes = 4 << 10
+)
+
+var (
+	sourcedName  = pattern.New(`^(?:\./|/workspace/)?(?:[\w-][\w.-]*/)*[\w.-]+$`)
+	sourcedLine  = pattern.New(`^(export )?([A-Za-z_]\w*)=(?:([\w./:@%+,=-]*)|'([^']*)'|"([^"\\$` + "`" + `!]*)")(?: +#.*)?$`)
+	sourcedChars = pattern.New(`^[\n\x20-\x7e]*$`)
+	sourcing     = pattern.New(`(?:^|[^\w.-])(?:\.|source)[ \t]`)
+)
+
+// ReadSourced returns what Proposal.Sourced has for p: the files that its text reads with source before it changes the
+// directory. read returns a file of the workspace.
+func ReadSourced(p proposal.Proposal, read func(name string) (text string, ok bool)) map[string]string {
+	text := p.Run + p.Code
+	if !p.RunsShell() || len(text) > maxText || !sourcing.MatchString(text) {
+		return nil
+	}
+	file, err := parseText(text)
+	if err != nil {
+		return nil
+	}
+	r := replacer{}
+	if p.Earlier != nil {
+		before, err := parseText(p.Earlier.Text)
+		if err != nil {
+			return nil
+		}
+		r.replaceEnvironments(before)
+	}
+	r.replaceEnvironments(file)
+	var found map[string]string
+	for _, name := range r.wanted[:min(len(r.wanted), maxSourced)] {
+		at, inside := strings.CutPrefix(name, "/workspace/")
+		if !inside {
+			at = path.Join(p.Cwd, name)
+		}
+		content, ok := read(path.Clean(at))
+		if _, isList := assignmentsOf(content, false); !ok || !isList {
+			continue
+		}
+		if found == nil {
+			found = map[string]string{}
+		}
+		found[name] = content
+	}
+	return found
+}
+
+// assignmentsOf returns the command that does what sourcing text does, if that has nothing but assignments of
+// literals. With all, each is exported.
+func assignmentsOf(text string, all bool) (command string, ok bool) {
+	if len(text) > MaxSourcedBytes || !sourcedChars.MatchString(text) {
+		return "", false
+	}
+	var parts []string
+	for line := range strings.Lines(text) {
+		line = strings.Trim(line, " \n")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		found := sourcedLine.FindStringSubmatch(line)
+		if found == nil {
+			return "", false
+		}
+		value, err := syntax.Quote(found[3]+found[4]+found[5], syntax.LangBash)
+		if err != nil {
+			return "", false
+		}
+		part := found[2] + "=" + value
+		if all || found[1] != "" {
+			part = "export " + part
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return "true", true
+	}
+	return "{ " + strings.Join(parts, "; ") + "; }", true
+}
+
+// sourcedFile returns the file that call sources, or "".
+func sourcedFile(call *syntax.CallExpr) string {
+	if len(call.Assigns) > 0 || len(call.Args) != 2 || call.Args[0].Lit() != "." && call.Args[0].Lit() != "source" {
+		return ""
+	}
+	if name := call.Args[1].Lit(); sourcedName.MatchString(name) {
+		return name
+	}
+	return ""
+}
+
+// exportSetting reports whether call is set -a or set +a, and which.
+func exportSetting(call *syntax.CallExpr) (on, is bool) {
+	words := make([]string, 0, 3)
+	for _, word := range call.Args[:min(len(call.Args), 4)] {
+		words = append(words, word.Lit())
+	}
+	switch text := strings.Join(words, " "); {
+	case len(call.Assigns) > 0:
+	case text == "set -a" || text == "set -o allexport":
+		return true, true
+	case text == "set +a" || text == "set +o allexport":
+		return false, true
+	}
+	return false, false
+}
+
+// assigning are the builtins that set variables which set -a would export.
+var assigning = []string{"read", "mapfile", "readarray", "getopts", "printf", "let", "eval", "set", "unset", "wait",
+	"builtin", "command", "coproc"}
+
+// canExport reports whether export can take the place of set -a in file: every set -a and set +a is reached in order,
+// whatever else happens, and what sets variables between them is an assignment, or a file of assignments.
+func canExport(file *syntax.File) bool {
+	straight := map[*syntax.Stmt]bool{}
+	var follow func(list []*syntax.Stmt)
+	follow = func(list []*syntax.Stmt) {
+		for _, s := range list {
+			if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.AndStmt && isPlain(s) {
+				follow([]*syntax.Stmt{b.X, b.Y})
+			}
+			straight[s] = isPlain(s)
+		}
+	}
+	follow(file.Stmts)
+	on, can := false, true
+	syntax.Walk(file, func(node syntax.Node) bool {
+		switch n := node.(type) {
+		case *syntax.Stmt:
+			call, ok := n.Cmd.(*syntax.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			if now, is := exportSetting(call); is {
+				on, can = now, can && straight[n]
+				return false
+			}
+			can = can && !(on && (call.Args[0].Lit() == "" || slices.Contains(assigning, call.Args[0].Lit())))
+		case *syntax.Assign:
+			can = can && !(on && (n.Index != nil || n.Array != nil))
+		case *syntax.DeclClause:
+			can = can && !(on && n.Variant.Value != "export")
+		case *syntax.ForClause, *syntax.FuncDecl, *syntax.ArithmCmd, *syntax.ArithmExp, *syntax.LetClause,
+			*syntax.CoprocClause:
+			can = can && !on
+		case *syntax.ParamExp:
+			can = can && !(on && n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull))
+		}
+		return true
+	})
+	return can
+}
+
+// isPlain reports whether s runs in this shell, at once, and its status is not used.
+func isPlain(s *syntax.Stmt) bool {
+	return !s.Negated && !s.Background && !s.Coprocess && len(s.Redirs) == 0
+}

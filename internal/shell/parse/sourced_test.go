@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parse
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Assignments take the place of source and set -a, or the text is refused as before.
+func TestSourced(t *testing.T) {
+	files := map[string]string{
+		".env":      "# of tests\nA=1\nexport B='two words'\n\nC=\"3\"   # three\nD=\n",
+		"web/.env":  "P=/x:y\n",
+		"empty":     "# none\n",
+		"code":      "A=1\nrm -rf /\n",
+		"computed":  "A=$(id)\n",
+		"quoted":    "A=\"$HOME\"\n",
+		"two":       "A=1 B=2\n",
+		"words":     "A=1 id\n",
+		"joined":    "A=1;id\n",
+		"continued": "A='1\n2'\n",
+		"escaped":   "A=\\x\n",
+		"tilde":     "A=~\n",
+		"crlf":      "A=1\r\n",
+		"wide":      "A='é'\n",
+		"large":     "A=" + strings.Repeat("x", MaxSourcedBytes) + "\n",
+		"loader":    "LD_PRELOAD=./x.so\n",
+	}
+	read := func(name string) (string, bool) { text, ok := files[name]; return text, ok }
+	for text, want := range map[string]string{
+		"set -a; . ./.env; set +a; npm test":          "true\n{\n\texport A=1\n\texport B='two words'\n\texport C=3\n\texport D=''\n}\ntrue\nnpm test\n",
+		"source .env && node x":                       "{\n\tA=1\n\texport B='two words'\n\tC=3\n\tD=''\n} && node x\n",
+		". /workspace/web/.env; node x":               "{ P=/x:y; }\nnode x\n",
+		". empty; node x":                             "true\nnode x\n",
+		"set -o allexport && . ./empty && X=1 node x": "true && true && X=1 node x\n",
+		"set -a; X=1; Y=$(id); set +a; Z=1; node x":   "true\nexport X=1\nexport Y=$(id)\ntrue\nZ=1\nnode x\n",
+		"bash -c 'set -a; . ./.env; npm test'":        "bash -c $'true\\n{\\n\\texport A=1\\n\\texport B=\\'two words\\'\\n\\texport C=3\\n\\texport D=\\'\\'\\n}\\nnpm test'\n",
+		". ./.env; cd web; node x":                    "{\n\tA=1\n\texport B='two words'\n\tC=3\n\tD=''\n}\ncd web\nnode x\n",
+		". loader; node x":                            "{ LD_PRELOAD=./x.so; }\nnode x\n",
+		"f() { . empty; }; f":                         "f() { true; }\nf\n",
+		"cd web && . ./.env && node x":                "",
+		"bash -c 'cd web; . ./.env'":                  "",
+		". ../.env":                                   "",
+		". ~/.env":                                    "",
+		". $x":                                        "",
+		". .env extra":                                "",
+		"A=1 . .env":                                  "",
+		". missing":                                   "",
+		". code":                                      "",
+		". computed":                                  "",
+		". quoted":                                    "",
+		". two":                                       "",
+		". words":                                     "",
+		". joined":                                    "",
+		". continued":                                 "",
+		". escaped":                                   "",
+		". tilde":                                     "",
+		". crlf":                                      "",
+		". wide":                                      "",
+		". large":                                     "",
+		".() { :; }; . .env":                          "",
+		"set() { :; }; set -a; X=1; node x":           "",
+		"if id; then set -a; fi; X=1; node x":         "",
+		"(set -a; X=1); node x":                       "",
+		"id || set -a; X=1; node x":                   "",
+		"! set -a; X=1; node x":                       "",
+		"set -a; read X; node x":                      "",
+		"set -a; for X in 1; do node x; done":         "",
+		"set -a; X=(1); node x":                       "",
+		"set -a; declare X=1; node x":                 "",
+		"set -a; node ${X:=1}":                        "",
+		"set -a; : $((X = 1)); node x":                "",
+		"set -a; $x Y=1":                              "",
+		"set -ae; X=1; node x":                        "",
+		"set -a; if id; then set +a; fi; X=1; node x":  "",
+		"set -a; f() { X=1; }; set +a; f; node x":      "",
+		"set -a; command set +a; X=1; node x":          "",
+		"set -a; set -- a; X=1; node x":                "",
+		"set -a; printf -v X 1; node x":                "",
+		"set -a; . code; set +a; node x":               "",
+		"set -a; X=1; set +a; set -a x; Y=1; node x":   "",
+		"set -a; . .env; set +a; . ./.env; . .env.two": "",
+	} {
+		p := proposal.Proposal{Run: text}
+		p.Sourced = ReadSourced(p, read)
+		a := Analyze(p)
+		refused := len(a.Unknowns) > 0
+		if got := a.Canonical; refused != (want == "") || !refused && got != want {
+			t.Errorf("%q: %q, %+v, sourced %q", text, got, a.Unknowns, p.Sourced)
+		}
+		if len(p.Sourced) > 0 {
+			p.Sourced = nil
+			if a := Analyze(p); len(a.Unknowns) == 0 {
+				t.Errorf("%q: not refused without its file", text)
+			}
+		}
+	}
+}
+
+// The files are those of the proposal's directory, and of the text before it changes that, in earlier cells too.
+func TestReadSourced(t *testing.T) {
+	for _, c := range []struct {
+		p    proposal.Proposal
+		want []string
+	}{
+		{proposal.Proposal{Run: ". ./.env; . b/c; source /workspace/x/d", Cwd: "web"}, []string{"web/.env", "web/b/c", "x/d"}},
+		{proposal.Proposal{Run: ". a; . b; . c; . d; . e"}, []string{"a", "b", "c", "d"}},
+		{proposal.Proposal{Run: "cd x; . a"}, nil},
+		{proposal.Proposal{Argv: []string{".", "a"}}, nil},
+		{proposal.Proposal{Language: "python", Code: ". a"}, nil},
+		{proposal.Proposal{Language: "bash", Code: ". a", Context: "c", Earlier: &proposal.Earlier{Cells: 1, Text: "ls\n"}}, []string{"a"}},
+		{proposal.Proposal{Language: "bash", Code: ". a", Context: "c", Earlier: &proposal.Earlier{Cells: 1, Text: "cd x\n"}}, nil},
+		{proposal.Proposal{Run: ". a (", Cwd: "web"}, nil},
+	} {
+		var asked []string
+		found := ReadSourced(c.p, func(name string) (string, bool) { asked = append(asked, name); return "A=1\n", true })
+		if diff := cmp.Diff(c.want, asked); diff != "" || len(found) != len(c.want) {
+			t.Errorf("%+v: %s, %q", c.p, diff, found)
+		}
+	}
+	p := proposal.Proposal{Language: "bash", Code: ". a; node x", Context: "c", Earlier: &proposal.Earlier{Cells: 1, Text: "ls\n"},
+		Sourced: map[string]string{"a": "A=1\n"}}
+	if a := Analyze(p); len(a.Unknowns) > 0 || a.Own() != "{ A=1; }\nnode x\n" {
+		t.Errorf("%q, %+v", a.Own(), a.Unknowns)
+	}
+}
