@@ -197,44 +197,51 @@ func TestE2EMCPTypeScriptSDK(t *testing.T) {
 	}
 }
 
-// What a client gets for each tool, and so its model: text once, images as blocks and as files, in few bytes.
+// pixel is a PNG image.
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+var sleep = mcpStep{"run", object{"command": "sleep 1"}}
+
+// A toolStep is a call with what the client gets.
+type toolStep struct {
+	step     mcpStep
+	maxBytes int
+	want     []string // of the blocks, each in its place
+}
+
+// toolSteps use each tool.
+var toolSteps = []toolStep{
+	{mcpStep{"check", object{"commands": []string{"ls", "curl https://evil.example"}}}, 400, []string{"allow: ls\ndeny: curl https://evil.example\nnetwork.client: "}},
+	{mcpStep{"run", object{"command": "echo hi"}}, 250, []string{"exit code 0"}},
+	{mcpStep{"run", object{"command": "curl https://evil.example"}}, 400, []string{"not run: policy denied it\nnetwork.client: "}},
+	{mcpStep{"run", object{"command": "cat > t.sh <<'E'\necho from a script\nE\nbash t.sh"}}, 250, []string{"stdout:\n```\nfrom a script\n```"}},
+	{mcpStep{"run", object{"command": "head -c 16000 /dev/zero | tr '\\0' 'x' | fold -w 79"}}, 18_000, []string{"full output: fumehood://output/"}},
+	{mcpStep{"run", object{"command": "python3 -m http.server 8000 --bind 127.0.0.1", "background": true}}, 400, []string{"c5: running in the background"}},
+	{mcpStep{"run", object{"command": "python3 -c \"import time, urllib.request as u\nfor i in range(50):\n  try: print(len(u.urlopen('http://127.0.0.1:8000/data.csv').read())); break\n  except OSError: time.sleep(.1)\""}}, 250, []string{"stdout:\n```\n8\n```"}},
+	{mcpStep{"process", object{"id": "c5"}}, 400, []string{"GET /data.csv"}},
+	{mcpStep{"process", object{}}, 250, []string{"c5: running, "}},
+	{mcpStep{"run", object{"command": "cat", "background": true, "input": true}}, 250, []string{"c7: running in the background"}},
+	{mcpStep{"process", object{"id": "c7", "input": "typed\n", "eof": true, "wait": 60}}, 250, []string{"```\ntyped\n```"}},
+	{mcpStep{"write_file", object{"path": "p.png", "content": pixel, "encoding": "base64"}}, 250, []string{"p.png, 70 bytes"}},
+	{mcpStep{"read_file", object{"path": "p.png"}}, 500, []string{"image/png, 70 bytes: /", "image image/png"}},
+	{mcpStep{"run_code", object{"language": "python", "code": "class P:\n  def _repr_png_(self): return open('p.png', 'rb').read()\nP()"}}, 700, []string{"result:\n", "image/png, 70 bytes: /", "image image/png"}},
+	{mcpStep{"run_code", object{"language": "python", "code": "1/0"}}, 500, []string{"ZeroDivisionError: division by zero"}},
+	{mcpStep{"process", object{"id": "c5", "stop": true}}, 600, []string{"exit code 0, "}},
+	{mcpStep{"edit_file", object{"path": "data.csv", "old": "6\n", "new": "7\n"}}, 250, []string{"data.csv, 8 bytes"}},
+	{mcpStep{"run", object{"command": "git apply -", "stdin": "--- a/data.csv\n+++ b/data.csv\n@@ -1,3 +1,3 @@\n n\n-1\n+9\n 2\n"}}, 250, []string{"exit code 0"}},
+	{mcpStep{"read_file", object{"path": "missing"}}, 400, []string{`cannot read "missing": no such file`}},
+	{mcpStep{"list_files", object{"pattern": "**"}}, 400, []string{"data.csv 8\n"}},
+	{mcpStep{"diff", object{"contents": true, "paths": []string{"data.csv"}}}, 500, []string{"-1\n+9\n 2\n-6\n+7\n"}},
+	{sleep, 250, []string{"exit code 0"}}, {sleep, 250, []string{"exit code 0"}}, {sleep, 250, []string{"exit code 0"}}, {sleep, 250, []string{"exit code 0"}},
+	{mcpStep{"end_session", object{}}, 500, []string{"the session has ended: "}},
+}
+
+// What a client gets for each tool: text once, images as blocks and as files, in few bytes.
 func TestE2EMCPAnswers(t *testing.T) {
 	t.Parallel()
 	d := newClientDesk(t)
-	type object = map[string]any
-	pixel := "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-	sleep := mcpStep{"run", object{"command": "sleep 1"}}
-	steps := []struct {
-		step     mcpStep
-		maxBytes int
-		want     []string // of the blocks, each in its place
-	}{
-		{mcpStep{"check", object{"commands": []string{"ls", "curl https://evil.example"}}}, 400, []string{"allow: ls\ndeny: curl https://evil.example\nnetwork.client: "}},
-		{mcpStep{"run", object{"command": "echo hi"}}, 250, []string{"exit code 0"}},
-		{mcpStep{"run", object{"command": "curl https://evil.example"}}, 400, []string{"not run: policy denied it\nnetwork.client: "}},
-		{mcpStep{"run", object{"command": "cat > t.sh <<'E'\necho from a script\nE\nbash t.sh"}}, 250, []string{"stdout:\n```\nfrom a script\n```"}},
-		{mcpStep{"run", object{"command": "head -c 16000 /dev/zero | tr '\\0' 'x' | fold -w 79"}}, 18_000, []string{"full output: fumehood://output/"}},
-		{mcpStep{"run", object{"command": "python3 -m http.server 8000 --bind 127.0.0.1", "background": true}}, 400, []string{"c5: running in the background"}},
-		{mcpStep{"run", object{"command": "python3 -c \"import time, urllib.request as u\nfor i in range(50):\n  try: print(len(u.urlopen('http://127.0.0.1:8000/data.csv').read())); break\n  except OSError: time.sleep(.1)\""}}, 250, []string{"stdout:\n```\n8\n```"}},
-		{mcpStep{"process", object{"id": "c5"}}, 400, []string{"GET /data.csv"}},
-		{mcpStep{"process", object{}}, 250, []string{"c5: running, "}},
-		{mcpStep{"run", object{"command": "cat", "background": true, "input": true}}, 250, []string{"c7: running in the background"}},
-		{mcpStep{"process", object{"id": "c7", "input": "typed\n", "eof": true, "wait": 60}}, 250, []string{"```\ntyped\n```"}},
-		{mcpStep{"write_file", object{"path": "p.png", "content": pixel, "encoding": "base64"}}, 250, []string{"p.png, 70 bytes"}},
-		{mcpStep{"read_file", object{"path": "p.png"}}, 500, []string{"image/png, 70 bytes: /", "image image/png"}},
-		{mcpStep{"run_code", object{"language": "python", "code": "class P:\n  def _repr_png_(self): return open('p.png', 'rb').read()\nP()"}}, 700, []string{"result:\n", "image/png, 70 bytes: /", "image image/png"}},
-		{mcpStep{"run_code", object{"language": "python", "code": "1/0"}}, 500, []string{"ZeroDivisionError: division by zero"}},
-		{mcpStep{"process", object{"id": "c5", "stop": true}}, 600, []string{"exit code 0, "}},
-		{mcpStep{"edit_file", object{"path": "data.csv", "old": "6\n", "new": "7\n"}}, 250, []string{"data.csv, 8 bytes"}},
-		{mcpStep{"run", object{"command": "git apply -", "stdin": "--- a/data.csv\n+++ b/data.csv\n@@ -1,3 +1,3 @@\n n\n-1\n+9\n 2\n"}}, 250, []string{"exit code 0"}},
-		{mcpStep{"read_file", object{"path": "missing"}}, 400, []string{`cannot read "missing": no such file`}},
-		{mcpStep{"list_files", object{"pattern": "**"}}, 400, []string{"data.csv 8\n"}},
-		{mcpStep{"diff", object{"contents": true, "paths": []string{"data.csv"}}}, 500, []string{"-1\n+9\n 2\n-6\n+7\n"}},
-		{sleep, 250, []string{"exit code 0"}}, {sleep, 250, []string{"exit code 0"}}, {sleep, 250, []string{"exit code 0"}}, {sleep, 250, []string{"exit code 0"}},
-		{mcpStep{"end_session", object{}}, 500, []string{"the session has ended: "}},
-	}
 	var list []any
-	for _, s := range steps {
+	for _, s := range toolSteps {
 		list = append(list, s.step)
 	}
 	last := len(list) - 1
@@ -247,7 +254,7 @@ func TestE2EMCPAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(d.shell(t, `node "$CLIENTS/sdk.mjs" stdio ../steps.json`))), "\n")
-	if len(lines) != len(steps)+1 {
+	if len(lines) != len(toolSteps)+1 {
 		t.Fatalf("%d answers:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
 	var offered struct {
@@ -257,7 +264,7 @@ func TestE2EMCPAnswers(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[0]), &offered); err != nil || offered.Schemas > 0 || offered.Bytes > 6000 {
 		t.Errorf("tools: %v, %+v", err, offered)
 	}
-	for i, s := range steps {
+	for i, s := range toolSteps {
 		offered.Tools = slices.DeleteFunc(offered.Tools, func(tool string) bool { return tool == s.step.Tool })
 		var got struct {
 			Error, Structured bool
@@ -304,38 +311,91 @@ func TestE2EMCPTypeScriptSDKOverHTTP(t *testing.T) {
 	d.checkConversation(t)
 }
 
+// What the model of Claude Code sees for each tool is what the client got, images too.
 func TestE2EMCPClaudeCode(t *testing.T) {
 	t.Parallel()
-	d, model := newClientDesk(t), newStubModel(t)
-	out := string(d.shell(t, `ANTHROPIC_BASE_URL=`+model+` ANTHROPIC_API_KEY=x MCP_TIMEOUT=120000 MCP_TOOL_TIMEOUT=300000 MCP_CONNECTION_NONBLOCKING=0 MCP_CONNECT_TIMEOUT_MS=120000 claude -p go --mcp-config .mcp.json --strict-mcp-config --output-format json \
-		--allowedTools mcp__fumehood__run,mcp__fumehood__run_code --disallowedTools Bash,Edit,Write,NotebookEdit </dev/null`))
+	steps := modelSteps("")
+	d, model := newClientDesk(t), newStubModel(t, callsOf(steps)...)
+	out := string(d.shell(t, `ANTHROPIC_BASE_URL=`+model.url+` ANTHROPIC_API_KEY=x MCP_TIMEOUT=120000 MCP_TOOL_TIMEOUT=300000 MCP_CONNECTION_NONBLOCKING=0 MCP_CONNECT_TIMEOUT_MS=120000 claude -p go --mcp-config .mcp.json --strict-mcp-config --output-format json \
+		--allowedTools mcp__fumehood --disallowedTools Bash,Edit,Write,NotebookEdit </dev/null`))
 	if !strings.Contains(out, `"is_error":false`) || !strings.Contains(out, "DONE") {
 		t.Errorf("output: %s", out)
 	}
-	d.checkConversation(t)
+	model.checkSeen(t, steps)
+	d.decided(t)
 }
 
+// What the model of Codex sees for each tool is what the client got, images too. Without a person it refuses to end the
+// session, which is destructive.
+//
 // Codex kills the server a moment after it has closed its standard input: if the end of the
 // session takes longer, the log verifies as cut off.
 func TestE2EMCPCodex(t *testing.T) {
 	t.Parallel()
-	d, model := newClientDesk(t), newStubModel(t)
+	steps := modelSteps("end_session")
+	d, model := newClientDesk(t), newStubModel(t, callsOf(steps)...)
 	out := string(d.shell(t, `export CODEX_HOME=$HOME/codex && mkdir -p "$CODEX_HOME" && {
-		printf 'model_provider = "stub"\nmodel = "stub"\n[features]\nshell_tool = false\n[model_providers.stub]\nname = "stub"\nbase_url = "`+model+`/v1"\nwire_api = "responses"\n'
+		printf 'model_provider = "stub"\nmodel = "stub"\n[features]\nshell_tool = false\n[model_providers.stub]\nname = "stub"\nbase_url = "`+model.url+`/v1"\nwire_api = "responses"\n'
 		fumehood mcp --print-config codex; } > "$CODEX_HOME/config.toml" && codex exec --json --skip-git-repo-check go </dev/null`))
 	if !strings.Contains(out, "DONE") {
 		t.Errorf("output: %s", out)
 	}
-	d.checkConversation(t, audit.Unsealed)
+	model.checkSeen(t, steps)
+	d.decided(t, audit.Unsealed)
 }
 
-// A stub model answers in the forms of three APIs. Clients merge messages with one id. It calls the tools of mcpSteps in order,
-// each once, and ends with "DONE".
-func newStubModel(t *testing.T) string {
+// A stubModel answers in the forms of three APIs. Clients merge messages with one id. It calls the tools of its steps in
+// order, each once, and ends with "DONE".
+type stubModel struct {
+	url   string
+	steps []mcpStep
+
+	mu   sync.Mutex
+	seen []string // the results of the steps, as the last request has them
+}
+
+func newStubModel(t *testing.T, steps ...mcpStep) *stubModel {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(stubModel))
+	m := &stubModel{steps: steps}
+	s := httptest.NewServer(m)
 	t.Cleanup(s.Close)
-	return s.URL
+	m.url = s.URL
+	return m
+}
+
+// modelSteps are those of toolSteps that a model calls one after the other: without sleep, and without except.
+func modelSteps(except string) (steps []toolStep) {
+	return slices.DeleteFunc(slices.Clone(toolSteps), func(s toolStep) bool {
+		return s.step.Tool == except || s.step.Args["command"] == "sleep 1"
+	})
+}
+
+func callsOf(steps []toolStep) (calls []mcpStep) {
+	for _, s := range steps {
+		calls = append(calls, s.step)
+	}
+	return calls
+}
+
+// checkSeen checks what the model has seen of the results of steps.
+func (m *stubModel) checkSeen(t *testing.T, steps []toolStep) {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.seen) != len(steps) {
+		t.Fatalf("the model saw %d results: %q", len(m.seen), m.seen)
+	}
+	for i, s := range steps {
+		t.Logf("%s %v: %.300q", s.step.Tool, s.step.Args, m.seen[i])
+		for _, want := range s.want {
+			if !strings.Contains(m.seen[i], want) {
+				t.Errorf("%s %v: the model saw %q without %q", s.step.Tool, s.step.Args, m.seen[i], want)
+			}
+		}
+		if n := len(m.seen[i]); n > s.maxBytes+200 {
+			t.Errorf("%s %v: the model saw %d bytes", s.step.Tool, s.step.Args, n)
+		}
+	}
 }
 
 type modelRequest struct {
@@ -373,36 +433,92 @@ func (r modelRequest) toolNamed(tool string) (name, space string) {
 	return "", ""
 }
 
+// A resultPart is a part of a message, of a tool's result, or of that's content.
+type resultPart struct {
+	Type, Role, Text string
+	Content, Output  json.RawMessage
+	Source           struct {
+		Media string `json:"media_type"`
+	}
+	Image string `json:"image_url"`
+}
+
+// results are the results of tools in a request, in order: texts, and the types of images, a line each.
+func (r modelRequest) results() (list []string) {
+	for _, data := range slices.Concat(r.Messages, r.Input) {
+		var message resultPart
+		_ = json.Unmarshal(data, &message)
+		var parts []resultPart
+		switch {
+		case message.Role == "tool":
+			list = append(list, flatten(message.Content))
+		case message.Type == "function_call_output":
+			list = append(list, flatten(message.Output))
+		case message.Role == "user" && json.Unmarshal(message.Content, &parts) == nil:
+			for _, p := range parts {
+				if p.Type == "tool_result" {
+					list = append(list, flatten(p.Content))
+				}
+			}
+		}
+	}
+	return list
+}
+
+// flatten is a text, or a list of parts, as one text.
+func flatten(data json.RawMessage) string {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		return text
+	}
+	var parts []resultPart
+	var lines []string
+	if json.Unmarshal(data, &parts) != nil {
+		return string(data)
+	}
+	for _, p := range parts {
+		media, _, _ := strings.Cut(strings.TrimPrefix(p.Image, "data:"), ";")
+		switch {
+		case p.Source.Media+media != "":
+			lines = append(lines, "image "+p.Source.Media+media)
+		default:
+			lines = append(lines, p.Text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // next returns the step after those whose results the conversation has; nil at its end, or
 // if the request offers no tools, as for titles.
-func (r modelRequest) next() (step *mcpStep, name, space string) {
-	done := 0
-	for _, m := range slices.Concat(r.Messages, r.Input) {
-		text := string(m)
-		done += strings.Count(text, `"tool_result"`) + strings.Count(text, `"function_call_output"`) + strings.Count(text, `"role":"tool"`)
+func (m *stubModel) next(r modelRequest) (step *mcpStep, name, space string) {
+	results := r.results()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(results) >= len(m.seen) {
+		m.seen = results
 	}
-	if done >= len(mcpSteps) {
+	if len(results) >= len(m.steps) {
 		return nil, "", ""
 	}
-	step = &mcpSteps[done]
+	step = &m.steps[len(results)]
 	if name, space = r.toolNamed(step.Tool); name == "" {
 		return nil, "", ""
 	}
 	return step, name, space
 }
 
-func stubModel(w http.ResponseWriter, q *http.Request) {
+func (m *stubModel) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	var r modelRequest
 	_ = json.NewDecoder(q.Body).Decode(&r)
 	switch {
 	case strings.HasSuffix(q.URL.Path, "/count_tokens"):
 		answerJSON(w, map[string]any{"input_tokens": 10})
 	case strings.HasSuffix(q.URL.Path, "/v1/messages"):
-		anthropicAnswer(w, r)
+		m.anthropicAnswer(w, r)
 	case strings.HasSuffix(q.URL.Path, "/responses"):
-		responsesAnswer(w, r)
+		m.responsesAnswer(w, r)
 	case strings.HasSuffix(q.URL.Path, "/chat/completions"):
-		chatAnswer(w, r)
+		m.chatAnswer(w, r)
 	default:
 		http.NotFound(w, q)
 	}
@@ -423,10 +539,10 @@ func events(w http.ResponseWriter, list ...object) {
 	}
 }
 
-func anthropicAnswer(w http.ResponseWriter, r modelRequest) {
+func (m *stubModel) anthropicAnswer(w http.ResponseWriter, r modelRequest) {
 	content, stop := object{"type": "text", "text": "DONE"}, "end_turn"
 	begin, delta := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": "DONE"}
-	if step, name, _ := r.next(); step != nil {
+	if step, name, _ := m.next(r); step != nil {
 		args, _ := json.Marshal(step.Args)
 		id := fmt.Sprintf("toolu_%d", len(r.Messages))
 		content, stop = object{"type": "tool_use", "id": id, "name": name, "input": step.Args}, "tool_use"
@@ -443,9 +559,9 @@ func anthropicAnswer(w http.ResponseWriter, r modelRequest) {
 		object{"type": "message_delta", "delta": object{"stop_reason": stop}, "usage": object{"output_tokens": 5}}, object{"type": "message_stop"})
 }
 
-func responsesAnswer(w http.ResponseWriter, r modelRequest) {
+func (m *stubModel) responsesAnswer(w http.ResponseWriter, r modelRequest) {
 	item := object{"type": "message", "id": "m1", "role": "assistant", "content": []any{object{"type": "output_text", "text": "DONE"}}}
-	if step, name, space := r.next(); step != nil {
+	if step, name, space := m.next(r); step != nil {
 		args, _ := json.Marshal(step.Args)
 		id := fmt.Sprint(len(r.Input))
 		item = object{"type": "function_call", "id": "fc_" + id, "call_id": "call_" + id, "name": name, "arguments": string(args)}
@@ -458,9 +574,9 @@ func responsesAnswer(w http.ResponseWriter, r modelRequest) {
 		object{"type": "response.completed", "response": object{"id": "r1", "usage": usage}})
 }
 
-func chatAnswer(w http.ResponseWriter, r modelRequest) {
+func (m *stubModel) chatAnswer(w http.ResponseWriter, r modelRequest) {
 	message, reason := object{"role": "assistant", "content": "DONE"}, "stop"
-	if step, name, _ := r.next(); step != nil {
+	if step, name, _ := m.next(r); step != nil {
 		args, _ := json.Marshal(step.Args)
 		call := object{"id": fmt.Sprint("c", len(r.Messages)), "type": "function", "function": object{"name": name, "arguments": string(args)}}
 		message, reason = object{"role": "assistant", "content": nil, "tool_calls": []any{call}}, "tool_calls"

@@ -36,8 +36,8 @@ func TestNightlyMCPInspector(t *testing.T) {
 
 func TestNightlyMCPLangChain(t *testing.T) {
 	t.Parallel()
-	d, model := newClientDesk(t), newStubModel(t)
-	if out := string(d.shell(t, `node "$CLIENTS/langchain.mjs" `+model)); !strings.Contains(out, "DONE") {
+	d, model := newClientDesk(t), newStubModel(t, mcpSteps...)
+	if out := string(d.shell(t, `node "$CLIENTS/langchain.mjs" `+model.url)); !strings.Contains(out, "DONE") {
 		t.Errorf("output: %s", out)
 	}
 	d.checkConversation(t)
