@@ -20,8 +20,8 @@ import (
 // sourcedTime is how long reading a file that a text sources may take.
 const sourcedTime = 10 * time.Second
 
-// readCommitted returns a small file of the workspace, if it is as the commit that is checked out has it. Others, such as
-// a developer's own .env, may have secrets, which would be shown in the log.
+// readCommitted returns a small file of the workspace, if it is as the commit that is checked out has it. Others, such
+// as a developer's own .env, may have secrets, which would be shown in the log.
 func (g *Gate) readCommitted(name string) (text string, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), sourcedTime)
 	defer cancel()

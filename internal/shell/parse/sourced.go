@@ -166,7 +166,8 @@ func canExport(file *syntax.File) bool {
 			*syntax.CoprocClause:
 			can = can && !on
 		case *syntax.ParamExp:
-			can = can && !(on && n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull))
+			assigns := n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull)
+			can = can && !(on && assigns)
 		}
 		return true
 	})
