@@ -71,6 +71,7 @@ func (r *replacer) replaceEnvironments(file *syntax.File) (changed bool) {
 		if !ok {
 			return true
 		}
+		changed = !declared["env"] && r.replaceLists(stmt) || changed
 		call, ok := stmt.Cmd.(*syntax.CallExpr)
 		if !ok || len(call.Args) > 0 && declared[call.Args[0].Lit()] {
 			return true
@@ -111,10 +112,7 @@ func (r *replacer) assignmentsIn(call *syntax.CallExpr, exports bool) string {
 	if name == "" || r.moved {
 		return ""
 	}
-	if !slices.Contains(r.wanted, name) {
-		r.wanted = append(r.wanted, name)
-	}
-	content, ok := r.files[name]
+	content, ok := r.contentOf(name)
 	text, isList := assignmentsOf(content, exports)
 	if !ok || !isList {
 		return ""

@@ -13,9 +13,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Texts read variables from a file: set -a; . ./.env.test; set +a. Where that is a list of assignments of literals,
-// they take the place of source, and export that of set -a, before the text is printed: what is decided is what runs,
-// and the file is not read again. Any other file, and any other use of set -a, stays and is refused.
+// Texts read variables from a file: set -a; . ./.env.test; set +a, or export $(cat .env.test). Where that is a list of
+// assignments of literals, they take the place of source and of the substitution, and export that of set -a, before the
+// text is printed: what is decided is what runs, and the file is not read again. Any other file, and any other use of
+// set -a, stays and is refused.
 
 // The limits of files that are sourced: their number, and the size of each in bytes.
 const (
@@ -27,7 +28,8 @@ var (
 	sourcedName  = pattern.New(`^(?:\./|/workspace/)?(?:[\w-][\w.-]*/)*[\w.-]+$`)
 	sourcedLine  = pattern.New(`^(export )?([A-Za-z_]\w*)=(?:([\w./:@%+,=-]*)|'([^']*)'|"([^"\\$` + "`" + `!]*)")(?: +#.*)?$`)
 	sourcedChars = pattern.New(`^[\n\x20-\x7e]*$`)
-	sourcing     = pattern.New(`(?:^|[^\w.-])(?:\.|source)[ \t]`)
+	sourcing     = pattern.New(`(?:^|[^\w.-])(?:\.|source)[ \t]|(?:export|env) "?\$\(`)
+	listedFile   = pattern.New(`^\$\((?:cat|grep -v ['"]?\^#['"]?) ([\w./-]+)(?: \| (?:grep -v ['"]?\^#['"]? \| )?xargs)?\)$`)
 )
 
 // ReadSourced returns what Proposal.Sourced has for p: the files that its text reads with source before it changes the
@@ -66,6 +68,67 @@ func ReadSourced(p proposal.Proposal, read func(name string) (text string, ok bo
 		found[name] = content
 	}
 	return found
+}
+
+// listedWords returns the assignments that take the place of word, the substitution of a file whose values are plain.
+func (r *replacer) listedWords(word *syntax.Word) (assignments []string) {
+	found := listedFile.FindStringSubmatch(wordText(word))
+	if found == nil || !sourcedName.MatchString(found[1]) || r.moved {
+		return nil
+	}
+	text, ok := r.contentOf(found[1])
+	if _, isList := assignmentsOf(text, false); !ok || !isList {
+		return nil
+	}
+	for line := range strings.Lines(text) {
+		line = strings.Trim(line, " \n")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if strings.ContainsAny(line, `'" `) {
+			return nil // not what source would make of it
+		}
+		assignments = append(assignments, line)
+	}
+	return assignments
+}
+
+// contentOf returns a file that the text reads.
+func (r *replacer) contentOf(name string) (text string, ok bool) {
+	if !slices.Contains(r.wanted, name) {
+		r.wanted = append(r.wanted, name)
+	}
+	text, ok = r.files[name]
+	return text, ok
+}
+
+// replaceLists replaces substitutions of files with assignments: those of export and of env.
+func (r *replacer) replaceLists(stmt *syntax.Stmt) (changed bool) {
+	switch c := stmt.Cmd.(type) {
+	case *syntax.DeclClause:
+		if c.Variant.Value == "export" && len(c.Args) == 1 && c.Args[0].Naked && c.Args[0].Value != nil {
+			if words := r.listedWords(c.Args[0].Value); words != nil {
+				other, err := parseText("export " + strings.Join(words, " "))
+				if err == nil {
+					stmt.Cmd = other.Stmts[0].Cmd
+				}
+				return err == nil
+			}
+		}
+	case *syntax.CallExpr:
+		if len(c.Args) < 3 || c.Args[0].Lit() != "env" || len(c.Assigns) > 0 {
+			return false
+		}
+		if words := r.listedWords(c.Args[1]); words != nil {
+			list := []*syntax.Word{c.Args[0]}
+			for _, word := range words {
+				list = append(list, litWord(word))
+			}
+			c.Args = append(list, c.Args[2:]...)
+			return true
+		}
+	}
+	return false
 }
 
 // assignmentsOf returns the command that does what sourcing text does, if that has nothing but assignments of
