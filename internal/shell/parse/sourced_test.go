@@ -3,10 +3,15 @@
 package parse
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -143,3 +148,50 @@ func TestReadSourced(t *testing.T) {
 		t.Errorf("%q, %+v", a.Own(), a.Unknowns)
 	}
 }
+
+// What takes the place of source does what bash does with the file, and nothing else.
+func FuzzSourced(f *testing.F) {
+	for _, text := range []string{"A=1\n", "export A='x y' # c\nB=\"\"\n", "# c\n\nA=a@b:c/d.e%f+g,h=i-j\n", "A='#'\nA=$(id)\n", "A=1;id\n", "A=~\n", "A=\"`id`\"\n", "A='\n'\n"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		command, ok := assignmentsOf(text, false)
+		if !ok {
+			return
+		}
+		file, err := parseText(command)
+		if err != nil || len(file.Stmts) != 1 {
+			t.Fatalf("%q: %v", command, err)
+		}
+		syntax.Walk(file, func(node syntax.Node) bool {
+			switch n := node.(type) {
+			case *syntax.CallExpr:
+				if len(n.Args) > 1 || len(n.Args) == 1 && n.Args[0].Lit() != "true" {
+					t.Errorf("%q runs a command", command)
+				}
+			case *syntax.CmdSubst, *syntax.ParamExp, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob:
+				t.Errorf("%q is not literal", command)
+			}
+			return true
+		})
+		name := filepath.Join(t.TempDir(), "list")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		variables := func(script string) string {
+			cmd := exec.Command("bash", "--norc", "-c", script+"\ndeclare -p", "bash", name)
+			cmd.Env, cmd.Dir = []string{"PATH=" + os.Getenv("PATH")}, t.TempDir()
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				return "a variable that cannot be set"
+			}
+			return ownVariables.ReplaceAllString(string(out), "")
+		}
+		if diff := cmp.Diff(variables(`. "$1"`), variables(command)); diff != "" {
+			t.Errorf("%q, %q: %s", text, command, diff)
+		}
+	})
+}
+
+// ownVariables are those that bash sets by itself.
+var ownVariables = regexp.MustCompile(`(?m)^declare -\S+ (?:_|BASH\w*|EPOCH\w+|SRANDOM|RANDOM|SECONDS|LINENO|PPID|PWD|OLDPWD|PIPESTATUS|FUNCNAME|DIRSTACK)(?:=.*)?\n`)
