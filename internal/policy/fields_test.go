@@ -116,7 +116,8 @@ func writeTable(b *bytes.Buffer, fields []Field) {
 // TestFieldsPage: docs/INPUTS.md lists all fields of all inputs.
 func TestFieldsPage(t *testing.T) {
 	var b bytes.Buffer
-	b.WriteString("# Inputs of rules\n\nThe fields of `input` at each decision point; every field is always present. This page is generated. " +
+	b.WriteString("# Inputs and answers of rules\n\nThe fields of `input` at each decision point, of which every one is always present, and the sets that rules fill there: a member is an object " +
+		"with the keys,\nof which those in brackets may be left out. \"policy\" says whose rules count, by [the flag](POLICY.md#whose-policy-may-do-what) that passes them. This page is generated. " +
 		"`fumehood policy explain --describe POINT`\nprints a part of it, `fumehood policy explain --input 'COMMAND'` the input of a command.\n\n" +
 		"`input.command.argv[0]` is the first argument, not the program. `input.command.sub` is empty for tools whose options fumehood does not know:\nuse `argv` or `operands` there.\n")
 	b.WriteString("\n## input.context\n\nWhat the run is about: the same fields, with the same values, at every decision point.\n\n")
@@ -129,12 +130,25 @@ func TestFieldsPage(t *testing.T) {
 		fmt.Fprintf(&b, "\n## %s\n\n", point)
 		if point == module.PointProposal {
 			b.WriteString("As `fumehood.command`. `input.command` is empty.\n")
-			continue
+			fields = nil
 		}
 		if point == module.PointSnippet {
 			fields = slices.DeleteFunc(fields, func(f Field) bool { return strings.HasPrefix(f.Path, "input.proposal.") })
 		}
-		writeTable(&b, fields)
+		if len(fields) > 0 {
+			writeTable(&b, fields)
+		}
+		list, err := Answers(point)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString("\n| set | keys | policy | meaning |\n| --- | --- | --- | --- |\n")
+		for _, a := range list {
+			if a.Description == "" {
+				t.Errorf("%s has no description", a.Set)
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", a.Set, a.Keys, a.Policy, a.Description)
+		}
 	}
 	golden(t, "../../docs/INPUTS.md", b.Bytes())
 }

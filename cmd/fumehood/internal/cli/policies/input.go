@@ -39,7 +39,7 @@ func (s *inputFlags) defineFlags(cmd *cobra.Command) {
 		f.StringVar(&s.from, "from", "",
 			"`LOG` print the inputs of exec for the programs that started, or were refused, in an audit log or a report")
 		f.StringVar(&s.describe, "describe", "",
-			"`POINT` list the fields of the input of this decision point, with descriptions")
+			"`POINT` list the fields of the input of this decision point, and the sets that rules fill, with descriptions")
 		f.StringVar(&s.schema, "schema", "", "`POINT` print the JSON Schema of the input of this decision point")
 	})
 	for _, flag := range []string{"point", "describe", "schema"} {
@@ -148,7 +148,18 @@ func describeInput(c *cli.Invocation, point string) int {
 	if err != nil {
 		return c.ReportMisuse(wrongPoint(err))
 	}
-	return c.ExitCode(cli.OK, policy.WriteFields(c.Stdout, append(fields, policy.ContextFields()...)))
+	answers, err := policy.Answers(point)
+	if err != nil {
+		return c.Stop(err)
+	}
+	err = policy.WriteFields(c.Stdout, append(fields, policy.ContextFields()...))
+	if err == nil {
+		_, err = fmt.Fprintln(c.Stdout, "\nsets that rules fill, with the keys of their members and the policies whose rules count:")
+	}
+	if err == nil {
+		err = policy.WriteAnswers(c.Stdout, answers)
+	}
+	return c.ExitCode(cli.OK, err)
 }
 
 // wrongPoint describes an invalid decision point, with the one that was probably meant.
