@@ -13,7 +13,7 @@ import data.fumehood.lib
 #   match: [
 #     "openssl s_client -connect x:1", "openssl enc -d -in x", "helm install x y", "terraform apply", "terraform init", "jupyter notebook",
 #     "pre-commit install", "pre-commit autoupdate", "mkdocs serve", "mkdocs gh-deploy", "openssl", "sphinx-build -D extensions=evil . out",
-#     "poetry run pre-commit install", "xmllint http://203.0.113.9/x"
+#     "lefthook install", "npx lefthook add pre-push", "poetry run pre-commit install", "xmllint http://203.0.113.9/x"
 #   ]
 #   reaches: [
 #     "openssl s_client -connect api.example.com:443 -servername evil.example", "openssl s_client -connect api.example.com:443 -noservername -brief"
@@ -23,7 +23,7 @@ import data.fumehood.lib
 #     "openssl version", "openssl x509 -in a.pem -noout -text", "openssl rand -hex 16",
 #     "helm lint charts/app", "helm template charts/app --set a=b", "terraform fmt -check",
 #     "terraform validate", "jupyter nbconvert --to script x.ipynb --stdout", "pre-commit run --all-files", "mkdocs build --strict",
-#     "openssl dgst -sha256 x"
+#     "openssl dgst -sha256 x", "lefthook run pre-commit --all-files"
 #   ]
 deny contains lib.denial(
 	"judged.verb",
@@ -78,6 +78,7 @@ plain_verbs := {
 	"terraform": {"fmt", "validate", "version"},
 	"jupyter": {"nbconvert", "--version"},
 	"pre-commit": {"run", "validate-config", "validate-manifest", "--version"},
+	"lefthook": {"run", "validate", "dump", "version"},
 	"mkdocs": {"build", "--version"},
 	"mise": {"current", "ls", "r", "run", "tasks", "version"},
 }

@@ -389,7 +389,7 @@ outward_tools := {
 	"datadog-ci", "degit", "del", "del-cli", "deliver", "doctl", "eas", "eas-cli", "easy_install", "fab",
 	"fastlane", "firebase", "fkill", "flit", "flyctl", "fullrelease", "gallery-dl", "gcloud", "gdown", "gh-pages", "giget", "glab",
 	"gsutil", "guard", "happo", "heroku", "hf", "http", "http-server", "httpie", "https", "hub", "huggingface-cli", "ia",
-	"instaloader", "json-server", "jsr", "kaggle", "kamal", "lefthook", "lhci", "linode-cli", "live-server", "loadtest", "localtunnel",
+	"instaloader", "json-server", "jsr", "kaggle", "kamal", "lhci", "linode-cli", "live-server", "loadtest", "localtunnel",
 	"lt", "mitmdump", "mitmproxy", "mlflow", "mycli", "ncu", "neptune", "netlify", "newrelic", "ngrok", "now", "np",
 	"npm-check-updates", "nuclei", "nx-cloud", "oci", "osf", "ovsx", "percy", "pgcli", "pilot", "pod", "postrelease", "prerelease",
 	"pulumi", "rclone", "reg-suit", "release", "release-it", "release-please", "rollbar-cli", "runpod", "s3cmd", "s4cmd", "salt", "salt-call",

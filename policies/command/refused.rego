@@ -35,12 +35,16 @@ client_hint := sprintf("use one of %s", [concat(", ", sort(clients))]) if networ
 #   severity: medium
 #   category: privileges
 #   retry: never
-#   match: ["sudo ls", "docker run x", "unshare -r id", "dnf install x"]
+#   match: ["sudo ls", "docker run x", "docker compose up", "unshare -r id", "dnf install x"]
+#   not_match: ["docker compose config"]
 deny contains lib.denial(
 	"privilege.none",
 	sprintf("%s %s", [input.command.program, privilege_why]),
 	privilege_instead,
-) if lib.refused[input.command.program] == "privilege"
+) if {
+	lib.refused[input.command.program] == "privilege"
+	not composing
+}
 
 privilege_why := "changes to another user, and the sandbox has no root user" if {
 	input.command.program in user_changers
@@ -56,6 +60,11 @@ privilege_instead := sprintf("leave %s out", [input.command.program]) if {
 	input.command.program in user_changers
 } else := system_hint if {
 	input.command.program in system_installers
+} else := "check the files: `docker compose config`; the configuration's services can start a database" if {
+	input.command.program == "docker"
+	"compose" in input.command.argv
+} else := "check the files: `docker-compose config`; the configuration's services can start a database" if {
+	input.command.program == "docker-compose"
 } else := "read the files: `cat Dockerfile`, `cat compose.yaml`; the configuration's services can start a database" if {
 	input.command.program in container_clients
 } else := "read the manifests: `kustomize build overlays/dev`, `helm template charts/app`" if {

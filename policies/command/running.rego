@@ -13,5 +13,7 @@ running if client
 
 running if input.command.inspector
 
+running if composing
+
 # joined is for a first check of all words at once: checking each costs ten times as much.
 joined := concat("\n", input.command.argv)

@@ -114,15 +114,24 @@ note contains {"rule": "event.publish", "message": sprintf("%s tried to publish 
 #   rule: event.control-socket
 #   match: [
 #     {kind: connect, address: "unix /var/run/docker.sock", errno: ENOENT}, {kind: connect, address: "unix /run/user/1000/podman/podman.sock"},
-#     {kind: connect, address: "unix /tmp/ssh-x/agent.7"}
+#     {kind: connect, address: "unix /tmp/ssh-x/agent.7"},
+#     {kind: connect, program: /workspace/docker-compose, address: "unix /var/run/docker.sock", errno: ENOENT}
 #   ]
 #   not_match: [
+#     {kind: connect, program: /usr/libexec/docker/cli-plugins/docker-compose, address: "unix /var/run/docker.sock", errno: ENOENT},
 #     {kind: connect, address: "unix /var/run/nscd/socket"}, {kind: connect, address: "unix /tmp/test.sock"},
 #     {kind: listen, address: "unix /var/run/docker.sock"}
 #   ]
 note contains {"rule": "event.control-socket", "message": sprintf("%q tried to connect to %q, which can control the host", [input.name, input.socket])} if {
 	input.kind in {"connect", "send"}
 	regex.match(host_socket, input.socket)
+	not looks_for_docker
+}
+
+# looks_for_docker: `docker compose config` asks whether there is a service, and does without.
+looks_for_docker if {
+	input.errno == "ENOENT"
+	regex.match(`^/usr/(local/)?(bin|(lib|libexec)/docker/cli-plugins)/docker-compose$`, input.program)
 }
 
 host_socket := concat("", [

@@ -62,15 +62,52 @@ deny contains lib.denial(
 #   match: [
 #     {path: /usr/bin/sudo}, {path: /usr/bin/unshare, parent_path: /usr/bin/make}, {path: /usr/bin/docker},
 #     {path: /usr/bin/busybox, argv: [busybox, busybox, su]}, {path: /workspace/tool, layer: written, grants: [built], same: [/usr/bin/nsenter]},
-#     {path: /usr/bin/sudo.ws}
+#     {path: /usr/bin/sudo.ws}, {path: /usr/bin/docker, argv: [docker, compose, config]},
+#     {path: /usr/bin/docker, argv: [docker, compose, up], grants: [compose]}, {path: /usr/bin/docker, argv: [docker, ps], grants: [built, compose]},
+#     {path: /usr/libexec/docker/cli-plugins/docker-compose, argv: [docker-compose, docker-cli-plugin-metadata]},
+#     {path: /workspace/docker-compose, argv: [docker-compose, config], layer: written, grants: [built, compose]}
 #   ]
-#   not_match: [{path: /usr/bin/chown}, {path: /usr/sbin/ldconfig}, {path: /usr/bin/sum}, {path: /usr/bin/busybox, argv: [busybox, chown, x]}]
+#   not_match: [
+#     {path: /usr/bin/chown}, {path: /usr/sbin/ldconfig}, {path: /usr/bin/sum}, {path: /usr/bin/busybox, argv: [busybox, chown, x]},
+#     {path: /usr/bin/docker, argv: [docker, compose, config], grants: [compose]},
+#     {path: /usr/libexec/docker/cli-plugins/docker-compose, argv: [docker-compose, compose, -f, x.yaml, config], grants: [compose]},
+#     {path: /usr/libexec/docker/cli-plugins/docker-compose, argv: [docker-compose, docker-cli-plugin-metadata], grants: [compose]}
+#   ]
 deny contains lib.denial(
 	"exec.privilege",
 	sprintf("%s needs privileges, services or another namespace", [name]),
 	"remove it: the sandbox has no root user and no services",
 ) if {
 	some [name, "privilege"] in refused
+	not composer(name)
+}
+
+# composer is true for docker and its compose plugin in a command whose text has `docker compose config`.
+composer(name) if {
+	name == input.name
+	name in {"docker", "docker-compose"}
+	"compose" in input.grants
+	input.layer == "rootfs"
+}
+
+deny contains lib.denial(
+	"exec.privilege",
+	sprintf("%s needs a service for containers, which the sandbox does not have", [input.name]),
+	"check the files: `docker compose config`",
+) if {
+	composer(input.name)
+	not composing
+}
+
+composing if {
+	not input.argv_cut
+	lib.composes(input.name, array.slice(input.argv, 1, count(input.argv)))
+}
+
+# docker asks its plugin what it is, and then gives it its own words.
+composing if {
+	input.name == "docker-compose"
+	array.slice(input.argv, 1, count(input.argv)) == ["docker-cli-plugin-metadata"]
 }
 
 deny contains lib.denial(

@@ -49,7 +49,7 @@ runners := {
 	"svelte-check", "vue-tsc", "ember", "gulp", "grunt", "tap-spec", "node-gyp", "rails", "cucumber", "just", "task", "bats", "pip3", "pip", "poetry",
 	"pipenv", "uv", "pdm", "hatch", "python3", "node", "npx", "npm", "pnpm", "yarn", "cargo", "go", "make", "gmake", "nextest", "wasm-pack", "trybuild",
 	"gitleaks", "trivy", "syft", "lychee", "osv-scanner", "kustomize", "zizmor", "pdftotext", "ffprobe", "pandoc", "alembic", "ansible-lint",
-	"cargo-clippy", "cargo-nextest", "check-jsonschema", "luajit", "tclsh", "basedpyright", "pre-commit", "sphinx-build", "mkdocs", "flask",
+	"cargo-clippy", "cargo-nextest", "check-jsonschema", "luajit", "tclsh", "basedpyright", "pre-commit", "lefthook", "sphinx-build", "mkdocs", "flask",
 	"uvicorn", "hypercorn", "gunicorn", "ab", "wrk", "hey", "oha", "bombardier", "bunx", "uvx", "pipx", "rye", "mise",
 }
 

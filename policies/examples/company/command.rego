@@ -25,7 +25,7 @@ deny contains {
 #   reason: reviewers need the plan
 #   ticket: ACME-9
 #   expires: 2027-03-31
-#   digest: sha256:dffad4eecd42
+#   digest: sha256:0ad608a6b67e
 override contains {"rule": "judged.verb", "effect": "ask"} if terraform_plan
 
 # METADATA
