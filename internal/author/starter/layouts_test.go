@@ -40,7 +40,7 @@ func TestLayouts(t *testing.T) {
 		{"Composer and Gradle", []string{"composer.json", "{}", "composer.lock", "{}", "android/build.gradle", "", "android/gradlew", "", "android/gradle/wrapper/gradle-wrapper.properties", "distributionUrl=https\\://services.gradle.org/distributions/gradle-9.0-bin.zip\n"}},
 		{"Elixir umbrella and Deno", []string{"mix.exs", "", "mix.lock", "", "apps/a/mix.exs", "", "tools/deno.json", "{}", "tools/deno.lock", "{}"}},
 		{"Dart packages and a Flutter app", []string{"packages/core/pubspec.yaml", "name: core\n", "packages/core/pubspec.lock", "", "app/pubspec.yaml", "dependencies:\n  flutter:\n    sdk: flutter\n", "app/pubspec.lock", "", "app/example/pubspec.yaml", "name: e\n"}},
-		{"pixi, conda and Swift", []string{"pixi.toml", "", "pixi.lock", "", "pyproject.toml", "[project]\nname='x'\n", "analysis/environment.yml", "", "ios/Package.resolved", "{}"}},
+		{"pixi, conda and Swift", []string{"pixi.toml", "", "pixi.lock", "", "pyproject.toml", "[project]\nname='x'\n", "analysis/environment.yml", "", "ios/Package.resolved", `{"pins":[{"kind":"remoteSourceControl"}]}`}},
 		{"Maven modules and what has no registry", []string{"pom.xml", "", "core/pom.xml", "", "vcpkg.json", "", "ios/Podfile.lock", "", "infra/go.mod", mod, "infra/go.sum", ""}},
 	} {
 		root := fstest.MapFS{}

@@ -94,6 +94,18 @@ var protocols = map[string]struct{ reads, refused []string }{
 			"POST https://api.anaconda.org/stage/x", "https://conda.anaconda.org/a/b/c/d/x.msgpack.zst",
 		},
 	},
+	"swift": {
+		reads: []string{
+			"https://tuist.dev/api/registry/swift/identifiers?url=https%3A%2F%2Fgithub.com%2Fapple%2Fswift-log.git", "https://tuist.dev/api/registry/swift/apple/swift-log", "https://tuist.dev/api/registry/swift/apple/swift-log/1.6.3",
+			"https://tuist.dev/api/registry/swift/apple/swift-log/1.6.3.zip", "https://registry.tuist.dev/swift/apple/swift-log/1.6.3/Package.swift?swift-version=6.0", "https://registry.tuist.dev/api/registry/swift/apple/swift-nio/2.0.0-rc.1+b",
+			"https://t3.storage.dev/tuist-registry/registry/swift/apple/swift-log/1.6.3/source_archive.zip?X-Amz-Expires=600&X-Amz-Signature=0af1",
+		},
+		refused: []string{
+			"https://tuist.dev/", "https://tuist.dev/api/projects", "https://tuist.dev/api/registry/swift/login", "POST https://tuist.dev/api/registry/swift/login", "PUT https://tuist.dev/api/registry/swift/apple/swift-log/9.9.9",
+			"https://tuist.dev/api/registry/swift/a/b/1.0.0/Secrets.swift", "https://tuist.dev/api/registry/swift/a%2fb/c", "https://tuist.dev/api/registry/swift/../../projects", "https://registry.tuist.dev/up", "https://registry.tuist.dev/swift/login",
+			"https://t3.storage.dev/evil/registry/swift/a/b/1.0.0/source_archive.zip", "https://t3.storage.dev/tuist-registry/", "https://t3.storage.dev/tuist-registry/registry/swift/a/b/1.0.0/x", "https://github.com/apple/swift-log.git/info/refs?service=git-upload-pack",
+		},
+	},
 	"gradle": {
 		reads: []string{
 			"https://services.gradle.org/distributions/gradle-8.14.3-bin.zip", "https://services.gradle.org/distributions/gradle-8.14.3-bin.zip.sha256", "https://github.com/gradle/gradle-distributions/releases/download/v8.14.3/gradle-8.14.3-bin.zip",

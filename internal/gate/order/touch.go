@@ -55,7 +55,7 @@ func init() {
 		{"melos", toolScope{language: "dart", below: true}},
 		{"deno", toolScope{names: true, below: true, dir: []string{"-c", "--config"}}}, // Node's projects, too
 		{"conda mamba micromamba pixi", toolScope{below: true, dir: []string{"--manifest-path"}}},
-		{"swift swift-format swiftc swiftlint xcrun", toolScope{language: "swift", dir: []string{"--package-path"}}}, // which has no set-up
+		{"swift swift-format swiftc swiftlint xcrun", toolScope{language: "swift", dir: []string{"--package-path"}}},
 		{"gmake just make ninja task", toolScope{below: true, dir: []string{"-C", "--directory", "-d", "--dir", "--working-directory"}}},
 	} {
 		for tool := range splitWords(s.tools) {

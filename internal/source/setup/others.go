@@ -13,6 +13,7 @@ var (
 	cargoGit    = pattern.New(`(?m)\bgit\s*=\s*"|^source = "git\+`)
 	tomlMembers = pattern.New(`(?ms)^\s*members\s*=\s*\[([^\]]*)\]`)
 	quotedWord  = pattern.New(`"([^"\n]{1,255})"`)
+	swiftGit    = pattern.New(`"(remoteSourceControl|repositoryURL)"`)
 	gemSource   = pattern.New(`(?m)^\s*(?:source|remote:?)[ (]+["']?(https?://[^"'\s]+)`)
 )
 
@@ -148,7 +149,6 @@ var unsupported = []struct{ file, text string }{
 	{"vcpkg.json", "vcpkg builds packages from many hosts"},
 	{"conanfile.txt", "Conan's packages come from conan.io, for which there is no registry"},
 	{"conanfile.py", "Conan's packages come from conan.io, for which there is no registry"},
-	{"Package.resolved", "Swift packages are cloned with git, which does not read with GET alone"},
 	{"stack.yaml.lock", "Hackage has no registry here"},
 	{"Podfile.lock", "CocoaPods has no registry here"},
 	{"renv.lock", "CRAN has no registry here"},
@@ -170,5 +170,9 @@ func (s *setupScan) noteUnsupported(dir string) {
 		if s.hasFile(dir, u.file) {
 			s.addNote(dirFile(dir, u.file), "left out: %s", u.text)
 		}
+	}
+	if pins, _ := s.readText(dir, "Package.resolved"); swiftGit.MatchString(pins) {
+		s.addNote(dirFile(dir, "Package.resolved"), "names packages of git, which cannot be fetched: commit them, or "+
+			"configure tuist.dev and pin its packages with swift package resolve --replace-scm-with-registry")
 	}
 }

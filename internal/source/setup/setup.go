@@ -17,7 +17,7 @@
 //	Gemfile                            bundle install
 //	pom.xml, build.gradle              maven or gradle, or their wrappers, up to the tests
 //
-// and, from rows of policies.Registries, dotnet, composer, mix, dart, flutter, deno, pixi and conda.
+// and, from rows of policies.Registries, dotnet, composer, mix, dart, flutter, deno, pixi, conda and swift.
 //
 // The root directory is read, and those below it down to MaxDepth. A directory is a project if it is
 // the root or has a lock file, and no workspace above it has it as a member, by the rules of its

@@ -361,8 +361,11 @@ PATH .conda/bin
 setup-conda: micromamba create --yes --quiet --file environment.yml --prefix .conda | registry:conda,registry:pypi
 PATH .conda/bin
 `},
-	{name: "swift", root: tree("Package.swift", "", "Package.resolved", "{}"), want: `
-note "Package.resolved": left out: Swift packages are cloned with git, which does not read with GET alone
+	{name: "swift", root: tree("Package.swift", "", "Package.resolved", `{"pins":[{"kind":"registry"}]}`, ".swiftpm/configuration/registries.json", `{"url":"https://tuist.dev/api/registry/swift"}`), want: `
+setup-swift: swift package resolve --replace-scm-with-registry --force-resolved-versions | registry:swift
+`},
+	{name: "swift of git", root: tree("Package.swift", "", "Package.resolved", `{"pins":[{"kind":"remoteSourceControl"}]}`), want: `
+note "Package.resolved": names packages of git, which cannot be fetched: commit them, or configure tuist.dev and pin its packages with swift package resolve --replace-scm-with-registry
 `},
 	{name: "left out", root: tree("vcpkg.json", "", "conanfile.txt", ""), want: `
 note "vcpkg.json": left out: vcpkg builds packages from many hosts

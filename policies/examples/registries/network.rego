@@ -13,5 +13,5 @@ network contains {"rule": "org.registries", "host": entry} if {
 
 registries := {
 	"registry:go", "registry:npm", "registry:pypi", "registry:crates", "registry:maven", "registry:rubygems", "registry:apt", "registry:github-releases",
-	"registry:gradle", "registry:nuget", "registry:packagist", "registry:hex", "registry:pub", "registry:jsr", "registry:conda",
+	"registry:gradle", "registry:nuget", "registry:packagist", "registry:hex", "registry:pub", "registry:jsr", "registry:conda", "registry:swift",
 }
