@@ -28,8 +28,8 @@ const (
 	ofNoRepo = "organization"
 )
 
-// answers are the sets, by name or, where that says more, by point and name. A test compares them with the sets that the
-// engine reads.
+// answers are the sets, by name or, where that says more, by point and name. A test compares them with the sets that
+// the engine reads.
 var answers = map[string]Answer{
 	"deny":  {Policy: ofAll, Description: "does not happen, whatever allows it; text is the part of the command that is shown"},
 	"ask":   {Policy: ofAll, Description: "happens only if a person approves it"},
@@ -39,7 +39,7 @@ var answers = map[string]Answer{
 	"env":     {Policy: ofOrg, Description: "name is one of the variables that the proposal requests, which its command gets"},
 	"network": {Policy: ofHosts, Description: "host is what the command may reach: HOST, *.HOST, HOST:PORT or registry:NAME"},
 	"exec": {Policy: ofOrg, Description: "kind is what the command may start besides the programs of the root file system: " +
-		"built (what it built, and the repository's own), trace (debuggers), localhost (clients of a network, on loopback)"},
+		"built (what it built, and the repository's own), trace (debuggers), localhost (clients of a network, on loopback), compose (docker compose config)"},
 	"cache":            {Policy: ofOrg, Description: "its result depends on nothing but its inputs, so an earlier one may be used"},
 	module.SetOverride: {Policy: ofNoRepo, Description: "rule of the default has no effect (effect allow), or asks (effect ask)"},
 	"note":             {Policy: ofAll, Description: "a finding for the report"},
