@@ -212,7 +212,7 @@ func (c *client) canElicit(req *mcp.CallToolRequest) bool {
 func (c *client) askApproval(
 	ctx context.Context, req *mcp.CallToolRequest, s *session, r proposal.Record, p proposal.Proposal,
 ) (*mcp.CallToolResult, error) {
-	p.Earlier = r.Proposal.Earlier
+	p.Earlier, p.Sourced = r.Proposal.Earlier, r.Proposal.Sourced
 	words, whole := describeProposal(r, p)
 	if !c.canElicit(req) || !whole {
 		return nil, nil
@@ -270,6 +270,7 @@ func fieldsOf(p proposal.Proposal) (list [][2]string) {
 		add(p.Earlier.Words(), p.Earlier.Text)
 	}
 	add("command", p.Run)
+	words("files that it sources", p.Sourced)
 	words("argv", p.Argv)
 	add(p.Language+" code", p.Code)
 	add("with the state of the context", p.Context)

@@ -295,7 +295,8 @@ func TestQuestionShowsAll(t *testing.T) {
 	hidden := []string{"ID", "Why", "Needs", "Phase", "Expect", "Fresh", "Cache", "Origin", "Invalid"} // decide nothing that runs, or no tool can give them; what was approved always runs
 	p := proposal.Proposal{Run: "part-Run", Argv: []string{"part-Argv"}, Code: "part-Code", Language: "part-Language", Cwd: "part-Cwd",
 		Env: map[string]string{"A": "part-Env"}, Stdin: "part-Stdin", Timeout: proposal.Duration(77 * time.Second), Limits: &proposal.Limits{Pids: 77},
-		Network: []string{"part-Network"}, Outputs: []string{"part-Outputs"}, Context: "part-Context", Earlier: &proposal.Earlier{Cells: 2, Text: "part-Earlier"}}
+		Network: []string{"part-Network"}, Outputs: []string{"part-Outputs"}, Context: "part-Context", Earlier: &proposal.Earlier{Cells: 2, Text: "part-Earlier"},
+		Sourced: map[string]string{"a": "part-Sourced"}}
 	words, whole := describeProposal(proposal.Record{}, p)
 	if !whole {
 		t.Error("a short question is not whole")
