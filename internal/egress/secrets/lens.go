@@ -7,9 +7,9 @@ package secrets
 // works byte by byte, so the chunks of the stream do not matter.
 type streamMatcher struct {
 	words   *automaton
-	colors  bool // skip them, as a terminal does
-	decodes bool // %41, \x41, \u0041, \n
-	plain   [256]bool
+	colors  bool      // skip them, as a terminal does
+	decodes bool      // %41, \x41, \u0041, \n
+	plain   [256]bool // what changes nothing between finds
 
 	state int32
 	ring  []int64 // stream offsets of the last bytes seen
@@ -42,7 +42,7 @@ func newStreamMatcher(words *automaton, colors, decodes bool) *streamMatcher {
 	l.ring = make([]int64, size)
 	for c := range 256 {
 		b := byte(c)
-		l.plain[c] = words.first[b] == 0 && !isControl(b) && !(decodes && (b == '%' || b == '\\'))
+		l.plain[c] = words.first[b] == 0 && !(colors && b == 0x1b) && !(decodes && (b == '%' || b == '\\'))
 	}
 	return l
 }

@@ -32,7 +32,8 @@ type rule struct {
 	Keywords []string    `json:"keywords"` // a text that Regex matches has one of them, lower case
 	Allow    []allowRule `json:"allow"`
 
-	pattern func() *regexp.Regexp
+	pattern  func() *regexp.Regexp
+	vicinity func() *vicinity // nil for a pattern that is compared with the whole text
 }
 
 // An allowRule describes text that is not a secret although its rule finds it:
@@ -63,6 +64,7 @@ func readRules() (ruleFile, error) {
 	for i := range f.Rules {
 		r := &f.Rules[i]
 		r.pattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) })
+		r.vicinity = sync.OnceValue(func() *vicinity { return vicinityOf(r) })
 		compileLazily(r.Allow)
 	}
 	compileLazily(f.Allow)

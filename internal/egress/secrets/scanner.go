@@ -77,12 +77,17 @@ type secretFind struct {
 // that as one find over the whole text.
 func (s *Scanner) findSecrets(text string, maximum int, limit timeBudget) []secretFind {
 	var list []secretFind
-	for _, i := range s.candidateRules(text) {
+	lower := lowerASCII(text)
+	rules := s.candidateRules(lower)
+	if hasFolded(text) {
+		lower = ""
+	}
+	for _, i := range rules {
 		r := &s.rules[i]
 		if limit.isSpent() {
 			return append(list, secretFind{rule: Unscanned, end: len(text)})
 		}
-		for n, m := range r.pattern().FindAllStringSubmatchIndex(text, -1) {
+		for n, m := range r.findMatches(text, lower) {
 			if len(list) >= maximum || n%64 == 63 && limit.isSpent() {
 				return append(list, secretFind{rule: Unscanned, end: len(text)})
 			}
@@ -95,9 +100,8 @@ func (s *Scanner) findSecrets(text string, maximum int, limit timeBudget) []secr
 	return list
 }
 
-// candidateRules returns the rules that have a keyword in text, once each, in order.
-func (s *Scanner) candidateRules(text string) []int {
-	lower := lowerASCII(text)
+// candidateRules returns the rules that have a keyword in a text in lower case, once each, in order.
+func (s *Scanner) candidateRules(lower string) []int {
 	pairs := pairsOf(lower)
 	wanted := make([]bool, len(s.rules))
 	for _, i := range s.always {

@@ -61,7 +61,7 @@ func searchedViews(text string, where string) []view {
 		list = append(list, view{text: replaceSeparators(text, "&?#/=")})
 	}
 	last := list[0]
-	if strings.Contains(text, "%") || fields && strings.Contains(text, "+") {
+	if hasPercentCode(text) || fields && strings.ContainsAny(text, "%+") {
 		if v := decodePercent(text, fields); v.text != text {
 			last = v
 			list = append(list, v)
@@ -148,6 +148,9 @@ func nextPrintable(text string, at int) (start, end int) {
 				at++
 				continue
 			}
+			if lead := text[at]; lead < 0xc2 || lead > 0xf4 { // begins no character
+				break
+			}
 			_, size := utf8.DecodeRuneInString(text[at:])
 			if size == 1 {
 				break
@@ -224,6 +227,19 @@ func decodePercent(text string, fields bool) view {
 		out, from = append(out, c), append(from, int32(at))
 	}
 	return view{text: string(out), from: append(from, int32(len(text)))}
+}
+
+// hasPercentCode reports whether decodePercent changes text that has no fields.
+func hasPercentCode(text string) bool {
+	for at := 0; ; at++ {
+		i := strings.IndexByte(text[at:], '%')
+		if i < 0 {
+			return false
+		}
+		if at += i; at+2 < len(text) && hexDigit(text[at+1]) >= 0 && hexDigit(text[at+2]) >= 0 {
+			return true
+		}
+	}
 }
 
 func hexDigit(c byte) int {
