@@ -333,21 +333,40 @@ func (b *sandbox) sendCopied(ctx context.Context, w http.ResponseWriter, p place
 	})
 }
 
-// sendParts sends a file whose parts take returns: it also says whether there may be more. An error after the first
-// part cuts the connection off: the client must not take what it has for the whole.
+// sendParts sends a file whose parts take returns: it also says whether there may be more. One part is taken while the one
+// before is sent. An error after the first part cuts the connection off: the client must not take what it has for the
+// whole.
 func sendParts(w http.ResponseWriter, take func(at int64) (data []byte, more bool, err error)) error {
-	for at := int64(0); ; at += partSize {
+	type part struct {
+		data []byte
+		more bool
+		err  error
+	}
+	taken := make(chan part, 1)
+	takeNext := func(at int64) {
 		data, more, err := take(at)
-		if err != nil && at == 0 {
-			return err
+		taken <- part{data, more, err}
+	}
+	go takeNext(0)
+	for at := int64(0); ; at += partSize {
+		one := <-taken
+		if one.err != nil && at == 0 {
+			return one.err
 		}
-		if err != nil {
+		if one.err != nil {
 			panic(http.ErrAbortHandler)
 		}
 		if at == 0 {
 			startDownload(w)
 		}
-		if writeWithDeadline(w, data) != nil || !more {
+		if one.more {
+			go takeNext(at + partSize)
+		}
+		err := writeWithDeadline(w, one.data)
+		if err != nil && one.more {
+			<-taken // the caller's files are its own until then
+		}
+		if err != nil || !one.more {
 			return nil
 		}
 	}
