@@ -333,9 +333,9 @@ func (b *sandbox) sendCopied(ctx context.Context, w http.ResponseWriter, p place
 	})
 }
 
-// sendParts sends a file whose parts take returns: it also says whether there may be more. One part is taken while the one
-// before is sent. An error after the first part cuts the connection off: the client must not take what it has for the
-// whole.
+// sendParts sends a file whose parts take returns: it also says whether there may be more. One part is taken while the
+// one before is sent. An error after the first part cuts the connection off: the client must not take what it has for
+// the whole.
 func sendParts(w http.ResponseWriter, take func(at int64) (data []byte, more bool, err error)) error {
 	type part struct {
 		data []byte

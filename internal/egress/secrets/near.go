@@ -111,7 +111,8 @@ func hasKeyword(p *syntax.Regexp, keywords []string) bool {
 	})
 }
 
-// wordsOf returns all that p matches, in lower case, or nil if that is too much, or not ASCII but for foldings.
+// wordsOf returns all that p matches, in lower case and without kelvin and longS, or nil if that is too much, or not
+// ASCII.
 func wordsOf(p *syntax.Regexp) []string {
 	var list []string
 	switch p.Op {
@@ -175,12 +176,13 @@ func hasFolded(text string) bool {
 // longestMatch returns the most bytes that p matches; ok is false if there is no limit.
 func longestMatch(p *syntax.Regexp) (most int, ok bool) {
 	switch p.Op {
-	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary:
+	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
+		syntax.OpWordBoundary:
 		return 0, true
 	case syntax.OpLiteral:
 		for _, c := range p.Rune {
 			one := utf8.RuneLen(c)
-			for other := unicode.SimpleFold(c); p.Flags&syntax.FoldCase != 0 && other != c; other = unicode.SimpleFold(other) {
+			for other := unicode.SimpleFold(c); other != c; other = unicode.SimpleFold(other) { // if p ignores case
 				one = max(one, utf8.RuneLen(other))
 			}
 			most += one
@@ -319,7 +321,7 @@ func (v *vicinity) reach(text string, start int) int {
 	return start
 }
 
-// A window is a part of a text.
+// A textWindow is a part of a text.
 type textWindow struct{ from, to int }
 
 // windowsIn returns the parts of text in which the rule's pattern can match, in order. lower is text in lower case.
@@ -354,8 +356,8 @@ func (v *vicinity) windowsIn(text, lower string, keywords []string) (list []text
 	return list
 }
 
-// findMatches returns the matches of the rule's pattern, as FindAllStringSubmatchIndex does. lower is text in lower case,
-// or "" if text has folded characters.
+// findMatches returns the matches of the rule's pattern, as FindAllStringSubmatchIndex does. lower is text in lower
+// case, or "" if text has kelvin or longS.
 func (r *rule) findMatches(text, lower string) (list [][]int) {
 	v := r.vicinity()
 	if v == nil || lower == "" {
