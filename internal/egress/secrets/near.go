@@ -308,15 +308,21 @@ func addBytes(set *[256]bool, p *syntax.Regexp) {
 	}
 }
 
-// reach returns the most at which a match ends whose word begins at start.
-func (v *vicinity) reach(text string, start int) int {
-	for _, s := range v.after {
+// reach returns the most at which a match ends whose word begins at start. runs are, for each stretch, the part of text
+// at which it was last, so that no part is read twice when start grows.
+func (v *vicinity) reach(text string, start int, runs []textWindow) int {
+	for i, s := range v.after {
 		if start += s.most; s.more == nil {
 			continue
 		}
-		for start < len(text) && s.more[text[start]] {
-			start++
+		run := &runs[i]
+		if start < run.from || start > run.to {
+			*run = textWindow{start, start}
+			for run.to < len(text) && s.more[text[run.to]] {
+				run.to++
+			}
 		}
+		start = run.to
 	}
 	return start
 }
@@ -342,11 +348,12 @@ func (v *vicinity) windowsIn(text, lower string, keywords []string) (list []text
 		}
 	}
 	slices.Sort(starts)
+	runs := make([]textWindow, len(v.after))
 	for _, start := range slices.Compact(starts) {
 		if !v.begins.MatchString(text[start:min(len(text), start+v.begun)]) {
 			continue
 		}
-		w := textWindow{max(0, start-v.before-edge), min(len(text), v.reach(text, start)+edge)}
+		w := textWindow{max(0, start-v.before-edge), min(len(text), v.reach(text, start, runs)+edge)}
 		if n := len(list); n > 0 && w.from <= list[n-1].to {
 			list[n-1].to = max(list[n-1].to, w.to)
 			continue
