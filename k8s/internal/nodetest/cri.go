@@ -248,10 +248,17 @@ func (n *Node) remove(pod string) error {
 	if _, err := n.runtime.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: pod}); err != nil {
 		return fmt.Errorf("cannot stop pod %s: %w", pod, err)
 	}
-	if _, err := n.runtime.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: pod}); err != nil {
-		return fmt.Errorf("cannot remove pod %s: %w", pod, err)
+	// As the kubelet does, again while containerd has not heard of a container's end.
+	for {
+		_, err := n.runtime.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: pod})
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "container is still running") {
+			if err != nil {
+				err = fmt.Errorf("cannot remove pod %s: %w", pod, err)
+			}
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	return nil
 }
 
 // call returns a context for one call. It is not the test's, which has ended when the
