@@ -14,10 +14,15 @@ import data.fumehood.lib
 #   match: [
 #     "npm publish", "npm login", "cargo publish", "npm config set x y", "poetry publish", "dotnet nuget push x", "npm install -g x",
 #     "yarn npm publish", "npm token list", "composer global require x", "cargo install x",
-#     "bundle config set x y", "npm set script-shell x", "npm pkg set scripts.test=id", "cargo login", "npm -s -s -s -s config set x y",
+#     "bundle config set x y", "bundle config set --global path x", "bundle config set path /etc",
+#     "npm config get x --global", "npm config get _authToken", "npm config get auth-token", "pip config list",
+#     "npm set script-shell x", "npm pkg set scripts.test=id", "cargo login", "npm -s -s -s -s config set x y",
 #     "npm --silent --json --fund false publish"
 #   ]
-#   not_match: ["npm ci", "npm run build", "pip install -e .", "cargo build", "poetry run pytest", "npm ls"]
+#   not_match: [
+#     "npm ci", "npm run build", "pip install -e .", "cargo build", "poetry run pytest", "npm ls", "npm config get registry", "npm config list",
+#     "bundle config set --local path vendor/bundle"
+#   ]
 deny contains lib.denial(
 	"code.publish",
 	sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, word]),
@@ -27,6 +32,25 @@ deny contains lib.denial(
 	some tool in {input.command.program, input.command.tool}
 	word in publishing[tool]
 	not setup_install
+	not reads_settings
+}
+
+# reads_settings: a setting is printed that is no credential, npm prints all others, or bundler's settings of this
+# directory say where and what it installs.
+reads_settings if {
+	input.command.program in {"npm", "pnpm", "yarn"}
+	regex.match(`^config\nget\n[a-z]+(-[a-z]+)*$`, joined)
+	not regex.match(`auth|token|pass|secret|key|cert|user|email`, joined)
+}
+
+reads_settings if {
+	input.command.program == "npm"
+	regex.match(`^config\n(list|ls)$`, joined)
+}
+
+reads_settings if {
+	input.command.program == "bundle"
+	regex.match(`^config\nset\n(--local\n)?(path|without|with|deployment|frozen|jobs|retry|clean)\n[\w:-]+(/[\w-]+)*$`, joined)
 }
 
 first_words contains word if some word in array.slice(input.command.argv, 0, 3)

@@ -15,7 +15,7 @@ import data.fumehood.lib
 #     "LOCPATH=/tmp/x ls", "TMPDIR=/etc mktemp", "XDG_CONFIG_HOME=/tmp/x git log", "TAR_OPTIONS=--x tar cf a b", "ERL_FLAGS='-eval x' erl",
 #     "PYTHONPATH=/tmp/../etc pytest", "PYTHONPATH=/tmp pytest", "PYTHONPATH=/tmp/. pytest",
 #     "export PYTHONPATH=/tmp/x; black .", "PYTHONPATH=/tmp/x bash -c 'black .'",
-#     "PATH=/tmp/bin:$PATH npm test", "PATH=$PWD/../bin:$PATH npm test",
+#     "PATH=/opt/x/bin:$PATH npm test", "BROWSER=./x npm start", "PATH=/tmp/bin:$PATH npm test", "PATH=$PWD/../bin:$PATH npm test",
 #     "LD_LIBRARY_PATH=build/lib go vet ./...", "LD_LIBRARY_PATH=build/lib timeout 9 pytest", "LD_LIBRARY_PATH=/tmp/lib ./t",
 #     "LD_LIBRARY_PATH=/tmp/lib pytest", "LD_LIBRARY_PATH=. pytest", "VITE_BINARY=x npm test",
 #     "RUSTFLAGS='-Clinker=./x' cargo build", "CFLAGS=-fplugin=./x.so make",
@@ -34,6 +34,7 @@ import data.fumehood.lib
 #     "LD_LIBRARY_PATH=build/lib pytest", "LD_LIBRARY_PATH=$PWD/build/lib go test ./...",
 #     "CC=clang make", "CXX=g++-12 cmake -B build", "LD_LIBRARY_PATH=build/lib ./t", "export LD_LIBRARY_PATH=$PWD/build/lib; ./t",
 #     "PATH=$PWD/node_modules/.bin:$PATH npm test", "PATH=./node_modules/.bin:$PATH npm test", "export PATH=$PWD/bin:$PATH; npm test", "CC='gcc -O2' make",
+#     "PATH=/usr/local/go/bin:$PATH go version", "NODE_NO_WARNINGS=1 npx mocha", "BROWSER=none npm start",
 #     "GIT_TRACE=1 git status", "DATABASE_URL=sqlite:///t.db npm test", "VITE_API_MODE=mock npm test",
 #     "CI=1 go test ./...", "FOO=bar ./run.sh", "LINT=1 make", "PYTHONPATH=src pytest", "x=1",
 #     "CI_CONFIG=.github/workflows/ci.yml ./t", "GOOS=$os go vet ./...", "PYTHONPATH=\"$PWD/src\" pytest",
@@ -143,8 +144,12 @@ allowed_assign(a) if {
 allowed_assign(a) if {
 	a.name == "PATH"
 	not a.static
-	every part in split(a.value, ":") { searched(part, "$PATH") }
+	every part in split(a.value, ":") { path_searched(part) }
 }
+
+path_searched(part) if searched(part, "$PATH")
+
+path_searched(part) if lib.env_ok("PATH", part)
 
 path_part(part) if lib.env_ok("PATH", part)
 

@@ -30,6 +30,7 @@ deny contains lib.denial(
 	some word in verb_words
 	regex.match(pattern, word)
 	not setup_install
+	not reads_settings
 }
 
 # What another launcher starts has verbs, too.

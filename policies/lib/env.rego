@@ -112,6 +112,9 @@ plain_flags := {
 	"BUNDLE_GEMFILE": `^(\./)?\w[\w.-]*(/\w[\w.-]*)*$`, "JAVA_HOME": `^/usr/lib/jvm/\w[\w.-]*$`, "GOBIN": `^/tmp(/\w[\w-]*)+$`,
 	"CGO_LDFLAGS": linker_flags, "XDEBUG_MODE": `^(off|coverage|develop)$`, "UV_PYTHON": `^\d+\.\d+$`,
 	"CYPRESS_INSTALL_BINARY": `^0$`, "GREP_COLORS": `^[\w=;:]*$`,
+	"NODE_NO_WARNINGS": `^[01]$`, "NODE_DISABLE_COLORS": `^[01]$`, "NODE_PENDING_DEPRECATION": `^[01]$`, "NODE_DEBUG": `^[\w,*-]*$`,
+	"PYTHONBREAKPOINT": `^0$`, "COVERAGE_CORE": `^(ctrace|pytrace|sysmon)$`, "PRE_COMMIT_COLOR": `^\w+$`, "GOTESTSUM_FORMAT": `^[\w-]+$`,
+	"DOTNET_ENVIRONMENT": `^\w+$`, "BROWSER": `^none$`, "SETUPTOOLS_SCM_PRETEND_VERSION": `^[\w.+-]+$`,
 	"MIRIFLAGS": `^(-Zmiri-(disable|ignore|seed|strict|symbolic|many|tree)[a-z-]*(=[\w.]+)?(\s+|$))*$`,
 }
 

@@ -18,10 +18,17 @@ import (
 
 var (
 	activateFile = pattern.New(`^(?:\./|/workspace/)?((?:[\w-][\w.-]*/)*(?:\.?venv|env))/bin/activate$`)
-	profileFile  = pattern.New(`^"?(?:~|\$\{?HOME\}?|\$\{?NVM_DIR\}?)(?:/\.nvm/nvm\.sh|/nvm\.sh|/\.cargo/env|/\.asdf/asdf\.sh)"?$` +
+	profileFile  = pattern.New(`^"?(?:~|\$\{?HOME\}?|\$\{?NVM_DIR\}?)(?:/\.nvm/nvm\.sh|/nvm\.sh|/bash_completion|/\.cargo/env|/\.asdf/asdf\.sh)"?$` +
 		`|^"\$\(conda info --base\)/etc/profile\.d/conda\.sh"$`)
 	hookText = pattern.New(`^"\$\((?:conda shell\.(?:bash|posix) hook|(?:pyenv|rbenv|nodenv|goenv) init -(?: bash)?` +
 		`|(?:mise|rtx) activate bash|direnv (?:export|hook) bash|fnm env(?: --use-on-cd)?)\)"$`)
+	// managerHome is where a person's version managers and tools are: the sandbox's home has none.
+	managerHome = pattern.New(`^(?:(?:NVM_DIR|PYENV_ROOT|RBENV_ROOT|ASDF_(?:DATA_)?DIR|VOLTA_HOME|SDKMAN_DIR|BUN_INSTALL|DENO_INSTALL|PNPM_HOME)=` +
+		`"?(?:~|\$HOME|\$\{HOME\})(?:/[\w.-]+)+"?|GOPATH="?(?:~|\$HOME|\$\{HOME\})/go"?|CARGO_HOME="?(?:~|\$HOME|\$\{HOME\})/\.cargo"?)$`)
+	managerPath = pattern.New(`^(?:(?:~|\$HOME|\$\{HOME\})/(?:\.local/bin|\.cargo/bin|go/bin|\.npm-global/bin|\.yarn/bin|\.(?:deno|bun|poetry)/bin` +
+		`|\.(?:rbenv|pyenv|asdf)/(?:bin|shims)|\.dotnet(?:/tools)?|(?:\.config/)?\.?composer/vendor/bin)` +
+		`|\$\{?(?:NVM_DIR|PYENV_ROOT|RBENV_ROOT|ASDF_DIR|VOLTA_HOME|BUN_INSTALL|DENO_INSTALL|PNPM_HOME|CARGO_HOME)\}?(?:/bin|/shims)?` +
+		`|\$\(go env GOPATH\)/bin|\$\{?GOPATH\}?/bin)$`)
 	versionWord = pattern.New(`^[\w@][\w./@-]*$|^--(?:lts|silent|default)$`)
 )
 
@@ -72,6 +79,7 @@ func (r *replacer) replaceEnvironments(file *syntax.File) (changed bool) {
 			return true
 		}
 		changed = !declared["env"] && r.replaceLists(stmt) || changed
+		changed = dropManagers(stmt) || changed
 		call, ok := stmt.Cmd.(*syntax.CallExpr)
 		if !ok || len(call.Args) > 0 && declared[call.Args[0].Lit()] {
 			return true
@@ -137,7 +145,7 @@ func environmentOf(call *syntax.CallExpr) string {
 	for i, word := range call.Args {
 		words[i] = wordText(word)
 	}
-	switch name := words[0]; {
+	switch name := strings.TrimPrefix(words[0], `\`); {
 	case (name == "source" || name == ".") && len(words) == 2:
 		if found := activateFile.FindStringSubmatch(words[1]); found != nil {
 			dir := "$PWD/" + found[1]
@@ -158,6 +166,55 @@ func environmentOf(call *syntax.CallExpr) string {
 		return "true"
 	}
 	return ""
+}
+
+// dropManagers removes from stmt the directories of a person's version managers and tools: assignments of their homes,
+// and what they add to PATH.
+func dropManagers(stmt *syntax.Stmt) (changed bool) {
+	var assigns []*syntax.Assign
+	switch c := stmt.Cmd.(type) {
+	case *syntax.DeclClause:
+		if c.Variant.Value != "export" {
+			return false
+		}
+		if len(c.Args) == 1 && managerHome.MatchString(assignText(c.Args[0])) {
+			other, err := parseText("true")
+			if err == nil {
+				stmt.Cmd = other.Stmts[0].Cmd
+			}
+			return err == nil
+		}
+		assigns = c.Args
+	case *syntax.CallExpr:
+		assigns = c.Assigns
+	}
+	for _, a := range assigns {
+		if a.Name == nil || a.Name.Value != "PATH" || a.Append || a.Value == nil {
+			continue
+		}
+		body := wordText(a.Value)
+		if inner, isQuoted := strings.CutPrefix(body, `"`); isQuoted && strings.Count(body, `"`) == 2 {
+			body = strings.TrimSuffix(inner, `"`)
+		}
+		parts := strings.Split(body, ":")
+		kept := slices.DeleteFunc(slices.Clone(parts), managerPath.MatchString)
+		value := strings.Join(kept, ":")
+		if len(kept) == len(parts) || !slices.Contains(kept, "$PATH") || strings.ContainsAny(value, `"'\`) {
+			continue
+		}
+		if other, err := parseText(`PATH="` + value + `"`); err == nil {
+			a.Value, changed = other.Stmts[0].Cmd.(*syntax.CallExpr).Assigns[0].Value, true
+		}
+	}
+	return changed
+}
+
+// assignText is a as it is written.
+func assignText(a *syntax.Assign) string {
+	if a.Name == nil || a.Append || a.Naked || a.Value == nil {
+		return ""
+	}
+	return a.Name.Value + "=" + wordText(a.Value)
 }
 
 // managed matches a version manager that runs a tool: the sandbox's PATH has what it selects.
