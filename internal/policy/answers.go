@@ -28,8 +28,8 @@ const (
 	ofNoRepo = "organization"
 )
 
-// answers are the sets, by name or, where that says more, by point and name. A test compares them with the sets that
-// the engine reads.
+// answers are the sets, by name or, where that says more, by point and name. A test has one for each set, and compares
+// Policy with what module.IsWidening says.
 var answers = map[string]Answer{
 	"deny":  {Policy: ofAll, Description: "does not happen, whatever allows it; text is the part of the command that is shown"},
 	"ask":   {Policy: ofAll, Description: "happens only if a person approves it"},
@@ -57,9 +57,9 @@ var answers = map[string]Answer{
 	module.PointTrigger + " ask": {Policy: ofAll, Description: "denies: no person can be asked"},
 }
 
-// Answers are the sets with a meaning at a decision point. "fumehood." may be omitted from the point. An error is a
+// ListAnswers are the sets with a meaning at a decision point. "fumehood." may be omitted from the point. An error is a
 // *proposal.StopError.
-func Answers(point string) (list []Answer, err error) {
+func ListAnswers(point string) (list []Answer, err error) {
 	name, err := pointOf(point)
 	if err != nil {
 		return nil, err

@@ -138,7 +138,7 @@ func TestFieldsPage(t *testing.T) {
 		if len(fields) > 0 {
 			writeTable(&b, fields)
 		}
-		list, err := Answers(point)
+		list, err := ListAnswers(point)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,6 +146,10 @@ func TestFieldsPage(t *testing.T) {
 		for _, a := range list {
 			if a.Description == "" {
 				t.Errorf("%s has no description", a.Set)
+			}
+			keepsLess := point == module.PointOutput && a.Set == "redact" // it only takes away
+			if (a.Policy == ofAll) == (module.IsWidening(a.Set) && !keepsLess) {
+				t.Errorf("%s: %s is filled by rules of %s", point, a.Set, a.Policy)
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", a.Set, a.Keys, a.Policy, a.Description)
 		}

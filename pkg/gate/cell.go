@@ -25,13 +25,13 @@ type contexts struct {
 // enter waits until no code runs in the context key or, if that is "", in any. leave must be called.
 func (c *contexts) enter(ctx context.Context, key string) (leave func(), err error) {
 	if key == "" {
-		c.change(func() { c.waiting++ })
-		defer c.change(func() { c.waiting-- })
+		c.changeAndWake(func() { c.waiting++ })
+		defer c.changeAndWake(func() { c.waiting-- })
 	}
 	for {
 		freed := c.tryEnter(key)
 		if freed == nil {
-			return func() { c.change(func() { delete(c.busy, key) }) }, nil
+			return func() { c.changeAndWake(func() { delete(c.busy, key) }) }, nil
 		}
 		select {
 		case <-freed:
@@ -62,8 +62,8 @@ func (c *contexts) tryEnter(key string) (freed <-chan struct{}) {
 	return nil
 }
 
-// change calls do, and lets those that wait try again.
-func (c *contexts) change(do func()) {
+// changeAndWake calls do, and lets those that wait try again.
+func (c *contexts) changeAndWake(do func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if do(); c.freed != nil {

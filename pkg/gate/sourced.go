@@ -3,18 +3,14 @@
 package gate
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"os"
 	"path"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/fumehood/fumehood/internal/shell/parse"
 	"github.com/fumehood/fumehood/internal/source/checkout"
+	"github.com/fumehood/fumehood/internal/source/setup"
 )
 
 // sourcedTime is how long reading a file that a text sources may take.
@@ -26,8 +22,13 @@ func (g *Gate) readCommitted(name string) (text string, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), sourcedTime)
 	defer cancel()
 	workspace := workspaceOf(g.o)
-	there, err := readSmall(workspace, name)
-	if err != nil || checkout.HiddenPaths(g.o.Hide).Match(name) {
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		return "", false
+	}
+	defer root.Close()
+	text, ok = setup.FileReader(root.FS())(name)
+	if !ok || checkout.HiddenPaths(g.o.Hide).Match(name) {
 		return "", false
 	}
 	repository, err := checkout.OpenLocal(ctx, workspace)
@@ -46,26 +47,5 @@ func (g *Gate) readCommitted(name string) (text string, ok bool) {
 	dir, base := path.Split(path.Join(below, name))
 	wanted := func(file string) bool { return file == base }
 	contents, _, err := repository.ReadDir(ctx, head, strings.TrimSuffix(dir, "/"), wanted, checkout.Limits{})
-	if err != nil || len(contents) != 1 || !bytes.Equal(contents[0].Bytes, there) {
-		return "", false
-	}
-	return string(there), true
-}
-
-// readSmall reads a regular file below dir, of not more bytes than a file that is sourced.
-func readSmall(dir, name string) ([]byte, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, os.ErrInvalid
-	}
-	return io.ReadAll(io.LimitReader(f, parse.MaxSourcedBytes+1))
+	return text, err == nil && len(contents) == 1 && string(contents[0].Bytes) == text
 }

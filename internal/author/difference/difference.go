@@ -90,7 +90,7 @@ func (r Rule) CanLoosen() bool {
 	case "note":
 		return false
 	}
-	return (r.In == inNew) == module.Widens(r.Set)
+	return (r.In == inNew) == module.IsWidening(r.Set)
 }
 
 // isCompared reports whether a difference of what r answers would be a Change.

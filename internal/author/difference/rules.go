@@ -37,7 +37,7 @@ type digested struct {
 
 // digestRules lists the rules of l that belong to a set with a meaning.
 func digestRules(l policy.Layer, in string) (rules []digested) {
-	modules := trial.Modules(l)
+	modules := trial.ParseModules(l)
 	graph := module.NewGraph(modules)
 	for _, f := range l.Files {
 		m := modules[f.Name]

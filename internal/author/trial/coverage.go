@@ -16,7 +16,7 @@ import (
 // ruleCoverage returns the number of tests in which each rule of l held, by file and line.
 func (t *trial) ruleCoverage(l policy.Layer) []RuleReport {
 	var all []RuleReport
-	for _, m := range Modules(l) {
+	for _, m := range ParseModules(l) {
 		for _, r := range m.Rules {
 			at, ok := module.RuleAt(l.Name, r)
 			if !ok {

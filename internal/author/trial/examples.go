@@ -174,7 +174,7 @@ func NewInput(point string, value any) (any, error) {
 
 // Examples are the inputs of the examples in the METADATA of l.
 func Examples(l policy.Layer) (inputs []any) {
-	modules := Modules(l)
+	modules := ParseModules(l)
 	for _, f := range l.Files {
 		if modules[f.Name] == nil {
 			continue

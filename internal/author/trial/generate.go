@@ -54,7 +54,7 @@ func generateInputs(layers []policy.Layer) (inputs []any) {
 
 // ofLayer are the inputs of each rule of l.
 func ofLayer(l policy.Layer) (lists [][]any) {
-	modules := Modules(l)
+	modules := ParseModules(l)
 	graph := module.NewGraph(modules)
 	for _, f := range l.Files {
 		m := modules[f.Name]
@@ -81,9 +81,9 @@ func RuleInputs(graph *module.Graph, m *ast.Module, r *ast.Rule) []any {
 	return g.inputsFor(point)
 }
 
-// Modules are the modules of l that decide, by file: not those of tests, nor what does not parse, which policy.New
+// ParseModules are the modules of l that decide, by file: not those of tests, nor what does not parse, which policy.New
 // refuses.
-func Modules(l policy.Layer) map[string]*ast.Module {
+func ParseModules(l policy.Layer) map[string]*ast.Module {
 	modules := map[string]*ast.Module{}
 	for _, f := range l.Files {
 		if path.Ext(f.Name) != ".rego" || f.IsTest() {
@@ -215,7 +215,7 @@ func programStart(program string, tail []string) *proposal.Exec {
 
 // exampleTexts are the commands in the examples of l, by file.
 func exampleTexts(l policy.Layer) (texts []string) {
-	modules := Modules(l)
+	modules := ParseModules(l)
 	for _, f := range l.Files {
 		if m := modules[f.Name]; m != nil && module.PackageOf(m) == module.PointCommand {
 			for _, a := range m.Annotations {

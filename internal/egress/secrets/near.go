@@ -308,9 +308,9 @@ func addBytes(set *[256]bool, p *syntax.Regexp) {
 	}
 }
 
-// reach returns the most at which a match ends whose word begins at start. runs are, for each stretch, the part of text
-// at which it was last, so that no part is read twice when start grows.
-func (v *vicinity) reach(text string, start int, runs []textWindow) int {
+// findReach returns the most at which a match ends whose word begins at start. runs are, for each stretch, the part of
+// text at which it was last, so that no part is read twice when start grows.
+func (v *vicinity) findReach(text string, start int, runs []textWindow) int {
 	for i, s := range v.after {
 		if start += s.most; s.more == nil {
 			continue
@@ -353,7 +353,7 @@ func (v *vicinity) windowsIn(text, lower string, keywords []string) (list []text
 		if !v.begins.MatchString(text[start:min(len(text), start+v.begun)]) {
 			continue
 		}
-		w := textWindow{max(0, start-v.before-edge), min(len(text), v.reach(text, start, runs)+edge)}
+		w := textWindow{max(0, start-v.before-edge), min(len(text), v.findReach(text, start, runs)+edge)}
 		if n := len(list); n > 0 && w.from <= list[n-1].to {
 			list[n-1].to = max(list[n-1].to, w.to)
 			continue

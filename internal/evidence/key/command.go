@@ -96,7 +96,8 @@ func readCommand(file string) (c signCommand, err error) {
 
 // sign returns the command's signature of a message. audit verifies it.
 func (c signCommand) sign(message []byte) ([]byte, error) {
-	program := process.Program{Path: c.Command[0], Args: c.Command[1:], Timeout: c.limit, MaxOutput: maxAnswer}
+	program := process.Program{Path: c.Command[0], Args: c.Command[1:], Timeout: c.limit,
+		MaxOutput: maxAnswer, Env: os.Environ()} // PINs and the credentials of key services
 	out, said, err := program.Run(context.Background(), message)
 	if err != nil {
 		return nil, commandError(fmt.Sprintf("the command %q does not sign: %.500q", c.Command[0], said), err)

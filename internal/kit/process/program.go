@@ -22,7 +22,7 @@ var (
 type Program struct {
 	Path      string
 	Args      []string
-	Env       []string // nil for this process's
+	Env       []string // all that it has
 	Timeout   time.Duration
 	MaxOutput int
 }
@@ -35,7 +35,7 @@ func (p Program) Run(ctx context.Context, input []byte) (stdout, stderr []byte, 
 	defer cancel()
 	out, said := limitedBuffer{left: p.MaxOutput, err: ErrTooMuchOutput}, limitedBuffer{left: p.MaxOutput}
 	cmd := exec.CommandContext(ctx, p.Path, p.Args...)
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Env, bytes.NewReader(input), &out, &said
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = append([]string{}, p.Env...), bytes.NewReader(input), &out, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second

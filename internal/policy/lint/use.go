@@ -41,7 +41,7 @@ func (x *linter) findUses() map[string]ruleUse {
 			name := module.RuleName(r)
 			switch {
 			case !slices.Contains(module.Sets(module.PackageOf(m)), name):
-			case module.Widens(name):
+			case module.IsWidening(name):
 				follow(x.graph.Packages[m]+name, widens)
 			default:
 				follow(x.graph.Packages[m]+name, narrows)

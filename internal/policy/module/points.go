@@ -41,8 +41,8 @@ var sets = map[string][]string{
 var widening = []string{"allow", "cache", "env", "exec", "many_names", "network", SetOverride, "private", "programs",
 	"raw", "redact"}
 
-// Widens reports whether each member of a set allows more. Each of another set allows less, or nothing.
-func Widens(set string) bool { return slices.Contains(widening, set) }
+// IsWidening reports whether each member of a set allows more. Each of another set allows less, or nothing.
+func IsWidening(set string) bool { return slices.Contains(widening, set) }
 
 // CoversID reports whether the id known, which may end in a dot and then means all that begin with it, means the rule
 // id.

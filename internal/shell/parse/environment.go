@@ -5,6 +5,7 @@ package parse
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -72,7 +73,7 @@ func (r *replacer) replaceEnvironments(file *syntax.File) (changed bool) {
 		}
 		return true
 	})
-	canExport, exports := canExport(file), false
+	mayExport, exports := sync.OnceValue(func() bool { return canExport(file) }), false
 	syntax.Walk(file, func(node syntax.Node) bool {
 		stmt, ok := node.(*syntax.Stmt)
 		if !ok {
@@ -93,8 +94,8 @@ func (r *replacer) replaceEnvironments(file *syntax.File) (changed bool) {
 		}
 		text := environmentOf(call)
 		on, isSetting := exportSetting(call)
-		switch isSetting = isSetting && canExport && !declared["set"]; {
-		case isSetting:
+		switch {
+		case isSetting && !declared["set"] && mayExport():
 			exports, text = on, "true"
 		case text == "":
 			text = r.assignmentsIn(call, exports)
@@ -130,9 +131,8 @@ func (r *replacer) assignmentsIn(call *syntax.CallExpr, exports bool) string {
 
 // mayMove reports whether call may change the directory of the shell.
 func mayMove(call *syntax.CallExpr) bool {
-	return slices.ContainsFunc(call.Args, func(word *syntax.Word) bool {
-		return slices.Contains([]string{"", "cd", "pushd", "popd"}, word.Lit()) && word == call.Args[0] ||
-			slices.Contains([]string{"cd", "pushd", "popd"}, word.Lit())
+	return call.Args[0].Lit() == "" || slices.ContainsFunc(call.Args, func(word *syntax.Word) bool {
+		return slices.Contains([]string{"cd", "pushd", "popd"}, word.Lit())
 	})
 }
 
@@ -145,8 +145,8 @@ func environmentOf(call *syntax.CallExpr) string {
 	for i, word := range call.Args {
 		words[i] = wordText(word)
 	}
-	switch name := strings.TrimPrefix(words[0], `\`); {
-	case (name == "source" || name == ".") && len(words) == 2:
+	switch name := words[0]; {
+	case (name == "source" || name == "." || name == `\.`) && len(words) == 2:
 		if found := activateFile.FindStringSubmatch(words[1]); found != nil {
 			dir := "$PWD/" + found[1]
 			if strings.HasPrefix(words[1], "/") {

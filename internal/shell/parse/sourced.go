@@ -21,7 +21,7 @@ import (
 // The limits of files that are sourced: their number, and the size of each in bytes.
 const (
 	maxSourced      = 4
-	MaxSourcedBytes = 4 << 10
+	maxSourcedBytes = 4 << 10
 )
 
 var (
@@ -59,7 +59,7 @@ func ReadSourced(p proposal.Proposal, read func(name string) (text string, ok bo
 			at = path.Join(p.Cwd, name)
 		}
 		content, ok := read(path.Clean(at))
-		if _, isList := assignmentsOf(content, false); !ok || !isList {
+		if _, isList := readAssignments(content); !ok || !isList {
 			continue
 		}
 		if found == nil {
@@ -71,26 +71,23 @@ func ReadSourced(p proposal.Proposal, read func(name string) (text string, ok bo
 }
 
 // listedWords returns the assignments that take the place of word, the substitution of a file whose values are plain.
-func (r *replacer) listedWords(word *syntax.Word) (assignments []string) {
+func (r *replacer) listedWords(word *syntax.Word) (words []string) {
 	found := listedFile.FindStringSubmatch(wordText(word))
 	if found == nil || !sourcedName.MatchString(found[1]) || r.moved {
 		return nil
 	}
 	text, ok := r.contentOf(found[1])
-	if _, isList := assignmentsOf(text, false); !ok || !isList {
+	list, isList := readAssignments(text)
+	if !ok || !isList {
 		return nil
 	}
-	for line := range strings.Lines(text) {
-		line = strings.Trim(line, " \n")
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
+	for _, a := range list {
+		if !a.plain { // not what source would make of it
+			return nil
 		}
-		if strings.ContainsAny(line, `'" `) {
-			return nil // not what source would make of it
-		}
-		assignments = append(assignments, line)
+		words = append(words, a.name+"="+a.value)
 	}
-	return assignments
+	return words
 }
 
 // contentOf returns a file that the text reads.
@@ -131,13 +128,17 @@ func (r *replacer) replaceLists(stmt *syntax.Stmt) (changed bool) {
 	return false
 }
 
-// assignmentsOf returns the command that does what sourcing text does, if that has nothing but assignments of
-// literals. With all, each is exported.
-func assignmentsOf(text string, all bool) (command string, ok bool) {
-	if len(text) > MaxSourcedBytes || !sourcedChars.MatchString(text) {
-		return "", false
+// An assignment is a line of a file that is sourced.
+type assignment struct {
+	name, value     string
+	exported, plain bool // plain: nothing but NAME=value, without quotes
+}
+
+// readAssignments reads a file that has nothing but assignments of literals.
+func readAssignments(text string) (list []assignment, ok bool) {
+	if len(text) > maxSourcedBytes || !sourcedChars.MatchString(text) {
+		return nil, false
 	}
-	var parts []string
 	for line := range strings.Lines(text) {
 		line = strings.Trim(line, " \n")
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -145,20 +146,33 @@ func assignmentsOf(text string, all bool) (command string, ok bool) {
 		}
 		found := sourcedLine.FindStringSubmatch(line)
 		if found == nil {
-			return "", false
+			return nil, false
 		}
-		value, err := syntax.Quote(found[3]+found[4]+found[5], syntax.LangBash)
+		a := assignment{name: found[2], value: found[3] + found[4] + found[5], exported: found[1] != ""}
+		a.plain = line == a.name+"="+a.value
+		list = append(list, a)
+	}
+	return list, true
+}
+
+// assignmentsOf returns the command that does what sourcing text does, if readAssignments reads it. With all, each
+// variable is exported.
+func assignmentsOf(text string, all bool) (command string, ok bool) {
+	list, ok := readAssignments(text)
+	if !ok || len(list) == 0 {
+		return "true", ok
+	}
+	var parts []string
+	for _, a := range list {
+		value, err := syntax.Quote(a.value, syntax.LangBash)
 		if err != nil {
 			return "", false
 		}
-		part := found[2] + "=" + value
-		if all || found[1] != "" {
+		part := a.name + "=" + value
+		if all || a.exported {
 			part = "export " + part
 		}
 		parts = append(parts, part)
-	}
-	if len(parts) == 0 {
-		return "true", true
 	}
 	return "{ " + strings.Join(parts, "; ") + "; }", true
 }
@@ -192,7 +206,7 @@ func exportSetting(call *syntax.CallExpr) (on, is bool) {
 
 // assigning are the builtins that set variables which set -a would export.
 var assigning = []string{"read", "mapfile", "readarray", "getopts", "printf", "let", "eval", "set", "unset", "wait",
-	"builtin", "command", "coproc"}
+	"builtin", "command"}
 
 // canExport reports whether export can take the place of set -a in file: every set -a and set +a is reached in order,
 // whatever else happens, and what sets variables between them is an assignment, or a file of assignments.

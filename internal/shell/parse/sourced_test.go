@@ -33,7 +33,7 @@ func TestSourced(t *testing.T) {
 		"tilde":     "A=~\n",
 		"crlf":      "A=1\r\n",
 		"wide":      "A='é'\n",
-		"large":     "A=" + strings.Repeat("x", MaxSourcedBytes) + "\n",
+		"large":     "A=" + strings.Repeat("x", maxSourcedBytes) + "\n",
 		"loader":    "LD_PRELOAD=./x.so\n",
 	}
 	read := func(name string) (string, bool) { text, ok := files[name]; return text, ok }

@@ -148,7 +148,7 @@ func describeInput(c *cli.Invocation, point string) int {
 	if err != nil {
 		return c.ReportMisuse(wrongPoint(err))
 	}
-	answers, err := policy.Answers(point)
+	answers, err := policy.ListAnswers(point)
 	if err != nil {
 		return c.Stop(err)
 	}
