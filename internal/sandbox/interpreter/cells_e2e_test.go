@@ -43,34 +43,29 @@ func TestE2ECells(t *testing.T) {
 	}
 }
 
-// listed is a readable form of events. Between two results the order of the streams is
-// not promised.
+// listed is a readable form of events: the streams, and what else the cell showed. Their order is not promised, since a
+// child writes to descriptors.
 func listed(events []Event) string {
 	var b strings.Builder
 	streams := map[Kind]string{}
-	flush := func() {
-		for _, kind := range slices.Sorted(maps.Keys(streams)) {
-			fmt.Fprintf(&b, "=> %s %q\n", kind, streams[kind])
-		}
-		clear(streams)
-	}
 	for _, e := range events {
-		if e.Text != "" {
+		switch {
+		case e.Text != "":
 			streams[e.Kind] += e.Text
-			continue
-		}
-		flush()
-		if e.Error != nil {
+		case e.Error != nil:
 			fmt.Fprintf(&b, "=> error %s: %.100q\n%s", e.Error.Name, e.Error.Value, indented(marks.ReplaceAllString(e.Error.Traceback, "")))
-			continue
-		}
-		fmt.Fprintf(&b, "=> %s\n", e.Kind)
-		for _, mime := range slices.Sorted(maps.Keys(e.Data)) {
-			fmt.Fprintf(&b, "   %s (%d): %.100q\n", mime, len(e.Data[mime]), e.Data[mime])
+		default:
+			fmt.Fprintf(&b, "=> %s\n", e.Kind)
+			for _, mime := range slices.Sorted(maps.Keys(e.Data)) {
+				fmt.Fprintf(&b, "   %s (%d): %.100q\n", mime, len(e.Data[mime]), e.Data[mime])
+			}
 		}
 	}
-	flush()
-	return b.String()
+	text := ""
+	for _, kind := range slices.Sorted(maps.Keys(streams)) {
+		text += fmt.Sprintf("=> %s %q\n", kind, streams[kind])
+	}
+	return text + b.String()
 }
 
 func indented(text string) (all string) {
