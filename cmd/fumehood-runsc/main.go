@@ -37,6 +37,7 @@ import (
 	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/filter"
 	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/heap"
 	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/machine"
+	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/restore"
 	_ "github.com/fumehood/fumehood/internal/watch/monitor/sentry" // registers the sink
 )
 
@@ -48,8 +49,8 @@ func main() {
 }
 
 // commands are the available subcommands; any other name is a usage error. "do",
-// "restore", "debug" and "install" are left out, because they are other ways to
-// start a sandbox incorrectly.
+// "debug" and "install" are left out, because they are other ways to start a sandbox
+// incorrectly, and "restore" is package restore's.
 func commands() map[util.SubCommand]string {
 	const user, look, internal = "", "look", "internal use only"
 	return map[util.SubCommand]string{
@@ -61,6 +62,8 @@ func commands() map[util.SubCommand]string {
 		new(cmd.Delete): user,
 		new(cmd.Wait):   user,
 		new(cmd.State):  user,
+
+		new(restore.Restore): user,
 
 		new(cmd.Events):  look,
 		new(cmd.List):    look,

@@ -28,7 +28,7 @@ func TestVersionIsStamped(t *testing.T) {
 }
 
 func TestOtherSubcommandsAreGone(t *testing.T) {
-	for _, name := range []string{"do", "restore", "debug", "install", "sandbox-exec", "port-forward"} {
+	for _, name := range []string{"do", "checkpoint", "debug", "install", "sandbox-exec", "port-forward"} {
 		out, err := exec.CommandContext(t.Context(), installtest.Runsc(t).Path, name).CombinedOutput()
 		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 128 {
 			t.Errorf("%s: %v %q, want exit status 128", name, err, out)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -29,7 +30,7 @@ type instance struct {
 	// 108 bytes wherever dir is.
 	root         *lease.Dir
 	layout       layout
-	images       []*os.File // that runsc inherits, from descriptor 3 on
+	images       []*os.File // that runsc inherits, from descriptor 3 on; of a restored sandbox more than images
 	cgroup       *cgroup
 	heavy        atomic.Bool // the last command took much memory
 	launcher     *launcher
@@ -46,6 +47,7 @@ type instance struct {
 	interpreters interpreters
 	held         []int32 // what the last hold request named
 	backgrounds  *backgrounds
+	saved        *Saved // what it is restored from, until it is
 	stderr       *tailBuffer
 	undo         []func() error // in the order made; run in reverse
 }
@@ -107,11 +109,17 @@ func (s *instance) bootSandbox(ctx context.Context) error {
 	if err := s.launchRunsc(); err != nil {
 		return err
 	}
+	if err := s.askIfReady(); err != nil {
+		return err
+	}
 	version, err := s.init.waitUntilReady(ctx, startGrace)
 	if err != nil {
 		return err
 	}
-	return s.checkGVisor(version)
+	if err := s.checkGVisor(version); err != nil {
+		return err
+	}
+	return s.waitForInterpreters()
 }
 
 // runscFlags apply to every sandbox; the package comment explains them.
@@ -149,7 +157,20 @@ func (s *instance) launchRunsc() error {
 	}
 	s.init = newInitClient(requestsOurs, answersOurs)
 	s.onClose(s.init.close)
-	args := append(s.runscFlags(), "run", "--bundle="+filepath.Join(s.dir, "bundle"), s.id)
+	verb := []string{"run"}
+	if s.saved != nil {
+		var theirs []*os.File
+		verb, theirs, err = s.restoreArgs()
+		defer func() {
+			for _, f := range theirs {
+				_ = f.Close()
+			}
+		}()
+		if err != nil {
+			return errors.Join(err, requests.Close(), answers.Close())
+		}
+	}
+	args := slices.Concat(s.runscFlags(), verb, []string{"--bundle=" + filepath.Join(s.dir, "bundle"), s.id})
 	s.cmd = exec.Command(s.o.Runsc, args...)
 	s.cmd.Env = []string{}
 	s.cmd.Dir = "/"

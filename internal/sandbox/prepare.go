@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/fumehood/fumehood/internal/kit/lease"
 	"github.com/fumehood/fumehood/internal/sandbox/guest"
 	"github.com/fumehood/fumehood/internal/sandbox/image"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -31,7 +33,11 @@ func (s *instance) prepareRunsc(ctx context.Context) error {
 		}
 	}
 	reaped := make(chan struct{})
-	go func() { defer close(reaped); removeDeadSandboxes() }()
+	go func() {
+		defer close(reaped)
+		removeDeadSandboxes()
+		lease.Sweep(s.o.stateParent(), savedPrefix, (*lease.Dir).Remove)
+	}()
 	s.onClose(func() error { <-reaped; return nil }) // a short run must not leave half of it
 	var err error
 	if s.cgroup, err = newCgroup(cgroupMount, s.o.Cgroup, "fumehood-"+s.id); err != nil {
@@ -93,12 +99,10 @@ func (s *instance) createStateDirs() error {
 // stateDir returns the path of the sandbox's private directory, which other processes
 // cannot guess.
 func stateDir(o Options, id string) (string, error) {
-	parent := o.StateDir
-	if parent == "" {
-		parent = os.TempDir()
-	}
-	return filepath.Abs(filepath.Join(parent, "fumehood-"+id))
+	return filepath.Abs(filepath.Join(o.stateParent(), "fumehood-"+id))
 }
+
+func (o Options) stateParent() string { return cmp.Or(o.StateDir, os.TempDir()) }
 
 func noState(err error) error {
 	return newStopError("sandbox.state", "cannot make a directory for the sandbox's state",
@@ -184,9 +188,14 @@ func (s *instance) addImage(file *os.File, target string) {
 
 // inheritFile returns the path by which runsc opens the descriptor of an image.
 func (s *instance) inheritFile(file *os.File) string {
+	return fmt.Sprintf("/proc/self/fd/%d", s.inheritNumber(file))
+}
+
+// inheritNumber returns the number of a descriptor that runsc inherits.
+func (s *instance) inheritNumber(file *os.File) int {
 	const first = 3 // of exec.Cmd.ExtraFiles
 	s.images = append(s.images, file)
-	return fmt.Sprintf("/proc/self/fd/%d", first+len(s.images)-1)
+	return first + len(s.images) - 1
 }
 
 // overlayPaths lists the overlays' paths inside.

@@ -146,6 +146,11 @@ type Options struct {
 	// the time that the claim took.
 	Pool *Pool
 
+	// Saved, if set, is what the Runner's first sandbox is restored from, unless the first command needs a new one.
+	// The Options must otherwise be those of the Runner that saved it, except for callbacks, Artifacts, Env and Guard.
+	// It must stay open until a command has run.
+	Saved *Saved
+
 	workspace *snapshot // of all sandboxes of a Runner
 	files     files     // of Binds
 	rootFile  *os.File  // of RootImage
@@ -192,6 +197,17 @@ func New(o Options) (*Runner, error) {
 		return nil, err
 	}
 	o.workspace, o.ImageFrom = &snapshot{}, cmp.Or(o.ImageFrom, DefaultImageFrom)
+	if o.Saved != nil && o.Saved.workspace.file != nil {
+		file, err := duplicateFile(o.Saved.workspace.file)
+		if err != nil {
+			o.closeRoot()
+			return nil, err
+		}
+		o.workspace.file = file
+	}
+	if o.Saved != nil {
+		o.workspace.tried = true
+	}
 	o.answerWithin, o.patience = o.answerTimeouts()
 	return &Runner{o: o}, nil
 }
@@ -255,18 +271,28 @@ func (r *Runner) ensureRunning(ctx context.Context, fresh bool) (bool, error) {
 	if err := r.closeCurrent(); err != nil {
 		return false, err
 	}
+	if fresh {
+		r.o.Saved = nil
+	}
 	s, err := r.startInstance(ctx)
 	if err != nil {
 		return false, err
 	}
 	r.current = s
-	return true, nil
+	return !s.used, nil
 }
 
 func (r *Runner) startInstance(ctx context.Context) (s *instance, err error) {
 	begin := time.Now()
-	if err = r.o.Verify(); err == nil {
+	saved := r.o.Saved
+	if err = r.o.Verify(); err == nil && saved == nil {
 		s = r.o.Pool.claimSandbox(ctx, r.o)
+	}
+	if err == nil && saved != nil {
+		s, err = restoreSandbox(ctx, r.o, saved)
+	}
+	if err == nil {
+		r.o.Saved = nil
 	}
 	if err == nil && s == nil && r.o.NetnsReady != nil {
 		err = r.o.NetnsReady()

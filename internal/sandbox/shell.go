@@ -99,10 +99,9 @@ func (r *liveInterpreter) startShell(c *command, o interpreter.Options) error {
 	if err != nil {
 		return err
 	}
-	ours.Ended, o.Grace = r.gone, time.Millisecond
-	o.Interrupt = func() error { return nil }
+	ours.Ended = r.gone
 	r.connect = func(ctx context.Context) (*interpreter.Interpreter, error) {
-		return interpreter.StartShell(ctx, ours, o)
+		return interpreter.StartShell(ctx, ours, shellOptions(o))
 	}
 	all := &c.s.interpreters
 	all.mu.Lock()
@@ -114,29 +113,49 @@ func (r *liveInterpreter) startShell(c *command, o interpreter.Options) error {
 	return nil
 }
 
+// shellOptions returns the options of a shell: one that is interrupted is ended.
+func shellOptions(o interpreter.Options) interpreter.Options {
+	o.Grace, o.Interrupt = time.Millisecond, func() error { return nil }
+	return o
+}
+
 // execShell starts the shell with its pipes, and returns this end of them.
 func (r *liveInterpreter) execShell(c *command) (ours interpreter.Shell, err error) {
-	stdin, err := os.Open(os.DevNull)
+	ours, theirs, err := openShellPipes()
 	if err != nil {
 		return ours, err
+	}
+	defer func() {
+		for _, f := range theirs { // the process has its own now
+			_ = f.Close()
+		}
+		if err != nil {
+			_ = errors.Join(ours.Script.Close(), ours.Done.Close(), ours.Stdout.Close(), ours.Stderr.Close())
+		}
+	}()
+	err = r.startProcess(c, c.x.Grant, interpreter.ShellArgv(shell[0]), control.Process{
+		Stdin: theirs[0], Stdout: theirs[1], Stderr: theirs[2], More: map[int]*os.File{
+			interpreter.ScriptFD: theirs[interpreter.ScriptFD], interpreter.DoneFD: theirs[interpreter.DoneFD]}})
+	return ours, err
+}
+
+// openShellPipes returns this end of a shell's pipes, and the files that its process gets, by number.
+func openShellPipes() (ours interpreter.Shell, theirs map[int]*os.File, err error) {
+	stdin, err := os.Open(os.DevNull)
+	if err != nil {
+		return ours, nil, err
 	}
 	var read, write [4]*os.File // script, done, stdout, stderr
 	var errs [4]error
 	for i := range read {
 		read[i], write[i], errs[i] = os.Pipe()
 	}
-	err = errors.Join(errs[:]...)
-	if err == nil {
-		err = r.startProcess(c, c.x.Grant, interpreter.ShellArgv(shell[0]),
-			control.Process{Stdin: stdin, Stdout: write[2], Stderr: write[3],
-				More: map[int]*os.File{interpreter.ScriptFD: read[0], interpreter.DoneFD: write[1]}})
+	if err = errors.Join(errs[:]...); err != nil {
+		for _, f := range append(append(read[:], write[:]...), stdin) {
+			_ = f.Close() // some are nil, which Close accepts
+		}
+		return ours, nil, err
 	}
-	closed := []*os.File{stdin, read[0], write[1], write[2], write[3]} // the process has its own now
-	if err != nil {
-		closed = append(closed, write[0], read[1], read[2], read[3])
-	}
-	for _, f := range closed {
-		_ = f.Close() // some may be nil, which Close accepts
-	}
-	return interpreter.Shell{Script: write[0], Done: read[1], Stdout: read[2], Stderr: read[3]}, err
+	return interpreter.Shell{Script: write[0], Done: read[1], Stdout: read[2], Stderr: read[3]}, map[int]*os.File{
+		0: stdin, 1: write[2], 2: write[3], interpreter.ScriptFD: read[0], interpreter.DoneFD: write[1]}, nil
 }

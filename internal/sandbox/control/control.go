@@ -119,3 +119,16 @@ func (c *Conn) TraceSessions() ([]string, error) {
 	}
 	return names, nil
 }
+
+// Save saves the sandbox, which must be at rest, into three empty files: its state, and the list and the content of
+// its memory's pages. The sandbox goes on, also after an error.
+func (c *Conn) Save(state, list, pages *os.File) error {
+	args := struct {
+		Metadata      map[string]string `json:"metadata"`
+		HavePagesFile bool              `json:"have_pages_file"`
+		urpc.FilePayload
+		Resume bool
+	}{Metadata: map[string]string{"compression": "none"}, HavePagesFile: true, Resume: true}
+	args.Files = []*os.File{state, list, pages}
+	return c.client.Call("containerManager.Checkpoint", &args, nil)
+}

@@ -14,6 +14,7 @@
 // name cannot forge a line.
 //
 //	(start)            ready VERSION "PROC_VERSION"
+//	ready              as at the start             of a sandbox that was restored
 //	sweep              ok LEFT                     kill all other processes except for services, wait until they are gone
 //	keep               ok 0                        the processes of users of services that are left are services from now on
 //	hold ID… [shells ID…]  ok 0                    these processes, and what descends from them, except from shells, are spared like services from now on
@@ -50,7 +51,10 @@ import (
 )
 
 // Version is the protocol's version; both ends come from one commit.
-const Version = 9
+const Version = 10
+
+// RequestReady is the first request to init in a restored sandbox.
+const RequestReady = "ready"
 
 // MaxServices is the maximum number of services in one sandbox.
 const MaxServices = 8
@@ -142,16 +146,20 @@ func startServer(c Config) (*server, error) {
 
 // serve says that the sandbox is ready, and answers requests until in is closed.
 func (s *server) serve(in io.Reader, out io.Writer) error {
+	w := bufio.NewWriterSize(out, 64<<10)
+	if err := errors.Join(writeReady(w), w.Flush()); err != nil {
+		return err
+	}
+	return serveRequests(s, in, w)
+}
+
+func writeReady(w *bufio.Writer) error {
 	version, err := os.ReadFile("/proc/version")
 	if err != nil {
 		return fmt.Errorf("cannot read kernel version: %v", err)
 	}
-	w := bufio.NewWriterSize(out, 64<<10)
 	fmt.Fprintf(w, "ready %d %q\n", Version, strings.TrimSpace(string(version)))
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return serveRequests(s, in, w)
+	return nil
 }
 
 // mountTrees mounts HOME, /tmp and the overlays, all of them on the one size-limited layer. HOME comes

@@ -65,6 +65,8 @@ func serveRequests(s *server, in io.Reader, w *bufio.Writer) error {
 func (s *server) answerRequest(request string, r io.Reader, w *bufio.Writer) error {
 	verb, rest, _ := strings.Cut(request, " ")
 	switch verb {
+	case RequestReady:
+		return writeReady(w)
 	case "sweep":
 		left, err := s.services.killAllButServices()
 		if err != nil {

@@ -175,6 +175,15 @@ func newInterpreter(in io.WriteCloser, out io.ReadCloser, o Options) *Interprete
 		turn:   make(chan struct{}, 1), writing: make(chan struct{}, 1)}
 }
 
+// StartRestored is Start for a program that has said hello before, and waits for a cell.
+func StartRestored(in io.WriteCloser, out io.ReadCloser, hello Hello, o Options) *Interpreter {
+	i := newInterpreter(in, out, o)
+	i.Hello = hello
+	go i.readMessages()
+	i.turn <- struct{}{}
+	return i
+}
+
 // waitForHello waits for the hello.
 func (i *Interpreter) waitForHello(ctx context.Context) (*Interpreter, error) {
 	if err := i.readHello(ctx); err != nil {

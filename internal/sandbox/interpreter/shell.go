@@ -39,12 +39,28 @@ type Shell struct {
 // StartShell waits for a bash. It is Start for a shell, which takes no Env with a cell. Options.Interrupt is not used:
 // a shell that is interrupted ends, or waits for a child.
 func StartShell(ctx context.Context, s Shell, o Options) (*Interpreter, error) {
+	i := newShell(s, o)
+	go func() { _, _ = io.WriteString(s.Script, greeting) }() // if it fails, the process has ended or ctx ends
+	return i.waitForHello(ctx)
+}
+
+// StartRestoredShell is StartRestored for a shell. failed is what LastCellFailed returned.
+func StartRestoredShell(s Shell, hello Hello, failed bool, o Options) *Interpreter {
+	i := newShell(s, o)
+	i.Hello, i.failed = hello, failed
+	i.turn <- struct{}{}
+	return i
+}
+
+// LastCellFailed reports whether the last cell of a shell failed. No cell may run.
+func (i *Interpreter) LastCellFailed() bool { return i.failed }
+
+func newShell(s Shell, o Options) *Interpreter {
 	i := newInterpreter(s.Script, &shellOutput{s}, o)
 	i.encode = func(r request) ([]byte, error) { return encodeShell(r, i.failed) }
 	p := &shellPump{Shell: s, i: i}
 	p.startPumps()
-	go func() { _, _ = io.WriteString(s.Script, greeting) }() // if it fails, the process has ended or ctx ends
-	return i.waitForHello(ctx)
+	return i
 }
 
 // greeting closes the pipe's first descriptor, of which the shell has made its own copy, and

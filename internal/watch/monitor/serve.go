@@ -321,6 +321,16 @@ func (m *Monitor) Reads(before string, nudge func() error) (wire.Reads, error) {
 	return reads, err
 }
 
+// PrepareSave makes the kernel ready to be saved by its control socket. It returns how many processes run, other than
+// init: if there is one, the kernel is not ready. No command may run.
+func (m *Monitor) PrepareSave(nudge func() error) (running int, err error) {
+	m.mu.Lock()
+	o := wire.Order{Act: wire.ActSave, Generation: m.generation}
+	m.mu.Unlock()
+	mark, err := m.sendOrder(o, nudge)
+	return int(mark.Alive), err
+}
+
 // collectReads keeps a part of what Reads returns.
 func (m *Monitor) collectReads(part wire.Reads) error {
 	m.mu.Lock()

@@ -43,6 +43,15 @@ func (r *capacity) setLimits(memory, disk uint64) error {
 	if k == nil {
 		return errors.New("nothing has run yet")
 	}
+	fs, used, err := r.upperLayer(k)
+	if err != nil {
+		return err
+	}
+	return r.resizeTmpfs(fs, used, disk)
+}
+
+// upperLayer returns the layer that takes every write, and how many of its pages are used.
+func (r *capacity) upperLayer(k *kernel.Kernel) (fs *vfs.Filesystem, used uint64, err error) {
 	first := k.GlobalInit().Leader()
 	root := first.FSContext().RootDirectory()
 	ctx := k.SupervisorContext()
@@ -50,14 +59,14 @@ func (r *capacity) setLimits(memory, disk uint64) error {
 	at := vfs.PathOperation{Root: root, Start: root, Path: fspath.Parse(upper)}
 	vd, err := k.VFS().GetDentryAt(ctx, first.Credentials(), &at, &vfs.GetDentryOptions{})
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	defer vd.DecRef(ctx)
 	st, err := k.VFS().StatFSAt(ctx, first.Credentials(), &at)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	return r.resizeTmpfs(vd.Mount().Filesystem(), st.Blocks-st.BlocksFree, disk)
+	return vd.Mount().Filesystem(), st.Blocks - st.BlocksFree, nil
 }
 
 // resizeTmpfs makes room for disk bytes in addition to the used pages.

@@ -125,8 +125,10 @@ type execGate struct {
 	files    sync.Mutex // for what is known about files
 	contents map[fileKey]read
 	shared   map[inode]bool // those that can change without a new time of change
-	stable   map[string]bool
-	programs map[*vfs.Dentry]bool // of the read-only root: whether it is a program, and not a library
+	// sharedBefore says that there were some when the sandbox was saved: any file may be one.
+	sharedBefore bool
+	stable       map[string]bool
+	programs     map[*vfs.Dentry]bool // of the read-only root: whether it is a program, and not a library
 }
 
 // A kept is a reusable Verdict and the message that it answered.
@@ -222,6 +224,11 @@ func (g *execGate) carryOut(o wire.Order) (of *generation, alive, stopping uint3
 		return of, alive, 0, err
 	case wire.ActHold:
 		return g.lineages.holdGeneration(k, o)
+	case wire.ActSave:
+		if of, err = g.lineages.findGeneration(o); err == nil {
+			alive, err = g.prepareSave(k)
+		}
+		return of, alive, 0, err
 	default:
 		of, err = g.lineages.findGeneration(o)
 	}

@@ -33,20 +33,20 @@ const ListingName = "fumehood-listing"
 
 // registerListing makes ListingName available.
 func registerListing(k *kernel.Kernel) error {
-	return k.VFS().RegisterFilesystemType(ListingName, listingType{},
+	return k.VFS().RegisterFilesystemType(ListingName, &listingType{},
 		&vfs.RegisterFilesystemTypeOptions{AllowUserMount: true})
 }
 
 type listingType struct{}
 
 // Name implements vfs.FilesystemType.
-func (listingType) Name() string { return ListingName }
+func (*listingType) Name() string { return ListingName }
 
 // Release implements vfs.FilesystemType.
-func (listingType) Release(context.Context) {}
+func (*listingType) Release(context.Context) {}
 
 // GetFilesystem implements vfs.FilesystemType.
-func (lt listingType) GetFilesystem(
+func (lt *listingType) GetFilesystem(
 	ctx context.Context, v *vfs.VirtualFilesystem, creds *auth.Credentials, source string,
 	opts vfs.GetFilesystemOptions,
 ) (*vfs.Filesystem, *vfs.Dentry, error) {

@@ -77,7 +77,7 @@ func (g *execGate) isKeyed(layer wire.FileLayer, key fileKey) bool {
 	case wire.LayerRootfs, wire.LayerWorkspace:
 		return true
 	case wire.LayerWritten, wire.LayerMemory:
-		return len(g.shared) < maxDigests && !g.shared[key.inode]
+		return !g.sharedBefore && len(g.shared) < maxDigests && !g.shared[key.inode]
 	}
 	return false
 }

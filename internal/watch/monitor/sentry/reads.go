@@ -106,20 +106,20 @@ func (r *readRecord) takeReads(until uint32) []wire.Reads {
 
 // registerRecorded makes RecordedName available.
 func (g *execGate) registerRecorded(k *kernel.Kernel) error {
-	return k.VFS().RegisterFilesystemType(RecordedName, recordedType{g},
+	return k.VFS().RegisterFilesystemType(RecordedName, &recordedType{g},
 		&vfs.RegisterFilesystemTypeOptions{AllowUserMount: true})
 }
 
 type recordedType struct{ g *execGate }
 
 // Name implements vfs.FilesystemType.
-func (recordedType) Name() string { return RecordedName }
+func (*recordedType) Name() string { return RecordedName }
 
 // Release implements vfs.FilesystemType.
-func (recordedType) Release(context.Context) {}
+func (*recordedType) Release(context.Context) {}
 
 // GetFilesystem implements vfs.FilesystemType.
-func (rt recordedType) GetFilesystem(
+func (rt *recordedType) GetFilesystem(
 	ctx context.Context, v *vfs.VirtualFilesystem, creds *auth.Credentials, source string,
 	opts vfs.GetFilesystemOptions,
 ) (*vfs.Filesystem, *vfs.Dentry, error) {

@@ -66,7 +66,7 @@ func DecodeOrder(body []byte) (Order, error) {
 		Memory: r.readUint64(), Disk: r.readUint64(), Control: r.readBool(),
 		Pid: int32(r.readUint32()), Signal: int32(r.readUint32()), Until: r.readUint32(),
 		Alone: r.readBool()}
-	if o.Act == 0 || o.Act >= acts || o.Generation == 0 {
+	if o.Act == 0 || o.Act >= acts || o.Generation == None && o.Act != ActSave {
 		r.bad = true
 	}
 	return o, r.checkEnd()

@@ -218,7 +218,7 @@ type Event struct {
 type Mark struct {
 	Token      uint64
 	Generation uint32
-	Alive      uint32 // processes of the generation, if the Order is to signal, to end or to hold it
+	Alive      uint32 // processes of the generation, if the Order is to signal, to end, to hold or to save
 	Stopping   uint32 // those of Alive that ActHold only stops
 	Writes     uint64 // files opened for writing inside the workspace, and again elsewhere: not sent one by one
 	Processes  uint64 // that ended
@@ -293,8 +293,19 @@ const (
 	// unless Alone, all that descends from it. It is repeated until all are stopped or dead. What is stopped
 	// belongs to the generations that begin later, as what no other process started does.
 	ActHold
+	// ActSave makes what is at rest ready to be saved: see RestoredFD. Alive is how many processes run, of
+	// whatever generation. If there is one, nothing is changed. It also asks for the counts of Generation, which is
+	// None before the first ActBegin.
+	ActSave
 	acts
 )
+
+// MaxDonated is the largest number of a descriptor with which the supervisor starts a process.
+const MaxDonated = 255
+
+// RestoredFD is the number under which a restored sandbox gets the host descriptor that was donated as the
+// descriptor number of the process pid when the supervisor started that.
+func RestoredFD(pid int32, number int) int { return int(pid)<<8 | number }
 
 // An Order says what the sink must do with a generation: the processes of one command.
 type Order struct {
