@@ -148,7 +148,7 @@ type Options struct {
 
 	// Saved, if set, is what the Runner's first sandbox is restored from, unless the first command needs a new one.
 	// The Options must otherwise be those of the Runner that saved it, except for callbacks, Artifacts, Env and Guard.
-	// It must stay open until a command has run.
+	// Layer is that of the saved sandbox. It must stay open until a command has run.
 	Saved *Saved
 
 	workspace *snapshot // of all sandboxes of a Runner
@@ -197,16 +197,9 @@ func New(o Options) (*Runner, error) {
 		return nil, err
 	}
 	o.workspace, o.ImageFrom = &snapshot{}, cmp.Or(o.ImageFrom, DefaultImageFrom)
-	if o.Saved != nil && o.Saved.workspace.file != nil {
-		file, err := duplicateFile(o.Saved.workspace.file)
-		if err != nil {
-			o.closeRoot()
-			return nil, err
-		}
-		o.workspace.file = file
-	}
-	if o.Saved != nil {
-		o.workspace.tried = true
+	if err := o.useSaved(); err != nil {
+		o.closeRoot()
+		return nil, errors.Join(err, o.workspace.close())
 	}
 	o.answerWithin, o.patience = o.answerTimeouts()
 	return &Runner{o: o}, nil

@@ -39,6 +39,7 @@ type Saved struct {
 	options      Options
 	sources      []source
 	workspace    *snapshot
+	layer        *os.File // Options.Layer
 	used         bool
 	interpreters []savedInterpreter
 	bytes        int64
@@ -102,7 +103,7 @@ func (r *Runner) Begin(ctx context.Context) error {
 func (r *Runner) reasonNotToSave() (why, hint string) {
 	s := r.current
 	switch {
-	case s == nil || s.isDead() || !s.used:
+	case s == nil || s.isDead():
 		return "nothing has run in it yet", "run a command first"
 	case !r.o.isWatched():
 		return "it is not watched", "remove Options.UnwatchedUnsafe"
@@ -141,6 +142,11 @@ func (s *instance) save(ctx context.Context) (_ *Saved, err error) {
 	}
 	if file := s.o.workspace.file; file != nil {
 		if saved.workspace.file, err = duplicateFile(file); err != nil {
+			return nil, err
+		}
+	}
+	if file := s.o.Layer; file != nil {
+		if saved.layer, err = duplicateFile(file); err != nil {
 			return nil, err
 		}
 	}
@@ -236,6 +242,9 @@ func (v *Saved) Close() error {
 		return nil
 	}
 	v.copies.Wait()
+	if v.layer != nil {
+		_ = v.layer.Close()
+	}
 	return errors.Join(v.workspace.close(), v.dir.Remove())
 }
 
@@ -247,7 +256,7 @@ func (v *Saved) open(o Options) (done func(), err error) {
 	if v.closed {
 		return nil, notRestored("it was removed", "save the sandbox again", nil)
 	}
-	if !v.options.equalsRestoring(o) {
+	if !v.options.equalsWaiting(o.restoringOptions()) {
 		return nil, notRestored("it was saved with other options", "start a new sandbox", nil)
 	}
 	now, err := o.identifySources()
@@ -271,24 +280,30 @@ func notRestored(why, hint string, err error) error {
 // restoringOptions returns o without what a restored sandbox does not need to have of its original.
 func (o Options) restoringOptions() Options {
 	o = o.waitingOptions()
-	o.Saved, o.rootFile, o.NetnsReady = nil, nil, nil
+	o.Saved, o.Layer, o.rootFile, o.NetnsReady = nil, nil, nil, nil
 	return o
 }
 
-// equalsRestoring reports whether a sandbox that was saved with o, from restoringOptions, can be restored with other.
-func (o Options) equalsRestoring(other Options) bool {
-	a, b := o.Layer, other.Layer
-	o.Layer, other.Layer = nil, nil
-	return sameOpenFile(a, b) && o.equalsWaiting(other.restoringOptions())
-}
-
-func sameOpenFile(a, b *os.File) bool {
-	if a == nil || b == nil {
-		return a == b
+// useSaved gives o the files that its Saved shows. closeRoot closes them.
+func (o *Options) useSaved() (err error) {
+	if o.Saved == nil {
+		return nil
 	}
-	x, err := a.Stat()
-	y, err2 := b.Stat()
-	return err == nil && err2 == nil && os.SameFile(x, y)
+	o.workspace.tried = true
+	if file := o.Saved.workspace.file; file != nil {
+		if o.workspace.file, err = duplicateFile(file); err != nil {
+			return err
+		}
+	}
+	if o.Saved.layer == nil {
+		return nil
+	}
+	if o.Layer, err = duplicateFile(o.Saved.layer); err != nil {
+		return err
+	}
+	layer, closeRoot := o.Layer, o.closeRoot
+	o.closeRoot = func() { _ = layer.Close(); closeRoot() }
+	return nil
 }
 
 func identifyFile(info fs.FileInfo) source {

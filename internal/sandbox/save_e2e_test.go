@@ -53,6 +53,8 @@ func TestE2ESavedInterpreter(t *testing.T) {
 	out, _ := runPython(t, r, `
 import mmap, os, subprocess, sys, threading, time, ctypes
 state = {"x": 42}
+import random
+random.seed(7)
 open("/workspace/mapped", "w").write("old" + "." * 4093)
 shared = mmap.mmap(os.open("/workspace/mapped", os.O_RDWR), 4096)
 open("/tmp/code", "wb").write(open("/opt/bin/canary", "rb").read())
@@ -94,8 +96,12 @@ subprocess.run(["/opt/bin/canary"])`)
 	}
 	saved := saveRunner(t, r)
 	check("saved", r, rec)
+	once, _ := runPython(t, r, "print(random.getstate()[1][:3])")
 	forked, forkedRec := forkRunner(t, o, saved)
 	check("forked", forked, forkedRec)
+	if out, _ := runPython(t, forked, "print(random.getstate()[1][:3])"); out == once {
+		t.Errorf("a copy has the random state of its original: %q", out)
+	}
 	twice, twiceRec := forkRunner(t, o, saveRunner(t, forked))
 	check("forked twice", twice, twiceRec)
 	if out, _ := runPython(t, twice, "import os; os._exit(3)"); out != "" {

@@ -43,6 +43,11 @@ type SessionOptions struct {
 	Requested time.Time
 	// Lifetime is how long after the first command others may start; DefaultLifetime if 0.
 	Lifetime time.Duration
+	// From is what the session begins with a copy of, nil for a new sandbox. Its set-up is over, and its log names
+	// the checkpoint of the other session's. The Gate must have the other one's Options and policy, and the session
+	// its Limits and no Network: all else is refused with sandbox.restore, and so is a snapshot that is not as it was
+	// left. Callers that have the Snapshot get what the other session had.
+	From *Snapshot
 }
 
 // How long a session lasts if its caller does not close it.
@@ -145,6 +150,10 @@ func (g *Gate) beginSession(ctx context.Context, o SessionOptions) (*session, er
 	s.served = slices.ContainsFunc(s.setup, func(p proposal.Proposal) bool {
 		return p.Origin == proposal.OriginService
 	})
+	if o.From != nil {
+		s.setup, bounds.From = nil, o.From.inner
+		s.ready.Store(true)
+	}
 	s.run = &run{gate: g, budget: cmp.Or(o.Lifetime, DefaultLifetime), setup: whole}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if err = s.run.openRun(s.ctx, o.describePlan(), g.sessionSandbox()); err == nil {

@@ -395,11 +395,13 @@ type Report struct {
 }
 
 // A Transfer is a file that went in or out between two commands of a session, or a list
-// of names or a Diff that went out; or the session was paused or resumed.
+// of names or a Diff that went out; or the session was paused, resumed or saved.
 type Transfer struct {
-	Kind  string `json:"kind"`  // "put", "take", "list", "diff", "pause" or "resume"
+	// Kind is "put", "take", "list", "diff", "pause", "resume" or "snapshot".
+	Kind  string `json:"kind"`
 	After int    `json:"after"` // number of earlier proposals
-	// Output is the file. For a list, its Path is the pattern. For a Diff it is Diff.Patch,
+	// Output is the file. For a list, its Path is the pattern, and for a snapshot its name.
+	// For a Diff it is Diff.Patch,
 	// whose Path are the paths that were asked for. For a file that was put,
 	// SHA256 is empty if it looks as if it contains a secret, or has more than 1 MiB.
 	Output Output `json:"output"`
@@ -421,9 +423,11 @@ type Run struct {
 	Mode       string `json:"mode,omitempty"`              // "enforce", or "observe": only the built-in policy refuses
 	// NetworkObserved means that commands could connect to any public address: what policy says
 	// of the network was recorded and not enforced.
-	NetworkObserved bool      `json:"network_observed,omitempty"`
-	Session         bool      `json:"session,omitempty"` // each proposal was decided after earlier ones had run
-	Approval        *Approval `json:"approval,omitempty"`
+	NetworkObserved bool `json:"network_observed,omitempty"`
+	Session         bool `json:"session,omitempty"` // each proposal was decided after earlier ones had run
+	// From is the snapshot that a session began with; nil if it began with nothing.
+	From     *SnapshotOrigin `json:"from,omitempty"`
+	Approval *Approval       `json:"approval,omitempty"`
 	// Context is input.context of policy's rules; nil if it is not recorded, as by earlier versions.
 	Context *Context `json:"context,omitempty"`
 	// Left names the parts of the commit that are not in the workspace: submodules,
@@ -446,6 +450,15 @@ type Run struct {
 	Unenforced []string   `json:"not_enforced"` // what was not enforced, in words; the comment shows it
 	Start      time.Time  `json:"start"`
 	WallMS     int64      `json:"wall_ms"`
+}
+
+// A SnapshotOrigin says where a session's sandbox comes from: another session's, as its log says.
+type SnapshotOrigin struct {
+	Run      string `json:"run"`      // of the other session
+	Snapshot string `json:"snapshot"` // name of the snapshot
+	// Checkpoint is that of the other session's log after the entry about the snapshot: what had run in the sandbox
+	// is before it.
+	Checkpoint string `json:"checkpoint"`
 }
 
 // NetworkMode returns "observe" if nothing about the network was enforced, or "".

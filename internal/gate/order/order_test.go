@@ -109,6 +109,10 @@ func (w *world) List(_ context.Context, pattern string) (proposal.Result, error)
 	return w.moved("list", pattern)
 }
 
+func (w *world) Save(context.Context) (*sandbox.Saved, error) { return nil, nil }
+
+func (w *world) Begin(context.Context) error { return nil }
+
 func (w *world) AddChanges(sandbox.Process, *proposal.Result) error { return nil }
 
 func (w *world) ListChanges(context.Context) (proposal.Result, error) {

@@ -52,6 +52,12 @@ type Runner interface {
 	Pause() error
 	Resume() error
 
+	// Save saves the sandbox between two commands. An error with the code sandbox.save changes nothing; any other
+	// means the same as Run's.
+	Save(ctx context.Context) (*sandbox.Saved, error)
+	// Begin starts the sandbox before the first command. An error means the same as Run's.
+	Begin(ctx context.Context) error
+
 	SetupFiles
 	Close() error
 }

@@ -31,6 +31,9 @@ type Bounds struct {
 	SetupNetwork []string
 	// Requested is when the caller needed the session, for Stages.Health; zero counts nothing.
 	Requested time.Time
+	// From is what the session's sandbox begins as a copy of; nil for a new one. Limits must be those of its
+	// session, which had no network.
+	From *Snapshot
 }
 
 // A Session decides and runs proposals of one run as they come, each recorded on disk
@@ -100,7 +103,16 @@ func (st *Stages) Open(run proposal.Run, b Bounds) (*Session, error) {
 			Hint: "set every field of Limits"}
 	}
 	run.Session = true
+	if b.From != nil {
+		if err := b.From.checkFits(run); err != nil {
+			return nil, err
+		}
+		run.From = b.From.origin()
+	}
 	s, err := st.beginSession(run, b)
+	if err == nil && b.From != nil {
+		err = s.beginWith(context.Background(), b.From)
+	}
 	if err != nil && s != nil {
 		_, err = s.endRun(context.Background(), err)
 	}

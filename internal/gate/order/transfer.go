@@ -25,10 +25,12 @@ const (
 	// Of these two the rest is empty.
 	transferPause  = "pause"
 	transferResume = "resume"
-	transferPart   = "part" // recorded as transferTake, without a file
+	// Of this one, Output has the name and the size.
+	transferSnapshot = "snapshot"
+	transferPart     = "part" // recorded as transferTake, without a file
 )
 
-// MaxTransfers is the maximum number of files and lists that one session moves. A pause counts as one.
+// MaxTransfers is the maximum number of files and lists that one session moves. A pause or a snapshot counts as one.
 const MaxTransfers = 10_000
 
 // maxDigested is the maximum size of a file whose digest Put reports: the digest of one that has a secret would confirm

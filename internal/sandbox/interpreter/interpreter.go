@@ -139,6 +139,7 @@ type Interpreter struct {
 	options  Options
 	encode   func(request) ([]byte, error)
 	failed   bool // the last cell of a shell; used only by the one that has its turn
+	restored bool // and no cell has run since; as failed
 	messages chan message
 	closed   chan struct{}
 	close    sync.Once
@@ -175,10 +176,11 @@ func newInterpreter(in io.WriteCloser, out io.ReadCloser, o Options) *Interprete
 		turn:   make(chan struct{}, 1), writing: make(chan struct{}, 1)}
 }
 
-// StartRestored is Start for a program that has said hello before, and waits for a cell.
+// StartRestored is Start for a copy of a program that has said hello, and waits for a cell. Before its first cell
+// Python gets new seeds for random and numpy.random, unless their modules were replaced.
 func StartRestored(in io.WriteCloser, out io.ReadCloser, hello Hello, o Options) *Interpreter {
 	i := newInterpreter(in, out, o)
-	i.Hello = hello
+	i.Hello, i.restored = hello, true
 	go i.readMessages()
 	i.turn <- struct{}{}
 	return i
@@ -282,7 +284,8 @@ func (i *Interpreter) doRequest(ctx context.Context, r request, emit func(Event)
 	defer i.markIdle()
 	var random [16]byte
 	rand.Read(random[:])
-	r.Nonce = hex.EncodeToString(random[:])
+	r.Nonce, r.Reseed = hex.EncodeToString(random[:]), i.restored
+	i.restored = false
 	began := time.Now()
 	c := newCollector(i.options.Limits, emit)
 	err := i.collectMessages(ctx, r, c)

@@ -126,6 +126,8 @@ type request struct {
 	Nonce string            `json:"nonce"`
 	Code  string            `json:"code"`
 	Env   map[string]string `json:"env,omitempty"`
+	// Reseed asks for new seeds of random generators: other copies of the process have the same.
+	Reseed bool `json:"reseed,omitempty"`
 }
 
 func (r request) encodeLine() ([]byte, error) {

@@ -925,6 +925,11 @@ class Interpreter:
         self.flush()
         self.wire.send(kind="error", name=type(e).__name__[:200], value=cut(value, PLAIN), traceback=cut(lines, PLAIN))
 
+    def reseed(self):
+        for name in ("random", "numpy.random"):
+            if name in sys.modules:
+                sys.modules[name].seed()
+
     def cell(self, request):
         sys.modules["__main__"] = self.context.module
         env = request.get("env", {})
@@ -933,6 +938,8 @@ class Interpreter:
         try:
             self.pipes.restore()
             self.cleared, self.result = False, None
+            if request.get("reseed"):
+                self.attempt(self.reseed)
             self.attempt(self.check if request["op"] == "check" else self.run, request["code"])
             self.attempt(self.figures)
             self.attempt(self.release)

@@ -17,7 +17,8 @@
 //
 // In a session (Run.Session) a proposal's "decision" comes after the entries of the
 // proposals before it, and a "transfer" (proposal.Transfer) is written where a file went
-// in or out, or the session was paused or resumed.
+// in or out, or the session was paused, resumed or saved. The "run" of a session that
+// began with a snapshot names the checkpoint of the other session's log (Run.From).
 //
 // The "events" and the "result" of a command in the background, which its "start" says, may
 // come at any later place before "end", between the entries of others.

@@ -76,6 +76,9 @@ func describeRun(r proposal.Run) string {
 			words += ", " + fact[0] + " " + fact[1]
 		}
 	}
+	if from := r.From; from != nil {
+		words += ", begins with snapshot " + from.Snapshot + " of " + from.Run
+	}
 	return words
 }
 
