@@ -56,7 +56,7 @@ func TestE2EE2B(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startServe(t, newServeDesk(t), "--sandboxes", "2", "--ports", "8000-8001")
+	s := startServe(t, newServeDesk(t), "--sandboxes", "3", "--ports", "8000-8001")
 	cmd := exec.CommandContext(t.Context(), "node", "--test", "--test-force-exit", "--test-reporter=tap", "sdk.test.mjs")
 	cmd.Dir = clients
 	cmd.Env = append(os.Environ(), "E2B_API_URL="+s.url, "E2B_SANDBOX_URL="+s.url, "E2B_API_KEY="+serveKey, "OTHER_KEY="+serveOther, "http_proxy=http://127.0.0.1:9", "https_proxy=http://127.0.0.1:9")

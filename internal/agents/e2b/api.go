@@ -98,12 +98,12 @@ func (n newSandbox) describeClient() string {
 // templates are the names that the SDKs use if their caller names none.
 var templates = []string{"", "base", "code-interpreter-v1", "code-interpreter-beta", "mcp-gateway"}
 
-// refuseUnsupported refuses what a sandbox here cannot be.
-func (n newSandbox) refuseUnsupported() error {
+// refuseUnsupported refuses what a sandbox here cannot be. saved says that the template is a snapshot.
+func (n newSandbox) refuseUnsupported(saved bool) error {
 	switch {
-	case !slices.Contains(templates, n.TemplateID):
-		return refuseRequest(notFound,
-			"there is no template %q: sandboxes have the tools of this host; use base or code-interpreter-v1", n.TemplateID)
+	case !saved && !slices.Contains(templates, n.TemplateID):
+		return refuseRequest(notFound, "there is no template %q: sandboxes have the tools of this host; "+
+			"use base, code-interpreter-v1 or the id of a snapshot of this key", n.TemplateID)
 	case n.Volumes != nil:
 		return refuseRequest(unimplemented, "volumes are not supported")
 	}
@@ -205,14 +205,18 @@ func (s *Server) apiRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+one+"/timeout", apiOf(s, http.StatusNoContent, apiTimeout))
 	mux.HandleFunc("POST "+one+"/pause", apiOf(s, http.StatusNoContent, apiPause))
 	mux.HandleFunc("POST "+one+"/resume", apiOf(s, http.StatusCreated, s.apiResume))
-	for _, what := range []string{"snapshots", "fork", "network", "logs", "refreshes"} {
+	mux.HandleFunc("POST "+one+"/snapshots", apiOf(s, http.StatusCreated, s.apiSnapshot))
+	mux.HandleFunc("POST "+one+"/fork", apiOf(s, http.StatusCreated, s.apiFork))
+	mux.HandleFunc("GET /snapshots", s.serveAPI(http.StatusOK, s.apiListSnapshots))
+	mux.HandleFunc("DELETE /templates/{id}", s.serveAPI(http.StatusNoContent, s.apiDeleteTemplate))
+	for _, what := range []string{"network", "logs", "refreshes"} {
 		mux.HandleFunc(one+"/"+what, s.serveAPI(0,
 			func(http.ResponseWriter, *http.Request, localhttp.User) (any, error) {
 				return nil, refuseRequest(unimplemented,
 					"%s is not supported: a sandbox is one, on this host, without a network", what)
 			}))
 	}
-	for _, what := range []string{"/snapshots", "/templates/", "/v2/templates/", "/v3/templates", "/volumes",
+	for _, what := range []string{"/templates/", "/v2/templates/", "/v3/templates", "/volumes",
 		"/volumes/", "/secrets", "/secrets/"} {
 		mux.HandleFunc(what, s.serveAPI(0, func(_ http.ResponseWriter, r *http.Request, _ localhttp.User) (any, error) {
 			return nil, refuseRequest(unimplemented,
@@ -227,20 +231,18 @@ func (s *Server) apiCreate(w http.ResponseWriter, r *http.Request, user localhtt
 		return nil, err
 	}
 	in, err := readNewSandbox(data)
+	from := s.findSnapshot(in.TemplateID, user)
 	if err == nil {
-		err = in.refuseUnsupported()
+		err = in.refuseUnsupported(from != nil)
 	}
 	if err != nil {
 		return nil, err
 	}
-	timeout, err := parseSeconds(in.Timeout, min(s.o.Timeout, s.o.MaxTimeout))
+	timeout, err := s.readTimeout(in.Timeout)
 	if err != nil {
 		return nil, err
 	}
-	if timeout > s.o.MaxTimeout {
-		return nil, refuseRequest(invalidArgument, "timeout: more than %v", s.o.MaxTimeout)
-	}
-	b, err := s.createSandbox(r.Context(), user, in, timeout)
+	b, err := s.createSandbox(r.Context(), user, in, timeout, from)
 	if err != nil {
 		return nil, err
 	}

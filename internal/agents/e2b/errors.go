@@ -72,6 +72,8 @@ func refusalOf(err error) *refusal {
 		switch f.Code {
 		case "session.proposal", "session.request":
 			r.code = invalidArgument
+		case "sandbox.save", "sandbox.restore": // of a snapshot, which is not as the request wants it
+			r.code = alreadyExists
 		case "session.input":
 			r.code = unimplemented
 		case "session.full", "session.background", "session.requests":

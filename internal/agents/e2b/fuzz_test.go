@@ -139,7 +139,7 @@ func FuzzRequests(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, query string) {
 		if in, err := readNewSandbox(data); err != nil {
 			refused(t, err)
-		} else if err := in.refuseUnsupported(); err != nil {
+		} else if err := in.refuseUnsupported(false); err != nil {
 			refused(t, err)
 		} else if in.Volumes != nil || len(in.wishes) > maxWishes || len(in.Metadata)+len(in.EnvVars) > 2*maxEntries {
 			t.Fatalf("accepted %+v", in)

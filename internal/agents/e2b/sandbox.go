@@ -124,9 +124,9 @@ func (s *Server) releaseReservation(user string, unused time.Duration) {
 	s.running.Done()
 }
 
-// createSandbox starts a sandbox of user that ends after timeout.
+// createSandbox starts a sandbox of user that ends after timeout, as a copy of from if that is not nil.
 func (s *Server) createSandbox(
-	ctx context.Context, user localhttp.User, about newSandbox, timeout time.Duration,
+	ctx context.Context, user localhttp.User, about newSandbox, timeout time.Duration, from *snapshot,
 ) (*sandbox, error) {
 	defer s.work.Enter()()
 	allowed, err := s.reserveSandbox(user.Name)
@@ -139,8 +139,9 @@ func (s *Server) createSandbox(
 		files: make(chan struct{}, 1), watching: make(chan struct{}, maxWatchers),
 		contexts: newContexts(), processes: newProcesses(), bridges: map[uint16]*bridge{},
 		pauseLeft: s.o.Paused}
+	b.beginFrom(from)
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err = b.openSession(ctx); err == nil && timeout > allowed {
+	if err = b.openSession(ctx, from); err == nil && timeout > allowed {
 		err = refuseRequest(resourceExhausted, "the key has %v of sandbox time left: use a shorter timeout", allowed)
 	}
 	b.started = time.Now()
@@ -157,7 +158,7 @@ func (s *Server) createSandbox(
 }
 
 // openSession makes the gate, has policy decide the variables, and starts the sandbox.
-func (b *sandbox) openSession(ctx context.Context) (err error) {
+func (b *sandbox) openSession(ctx context.Context, from *snapshot) (err error) {
 	requested := time.Now()
 	b.server.making.Lock()
 	b.gate, err = b.server.o.Gate(ctx, b.tenant)
@@ -181,7 +182,7 @@ func (b *sandbox) openSession(ctx context.Context) (err error) {
 	b.limits = r.Decision.Grant.Limits.Under(proposal.Limits{Memory: b.server.o.Memory})
 	o := gate.SessionOptions{Limits: b.server.o.SessionLimits(), Proposer: b.about.describeClient(),
 		Requested: requested, Idle: b.server.o.SessionLifetime(), Paused: b.server.o.SessionLifetime(),
-		Lifetime: b.server.o.SessionLifetime()}
+		Lifetime: b.server.o.SessionLifetime(), From: from.sessionFrom()}
 	if b.session, err = b.gate.Open(b.ctx, o); err != nil {
 		return err
 	}
@@ -326,7 +327,7 @@ func (b *sandbox) waitForSetUp(ctx context.Context) error {
 // going are the codes of errors after which a session goes on: it does not take one request. The last two are of a
 // session of another process.
 var going = map[string]bool{"session.proposal": true, "session.full": true, "session.background": true,
-	"session.request": true, "session.requests": true}
+	"session.request": true, "session.requests": true, "sandbox.save": true}
 
 // endOnError returns err, and ends the sandbox if its session is over. What a sandbox that ends
 // interrupts is an error for that reason.

@@ -94,6 +94,7 @@ type Server struct {
 	making    sync.Mutex // held while a gate is made
 	mu        sync.Mutex
 	sandboxes map[string]*sandbox
+	snapshots map[string]*snapshot
 	accounts  map[string]*account
 	running   sync.WaitGroup // one for each sandbox until its log is sealed
 	ended     bool
@@ -107,7 +108,8 @@ func New(o Options) *Server {
 	if o.Metrics != nil {
 		o.Metrics.SetLimit(o.Sandboxes)
 	}
-	return &Server{o: o, ctx: context.Background(), sandboxes: map[string]*sandbox{}, accounts: map[string]*account{}}
+	return &Server{o: o, ctx: context.Background(), sandboxes: map[string]*sandbox{}, accounts: map[string]*account{},
+		snapshots: map[string]*snapshot{}}
 }
 
 // ServeClients serves clients with one of keys at l until ctx ends. Then nothing begins, what runs
@@ -180,6 +182,7 @@ func (s *Server) endAllSandboxes() {
 		go s.removeSandbox(b)
 	}
 	s.running.Wait()
+	s.closeSnapshots()
 }
 
 func (s *Server) newHandler() http.Handler {
