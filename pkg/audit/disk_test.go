@@ -117,41 +117,53 @@ type slow struct {
 
 func (s slow) Sync() error { return errors.Join(<-s.sync, s.file.Sync()) }
 
-// An entry of Write is in the file before it is on disk. The next Append waits for it, and a
-// sync that fails in the background ends the log.
+// An entry of Write is in the file before it is on disk. The next Append brings both to disk, or without one a sync in
+// the background. One that fails ends the log.
 func TestWrite(t *testing.T) {
-	for _, test := range []struct {
-		sync error
-		next func(*Log) error
-	}{
-		{nil, func(l *Log) error { _, err := l.Append("x", 2); return err }},
-		{nil, func(l *Log) error { _, err := l.Seal(); return err }},
-		{syscall.EIO, func(l *Log) error { _, err := l.Append("x", 2); return err }},
-		{syscall.EIO, func(l *Log) error { _, err := l.Seal(); return err }},
-	} {
-		l := create(t)
-		disk := slow{l.f, make(chan error, 3)}
-		l.f = disk
-		if n, err := l.Write("x", 1); n != 0 || err != nil {
-			t.Fatal(n, err)
-		}
-		sum, err := Verify(bytes.NewReader(read(t, l.Path())), Trust{Key: l.Key(), Checkpoint: l.Checkpoint()})
-		if err != nil || sum.Entries != 1 || sum.State != Unsealed {
-			t.Errorf("before the sync: %+v, %v", sum, err)
-		}
-		done := make(chan error)
-		go func() { done <- test.next(l) }()
-		select {
-		case err := <-done:
-			t.Errorf("the next call did not wait for the disk: %v", err)
-		case <-time.After(20 * time.Millisecond):
-		}
-		disk.sync <- test.sync
-		disk.sync <- nil
-		if err := <-done; (err != nil) != (test.sync != nil) {
-			t.Errorf("after a sync with %v: %v", test.sync, err)
-		} else if err != nil {
-			wantStop(t, err, "audit.not-writable")
+	next := map[string]func(*Log) error{
+		"Append": func(l *Log) error { _, err := l.Append("x", 2); return err },
+		"Seal":   func(l *Log) error { _, err := l.Seal(); return err },
+		"Close":  (*Log).Close,
+	}
+	for name, call := range next {
+		for _, failure := range []error{nil, syscall.EIO} {
+			for _, late := range []bool{false, true} {
+				l := create(t)
+				disk := slow{l.f, make(chan error)}
+				l.f = disk
+				if n, err := l.Write("x", 1); n != 0 || err != nil {
+					t.Fatal(n, err)
+				}
+				sum, err := Verify(bytes.NewReader(read(t, l.Path())), Trust{Key: l.Key(), Checkpoint: l.Checkpoint()})
+				if err != nil || sum.Entries != 1 || sum.State != Unsealed {
+					t.Errorf("before the sync: %+v, %v", sum, err)
+				}
+				if late {
+					disk.sync <- failure // which only a sync in the background takes
+				}
+				done := make(chan error)
+				go func() { done <- call(l) }()
+				if late && (failure != nil || name == "Close") {
+					// it has nothing to bring to disk
+				} else {
+					select {
+					case err := <-done:
+						t.Errorf("%s did not wait for the disk: %v", name, err)
+					case <-time.After(syncDelay / 2):
+					}
+					disk.sync <- failure
+				}
+				if err := <-done; (err != nil) != (failure != nil) && !(late && name == "Close") {
+					t.Errorf("%s after a sync with %v: %v", name, failure, err)
+				} else if err != nil {
+					wantStop(t, err, "audit.not-writable")
+				}
+				select {
+				case disk.sync <- nil:
+					t.Errorf("%s: a second sync of what is on disk", name)
+				case <-time.After(2 * syncDelay):
+				}
+			}
 		}
 	}
 }

@@ -158,7 +158,7 @@ func (s *Session) awaitBackground(
 	result, outErr := s.redactResult(ctx, record.Proposal.ID, nameBudget(result, x, record))
 	record.Result = &result
 	addSecretFinding(&record)
-	_, logErr := s.stages.Log.Append("result", journal.NewResult(record))
+	_, logErr := s.stages.Log.Write("result", journal.NewResult(record))
 	return record.Result, errors.Join(err, seeErr, outErr, logErr)
 }
 
