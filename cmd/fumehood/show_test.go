@@ -43,6 +43,8 @@ func (s *scene) Decide(_ context.Context, p proposal.Proposal, _ proposal.Analys
 	return proposal.Decision{Effect: proposal.Allow, Rules: []string{"tools.go"}, Reasons: []proposal.Reason{}, Grant: &proposal.Grant{Limits: l, Exec: []string{"built"}}}, nil
 }
 
+func (s *scene) Prepare(sandbox.Execution, bool) {}
+
 func (s *scene) Run(context.Context, sandbox.Execution) (proposal.Result, error) {
 	for _, e := range s.events {
 		s.see(e)

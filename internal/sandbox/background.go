@@ -92,16 +92,11 @@ type backgrounds struct {
 
 // startBackground starts x in the background.
 func (s *instance) startBackground(ctx context.Context, x Execution, fresh bool) (*process, error) {
-	c := &command{s: s, x: x, ended: make(chan struct{}), background: true, shared: len(s.backgroundIDs()) > 0}
+	c, err := s.takeCommand(x, true)
+	if err != nil {
+		return nil, err
+	}
 	p := &process{c: c, fresh: fresh, done: make(chan struct{})}
-	if err := c.openStreams(); err != nil {
-		return nil, s.describeStartError(err)
-	}
-	if err := s.gate.beginCommand(c); err != nil {
-		c.stdout.closePipes()
-		c.stderr.closePipes()
-		return nil, errors.Join(err, c.conn.Close())
-	}
 	pid, r, err := c.startFirst()
 	if err != nil {
 		c.background = false // nothing of it runs beside others

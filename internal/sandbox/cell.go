@@ -89,7 +89,7 @@ func (c *command) runCell(ctx context.Context) (proposal.Result, error) {
 func (c *command) beginCell() (*liveInterpreter, error) {
 	go c.stdout.readLoop()
 	go c.stderr.readLoop()
-	c.measureBefore()
+	c.began = time.Now()
 	r, err := c.openInterpreter()
 	if err != nil {
 		c.closeStreams()

@@ -43,6 +43,7 @@ type instance struct {
 	limited      proposal.Limits // the cgroup's current limits
 	used         bool            // by a command that is not a service
 	paused       bool            // see Runner.Pause
+	prepared     *command        // see Runner.Prepare; nil without one
 	services     int             // how many were started, or failed
 	interpreters interpreters
 	held         []int32 // what the last hold request named

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sort"
 	"strings"
@@ -65,21 +66,16 @@ type command struct {
 }
 
 func (s *instance) runCommand(ctx context.Context, x Execution) (proposal.Result, error) {
-	c := &command{s: s, x: x, ended: make(chan struct{})}
-	if err := c.openStreams(); err != nil {
-		return failedResult(err), s.describeStartError(err)
+	s.backgrounds.markShared()
+	defer s.goOn()
+	c, err := s.takeCommand(x, false)
+	if err != nil {
+		return failedResult(err), err
 	}
 	defer c.conn.Close()
 	defer c.x.Notes.Show(nil)
-	s.backgrounds.markShared()
-	err := s.gate.beginCommand(c)
-	if err == nil {
-		err = s.resumeServices(x)
-	}
-	defer s.goOn()
-	if err != nil {
-		c.stdout.closePipes()
-		c.stderr.closePipes()
+	if err := s.resumeServices(x); err != nil {
+		c.closeOutput()
 		return failedResult(err), err
 	}
 	if x.Cell != nil {
@@ -91,6 +87,58 @@ func (s *instance) runCommand(ctx context.Context, x Execution) (proposal.Result
 	}
 	status, waitErr := c.waitForEnd(ctx, pid)
 	return c.finishResult(ctx, status, waitErr)
+}
+
+// prepareCommand opens the streams of a command, and makes it the one that new processes belong to. It starts none.
+func (s *instance) prepareCommand(x Execution, background bool) (*command, error) {
+	c := &command{s: s, x: x, ended: make(chan struct{}), background: background,
+		shared: background && len(s.backgroundIDs()) > 0}
+	if err := c.openStreams(); err != nil {
+		return nil, s.describeStartError(err)
+	}
+	if err := s.gate.beginCommand(c); err != nil {
+		c.closeOutput()
+		return nil, errors.Join(err, c.conn.Close())
+	}
+	c.measureBefore()
+	return c, nil
+}
+
+// takeCommand returns the command that was prepared for x, or prepares it.
+func (s *instance) takeCommand(x Execution, background bool) (c *command, err error) {
+	c, s.prepared = s.prepared, nil
+	if c != nil && (c.background != background || !c.isFor(x)) {
+		c.discard()
+		c = nil
+	}
+	if c == nil {
+		if c, err = s.prepareCommand(x, background); err != nil {
+			return nil, err
+		}
+	}
+	c.x = x
+	if x.Cell == nil { // showCellEvent passes on what a cell prints, in order with its displays
+		c.stdout.live, c.stderr.live = c.chunkFunc(proposal.ChunkStdout), c.chunkFunc(proposal.ChunkStderr)
+	}
+	x.Notes.Show(c.stderr.writeNote)
+	return c, nil
+}
+
+// isFor reports whether c was prepared for x. What it reads, its time, and who sees its output are of no importance
+// for that.
+func (c *command) isFor(x Execution) bool {
+	mine := c.x
+	for _, x := range []*Execution{&mine, &x} {
+		x.Input, x.Output, x.Notes, x.Grant.Limits.Wall = nil, nil, nil, 0
+	}
+	return reflect.DeepEqual(mine, x)
+}
+
+// discard ends a command of which nothing was started.
+func (c *command) discard() {
+	c.closeOutput()
+	_ = c.conn.Close()
+	_ = c.s.gate.endCommand(c, &proposal.Result{}) // if it fails, the next command fails, too
 }
 
 // resumeServices lets the services go on, which are stopped while no command runs, so that what the
@@ -125,17 +173,23 @@ func (c *command) openStreams() error {
 	over := func() { c.endFor(proposal.OutputLimit) }
 	maximum := int64(c.x.Grant.Limits.Output)
 	if c.stdout, err = newDrain(c.streamPath("stdout"), &c.total, maximum, over); err != nil {
-		return err
+		return errors.Join(err, c.conn.Close())
 	}
 	if c.stderr, err = newDrain(c.streamPath("stderr"), &c.total, maximum, over); err != nil {
 		c.stdout.closePipes()
-		return err
+		return errors.Join(err, c.conn.Close())
 	}
-	if c.x.Cell == nil { // showCellEvent passes on what a cell prints, in order with its displays
-		c.stdout.live, c.stderr.live = c.chunkFunc(proposal.ChunkStdout), c.chunkFunc(proposal.ChunkStderr)
+	if err = c.s.setCgroupLimits(c.x.Grant.Limits); err != nil {
+		c.closeOutput()
+		return errors.Join(err, c.conn.Close())
 	}
-	c.x.Notes.Show(c.stderr.writeNote)
-	return c.s.setCgroupLimits(c.x.Grant.Limits)
+	return nil
+}
+
+// closeOutput closes the streams of a command that was not started.
+func (c *command) closeOutput() {
+	c.stdout.closePipes()
+	c.stderr.closePipes()
 }
 
 // chunkFunc returns a function that passes on what is written to a stream, or nil.
@@ -189,7 +243,7 @@ func (c *command) startProcess() (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.measureBefore()
+	c.began = time.Now()
 	pid, err := c.conn.Exec(c.s.id, control.Process{
 		Path: program, Argv: argv, Env: c.environ(), Dir: c.workingDir(),
 		UID: c.userFor(c.s.layout.UID), GID: c.userFor(c.s.layout.GID),
@@ -207,7 +261,7 @@ func (c *command) measureBefore() {
 		}
 		c.held = c.s.cgroup.measurePeak()
 	}
-	c.before, c.began = c.s.cgroup.readUsage(), time.Now()
+	c.before = c.s.cgroup.readUsage()
 }
 
 // workingDir returns the command's working directory inside.
@@ -499,7 +553,7 @@ func (c *command) recordCrash(r *proposal.Result, err error) error {
 // the command's own failure, as long as the sandbox still answers.
 func (c *command) notStarted(cause error) (proposal.Result, error) {
 	if c.began.IsZero() { // it used nothing
-		c.measureBefore()
+		c.began = time.Now()
 	}
 	code := syscall.WaitStatus(127 << 8)
 	if errors.Is(cause, errRefused) {

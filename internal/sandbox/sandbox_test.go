@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -265,6 +266,57 @@ func TestFresh(t *testing.T) {
 	}
 }
 
+// What was prepared starts nothing, and only the command that it was prepared for uses it.
+func TestPrepare(t *testing.T) {
+	t.Parallel()
+	r, seen := gated(t)
+	describe := func(id, text string) Execution {
+		return Execution{ID: id, Text: text, Grant: proposal.Grant{Limits: testLimits()}}
+	}
+	run := func(x Execution) {
+		t.Helper()
+		out := &printed{}
+		x.Output = out.take
+		result, err := r.Run(t.Context(), x)
+		if err != nil || !result.Succeeded() || !result.Observations.Complete || out.String() != x.ID+"\n" {
+			t.Errorf("%s: %s %q, %q, %v", x.ID, result.Outcome(), result.Detail, out.String(), err)
+		}
+		if r.current.prepared != nil {
+			t.Errorf("%s: the sandbox still has what was prepared", x.ID)
+		}
+	}
+	first := describe("first", "echo first")
+	r.Prepare(first, false) // without a sandbox it does nothing
+	run(first)
+	used, other := describe("used", "echo used > /tmp/used; cat /tmp/used"), describe("other", "echo other > /tmp/other; cat /tmp/other")
+	r.Prepare(used, false)
+	ready := r.current.prepared
+	if ready == nil || len(seen.of("used")) > 0 {
+		t.Fatalf("%+v, %q", ready, seen.of("used"))
+	}
+	run(used)
+	if !slices.Contains(seen.of("used"), "write /tmp/used") || ready.began.IsZero() {
+		t.Errorf("the command did not use what was prepared: %q", seen.of("used"))
+	}
+	changed := used
+	changed.ID, changed.Text = "changed", "echo wrong"
+	r.Prepare(changed, true)
+	changed.Text = "echo changed"
+	run(changed)
+	r.Prepare(used, false)
+	run(other)
+	if got := seen.of("other"); !slices.Contains(got, "write /tmp/other") {
+		t.Errorf("the command has no events of its own: %q", got)
+	}
+	beside := describe("beside", "echo beside; sleep 1000")
+	r.Prepare(beside, true)
+	p, out := startPrinting(t, r, beside)
+	p.Kill(proposal.KilledClosed)
+	if result := outcomeOf(t, p); result.Killed != proposal.KilledClosed || out.String() != "beside\n" {
+		t.Errorf("%s, %q", result.Outcome(), out.String())
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
@@ -375,6 +427,7 @@ func TestNothingLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	runText(t, r, "sleep 100 & echo x > y")
+	r.Prepare(Execution{ID: "never", Text: "true", Grant: proposal.Grant{Limits: testLimits()}}, true)
 	id, root := r.current.id, r.current.root.Path
 	if err := r.Close(); err != nil {
 		t.Fatal(err)

@@ -36,6 +36,8 @@ type scene struct {
 	events map[string][]proposal.Event
 }
 
+func (s *scene) Prepare(sandbox.Execution, bool) {}
+
 func (s *scene) Run(_ context.Context, x sandbox.Execution) (proposal.Result, error) {
 	for _, e := range s.events[x.ID] {
 		e.Command = x.ID

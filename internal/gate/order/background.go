@@ -106,6 +106,7 @@ func (s *Session) isBusy() bool { return len(s.background) > 0 }
 func (s *Session) startBackground(ctx context.Context, r *Running) error {
 	record := s.records[r.i]
 	err := s.ensureSandbox(ctx)
+	var x sandbox.Execution
 	if err == nil {
 		if why := s.reasonNotToRun(ctx, s.records[:r.i], record); why != "" {
 			r.result = notRun(why)
@@ -113,7 +114,8 @@ func (s *Session) startBackground(ctx context.Context, r *Running) error {
 			close(r.done)
 			return nil
 		}
-		_, err = s.stages.Log.Append("start", journal.NewStart(record, false))
+		x = s.beginExecution(record)
+		err = s.recordStart(record, &x, true)
 	}
 	if err != nil {
 		r.result = notRun("the run stopped: " + proposal.FailureOf(err).Code)
@@ -122,13 +124,11 @@ func (s *Session) startBackground(ctx context.Context, r *Running) error {
 		return err
 	}
 	s.background, s.beside = append(s.background, r), true
-	x := s.executionOf(record)
 	x.Input = inputOf(ctx)
 	end := s.passOutput(ctx, &x)
 	inner, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	err = s.stages.Observer.Begin(record, s.stages.Redactor.Event, stop)
 	if err == nil {
-		x.Free = s.stages.Lineage.Begin(record)
 		r.process, err = s.runner.Start(ctx, x)
 	}
 	if err == nil {

@@ -20,6 +20,8 @@ type burst struct {
 	see func(proposal.Event)
 }
 
+func (burst) Prepare(sandbox.Execution, bool) {}
+
 func (r burst) Run(context.Context, sandbox.Execution) (proposal.Result, error) {
 	e := proposal.Event{
 		Command: "a", Kind: proposal.EventExec, Program: "/usr/bin/true",

@@ -52,10 +52,15 @@ func (s *Session) executionOf(r proposal.Record) sandbox.Execution {
 	if s.isFirstOfSetup(r) && !s.written {
 		x.Grant.Fresh = true
 	}
+	s.limitTime(&x)
+	return x
+}
+
+// limitTime lowers the time of x to what is left for the run.
+func (s *Session) limitTime(x *sandbox.Execution) {
 	if left := max(s.deadline.Sub(s.stages.Now()), time.Millisecond); left < x.Grant.Limits.Wall.Std() {
 		x.Grant.Limits.Wall = proposal.Duration(left)
 	}
-	return x
 }
 
 // isFirstOfSetup reports whether r is the first command of set-up that runs.

@@ -65,6 +65,8 @@ func (w *world) Start(ctx context.Context, x sandbox.Execution) (sandbox.Process
 	return afterRun{result, err}, nil
 }
 
+func (w *world) Prepare(sandbox.Execution, bool) {}
+
 func (w *world) Run(ctx context.Context, x sandbox.Execution) (proposal.Result, error) {
 	if x.Grant.Limits.Wall <= 0 {
 		return proposal.Result{}, errors.New("no time limit") // as the real one

@@ -44,11 +44,12 @@ func (s *Session) runProposal(ctx context.Context, i int) error {
 // runtime crashed. Its result may be kept under key, unless that is "".
 func (s *Session) runRecorded(ctx context.Context, i int, key string) error {
 	r := &s.records[i]
-	if _, err := s.stages.Log.Append("start", journal.NewStart(*r, false)); err != nil {
+	x := s.beginExecution(*r)
+	if err := s.recordStart(*r, &x, false); err != nil {
 		r.Result = notRun("the audit log could not be written")
 		return err
 	}
-	result, runErr := s.runOnce(ctx, *r, false)
+	result, runErr := s.runOnce(ctx, *r, x)
 	r.Result = &result
 	inShell := r.Proposal.Context != "" && r.Proposal.RunsShell() // which has run the code
 	p, crashed := crashedRuntime(result)
@@ -57,7 +58,9 @@ func (s *Session) runRecorded(ctx context.Context, i int, key string) error {
 		if err := s.recordAttempt(*r, first); err != nil {
 			return err // the report has the first run's result, and the log has failed
 		}
-		result, runErr = s.runOnce(ctx, *r, true)
+		x = s.beginExecution(*r)
+		x.Again = true
+		result, runErr = s.runOnce(ctx, *r, x)
 		result.Retried = &first
 		r.Result = &result
 	}
@@ -75,11 +78,32 @@ func (s *Session) runRecorded(ctx context.Context, i int, key string) error {
 	return nil
 }
 
-// runOnce runs what was decided for r, within the time that is left for the run, and returns what
-// may leave of its result.
-func (s *Session) runOnce(ctx context.Context, r proposal.Record, again bool) (proposal.Result, error) {
+// beginExecution returns what runs for r, and has the Lineage decide what that starts.
+func (s *Session) beginExecution(r proposal.Record) sandbox.Execution {
 	x := s.executionOf(r)
-	x.Again = again
+	x.Free = s.stages.Lineage.Begin(r)
+	return x
+}
+
+// recordStart returns when the log has the start of r on disk: only then may x run. Meanwhile the sandbox is made
+// ready for x, whose time may be less afterwards.
+func (s *Session) recordStart(r proposal.Record, x *sandbox.Execution, beside bool) error {
+	ready := make(chan struct{})
+	go func() {
+		defer close(ready)
+		s.runner.Prepare(*x, beside)
+	}()
+	_, err := s.stages.Log.Append("start", journal.NewStart(r, false))
+	<-ready
+	s.limitTime(x)
+	if err != nil {
+		s.stages.Lineage.End(r.Proposal.ID)
+	}
+	return err
+}
+
+// runOnce runs x, which was decided for r, and returns what may leave of its result.
+func (s *Session) runOnce(ctx context.Context, r proposal.Record, x sandbox.Execution) (proposal.Result, error) {
 	endOutput := s.passOutput(ctx, &x)
 	result, err := s.runObserved(ctx, x, r)
 	endOutput()
@@ -88,14 +112,14 @@ func (s *Session) runOnce(ctx context.Context, r proposal.Record, again bool) (p
 }
 
 // runObserved runs x between the beginning and the end of what watches it: the Observer, which logs
-// what the kernel sees, the Lineage, which decides what x starts, and the gateway, if there is one.
+// what the kernel sees, and the gateway, if there is one. The Lineage ends with them.
 func (s *Session) runObserved(ctx context.Context, x sandbox.Execution, r proposal.Record) (proposal.Result, error) {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if err := s.stages.Observer.Begin(r, s.stages.Redactor.Event, stop); err != nil {
+		s.stages.Lineage.End(r.Proposal.ID)
 		return notStarted("it could not be observed"), err
 	}
-	x.Free = s.stages.Lineage.Begin(r)
 	result, err, netErr := s.runConnected(inner, x, stop)
 	if inner.Err() != nil {
 		err = nil // an interrupted command is a Result; runAll reports the interruption

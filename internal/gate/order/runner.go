@@ -15,6 +15,9 @@ import (
 
 // A Runner is the sandbox of one run: internal/sandbox's Runner, or a test's.
 type Runner interface {
+	// Prepare makes the sandbox ready for x, for which the next Run is, or if beside is set the next Start. It
+	// starts nothing.
+	Prepare(x sandbox.Execution, beside bool)
 	// Run runs x to its end. An error means that the outcome is unknown.
 	Run(ctx context.Context, x sandbox.Execution) (proposal.Result, error)
 	// Start starts x beside the commands of Run. A command that does not start is a Process
