@@ -49,7 +49,7 @@ func decidedExecution(r proposal.Record) sandbox.Execution {
 // What a session has written stays: set-up then has no network (see confineToBounds), and there is no layer.
 func (s *Session) executionOf(r proposal.Record) sandbox.Execution {
 	x := decidedExecution(r)
-	if s.isFirstOfSetup(r) && !s.written {
+	if r.Proposal.Origin != "" && !s.written && s.isFirstOfSetup(r) {
 		x.Grant.Fresh = true
 	}
 	s.limitTime(&x)
