@@ -79,6 +79,7 @@ func (r *Runner) Save(ctx context.Context) (*Saved, error) {
 	if why, hint := r.reasonNotToSave(); why != "" {
 		return nil, newStopError("sandbox.save", "cannot save the sandbox: "+why, hint, nil)
 	}
+	r.current.discardPrepared()
 	saved, err := r.current.save(ctx)
 	if err != nil && r.current.isDead() {
 		r.ended = newStopError("sandbox.crashed", "the sandbox ended while it was saved"+r.current.runscOutput(),
