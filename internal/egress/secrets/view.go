@@ -137,32 +137,47 @@ func readableView(text string) view {
 // nextPrintable returns the next row of UTF-8 at or after at that has minPrintable printable characters; end is 0 if
 // there is none.
 func nextPrintable(text string, at int) (start, end int) {
-	for ; at < len(text); at++ {
+	for at+minPrintable <= len(text) {
 		start = at
+		if last := lastBreak(text, at, at+minPrintable); last >= 0 { // every row from here to there is too short
+			at = last + 1
+			continue
+		}
 		count := 0
 		for at < len(text) {
-			if c := text[at]; c < utf8.RuneSelf {
-				if !isControl(c) {
-					count++
-				}
-				at++
-				continue
-			}
-			if lead := text[at]; lead < 0xc2 || lead > 0xf4 { // begins no character
-				break
-			}
 			_, size := utf8.DecodeRuneInString(text[at:])
-			if size == 1 {
+			if text[at] >= utf8.RuneSelf && size == 1 {
 				break
 			}
-			count++
+			if !isControl(text[at]) {
+				count++
+			}
 			at += size
 		}
 		if count >= minPrintable {
 			return start, at
 		}
+		at++
 	}
 	return 0, 0
+}
+
+// lastBreak returns the offset of the last byte of text[from:to] that its neighbors show to be part of no character
+// in UTF-8, or -1.
+func lastBreak(text string, from, to int) int {
+	for i := to - 1; i >= from; i-- {
+		c := text[i]
+		switch {
+		case c < utf8.RuneSelf:
+		case c < 0xc0: // goes on
+			if i == 0 || text[i-1] < utf8.RuneSelf {
+				return i
+			}
+		case c < 0xc2 || c > 0xf4 || i+1 == len(text) || text[i+1]&0xc0 != 0x80: // should begin one
+			return i
+		}
+	}
+	return -1
 }
 
 // containsInvisible reports whether text has an invisible character.
