@@ -20,6 +20,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,9 +57,12 @@ type machine struct {
 	compiled wazero.CompiledModule
 	kinds    []string
 	fields   []string
+	next     chan api.Module // an instance that has read nothing, for the next text
 }
 
-var machines = map[string]*machine{"python": {}, "javascript": {}, "typescript": {}}
+var machines = map[string]*machine{"python": newMachine(), "javascript": newMachine(), "typescript": newMachine()}
+
+func newMachine() *machine { return &machine{next: make(chan api.Module, 1)} }
 
 // HasGrammar reports whether there is a grammar for language.
 func HasGrammar(language string) bool { return machines[language] != nil }
@@ -111,8 +115,44 @@ func (m *machine) compileModule(language string) error {
 }
 
 func (m *machine) startInstance(ctx context.Context) (api.Module, error) {
-	return m.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx,
-		experimental.MemoryAllocatorFunc(allocateMemory)), m.compiled, wazero.NewModuleConfig().WithName(""))
+	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(allocateMemory))
+	none := strings.NewReader("") // making the usual source of random bytes takes as long as a short text
+	return m.runtime.InstantiateModule(ctx, m.compiled, wazero.NewModuleConfig().WithName("").WithRandSource(none))
+}
+
+// takeInstance returns an instance that has read nothing.
+func (m *machine) takeInstance(ctx context.Context) (api.Module, error) {
+	select {
+	case instance := <-m.next:
+		return instance, nil
+	default:
+		return m.startInstance(ctx)
+	}
+}
+
+// replaceInstance ends an instance that has read a text, and starts the one for the next text if there is none. Both
+// take longer than reading a short text, so its reader does not wait for them.
+func (m *machine) replaceInstance(used api.Module) {
+	ctx := context.Background()
+	if used.Memory().Size() > usualMemory { // many of these at once would be too much
+		used.Close(ctx)
+		return
+	}
+	go func() {
+		used.Close(ctx)
+		if len(m.next) > 0 {
+			return
+		}
+		instance, err := m.startInstance(ctx)
+		if err != nil {
+			return // the next text has the error
+		}
+		select {
+		case m.next <- instance:
+		default:
+			instance.Close(ctx)
+		}
+	}()
 }
 
 // A memory is a machine's memory. Its bytes are used again after it is freed, all of them
@@ -171,13 +211,13 @@ func callFunction(ctx context.Context, instance api.Module, name string, args ..
 	return uint32(results[0]), nil
 }
 
-// parseText runs one text in a fresh instance.
+// parseText runs one text in an instance of its own.
 func (m *machine) parseText(ctx context.Context, text string) (*Tree, error) {
-	instance, err := m.startInstance(ctx)
+	instance, err := m.takeInstance(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	defer instance.Close(context.Background())
+	defer m.replaceInstance(instance)
 	at, err := callFunction(ctx, instance, "reserve", uint64(len(text)+1))
 	if err != nil {
 		return nil, err
