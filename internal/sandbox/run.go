@@ -167,8 +167,10 @@ func (s *instance) resumeServices(x Execution) error {
 
 func (c *command) openStreams() error {
 	var err error
-	if c.conn, err = control.Dial(c.s.controlSocketPath()); err != nil {
-		return err
+	if c.x.Cell == nil { // an interpreter has its own
+		if c.conn, err = control.Dial(c.s.controlSocketPath()); err != nil {
+			return err
+		}
 	}
 	over := func() { c.endFor(proposal.OutputLimit) }
 	maximum := int64(c.x.Grant.Limits.Output)

@@ -35,8 +35,13 @@ func Dial(path string) (*Conn, error) {
 	return &Conn{urpc.NewClient(socket)}, nil
 }
 
-// Close closes the connection; a call in progress returns an error.
-func (c *Conn) Close() error { return c.client.Close() }
+// Close closes the connection, if c is not nil; a call in progress returns an error.
+func (c *Conn) Close() error {
+	if c == nil {
+		return nil
+	}
+	return c.client.Close()
+}
 
 // A Process is what Exec starts. It gets no capabilities and can gain none.
 type Process struct {
