@@ -50,11 +50,14 @@ func (s *scene) Run(_ context.Context, x sandbox.Execution) (proposal.Result, er
 
 func (s *scene) Close() error { return nil }
 
-func (s *scene) Open(context.Context, []string, sandbox.Options) (order.Link, error) {
+// closed is a network that reaches nothing.
+type closed struct{}
+
+func (closed) Open(context.Context, []string, sandbox.Options) (order.Link, error) {
 	return order.Link{}, nil
 }
-func (s *scene) Begin(context.Context, sandbox.Execution, context.CancelCauseFunc) error { return nil }
-func (s *scene) End() error                                                              { return nil }
+func (closed) Begin(context.Context, sandbox.Execution, context.CancelCauseFunc) error { return nil }
+func (closed) End() error                                                              { return nil }
 
 var digest = "sha256:" + strings.Repeat("0", 64)
 
@@ -81,7 +84,7 @@ func played(t testing.TB, id string, o policy.Options, events map[string][]propo
 	if err != nil {
 		t.Fatal(err)
 	}
-	stages := order.Stages{Checker: order.Checker{Policy: engine}, Log: written, Redactor: u, Lineage: &lineage.ProgramDecider{Confine: policy.Confine}, Observer: observer, Network: s, Now: time.Now,
+	stages := order.Stages{Checker: order.Checker{Policy: engine}, Log: written, Redactor: u, Lineage: &lineage.ProgramDecider{Confine: policy.Confine}, Observer: observer, Network: closed{}, Now: time.Now,
 		Start: func(sandbox.Options) (order.Runner, error) { return s, nil }}
 	mode := "enforce"
 	if o.Observe {
