@@ -60,6 +60,7 @@ func TestEveryOperation(t *testing.T) {
 			s, c := fake(t, githubtest.Options{Prefix: prefix}, rights...)
 			t.Run("pull requests", func(t *testing.T) { usePulls(t, s, c) })
 			t.Run("branches", func(t *testing.T) { useBranches(t, s, c) })
+			t.Run("files", func(t *testing.T) { useFiles(t, s, c) })
 			t.Run("comments", func(t *testing.T) { useComments(t, s, c) })
 			t.Run("reviews", func(t *testing.T) { useReviews(t, s, c) })
 			t.Run("people", func(t *testing.T) { usePeople(t, s, c) })
@@ -109,6 +110,51 @@ func useBranches(t *testing.T, s *githubtest.Server, c *github.Client) {
 	}
 	if branch, err := c.Branch(ctx, "none"); github.KindOf(err) != github.NotFound || branch != (github.Branch{}) {
 		t.Errorf("got %+v, %v", branch, err)
+	}
+}
+
+func useFiles(t *testing.T, s *githubtest.Server, c *github.Client) {
+	ctx := context.Background()
+	data := []byte("\x1f\x8b\x00 not JSON")
+	s.SetContent(githubtest.CommitID("base"), "dir/a #1.tar.gz", data)
+	commit, err := c.CommitOf(ctx, "heads/master")
+	if err != nil || commit != githubtest.CommitID("base") {
+		t.Errorf("got %q, %v", commit, err)
+	}
+	if _, err := c.CommitOf(ctx, "heads/none"); github.KindOf(err) != github.Invalid {
+		t.Errorf("a ref that does not exist: %v", err)
+	}
+	if got, err := c.File(ctx, commit, "dir/a #1.tar.gz"); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for path, kind := range map[string]github.Kind{"dir": github.Malformed, "dir/none": github.NotFound} {
+		if got, err := c.File(ctx, commit, path); github.KindOf(err) != kind || got != nil {
+			t.Errorf("%s: %q, %v", path, got, err)
+		}
+	}
+	s.SetContent(commit, "large", bytes.Repeat([]byte("x"), 8<<20+1))
+	if got, err := c.File(ctx, commit, "large"); github.KindOf(err) != github.TooLarge || got != nil {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+// A token for one repository does not see another that is private: GitHub answers 404.
+func TestPrivateRepository(t *testing.T) {
+	s := githubtest.New(t, githubtest.Options{})
+	s.AddRepository(githubtest.Repository{Name: "acme/policy", Private: true})
+	s.AddWorkflowToken("ghs_workflow", "contents:read")
+	reader := map[string]string{"contents": "read"}
+	s.AddToken("ghs_app", githubtest.Token{Login: "policy[bot]", Permissions: reader, Repositories: []string{"Acme/policy"}})
+	s.AddToken("ghs_blind", githubtest.Token{Login: "policy[bot]", Repositories: []string{"acme/policy"}})
+	for token, kind := range map[string]github.Kind{"ghs_workflow": github.NotFound, "ghs_blind": github.NotFound, "": github.NotFound,
+		"ghs_wrong": github.Unauthorized, "ghs_app": github.Invalid} { // it sees that there is no such ref
+		c, err := github.New(github.Options{BaseURL: s.URL, Token: token, Repository: "acme/policy"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.CommitOf(t.Context(), "heads/none"); github.KindOf(err) != kind {
+			t.Errorf("%q: %v", token, err)
+		}
 	}
 }
 

@@ -23,6 +23,8 @@ const (
 var (
 	readRepository = operation{"read the repository", "{contents: read}", reads}
 	readBranch     = operation{"read the last commit of a branch", "{contents: read}", reads}
+	readCommit     = operation{"read the commit of a ref", "{contents: read}", reads}
+	readFile       = operation{"read a file of a repository", "{contents: read}", reads}
 	readPull       = operation{"read the pull request", "{pull-requests: read}", reads}
 	readDiff       = operation{"read the pull request's diff", "{pull-requests: read}", reads}
 	findPulls      = operation{"find pull requests by their head", "{pull-requests: read}", reads}

@@ -145,6 +145,8 @@ func checkResponse(req *http.Request, resp *http.Response, body []byte) error {
 	switch status := resp.StatusCode; {
 	case isSuccess(req.Method, status) && wantsDiff(req):
 		return checkDiff(resp)
+	case isSuccess(req.Method, status) && wantsFile(req):
+		return checkFile(resp)
 	case isSuccess(req.Method, status):
 		if status != http.StatusNoContent && (!json.Valid(body) || bytes.Equal(bytes.TrimSpace(body), []byte("null"))) {
 			return &Error{Kind: Malformed, Status: status, Message: "not a JSON document"}

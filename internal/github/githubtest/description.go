@@ -30,7 +30,7 @@ type description struct {
 
 // slashed finds the path parameters that may contain slashes, which OpenAPI 3.0
 // cannot express.
-var slashed = regexp.MustCompile(`"(/repos/[^"]*/)(contents/\{path|git/ref/\{ref|compare/\{basehead|branches/\{branch)\}"`)
+var slashed = regexp.MustCompile(`"(/repos/[^"]*/)(contents/\{path|git/ref/\{ref|compare/\{basehead|branches/\{branch|commits/\{ref)\}"`)
 
 // A deviation is a place where GitHub's responses differ from its description.
 type deviation struct{ schema, property, reason string }

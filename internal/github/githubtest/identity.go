@@ -38,6 +38,9 @@ type Token struct {
 	// Scopes makes it a classic personal token: it is returned in the header
 	// X-OAuth-Scopes, and the token's rights are those of the user in the repository.
 	Scopes string
+	// Repositories are the private repositories (owner/name) that a token with Permissions reaches,
+	// as those on which an app is installed; nil is Options.Repository alone, as for a workflow's.
+	Repositories []string
 
 	used  int
 	since time.Time

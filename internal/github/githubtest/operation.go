@@ -5,6 +5,7 @@ package githubtest
 import (
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // operation describes how the fake serves one of GitHub's operations, and the right
@@ -76,6 +77,8 @@ func (s *Server) refuseUnauthorized(op operation, c *call) *reply {
 	case c.token == nil && (op.level == "write" || c.op == "users/get-authenticated" ||
 		c.op == "actions/download-artifact"):
 		no = errorReply(http.StatusUnauthorized, "Requires authentication")
+	case c.repo != nil && c.repo.Private && !s.isReached(c):
+		return &notFound
 	case c.repo == nil, op.level == "read" && !c.repo.Private && c.token == nil:
 		return nil
 	case c.token == nil:
@@ -90,6 +93,17 @@ func (s *Server) refuseUnauthorized(op operation, c *call) *reply {
 		no = errorReply(http.StatusForbidden, "Resource not accessible by personal access token")
 	}
 	return &no
+}
+
+// isReached reports whether the token is for the private repository at all.
+func (s *Server) isReached(c *call) bool {
+	switch {
+	case c.token == nil || c.token.Scopes != "":
+		return c.token != nil
+	case c.token.Repositories == nil:
+		return c.repo == s.home
+	}
+	return slices.ContainsFunc(c.token.Repositories, func(name string) bool { return strings.EqualFold(name, c.repo.Name) })
 }
 
 func (s *Server) isGranted(op operation, c *call) bool {
