@@ -23,6 +23,7 @@ var reusable = []struct{ example, secret, differ string }{
 // inputsOfCall are the inputs of a reusable workflow, which all of its steps with fumehood get.
 const inputsOfCall = `      organization: {type: string, default: "", description: "see action.yml, as for all inputs"}
       policy-key: {type: string, default: ""}
+      minimum-revision: {type: string, default: ""}
       policy: {type: string, default: ""}
       policy-branches: {type: string, default: ""}
       network: {type: string, default: none}

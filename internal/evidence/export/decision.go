@@ -61,6 +61,8 @@ type Custom struct {
 	Severity   string `json:"severity"`
 	Key        string `json:"key,omitempty"`        // the log's verifier key
 	Checkpoint string `json:"checkpoint,omitempty"` // the log's last checkpoint, a signed note
+	// Policies are the layers of bundles, with their commits and signers, in the line with the path fumehood/run.
+	Policies []proposal.PolicyOrigin `json:"policies,omitempty"`
 }
 
 // An Input is the object of the decision: one of its fields, and Proposal together

@@ -47,6 +47,12 @@ func (t *emitter) exportRunEnd(s Story, entries int64, at time.Time) error {
 	d := t.newDecision(&Step{}, -1, "", SpanRun, at)
 	d.DecisionID = TruncateText(t.run.ID, maxName) + "/end"
 	d.Path, d.Result = PathRun, Result{Effect: Note, Rules: []string{}, Reasons: []proposal.Reason{}}
+	for _, p := range t.run.Policies[:min(len(t.run.Policies), maxLayers)] {
+		for _, s := range []*string{&p.Kind, &p.Spec, &p.Role, &p.Commit, &p.Digest, &p.Revision, &p.SignedBy} {
+			*s = TruncateText(*s, maxName)
+		}
+		d.Custom.Policies = append(d.Custom.Policies, p)
+	}
 	d.Metrics = map[string]int64{"log_entries": entries}
 	if c := s.Totals; c != nil {
 		for name, n := range map[string]int{"proposed": c.Proposed, "allowed": c.Allowed, "denied": c.Denied,

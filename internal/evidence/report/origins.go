@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -49,6 +50,9 @@ func originWords(o proposal.PolicyOrigin) string {
 	if o.SignedBy != "" {
 		words = append(words, fmt.Sprintf("signed by %.19s…", o.SignedBy))
 	}
+	if !o.Copied.IsZero() {
+		words = append(words, "copy of "+o.Copied.UTC().Format(time.RFC3339)+" because GitHub did not answer")
+	}
 	return strings.Join(append(words, o.Role), ", ")
 }
 
@@ -57,7 +61,7 @@ func (p *reportChecker) checkPolicies(origins []proposal.PolicyOrigin) {
 	p.requireThat(len(origins) <= maxPolicies, "run.policies", "has too many entries")
 	for i, o := range origins[:min(len(origins), maxPolicies)] {
 		path := fmt.Sprintf("run.policies[%d]", i)
-		p.oneOf(o.Kind, path+".kind", "shipped", "folder", "git", "base", "bundle", "https", "oci")
+		p.oneOf(o.Kind, path+".kind", "shipped", "folder", "git", "base", "bundle", "https", "oci", "github")
 		p.oneOf(o.Role, path+".role", "restricts", "opens", "allows", "grants")
 		p.matchGrammar(digestGrammar, o.Digest, path+".digest", false)
 		p.matchGrammar(fullSHA, o.Commit, path+".commit", true)

@@ -18,14 +18,15 @@ const (
 	hintKey    = "|\n    -----BEGIN PUBLIC KEY-----\n    MCowBQYDK2VwAyEA…\n    -----END PUBLIC KEY-----"
 )
 
-var bundleText = pattern.New(`^(https|oci)://[!-~]{1,1000}@sha256:[0-9a-f]{64}$`)
+// bundleText are the places of bundles that package source of policy reads, without those on this machine.
+var bundleText = pattern.New(`^((https|oci)://[!-~]{1,1000}@sha256:[0-9a-f]{64}|github:[!-~]{1,500}@[!-~]{1,200})$`)
 
-// readBundle reads the location of a bundle, which must have a digest: a file of the
+// readBundle reads the location of a bundle, which must have a digest or be on GitHub: a file of the
 // workspace would come from the pull request.
 func (r *inputReader) readBundle(input string) string {
 	value, ok := r.readLine(input, hintBundle)
 	if ok && !bundleText.MatchString(value) {
-		r.refuseInput(input, hintBundle, "%s is not a bundle pinned by its digest", quoteUntrusted(value))
+		r.refuseInput(input, hintBundle, "%s is neither a bundle pinned by its digest nor github:OWNER/REPO/FILE.tar.gz@REF", quoteUntrusted(value))
 		return ""
 	}
 	return value

@@ -17,54 +17,56 @@ import (
 // because the runner sets no INPUT_ variables for a composite action. An empty
 // input has its default, except for Artifact.
 type Inputs struct {
-	Plan             string          // a path, or the document: see DocumentOrPath; made of the input run if that is given
-	Findings         string          // the findings of a reviewer, likewise
-	Provider         string          // of the model that is asked for findings, one of Providers; "" for none
-	Model            string          // as the provider names it; "" for none
-	MaxUSD           string          // maximum cost of a review in dollars, such as "0.50"; "" for the default
-	MaxTokens        int             // maximum tokens of a review, input and output; 0 for none
-	MaxRounds        int             // requests that the model may answer, at most MaxModelRounds; 0 for the default
-	Policy           string          // directory of the repository's own rules, relative to the repository; "" for none
-	PolicyBranches   []string        // patterns of the base branches whose own rules apply, too; see OwnPolicy
-	Organization     string          // the organization's bundle, pinned by its digest; "" for none
-	PolicyKey        string          // PEM of the public key that must have signed the bundle; "" for none
-	MinimumRevision  string          // the oldest allowed revision of the bundle; "" for any
-	Mode             string          // ModeEnforce or ModeObserve
-	Phase            string          // PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger, PhaseFind or PhaseSplit
-	Rootfs           string          // "host", "dir:/path", an image of oci.Parse, or "devcontainer"
-	Network          string          // NetworkNone or NetworkPolicy
-	Setup            string          // SetupConfigured, SetupAuto or SetupNone
-	Timeout          time.Duration   // of all proposals together; 0 means the configuration's
-	Limits           proposal.Limits // the maximum for one command; a zero field means the default
-	WorkingDirectory string          // relative to the repository, "." for its root
-	FailOn           string          // see ConcludeJob
-	Comment          bool            // update the pull request's comment
-	CommentDetail    string          // one of config.Details; "" for the configuration's
-	CommentLength    int             // maximum length of the comment, in UTF-16 units; 0 for the configuration's
-	CheckRun         bool            // create a check run
-	CompareBase      bool            // run commands that fail on the merge base, too, unless the configuration says otherwise
-	DryRun           bool            // show in the step summary what would be posted, but post nothing
-	UnsupportedEvent string          // UnsupportedNotice or UnsupportedError
-	Token            string          // github-token; secret
-	Artifact         string          // name of the uploaded artifact; "" for none
-	RetentionDays    int             // that the uploaded artifacts are kept; 0 for the repository's default
-	Upload           string          // UploadAuto, UploadTrue or UploadFalse: whether the action uploads the artifact
-	AllowedBots      []int64         // user ids of the bots that may request runs
-	Reviewer         bool            // a later job has an AI reviewer, whose plan is its input Plan: the command review starts it
-	ReviewerResult   string          // how the job of the AI reviewer ended, one of ReviewerResults; "" if there is none
-	MaxRunsPerPR     int             // budget of runs started by comments; 0 allows none
-	MaxRunsPerDay    int             // the same, in the repository since midnight UTC
-	Name             string          // of this plan if there are several; "" for a single one
-	Request          string          // the output of a job with phase trigger; "" for none
-	AuditKey         *audit.Signer   // cosigns the logs that this job reports; nil for none
-	OTLP             string          // URL of an OpenTelemetry collector; "" for none
-	OTLPHeaders      []string        // NAME=VARIABLE each, never a value
-	Mask             []Masked        // values to redact from everything that leaves the job; secret
-	LayersCache      string          // directory of restored layers of set-up, relative to Runner.Temp; "" for none
-	ResultsCache     string          // the same for kept results
-	Parts            int             // of the plan, with PhaseSplit: at most MaxSplit
-	Durations        string          // file of earlier durations, relative to Runner.Temp; "" for none
-	Checkout         string          // directory of an earlier step's checkout, relative to the workspace; "" to make one
+	Plan              string          // a path, or the document: see DocumentOrPath; made of the input run if that is given
+	Findings          string          // the findings of a reviewer, likewise
+	Provider          string          // of the model that is asked for findings, one of Providers; "" for none
+	Model             string          // as the provider names it; "" for none
+	MaxUSD            string          // maximum cost of a review in dollars, such as "0.50"; "" for the default
+	MaxTokens         int             // maximum tokens of a review, input and output; 0 for none
+	MaxRounds         int             // requests that the model may answer, at most MaxModelRounds; 0 for the default
+	Policy            string          // directory of the repository's own rules, relative to the repository; "" for none
+	PolicyBranches    []string        // patterns of the base branches whose own rules apply, too; see OwnPolicy
+	Organization      string          // the organization's bundle, pinned by its digest or on GitHub; "" for none
+	OrganizationToken string          // reads a bundle on GitHub; "" for Token; secret
+	OrganizationCache string          // directory of the bundle's last copy, relative to Runner.Temp; "" for none
+	PolicyKey         string          // PEM of the public key that must have signed the bundle; "" for none
+	MinimumRevision   string          // the oldest allowed revision of the bundle; "" for any
+	Mode              string          // ModeEnforce or ModeObserve
+	Phase             string          // PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger, PhaseFind or PhaseSplit
+	Rootfs            string          // "host", "dir:/path", an image of oci.Parse, or "devcontainer"
+	Network           string          // NetworkNone or NetworkPolicy
+	Setup             string          // SetupConfigured, SetupAuto or SetupNone
+	Timeout           time.Duration   // of all proposals together; 0 means the configuration's
+	Limits            proposal.Limits // the maximum for one command; a zero field means the default
+	WorkingDirectory  string          // relative to the repository, "." for its root
+	FailOn            string          // see ConcludeJob
+	Comment           bool            // update the pull request's comment
+	CommentDetail     string          // one of config.Details; "" for the configuration's
+	CommentLength     int             // maximum length of the comment, in UTF-16 units; 0 for the configuration's
+	CheckRun          bool            // create a check run
+	CompareBase       bool            // run commands that fail on the merge base, too, unless the configuration says otherwise
+	DryRun            bool            // show in the step summary what would be posted, but post nothing
+	UnsupportedEvent  string          // UnsupportedNotice or UnsupportedError
+	Token             string          // github-token; secret
+	Artifact          string          // name of the uploaded artifact; "" for none
+	RetentionDays     int             // that the uploaded artifacts are kept; 0 for the repository's default
+	Upload            string          // UploadAuto, UploadTrue or UploadFalse: whether the action uploads the artifact
+	AllowedBots       []int64         // user ids of the bots that may request runs
+	Reviewer          bool            // a later job has an AI reviewer, whose plan is its input Plan: the command review starts it
+	ReviewerResult    string          // how the job of the AI reviewer ended, one of ReviewerResults; "" if there is none
+	MaxRunsPerPR      int             // budget of runs started by comments; 0 allows none
+	MaxRunsPerDay     int             // the same, in the repository since midnight UTC
+	Name              string          // of this plan if there are several; "" for a single one
+	Request           string          // the output of a job with phase trigger; "" for none
+	AuditKey          *audit.Signer   // cosigns the logs that this job reports; nil for none
+	OTLP              string          // URL of an OpenTelemetry collector; "" for none
+	OTLPHeaders       []string        // NAME=VARIABLE each, never a value
+	Mask              []Masked        // values to redact from everything that leaves the job; secret
+	LayersCache       string          // directory of restored layers of set-up, relative to Runner.Temp; "" for none
+	ResultsCache      string          // the same for kept results
+	Parts             int             // of the plan, with PhaseSplit: at most MaxSplit
+	Durations         string          // file of earlier durations, relative to Runner.Temp; "" for none
+	Checkout          string          // directory of an earlier step's checkout, relative to the workspace; "" to make one
 }
 
 // The values of Inputs.Mode.
@@ -143,19 +145,21 @@ type Problem struct {
 func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 	r := inputReader{getenv: getenv, action: githubactions.New(githubactions.WithGetenv(getenv))}
 	in := Inputs{
-		Plan:            r.readPlan(),
-		Findings:        r.readDocument("findings", "findings.json"),
-		Provider:        r.readProvider("provider"),
-		Model:           r.readModel("model"),
-		MaxUSD:          r.readUSD("max-usd"),
-		MaxTokens:       r.readAmount("max-tokens", "200000", maxModelTokens),
-		MaxRounds:       r.readAmount("max-rounds", "3", MaxModelRounds),
-		Policy:          r.readPath("policy", "", ".github/fumehood"),
-		PolicyBranches:  r.readBranches("policy-branches"),
-		Organization:    r.readBundle("organization"),
-		PolicyKey:       r.publicKeys("policy-key"),
-		MinimumRevision: r.readRevision("minimum-revision"),
-		Mode:            r.readWord("mode", ModeEnforce, ModeObserve),
+		Plan:              r.readPlan(),
+		Findings:          r.readDocument("findings", "findings.json"),
+		Provider:          r.readProvider("provider"),
+		Model:             r.readModel("model"),
+		MaxUSD:            r.readUSD("max-usd"),
+		MaxTokens:         r.readAmount("max-tokens", "200000", maxModelTokens),
+		MaxRounds:         r.readAmount("max-rounds", "3", MaxModelRounds),
+		Policy:            r.readPath("policy", "", ".github/fumehood"),
+		PolicyBranches:    r.readBranches("policy-branches"),
+		Organization:      r.readBundle("organization"),
+		OrganizationToken: r.readToken("organization-token"),
+		OrganizationCache: r.readPath("organization-cache", "", "fumehood-policy"),
+		PolicyKey:         r.publicKeys("policy-key"),
+		MinimumRevision:   r.readRevision("minimum-revision"),
+		Mode:              r.readWord("mode", ModeEnforce, ModeObserve),
 		Phase: r.readWord("phase", PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger, PhaseFind,
 			PhaseSplit),
 		Rootfs:           r.readRootfs("rootfs"),

@@ -150,9 +150,10 @@ func TestInputProblems(t *testing.T) {
 		{"findings", "FINDINGS", "a\x00b", "findings", "contains a control character"},
 		{"request", "REQUEST", "{\x1b}", "request", "contains a control character"},
 		{"checkout", "CHECKOUT", "../../tmp", "checkout", `"../../tmp" is not a relative path that stays in its directory`},
-		{"organization without a digest", "ORGANIZATION", "https://policy.example/p.tar.gz", "organization", `"https://policy.example/p.tar.gz" is not a bundle pinned by its digest`},
-		{"organization by a tag", "ORGANIZATION", "oci://registry.example/acme/policy:1", "organization", `"oci://registry.example/acme/policy:1" is not a bundle pinned by its digest`},
-		{"organization in the workspace", "ORGANIZATION", "policy.tar.gz@sha256:" + strings.Repeat("0a", 32), "organization", `"policy.tar.gz@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a…" is not a bundle pinned by its digest`},
+		{"organization without a digest", "ORGANIZATION", "https://policy.example/p.tar.gz", "organization", `"https://policy.example/p.tar.gz" is neither a bundle pinned by its digest nor github:OWNER/REPO/FILE.tar.gz@REF`},
+		{"organization on GitHub without a ref", "ORGANIZATION", "github:acme/policy", "organization", `"github:acme/policy" is neither a bundle pinned by its digest nor github:OWNER/REPO/FILE.tar.gz@REF`},
+		{"organization by a tag", "ORGANIZATION", "oci://registry.example/acme/policy:1", "organization", `"oci://registry.example/acme/policy:1" is neither a bundle pinned by its digest nor github:OWNER/REPO/FILE.tar.gz@REF`},
+		{"organization in the workspace", "ORGANIZATION", "policy.tar.gz@sha256:" + strings.Repeat("0a", 32), "organization", `"policy.tar.gz@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a…" is neither a bundle pinned by its digest nor github:OWNER/REPO/FILE.tar.gz@REF`},
 		{"a key's file", "POLICY_KEY", ".github/key.pem", "policy-key", "is not one or more complete public keys in PEM format"},
 		{"a private key", "POLICY_KEY", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "policy-key", "is not one or more complete public keys in PEM format"},
 		{"revision", "MINIMUM_REVISION", "v1.2", "minimum-revision", `"v1.2" is neither an integer nor an RFC 3339 time`},
@@ -298,6 +299,7 @@ var inputNames = []string{
 	"dry-run", "unsupported-event", "upload", "retention-days", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "reviewer-result", "checkout",
 	"policy-branches", "organization", "findings", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask", "provider", "model", "max-usd", "max-tokens", "max-rounds", "audit-key",
+	"organization-token", "organization-cache",
 }
 
 func TestEveryInputIsRead(t *testing.T) {

@@ -103,7 +103,8 @@ func (s *Server) isReached(c *call) bool {
 	case c.token.Repositories == nil:
 		return c.repo == s.home
 	}
-	return slices.ContainsFunc(c.token.Repositories, func(name string) bool { return strings.EqualFold(name, c.repo.Name) })
+	return slices.ContainsFunc(c.token.Repositories,
+		func(name string) bool { return strings.EqualFold(name, c.repo.Name) })
 }
 
 func (s *Server) isGranted(op operation, c *call) bool {

@@ -184,6 +184,8 @@ func TestHostileBundles(t *testing.T) {
 		{"a revision that commands", tarball(t, good, file(".manifest", `{"revision":"7\n::error::x"}`)), CodeBundle, "its revision contains"},
 		{"a revision that turns round", tarball(t, good, file(".manifest", `{"revision":"7\u202e"}`)), CodeBundle, "its revision contains"},
 		{"a revision without end", tarball(t, good, file(".manifest", `{"revision":"`+strings.Repeat("7", 201)+`"}`)), CodeBundle, "too long"},
+		{"a copy without end", tarball(t, good, file(".manifest", `{"metadata":{"fumehood_max_copy_age":"721h"}}`)), CodeBundle, "at most 720h"},
+		{"a copy for a number", tarball(t, good, file(".manifest", `{"metadata":{"fumehood_max_copy_age":3600}}`)), CodeBundle, "at most 720h"},
 		{"roots that overlap", tarball(t, good, file(".manifest", `{"roots":["fumehood","fumehood/command"]}`)), CodeBundle, "overlap"},
 		{"a module outside the roots", tarball(t, good, file(".manifest", `{"roots":["fumehood/exec"]}`)), CodeBundle, "outside the roots"},
 		{"a module beside a root", tarball(t, good, file(".manifest", `{"roots":["fumehood/comm"]}`)), CodeBundle, "outside the roots"},

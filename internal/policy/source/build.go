@@ -22,6 +22,8 @@ type Recipe struct {
 	Revision string
 	Roots    []string // none means all of data
 	Tests    bool     // include tests and cases
+	// MaxCopyAge is that of the Bundle, at most LimitCopyAge.
+	MaxCopyAge time.Duration
 }
 
 // Build makes a bundle that opa can read, too. The same recipe gives the same bytes.
@@ -30,6 +32,9 @@ func Build(r Recipe) ([]byte, error) {
 	m.Init()
 	if len(r.Roots) > 0 {
 		m.Roots = &r.Roots
+	}
+	if r.MaxCopyAge != 0 {
+		m.Metadata = map[string]any{copyAgeField: r.MaxCopyAge.String()}
 	}
 	version := 1
 	m.RegoVersion = &version

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -27,6 +28,8 @@ type Bundle struct {
 	Roots    []string
 	SignedBy string // the key in Options that has signed all of it, or ""
 	Signed   bool   // it contains a signature, verified or not
+	// MaxCopyAge is how long its manifest allows a copy of it in place of one that cannot be read.
+	MaxCopyAge time.Duration
 }
 
 // The files of a bundle that describe it.
@@ -130,6 +133,9 @@ func (b *Bundle) readManifest(name string, files []policy.File) error {
 	b.Revision, b.Roots = m.Revision, *m.Roots
 	err := checkManifest(m)
 	if err == nil {
+		b.MaxCopyAge, err = readCopyAge(m.Metadata)
+	}
+	if err == nil {
 		err = b.withinRoots()
 	}
 	if err != nil {
@@ -168,6 +174,25 @@ func checkManifest(m bundle.Manifest) error {
 		return errors.New("its revision contains characters that are not printable")
 	}
 	return nil
+}
+
+// copyAgeField is the field of a manifest's metadata for Bundle.MaxCopyAge.
+const copyAgeField = "fumehood_max_copy_age"
+
+// LimitCopyAge is the maximum of Bundle.MaxCopyAge.
+const LimitCopyAge = 30 * 24 * time.Hour
+
+func readCopyAge(metadata map[string]any) (time.Duration, error) {
+	value, ok := metadata[copyAgeField]
+	if !ok {
+		return 0, nil
+	}
+	text, _ := value.(string)
+	age, err := time.ParseDuration(text)
+	if err != nil || age < 0 || age > LimitCopyAge {
+		return 0, fmt.Errorf("%s in its manifest is not a duration of at most %v", copyAgeField, LimitCopyAge)
+	}
+	return age, nil
 }
 
 func (b *Bundle) withinRoots() error {

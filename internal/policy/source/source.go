@@ -11,6 +11,7 @@
 //	policy.tar.gz                                a bundle; policy.tar.gz@sha256:<hex> pins it
 //	https://host/policy.tar.gz@sha256:<hex>      a bundle, pinned by the digest of its file
 //	oci://registry/repository@sha256:<hex>       a bundle in a registry, pinned by the digest of its manifest
+//	github:owner/repo/policy.tar.gz@main         a bundle in a repository on GitHub, at what a ref names now
 //
 // It promises:
 //   - A fetched bundle has the pinned digest, whatever the server and the redirects, or
@@ -22,6 +23,8 @@
 //     all files, and no file may be missing, by hashes not weaker than SHA-256. The key
 //     determines the algorithm, never the bundle.
 //   - If a minimum revision is given, no older bundle is accepted.
+//   - A bundle on GitHub needs both. A copy of one replaces it only if GitHub does not answer, and only
+//     for as long as the copy itself, which is verified again, says.
 //
 // Its errors are *proposal.StopErrors whose code begins with "policy.".
 //
@@ -57,6 +60,7 @@ const (
 	KindBundle  = "bundle"
 	KindHTTPS   = "https"
 	KindOCI     = "oci"
+	KindGitHub  = "github"
 )
 
 // Options are the requirements for a source. The zero value reads directories, and bundles
@@ -73,6 +77,14 @@ type Options struct {
 	Repository func(context.Context) (Repository, error)
 	// Base is the base commit of the pull request, from the event that started the job.
 	Base func() (string, error)
+	// GitHub reads the file path of repository, OWNER/NAME, at the commit that ref names, and returns
+	// that, too; nil reads none. Its error has the code of package github.
+	GitHub func(ctx context.Context, repository, ref, path string) (data []byte, commit string, err error)
+	// CopyDir is the directory of the last bundle that GitHub returned; "" for none. Anyone who can write
+	// to it can make a copy that was signed appear newer than it is.
+	CopyDir string
+	// Now is time.Now if it is nil.
+	Now func() time.Time
 	// Roots are the root certificates for servers; nil is the system's.
 	Roots *x509.CertPool
 	// Timeout limits one fetch; 0 is a minute.
@@ -101,6 +113,8 @@ func Read(ctx context.Context, spec string, o Options) (policy.Layer, Origin, er
 	switch p.kind {
 	case KindFolder:
 		l, err = policy.ReadDirectory(p.place)
+	case KindGitHub:
+		return readGitHub(ctx, p, o, origin)
 	case KindGit, KindBase:
 		l, origin.Commit, err = readCommit(ctx, p, o)
 	default:
@@ -116,7 +130,7 @@ func Read(ctx context.Context, spec string, o Options) (policy.Layer, Origin, er
 // IsBundle reports whether spec names a bundle, to which Key and MinimumRevision apply.
 func IsBundle(spec string) bool {
 	p, err := parseSpec(spec)
-	return err == nil && (p.kind == KindBundle || p.kind == KindHTTPS || p.kind == KindOCI)
+	return err == nil && slices.Contains([]string{KindBundle, KindHTTPS, KindOCI, KindGitHub}, p.kind)
 }
 
 // ShippedOrigin is the origin of the policy that fumehood ships.

@@ -3,6 +3,8 @@
 package source
 
 import (
+	"cmp"
+	"io/fs"
 	"net"
 	"net/url"
 	"path"
@@ -19,12 +21,13 @@ const maxSpec = 2048
 type parsed struct {
 	kind   string
 	shown  string // as shown in messages and reports
-	place  string // a directory, a file, a URL, registry/repository, or a path in a commit
-	rev    string // of git
+	place  string // a directory, a file, a URL, registry/repository, owner/repository, or a path in a commit
+	file   string // of github
+	rev    string // of git and github
 	digest string // "" if not pinned
 }
 
-const hintSpec = "name a directory, git:REV:DIR, base:DIR, FILE.tar.gz, https://HOST/FILE.tar.gz@sha256:HEX or oci://REGISTRY/REPOSITORY@sha256:HEX"
+const hintSpec = "name a directory, git:REV:DIR, base:DIR, FILE.tar.gz, https://HOST/FILE.tar.gz@sha256:HEX, oci://REGISTRY/REPOSITORY@sha256:HEX or github:OWNER/REPO/FILE.tar.gz@REF"
 
 // parseSpec reads a spec. A directory whose name looks like another kind is written ./NAME.
 func parseSpec(spec string) (parsed, error) {
@@ -38,6 +41,8 @@ func parseSpec(spec string) (parsed, error) {
 		return parseGit(spec)
 	case strings.HasPrefix(spec, "base:"):
 		return parseDirOf(parsed{kind: KindBase, shown: spec, place: spec[len("base:"):]})
+	case strings.HasPrefix(spec, "github:"):
+		return parseGitHub(spec)
 	case strings.HasPrefix(spec, "oci:"):
 		return parseOCI(spec)
 	case strings.HasPrefix(spec, "https:"), strings.HasPrefix(spec, "http:"):
@@ -113,6 +118,27 @@ func parseOCI(spec string) (parsed, error) {
 		return parsed{}, notPinned(p)
 	}
 	return p.pinDigest(digest)
+}
+
+// gitHubRE splits github:OWNER/REPO/PATH@REF, whose PATH is optional.
+var gitHubRE = pattern.New(`^github:([A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100})((?:/[A-Za-z0-9_.-]+)*)@([A-Za-z0-9_][A-Za-z0-9_./-]{0,199})$`)
+
+// gitHubFile is the bundle's file of a repository if the spec names none.
+const gitHubFile = "policy.tar.gz"
+
+func parseGitHub(spec string) (parsed, error) {
+	m := gitHubRE.FindStringSubmatch(spec)
+	if m == nil || !fs.ValidPath(m[1]+m[2]) || !fs.ValidPath(m[3]) {
+		return parsed{}, stopError(CodeSource, "write github:OWNER/REPO/FILE.tar.gz@REF, for example github:acme/policy@main", nil,
+			"%q does not name a repository on GitHub and a branch, tag or commit", spec)
+	}
+	p := parsed{kind: KindGitHub, shown: spec, place: m[1], rev: m[3],
+		file: cmp.Or(strings.TrimPrefix(m[2], "/"), gitHubFile)}
+	if !IsBundleName(p.file) {
+		return parsed{}, stopError(CodeSource, "name the file that fumehood policy bundle build wrote", nil,
+			"%q in %s is not the name of a bundle", p.file, spec)
+	}
+	return p, nil
 }
 
 func notPinned(p parsed) error {

@@ -20,6 +20,7 @@ const (
 	CodeKey       = "policy.key"       // the key is invalid
 	CodeRevision  = "policy.revision"  // older than the minimum, or not comparable
 
+	codeCopy     = "policy.copy" // the copy of a bundle cannot be written
 	codeSymlink  = "policy.symlink"
 	codeMissing  = "policy.missing"
 	codeTooLarge = "policy.too-large"

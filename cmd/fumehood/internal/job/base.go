@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/runspec"
 	"github.com/fumehood/fumehood/internal/github"
@@ -254,9 +255,9 @@ func (b *Base) addPolicies(ctx context.Context, s *runspec.Spec) error {
 func (b *Base) readOrganization(ctx context.Context) ([]layer, error) {
 	j := b.job
 	switch {
-	case j.in.Organization == "" && j.in.PolicyKey+j.in.MinimumRevision != "":
+	case j.in.Organization == "" && j.in.PolicyKey+j.in.MinimumRevision+j.in.OrganizationCache != "":
 		return nil, &proposal.StopError{Code: "input.organisation",
-			Message: "inputs policy-key and minimum-revision need the input organization",
+			Message: "inputs policy-key, minimum-revision and organization-cache need the input organization",
 			Hint:    "with:\n  organization: https://policy.example/policy.tar.gz@sha256:…"}
 	case j.in.Organization == "":
 		return nil, nil
@@ -270,6 +271,10 @@ func (b *Base) readOrganization(ctx context.Context) ([]layer, error) {
 		return nil, err
 	}
 	l.Role, origin.Role = policy.Allows, policy.Allows.String()
+	if !origin.Copied.IsZero() {
+		j.console.PrintWarning("GitHub did not return the organization's policy: the copy of " +
+			origin.Copied.Format(time.RFC3339) + " is used")
+	}
 	read := layer{policy: l, dir: filepath.Join(j.dir, "organization"), origin: origin}
 	if err := read.write(); err != nil {
 		return nil, organizationError(err)
@@ -279,7 +284,10 @@ func (b *Base) readOrganization(ctx context.Context) ([]layer, error) {
 
 func (b *Base) bundleOptions() (policysource.Options, error) {
 	j := b.job
-	o := policysource.Options{MinimumRevision: j.in.MinimumRevision}
+	o := policysource.Options{MinimumRevision: j.in.MinimumRevision, GitHub: j.readRepositoryFile}
+	if j.in.OrganizationCache != "" {
+		o.CopyDir = filepath.Join(j.runner.Temp, j.in.OrganizationCache)
+	}
 	if j.in.PolicyKey == "" {
 		return o, nil
 	}
@@ -290,6 +298,21 @@ func (b *Base) bundleOptions() (policysource.Options, error) {
 	var err error
 	o.Keys, err = policysource.ReadKeys([]string{file})
 	return o, err
+}
+
+// readRepositoryFile is policysource.Options.GitHub, with the token for the organization's policy.
+func (j *Job) readRepositoryFile(ctx context.Context, repository, ref, path string) ([]byte, string, error) {
+	gh, err := github.New(github.Options{BaseURL: j.runner.APIURL, Repository: repository,
+		Token: cmp.Or(j.in.OrganizationToken, j.in.Token)})
+	if err != nil {
+		return nil, "", err
+	}
+	commit, err := gh.CommitOf(ctx, ref)
+	if err != nil {
+		return nil, "", err
+	}
+	data, err := gh.File(ctx, commit, path)
+	return data, commit, err
 }
 
 func organizationError(err error) error {

@@ -16,15 +16,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/github/githubtest"
 	"github.com/fumehood/fumehood/internal/policy"
 	policysource "github.com/fumehood/fumehood/internal/policy/source"
 )
 
 // An acme is an organization with a registry, a key, and a bundle that denies grep.
-type acme struct{ spec, key string }
+type acme struct {
+	spec, key string
+	sign      func(revision string, age time.Duration, data string) []byte // such a bundle, with this acme/data.json
+}
 
 func newAcme(t *testing.T) acme {
 	t.Helper()
@@ -44,19 +49,24 @@ func newAcme(t *testing.T) acme {
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	data, err := policysource.Build(policysource.Recipe{Revision: "3", Files: []policy.File{
-		{Name: "rules.rego", Content: []byte(jobtest.AcmeRules)}, {Name: "acme/data.json", Content: []byte(`{"denied":["grep"]}`)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	signer, err := policysource.ReadSigner(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data, err = signer.Sign("bundle", data, policysource.DefaultKeyID, ""); err != nil {
-		t.Fatal(err)
+	a := acme{key: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pkix}))}
+	a.sign = func(revision string, age time.Duration, denied string) []byte {
+		data, err := policysource.Build(policysource.Recipe{Revision: revision, MaxCopyAge: age, Files: []policy.File{
+			{Name: "rules.rego", Content: []byte(jobtest.AcmeRules)}, {Name: "acme/data.json", Content: []byte(denied)}}})
+		if err == nil {
+			data, err = signer.Sign("bundle", data, policysource.DefaultKeyID, "")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
 	}
-	return acme{spec: serveBundle(t, data), key: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pkix}))}
+	a.spec = serveBundle(t, a.sign("3", 0, `{"denied":["grep"]}`))
+	return a
 }
 
 // serveBundle serves a registry with one artifact.
@@ -136,4 +146,77 @@ func TestE2EActionOrganisationRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A shelf is a private repository on GitHub with the organization's bundle, and the token of an app that reads it.
+type shelf struct {
+	w     *jobtest.World
+	git   string
+	token string
+}
+
+func newShelf(w *jobtest.World) *shelf {
+	s := &shelf{w: w, git: filepath.Join(w.Dir, "policy.git"), token: "ghs_ThisIsTheTokenOfThePolicyApp00000000"}
+	w.GitIn("", "init", "-q", "--bare", "--template=", "-b", "main", s.git)
+	w.GH.AddRepository(githubtest.Repository{Name: "acme/policy", Private: true, Git: s.git})
+	w.GH.AddToken(s.token, githubtest.Token{Login: "policy[bot]", Permissions: map[string]string{"contents": "read"}, Repositories: []string{"acme/policy"}})
+	return s
+}
+
+// put commits a bundle to the branch main.
+func (s *shelf) put(data []byte) (commit string) {
+	commit = s.w.Commit(s.git, "policy", "", map[string]string{"out/policy.tar.gz": string(data)})
+	s.w.GitIn(s.git, "update-ref", "refs/heads/main", commit)
+	return commit
+}
+
+// An organization's private policy is read with the token of an app. What its branch names applies to the next
+// run, without a change of the repository.
+func TestE2EActionOrganisationOnGitHub(t *testing.T) {
+	t.Parallel()
+	a, w := newAcme(t), newWorld(t, false, nil, nil)
+	shelf := newShelf(w.World)
+	inputs := []string{"INPUT_ORGANIZATION=github:acme/policy/out/policy.tar.gz@main", "INPUT_POLICY_KEY=" + a.key, "INPUT_MINIMUM_REVISION=3",
+		"INPUT_ORGANIZATION_TOKEN=" + shelf.token}
+	run := func(code int, more ...string) jobtest.Step {
+		t.Helper()
+		s := w.RunStep("pull_request", w.EventPayload("pull_request.opened", nil), append(inputs, more...)...)
+		if s.Code != code {
+			t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
+		}
+		if strings.Contains(w.BotComment().Body, shelf.token) || code == cli.Stopped && s.Outputs["allowed"] != "0" {
+			t.Errorf("outputs %q, comment:\n%s", s.Outputs, w.BotComment().Body)
+		}
+		return s
+	}
+	commit := shelf.put(a.sign("3", 0, `{"denied":["grep"]}`))
+	s := run(cli.Refused)
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "acme.grep", "github:acme/policy/out/policy.tar.gz@main at "+commit[:12], "revision 3", "signed by sha256:")
+	log, err := os.ReadFile(s.Outputs["audit-log"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobtest.CheckContains(t, "log", string(log), commit, `"kind":"github"`, `"signed_by":"sha256:`)
+
+	commit = shelf.put(a.sign("4", time.Hour, `{"denied":["nothing"]}`))
+	cache := "RUNNER_TEMP=" + s.Temp
+	if s := run(cli.Refused, cache, "INPUT_ORGANIZATION_CACHE=copies"); s.Outputs["allowed"] == "0" { // curl is denied
+		t.Errorf("the moved branch has no effect: %q\n%s", s.Outputs, s.Log)
+	}
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "at "+commit[:12], "revision 4")
+
+	limited := githubtest.Fault{Op: "repos/get-commit", Kind: githubtest.PrimaryLimit, Delay: time.Hour, Count: -1}
+	w.GH.InjectFault(limited)
+	run(cli.Stopped)
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "policy.fetch", "rate")
+	s = run(cli.Refused, cache, "INPUT_ORGANIZATION_CACHE=copies")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "at "+commit[:12], "revision 4", "copy of 20", "GitHub did not answer")
+	jobtest.CheckContains(t, "log", s.Log, "::warning", "copy of 20")
+	w.GH.RemoveFaults()
+
+	shelf.put(a.sign("2", time.Hour, `{"denied":["nothing"]}`))
+	run(cli.Stopped, cache, "INPUT_ORGANIZATION_CACHE=copies")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "policy.revision")
+	run(cli.Stopped, "INPUT_ORGANIZATION_TOKEN=", cache, "INPUT_ORGANIZATION_CACHE=copies")
+	jobtest.CheckContains(t, "comment", w.BotComment().Body, "policy.fetch", "404", "organization-token")
 }

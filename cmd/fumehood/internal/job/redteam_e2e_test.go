@@ -341,7 +341,7 @@ func TestE2EActionRootChildHoldsNothing(t *testing.T) {
 	}
 	defer f.Close()
 	cmd, s := w.Start("pull_request", w.EventPayload("pull_request.opened", nil), "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: slow, run: sleep 100000}\n",
-		"ACTIONS_RUNTIME_TOKEN="+canary, "LD_PRELOAD=", "GIT_SSH_COMMAND="+canary, "BASH_ENV="+canary, "GODEBUG=netdns=go", "NODE_OPTIONS="+canary)
+		"ACTIONS_RUNTIME_TOKEN="+canary, "INPUT_ORGANIZATION_TOKEN="+canary, "LD_PRELOAD=", "GIT_SSH_COMMAND="+canary, "BASH_ENV="+canary, "GODEBUG=netdns=go", "NODE_OPTIONS="+canary)
 	cmd.ExtraFiles = []*os.File{f} // as from a runner that leaks one
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log

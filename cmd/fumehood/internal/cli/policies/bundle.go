@@ -4,6 +4,7 @@ package policies
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,7 +23,8 @@ func bundleCommand(c *cli.Invocation) *cobra.Command {
 		Use:   "bundle",
 		Short: "Build, sign and verify policy bundles, as opa does",
 		Long: `Build, sign and verify policy bundles. A bundle is a tar.gz of Rego and data that opa can read,
-too. A team builds and signs one, and each repository refers to it by its digest.`,
+too. A team builds and signs one, and each repository refers to it by its digest, or by the name
+of the repository on GitHub that has it.`,
 		Example: `  fumehood key generate key.pem --bundle > key.pub
   fumehood policy bundle build ./policy --revision 1 --signing-key key.pem --out policy.tar.gz
   fumehood policy bundle verify policy.tar.gz --policy-key key.pub --minimum-revision 1
@@ -37,6 +39,7 @@ type bundleFlags struct {
 	out, revision string
 	roots         cli.List
 	tests         bool
+	maxCopyAge    time.Duration
 	signature     policysource.Signing
 }
 
@@ -60,6 +63,8 @@ also be git:REV:DIR, for a bundle of what was committed.`,
 	f.StringVar(&s.revision, "revision", "",
 		"`REVISION` revision of the bundle: an integer or an RFC 3339 time, so that --minimum-revision can refuse older ones")
 	f.Var(&s.roots, "root", "`PATH` the only path of packages and data in the bundle, such as fumehood/command; may be repeated (default: all)")
+	f.DurationVar(&s.maxCopyAge, "max-copy-age", 0,
+		"`DURATION` how long a job may use its last copy of the bundle if GitHub does not answer, at most 720h (default: not at all)")
 	f.BoolVar(&s.tests, "tests", false, "include _test.rego files and cases")
 	defineSigning(cmd, &s.signature)
 	cli.NoFiles(cmd, "revision", "root")
@@ -86,6 +91,9 @@ func buildBundle(c *cli.Invocation, s *bundleFlags, args []string) int {
 	if err := policysource.CheckMinimum(s.revision); err != nil {
 		return c.ReportMisuse(fmt.Sprintf("invalid revision %q: use an integer or an RFC 3339 time", s.revision))
 	}
+	if s.maxCopyAge < 0 || s.maxCopyAge > policysource.LimitCopyAge {
+		return c.ReportMisuse(fmt.Sprintf("--max-copy-age %v is not a duration from 0 to %v", s.maxCopyAge, policysource.LimitCopyAge))
+	}
 	data, err := compileBundle(c, s, args[0])
 	if err != nil {
 		return c.Stop(err)
@@ -104,7 +112,7 @@ func compileBundle(c *cli.Invocation, s *bundleFlags, dir string) ([]byte, error
 		return nil, err
 	}
 	data, err := policysource.Build(policysource.Recipe{Files: l.Files, Revision: s.revision, Roots: s.roots,
-		Tests: s.tests})
+		Tests: s.tests, MaxCopyAge: s.maxCopyAge})
 	if err != nil {
 		return nil, err
 	}
