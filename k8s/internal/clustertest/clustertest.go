@@ -77,7 +77,7 @@ type process struct {
 	ended chan error
 }
 
-// Build builds or finds everything that a cluster needs. Without it, the first start does, which
+// Build builds or finds everything that a cluster and its node need. Without it, the first start does, which
 // has less time.
 func Build(t testing.TB) {
 	t.Helper()
@@ -89,6 +89,9 @@ func Build(t testing.TB) {
 		}
 	}
 	if _, err := etcd(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := nodetest.Fetch(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
