@@ -84,8 +84,10 @@ type Options struct {
 	// second. Compiling one of them may use ten times as much. The shipped policy has no
 	// deadline: it loops only over its input, which is bounded.
 	Deadline time.Duration
-	// Now is the time that decides which exceptions have expired; zero is the time of New. It
-	// is read once: a rule that expires later applies until the engine is made again.
+	// Now is the time that decides which exceptions have expired and which trials are over; zero
+	// is the time of New, or Context.Started if that is later: a clock that is slow, or a context
+	// that is old, prolongs nothing. It is read once: a rule that expires later applies until the
+	// engine is made again.
 	Now time.Time
 	// Context is input.context of every document. The zero Context is one that is not known.
 	Context proposal.Context
@@ -130,10 +132,23 @@ type warningList struct {
 // Digest is the Digest of the Engine that New makes of o. It takes much less time than New.
 func (o Options) Digest() (string, error) {
 	given, err := orderLayers(o.Layers, o.Observe)
+	now := o.policyTime()
 	for i := range given {
-		given[i].now = o.Now
+		given[i].now = now
 	}
 	return digestLayers(given, o.Observe, o.AllowTools...), err
+}
+
+// policyTime is the time that decides about dates in METADATA: see Now.
+func (o Options) policyTime() time.Time {
+	if !o.Now.IsZero() {
+		return o.Now
+	}
+	now := time.Now()
+	if started, err := time.Parse(time.RFC3339, o.Context.Started); err == nil && started.After(now) {
+		return started
+	}
+	return now
 }
 
 // New reads, checks and compiles the layers. Its error is a *proposal.StopError
@@ -165,8 +180,9 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if e.grammars, err = facts.ShippedGrammars(); err != nil {
 		return nil, module.Stop(module.CodeCompile, "cannot parse the option tables", "fix policies/options.txt", err)
 	}
+	now := o.policyTime()
 	for i := range given {
-		given[i].now = o.Now
+		given[i].now = now
 	}
 	e.grammars, e.tools = e.grammars.AddInspectors(o.AllowTools), slices.Clone(o.AllowTools)
 	e.digest, e.foreign = digestLayers(given, o.Observe, o.AllowTools...), len(o.Layers) > 0

@@ -81,6 +81,29 @@ func TestObservedRules(t *testing.T) {
 	}
 }
 
+// The later of the clock and of the run's start decides whether a trial is over: neither a slow clock nor an old
+// context prolongs it.
+func TestPolicyTime(t *testing.T) {
+	day := func(n int) time.Time { return time.Now().AddDate(0, 0, n).UTC() }
+	for _, c := range []struct {
+		until, started int
+		want           string
+	}{{2, 0, "deny (o.tail)"}, {2, 1, "deny (o.tail)"}, {2, 3, "deny o.tail"}, {-1, -3, "deny o.tail"}} {
+		layers := layersOf(t, policy.Allows, folder(t, "a.rego", trialRules(", mode: observe, until: "+day(c.until).Format(time.DateOnly))))
+		o := policy.Options{Layers: layers, Context: proposal.Context{Started: points.FormatStarted(day(c.started))}}
+		e, err := policy.New(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := spoken(decide(t, e, "tail x")); got[0] != c.want {
+			t.Errorf("until day %d, started on day %d: %q, want %q", c.until, c.started, got, c.want)
+		}
+		if digest, err := o.Digest(); err != nil || digest != e.Digest() {
+			t.Errorf("until day %d, started on day %d: another digest (%v)", c.until, c.started, err)
+		}
+	}
+}
+
 // The revision is that of the rule's text, whatever else changes.
 func TestRevisions(t *testing.T) {
 	revision := func(text string) string {
