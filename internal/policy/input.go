@@ -75,8 +75,12 @@ type commandInput struct {
 	Options []optionInput `json:"options"`
 	// what the words do besides computing and printing, from options.txt
 	Effects []facts.Effect `json:"effects"`
-	Unknown []string       `json:"unknown"` // options that options.txt does not list
-	Open    bool           `json:"open"`    // options.txt does not list all options of the tool
+	// the words of a client or a server that options.txt allows on loopback only, as it reads them; else empty
+	Loopback []facts.LoopbackWord `json:"loopback"`
+	// words with which a client of a granted host would run programs, read settings or listen, from options.txt
+	Refused []string `json:"refused"`
+	Unknown []string `json:"unknown"` // options that options.txt does not list
+	Open    bool     `json:"open"`    // options.txt does not list all options of the tool
 	// options.txt or allow-tools says that the tool reads files, and prints or writes what it found
 	Inspector bool           `json:"inspector"`
 	Starts    string         `json:"starts" enum:"starts"`    // what the program may start; listed is in options.txt
@@ -241,6 +245,8 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 		in.Operands = append(in.Operands, put(w, read.SourceCwds(i, cwds)))
 	}
 	in.Effects = append(read.Effects(cwds, e.workspace), facts.PatchEffects(c, cwds, e.workspace)...)
+	in.Refused = facts.RefusedOptions(prog.Name, in.Argv)
+	in.Loopback = facts.ReadLoopback(prog.Name, in.Argv)
 	in.Paths, in.URLs = read.ReachedPaths(args, cwds, e.workspace), facts.URLsIn(args)
 	in.Script = facts.ScriptOf(prog.Name, read, hasAppendedWords(c))
 	in.Homes = facts.HomesIn(text, c.Span)

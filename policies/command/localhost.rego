@@ -44,31 +44,31 @@ exec contains {"rule": "grant.localhost", "kind": "localhost"} if {
 local_client if {
 	not networked
 	input.command.static
-	input.command.program in {"curl", "wget"}
-	some word in input.command.argv
-	regex.match(loopback_url, word)
-	every i, w in input.command.argv { client_word(i, w) }
+	names_loopback
+	every w in input.command.loopback { loopback_word(w) }
 	not saves
 }
 
-local_client if {
-	not networked
-	input.command.static
+# names_loopback is true for a command that says what it connects to, or connects to this machine without a word.
+names_loopback if {
+	input.command.program in {"curl", "wget"}
+	some w in input.command.loopback
+	w.kind == "operand"
+}
+
+names_loopback if {
+	input.command.program in {"nc", "ncat", "netcat"}
+	some w in input.command.loopback
+	w.option == "-z"
+	some host in input.command.loopback
+	host.kind == "operand"
+	regex.match(loopback_host, host.value)
+}
+
+names_loopback if {
 	input.command.program == "redis-cli"
 	some command in input.command.argv
 	regex.match(redis_commands, command)
-	every i, w in input.command.argv { redis_word(i, w) }
-}
-
-local_client if {
-	not networked
-	input.command.static
-	input.command.program in {"nc", "ncat", "netcat"}
-	some option in input.command.argv
-	regex.match(`^-[vn46]*z[vn46]*$`, option)
-	some host in input.command.argv
-	regex.match(loopback_host, host)
-	every w in input.command.argv { regex.match(concat("|", [loopback_host, `^(-[vnz46]+|-w ?\d*|\d+(-\d+)?)$`]), w) }
 }
 
 # A version and help are printed without a connection.
@@ -98,91 +98,63 @@ saves if {
 }
 
 names_output if {
-	some word in input.command.argv
-	regex.match(`^(-[qSvcd]*O-?|--output-document(=.*)?|--spider)$`, word)
+	some w in input.command.loopback
+	w.option in {"--output-document", "--spider"}
 }
 
-client_word(i, w) if {
-	regex.match(loopback_url, w)
-	not after_option(i)
+# loopback_word is true for a word that is what options.txt says.
+loopback_word(w) if w.kind == "flag"
+
+loopback_word(w) if loopback_fits(w.kind, w.value)
+
+loopback_word(w) if {
+	w.attached
+	w.kind == "text"
+	not contains(w.value, "\n")
 }
 
-after_option(i) if client_value(input.command.argv[i - 1])
-
-client_word(_, w) if regex.match(client_flags[input.command.program], w)
-
-client_word(i, _) if {
-	i > 0
-	option_before := input.command.argv[i - 1]
-	kind := client_value(option_before)
-	client_fits(kind, input.command.argv[i])
+loopback_word(w) if {
+	w.kind == "operand"
+	loopback_operand(w.value)
 }
 
-client_word(i, w) if {
-	i + 1 < count(input.command.argv)
-	client_value(w)
+loopback_operand(value) if {
+	input.command.program in {"curl", "wget"}
+	regex.match(loopback_url, value)
 }
 
-client_flags := {
-	"curl": concat("", [
-		`^(-[sSfiIvLkGgNq#0146]+|--(silent|show-error|fail|fail-with-body|fail-early|include|head|verbose`,
-		`|location|insecure|get|globoff|no-buffer|compressed|http1\.[01]|http2|http2-prior-knowledge`,
-		`|no-progress-meter|progress-bar|retry-connrefused|retry-all-errors|ipv[46]|path-as-is|raw`,
-		`|no-keepalive|tr-encoding))$`,
-	]),
-	"wget": concat("", [
-		`^(-(nv|[qSvcd]+|[qSvcd]*O-)|--(quiet|no-verbose|server-response|spider|content-on-error`,
-		`|no-check-certificate|retry-connrefused|no-proxy|tries=\d+|timeout=\d+|waitretry=\d+`,
-		`|method=[A-Z]+|header=[^\n]*|post-data=.*|body-data=.*|output-document=-))$`,
-	]),
-}
-
-# client_value is the kind of an option's value, which is the next word. A text is sent or
-# printed, a file is written, a body or data may name a file that is sent.
-client_value(option) := kind if {
-	some pattern, kind in client_values[input.command.program]
-	regex.match(pattern, option)
-}
-
-client_values := {
-	"curl": {
-		concat("", [
-			`^(-[sSfiIvLkGgN#]*[XAeurm]|--(request|user-agent|referer|user|range|max-time|connect-timeout`,
-			`|retry|retry-delay|retry-max-time|max-redirs|limit-rate|request-target))$`,
-		]): "text",
-		`^(-[sSfiIvLkGgN#]*w|--write-out)$`: "format",
-		`^(-[sSfiIvLkGgN#]*o|--output|-[sSfiIvLkGgN#]*[Dc]|--dump-header|--cookie-jar)$`: "file",
-		`^(-[sSfiIvLkGgN#]*[dH]|--(data|data-binary|data-ascii|json|header))$`: "body",
-		`^(--data-raw|--form-string)$`: "text",
-		`^(-[sSfiIvLkGgN#]*[FTb]|--(data-urlencode|form|upload-file|cookie))$`: "data",
-	},
-	"wget": {
-		`^(-[qSvcd]*[Tt]|--(timeout|tries|header|post-data|body-data|method|waitretry))$`: "text",
-		`^(-[qSvcd]*O|--output-document)$`: "file",
-	},
+loopback_operand(value) if {
+	input.command.program in {"nc", "ncat", "netcat"}
+	regex.match(concat("|", [loopback_host, `^\d+(-\d+)?$`]), value)
 }
 
 # No value begins as an option does, so that each word is read as the client reads it.
-client_fits("text", value) if not startswith(value, "-")
+loopback_fits("text", value) if not startswith(value, "-")
 
-client_fits("format", value) if not regex.match(`^[@-]|%output`, value)
+loopback_fits("digits", value) if regex.match(`^\d+$`, value)
 
-client_fits("file", "-")
+loopback_fits("number", value) if regex.match(`^\d+(\.\d+)?$`, value)
 
-client_fits("file", value) if {
+loopback_fits("host", value) if regex.match(loopback_host, value)
+
+loopback_fits("format", value) if not regex.match(`^[@-]|%output`, value)
+
+loopback_fits("file", "-")
+
+loopback_fits("file", value) if {
 	some w in input.command.operands
 	w.value == value
 	w.place in {"workspace", "tmp", "null"}
 }
 
 # A file that is sent is in the workspace or /tmp, and is not hidden.
-client_fits("data", value) if {
+loopback_fits("data", value) if {
 	not regex.match(`[@<~]|^[./-]|(^|[/=])\.`, value)
 }
 
-client_fits("body", value) if not regex.match(`^[@-]`, value)
+loopback_fits("body", value) if not regex.match(`^[@-]`, value)
 
-client_fits(kind, value) if {
+loopback_fits(kind, value) if {
 	kind in {"body", "data"}
 	regex.match(local_file_value, value)
 }
@@ -203,26 +175,22 @@ redis_commands := concat("", [
 ])
 
 # Arguments that make a server read or write files, or connect, are not allowed.
-redis_word(_, w) if not regex.match(redis_unsafe_word, w)
+loopback_operand(value) if {
+	input.command.program == "redis-cli"
+	not regex.match(redis_unsafe_word, value)
+}
 
 redis_unsafe_word := concat("", [
-	`(?i)^(-.*|dir|dbfilename|appendfilename|appenddirname|logfile|aclfile|module|load|loadex`,
+	`(?i)^(-|dir|dbfilename|appendfilename|appenddirname|logfile|aclfile|module|load|loadex`,
 	`|replicaof|slaveof|migrate)$`,
 ])
 
-redis_word(i, w) if {
-	input.command.argv[i - 1] in {"-p", "-n", "-r", "-i"}
-	regex.match(`^\d+(\.\d+)?$`, w)
+# lrange x 0 -1
+loopback_word(w) if {
+	input.command.program == "redis-cli"
+	w.kind == "unknown"
+	regex.match(`^-\d+$`, w.value)
 }
-
-redis_word(i, "-h") if regex.match(loopback_host, input.command.argv[i + 1])
-
-redis_word(_, w) if regex.match(redis_option, w)
-
-redis_option := concat("", [
-	`^-?-\d+$|^(-[pnric23ex]|--(raw|no-raw|csv|json|stat|bigkeys|memkeys|hotkeys|latency`,
-	`|latency-history|scan|pattern|count|no-auth-warning|version|help|intrinsic-latency|verbose))$`,
-])
 
 # local_words is true for a client that names localhost.
 local_words if {

