@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,21 +19,32 @@ var (
 	unlinked     = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// hasHeading reports whether a page has a heading to which GitHub gives an anchor.
+// anchorOf returns the anchor that GitHub gives to a heading.
+func anchorOf(heading string) string {
+	return strings.ReplaceAll(strings.ToLower(unlinked.ReplaceAllString(heading, "")), " ", "-")
+}
+
+// hasHeading reports whether a page has a heading with an anchor.
 func hasHeading(page []byte, anchor string) bool {
 	for _, found := range heading.FindAllSubmatch(page, -1) {
-		if strings.ReplaceAll(strings.ToLower(unlinked.ReplaceAllString(string(found[1]), "")), " ", "-") == anchor {
+		if anchorOf(string(found[1])) == anchor {
 			return true
 		}
 	}
 	return false
 }
 
-// Links of the pages lead to existing files and headings, and the README and CONTRIBUTING lead to the pages that a
-// newcomer needs.
+// generatedPages are reference that tests write: only a reader with a word to look for opens them.
+var generatedPages = []string{"docs/COMMANDS.md", "docs/ERRORS.md", "docs/INPUTS.md"}
+
+const maxWords = 1500 // of a page that people read from its beginning
+
+// Links of the pages lead to existing files and headings. The README and CONTRIBUTING lead to the pages that a
+// newcomer needs, and docs/README.md to every page of docs, in three clicks. None of these is longer than maxWords.
 func TestPages(t *testing.T) {
 	linked := map[string][]string{}
-	for _, page := range trackedFiles(t, "*.md") {
+	pages := trackedFiles(t, "*.md")
+	for _, page := range pages {
 		if strings.Contains(page, "testdata/") {
 			continue
 		}
@@ -54,6 +66,21 @@ func TestPages(t *testing.T) {
 				}
 			}
 			linked[page] = append(linked[page], target)
+		}
+		inDocs := strings.HasPrefix(page, "docs/")
+		if words := len(strings.Fields(string(text))); inDocs && words > maxWords && !slices.Contains(generatedPages, page) {
+			t.Errorf("%s has %d words: move a part that few readers need to a page of its own", page, words)
+		}
+	}
+	reached := []string{"docs/README.md"}
+	for range 3 {
+		for _, page := range reached {
+			reached = append(reached, linked[page]...)
+		}
+	}
+	for _, page := range pages {
+		if strings.HasPrefix(page, "docs/") && !slices.Contains(reached, page) {
+			t.Errorf("docs/README.md does not lead to %s in three clicks", page)
 		}
 	}
 	for page, targets := range map[string][]string{

@@ -3,55 +3,72 @@
 package pkg
 
 import (
+	"fmt"
 	"go/ast"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/kit/golden"
 )
 
-// docs/THREATS.md names only tests that exist, no number twice, and for each threat at least one
-// test that every change must pass: one of the default, the end-to-end or the node lane.
+const threatsPage = "../docs/THREATS.md"
+
+// The pages of docs/threats name only tests that exist, no number twice, and for each threat at least one
+// test that every change must pass: one of the default, the end-to-end or the node lane. THREATS.md has a row for each
+// threat of the page that its heading links to.
 func TestThreats(t *testing.T) {
-	page, err := os.ReadFile("../docs/THREATS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	known := testLanes(t)
 	numbers, named := map[string]bool{}, 0
-	row := regexp.MustCompile(`^\| (\d+) \|`)
-	quoted := regexp.MustCompile("`([^`]+)`")
-	for line := range strings.Lines(string(page)) {
-		threat := ""
-		if m := row.FindStringSubmatch(line); m != nil {
-			threat = m[1]
-			if numbers[threat] {
-				t.Errorf("threat %s has two rows", threat)
-			}
-			numbers[threat] = true
+	sections := strings.Split(string(golden.Read(t, threatsPage)), "\n## ")
+	index := sections[0]
+	for _, section := range sections[1:] {
+		head, _, _ := strings.Cut(section, "\n")
+		link := relativeLink.FindStringSubmatch(head)
+		if link == nil {
+			t.Fatalf("the heading %q links to no page", head)
 		}
-		everyChange := false
-		for _, m := range quoted.FindAllStringSubmatch(line, -1) {
-			lanes, isTest := lanesOf(t, known, m[1])
-			if !isTest {
-				continue
+		index += "\n## " + head + "\n\n| # | threat |\n| --- | --- |\n"
+		for _, threat := range strings.Split(string(golden.Read(t, filepath.Join("../docs", link[1]))), "\n## ")[1:] {
+			title, text, _ := strings.Cut(threat, "\n")
+			number, name, _ := strings.Cut(title, ". ")
+			if numbers[number] {
+				t.Errorf("%s: threat %s is there twice", link[1], number)
 			}
-			named++
-			if len(lanes) == 0 {
-				t.Errorf("%s does not exist", m[1])
-			}
-			for _, lane := range lanes {
-				everyChange = everyChange || lane == "" || lane == "e2e" || lane == "node"
-			}
-		}
-		if threat != "" && !everyChange {
-			t.Errorf("threat %s has no test that every change must pass", threat)
+			numbers[number] = true
+			index += fmt.Sprintf("| [%s](%s#%s) | %s |\n", number, link[1], anchorOf(title), name)
+			named += checkTestsOfThreat(t, known, number, text)
 		}
 	}
 	if named < 400 || len(numbers) < 100 {
 		t.Errorf("%d tests and %d threats are named", named, len(numbers))
 	}
+	golden.Compare(t, threatsPage, []byte(index))
+}
+
+// checkTestsOfThreat checks the tests that a threat's text names, and returns their number.
+func checkTestsOfThreat(t *testing.T, known map[string][]string, threat, text string) (named int) {
+	t.Helper()
+	everyChange := false
+	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(text, -1) {
+		lanes, isTest := lanesOf(t, known, m[1])
+		if !isTest {
+			continue
+		}
+		named++
+		if len(lanes) == 0 {
+			t.Errorf("threat %s: %s does not exist", threat, m[1])
+		}
+		for _, lane := range lanes {
+			everyChange = everyChange || lane == "" || lane == "e2e" || lane == "node"
+		}
+	}
+	if !everyChange {
+		t.Errorf("threat %s has no test that every change must pass", threat)
+	}
+	return named
 }
 
 // lanesOf returns the lanes in which a name of the page is tested, and whether it names a test.

@@ -19,7 +19,7 @@ import (
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
-// verifiers are the programs that docs/OPERATIONS.md verifies attestations with. gh of a distribution
+// verifiers are the programs that docs/EVIDENCE.md verifies attestations with. gh of a distribution
 // can be older than attestations.
 var verifiers = []struct{ name, module, version string }{
 	{"cosign", "github.com/sigstore/cosign/v3", "v3.1.3"},
@@ -66,10 +66,10 @@ func runGo(t *testing.T, dir string, args ...string) []byte {
 	return out
 }
 
-// documentedCommands returns the block of docs/OPERATIONS.md that has a command.
+// documentedCommands returns the block of docs/EVIDENCE.md that has a command.
 func documentedCommands(t *testing.T, command string) string {
 	t.Helper()
-	page := jobtest.ReadFile(t, "../../docs/OPERATIONS.md")
+	page := jobtest.ReadFile(t, "../../docs/EVIDENCE.md")
 	block := regexp.MustCompile("(?ms)^```sh\n([^`]*^" + regexp.QuoteMeta(command) + " .*?)^```$").FindSubmatch(page)
 	if block == nil {
 		t.Fatalf("no block has %s", command)

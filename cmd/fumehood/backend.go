@@ -28,7 +28,7 @@ const (
 func (s *backendFlags) defineFlags(cmd *cobra.Command, own ...string) {
 	s.own = own
 	cmd.Flags().StringVar(&s.kind, "backend", localBackend,
-		"`WHERE` where sandboxes run: local, or kubernetes: each in a pod, whose node has the policy and the log. See docs/KUBERNETES.md")
+		"`WHERE` where sandboxes run: local, or kubernetes: each in a pod, whose node has the policy and the log. See docs/kubernetes/sessions.md")
 	cli.CompleteValues(cmd, "backend", localBackend, kubernetesBackend)
 	cli.DefineGroup(cmd, "Kubernetes flags", func(f *pflag.FlagSet) {
 		f.StringVar(&s.Socket, "claims", "/run/fumehood/claims.sock",

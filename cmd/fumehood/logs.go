@@ -50,7 +50,7 @@ func (c *invocation) logsPruneCommand() *cobra.Command {
 oldest first, and list them. A directory stays, and is listed with the reason, if a process writes its log, if the
 log is not sealed or not valid, if a command, a program, a network access or a file in it was not allowed, if there
 is a finding, if the run ended with an error, or if not all of what a command did is known. Copy what you want to
-keep for longer: docs/OPERATIONS.md has the sizes.`,
+keep for longer: docs/EVIDENCE.md has the sizes.`,
 		Example: `  fumehood logs prune --older 30 --max-size 2GiB --dry-run
   fumehood logs prune --older 14 --dir /var/lib/fumehood/pods
   fumehood logs prune --older 30 --json | jq -r '.[] | select(.kept) | .path'`,

@@ -13,5 +13,5 @@ import (
 // Every snippet of the policy tutorial is run, and prints what the page says.
 func TestE2EPolicyTutorial(t *testing.T) {
 	t.Parallel()
-	followPage(t, string(jobtest.ReadFile(t, "../../docs/POLICY.md")))
+	followPage(t, string(jobtest.ReadFile(t, "../../docs/policy/tutorial.md")))
 }

@@ -46,7 +46,7 @@ comment on the pull request. With --cosigned, name the key that the job which re
 has as its input audit-key.
 
 Use --untrusted-key for a log that was in your hands all the time, or that gh attestation verify
-or cosign has verified; docs/OPERATIONS.md has the commands.
+or cosign has verified; docs/EVIDENCE.md has the commands.
 
 Exit codes: 0 complete and sealed, or a valid proof; 1 altered, cut off or not sealed, signed by
 a key that is not vouched for, or an invalid proof; 3 cannot be read`,

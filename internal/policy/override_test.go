@@ -178,9 +178,9 @@ func TestOverridesFloor(t *testing.T) {
 	}
 }
 
-// The example of docs/POLICY.md is valid. Its digest is of no rule, so that it has no effect when it is copied unread.
+// The example of docs/policy/rules.md is valid. Its digest is of no rule, so that it has no effect when it is copied unread.
 func TestOverridesOfThePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/POLICY.md")
+	page, err := os.ReadFile("../../docs/policy/rules.md")
 	if err != nil {
 		t.Fatal(err)
 	}

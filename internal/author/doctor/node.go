@@ -99,7 +99,7 @@ func checkAgent() Check {
 	}
 	return Check{Name: "agent", State: Limited,
 		Detail: "fumehood-node-agent does not run here: refusals are in the pods' logs, not in events and metrics",
-		Fix:    `label the node fumehood.dev/install=true: docs/KUBERNETES.md, "Events and metrics"`}
+		Fix:    `label the node fumehood.dev/install=true: docs/kubernetes/operate.md, "Events and metrics"`}
 }
 
 // findShim returns the shim that containerd's configuration names. Only root can change it.

@@ -114,5 +114,5 @@ func (c signCommand) sign(message []byte) ([]byte, error) {
 
 func commandError(message string, err error) error {
 	return &proposal.StopError{Code: "key.command", Message: message, Err: err,
-		Hint: `see "Keys in hardware" in docs/OPERATIONS.md`}
+		Hint: `see "Keys in hardware" in docs/EVIDENCE.md`}
 }

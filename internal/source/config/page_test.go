@@ -14,10 +14,13 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/golden"
 )
 
-// docs/CONFIGURATION.md has every field of the format, and only those; its examples are
-// valid, and it names the registries and services that exist.
+// docs/CONFIGURATION.md and its pages have every field of the format, and only those; their examples are
+// valid, and they name the registries and services that exist.
 func TestPage(t *testing.T) {
-	page := string(golden.Read(t, "../../../docs/CONFIGURATION.md"))
+	page := ""
+	for _, name := range []string{"CONFIGURATION", "configuration/setup", "configuration/workspace"} {
+		page += string(golden.Read(t, "../../../docs/"+name+".md"))
+	}
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(page, -1)
 	if len(examples) < 3 {
 		t.Fatalf("%d examples", len(examples))

@@ -32,7 +32,7 @@ func main() {
 }
 
 func flags() (o options) {
-	flag.StringVar(&o.config, "config", "/etc/fumehood/claims.toml", "the `file` with tenants: see docs/KUBERNETES.md")
+	flag.StringVar(&o.config, "config", "/etc/fumehood/claims.toml", "the `file` with tenants: see docs/kubernetes/sessions.md")
 	flag.StringVar(&o.socket, "socket", "/run/fumehood/claims.sock",
 		"the unix `socket` for fumehood serve --backend kubernetes")
 	flag.StringVar(&o.kubeconfig, "kubeconfig", "",

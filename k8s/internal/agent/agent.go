@@ -103,7 +103,7 @@ func (o Options) news(path string) bool {
 	return goesOn || errors.Join(err, statErr) != nil || info.ModTime().After(o.Since)
 }
 
-// podOf returns the pod whose log is at path: see docs/KUBERNETES.md, "The log".
+// podOf returns the pod whose log is at path: see docs/kubernetes/operate.md, "The log".
 func podOf(path string) (*corev1.ObjectReference, error) {
 	parts := strings.Split(filepath.Base(filepath.Dir(path)), "_") // no name in Kubernetes has one
 	if len(parts) != 3 {

@@ -26,7 +26,7 @@ cd /home/runner/_work/project
 echo '{"schema": "fumehood.plan/v1", "proposals": [{"id": "kernel", "run": "uname -r", "why": "Which kernel is it?"}]}' > plan.json
 exec fumehood run --plan plan.json --workspace . --json 2>/dev/null`
 
-// A job in a pod of the Actions Runner Controller, as docs/OPERATIONS.md has it, can run commands. In the
+// A job in a pod of the Actions Runner Controller, as docs/CONTAINER.md has it, can run commands. In the
 // pod without its privileges, or without one of its volumes, it cannot, and fumehood says why. The
 // controller and the runner's program are not part of it.
 func TestClusterRunner(t *testing.T) {
@@ -102,10 +102,10 @@ func (k kube) runner(name string, spec object) {
 	k.wait("Running", "get", "pod", name, "-o=jsonpath={.status.phase}")
 }
 
-// runnerSpec returns the runner's pod in docs/OPERATIONS.md, with the tests' image.
+// runnerSpec returns the runner's pod in docs/CONTAINER.md, with the tests' image.
 func runnerSpec(t *testing.T) object {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/OPERATIONS.md")
+	text, err := os.ReadFile("../../../docs/CONTAINER.md")
 	check(t, err)
 	found := regexp.MustCompile("(?ms)^```yml\n(template:\n.*?)^```$").FindSubmatch(text)
 	if found == nil {

@@ -1,5 +1,5 @@
 # Commands run only in an image that the release workflow has signed: copy this file and write your own names.
-# Who has signed is what verified the signature before the run and gives it with --context: see docs/POLICY.md.
+# Who has signed is what verified the signature before the run and gives it with --context: see docs/policy/rules.md.
 package fumehood.command
 
 # METADATA
