@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -12,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -51,32 +52,75 @@ func TestReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
+	if diff := gocmp.Diff(string(want), got); diff != "" {
 		t.Errorf("docs/COMMANDS.md is out of date: go test ./cmd/fumehood -run TestReference -update\n%s", diff)
 	}
 }
 
-// commandsPage returns the help of root and all commands below it as one page of Markdown. A group
-// of flags that several commands share is printed once.
+// commandsPage returns the help of root and all commands below it as one page of Markdown. A flag, or a group of flags, that
+// several commands share is printed for the first one, to which the others link.
 func commandsPage(root *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString("# Commands\n\nThe help of every command. A group of flags that several commands share is printed once. [ERRORS.md](ERRORS.md) has the\ncodes in front of error messages.\n")
-	groups := map[string]string{} // the first command of each
+	b.WriteString("# Commands\n\nThe help of every command, by `fumehood COMMAND --help`. What several commands share is printed for the first one, and the others link\n" +
+		"to it. Every command has `" + helpFlag + "`. [ERRORS.md](ERRORS.md) has the codes in front of error messages.\n")
+	first := map[string]string{} // the first command of each group and flag
 	each(root, func(cmd *cobra.Command) {
 		if cmd == root || cmd.IsAvailableCommand() && cmd.Name() != "help" {
-			sections := strings.Split(strings.TrimRight(cli.HelpText(cmd), "\n"), "\n\n")
-			for i, text := range sections {
-				title, _, _ := strings.Cut(text, ":\n")
-				if first := groups[text]; first != "" {
-					sections[i] = title + ": see " + first
-				} else if strings.HasSuffix(title, " flags") {
-					groups[text] = cmd.CommandPath()
-				}
-			}
-			b.WriteString("\n## " + cmd.CommandPath() + "\n\n```text\n" + strings.Join(sections, "\n\n") + "\n```\n")
+			b.WriteString(describeInMarkdown(cmd, first))
 		}
 	})
 	return b.String()
+}
+
+const helpFlag = "-h, --help"
+
+// flagHelp is a flag in help: what is typed for it, and what it does.
+var flagHelp = regexp.MustCompile(`(?m)^  (?:    )?((?:-\w, )?--.*?)(?: {3,}|\n {8,})(.*\n(?: {8,}.*\n)*)`)
+
+func describeInMarkdown(cmd *cobra.Command, first map[string]string) string {
+	path := cmd.CommandPath()
+	var sections, owners []string
+	shared := map[string][]string{} // what it shares, by the first command that has it
+	isShared := func(key, label string) bool {
+		owner := cmp.Or(first[key], path)
+		first[key] = owner
+		if owner == path {
+			return false
+		}
+		if shared[owner] == nil {
+			owners = append(owners, owner)
+		}
+		shared[owner] = append(shared[owner], label)
+		return true
+	}
+	for section := range strings.SplitSeq(strings.TrimRight(cli.HelpText(cmd), "\n"), "\n\n") {
+		title, _, _ := strings.Cut(section, ":\n")
+		section += "\n"
+		switch {
+		case title == "Flags":
+			section = flagHelp.ReplaceAllStringFunc(section, func(flag string) string {
+				found := flagHelp.FindStringSubmatch(flag)
+				if found[1] == helpFlag || isShared(strings.Join(strings.Fields(flag), " "), "`"+found[1]+"`") {
+					return ""
+				}
+				return flag
+			})
+			if section == "Flags:\n" {
+				continue
+			}
+		case strings.HasSuffix(title, " flags") && isShared(section, title):
+			continue
+		}
+		sections = append(sections, section)
+	}
+	text := "\n## " + path + "\n\n```text\n" + strings.Join(sections, "\n") + "```\n"
+	for i, owner := range owners {
+		text += []string{"\nAs ", ";\nas "}[min(i, 1)] + "[" + owner + "](#" + strings.ReplaceAll(owner, " ", "-") + "): " + strings.Join(shared[owner], ", ")
+	}
+	if len(owners) > 0 {
+		text += ".\n"
+	}
+	return text
 }
 
 // Every command has a short text and an example, every flag a usage, and neither depends on
