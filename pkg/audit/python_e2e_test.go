@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -80,6 +81,35 @@ func TestE2EPythonVectors(t *testing.T) {
 	found := samePython(t, t.TempDir(), append(vectors(t), proofVectors(t)...))
 	if found["sealed"] == 0 || found["torn"] == 0 || found["invalid"] < 40 || found["proved"] == 0 {
 		t.Errorf("verdicts: %v", found)
+	}
+}
+
+// TestE2EPythonOfThePage: the verifier on docs/formats/log.md accepts the sealed logs of the vectors, and no others.
+func TestE2EPythonOfThePage(t *testing.T) {
+	t.Parallel()
+	program := regexp.MustCompile("(?s)```python\n(.*?)```").FindSubmatch(read(t, "../../docs/formats/log.md"))
+	if program == nil {
+		t.Fatal("the page has no program")
+	}
+	script := filepath.Join(t.TempDir(), "verify_log.py")
+	if err := os.WriteFile(script, program[1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	accepted := 0
+	for _, v := range vectors(t) {
+		if v.Checkpoint != "" {
+			continue // it gets none
+		}
+		out, err := exec.Command("python3", script, filepath.Join(vectorDir, v.File), v.Key).CombinedOutput()
+		if err == nil {
+			accepted++
+		}
+		if want := fmt.Sprintf("sealed: %d entries\n", v.Entries); (v.Verdict == "sealed") != (err == nil && string(out) == want) {
+			t.Errorf("%s (%s) is %s: %v\n%s", v.File, v.About, v.Verdict, err, out)
+		}
+	}
+	if accepted < 3 {
+		t.Errorf("%d logs were accepted", accepted)
 	}
 }
 
