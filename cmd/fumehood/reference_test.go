@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -179,4 +181,44 @@ func TestManPages(t *testing.T) {
 			}
 		})
 	})
+}
+
+// flagValue matches a flag and the default that a page states for it: "`--idle` (15 minutes)".
+var flagValue = regexp.MustCompile("`--([a-z-]+)`\\s+\\(([0-9]+) ?(s|m|h|minutes|hours)?\\)")
+
+// A default of a flag on a page is that of a command with this flag. Where a command has none, it takes the value from
+// elsewhere: TestFiguresOfPages of pkg compares such ones with the code.
+func TestDefaultsOfFlags(t *testing.T) {
+	defaults := map[string][]string{}
+	each(prepared(t), func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { defaults[f.Name] = append(defaults[f.Name], f.DefValue) })
+	})
+	pages, err := filepath.Glob("../../docs/*.md")
+	more, errMore := filepath.Glob("../../docs/*/*.md")
+	if err != nil || errMore != nil {
+		t.Fatal(err, errMore)
+	}
+	found := 0
+	for _, page := range append(pages, more...) {
+		for _, m := range flagValue.FindAllStringSubmatch(string(jobtest.ReadFile(t, page)), -1) {
+			if slices.Contains(defaults[m[1]], "") {
+				continue
+			}
+			found++
+			want := m[2]
+			if m[3] != "" {
+				d, err := time.ParseDuration(m[2] + m[3][:1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				want = d.String()
+			}
+			if !slices.Contains(defaults[m[1]], want) {
+				t.Errorf("%s says %s, and the defaults of --%s are %q", page, m[0], m[1], defaults[m[1]])
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("only %d defaults of flags", found)
+	}
 }
