@@ -19,23 +19,25 @@ import (
 
 var (
 	activateFile = pattern.New(`^(?:\./|/workspace/)?((?:[\w-][\w.-]*/)*(?:\.?venv|env))/bin/activate$`)
-	profileFile  = pattern.New(`^"?(?:~|\$\{?HOME\}?|\$\{?NVM_DIR\}?)(?:/\.nvm/nvm\.sh|/nvm\.sh|/bash_completion|/\.cargo/env|/\.asdf/asdf\.sh)"?$` +
+	profileFile  = pattern.New(`^"?(?:~|\$\{?HOME\}?|\$\{?(?:NVM|SDKMAN)_DIR\}?)(?:/\.nvm/nvm\.sh|/nvm\.sh|/bash_completion|/\.cargo/env` +
+		`|/\.asdf/asdf\.sh|/\.rvm/scripts/rvm|(?:/\.sdkman)?/bin/sdkman-init\.sh)"?$` +
 		`|^"\$\(conda info --base\)/etc/profile\.d/conda\.sh"$`)
-	hookText = pattern.New(`^"\$\((?:conda shell\.(?:bash|posix) hook|(?:pyenv|rbenv|nodenv|goenv) init -(?: bash)?` +
-		`|(?:mise|rtx) activate bash|direnv (?:export|hook) bash|fnm env(?: --use-on-cd)?)\)"$`)
+	hookText = pattern.New(`^"?\$\((?:conda shell\.(?:bash|posix) hook|(?:pyenv|rbenv|nodenv|goenv) init -(?: --no-rehash| bash)*` +
+		`|(?:mise|rtx) (?:activate|env)(?: (?:-s |--shell[ =])?bash)?|direnv (?:export|hook) bash` +
+		`|fnm env(?: --use-on-cd| --shell[ =]bash)*|opam env(?: --switch[ =][\w.-]+)?)\)"?$`)
 	// managerHome is where a person's version managers and tools are: the sandbox's home has none.
 	managerHome = pattern.New(`^(?:(?:NVM_DIR|PYENV_ROOT|RBENV_ROOT|ASDF_(?:DATA_)?DIR|VOLTA_HOME|SDKMAN_DIR|BUN_INSTALL|DENO_INSTALL|PNPM_HOME)=` +
-		`"?(?:~|\$HOME|\$\{HOME\})(?:/[\w.-]+)+"?|GOPATH="?(?:~|\$HOME|\$\{HOME\})/go"?|CARGO_HOME="?(?:~|\$HOME|\$\{HOME\})/\.cargo"?)$`)
+		`"?(?:~|\$HOME|\$\{HOME\})(?:/[\w.-]+)+"?|GOPATH="?(?:(?:~|\$HOME|\$\{HOME\})/go|\$\(go env GOPATH\))"?|CARGO_HOME="?(?:~|\$HOME|\$\{HOME\})/\.cargo"?)$`)
 	managerPath = pattern.New(`^(?:(?:~|\$HOME|\$\{HOME\})/(?:\.local/bin|\.cargo/bin|go/bin|\.npm-global/bin|\.yarn/bin|\.(?:deno|bun|poetry)/bin` +
-		`|\.(?:rbenv|pyenv|asdf)/(?:bin|shims)|\.dotnet(?:/tools)?|(?:\.config/)?\.?composer/vendor/bin)` +
+		`|\.(?:rbenv|pyenv|asdf)/(?:bin|shims)|\.local/share/mise/shims|\.dotnet(?:/tools)?|(?:\.config/)?\.?composer/vendor/bin)` +
 		`|\$\{?(?:NVM_DIR|PYENV_ROOT|RBENV_ROOT|ASDF_DIR|VOLTA_HOME|BUN_INSTALL|DENO_INSTALL|PNPM_HOME|CARGO_HOME)\}?(?:/bin|/shims)?` +
 		`|\$\(go env GOPATH\)/bin|\$\{?GOPATH\}?/bin)$`)
-	versionWord = pattern.New(`^[\w@][\w./@-]*$|^--(?:lts|silent|default)$`)
+	versionWord = pattern.New(`^[\w@][\w./@-]*$|^\.$|^--(?:lts|silent|default|install-if-missing)$`)
 )
 
 // selecting are the verbs that select an environment, by tool. Others would write a file, or start something.
 var selecting = map[string][]string{
-	"nvm": {"use"}, "fnm": {"use"}, "conda": {"activate", "deactivate"}, "mamba": {"activate", "deactivate"},
+	"nvm": {"use"}, "fnm": {"use"}, "rvm": {"use"}, "sdk": {"use", "env"}, "direnv": {"allow"}, "conda": {"activate", "deactivate"}, "mamba": {"activate", "deactivate"},
 	"micromamba": {"activate", "deactivate"}, "rbenv": {"shell"}, "pyenv": {"shell", "activate"}, "asdf": {"shell"},
 }
 
@@ -73,7 +75,12 @@ func (r *replacer) replaceEnvironments(file *syntax.File) (changed bool) {
 		}
 		return true
 	})
-	mayExport, exports := sync.OnceValue(func() bool { return canExport(file) }), false
+	exported := sync.OnceValue(func() []region {
+		if declared["set"] {
+			return nil
+		}
+		return exportRegions(file)
+	})
 	syntax.Walk(file, func(node syntax.Node) bool {
 		stmt, ok := node.(*syntax.Stmt)
 		if !ok {
@@ -86,26 +93,26 @@ func (r *replacer) replaceEnvironments(file *syntax.File) (changed bool) {
 			return true
 		}
 		if len(call.Args) == 0 {
-			if exports && len(call.Assigns) > 0 {
+			if len(call.Assigns) > 0 && isExported(exported, stmt) {
 				stmt.Cmd = &syntax.DeclClause{Variant: &syntax.Lit{Value: "export"}, Args: call.Assigns}
 				changed = true
 			}
 			return true
 		}
 		text := environmentOf(call)
-		on, isSetting := exportSetting(call)
+		_, isSetting := exportSetting(call)
 		switch {
-		case isSetting && !declared["set"] && mayExport():
-			exports, text = on, "true"
+		case isSetting && exported() != nil:
+			text = "true"
 		case text == "":
-			text = r.assignmentsIn(call, exports)
+			text = r.assignmentsIn(call, func() bool { return isExported(exported, stmt) })
 		}
 		if text != "" {
 			if other, err := parseText(text); err == nil {
 				stmt.Cmd = other.Stmts[0].Cmd
 				changed = true
 			}
-			return true
+			return false
 		}
 		r.moved = r.moved || mayMove(call)
 		changed = r.makePlainShell(call) || changed
@@ -116,13 +123,13 @@ func (r *replacer) replaceEnvironments(file *syntax.File) (changed bool) {
 }
 
 // assignmentsIn returns the command that replaces call, which sources a file of assignments, or "".
-func (r *replacer) assignmentsIn(call *syntax.CallExpr, exports bool) string {
+func (r *replacer) assignmentsIn(call *syntax.CallExpr, exports func() bool) string {
 	name := sourcedFile(call)
 	if name == "" || r.moved {
 		return ""
 	}
 	content, ok := r.contentOf(name)
-	text, isList := assignmentsOf(content, exports)
+	text, isList := assignmentsOf(content, exports())
 	if !ok || !isList {
 		return ""
 	}
@@ -162,7 +169,7 @@ func environmentOf(call *syntax.CallExpr) string {
 		name == "deactivate" && len(words) == 1,
 		name == "corepack" && (len(words) == 2 || len(words) == 3 && (words[2] == "pnpm" || words[2] == "yarn")) &&
 			words[1] == "enable",
-		len(words) > 1 && len(words) < 4 && slices.Contains(selecting[name], words[1]) && areVersions(words[2:]):
+		len(words) > 1 && len(words) < 5 && slices.Contains(selecting[name], words[1]) && areVersions(words[2:]):
 		return "true"
 	}
 	return ""
@@ -219,13 +226,13 @@ func assignText(a *syntax.Assign) string {
 
 // managed matches a version manager that runs a tool: the sandbox's PATH has what it selects.
 var (
-	managed = pattern.New(`^((?:rbenv|pyenv|nodenv|goenv|asdf) exec|(?:mise|rtx) (?:exec|x) --|opam exec --|volta run` +
-		`|nvm exec [\w.]+|(?:conda|mamba|micromamba) run(?: --no-capture-output)?(?: (?:-n|--name) [\w.-]+)?) $`)
+	managed = pattern.New(`^((?:rbenv|pyenv|nodenv|goenv|asdf) exec|(?:mise|rtx) (?:exec|x) --|opam exec --` +
+		`|volta run(?: --(?:node|npm|yarn|pnpm) [\w.-]+)*|nvm exec [\w.]+|direnv exec \.|nix develop(?: \.(?:#[\w-]+)?)? (?:-c|--command)|(?:conda|mamba|micromamba) run(?: --no-capture-output)?(?: (?:-n|--name) [\w.-]+)?) $`)
 	managedTool = pattern.New(`^[a-zA-Z][\w.+-]*$`)
 )
 
 // maxManager is how many words managed matches.
-const maxManager = 5
+const maxManager = 6
 
 // removeManager removes a version manager before the tool that it runs.
 func removeManager(call *syntax.CallExpr) bool {

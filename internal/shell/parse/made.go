@@ -16,15 +16,21 @@ import (
 
 var (
 	madeDirectory = pattern.New(`^\$\(mktemp( -d| --directory)( -t [\w.-]*X{3,}| /tmp/[\w.-]*X{3,})?\)$`)
+	// startDirectory is the workspace, or a directory of it, unless the text has changed the directory.
+	startDirectory = pattern.New(`^(\$PWD|\$\{PWD\}|\$\(pwd\)|\$\(git rev-parse --show-toplevel\))$`)
 	// madeTail is a path that names no program of the system if the variable before it is empty.
-	madeTail   = pattern.New(`^(/[\w+-][\w.+-]*)+$`)
-	systemTail = pattern.New(`^/(etc|usr|home|root|proc|dev|var|bin|sbin|lib\w*|opt|sys|run|boot|srv|mnt|media|workspace)(/|$)`)
+	madeTail        = pattern.New(`^(/[\w+-][\w.+-]*)+$`)
+	insideDirectory = pattern.New(`^/(workspace|tmp)(/|$)`)
+	systemTail      = pattern.New(`^/(etc|usr|home|root|proc|dev|var|bin|sbin|lib\w*|opt|sys|run|boot|srv|mnt|media|workspace)(/|$)`)
 )
 
 // recordMade notes that a variable holds a directory that mktemp made.
 func (w *walker) recordMade(name string, value proposal.Word) {
 	if madeDirectory.MatchString(value.Head) && value.Tail == "" {
 		putInMap(&w.made, name, true)
+	}
+	if startDirectory.MatchString(value.Head) && value.Tail == "" {
+		putInMap(&w.rooted, name, true)
 	}
 }
 
@@ -40,6 +46,8 @@ func (w *walker) madePath(word proposal.Word, s scope) (file, variable string, o
 		return "/tmp" + word.Tail, variable, true
 	case w.made[variable] && !shellOwn[variable]:
 		return "/tmp/mktemp" + word.Tail, variable, true
+	case w.rooted[variable] && !shellOwn[variable]:
+		return "/workspace" + word.Tail, variable, true
 	}
 	return "", "", false
 }
@@ -57,10 +65,24 @@ func (w *walker) knownFile(a arg, kind unknownKind, s scope) arg {
 }
 
 // isMade reports whether variable holds nothing but a directory that mktemp made in the sandbox's own $TMPDIR, or is
-// that. It is known after the whole text was walked.
+// that, or holds the directory in which the text began. It is known after the whole text was walked.
 func (w *walker) isMade(variable string) bool {
-	own := variable == "TMPDIR" || w.sets[variable] == 1
+	own := variable == "TMPDIR" || w.sets[variable] == 1 && (w.made[variable] || w.staysInside())
 	return own && w.sets["TMPDIR"] == 0 && w.sets["PATH"] == 0
+}
+
+// staysInside reports whether the text changes the directory only to what is below the workspace and /tmp, as far as
+// policy follows it.
+func (w *walker) staysInside() bool {
+	return !slices.ContainsFunc(w.commands, func(c proposal.Command) bool {
+		if c.Program != "cd" && c.Program != "pushd" {
+			return false
+		}
+		return slices.ContainsFunc(c.Args[1:], func(a proposal.Word) bool {
+			inside := a.Static && (!strings.HasPrefix(a.Value, "/") || insideDirectory.MatchString(a.Value))
+			return !inside && !w.rooted[strings.TrimPrefix(a.Head, "$")]
+		})
+	})
 }
 
 // loopScript matches a script of the workspace, or a pattern of scripts, in a loop: for t in tests/*.sh.

@@ -157,7 +157,9 @@ func (o *origin) addParam(w *walker, exp *syntax.ParamExp) {
 			o.unknown = true
 		case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix: // a pattern
 		default:
-			o.addParts(w, exp.Exp.Word.Parts)
+			if exp.Exp.Word != nil { // ${x:-} has none
+				o.addParts(w, exp.Exp.Word.Parts)
+			}
 		}
 	}
 	if exp.Repl != nil && exp.Repl.With != nil {

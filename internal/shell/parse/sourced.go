@@ -3,6 +3,7 @@
 package parse
 
 import (
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ var (
 	sourcedName  = pattern.New(`^(?:\./|/workspace/)?(?:[\w-][\w.-]*/)*[\w.-]+$`)
 	sourcedLine  = pattern.New(`^(export )?([A-Za-z_]\w*)=(?:([\w./:@%+,=-]*)|'([^']*)'|"([^"\\$` + "`" + `!]*)")(?: +#.*)?$`)
 	sourcedChars = pattern.New(`^[\n\x20-\x7e]*$`)
-	sourcing     = pattern.New(`(?:^|[^\w.-])(?:\.|source)[ \t]|(?:export|env) "?\$\(`)
+	sourcing     = pattern.New(`(?:^|[^\w.-])(?:\.|source)[ \t]|(?:export|env) "?\$\(|dotenv|env-cmd|--env-file`)
 	listedFile   = pattern.New(`^\$\((?:cat|grep -v ['"]?\^#['"]?) ([\w./-]+)(?: \| (?:grep -v ['"]?\^#['"]? \| )?xargs)?\)$`)
 )
 
@@ -113,6 +114,9 @@ func (r *replacer) replaceLists(stmt *syntax.Stmt) (changed bool) {
 			}
 		}
 	case *syntax.CallExpr:
+		if r.replaceEnvFile(c) {
+			return true
+		}
 		if len(c.Args) < 3 || c.Args[0].Lit() != "env" || len(c.Assigns) > 0 {
 			return false
 		}
@@ -124,6 +128,66 @@ func (r *replacer) replaceLists(stmt *syntax.Stmt) (changed bool) {
 			c.Args = append(list, c.Args[2:]...)
 			return true
 		}
+	}
+	return false
+}
+
+var (
+	// fileOption matches a tool that sets the variables of a file for what follows, and npx before it.
+	fileOption = pattern.New(`^(npx (?:--no-install )?)?(?:(?:dotenv|dotenv-cli) -e ([\w./-]+) --|env-cmd -f ([\w./-]+)` +
+		`|dotenv -f ([\w./-]+) run(?: --)?|(node) --env-file(?:-if-exists)?=([\w./-]+)` +
+		`|cross-env((?: [A-Za-z_]\w*=[\w./:@%+,=-]*)+)) $`)
+	// directly are tools that npx has no need to find in node_modules/.bin.
+	directly = []string{"node", "npm", "npx", "pnpm", "yarn"}
+)
+
+// maxFileOption is how many words fileOption matches, with eight variables.
+const maxFileOption = 11
+
+// replaceEnvFile replaces dotenv, env-cmd, cross-env and node's --env-file by the assignments that they make, before
+// the command that they start: dotenv -e .env.test -- jest is A=1 jest. What call sets itself wins, as it does there.
+func (r *replacer) replaceEnvFile(call *syntax.CallExpr) bool {
+	before := ""
+	for i, word := range call.Args[:min(len(call.Args), maxFileOption+1)] {
+		found := fileOption.FindStringSubmatch(before)
+		name := word.Lit()
+		before += name + " "
+		if found == nil || found[5] == "" && !managedTool.MatchString(name) || slices.Contains(notManaged, name) {
+			continue
+		}
+		text := strings.TrimSpace(found[7])
+		if text == "" {
+			file := found[2] + found[3] + found[4] + found[6]
+			if !sourcedName.MatchString(file) || r.moved {
+				return false
+			}
+			content, ok := r.contentOf(file)
+			list, isList := readAssignments(content)
+			if !ok || !isList {
+				return false
+			}
+			for _, a := range list {
+				value, err := syntax.Quote(a.value, syntax.LangBash)
+				if err != nil {
+					return false
+				}
+				text += a.name + "=" + value + " "
+			}
+		}
+		other, err := parseText(text + " x")
+		if err != nil {
+			return false
+		}
+		kept := []*syntax.Word{}
+		if found[1] != "" && !slices.Contains(directly, name) {
+			kept = call.Args[:strings.Count(found[1], " ")]
+		}
+		if found[5] != "" {
+			kept = call.Args[:1]
+		}
+		call.Assigns = append(other.Stmts[0].Cmd.(*syntax.CallExpr).Assigns, call.Assigns...)
+		call.Args = append(slices.Clip(kept), call.Args[i:]...)
+		return true
 	}
 	return false
 }
@@ -204,34 +268,85 @@ func exportSetting(call *syntax.CallExpr) (on, is bool) {
 	return false, false
 }
 
-// assigning are the builtins that set variables which set -a would export.
-var assigning = []string{"read", "mapfile", "readarray", "getopts", "printf", "let", "eval", "set", "unset", "wait",
-	"builtin", "command"}
+// assigning are the builtins that set variables which set -a would export, and those that leave a list before its end.
+var assigning = []string{"break", "continue", "return", "read", "mapfile", "readarray", "getopts", "printf", "let",
+	"eval", "set", "unset", "wait", "builtin", "command"}
 
-// canExport reports whether export can take the place of set -a in file: every set -a and set +a is reached in order,
-// whatever else happens, and what sets variables between them is an assignment, or a file of assignments.
-func canExport(file *syntax.File) bool {
-	straight := map[*syntax.Stmt]bool{}
-	var follow func(list []*syntax.Stmt)
-	follow = func(list []*syntax.Stmt) {
-		for _, s := range list {
-			if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.AndStmt && isPlain(s) {
-				follow([]*syntax.Stmt{b.X, b.Y})
+// A region is the part of a text in which set -a exports what is assigned: from and to are offsets.
+type region struct{ from, to uint }
+
+// isExported reports whether s is in one of regions.
+func isExported(regions func() []region, s *syntax.Stmt) bool {
+	return slices.ContainsFunc(regions(), func(r region) bool { return r.contains(s) })
+}
+
+func (r region) contains(node syntax.Node) bool {
+	at := node.Pos().Offset()
+	return r.from < at && at < r.to
+}
+
+// exportRegions returns where set -a applies in file, or nil if there is none or export cannot take the place of it:
+// each set -a and set +a is reached in order, whatever else happens; a set -a in a loop, a function or an if ends in
+// the same list; and what sets variables between them is an assignment, or a file of assignments.
+func exportRegions(file *syntax.File) []region {
+	regions, known := []region{}, map[*syntax.Stmt]bool{}
+	addList := func(list []*syntax.Stmt, end uint) {
+		var on *syntax.Stmt
+		for _, s := range stmtsInOrder(list) {
+			call, ok := s.Cmd.(*syntax.CallExpr)
+			if !ok || !isPlain(s) {
+				continue
 			}
-			straight[s] = isPlain(s)
+			now, is := exportSetting(call)
+			if !is {
+				continue
+			}
+			if on != nil {
+				regions = append(regions, region{on.Pos().Offset(), s.Pos().Offset()})
+			}
+			known[s], on = true, nil
+			if now {
+				on = s
+			}
+		}
+		if on != nil && end > 0 {
+			regions = append(regions, region{on.Pos().Offset(), end})
+		} else if on != nil {
+			known[on] = false
 		}
 	}
-	follow(file.Stmts)
-	on, can := false, true
+	addList(file.Stmts, math.MaxUint)
 	syntax.Walk(file, func(node syntax.Node) bool {
+		switch n := node.(type) {
+		case *syntax.Subshell:
+			addList(n.Stmts, n.End().Offset())
+		case *syntax.CmdSubst:
+			addList(n.Stmts, n.End().Offset())
+		case *syntax.Block:
+			addList(n.Stmts, 0)
+		case *syntax.IfClause:
+			addList(n.Then, 0)
+		case *syntax.WhileClause:
+			addList(n.Do, 0)
+		case *syntax.ForClause:
+			addList(n.Do, 0)
+		}
+		return true
+	})
+	can := true
+	syntax.Walk(file, func(node syntax.Node) bool {
+		if node == nil {
+			return true
+		}
+		on := slices.ContainsFunc(regions, func(r region) bool { return r.contains(node) })
 		switch n := node.(type) {
 		case *syntax.Stmt:
 			call, ok := n.Cmd.(*syntax.CallExpr)
 			if !ok || len(call.Args) == 0 {
 				return true
 			}
-			if now, is := exportSetting(call); is {
-				on, can = now, can && straight[n]
+			if _, is := exportSetting(call); is {
+				can = can && known[n] && !on
 				return false
 			}
 			can = can && !(on && (call.Args[0].Lit() == "" || slices.Contains(assigning, call.Args[0].Lit())))
@@ -248,7 +363,21 @@ func canExport(file *syntax.File) bool {
 		}
 		return true
 	})
-	return can
+	if !can || len(known) == 0 {
+		return nil
+	}
+	return regions
+}
+
+// stmtsInOrder returns the statements of list and of its lists joined by &&, each of which runs after those before it.
+func stmtsInOrder(list []*syntax.Stmt) (all []*syntax.Stmt) {
+	for _, s := range list {
+		if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.AndStmt && isPlain(s) {
+			all = append(all, stmtsInOrder([]*syntax.Stmt{b.X, b.Y})...)
+		}
+		all = append(all, s)
+	}
+	return all
 }
 
 // isPlain reports whether s runs in this shell, at once, and its status is not used.

@@ -85,8 +85,17 @@ func TestSourced(t *testing.T) {
 		".() { :; }; . .env":                                  "",
 		"set() { :; }; set -a; X=1; node x":                   "",
 		"if id; then set -a; fi; X=1; node x":                 "",
-		"(set -a; X=1); node x":                               "",
+		"(set -a; X=1); node x":                               "(\n\ttrue\n\texport X=1\n)\nnode x\n",
+		"if id; then set -a; . web/.env; set +a; fi; Z=1":     "if id; then\n\ttrue\n\t{ export P=/x:y; }\n\ttrue\nfi\nZ=1\n",
+		"(set -a; . web/.env; npm test); Z=1":                 "(\n\ttrue\n\t{ export P=/x:y; }\n\tnpm test\n)\nZ=1\n",
+		"set -a; X=1; set +a; . web/.env":                     "true\nexport X=1\ntrue\n{ P=/x:y; }\n",
+		"f() { set -a; X=1; set +a; Y=1; }; f":                "f() {\n\ttrue\n\texport X=1\n\ttrue\n\tY=1\n}\nf\n",
 		"id || set -a; X=1; node x":                           "",
+		"(id && { set -a; }); X=1":                            "",
+		"for i in 1; do set -a; break; set +a; done; X=1":     "",
+		"f() { set -a; }; f; X=1; node x":                     "",
+		"set -a; (set +a; X=1); node x":                       "",
+		"while set -a; do X=1; break; done; node x":           "",
 		"! set -a; X=1; node x":                               "",
 		"set -a; read X; node x":                              "",
 		"set -a; for X in 1; do node x; done":                 "",
@@ -195,3 +204,35 @@ func FuzzSourced(f *testing.F) {
 
 // ownVariables are those that bash sets by itself.
 var ownVariables = regexp.MustCompile(`(?m)^declare -\S+ (?:_|BASH\w*|EPOCH\w+|SRANDOM|RANDOM|SECONDS|LINENO|PPID|PWD|OLDPWD|PIPESTATUS|FUNCNAME|DIRSTACK)(?:=.*)?\n`)
+
+// Assignments take the place of what sets the variables of a file for one command, or policy decides about that tool.
+func TestEnvFiles(t *testing.T) {
+	files := map[string]string{".env": "A=1\nB='two words'\n", "loader": "LD_PRELOAD=./x.so\n", "code": "A=$(id)\n"}
+	read := func(name string) (string, bool) { text, ok := files[name]; return text, ok }
+	for text, want := range map[string]string{
+		"npx dotenv -e .env -- jest x":         "A=1 B='two words' npx jest x",
+		"npx dotenv -e ./.env -- npm test":     "A=1 B='two words' npm test",
+		"A=2 dotenv -f .env run -- pytest":     "A=1 B='two words' A=2 pytest",
+		"env-cmd -f .env node x":               "A=1 B='two words' node x",
+		"node --env-file=loader --test":        "LD_PRELOAD=./x.so node --test",
+		"npx --no-install cross-env A=b C=d x": "A=b C=d npx --no-install x",
+		"npx dotenv -e code -- jest":           "",
+		"npx dotenv -e missing -- jest":        "",
+		"dotenv -e ../.env -- jest":            "",
+		"dotenv -e .env -- bash x":             "",
+		"dotenv -e .env -- ./x":                "",
+		"cd web && node --env-file=.env x":     "",
+		"node --env-file=$x x":                 "",
+		"node --env-file=.env":                 "",
+		"cross-env 'A=b c' x":                  "",
+	} {
+		p := proposal.Proposal{Run: text}
+		p.Sourced = ReadSourced(p, read)
+		if want == "" {
+			want = text
+		}
+		if got := strings.TrimSpace(Analyze(p).Canonical); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -69,7 +69,7 @@ var (
 		"write its commands, or its variables, as in `NAME=value npm test`; a file of the commit that has only lines NAME=value can be read before any cd; " +
 			"name the tools of a virtual environment by their path: `.venv/bin/pytest`"}
 	unknownScript = unknownKind{"dynamic-script", "the script given to a shell is known only when it runs",
-		"write the script literally, in single quotes"}
+		"write the script literally, in single quotes, and give it values as parameters: `xargs -n1 sh -c 'wc -l \"$1\"' _`"}
 	unknownScriptFile = unknownKind{"dynamic-script", "which script the shell runs is known only when it runs",
 		"name the script: `bash scripts/test.sh`"}
 	unknownShellStdin = unknownKind{"shell-stdin", "a shell reads its commands from standard input",

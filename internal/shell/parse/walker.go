@@ -32,6 +32,7 @@ type walker struct {
 	assoc         map[functionName]bool      // arrays that the text surely declares associative
 	textual       map[string]proposal.Span   // arrays whose subscripts are read as text, for that reason
 	made          map[string]bool            // variables that hold a directory that mktemp made
+	rooted        map[string]bool            // variables that hold the directory in which the text began
 	loops         map[string][]string        // scripts of the workspace, or patterns of them, over which loops run
 	found         []string                   // patterns of scripts that the find being followed finds
 	undone        map[string]bool            // variables that are unset or declared as something else

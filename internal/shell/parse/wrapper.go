@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -157,8 +159,12 @@ func (w *walker) envAssigns(index int, rest []arg) []arg {
 func (w *walker) wrapperAssign(index int, a arg) {
 	name, value, _ := strings.Cut(a.Value, "=")
 	word := proposal.Word{Value: value, Static: a.Static, Glob: a.Glob, Split: a.Split}
+	given := word // to the program: the shell's own variable is another
+	if !a.Static && value == "" && a.src != nil && len(a.src.Parts) > 1 {
+		given.Head, given.Tail = headOf(&syntax.Word{Parts: a.src.Parts[1:]})
+	}
 	w.commands[index].Assigns = append(w.commands[index].Assigns,
-		proposal.Assign{Name: name, Value: word, Exported: true})
+		proposal.Assign{Name: name, Value: given, Exported: true})
 	w.assignedValue(name, word, a.span)
 	w.localeValue(name, word, a.span)
 	w.originOf(name).addArg(a, value)

@@ -120,6 +120,8 @@ func isOfWriting(c proposal.Command, script string) bool {
 		return len(c.Args) == 0 && len(c.Redirects) == 0 // an assignment
 	case "cat", "chmod", "mktemp", "timeout", "time", "head", "tail", "grep", "wc", script:
 		return true
+	case "echo", "exit":
+		return len(c.Redirects) == 0
 	default:
 		return bashLike(program)
 	}
@@ -134,8 +136,12 @@ var readingVerbs = []string{"blame", "cat-file", "describe", "diff", "grep", "lo
 func mayChangeScript(c proposal.Command, script string) bool {
 	program := path.Base(c.Program)
 	switch program {
-	case "trap", "exec", "ln", "link":
+	case "trap", "ln", "link":
 		return true
+	case "exec":
+		if len(c.Redirects) > 0 { // for the shell that reads the script
+			return true
+		}
 	case "cp":
 		if slices.ContainsFunc(c.Args, func(a proposal.Word) bool {
 			return strings.HasPrefix(a.Value, "-") && strings.Contains(a.Value, "l")
