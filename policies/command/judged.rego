@@ -34,7 +34,8 @@ deny contains lib.denial(
 	verb := input.command.sub
 	not verb in verbs
 	not without_backend
-	not lists_charts
+	not chart_dependencies
+	not lists_providers
 	not asks_version
 	not input.command.loose
 	not tls_client
@@ -48,10 +49,18 @@ without_backend if {
 	not networked
 }
 
-lists_charts if {
+# helm dependency build takes what the chart's lock file names. What it has to fetch, it cannot.
+chart_dependencies if {
 	input.command.program == "helm"
 	input.command.sub in {"dep", "dependency"}
-	input.command.operands[0].value in {"list", "ls"}
+	input.command.operands[0].value in {"list", "ls", "build"}
+	not networked
+}
+
+lists_providers if {
+	input.command.program == "terraform"
+	input.command.sub == "providers"
+	count(input.command.operands) == 0
 }
 
 # describes_itself is true for a command that prints only its version or its help.
@@ -73,7 +82,10 @@ asks_version if {
 }
 
 plain_verbs := {
-	"openssl": {"version", "x509", "dgst", "verify", "asn1parse", "sha256", "sha1", "sha512", "md5", "crl", "pkey", "rsa", "ec", "req", "base64", "rand"},
+	"openssl": {
+		"version", "x509", "dgst", "verify", "asn1parse", "sha256", "sha1", "sha512", "md5", "crl", "pkey", "rsa", "ec", "req", "base64", "rand", "genrsa",
+		"genpkey", "ecparam",
+	},
 	"helm": {"lint", "template", "version"},
 	"terraform": {"fmt", "validate", "version"},
 	"jupyter": {"nbconvert", "--version"},
@@ -93,6 +105,14 @@ deny contains lib.denial("judged.verb", sprintf("%s's %s loads code", [input.com
 	input.command.program == "sphinx-build"
 	some o in input.command.options
 	regex.match(sphinx_code_setting, o.value)
+}
+
+# A key may be an address of an engine, which is code.
+deny contains lib.denial("judged.verb", sprintf("openssl's %s %s is no file", [o.name, o.value]), "name a file in the workspace") if {
+	input.command.program == "openssl"
+	some o in input.command.options
+	o.name in {"-key", "-CA", "-CAkey", "-signkey"}
+	regex.match(`[:]`, o.value)
 }
 
 sphinx_code_setting := concat("", [

@@ -49,7 +49,7 @@ launched_instead(name) := sprintf("start it only if it is installed: `npx --no-i
 } else := "start a test, build or check tool of the repository by its own name"
 
 # env_setters set the variables of a file, which can control loaders and tools, and start what follows.
-env_setters := {"dotenv", "dotenv-cli", "dotenvx", "env-cmd"}
+env_setters := {"dotenv", "dotenv-cli", "dotenvx", "env-cmd", "cross-env", "cross-env-shell"}
 
 # A tool that the repository installed may be started by a launcher that cannot fetch it. It could be started by its
 # path as well. It writes no control files (option.place), and its words name no programs.
@@ -160,6 +160,7 @@ launching := {
 	"poetry": {"run"},
 	"uv": {"run"},
 	"pdm": {"run"},
+	"pixi": {"run"},
 	"hatch": {"run"},
 	"pipenv": {"run"},
 	"bundle": {"exec", "exe", "ex", "e"}, # it reads beginnings of its verbs
@@ -215,6 +216,13 @@ launched contains last_part(input.command.argv[i]) if {
 	between := array.slice(input.command.argv, launching_verb + 1, i)
 	every j, _ in between { is_option((launching_verb + 1) + j) }
 	not startswith(input.command.argv[i], "-")
+	not evaluated(i)
+}
+
+# evaluated is true for the code of mix run -e, which elixir runs.
+evaluated(i) if {
+	input.command.program == "mix"
+	input.command.argv[i - 1] in {"-e", "--eval"}
 }
 
 launched contains last_part(input.command.argv[i + 1]) if {

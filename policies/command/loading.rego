@@ -20,6 +20,7 @@ import data.fumehood.lib
 #   not_match: [
 #     "pytest --basetemp=/tmp/x", "go test -coverprofile=/tmp/c.out ./...", "cmake -B /tmp/build -S .", "mypy --cache-dir /tmp/m src",
 #     "python3 /tmp/repro.py", "jar -cf /tmp/x.jar -C out .", "sphinx-build -d /tmp/x docs /tmp/out", "gcc -I/tmp/base/include -Wall /tmp/x.c -o /tmp/x",
+#     "gcc -Iinclude /tmp/x.c -o /tmp/x",
 #     "cmake --build /tmp/b", "ctest --test-dir /tmp/b", "java -cp /tmp/out A", "cargo test --manifest-path /tmp/base/Cargo.toml",
 #     "node --test /tmp/r.test.js", "gcov -n /tmp/x.c", "npm --prefix /tmp/base test", "./gradlew -p /tmp/base test"
 #   ]
@@ -59,7 +60,7 @@ placing_tool := trim_suffix(last_part(input.command.tool), "w") if {
 } else := split(last_part(input.command.tool), " ")[0]
 
 place_options := {
-	`gcc|g\+\+|cc|c\+\+|clang|clang\+\+`: `-(I|L|F|isystem|iquote|idirafter|include|W[a-z][\w-]*|f[a-z][\w-]*|O.?|g.*|std|M|MM)`,
+	`gcc|g\+\+|cc|c\+\+|clang|clang\+\+`: `-([IDU].*|L|F|isystem|iquote|idirafter|include|W[a-z][\w-]*|f[a-z][\w-]*|O.?|g.*|std|M|MM)`,
 	`clang-tidy`: `-p`,
 	`cppcheck`: `-I|--project|--include`,
 	`gcov|lcov`: `-d|-a|--directory|--add-tracefile`,

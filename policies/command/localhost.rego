@@ -206,6 +206,8 @@ client_reason := "shows and changes network interfaces, and the sandbox has only
 	input.command.program in {"ip", "ifconfig"}
 } else := "can run programs, read files and reach other machines" if {
 	input.command.program in {"psql", "mysql", "mongosh"}
+} else := "can start programs and reach other machines" if {
+	input.command.program == "rsync"
 } else := "may query localhost only with options that send, print, or write to the workspace" if {
 	local_words
 	input.command.program in {"curl", "wget", "redis-cli", "nc", "ncat", "netcat"}
@@ -215,5 +217,8 @@ client_reason := "shows and changes network interfaces, and the sandbox has only
 
 client_help := "write the address literally, and options such as -s, -f, -i, -X, -H, -d and -o FILE" if {
 	local_words
+	not networked
+} else := "copy files with `cp -r src /tmp/copy`, or a part of them with `tar --exclude=node_modules -cf - . | tar -xf - -C /tmp/copy`" if {
+	input.command.program == "rsync"
 	not networked
 } else := client_hint

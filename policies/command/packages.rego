@@ -101,7 +101,16 @@ adding := {
 
 deny contains lib.denial("code.package", sprintf("%s adds a package by name", [word]), package_instead) if {
 	input.command.program in {"uv", "pnpm", "npx", "pipx", "hatch"}
-	some word in input.command.argv
+	some i, word in input.command.argv
 	regex.match(`^--(with|from|with-editable|with-requirements)(=|$)`, word)
+	not of_tool(i)
 	not networked
+}
+
+# of_tool is true for the words behind the name of the tool that npx or uv run starts, which are that tool's.
+of_tool(i) if {
+	input.command.tool != input.command.program
+	some j, word in array.slice(input.command.argv, 0, i)
+	word == input.command.tool
+	every before in array.slice(input.command.argv, 0, j) { before in {"run", "exec", "--no-install"} }
 }

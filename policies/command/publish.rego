@@ -39,8 +39,8 @@ deny contains lib.denial(
 # directory say where and what it installs.
 reads_settings if {
 	input.command.program in {"npm", "pnpm", "yarn"}
-	regex.match(`^config\nget\n[a-z]+(-[a-z]+)*$`, joined)
-	not regex.match(`auth|token|pass|secret|key|cert|user|email`, joined)
+	regex.match(`^config\nget\n[a-zA-Z]+(-[a-z]+)*$`, joined)
+	not regex.match(`(?i)auth|token|pass|secret|key|cert|user|email`, joined)
 }
 
 reads_settings if {
@@ -51,6 +51,18 @@ reads_settings if {
 reads_settings if {
 	input.command.program == "bundle"
 	regex.match(`^config\nset\n(--local\n)?(path|without|with|deployment|frozen|jobs|retry|clean)\n[\w:-]+(/[\w-]+)*$`, joined)
+}
+
+# npm root -g prints a directory.
+reads_settings if {
+	input.command.program == "npm"
+	regex.match(`^(root|prefix)\n(-g|--global)$`, joined)
+}
+
+# npm init -y writes a package.json: with a word it would run a package.
+reads_settings if {
+	input.command.program in {"npm", "yarn"}
+	regex.match(`^init\n(-y|--yes)$`, joined)
 }
 
 first_words contains word if some word in array.slice(input.command.argv, 0, 3)
@@ -120,6 +132,11 @@ publishing_target := concat("", [
 	`^(--target=|--targets=|-t)?:?([\w-]+:)*(\w[\w-]*-)?([pP]ublish\w*|[dD]eploy\w*|site-deploy`,
 	`|upload\w*|release|push|login|ship|promote|rollout|uninstall|install-global)(:[\w:-]+)?$`,
 ])
+
+configuration(i) if {
+	input.command.program == "cargo"
+	input.command.argv[i] == "check-release" # of cargo semver-checks
+}
 
 configuration(i) if {
 	i > 0

@@ -127,8 +127,16 @@ deny contains lib.denial("code.package", "uv pip installs by name, and there is 
 	input.command.program == "uv"
 	input.command.argv[0] == "pip"
 	input.command.argv[1] in {"install", "compile", "download"}
+	not regex.match(own_files, joined)
 	not networked
 }
+
+# own_files matches uv pip install of the project and of its files of requirements.
+own_files := concat("", [
+	`^pip\ninstall(\n(--no-deps|-q|--quiet|--system|--offline|--no-build-isolation`,
+	`|((-e|--editable)\n)?\.(\[[\w,-]+\])?`,
+	`|(-r|-c|--requirement|--constraint)\n\w[\w-]*([./][\w-]+)*\.(txt|in|toml)))+$`,
+])
 
 deny contains lib.denial(
 	"code.option",

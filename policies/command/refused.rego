@@ -16,6 +16,7 @@ deny contains lib.denial("network.client", sprintf("%s %s", [input.command.progr
 	lib.refused[input.command.program] in {"network", "local"}
 	not client
 	not local_client
+	not asks_version_only
 }
 
 client_hint := system_hint if {
@@ -44,6 +45,37 @@ deny contains lib.denial(
 ) if {
 	lib.refused[input.command.program] == "privilege"
 	not composing
+}
+
+# METADATA
+# title: Every tool may print its version
+# description: >-
+#   A program that policy does not know, and a client of a database, may be started with --version or --help alone. It
+#   starts nothing (exec.child), and has no network.
+# custom:
+#   rule: tool.version
+#   match: [
+#     "psql --version", "mysql --help", "redis-cli --version | head -1", "unheard-of --version"
+#   ]
+#   not_match: [
+#     "psql --version x", "psql $x", "psql -h x.example --version", "docker --version", "busybox --version", "nc --version", "mail --version",
+#     "unheard-of --version x", "unheard-of version", "unheard-of --version=x", "/opt/x/unheard-of --version", "a.b --version"
+#   ]
+allow contains {"rule": "tool.version"} if {
+	input.command.place in found
+	asks_version_only
+}
+
+asks_version_only if {
+	describes_itself
+	input.command.program in {"psql", "mysql", "mongosh", "redis-cli"}
+}
+
+asks_version_only if {
+	describes_itself
+	not input.command.program in lib.programs
+	not lib.refused[input.command.program]
+	regex.match(`^[a-z][\w-]*$`, input.command.program)
 }
 
 privilege_why := "changes to another user, and the sandbox has no root user" if {
@@ -81,11 +113,69 @@ deny contains lib.denial(
 	"privilege.none",
 	sprintf("%s can change devices, owners, services or settings of the system", [input.command.program]),
 	administering_instead,
-) if lib.refused[input.command.program] == "administering"
+) if {
+	lib.refused[input.command.program] == "administering"
+	not making_file
+}
 
 administering_instead := "make a file of a size: `head -c 1024 /dev/zero > out.bin`; copy one: `cp a.bin b.bin`" if {
 	input.command.program == "dd"
 } else := "remove it: the sandbox has no root user and no services"
+
+# dd makes a file of a size from zeros, or copies one to /tmp.
+making_file if {
+	input.command.program == "dd"
+	input.command.static
+	some word in input.command.argv
+	startswith(word, "of=")
+	every w in input.command.argv { regex.match(dd_word, w) }
+}
+
+dd_word := concat("", [
+	`^((bs|ibs|obs|count|skip|seek)=\d+[a-zA-Z]{0,3}|(conv|status|iflag|oflag)=[a-z_,]+`,
+	`|if=(/dev/(zero|urandom)|(/tmp/|\./)?\w[\w-]*([./][\w-]+)*)`,
+	`|of=(/dev/null|/tmp/\w[\w-]*([./][\w-]+)*))$`,
+])
+
+# METADATA
+# title: dd makes and copies files below /tmp
+# custom:
+#   rule: files.dd
+#   match: ["dd if=/dev/zero of=/tmp/big bs=1M count=16 status=none", "dd if=testdata/a.bin of=/tmp/b bs=1 skip=4"]
+#   not_match: [
+#     "dd if=/dev/zero of=big", "dd if=/dev/sda of=/tmp/x", "dd of=/etc/motd if=/dev/zero", "dd if=/tmp/x of=/tmp/../etc/x", "dd if=/dev/zero of=$x",
+#     "dd if=/etc/passwd of=/tmp/x", "dd of=/tmp/.npmrc if=/dev/zero", "dd if=.git/config of=/tmp/x", "dd if=../x of=/tmp/x"
+#   ]
+allow contains {"rule": "files.dd"} if {
+	input.command.place in found
+	making_file
+}
+
+# ansible-playbook reads playbooks. Plugins that it loads run as those of ansible-lint do, and it starts nothing.
+checking_playbooks if {
+	input.command.program == "ansible-playbook"
+	input.command.static
+	some word in input.command.argv
+	word in {"--syntax-check", "--list-tasks", "--list-hosts"}
+	every w in input.command.argv { regex.match(playbook_word, w) }
+}
+
+playbook_word := `^(--(syntax-check|list-tasks|list-hosts|list-tags)|-i|--inventory|-v+|\w[\w-]*([./][\w-]+)*)$`
+
+# METADATA
+# title: Playbooks may be checked
+# custom:
+#   rule: code.playbook
+#   match: ["ansible-playbook --syntax-check site.yml", "ansible-playbook -i inventories/ci --list-tasks playbooks/site.yml"]
+#   not_match: [
+#     "ansible-playbook site.yml", "ansible-playbook --syntax-check site.yml --vault-password-file ./x",
+#     "ansible-playbook --syntax-check -e @x s.yml",
+#     "ansible-playbook --syntax-check /tmp/../x.yml", "ansible-playbook --syntax-check -M ./x site.yml", "ansible all -m shell"
+#   ]
+allow contains {"rule": "code.playbook"} if {
+	input.command.place in found
+	checking_playbooks
+}
 
 # METADATA
 # title: Programs that hide which program they run are denied
@@ -102,6 +192,7 @@ deny contains lib.denial(
 	lib.refused[input.command.program] in {"launcher", "debugger"}
 	not input.command.program in tracers
 	not debugging
+	not checking_playbooks
 }
 
 # The shell's own commands, which the parser refuses, too.

@@ -37,6 +37,14 @@ secret_values contains w.value if {
 	some words in [input.command.redirects, input.command.assigns]
 	some w in words
 	w.place in {"secret", "home"}
+	not keeps_home(w)
+}
+
+# keeps_home is true for HOME="$HOME".
+keeps_home(w) if {
+	w.name == "HOME"
+	w.place == "home"
+	w.value == ""
 }
 
 secret_values contains h.value if {

@@ -16,13 +16,14 @@ import data.fumehood.lib
 #     "fd -x rm", "fd --exec id", "fd -e go -X cat", "bat --pager=x y", "bat --pager ./x y", "gawk -l filefuncs '{print}'", "gawk -i inplace '{print}' x",
 #     "gawk -E x.awk", "gawk -p '{print}' x", "tar cf x --checkpoint=1 --checkpoint-action=exec=sh x", "tar xf x --to-command=sh", "tar -I sh -cf x y",
 #     "tar cf x --use-comp=sh y", "tar -F sh -cf x y", "helm template x --post-renderer ./x", "openssl dgst -provider ./x f",
-#     "openssl req -engine ./x", "terraform -chdir=/opt validate", "jupyter nbconvert --execute x.ipynb",
+#     "openssl req -engine ./x", "terraform -chdir=/opt validate", "terraform -chdir=.. validate",
+#     "terraform -chdir=$x validate", "jupyter nbconvert --execute x.ipynb",
 #     "strace -p 1", "strace -D ./x", "strace -E LD_PRELOAD=./x.so ls"
 #   ]
 #   not_match: [
 #     "diff -u a b", "split -l 5 x", "date +%F", "unzip -l x.zip", "patch -p1 < x", "gzip -k x", "sort --compress-program=sh x", "rg --pre ./x foo",
 #     "nm --plugin=./x.so a.o", "split --filter=sh x", "diff -l a b", "install -vs a b", "fd -e go parse", "bat --plain src/a.rs",
-#     "awk -v n=1 '{print n}' x"
+#     "awk -v n=1 '{print n}' x", "terraform -chdir=infra/prod validate"
 #   ]
 deny contains lib.denial(
 	"text.program",
@@ -33,6 +34,16 @@ deny contains lib.denial(
 	e.kind == "run"
 	not running
 	not input.command.program in confined
+	not inner_chdir(e.name)
+}
+
+# inner_chdir is true for terraform -chdir=infra, which is cd infra.
+inner_chdir(name) if {
+	name == "-chdir"
+	some o in input.command.options
+	o.name == "-chdir"
+	o.static
+	o.place == "workspace"
 }
 
 # confined are tools whose marked options only start a program or load code, which the kernel

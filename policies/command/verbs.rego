@@ -141,6 +141,10 @@ verbs := {
 	"bun": `^(install|i|add|a|x|create|c|publish|upgrade|update|link|unlink|remove|rm|patch|pm|exec|init|repl)$`,
 	"hatch": `^(new|config|publish|self|shell)$`,
 	"pdm": `^(config|fix|new|plugin|publish|self)$`,
+	"pixi": concat("", [
+		`^(add|auth|build|clean|config|exec|global|import|init|project|publish|remove|search|self-update`,
+		`|shell\S*|update|upgrade|upload|workspace|x)$`,
+	]),
 	"pipenv": `^(open|shell|upgrade|update)$`,
 	"flutter": `^(create|upgrade|channel|config|run|install|attach|drive|pub)$`,
 	"go": `^(telemetry|bug)$`,

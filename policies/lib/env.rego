@@ -26,7 +26,10 @@ path_names := {
 	"CCACHE_DIR", "PRE_COMMIT_HOME", "LLVM_PROFILE_FILE", "GOCOVERDIR", "YARN_CACHE_FOLDER", "HELM_CACHE_HOME", "COMPOSER_CACHE_DIR",
 }
 
-code_paths := {"PYTHONPATH", "NODE_PATH", "MYPYPATH", "PERL5LIB", "RUBYLIB", "LUA_PATH", "CLASSPATH", "GOWORK"}
+code_paths := {
+	"PYTHONPATH", "NODE_PATH", "MYPYPATH", "PERL5LIB", "RUBYLIB", "LUA_PATH", "CLASSPATH", "GOWORK", "VIRTUAL_ENV", "BUNDLE_PATH", "PKG_CONFIG_PATH",
+	"CMAKE_PREFIX_PATH",
+}
 
 env_ok(name, _) if name in env_names
 
@@ -42,7 +45,7 @@ env_ok(name, value) if {
 }
 
 # made_paths may also name directories below /tmp, where it is the command's own variable.
-made_paths := code_paths - {"GOWORK", "LUA_PATH"}
+made_paths := code_paths - {"GOWORK", "LUA_PATH", "BUNDLE_PATH", "VIRTUAL_ENV"}
 
 # made_path is true for a list's part that is in the workspace, or that the run made below /tmp.
 made_path(part) if code_path(part)
@@ -92,7 +95,7 @@ plain_flags := {
 	"GIT_AUTHOR_NAME": person, "GIT_AUTHOR_EMAIL": person, "GIT_COMMITTER_NAME": person, "GIT_COMMITTER_EMAIL": person,
 	"EDITOR": `^(true|:)$`, "VISUAL": `^(true|:)$`, "SHELL": `^/bin/(ba|da)?sh$`,
 	"GIT_LITERAL_PATHSPECS": `^1$`, "GIT_TRACE": `^([012]|true|false)$`, "GIT_TRACE_PERFORMANCE": `^[012]$`, "GIT_TRACE_SETUP": `^[012]$`,
-	"CC": compiler(`gcc|clang|cc`), "CXX": compiler(`g\+\+|clang\+\+|c\+\+`),
+	"CC": compiler(`(ccache +)?(gcc|clang|cc)`), "CXX": compiler(`(ccache +)?(g\+\+|clang\+\+|c\+\+)`),
 	"ASAN_OPTIONS": sanitizer, "UBSAN_OPTIONS": sanitizer, "TSAN_OPTIONS": sanitizer, "LSAN_OPTIONS": sanitizer, "MSAN_OPTIONS": sanitizer,
 	"CHROME_BIN": browser_path, "CHROME_PATH": browser_path, "PUPPETEER_EXECUTABLE_PATH": browser_path, "PUPPETEER_SKIP_DOWNLOAD": `^(1|true)$`,
 	"PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": `^1$`,
@@ -101,10 +104,12 @@ plain_flags := {
 	"LINT": `^([01]|true|false)$`, "RUSTC_BOOTSTRAP": `^[01]$`, "DOTNET_NOLOGO": `^\w+$`,
 	"MAVEN_OPTS": java_flags, "JAVA_OPTS": java_flags, "GRADLE_OPTS": java_flags, "MAVEN_ARGS": `^(-B|-q|-o|--no-transfer-progress|-ntp|\s)*$`,
 	"JAVA_TOOL_OPTIONS": java_flags, "RUBYOPT": `^(-W[0-2:a-z_-]*|-w|\s)*$`, "PERL_HASH_SEED": `^\d+$`, "BUNDLE_FROZEN": `^\w+$`,
-	"BUNDLE_DEPLOYMENT": `^\w+$`, "RAILS_ENV": `^\w+$`, "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": `^\w+$`,
+	"BUNDLE_DEPLOYMENT": `^\w+$`, "BUNDLE_WITHOUT": `^[\w: ]*$`, "BUNDLE_WITH": `^[\w: ]*$`,
+	"RAILS_ENV": `^\w+$`, "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": `^\w+$`,
 	"NPM_CONFIG_LOGLEVEL": `^\w+$`, "npm_config_loglevel": `^\w+$`, "NPM_CONFIG_OFFLINE": `^true$`, "npm_config_offline": `^true$`,
 	"NPM_CONFIG_FUND": `^\w+$`, "NPM_CONFIG_AUDIT": `^\w+$`, "TS_NODE_TRANSPILE_ONLY": `^(true|1)$`, "TS_NODE_FILES": `^(true|1)$`,
 	"BABEL_ENV": `^\w+$`, "MIX_ENV": `^\w+$`, "ESLINT_USE_FLAT_CONFIG": `^(true|false)$`, "TF_IN_AUTOMATION": `^\w+$`,
+	"TF_INPUT": `^\w+$`, "CHECKPOINT_DISABLE": `^\w*$`, "RUSTC_WRAPPER": `^$`, "PYTEST_CURRENT_TEST": `^[\w./:\[\] ()-]*$`,
 	"MPLBACKEND": `^([aA]gg|pdf|svg|ps|template)$`, "YARN_ENABLE_IMMUTABLE_INSTALLS": `^(true|false|0|1)$`,
 	"AWS_REGION": region, "AWS_DEFAULT_REGION": region, "NO_PROXY": `^[\w.,:*-]*$`, "no_proxy": `^[\w.,:*-]*$`,
 	"HTTP_PROXY": `^$`, "HTTPS_PROXY": `^$`, "http_proxy": `^$`, "https_proxy": `^$`, "DOCKER_HOST": `^$`, "KUBECONFIG": `^/dev/null$`,

@@ -50,7 +50,7 @@ runners := {
 	"pipenv", "uv", "pdm", "hatch", "python3", "node", "npx", "npm", "pnpm", "yarn", "cargo", "go", "make", "gmake", "nextest", "wasm-pack", "trybuild",
 	"gitleaks", "trivy", "syft", "lychee", "osv-scanner", "kustomize", "zizmor", "pdftotext", "ffprobe", "pandoc", "alembic", "ansible-lint",
 	"cargo-clippy", "cargo-nextest", "check-jsonschema", "luajit", "tclsh", "basedpyright", "pre-commit", "lefthook", "sphinx-build", "mkdocs", "flask",
-	"uvicorn", "hypercorn", "gunicorn", "ab", "wrk", "hey", "oha", "bombardier", "bunx", "uvx", "pipx", "rye", "mise",
+	"uvicorn", "hypercorn", "gunicorn", "ab", "wrk", "hey", "oha", "bombardier", "bunx", "uvx", "pipx", "rye", "mise", "pixi",
 }
 
 # plain runners start only their own parts, and no program of the repository.
@@ -64,7 +64,7 @@ plain := {
 
 # changers create, move and remove files; command/files.rego decides where.
 changers := {
-	"mkdir", "touch", "cp", "mv", "rm", "rmdir", "ln", "chmod", "install", "truncate", "patch", "split", "csplit", "gzip", "gunzip", "bzip2", "bunzip2",
+	"mkdir", "mkfifo", "touch", "cp", "mv", "rm", "rmdir", "ln", "chmod", "install", "truncate", "patch", "split", "csplit", "gzip", "gunzip", "bzip2", "bunzip2",
 	"xz", "unxz", "zstd", "zip", "unzip", "tee",
 }
 

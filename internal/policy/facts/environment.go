@@ -96,7 +96,12 @@ func runsLater(c proposal.Command) bool {
 
 // SetsHome reports whether HOME may be a directory with settings that are not the sandbox's own.
 func (env Environment) SetsHome() bool {
-	return slices.ContainsFunc(env["HOME"], func(w proposal.Word) bool { return !isNewDirectory(w) })
+	return slices.ContainsFunc(env["HOME"], func(w proposal.Word) bool { return !isNewDirectory(w) && !keepsHome(w) })
+}
+
+// keepsHome reports whether w is $HOME, as in env -i HOME="$HOME".
+func keepsHome(w proposal.Word) bool {
+	return !w.Static && w.Value == "" && (w.Head == "$HOME" || w.Head == "${HOME}") && w.Tail == ""
 }
 
 // isNewDirectory reports whether w is a directory that mktemp makes there, so that it is empty.

@@ -20,6 +20,9 @@ type Placed struct {
 // ancestor, except for root and runner.
 var homePath = pattern.New(`(?:^|[\s:<>("']|\S=)(?:~(root|runner|[\w.+-]+/)?|"?\$\{?HOME([:%#/,^@][^}]*)?\}?"?)((?:/[^\s;|&<>()'"]*)?)(?:[\s;|&<>()'"/.*?\[]|$)`)
 
+// ownHome matches HOME="$HOME", which is no use of the directory.
+var ownHome = pattern.New(`(^|\s)HOME=(?:"\$HOME"|"\$\{HOME\}"|\$HOME|\$\{HOME\})(?:\s|;|&|$)`)
+
 // HomesIn finds the paths in the home directory that the text at span names. A word does
 // not show them: it has only the text before the tilde.
 func HomesIn(text string, span proposal.Span) []Placed {
@@ -29,7 +32,7 @@ func HomesIn(text string, span proposal.Span) []Placed {
 	if !strings.ContainsAny(text, "~$") {
 		return nil
 	}
-	text = removeSingleQuoted(text)
+	text = ownHome.ReplaceAllString(removeSingleQuoted(text), "$1")
 	var homes []Placed
 	for _, m := range homePath.FindAllStringSubmatch(text, -1) {
 		home, name := "/home/fumehood", strings.TrimSuffix(m[1], "/")
@@ -103,6 +106,9 @@ func CredentialsIn(text string, span proposal.Span) []string {
 func AssignedPlace(w proposal.Word, cwds []string, workspace string) string {
 	if isNewDirectory(w) {
 		return "tmp"
+	}
+	if keepsHome(w) {
+		return "home"
 	}
 	for part := range strings.SplitSeq(w.Value, ":") {
 		if place := ResolvePlace(part, w.Static, cwds, workspace); place == "git" || place == "control" {

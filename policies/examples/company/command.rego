@@ -25,7 +25,7 @@ deny contains {
 #   reason: reviewers need the plan
 #   ticket: ACME-9
 #   expires: 2027-03-31
-#   digest: sha256:0ad608a6b67e
+#   digest: sha256:963307db07b8
 override contains {"rule": "judged.verb", "effect": "ask"} if terraform_plan
 
 # METADATA
@@ -49,7 +49,7 @@ terraform_plan if {
 #   reason: trying a package is a review, too
 #   ticket: ACME-12
 #   expires: 2027-03-31
-#   digest: sha256:0c6fe306b1d6
+#   digest: sha256:932d39d5acda
 override contains {"rule": "code.package", "effect": "ask"} if {
 	input.command.tool == "npm"
 	input.command.sub in {"install", "i", "add"}
