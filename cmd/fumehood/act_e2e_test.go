@@ -52,14 +52,19 @@ const releaseVersion = "v0.0.0-e2e"
 
 var buildRelease = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(shared, "release")
-	cmd := exec.Command("go", "run", "./tools/release", "--version", releaseVersion, "--arch", "amd64", "--out", dir)
-	cmd.Dir = "../.."
+	return dir, runRelease("../..", dir, releaseVersion)
+})
+
+// runRelease builds a release of tree in dir.
+func runRelease(tree, dir, version string) error {
+	cmd := exec.Command("go", "run", "./tools/release", "--version", version, "--arch", "amd64", "--out", dir)
+	cmd.Dir = tree
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, out)
 	}
-	return dir, err
-})
+	return err
+}
 
 // newStage makes a world whose repository has the example workflows.
 func newStage(t *testing.T, fork bool, base, head map[string]string) *stage {
@@ -216,6 +221,20 @@ func (s *stage) giveTo(act string) string {
 		}))
 	}
 	return own
+}
+
+// artifactFiles returns the files of an artifact of the last run.
+func (s *stage) artifactFiles(name string) (files map[string][]byte) {
+	s.T.Helper()
+	for _, a := range githubtest.ArtifactFolder(s.artifacts)(s.RunID) {
+		if a.Name == name {
+			rezipped(s.T.(*testing.T), a.Data, func(all map[string][]byte) { files = all })
+		}
+	}
+	if len(files) == 0 {
+		s.T.Fatalf("no artifact %s", name)
+	}
+	return files
 }
 
 // read parses act's log: the messages, and the step summaries.

@@ -20,7 +20,6 @@ import (
 	nethtml "golang.org/x/net/html"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/internal/github/githubtest"
 	"github.com/fumehood/fumehood/internal/review"
 	"github.com/fumehood/fumehood/internal/review/model/modeltest"
 	"github.com/fumehood/fumehood/pkg/audit"
@@ -63,20 +62,6 @@ func (s *stage) reviewDocument() (d review.Document) {
 	run.Log = filepath.Join(dir, "logs", run.Log)
 	jobtest.CheckReviewLog(s.T, run, d.Model.Requests, true)
 	return d
-}
-
-// artifactFiles returns the files of an artifact of the last run.
-func (s *stage) artifactFiles(name string) (files map[string][]byte) {
-	s.T.Helper()
-	for _, a := range githubtest.ArtifactFolder(s.artifacts)(s.RunID) {
-		if a.Name == name {
-			rezipped(s.T.(*testing.T), a.Data, func(all map[string][]byte) { files = all })
-		}
-	}
-	if len(files) == 0 {
-		s.T.Fatalf("no artifact %s", name)
-	}
-	return files
 }
 
 // checkNowhere fails if a secret is in what the runner keeps, or GitHub has, or if text of a model
