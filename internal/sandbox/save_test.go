@@ -261,11 +261,15 @@ func TestSavedIsRemovedAfterKill(t *testing.T) {
 	}
 }
 
-// A copy can be saved before anything has run in it.
+// A sandbox that has files and in which nothing has run can be saved, and so can a copy.
 func TestSaveAgain(t *testing.T) {
 	t.Parallel()
 	o, _ := gatedOptions(t)
 	r := testRunner(t, o)
+	if _, err := r.Put(t.Context(), "put", []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	saveRunner(t, r)
 	runCell(t, r, "", "x=1\n")
 	c, _ := forkRunner(t, o, saveRunner(t, r))
 	if err := c.Begin(t.Context()); err != nil {

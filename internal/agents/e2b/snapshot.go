@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/kit/localhttp"
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/pkg/gate"
 )
 
@@ -22,6 +23,7 @@ const maxSnapshots = 8
 // with copies of it until it is deleted or the server ends.
 type snapshot struct {
 	files        *gate.Snapshot
+	name         string // of the client, or "": the newest with a name has it
 	user, tenant string
 	sandbox      string // id of the one that was saved
 	about        newSandbox
@@ -71,13 +73,18 @@ type snapshotRequest struct {
 }
 
 func (n *snapshot) info() map[string]any {
-	return map[string]any{"snapshotID": n.files.ID(), "names": []string{}}
+	names := []string{}
+	if n.name != "" {
+		names = append(names, n.name)
+	}
+	return map[string]any{"snapshotID": n.files.ID(), "names": names}
 }
 
 // apiSnapshot makes a snapshot that is kept.
 func (s *Server) apiSnapshot(ctx context.Context, b *sandbox, in snapshotRequest) (any, error) {
-	if in.Name != "" {
-		return nil, refuseRequest(unimplemented, "names of snapshots are not supported: use the snapshot's id")
+	if in.Name != "" && (!snapshotName.MatchString(in.Name) || slices.Contains(templates, in.Name)) {
+		return nil, refuseRequest(invalidArgument,
+			"name: up to 64 letters, digits, '.', '_' and '-', and not the name of a template")
 	}
 	if err := s.checkRoomForSnapshot(b.user); err != nil { // before anything is written
 		return nil, err
@@ -92,6 +99,12 @@ func (s *Server) apiSnapshot(ctx context.Context, b *sandbox, in snapshotRequest
 		_ = n.files.Close()
 		return nil, err
 	}
+	for _, other := range s.snapshots {
+		if other.name == in.Name && other.isOwnedBy(localhttp.User{Name: n.user, Tenant: n.tenant}) {
+			other.name = ""
+		}
+	}
+	n.name = in.Name
 	s.snapshots[n.files.ID()] = n
 	return n.info(), nil
 }
@@ -118,23 +131,37 @@ func (s *Server) roomForSnapshotLocked(user string) error {
 	return nil
 }
 
-// findSnapshot returns a snapshot of user, or nil. Those of others are not there.
-func (s *Server) findSnapshot(id string, user localhttp.User) *snapshot {
+var snapshotName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+func (n *snapshot) isOwnedBy(user localhttp.User) bool {
+	return n.user == user.Name && n.tenant == user.Tenant
+}
+
+// isCalled reports whether name is n's id or name.
+func (n *snapshot) isCalled(name string) bool {
+	return name != "" && (name == n.files.ID() || name == n.name)
+}
+
+// findSnapshot returns a snapshot of user by its id or name, or nil. Those of others are not there.
+func (s *Server) findSnapshot(name string, user localhttp.User) *snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := s.snapshots[id]; n != nil && n.user == user.Name && n.tenant == user.Tenant {
-		return n
+	for _, n := range s.snapshots {
+		if n.isCalled(name) && n.isOwnedBy(user) {
+			return n
+		}
 	}
 	return nil
 }
 
 func (s *Server) apiListSnapshots(_ http.ResponseWriter, r *http.Request, user localhttp.User) (any, error) {
-	from := r.URL.Query().Get("sandboxID")
+	from, name := r.URL.Query().Get("sandboxID"), r.URL.Query().Get("name")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := []map[string]any{}
 	for _, id := range slices.Sorted(maps.Keys(s.snapshots)) {
-		if n := s.snapshots[id]; n.user == user.Name && n.tenant == user.Tenant && (from == "" || from == n.sandbox) {
+		n := s.snapshots[id]
+		if n.isOwnedBy(user) && (from == "" || from == n.sandbox) && (name == "" || n.isCalled(name)) {
 			list = append(list, n.info())
 		}
 	}
@@ -149,7 +176,7 @@ func (s *Server) apiDeleteTemplate(_ http.ResponseWriter, r *http.Request, user 
 		return nil, refuseRequest(notFound, "there is no snapshot %q", id)
 	}
 	s.mu.Lock()
-	delete(s.snapshots, id)
+	delete(s.snapshots, n.files.ID())
 	s.mu.Unlock()
 	return nil, n.files.Close()
 }
