@@ -50,15 +50,15 @@ func BenchmarkWatched(b *testing.B) {
 	})
 	for name, project := range map[string]string{"python": "python3-toolz", "node": "@fastify/merge-json-schemas"} {
 		b.Run(name, func(b *testing.B) {
-			i := slices.IndexFunc(suites(), func(s suite) bool { return s.name == project })
-			s, d := suites()[i], desk{dir: b.TempDir()}
+			suites := readSuites(b)
+			s, d := suites[slices.IndexFunc(suites, func(s suite) bool { return s.Name == project })], desk{dir: b.TempDir()}
 			for _, dir := range []string{"ws", "home"} {
 				if err := os.Mkdir(d.path(dir), 0o755); err != nil {
 					b.Fatal(err)
 				}
 			}
 			s.fetch(b, d)
-			benchWatched(b, d.path("ws"), "for i in 1 2 3; do "+s.run+" >/dev/null || exit; done")
+			benchWatched(b, d.path("ws"), "for i in 1 2 3; do "+s.Run+" >/dev/null || exit; done")
 		})
 	}
 	b.Run("extensions", func(b *testing.B) { // a program that loads 60 files of the workspace as code

@@ -7,7 +7,6 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -18,19 +17,17 @@ import (
 // A ready suite is one of a well-known project whose dependencies set-up installs.
 type readySuite struct {
 	suite
+	fetch   func(testing.TB, desk)
 	install string // the same natively
 	always  bool   // also without FUMEHOOD_SUITES=all
 }
 
-// tapLines are what tape prints.
-var tapLines = regexp.MustCompile(`(?m)^((?:not )?ok) \d+( .*)$`)
-
 func readySuites() []readySuite {
 	goSuite := func(module, run string, least int, always bool) readySuite {
-		return readySuite{suite{name: module, fetch: goSource(module), run: run, lines: goLines, least: least}, "go mod download", always}
+		return readySuite{suite{Name: module, Run: run, Read: "go", Least: least}, goSource(module), "go mod download", always}
 	}
 	npmSuite := func(name, run string, least int, always bool) readySuite {
-		return readySuite{suite{name: name, fetch: npmSource(name), run: run, lines: tapLines, least: least}, "npm install --no-audit --no-fund --no-package-lock", always}
+		return readySuite{suite{Name: name, Run: run, Read: "tap", Least: least}, npmSource(name), "npm install --no-audit --no-fund --no-package-lock", always}
 	}
 	return []readySuite{
 		npmSuite("minimist@1.2.8", "npx tape 'test/**/*.js'", 100, true),
@@ -45,7 +42,7 @@ func readySuites() []readySuite {
 // installed runs the suite in the sandbox after set-up, and returns how long set-up took.
 func (s readySuite) installed(t *testing.T, d desk) (verdict, time.Duration) {
 	t.Helper()
-	d.plan(t, s.run, "20m")
+	d.plan(t, s.Run, "20m")
 	_, report := d.run(t, "suite", "--setup", "auto")
 	var setup time.Duration
 	for _, r := range report.Records[:len(report.Records)-1] {
@@ -58,7 +55,7 @@ func (s readySuite) installed(t *testing.T, d desk) (verdict, time.Duration) {
 	if setup == 0 || last == nil {
 		t.Fatalf("set-up took %s, result %+v", setup, last)
 	}
-	return s.verdict(last.ExitCode, time.Duration(last.WallMS)*time.Millisecond, d.stdout(t, "suite")+stderrOf(last)), setup
+	return s.verdict(last.ExitCode, time.Duration(last.WallMS)*time.Millisecond, 0, d.stdout(t, "suite")+stderrOf(last)), setup
 }
 
 // installer returns the command that installs the dependencies natively.

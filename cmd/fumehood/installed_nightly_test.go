@@ -20,14 +20,14 @@ func TestNightlyInstalledSuites(t *testing.T) {
 		if !s.always && os.Getenv("FUMEHOOD_SUITES") != "all" {
 			continue
 		}
-		t.Run(s.name, func(t *testing.T) {
+		t.Run(s.Name, func(t *testing.T) {
 			d := newDesk(t)
 			s.fetch(t, d)
 			inside, setup := s.installed(t, d)
 			runCommand(t, s.installer(t, d))
 			outside := s.native(t, d)
-			if inside.code != outside.code || len(inside.outcomes) < s.least {
-				t.Errorf("exit code %d inside, %d natively; %d outcomes, want %d at least\n%s", inside.code, outside.code, len(inside.outcomes), s.least, inside.failures())
+			if inside.code != outside.code || len(inside.outcomes) < s.Least {
+				t.Errorf("exit code %d inside, %d natively; %d outcomes, want %d at least\n%s", inside.code, outside.code, len(inside.outcomes), s.Least, inside.failures())
 			}
 			if diff := cmp.Diff(outside.outcomes, inside.outcomes); diff != "" {
 				t.Errorf("outcomes differ (-native +inside):\n%s", diff)

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -22,8 +21,6 @@ import (
 	"github.com/fumehood/fumehood/internal/kit/roottest"
 	"github.com/fumehood/fumehood/internal/sandbox"
 )
-
-var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 // asFumehood in the environment makes the test binary run fumehood's main.
 const asFumehood = "FUMEHOOD_TEST_AS_MAIN"

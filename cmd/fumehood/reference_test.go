@@ -21,6 +21,7 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/kit/golden"
 )
 
 // prepared returns the tree of commands as help shows it.
@@ -45,7 +46,7 @@ func each(cmd *cobra.Command, do func(*cobra.Command)) {
 func TestReference(t *testing.T) {
 	const page = "../../docs/COMMANDS.md"
 	got := commandsPage(prepared(t))
-	if *update {
+	if *golden.Update {
 		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/kit/golden"
 )
 
 // reusable are the workflows that other repositories call, by the example that each is made
@@ -111,7 +112,7 @@ func TestReusableWorkflows(t *testing.T) {
 			}
 		}
 		file := "../../.github/workflows/call-" + r.example
-		if *update {
+		if *golden.Update {
 			if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/kit/golden"
 	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
 )
@@ -83,7 +84,7 @@ func scriptParams(t *testing.T) testscript.Params {
 	}
 	return testscript.Params{
 		RequireExplicitExec: true,
-		UpdateScripts:       *update,
+		UpdateScripts:       *golden.Update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("FUMEHOOD_CACHE", cache)
 			env.Setenv("CI", "true") // a script uses no layers of others

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/kit/golden"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -22,7 +23,7 @@ func TestPagesAreScripts(t *testing.T) {
 			t.Errorf("%s has %d lines", name, n)
 		}
 		want := "# What docs/" + name + " says is so.\n" + scriptOf(page)
-		if *update {
+		if *golden.Update {
 			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -25,64 +27,33 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A suite is the tests of a third-party project, and how to run them.
-type suite struct {
-	name string
-	// fetch puts the project into the workspace of d.
-	fetch func(t testing.TB, d desk)
-	// run is the command, in the sandbox and natively.
-	run string
-	// path comes first in PATH, for the distribution's tools.
-	path string
-	// lines matches the outcome of each test, in its first group.
-	lines *regexp.Regexp
-	least int // minimum number of outcomes
-	// goModules exposes the host's module cache in the sandbox.
-	goModules bool
-}
-
-var (
-	goLines   = regexp.MustCompile(`(?m)^\s*((?:--- (?:PASS|FAIL|SKIP): \S+)|(?:(?:ok|FAIL|\?)\s+\S+))`)
-	pyLines   = regexp.MustCompile(`(?m)^(\S+::.* [A-Z]+)\s+\[ *\d+%\]$`)
-	nodeLines = regexp.MustCompile(`(?m)^\s*((?:not )?ok) \d+( - .*)$`)
-)
-
-func suites() []suite {
-	return []suite{
-		// TestParseConfirm allows each of 560 shells that it starts two seconds, which a busy
-		// host takes natively, too.
-		{name: "mvdan.cc/sh/v3/syntax", fetch: goModule("mvdan.cc/sh/v3@v3.14.1"), goModules: true,
-			run: "go test -count=1 -v -skip '^TestParseConfirm$' ./syntax", lines: goLines, least: 1000},
-		{name: "github.com/google/go-cmp", fetch: goModule("github.com/google/go-cmp@v0.7.0"), goModules: true,
-			run: "go test -count=1 -v ./...", lines: goLines, least: 300},
-		{name: "golang.org/x/mod", fetch: goModule("golang.org/x/mod@v0.42.0"), goModules: true,
-			run: "go test -count=1 -v ./modfile ./module ./semver ./sumdb/note ./sumdb/tlog", lines: goLines, least: 300},
-		{name: "python3-toolz", fetch: debianPackage("python3-toolz", "usr/lib/python3/dist-packages"),
-			path: "/usr/bin:/bin", run: "python3 -m pytest -v toolz", lines: pyLines, least: 150},
-		// It loads an extension of the workspace.
-		{name: "python3-simplejson", fetch: debianPackage("python3-simplejson", "usr/lib/python3/dist-packages"),
-			path: "/usr/bin:/bin", run: "python3 -m pytest -v simplejson", lines: pyLines, least: 100},
-		{name: "@fastify/merge-json-schemas", fetch: npmPackage("@fastify/merge-json-schemas@0.2.0"),
-			run: "node --test --test-reporter=tap", lines: nodeLines, least: 100},
-	}
+// outcomePatterns match the lines that a runner prints about a test's state and name.
+var outcomePatterns = map[string]*regexp.Regexp{
+	"go":     regexp.MustCompile(`(?m)^\s*--- (?P<state>PASS|FAIL|SKIP): (?P<name>\S+)`),
+	"pytest": regexp.MustCompile(`(?m)^(?P<name>\S+::.*) (?P<state>[A-Z]+)\s+\[ *\d+%\]$`),
+	"tap":    regexp.MustCompile(`(?m)^\s*(?P<state>(?:not )?ok) \d+(?: -)? (?P<name>.*)$`),
+	// What the programs in testdata/compatibility print.
+	"ok": regexp.MustCompile(`(?m)^(?P<state>ok|not ok|skip) (?P<name>\S.*)$`),
 }
 
 // A verdict is the result of a suite.
 type verdict struct {
-	code     int
-	outcomes []string // sorted
-	took     time.Duration
-	output   string
+	code      int
+	outcomes  []string // "NAME: STATE", sorted
+	took, cpu time.Duration
+	output    string
 }
 
 // passing matches what is in the names of some tests, and differs from run to run: pointers
 // and the time of day.
 var passing = regexp.MustCompile(`0x[0-9a-f]+|time\.Date\([^)]*\)`)
 
-func (s suite) verdict(code int, took time.Duration, output string) verdict {
-	v := verdict{code: code, took: took, output: output}
-	for _, m := range s.lines.FindAllStringSubmatch(output, -1) {
-		v.outcomes = append(v.outcomes, passing.ReplaceAllString(strings.Join(strings.Fields(strings.Join(m[1:], "")), " "), "…"))
+func (s suite) verdict(code int, took, cpu time.Duration, output string) verdict {
+	v := verdict{code: code, took: took, cpu: cpu, output: output}
+	lines := outcomePatterns[s.Read]
+	for _, m := range lines.FindAllStringSubmatch(output, -1) {
+		name := strings.Join(strings.Fields(m[lines.SubexpIndex("name")]), " ")
+		v.outcomes = append(v.outcomes, passing.ReplaceAllString(name, "…")+": "+m[lines.SubexpIndex("state")])
 	}
 	slices.Sort(v.outcomes)
 	return v
@@ -91,12 +62,13 @@ func (s suite) verdict(code int, took time.Duration, output string) verdict {
 // failures returns the end of the output, where test runners report failures.
 func (v verdict) failures() string { return v.output[max(0, len(v.output)-4000):] }
 
+// inside runs the suite in the sandbox. A command that does not end in ten minutes fails.
 func (s suite) inside(t *testing.T, d desk) verdict {
 	t.Helper()
-	d.plan(t, s.run, "10m")
+	d.plan(t, s.Run, "10m")
 	var more []string
-	if s.goModules {
-		more = []string{"--mount", goCache(t) + ":/home/fumehood/go/pkg/mod"}
+	if s.Source == "go" {
+		more = []string{"--mount", goVariable(t, "GOMODCACHE") + ":/home/fumehood/go/pkg/mod"}
 	}
 	before := traces()
 	code, report := d.run(t, "suite", more...)
@@ -107,7 +79,8 @@ func (s suite) inside(t *testing.T, d desk) verdict {
 	checkExplained(t, report)
 	d.checkSealed(t, "suite")
 	d.checkNothingLeft(t, before)
-	return s.verdict(r.ExitCode, time.Duration(r.WallMS)*time.Millisecond, d.stdout(t, "suite")+stderrOf(r))
+	milliseconds := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	return s.verdict(r.ExitCode, milliseconds(r.WallMS), milliseconds(r.CPUMS), d.stdout(t, "suite")+stderrOf(r))
 }
 
 // checkExplained checks that the command's own shell started exactly what the
@@ -119,7 +92,7 @@ func checkExplained(t *testing.T, r proposal.Report) {
 		t.Fatalf("observations %+v, want all of them and nothing refused", o)
 	}
 	said := regexp.MustCompile(`(?m)^<li>[0-9,]+ programs started.*$`).FindString(voice.Markdown(r))
-	if !strings.Contains(said, fmt.Sprintf(" complete): %d named in the command", o.Counts.Predicted)) || o.Counts.Predicted < 2 || o.Counts.Decided > 0 {
+	if !strings.Contains(said, fmt.Sprintf(" complete): %d named in the command", o.Counts.Predicted)) || o.Counts.Predicted < 1 || o.Counts.Decided > 0 {
 		t.Errorf("predicted against observed: %q", said)
 	}
 	t.Log(said)
@@ -127,8 +100,14 @@ func checkExplained(t *testing.T, r proposal.Report) {
 
 func stderrOf(r *proposal.Result) string { return string(r.Stderr.Head) + string(r.Stderr.Tail) }
 
-// native runs the same text with the same shell and environment as an ordinary
-// process of the host, in a copy of the workspace.
+// asOrdinaryUser runs the text $1 as inside: by an unprivileged user without capabilities, with a network that has
+// only a loopback interface, with its own processes, and with a toolchain in $0 that it cannot write to. The shell is not
+// replaced by the text's, so that process 1 adopts orphans.
+const asOrdinaryUser = `ip link set lo up && mount -o bind,ro "$0" "$0" &&
+unshare --user --map-user=1000 --map-group=1000 setpriv --no-new-privs /bin/bash --noprofile --norc -p -c "$1"
+exit $?`
+
+// native runs the same text with the same shell and environment on the host's kernel, in a copy of the workspace.
 func (s suite) native(t *testing.T, d desk) verdict {
 	t.Helper()
 	root, err := rootfs.Open("host", os.Getenv("PATH"))
@@ -138,11 +117,20 @@ func (s suite) native(t *testing.T, d desk) verdict {
 	if err := os.CopyFS(d.path("native"), os.DirFS(d.path("ws"))); err != nil {
 		t.Fatal(err)
 	}
-	// Without capabilities, as inside: with them some tests of permissions fail.
-	cmd := exec.CommandContext(t.Context(), "setpriv", "--bounding-set=-all", "--inh-caps=-all", "/bin/bash", "--noprofile", "--norc", "-p", "-c", s.run)
+	d.copyGoCache(t)
+	short, err := os.MkdirTemp("", "") // an address of a Unix socket has 108 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = exec.Command("rm", "-rf", short).Run() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "unshare", "--net", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc",
+		"sh", "-c", asOrdinaryUser, goVariable(t, "GOROOT"), s.Run)
 	cmd.Dir = d.path("native")
-	cmd.Env = []string{"PATH=" + root.Path, "HOME=" + d.path("home"), "TMPDIR=" + d.path("tmp"), "USER=fumehood", "LOGNAME=fumehood",
-		"SHELL=/bin/bash", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TERM=dumb", "GOMODCACHE=" + goCache(t)}
+	cmd.Env = []string{"PATH=" + root.Path, "HOME=" + d.path("home"), "TMPDIR=" + short, "USER=fumehood", "LOGNAME=fumehood",
+		"SHELL=/bin/bash", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TERM=dumb", "GOMODCACHE=" + goVariable(t, "GOMODCACHE"),
+		"GOCACHE=" + d.path("gocache")}
 	o, err := environment.SandboxOptions(d.path("ws"), root, install.Runsc{})
 	if err != nil {
 		t.Fatal(err)
@@ -155,23 +143,47 @@ func (s suite) native(t *testing.T, d desk) verdict {
 	begin := time.Now()
 	code := exitCode(t, cmd.Run())
 	took := time.Since(begin)
-	// Files that its tests left in TMPDIR are not fumehood's.
-	if err := os.RemoveAll(d.path("tmp")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(d.path("tmp"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return s.verdict(code, took, strings.ReplaceAll(output.String(), d.path("native"), guest.Workspace))
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return s.verdict(code, took, used, strings.ReplaceAll(output.String(), d.path("native"), guest.Workspace))
 }
 
-func goCache(t testing.TB) string {
+// copyGoCache gives commands outside a build cache with the standard library alone, as those inside have.
+func (d desk) copyGoCache(t *testing.T) {
 	t.Helper()
-	out, err := goCommand(t.Context(), ".", "env", "GOMODCACHE").Output()
-	if err != nil {
-		t.Fatal(err)
+	if found, _ := filepath.Glob(filepath.Join(d.cache, "go-std", "[0-9a-f]*")); len(found) > 0 {
+		runCommand(t, exec.CommandContext(t.Context(), "cp", "-r", found[len(found)-1], d.path("gocache")))
 	}
-	return strings.TrimSpace(string(out))
+}
+
+func goVariable(t testing.TB, name string) string {
+	t.Helper()
+	return strings.TrimSpace(string(runCommand(t, goCommand(t.Context(), ".", "env", name))))
+}
+
+// fetch puts the project and the suite's own files into the workspace of d.
+func (s suite) fetch(t testing.TB, d desk) {
+	t.Helper()
+	switch s.Source {
+	case "go":
+		goModule(s.Name+"@"+s.Version)(t, d)
+	case "debian":
+		debianPackage(cmp.Or(s.Package, s.Name), s.Dir)(t, d)
+	case "npm":
+		npmPackage(s.Name+"@"+s.Version)(t, d)
+	case "npm dependency":
+		runCommand(t, npmInstall(t, d, "--no-save", s.Name+"@"+s.Version))
+	case "host":
+	default:
+		t.Fatalf("%s: unsupported source %q", s.Name, s.Source)
+	}
+	for _, name := range s.Files {
+		runCommand(t, exec.CommandContext(t.Context(), "cp", filepath.Join(filepath.Dir(suitesFile), name), d.path("ws")))
+	}
+	if s.Prepare != "" {
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", s.Prepare)
+		cmd.Dir = d.path("ws")
+		runCommand(t, cmd)
+	}
 }
 
 // goModule fetches a module and the dependencies of its tests, verified against the
@@ -217,10 +229,15 @@ func npmPackage(version string) func(testing.TB, desk) {
 	return func(t testing.TB, d desk) {
 		t.Helper()
 		unpack(t, d, version)
-		install := exec.CommandContext(t.Context(), "npm", "install", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund")
-		install.Dir = d.path("ws")
-		runCommand(t, install)
+		runCommand(t, npmInstall(t, d, "--omit=dev"))
 	}
+}
+
+func npmInstall(t testing.TB, d desk, more ...string) *exec.Cmd {
+	words := append([]string{"install", "--ignore-scripts", "--no-audit", "--no-fund"}, more...)
+	cmd := exec.CommandContext(t.Context(), "npm", words...)
+	cmd.Dir = d.path("ws")
+	return cmd
 }
 
 // copyWritable copies a tree and makes the copy writable.
