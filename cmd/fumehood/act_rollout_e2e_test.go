@@ -197,7 +197,7 @@ func releaseChanged(s *stage) string {
 
 // An organization rolls a rule out: two weeks in which it is observed, the difference that its end makes, its
 // day; an override of a default rule, the override's end; and a new release whose default rule voids the next
-// override. Only GitHub's clock moves between the days; nobody changes a file for a date.
+// override. Only GitHub's clock moves between the days; no file is changed for a date.
 func TestE2EActRollOut(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, false, nil, nil)
