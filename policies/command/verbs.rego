@@ -142,8 +142,8 @@ verbs := {
 	"hatch": `^(new|config|publish|self|shell)$`,
 	"pdm": `^(config|fix|new|plugin|publish|self)$`,
 	"pixi": concat("", [
-		`^(add|auth|build|clean|config|exec|global|import|init|project|publish|remove|search|self-update`,
-		`|shell\S*|update|upgrade|upload|workspace|x)$`,
+		`^(add|auth|build|clean|config|exec|global|i|import|init|install|lock|project|publish|reinstall`,
+		`|remove|rm|search|self-update|shell\S*|task|update|upgrade|upload|workspace|x)$`,
 	]),
 	"pipenv": `^(open|shell|upgrade|update)$`,
 	"flutter": `^(create|upgrade|channel|config|run|install|attach|drive|pub)$`,

@@ -76,7 +76,7 @@ var setupOnly = map[string]string{
 	"mix deps.get":                                                                "code.verb",
 	"flutter pub get":                                                             "code.verb",
 	"deno install --frozen":                                                       "code.publish",
-	"pixi install --frozen":                                                       "default.no-rule",
+	"pixi install --frozen":                                                       "code.verb",
 	"conda env create --quiet --file environment.yml --prefix .conda":             "code.verb",
 	"micromamba create --yes --quiet --file environment.yml --prefix .conda":      "default.no-rule",
 }

@@ -25,7 +25,7 @@ deny contains {
 #   reason: reviewers need the plan
 #   ticket: ACME-9
 #   expires: 2027-03-31
-#   digest: sha256:963307db07b8
+#   digest: sha256:0884226b69b6
 override contains {"rule": "judged.verb", "effect": "ask"} if terraform_plan
 
 # METADATA
