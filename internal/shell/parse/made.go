@@ -72,16 +72,22 @@ func (w *walker) isMade(variable string) bool {
 }
 
 // staysInside reports whether the text changes the directory only to what is below the workspace and /tmp, as far as
-// policy follows it.
+// policy follows it. cd alone leads home, and cd - to where the shell was before.
 func (w *walker) staysInside() bool {
 	return !slices.ContainsFunc(w.commands, func(c proposal.Command) bool {
 		if c.Program != "cd" && c.Program != "pushd" {
 			return false
 		}
-		return slices.ContainsFunc(c.Args[1:], func(a proposal.Word) bool {
-			inside := a.Static && (!strings.HasPrefix(a.Value, "/") || insideDirectory.MatchString(a.Value))
-			return !inside && !w.rooted[strings.TrimPrefix(a.Head, "$")]
-		})
+		named := false
+		for _, a := range c.Args[1:] {
+			inside := a.Static && (!strings.HasPrefix(a.Value, "/") || insideDirectory.MatchString(a.Value)) ||
+				w.rooted[strings.TrimPrefix(a.Head, "$")] && (a.Tail == "" || madeTail.MatchString(a.Tail))
+			if !inside || a.Value == "-" {
+				return true
+			}
+			named = named || !strings.HasPrefix(a.Value, "-")
+		}
+		return !named
 	})
 }
 

@@ -161,7 +161,10 @@ func (w *walker) wrapperAssign(index int, a arg) {
 	word := proposal.Word{Value: value, Static: a.Static, Glob: a.Glob, Split: a.Split}
 	given := word // to the program: the shell's own variable is another
 	if !a.Static && value == "" && a.src != nil && len(a.src.Parts) > 1 {
-		given.Head, given.Tail = headOf(&syntax.Word{Parts: a.src.Parts[1:]})
+		// In "HOME=$x""$HOME" the first part has some of the value.
+		if first, ok := a.src.Parts[0].(*syntax.Lit); ok && first.Value == name+"=" {
+			given.Head, given.Tail = headOf(&syntax.Word{Parts: a.src.Parts[1:]})
+		}
 	}
 	w.commands[index].Assigns = append(w.commands[index].Assigns,
 		proposal.Assign{Name: name, Value: given, Exported: true})
