@@ -122,7 +122,7 @@ administering_instead := "make a file of a size: `head -c 1024 /dev/zero > out.b
 	input.command.program == "dd"
 } else := "remove it: the sandbox has no root user and no services"
 
-# dd makes a file of a size from zeros, or copies one to /tmp.
+# dd makes a file of a size from zeros, or copies one to /tmp. A name without a dot or a slash may be a key's: id_rsa.
 making_file if {
 	input.command.program == "dd"
 	input.command.static
@@ -133,7 +133,7 @@ making_file if {
 
 dd_word := concat("", [
 	`^((bs|ibs|obs|count|skip|seek)=\d+[a-zA-Z]{0,3}|(conv|status|iflag|oflag)=[a-z_,]+`,
-	`|if=(/dev/(zero|urandom)|(/tmp/|\./)?\w[\w-]*([./][\w-]+)*)`,
+	`|if=(/dev/(zero|urandom)|(/tmp/|\./)\w[\w-]*([./][\w-]+)*|\w[\w-]*([./][\w-]+)+)`,
 	`|of=(/dev/null|/tmp/\w[\w-]*([./][\w-]+)*))$`,
 ])
 
@@ -144,7 +144,8 @@ dd_word := concat("", [
 #   match: ["dd if=/dev/zero of=/tmp/big bs=1M count=16 status=none", "dd if=testdata/a.bin of=/tmp/b bs=1 skip=4"]
 #   not_match: [
 #     "dd if=/dev/zero of=big", "dd if=/dev/sda of=/tmp/x", "dd of=/etc/motd if=/dev/zero", "dd if=/tmp/x of=/tmp/../etc/x", "dd if=/dev/zero of=$x",
-#     "dd if=/etc/passwd of=/tmp/x", "dd of=/tmp/.npmrc if=/dev/zero", "dd if=.git/config of=/tmp/x", "dd if=../x of=/tmp/x"
+#     "dd if=/etc/passwd of=/tmp/x", "dd of=/tmp/.npmrc if=/dev/zero", "dd if=.git/config of=/tmp/x", "dd if=../x of=/tmp/x",
+#     "dd if=id_rsa of=/tmp/x"
 #   ]
 allow contains {"rule": "files.dd"} if {
 	input.command.place in found

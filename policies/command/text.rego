@@ -16,7 +16,7 @@ import data.fumehood.lib
 #     "fd -x rm", "fd --exec id", "fd -e go -X cat", "bat --pager=x y", "bat --pager ./x y", "gawk -l filefuncs '{print}'", "gawk -i inplace '{print}' x",
 #     "gawk -E x.awk", "gawk -p '{print}' x", "tar cf x --checkpoint=1 --checkpoint-action=exec=sh x", "tar xf x --to-command=sh", "tar -I sh -cf x y",
 #     "tar cf x --use-comp=sh y", "tar -F sh -cf x y", "helm template x --post-renderer ./x", "openssl dgst -provider ./x f",
-#     "openssl req -engine ./x", "terraform -chdir=/opt validate", "terraform -chdir=.. validate",
+#     "openssl req -engine ./x", "terraform -chdir=/opt validate", "terraform -chdir=.. validate", "terraform -chdir=infra -chdir=/opt validate",
 #     "terraform -chdir=$x validate", "jupyter nbconvert --execute x.ipynb",
 #     "strace -p 1", "strace -D ./x", "strace -E LD_PRELOAD=./x.so ls"
 #   ]
@@ -40,10 +40,12 @@ deny contains lib.denial(
 # inner_chdir is true for terraform -chdir=infra, which is cd infra.
 inner_chdir(name) if {
 	name == "-chdir"
-	some o in input.command.options
-	o.name == "-chdir"
-	o.static
-	o.place == "workspace"
+	chdirs := [o | some o in input.command.options; o.name == "-chdir"]
+	count(chdirs) > 0
+	every o in chdirs {
+		o.static
+		o.place == "workspace"
+	}
 }
 
 # confined are tools whose marked options only start a program or load code, which the kernel
