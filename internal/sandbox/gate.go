@@ -150,12 +150,13 @@ func (g *execGate) givenUp() bool {
 	return g.reported[sinkSlow] || g.reported[sinkGone] || g.reported[sinkProtocol]
 }
 
+// beginCommand makes c the one that new processes belong to. None may start a program before startCommand.
 func (g *execGate) beginCommand(c *command) error {
 	if g == nil {
 		return nil
 	}
 	c.facts = &monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec, Env: c.environ(), Program: c.isPlainProgram(),
-		Free:   c.x.Free,
+		Free: c.x.Free, Waits: true,
 		Memory: c.x.Grant.Limits.Memory, Disk: c.x.Grant.Limits.Disk, Flood: c.endForFlood, Stray: c.endForShellNetwork}
 	err := g.monitor.Begin(c.facts, g.nudgeKernel)
 	if g.clearReports(); err == nil {
@@ -166,6 +167,12 @@ func (g *execGate) beginCommand(c *command) error {
 	}
 	return newStopError("sandbox.crashed", "the sandbox ended between two commands"+g.s.runscOutput(),
 		"run fumehood doctor", err)
+}
+
+func (g *execGate) startCommand(c *command) {
+	if g != nil {
+		g.monitor.Start(c.facts)
+	}
 }
 
 // endCommand gets the kernel's last message about a command with no processes left, and fills

@@ -121,6 +121,7 @@ func (s *instance) takeCommand(x Execution, background bool) (c *command, err er
 		c.stdout.live, c.stderr.live = c.chunkFunc(proposal.ChunkStdout), c.chunkFunc(proposal.ChunkStderr)
 	}
 	x.Notes.Show(c.stderr.writeNote)
+	s.gate.startCommand(c)
 	return c, nil
 }
 

@@ -20,13 +20,13 @@ import (
 // maxKept bounds the answers that are kept for a command; the kernel keeps no more.
 const maxKept = 4096
 
-// commandOf returns the command of a generation, and whether it has ended. An error means that
+// commandOf returns the command of a generation, and whether it has ended, or waits. An error means that
 // it is not known.
 func (m *Monitor) commandOf(generation uint32) (c *Command, ended bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c := m.living[generation]; c != nil {
-		return c, false, nil
+		return c, c.Waits, nil
 	}
 	if generation == wire.None {
 		return &m.none, true, nil

@@ -121,6 +121,8 @@ type Command struct {
 	Program bool
 	// Free means that what such a program starts is not decided one by one.
 	Free bool
+	// Waits means that no program is allowed before Monitor.Start: the log may not have the command's start yet.
+	Waits bool
 	// Memory is the machine's memory as its programs see it, and Disk what it may write
 	// in addition to what earlier commands wrote.
 	Memory, Disk proposal.Bytes

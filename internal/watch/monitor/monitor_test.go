@@ -280,6 +280,19 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// A process that goes on by itself starts nothing as a part of a command whose start is not recorded yet.
+func TestCommandWaits(t *testing.T) {
+	m, k := dialed(t, Options{Exec: only("/bin/ok"), AnswerWithin: time.Minute, Events: 100})
+	k.greet(m, &Command{ID: "x", Waits: true})
+	if v, answered := k.ask(program("/bin/ok")); !answered || v.Allow {
+		t.Errorf("an exec before the start: %+v, %v", v, answered)
+	}
+	m.Start(k.command)
+	if v, answered := k.ask(program("/bin/ok")); !answered || !v.Allow {
+		t.Errorf("an exec after the start: %+v, %v", v, answered)
+	}
+}
+
 // Whatever comes of a command that has ended is its own, and is not allowed; what comes of
 // none ends the connection.
 func TestOutsideCommand(t *testing.T) {

@@ -160,6 +160,13 @@ func (m *Monitor) Begin(c *Command, nudge func() error) error {
 	return err
 }
 
+// Start ends what Command.Waits says of c.
+func (m *Monitor) Start(c *Command) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c.Waits = false
+}
+
 func (c *Command) orderFor(a wire.Act) wire.Order {
 	return wire.Order{Act: a, Generation: c.generation}
 }
