@@ -251,7 +251,11 @@ func TestQuota(t *testing.T) {
 		t.Errorf("all: %d %s", status, body)
 	}
 	d = newDesk(t, Options{Quota: Quota{Sandboxes: 1}})
-	d.create(key, `{}`)
+	first = d.create(key, `{}`)
+	status, body := d.call("POST", "/sandboxes/"+first.SandboxID+"/fork", `{}`, map[string]string{"X-API-KEY": key})
+	if status != 429 || !strings.Contains(body, "maximum of 1 sandboxes") { // and not that it cannot be saved
+		t.Errorf("fork: %d %s", status, body)
+	}
 	if status, body := create(key, `{}`); status != 429 || !strings.Contains(body, "maximum of 1 sandboxes") {
 		t.Errorf("count: %d %s", status, body)
 	}

@@ -79,10 +79,30 @@ func (b *sandbox) isBusy() bool {
 	return len(b.processes.list) > 0 || b.contexts.running > 0
 }
 
+// checkRoomForSandbox returns why user can have no other sandbox now.
+func (s *Server) checkRoomForSandbox(user string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _, err := s.roomForSandboxLocked(user)
+	return err
+}
+
 // reserveSandbox counts a new sandbox of user, and returns how long it may last.
 func (s *Server) reserveSandbox(user string) (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	a, left, err := s.roomForSandboxLocked(user)
+	if err != nil {
+		return 0, err
+	}
+	a.sandboxes++
+	a.time += left
+	s.running.Add(1)
+	return left, nil
+}
+
+// roomForSandboxLocked returns the account of user, and how long another sandbox may last.
+func (s *Server) roomForSandboxLocked(user string) (*account, time.Duration, error) {
 	a := s.accounts[user]
 	if a == nil {
 		a = &account{}
@@ -95,23 +115,19 @@ func (s *Server) reserveSandbox(user string) (time.Duration, error) {
 	q, left := s.o.Quota, s.o.Quota.Time-a.time
 	switch {
 	case s.ended, s.work.HasBegun():
-		return 0, refuseRequest(busy, "the server is ending")
+		return nil, 0, refuseRequest(busy, "the server is ending")
 	case a.sandboxes >= q.Sandboxes:
-		return 0, refuseRequest(resourceExhausted, "the key has its maximum of %d sandboxes: kill one", q.Sandboxes)
+		return nil, 0, refuseRequest(resourceExhausted, "the key has its maximum of %d sandboxes: kill one", q.Sandboxes)
 	case proposal.Bytes(a.sandboxes+1)*s.o.Memory > q.Memory:
-		return 0, refuseRequest(resourceExhausted,
+		return nil, 0, refuseRequest(resourceExhausted,
 			"the key's sandboxes may have %v of memory together, and each has %v: kill one", q.Memory, s.o.Memory)
 	case left <= 0:
-		return 0, refuseRequest(resourceExhausted,
+		return nil, 0, refuseRequest(resourceExhausted,
 			"the key has used, or its sandboxes may still use, all of its %v of sandbox time: kill those that are not needed", q.Time)
 	case total >= s.o.Sandboxes:
-		return 0, refuseRequest(busy, "the server has its maximum of %d sandboxes", s.o.Sandboxes)
+		return nil, 0, refuseRequest(busy, "the server has its maximum of %d sandboxes", s.o.Sandboxes)
 	}
-	left = min(left, s.o.MaxTimeout)
-	a.sandboxes++
-	a.time += left
-	s.running.Add(1)
-	return left, nil
+	return a, min(left, s.o.MaxTimeout), nil
 }
 
 // releaseReservation is the opposite of reserve. The time that was not used is given back.

@@ -201,7 +201,7 @@ type forkRequest struct {
 // maxForks is how many copies one request makes.
 const maxForks = 16
 
-// apiFork makes copies of a sandbox, each of which succeeds or fails by itself.
+// apiFork makes copies of a sandbox, each of which succeeds or fails by itself. Without room for one, nothing is saved.
 func (s *Server) apiFork(ctx context.Context, b *sandbox, in forkRequest) (any, error) {
 	count := 1
 	if in.Count != nil {
@@ -212,6 +212,9 @@ func (s *Server) apiFork(ctx context.Context, b *sandbox, in forkRequest) (any, 
 	}
 	timeout, err := s.readTimeout(in.Timeout)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.checkRoomForSandbox(b.user); err != nil { // before anything is written
 		return nil, err
 	}
 	n, err := b.save(ctx)
