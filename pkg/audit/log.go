@@ -247,7 +247,7 @@ func (l *Log) Seal() (string, error) {
 	return l.checkpoint, nil
 }
 
-// Close closes the file. An unsealed log stays unsealed.
+// Close closes the file, after all entries are on disk. An unsealed log stays unsealed.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,7 +256,9 @@ func (l *Log) Close() error {
 		return nil
 	}
 	before := l.dead
-	l.syncWritten()
+	for l.dead == nil && l.unsynced { // by a Write during a sync
+		l.syncWritten()
+	}
 	var err error
 	if before == nil {
 		err = l.dead

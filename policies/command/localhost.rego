@@ -67,8 +67,9 @@ names_loopback if {
 
 names_loopback if {
 	input.command.program == "redis-cli"
-	some command in input.command.argv
-	regex.match(redis_commands, command)
+	some w in input.command.loopback
+	w.kind in {"operand", "flag"}
+	regex.match(redis_commands, w.value)
 }
 
 # A version and help are printed without a connection.
