@@ -200,6 +200,9 @@ func (l *layer) compilePoints(names ...string) error {
 
 // readSource fills in what needs no compiler.
 func (l *layer) readSource(s Layer, modules map[string]*ast.Module) (err error) {
+	if l.data, err = s.Store(); err != nil {
+		return err
+	}
 	problems, counts := l.forLint(s, modules, false).Check()
 	if err = lint.Refusal(lint.SortProblems(problems)); err != nil {
 		return err
@@ -209,8 +212,7 @@ func (l *layer) readSource(s Layer, modules map[string]*ast.Module) (err error) 
 	if err = l.readLabels(modules); err != nil {
 		return err
 	}
-	l.data, err = s.Store()
-	return err
+	return nil
 }
 
 // parseModules parses the files in two goroutines: parsing is a third of a cold start.

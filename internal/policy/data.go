@@ -24,8 +24,8 @@ import (
 var dataFiles = []string{"data.json", "data.yaml", "data.yml"}
 
 // Data is the content of the layer's data files, as one document. A file that is not an
-// object, two files that set the same name, and names below fumehood, which are for
-// packages, are a *proposal.StopError.
+// object, two files that set the same name, and names below fumehood, which are for packages,
+// except for places and options of a knowledge, are a *proposal.StopError.
 func (l Layer) Data() (map[string]any, error) {
 	all := map[string]any{}
 	for _, f := range l.Files {
@@ -36,22 +36,31 @@ func (l Layer) Data() (map[string]any, error) {
 		if err == nil {
 			err = mergeObjects(all, value)
 		}
-		if _, own := all[module.OwnPackage]; own && err == nil {
-			err = errors.New("data.fumehood is reserved for packages")
+		if err == nil {
+			_, _, err = readKnowledge(all)
 		}
 		if err != nil {
 			return nil, module.Stop(module.CodeData,
 				fmt.Sprintf("invalid data file %q in policy layer %q", f.Name, l.Name),
-				"write one object; its names must not be in another data file and must not begin with fumehood", err)
+				"write one object; its names must not be in another data file and must not begin with fumehood, except for fumehood.places and fumehood.options", err)
 		}
 	}
 	return all, nil
 }
 
+// RuleData is Data without what the layer adds to facts, which its rules do not read.
+func (l Layer) RuleData() (map[string]any, error) {
+	data, err := l.Data()
+	if err == nil {
+		data, _, err = readKnowledge(data)
+	}
+	return data, err
+}
+
 // Store is the data that the layer's queries read. Values are kept in the evaluator's own
 // form: converting a list of ten thousand at each decision takes longer than the decision.
 func (l Layer) Store() (storage.Store, error) {
-	data, err := l.Data()
+	data, err := l.RuleData()
 	if err != nil {
 		return nil, err
 	}

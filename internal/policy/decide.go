@@ -26,7 +26,7 @@ func (e *Engine) decideProposal(
 ) (proposal.Decision, error) {
 	m := newMerger(e)
 	m.suggests = true
-	in := input{Workspace: e.workspace, Proposal: e.proposalInput(p, a)}
+	in := input{Workspace: e.workspace.Path, Proposal: e.proposalInput(p, a)}
 	shared := termOf(reflect.ValueOf(in.Proposal))
 	if err := e.askLayers(ctx, m, module.PointProposal, e.commandDocument(shared, in.Command), whole, ""); err != nil {
 		return proposal.Decision{}, err
@@ -131,7 +131,7 @@ var documentKeys = fieldKeys(reflect.TypeFor[input]())
 
 func (e *Engine) commandDocument(shared *ast.Term, c commandInput) ast.Value {
 	return e.addContext(ast.NewObject(
-		[2]*ast.Term{documentKeys[0], ast.InternedTerm(e.workspace)},
+		[2]*ast.Term{documentKeys[0], ast.InternedTerm(e.workspace.Path)},
 		[2]*ast.Term{documentKeys[1], shared},
 		[2]*ast.Term{documentKeys[2], termOf(reflect.ValueOf(c))},
 	))

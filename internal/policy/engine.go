@@ -113,7 +113,7 @@ type sharedState struct {
 	grammars  facts.Grammars
 	tools     []string // Options.AllowTools
 	digest    string
-	workspace string
+	workspace facts.Workspace
 	deadline  time.Duration
 	foreign   bool // there are layers besides the shipped one
 	observe   bool
@@ -154,15 +154,16 @@ func (o Options) policyTime() time.Time {
 // New reads, checks and compiles the layers. Its error is a *proposal.StopError
 // whose code begins with "policy.".
 func New(ctx context.Context, o Options) (*Engine, error) {
-	e := &Engine{sharedState: sharedState{workspace: o.Workspace, deadline: o.Deadline, observe: o.Observe,
+	e := &Engine{sharedState: sharedState{workspace: facts.Workspace{Path: o.Workspace},
+		deadline: o.Deadline, observe: o.Observe,
 		onRule:   o.OnRule,
 		warnings: &warningList{reported: map[string]bool{}}}, jobs: make(chan func())}
 	e.common = e.evalOptions()
 	if err := e.setContext(o.Context); err != nil {
 		return nil, err
 	}
-	if e.workspace == "" {
-		e.workspace = "/workspace"
+	if e.workspace.Path == "" {
+		e.workspace.Path = "/workspace"
 	}
 	if e.deadline <= 0 {
 		e.deadline = deadline
@@ -187,6 +188,9 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	e.grammars, e.tools = e.grammars.AddInspectors(o.AllowTools), slices.Clone(o.AllowTools)
 	e.digest, e.foreign = digestLayers(given, o.Observe, o.AllowTools...), len(o.Layers) > 0
 	if e.layers, err = compileLayers(ctx, given, compiling*e.deadline); err != nil {
+		return nil, err
+	}
+	if err = e.addKnowledge(given); err != nil {
 		return nil, err
 	}
 	markCandidate(e.layers, o.Observe)

@@ -10,6 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 
+	"github.com/fumehood/fumehood/internal/policy/facts"
 	"github.com/fumehood/fumehood/internal/policy/module"
 )
 
@@ -30,8 +31,8 @@ func (e *Engine) Layers() []LoadedLayer {
 	return all
 }
 
-// Workspace is the path of the workspace in the sandbox.
-func (e *Engine) Workspace() string { return e.workspace }
+// Workspace is where the sandbox has the workspace, with the places that an organization added.
+func (e *Engine) Workspace() facts.Workspace { return e.workspace }
 
 // reflecting is the processor time that an explanation may use, in multiples of a
 // decision's deadline: it evaluates many times what a decision evaluates once.

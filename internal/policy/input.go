@@ -81,7 +81,7 @@ type commandInput struct {
 	Refused []string `json:"refused"`
 	Unknown []string `json:"unknown"` // options that options.txt does not list
 	Open    bool     `json:"open"`    // options.txt does not list all options of the tool
-	// options.txt or allow-tools says that the tool reads files, and prints or writes what it found
+	// options.txt, allow-tools or an organization's options: the tool reads files, and prints or writes what it found
 	Inspector bool           `json:"inspector"`
 	Starts    string         `json:"starts" enum:"starts"`    // what the program may start; listed is in options.txt
 	HomeSet   bool           `json:"home_set"`                // the plan or the text sets HOME
@@ -101,7 +101,7 @@ type commandInput struct {
 	// credentials.
 	Credentials []string        `json:"credentials"`
 	Variables   []string        `json:"variables"`  // whose values are all that is not known of its words; empty if more is not known
-	Configured  bool            `json:"configured"` // the configuration's allow-tools names the program
+	Configured  bool            `json:"configured"` // the configuration's allow-tools, or an organization's options, name the program as one that reads
 	Assigns     []assignInput   `json:"assigns"`    // variables that are set before it, and in its own words
 	Redirects   []redirectInput `json:"redirects"`  // its redirections
 }
@@ -158,8 +158,8 @@ func (e *Engine) proposalInput(p proposal.Proposal, a proposal.Analysis) proposa
 		in.Origin = p.Origin
 	}
 	in.Asks = in.Limits != limitsInput{}
-	home := []string{e.workspace}
-	cwds := []string{e.workspace, path.Join(e.workspace, p.Cwd)}
+	home := []string{e.workspace.Path}
+	cwds := []string{e.workspace.Path, path.Join(e.workspace.Path, p.Cwd)}
 	in.Cwd = facts.Placed{Value: p.Cwd, Place: facts.ResolvePlace(p.Cwd, true, home, e.workspace)}
 	for name, value := range p.Env {
 		in.Env = append(in.Env, envInput{name, value,
@@ -249,7 +249,7 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 	in.Loopback = facts.ReadLoopback(prog.Name, in.Argv)
 	in.Paths, in.URLs = read.ReachedPaths(args, cwds, e.workspace), facts.URLsIn(args)
 	in.Script = facts.ScriptOf(prog.Name, read, hasAppendedWords(c))
-	in.Homes = facts.HomesIn(text, c.Span)
+	in.Homes = facts.HomesIn(text, c.Span, e.workspace.Added)
 	for _, as := range c.Assigns {
 		in.Assigns = append(in.Assigns,
 			assignInput{as.Name, as.Value.Value, as.Value.Static, as.Exported,

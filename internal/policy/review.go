@@ -57,8 +57,7 @@ func Check(ctx context.Context, layers []Layer) (Review, error) {
 func checkLayer(ctx context.Context, s Layer, taken map[string]bool) ([]RuleCount, []lint.Problem, error) {
 	modules, problems := parseAll(s)
 	l := &layer{name: s.Name, role: s.Role, now: s.readTime()}
-	_, err := s.Data()
-	problems = append(problems, lint.ProblemsOf(s.Name, err)...)
+	problems = append(problems, lint.ProblemsOf(s.Name, s.checkKnowledge())...)
 	unread := len(problems) > 0
 	problems = append(problems, lint.ProblemsOf(s.Name, l.readLabels(modules))...)
 	about := l.forLint(s, modules, unread)
@@ -166,7 +165,8 @@ func (l *layer) forLint(s Layer, modules map[string]*ast.Module, unread bool) li
 		Shipped: l.shipped, Modules: modules, Unread: unread, Now: l.now, Document: documentOf,
 		Marks: shippedMarks}
 	if data, err := s.Data(); err == nil { // read reports the error
-		about.Data = data
+		about.Data, _, _ = readKnowledge(data)
+		about.Adds = len(about.Data) < len(data)
 	}
 	return about
 }

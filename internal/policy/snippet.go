@@ -53,7 +53,7 @@ var snippetKeys = fieldKeys(reflect.TypeFor[snippetDocument]())
 
 func (e *Engine) snippetDocument(shared *ast.Term, s proposal.Snippet) ast.Value {
 	return e.addContext(ast.NewObject(
-		[2]*ast.Term{snippetKeys[0], ast.InternedTerm(e.workspace)},
+		[2]*ast.Term{snippetKeys[0], ast.InternedTerm(e.workspace.Path)},
 		[2]*ast.Term{snippetKeys[1], shared},
 		[2]*ast.Term{snippetKeys[2], termOf(reflect.ValueOf(snippetInputOf(s)))},
 	))

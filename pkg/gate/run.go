@@ -153,7 +153,7 @@ func (r *run) connectStages(o sandbox.Options, unread string) error {
 		Lineage: &lineage.ProgramDecider{
 			Exec: g.engine.Exec, Analyze: order.AnalyzeProposal, Start: g.engine.Start,
 			DecideProgram: g.engine.DecideProgram,
-			Confine:       policy.Confine, Path: strings.Split(o.Path, ":"), Workspace: o.WorkspaceInside(),
+			Confine:       policy.Confine, Path: strings.Split(o.Path, ":"), Workspace: g.engine.Workspace(),
 		},
 		Sandbox: o, Start: order.StartSandbox, Now: time.Now,
 		Budget: r.budget, Progress: g.o.progress(),

@@ -85,7 +85,7 @@ type Rule struct {
 // requests be decided, and be given credentials; so can an override: one that asks takes the place of one that allows.
 func (r Rule) CanLoosen() bool {
 	switch r.Set {
-	case "intercept", module.SetOverride:
+	case "intercept", module.SetOverride, setOptions:
 		return true
 	case "note":
 		return false
@@ -95,7 +95,7 @@ func (r Rule) CanLoosen() bool {
 
 // isCompared reports whether a difference of what r answers would be a Change.
 func (r Rule) isCompared() bool {
-	return !slices.Contains([]string{"budget", "cache", "redact"}, r.Set)
+	return r.Point != pointFacts && !slices.Contains([]string{"budget", "cache", "redact"}, r.Set)
 }
 
 // IsLooser reports whether something is newly allowed, or may be: there is no proof, and a rule whose change can loosen
@@ -145,8 +145,13 @@ func Compare(ctx context.Context, o Options) (Difference, error) {
 		return Difference{}, err
 	}
 	changed := changedRules(o.Old, o.New)
-	d := Difference{Schema: Schema, Rules: []Rule{}, Changes: []replay.Change{}, Proof: o.proveNotLooser(changed)}
-	if len(changed) == 0 {
+	added, err := changedFacts(o.Old, o.New)
+	if err != nil {
+		return Difference{}, err
+	}
+	d := Difference{Schema: Schema, Rules: []Rule{}, Changes: []replay.Change{},
+		Proof: o.proveNotLooser(changed, added)}
+	if len(changed)+len(added) == 0 {
 		return d, nil
 	}
 	for _, r := range changed {
@@ -159,7 +164,7 @@ func Compare(ctx context.Context, o Options) (Difference, error) {
 		inputs []input
 	}{
 		{&d.Inputs.Examples, "an example", o.exampleInputs()},
-		{&d.Inputs.Generated, "generated", generateInputs(changed)},
+		{&d.Inputs.Generated, "generated", append(factInputs(added), generateInputs(changed)...)},
 		{&d.Inputs.Shipped, "the default policy's example", o.shippedInputs()},
 	} {
 		for _, in := range list.inputs {
@@ -176,8 +181,9 @@ func Compare(ctx context.Context, o Options) (Difference, error) {
 		return d, err
 	}
 	d.Inputs.Past = d.past.Proposals
+	d.Rules = append(d.Rules, added...)
 	d.Changes = append(append(d.Changes, all.Changes...), d.past.Changes...)
-	for i, r := range d.Rules {
+	for i, r := range d.Rules[:len(changed)] {
 		s := before
 		if r.In == inNew {
 			s = after

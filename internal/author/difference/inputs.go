@@ -4,6 +4,7 @@ package difference
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -38,6 +39,23 @@ func generateInputs(changed []digested) (inputs []input) {
 		for _, in := range c.makeInputs(r.Point, trial.RuleInputs(r.graph, r.module, r.rule)) {
 			if n < maxPerRule && in.isNew(seen) {
 				inputs, n = append(inputs, in), n+1
+			}
+		}
+	}
+	return inputs
+}
+
+// factInputs are inputs that read and write what matches patterns of places.
+func factInputs(added []Rule) (inputs []input) {
+	for _, r := range added[:min(len(added), maxGenerated/4)] {
+		if r.Set == setOptions {
+			continue
+		}
+		name := strings.NewReplacer("*", "x", "?", "x", "[", "", "]", "", `\`, "", "'", "").Replace(r.ID)
+		for _, text := range []string{"cat '%s'", "echo x > '%s'"} {
+			p, err := trial.NewInput("proposal", map[string]any{"run": fmt.Sprintf(text, name)})
+			if err == nil {
+				inputs = append(inputs, input{value: p})
 			}
 		}
 	}

@@ -16,15 +16,21 @@ import (
 )
 
 // proveNotLooser says why the changed rules allow nothing new, for any input, or "".
-func (o Options) proveNotLooser(changed []digested) string {
+func (o Options) proveNotLooser(changed []digested, added []Rule) string {
 	replaces := o.Old.Role == policy.Grants || o.New.Role == policy.Grants
 	switch {
 	case replaces && (o.Old.Files == nil || o.New.Files == nil):
 		return "" // the rules of the default policy change, too
-	case len(changed) == 0:
+	case slices.ContainsFunc(added, Rule.CanLoosen):
+		return "" // what every rule is asked about changes
+	case len(changed) == 0 && len(added) == 0:
 		return "no rule changed"
+	case len(changed) == 0:
+		return "places were only added, which are allowed less"
 	case !slices.ContainsFunc(changed, func(r digested) bool { return r.CanLoosen() || replaces && r.Set == "limits" }):
 		return "rules that restrict were only added, and rules that allow were only removed"
+	case len(added) > 0:
+		return ""
 	}
 	return proveByEnumeration(changed)
 }

@@ -4,6 +4,7 @@ package difference
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -109,6 +110,35 @@ func changedRules(before, after policy.Layer) (changed []digested) {
 	return append(withoutThose(was, is), withoutThose(is, was)...)
 }
 
+// setOptions is the set of options that a layer adds.
+const setOptions = "options"
+
+// pointFacts is the point of a Rule that is no rule, but something that a layer adds to places or options.
+const pointFacts = "data." + module.OwnPackage
+
+// changedFacts are the additions to places and options that only one of the versions has.
+func changedFacts(before, after policy.Layer) (changed []Rule, err error) {
+	was, err := before.AddedFacts()
+	if err != nil {
+		return nil, err
+	}
+	is, err := after.AddedFacts()
+	for in, list := range map[string][2][]policy.AddedFact{inOld: {was, is}, inNew: {is, was}} {
+		for _, f := range list[0] {
+			if slices.Contains(list[1], f) {
+				continue
+			}
+			r := Rule{In: in, Point: pointFacts, Set: f.Set, ID: f.Text}
+			if f.Set == setOptions {
+				r.ID = "(text)"
+			}
+			changed = append(changed, r)
+		}
+	}
+	slices.SortFunc(changed, func(a, b Rule) int { return strings.Compare(b.In+a.Set+a.ID, a.In+b.Set+b.ID) })
+	return changed, err
+}
+
 // withoutThose are the rules that others do not have, or have less often.
 func withoutThose(rules, others []digested) (own []digested) {
 	left := map[string]int{}
@@ -123,12 +153,9 @@ func withoutThose(rules, others []digested) (own []digested) {
 	return own
 }
 
-// dataOf is the content of all data files of l.
-func dataOf(l policy.Layer) (all []byte) {
-	for _, f := range l.Files {
-		if f.HoldsData() {
-			all = fmt.Appendf(all, "%q %q\n", f.Name, f.Content)
-		}
-	}
-	return all
+// dataOf is the data that rules of l read. An error of it is one of newSide, before this.
+func dataOf(l policy.Layer) []byte {
+	data, _ := l.RuleData()
+	text, _ := json.Marshal(data)
+	return text
 }

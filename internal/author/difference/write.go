@@ -34,6 +34,9 @@ func (d Difference) Write(w io.Writer) error {
 			sign = "-"
 		}
 		switch {
+		case r.Point == pointFacts:
+			fmt.Fprintf(b, "  %s %s: %s %s\n", sign, r.Point, r.Set, terminal.EscapePart(r.ID, 200))
+			continue
 		case !r.Reached:
 			not = ", held for no input"
 		case !r.isCompared():

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/internal/author/replay"
+	"github.com/fumehood/fumehood/internal/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -33,6 +34,8 @@ func (c *counter) Start(context.Context, proposal.Proposal, proposal.Analysis) (
 func (c *counter) DecideProgram(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, bool, error) {
 	return proposal.Decision{Effect: proposal.Allow}, false, nil
 }
+
+func (c *counter) Workspace() facts.Workspace { return facts.Workspace{} }
 
 func (c *counter) Exec(context.Context, proposal.Exec) (proposal.ExecDecision, error) {
 	c.execs.Add(1)

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/policy/facts"
 	"github.com/fumehood/fumehood/internal/watch/lineage"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -43,6 +44,8 @@ type Judge interface {
 	// DecideProgram decides on a program that starts under another name, by the added layers.
 	DecideProgram(context.Context, proposal.Proposal, proposal.Analysis) (d proposal.Decision, decided bool, err error)
 	Egress(context.Context, proposal.Egress) (proposal.EgressDecision, error)
+	// Workspace is where its decisions have the workspace, and what they say about files there.
+	Workspace() facts.Workspace
 }
 
 // The kinds of decisions.
@@ -239,7 +242,7 @@ func (j job) newGate(
 	judge Judge, d proposal.Decision, parse func(proposal.Proposal) proposal.Analysis,
 ) *lineage.ProgramDecider {
 	gate := &lineage.ProgramDecider{Exec: judge.Exec, Analyze: parse, Start: judge.Start,
-		DecideProgram: judge.DecideProgram, Confine: policy.Confine}
+		DecideProgram: judge.DecideProgram, Confine: policy.Confine, Workspace: judge.Workspace()}
 	gate.Begin(j.recordOf(d))
 	return gate
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/internal/policy/facts"
-	"github.com/fumehood/fumehood/internal/sandbox"
 	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -76,7 +75,7 @@ func findInstalledTouches(r proposal.Record) (touches []setup.Touch) {
 		}
 		touches = append(touches, setup.Touch{Dir: ".", Below: true, Language: language})
 	}
-	dirs := facts.TrackCwds(r.Proposal.Cwd, sandbox.Workspace, r.Analysis.Commands)
+	dirs := facts.TrackCwds(r.Proposal.Cwd, insideSandbox, r.Analysis.Commands)
 	for _, c := range r.Analysis.Commands {
 		cwds := dirs.EnterCommand(c)
 		if scope := scopeOf(c); scope.installed && isInstalled(c) {

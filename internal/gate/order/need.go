@@ -24,6 +24,9 @@ type SetupNeed struct {
 	Touches []setup.Touch
 }
 
+// insideSandbox is where a sandbox has the workspace. What an organization adds to places changes no need.
+var insideSandbox = facts.Workspace{Path: sandbox.Workspace}
+
 // FindSetupNeed returns what p may need of set-up. The zero value is only for commands that are known
 // to read the repository and to use nothing that is installed or built: git log, cat, grep, sed -n,
 // node --check. What runs code of the repository, is not listed here, or names a place that set-up
@@ -38,7 +41,8 @@ func FindSetupNeed(p proposal.Proposal, a proposal.Analysis) (need SetupNeed) {
 	}
 	grammars, err := facts.ShippedGrammars()
 	if err != nil || isOfHome.MatchString(a.Canonical) ||
-		len(facts.HomesIn(a.Canonical, proposal.Span{})) > 0 || slices.ContainsFunc(p.Outputs, isMade.MatchString) {
+		len(facts.HomesIn(a.Canonical, proposal.Span{}, facts.Places{})) > 0 ||
+		slices.ContainsFunc(p.Outputs, isMade.MatchString) {
 		return everything
 	}
 	for name, value := range p.Env {
@@ -46,7 +50,7 @@ func FindSetupNeed(p proposal.Proposal, a proposal.Analysis) (need SetupNeed) {
 			return everything
 		}
 	}
-	dirs := facts.TrackCwds(p.Cwd, sandbox.Workspace, a.Commands)
+	dirs := facts.TrackCwds(p.Cwd, insideSandbox, a.Commands)
 	commits := findCommits(a.Commands)
 	for _, c := range a.Commands {
 		cwds := dirs.EnterCommand(c)
@@ -184,7 +188,7 @@ func judgeCommand(grammars facts.Grammars, c proposal.Command) (found use) {
 }
 
 func judgeProgram(grammars facts.Grammars, c proposal.Command) use {
-	program := facts.ProgramOf(c, sandbox.Workspace)
+	program := facts.ProgramOf(c, insideSandbox)
 	name, args := program.Name, c.Args
 	known := false
 	switch {
@@ -239,7 +243,7 @@ func leadingOptions(args []proposal.Word) []proposal.Word {
 
 // judgeFormatter returns what gofmt does. Its grammar has it write its operands, which only -w does.
 func judgeFormatter(grammars facts.Grammars, c proposal.Command) use {
-	read := grammars.Read(facts.ProgramOf(c, sandbox.Workspace), c.Args[1:])
+	read := grammars.Read(facts.ProgramOf(c, insideSandbox), c.Args[1:])
 	if len(read.Unknown) > 0 || read.Loose || slices.ContainsFunc(c.Args, isLooseGlob) {
 		return writes
 	}
@@ -248,7 +252,7 @@ func judgeFormatter(grammars facts.Grammars, c proposal.Command) use {
 			return writes
 		}
 	}
-	for _, e := range read.Effects([]string{sandbox.Workspace}, sandbox.Workspace) {
+	for _, e := range read.Effects([]string{sandbox.Workspace}, insideSandbox) {
 		if e.Name != "" {
 			return writes
 		}
@@ -263,7 +267,7 @@ func isLooseGlob(w proposal.Word) bool {
 
 // judgeWords returns what the words of a reader or a writer make it do.
 func judgeWords(grammars facts.Grammars, c proposal.Command) use {
-	program := facts.ProgramOf(c, sandbox.Workspace)
+	program := facts.ProgramOf(c, insideSandbox)
 	read := grammars.Read(program, c.Args[1:])
 	if program.Name == "git" && isSteered(c) {
 		return uses
@@ -300,7 +304,7 @@ func judgeWords(grammars facts.Grammars, c proposal.Command) use {
 			}
 		}
 	}
-	for _, e := range read.Effects([]string{sandbox.Workspace}, sandbox.Workspace) {
+	for _, e := range read.Effects([]string{sandbox.Workspace}, insideSandbox) {
 		switch e.Kind {
 		case "run":
 			return uses

@@ -119,7 +119,7 @@ var goPattern = pattern.New(`^\.(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*(/\.\.\.)?/?$`)
 // findGoPackages returns the patterns of the packages that a go command compiles, nil if they are not
 // known, and whether it vets none of them.
 func findGoPackages(grammars facts.Grammars, c proposal.Command) (patterns []string, builds bool) {
-	read := grammars.Read(facts.ProgramOf(c, sandbox.Workspace), c.Args[1:])
+	read := grammars.Read(facts.ProgramOf(c, insideSandbox), c.Args[1:])
 	builds = read.Sub != "test" && read.Sub != "generate"
 	if !slices.Contains([]string{"build", "list", "test", "vet"}, read.Sub) || len(read.Unknown) > 0 || read.Loose {
 		return nil, builds
@@ -189,7 +189,7 @@ func readNamedPath(w proposal.Word) string {
 // isInstalled reports whether c runs a program that the system or set-up has installed, or the wrapper of a
 // build tool, and not a file of the repository that only has the name of one.
 func isInstalled(c proposal.Command) bool {
-	place := facts.ProgramOf(c, sandbox.Workspace).Place
+	place := facts.ProgramOf(c, insideSandbox).Place
 	return place == "lookup" || place == "system" ||
 		isMade.MatchString(c.Program) || isVendored.MatchString(c.Program) ||
 		slices.Contains([]string{"gradlew", "mvnw"}, path.Base(c.Program))

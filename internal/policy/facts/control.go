@@ -28,7 +28,11 @@ var controlDirs = []string{
 	".bundle", ".direnv", ".config", ".docker", ".codex", ".gemini", ".woodpecker", ".teamcity", ".semaphore", ".tekton", ".bazel", ".fleet", ".zed", ".mise",
 }
 
-// isControlFile reports whether rel, a path in the workspace, is a control file.
+// isControlFile reports whether rel, a path in the workspace, is a control file, here or for the organization.
+func (ws Workspace) isControlFile(rel string) bool {
+	return isControlFile(rel) || matchesAny(ws.Added.control, rel, rel)
+}
+
 func isControlFile(rel string) bool {
 	rel = strings.ToLower(rel)
 	base := path.Base(rel)

@@ -147,7 +147,7 @@ var (
 // ShowSearch returns c, a command of text that may run in cwds, with the values that searchPath finds
 // as those of its variables PATH and LD_LIBRARY_PATH, which stay unknown until a program starts. A
 // relative directory must be in the workspace.
-func ShowSearch(c proposal.Command, text string, cwds []string, workspace string) proposal.Command {
+func ShowSearch(c proposal.Command, text string, cwds []string, workspace Workspace) proposal.Command {
 	assigns := slices.Clone(c.Assigns)
 	for i, as := range assigns {
 		if as.Name != "PATH" && as.Name != "LD_LIBRARY_PATH" || as.Value.Static {

@@ -16,7 +16,7 @@ import (
 type Links map[string]string
 
 // FindLinks returns the links that commands make, which are those of a text that starts in cwd. e knows its expansions.
-func (e expander) FindLinks(gs Grammars, cwd, workspace string, commands []proposal.Command) Links {
+func (e expander) FindLinks(gs Grammars, cwd string, workspace Workspace, commands []proposal.Command) Links {
 	links := Links{}
 	if !slices.ContainsFunc(commands, mayLink) {
 		return links
@@ -40,7 +40,7 @@ func mayLink(c proposal.Command) bool {
 }
 
 // addMade adds the links that the command of r makes in any of cwds.
-func (links Links) addMade(r reading, cwds []string, workspace string) {
+func (links Links) addMade(r reading, cwds []string, workspace Workspace) {
 	sources, made := r.copied()
 	symbolic := r.Tool == "ln" || r.hasOption("--symbolic")
 	for _, source := range sources {
@@ -49,7 +49,7 @@ func (links Links) addMade(r reading, cwds []string, workspace string) {
 				target, isLink := links[joinPath(dir, source.Value)]
 				place := ResolvePlace(source.Value, source.Static, []string{dir}, workspace)
 				if !isLink && symbolic && (place == "workspace" || place == "dynamic") {
-					target, isLink = workspace, true
+					target, isLink = workspace.Path, true
 					if source.Static && dir != "" {
 						target = joinPath(dir, source.Value)
 					}
@@ -63,13 +63,13 @@ func (links Links) addMade(r reading, cwds []string, workspace string) {
 }
 
 // add adds the link made in cwd, of source, to target.
-func (links Links) add(source, made proposal.Word, target, cwd, workspace string) {
+func (links Links) add(source, made proposal.Word, target, cwd string, workspace Workspace) {
 	place := ResolvePlace(made.Value, made.Static, []string{cwd}, workspace)
 	if place != "tmp" && place != "dynamic" {
 		return
 	}
 	if !made.Static || cwd == "" {
-		links["/tmp"] = workspace // it may be anywhere there
+		links["/tmp"] = workspace.Path // it may be anywhere there
 		return
 	}
 	name := joinPath(cwd, made.Value)
@@ -149,14 +149,14 @@ func (links Links) followWord(w proposal.Word, makes bool) proposal.Word {
 }
 
 // FollowCwds returns cwds, and the workspace too if a relative path may begin with a link.
-func (links Links) FollowCwds(cwds []string, workspace string) []string {
+func (links Links) FollowCwds(cwds []string, workspace Workspace) []string {
 	for link := range links {
 		mayHold := func(cwd string) bool {
 			_, below := relativePath(link, cwd)
 			return below || cwd == ""
 		}
 		if slices.ContainsFunc(cwds, mayHold) {
-			return mergeCwds(append(slices.Clone(cwds), workspace))
+			return mergeCwds(append(slices.Clone(cwds), workspace.Path))
 		}
 	}
 	return cwds

@@ -79,9 +79,18 @@ var ShippedGrammars = sync.OnceValues(func() (Grammars, error) { return readGram
 // anyTool is the entry for tools without an entry.
 const anyTool = "*"
 
-// readGrammars reads options.txt: a line "tool = style [word…]", then indented
-// lines of options, spelled "-o,--output:>" with the canonical spelling last.
+// readGrammars reads the shipped options.txt.
 func readGrammars(text string) (Grammars, error) {
+	all, err := readEntries(text)
+	if err == nil && all[anyTool] == nil {
+		return nil, fmt.Errorf("want an entry for tools without an entry: %s", anyTool)
+	}
+	return all, err
+}
+
+// readEntries reads text in the form of options.txt: a line "tool = style [word…]", then indented
+// lines of options, spelled "-o,--output:>" with the canonical spelling last.
+func readEntries(text string) (Grammars, error) {
 	all := Grammars{}
 	var current *grammar
 	var own map[string]bool // the options of its entry
@@ -129,9 +138,6 @@ func readGrammars(text string) (Grammars, error) {
 			}
 			all[name] = current
 		}
-	}
-	if all[anyTool] == nil {
-		return nil, fmt.Errorf("want an entry for tools without an entry: %s", anyTool)
 	}
 	return all, nil
 }
@@ -210,6 +216,9 @@ func (g *grammar) defineOption(token string) (names []string) {
 	}
 	return names
 }
+
+// addedName matches a tool, or a tool and its subcommand, of an organization's options.
+var addedName = pattern.New(`^[A-Za-z0-9_][\w.+-]*( [A-Za-z0-9_][\w.:-]*)?$`)
 
 // AddInspectors returns gs with an entry for each of tools that has none. Their words may name files to write.
 func (gs Grammars) AddInspectors(tools []string) Grammars {

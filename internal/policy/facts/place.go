@@ -18,7 +18,7 @@ var severity = []string{"null", "workspace", "tmp", "home", "url", "dynamic", "c
 // ResolvePlace is the place that text names, as a path, for a command that runs in any of cwds. A
 // word that is not static is classified by its literal prefix, and is "dynamic" if that
 // prefix ends before a directory.
-func ResolvePlace(text string, static bool, cwds []string, workspace string) string {
+func ResolvePlace(text string, static bool, cwds []string, workspace Workspace) string {
 	worst := "null"
 	for _, cwd := range cwds {
 		if p := placeIn(text, static, cwd, workspace); slices.Index(severity, p) > slices.Index(severity, worst) {
@@ -28,19 +28,19 @@ func ResolvePlace(text string, static bool, cwds []string, workspace string) str
 	return worst
 }
 
-func placeIn(text string, static bool, cwd, workspace string) string {
+func placeIn(text string, static bool, cwd string, workspace Workspace) string {
 	switch {
 	case text == "" && static:
 		return "workspace"
 	case strings.Contains(text, "://"):
 		return "url"
-	case workspace == userHome && (text == "~" || strings.HasPrefix(text, "~/")):
+	case workspace.Path == userHome && (text == "~" || strings.HasPrefix(text, "~/")):
 		return placeOf(path.Clean(userHome+text[1:]), workspace)
 	case strings.HasPrefix(text, "~"):
 		return placeOf("/home/"+strings.TrimPrefix(text[1:], "/"), workspace)
 	case !static && hiddenPrefix(text):
 		return "git"
-	case !static && strings.HasPrefix(text, "/") && nearSecret(text):
+	case !static && strings.HasPrefix(text, "/") && workspace.nearSecret(text):
 		return "secret"
 	case !static && (!strings.Contains(text, "/") || text[0] != '/' && cwd == ""):
 		return "dynamic"
@@ -49,7 +49,7 @@ func placeIn(text string, static bool, cwd, workspace string) string {
 	}
 	full := text
 	if !strings.HasPrefix(full, "/") {
-		full = cmp.Or(cwd, workspace) + "/" + full
+		full = cmp.Or(cwd, workspace.Path) + "/" + full
 		if place := placeOf(path.Clean(full), workspace); cwd == "" && place != "git" && place != "control" {
 			return "dynamic" // except for what names such a file in any directory
 		}
@@ -68,7 +68,7 @@ var (
 )
 
 // WrittenPlace is ResolvePlace for a file that is written.
-func WrittenPlace(text string, static bool, cwds []string, workspace string) string {
+func WrittenPlace(text string, static bool, cwds []string, workspace Workspace) string {
 	place := ResolvePlace(text, static, cwds, workspace)
 	if place == "null" && openedToRead.MatchString(path.Clean(text)) {
 		return "outside"
@@ -76,12 +76,12 @@ func WrittenPlace(text string, static bool, cwds []string, workspace string) str
 	return place
 }
 
-func placeOf(clean, workspace string) string {
-	if workspace == userHome {
+func placeOf(clean string, workspace Workspace) string {
+	if workspace.Path == userHome {
 		clean = resolveUserLink(clean)
 	}
-	rel, inside := relativePath(clean, workspace)
-	inside = inside && workspace != ""
+	rel, inside := relativePath(clean, workspace.Path)
+	inside = inside && workspace.Path != ""
 	switch {
 	case slices.Contains(nullDevices, clean), descriptor.MatchString(clean):
 		return "null"
@@ -92,6 +92,10 @@ func placeOf(clean, workspace string) string {
 	case inside && gitPath(rel):
 		return "git"
 	case inside && isControlFile(rel):
+		return "control"
+	case matchesAny(workspace.Added.secret, clean, rel): // not before git: nothing takes the place of what is guarded more
+		return "secret"
+	case inside && workspace.isControlFile(rel):
 		return "control"
 	case inside:
 		return "workspace"
@@ -159,7 +163,7 @@ func gitPath(rel string) bool {
 // CwdTracker follows cd, as far as it is literal, to resolve relative paths. An unknown
 // directory makes relative paths "dynamic". A cd of a child shell changes nothing for its parent.
 type CwdTracker struct {
-	workspace string
+	workspace Workspace
 	shells    []shellCwds // the text's own shell, and the child shells that the last command ran in
 	started   []string    // the directories in which the last command starts its own; nil: in its own
 	// What runs later than it is written may run in any directory of the text, and so may everything
@@ -177,9 +181,9 @@ type shellCwds struct {
 
 // TrackCwds returns a tracker for commands, those of a text that starts in cwd of the workspace: an
 // absolute path or one relative to it.
-func TrackCwds(cwd, workspace string, commands []proposal.Command) *CwdTracker {
+func TrackCwds(cwd string, workspace Workspace, commands []proposal.Command) *CwdTracker {
 	if !path.IsAbs(cwd) {
-		cwd = path.Join(workspace, cwd)
+		cwd = path.Join(workspace.Path, cwd)
 	}
 	start := CwdTracker{workspace: workspace, shells: []shellCwds{{cwds: []string{cwd}}}}
 	first := start
@@ -355,14 +359,14 @@ var climbing = pattern.New(`[^./][^/]*/+(\./+)*\.\.(/|$)`)
 // mayBeMissing reports whether a cd to dir may fail with an effect on places: a directory of the workspace
 // that is not there changes the place of no path.
 func (t *CwdTracker) mayBeMissing(dir string) bool {
-	_, inside := relativePath(dir, t.workspace)
+	_, inside := relativePath(dir, t.workspace.Path)
 	return !inside && dir != "/tmp" && dir != "/"
 }
 
 // isGuarded reports whether files of dir have another place than those of the directory to which a cd leads.
 func (t *CwdTracker) isGuarded(dir string) bool {
 	place := placeOf(dir, t.workspace)
-	return place == "git" || place == "control"
+	return place == "git" || place == "control" || place == "secret"
 }
 
 // mergeCwds returns dirs, each once. More than maxCwds are any directory.

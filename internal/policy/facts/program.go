@@ -23,7 +23,7 @@ var postgresDirs = pattern.New(`^/usr/(lib/postgresql/|pgsql-)[0-9]{1,3}/bin$`)
 
 // ProgramOf is the tool that c runs. Another path is another program, so a file called
 // ./cat is never taken for cat.
-func ProgramOf(c proposal.Command, workspace string) program {
+func ProgramOf(c proposal.Command, workspace Workspace) program {
 	switch name := c.Program; {
 	case name == "":
 		return program{"", "none"}
@@ -36,9 +36,9 @@ func ProgramOf(c proposal.Command, workspace string) program {
 		if dir := path.Dir(clean); clean == name && (systemDirs[dir] || postgresDirs.MatchString(dir)) {
 			return program{ToolName(path.Base(clean)), "system"}
 		}
-		return program{clean, ResolvePlace(name, true, []string{workspace}, workspace)}
+		return program{clean, ResolvePlace(name, true, []string{workspace.Path}, workspace)}
 	default:
-		return program{path.Clean("./" + name), ResolvePlace(name, true, []string{workspace}, workspace)}
+		return program{path.Clean("./" + name), ResolvePlace(name, true, []string{workspace.Path}, workspace)}
 	}
 }
 

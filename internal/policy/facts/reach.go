@@ -22,7 +22,7 @@ type Effect struct {
 }
 
 // Effects are the effects of the words of r, in any of cwds.
-func (r *reading) Effects(cwds []string, workspace string) []Effect {
+func (r *reading) Effects(cwds []string, workspace Workspace) []Effect {
 	var all []Effect
 	add := func(kind, name string, w proposal.Word) {
 		place := ResolvePlace(w.Value, w.Static, cwds, workspace)
@@ -97,7 +97,7 @@ func (r *reading) copied() (sources []proposal.Word, made proposal.Word) {
 // hiddenNames returns the content below /tmp that r's tool puts in the workspace under names that no word has: those of
 // a directory's or an archive's files. The run may have given them any name. Patterns are decided when the program
 // starts.
-func (r *reading) hiddenNames(cwds []string, workspace string) []proposal.Word {
+func (r *reading) hiddenNames(cwds []string, workspace Workspace) []proposal.Word {
 	sources, directory := r.copied()
 	if archive, into, ok := r.findUnpacked(); ok {
 		sources, directory = []proposal.Word{archive}, into
@@ -159,7 +159,7 @@ func hasExtension(w proposal.Word) bool { return path.Ext(strings.TrimLeft(w.Val
 
 // madeFiles are files that r's tool writes and that no word names: DIRECTORY/NAME of cp NAME DIRECTORY, FILE of
 // gunzip FILE.gz, and FILESUFFIX of sed -iSUFFIX FILE.
-func (r *reading) madeFiles(cwds []string, workspace string) []proposal.Word {
+func (r *reading) madeFiles(cwds []string, workspace Workspace) []proposal.Word {
 	operands, suffix := r.Operands, proposal.Word{Static: true}
 	for _, o := range r.Options {
 		switch o.Name {
@@ -208,10 +208,10 @@ func (r *reading) madeFiles(cwds []string, workspace string) []proposal.Word {
 	return slices.DeleteFunc(made, func(w proposal.Word) bool { return !w.Static })
 }
 
-func isOwnControlFile(w proposal.Word, cwds []string, workspace string) bool {
+func isOwnControlFile(w proposal.Word, cwds []string, workspace Workspace) bool {
 	return !slices.ContainsFunc(cwds, func(cwd string) bool {
-		rel, inside := relativePath(joinPath(cwd, w.Value), workspace)
-		return !inside || !isControlFile(rel)
+		rel, inside := relativePath(joinPath(cwd, w.Value), workspace.Path)
+		return !inside || !workspace.isControlFile(rel)
 	})
 }
 
@@ -239,7 +239,7 @@ func pathsIn(word string) []string {
 var patched = pattern.New(`(?m)^(?:\+\+\+ |rename to |copy to )(\S+)`)
 
 // PatchEffects are the effects of a patch that c has in a here-document: the files of git's and control files.
-func PatchEffects(c proposal.Command, cwds []string, workspace string) []Effect {
+func PatchEffects(c proposal.Command, cwds []string, workspace Workspace) []Effect {
 	isPatch := c.Program == "patch" || c.Program == "git" && slices.ContainsFunc(c.Args, func(w proposal.Word) bool {
 		return w.Value == "apply" || w.Value == "am"
 	})
@@ -286,7 +286,7 @@ type Path struct {
 
 // ReachedPaths are the paths in args, wherever in a word they begin, except in the text of
 // programs.
-func (r *reading) ReachedPaths(args []proposal.Word, cwds []string, workspace string) []Path {
+func (r *reading) ReachedPaths(args []proposal.Word, cwds []string, workspace Workspace) []Path {
 	var paths []Path
 	for i, w := range args {
 		if !strings.ContainsAny(w.Value, "/~") || r.isCode(w) {

@@ -25,7 +25,7 @@ var ownHome = pattern.New(`(^|\s)HOME=(?:"\$HOME"|"\$\{HOME\}"|\$HOME|\$\{HOME\}
 
 // HomesIn finds the paths in the home directory that the text at span names. A word does
 // not show them: it has only the text before the tilde.
-func HomesIn(text string, span proposal.Span) []Placed {
+func HomesIn(text string, span proposal.Span, added Places) []Placed {
 	if span.Start >= 0 && span.Start < span.End && span.End <= len(text) {
 		text = text[span.Start:span.End]
 	}
@@ -49,7 +49,7 @@ func HomesIn(text string, span proposal.Span) []Placed {
 		if m[2] != "" {
 			written = "${HOME" + m[2] + "}" // whatever that makes of it
 		}
-		homes = append(homes, Placed{written + rest, placeOf(path.Clean(home+rest), "")})
+		homes = append(homes, Placed{written + rest, placeOf(path.Clean(home+rest), Workspace{Added: added})})
 	}
 	return homes
 }
@@ -103,7 +103,7 @@ func CredentialsIn(text string, span proposal.Span) []string {
 
 // AssignedPlace is the place of a value that looks like a path, or that would lead to a control file or to
 // git's own, also after a colon; any other value is a word.
-func AssignedPlace(w proposal.Word, cwds []string, workspace string) string {
+func AssignedPlace(w proposal.Word, cwds []string, workspace Workspace) string {
 	if isNewDirectory(w) {
 		return "tmp"
 	}

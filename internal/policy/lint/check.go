@@ -27,6 +27,7 @@ type Layer struct {
 	Opens   bool // it may grant hosts
 	Grants  bool // it replaces the shipped policy
 	Allows  bool // it may allow commands
+	Adds    bool // it adds places or options, and needs no rules
 	Shipped bool // it is the shipped policy; a test shows that it has no problems
 	Modules map[string]*ast.Module
 	Data    map[string]any  // the layer's own data
@@ -64,7 +65,7 @@ func (l Layer) Check() (problems []Problem, rules map[string]int) {
 	if !l.Shipped {
 		c.checkConflicts()
 	}
-	if !l.Unread && len(c.problems) == 0 && !hasDecidingRule(rules) {
+	if !l.Unread && !l.Adds && len(c.problems) == 0 && !hasDecidingRule(rules) {
 		c.addProblem(nil, module.CodeMissing, "the layer has no rule at any decision point",
 			"write deny contains {…} if {…} in package "+module.PointCommand)
 	}

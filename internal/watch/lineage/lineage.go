@@ -111,8 +111,8 @@ type ProgramDecider struct {
 	// Path are the directories in which the sandbox looks for programs. The analysis of a text
 	// does not know them: they depend on the host, its version managers and the image.
 	Path []string
-	// Workspace is where the sandbox has it; "" is /workspace.
-	Workspace string
+	// Workspace is where the sandbox has it, and what policy says about files there; without a path it is /workspace.
+	Workspace facts.Workspace
 
 	mu    sync.Mutex
 	texts map[string]*runningCommand // by the proposal's id
@@ -139,7 +139,7 @@ type tool struct {
 
 // A decidedText is what one shell or launcher was allowed to do.
 type decidedText struct {
-	workspace string
+	workspace facts.Workspace
 	commands  []proposal.Command
 	dirs      [][]string                 // in which each command was judged
 	assigned  map[string][]proposal.Word // variables that it assigns, with their values
@@ -194,8 +194,9 @@ func (g *ProgramDecider) End(id string) {
 
 // newText returns a text that starts in cwd.
 func (g *ProgramDecider) newText(a proposal.Analysis, cwd string) *decidedText {
-	t := &decidedText{workspace: cmp.Or(g.Workspace, "/workspace"), commands: a.Commands,
+	t := &decidedText{workspace: g.Workspace, commands: a.Commands,
 		assigned: map[string][]proposal.Word{}}
+	t.workspace.Path = cmp.Or(t.workspace.Path, "/workspace")
 	dirs := facts.TrackCwds(cwd, t.workspace, a.Commands)
 	for _, c := range a.Commands {
 		t.dirs = append(t.dirs, dirs.EnterCommand(c))

@@ -28,7 +28,7 @@ func (t *decidedText) predictedIndex(x proposal.Exec) int {
 }
 
 // leadsElsewhere reports whether x, which has the words of the command at an index, runs in a directory in
-// which they were not judged, and one of them names a control file or git's own there.
+// which they were not judged, and one of them names a control file, a secret or git's own there.
 func (t *decidedText) leadsElsewhere(at int, x proposal.Exec) bool {
 	if slices.Contains(t.dirs[at], x.Cwd) {
 		return false
@@ -36,7 +36,7 @@ func (t *decidedText) leadsElsewhere(at int, x proposal.Exec) bool {
 	return slices.ContainsFunc(x.Whole[1:], func(word string) bool {
 		return slices.ContainsFunc(strings.FieldsFunc(word, isSeparator), func(name string) bool {
 			place := facts.ResolvePlace(name, true, []string{x.Cwd}, t.workspace)
-			return place == "git" || place == "control"
+			return place == "git" || place == "control" || place == "secret"
 		})
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -69,6 +70,15 @@ func (p *Policy) DecideProgram(
 		return proposal.Decision{}, false, err
 	}
 	return made.DecideProgram(ctx, x, a)
+}
+
+// workspace is what policy says about files. Without a policy nothing starts, whatever it is.
+func (p *Policy) workspace() facts.Workspace {
+	made, err := p.made()
+	if err != nil {
+		return facts.Workspace{}
+	}
+	return made.Workspace()
 }
 
 // decided returns a method of the engine that waits for it.

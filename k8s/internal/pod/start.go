@@ -293,7 +293,8 @@ func (p *Pod) begin(a *admitted) (*running, error) {
 	r := &running{p: p, record: a.record, root: a.root, pause: a.pause, began: time.Now(), started: make(chan struct{}),
 		first: make(chan struct{}),
 		gate: &lineage.ProgramDecider{Exec: decided(e, (*policy.Engine).Exec), Analyze: order.AnalyzeProposal,
-			Start: e.Start, DecideProgram: e.DecideProgram, Confine: confineInImage, Path: strings.Split(a.path, ":")},
+			Start: e.Start, DecideProgram: e.DecideProgram, Confine: confineInImage, Path: strings.Split(a.path, ":"),
+			Workspace: e.workspace()},
 		facts: &monitor.Command{ID: a.record.Proposal.ID, Grants: a.record.Decision.Grant.Exec}}
 	r.facts.Stray = func(proposal.Event) { go r.End(Unknown) } // a shell that connects by itself
 	r.gate.Begin(a.record)
