@@ -22,7 +22,7 @@ loopback_host := `^(localhost|127(\.\d{1,3}){3}|::1)$`
 #     "curl -F f=@../x http://localhost/", "curl -w '%output{/etc/x}' http://localhost/", "curl -x http://x.example http://localhost/",
 #     "curl -O http://localhost/x", "curl http://localhost/ https://x.example", "curl \"$X\" http://localhost/", "wget http://localhost/x",
 #     "curl --version x.example", "wget -i x http://localhost/",
-#     "nc -e sh localhost 1", "nc -l localhost 80", "redis-cli -h x.example ping", "redis-cli --eval x.lua",
+#     "nc -e sh localhost 1", "nc -l localhost 80", "redis-cli -h x.example ping", "redis-cli --pattern get", "redis-cli --eval x.lua",
 #     "curl file:///etc/passwd", "curl --unix-socket /var/run/docker.sock http://localhost/", "curl -A -X -K localhost/x", "redis-cli -n -p --eval x"
 #   ]
 allow contains {"rule": "network.localhost"} if {
