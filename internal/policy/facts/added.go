@@ -115,7 +115,8 @@ func matchesAny(patterns []placePattern, clean, rel string) bool {
 	return slices.ContainsFunc(patterns, func(p placePattern) bool { return p.matches(clean, rel) })
 }
 
-// nearSecret reports whether an absolute word of which only the beginning is known may name a home directory or a secret.
+// nearSecret reports whether an absolute word of which only the beginning is known may name a home directory or a
+// secret.
 func (ws Workspace) nearSecret(prefix string) bool {
 	return nearSecret(prefix) || slices.ContainsFunc(ws.Added.secret, func(p placePattern) bool {
 		begin := strings.ToLower(prefix)
@@ -179,7 +180,8 @@ func checkAddedLines(text string) error {
 }
 
 // addedWords are the words of an entry's first line.
-var addedWords = []string{styleGNU, stylePOSIX, styleSingle, styleMixed, styleFree, "open", "sub", "wary", "inspector", "writes"}
+var addedWords = []string{styleGNU, stylePOSIX, styleSingle, styleMixed, styleFree,
+	"open", "sub", "wary", "inspector", "writes"}
 
 func checkAddedLine(line string) error {
 	trimmed := strings.TrimSpace(line)
