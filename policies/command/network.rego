@@ -44,9 +44,10 @@ allow contains {"rule": "network.use"} if {
 #   not_reaches: [
 #     "curl -K x https://api.example.com", "curl --config=x", "wget --use-askpass=./x https://api.example.com", "wget -e use_askpass=x y",
 #     "nc -e /bin/sh api.example.com 22", "nc -l 8080", "ncat --exec ./x api.example.com 22", "ncat -klp 80",
-#     "ssh -o ProxyCommand=./x api.example.com", "ssh -oLocalCommand=x h", "ssh -F x api.example.com", "ssh -R 80:a:80 h", "apt-get install x",
-#     "apt-get -o APT::Update::Pre-Invoke::=./x update", "apt-get -o Dir::Bin::methods=/tmp/x update", "apt-get update \"$X\"", "curl \"$X\"",
-#     "dig -f x", "telnet -n x h", "curl -sKx https://api.example.com", "curl --conf x https://api.example.com", "wget -euse_askpass=./x y"
+#     "ssh -o ProxyCommand=./x api.example.com", "ssh -oLocalCommand=x h", "ssh -qoproxycommand=./x h", "ssh -F x api.example.com", "ssh -R 80:a:80 h",
+#     "apt-get install x", "apt-get -o APT::Update::Pre-Invoke::=./x update", "apt-get -o Dir::Bin::methods=/tmp/x update", "apt-get update \"$X\"",
+#     "curl \"$X\"", "dig -4f x", "kdig +tls-ca=x h", "telnet -n x h", "curl -sKx https://api.example.com",
+#     "curl --conf x https://api.example.com", "wget -euse_askpass=./x y"
 #   ]
 #   reaches: [
 #     "curl -s -H 'Accept: application/json' -X POST -d @body.json https://api.example.com/v1", "ssh -T -o BatchMode=yes git@api.example.com",
@@ -58,14 +59,7 @@ deny contains lib.denial(
 	"remove it",
 ) if {
 	client
-	some word in refused_words
-}
-
-refused_words contains word if some word in input.command.refused
-
-refused_words contains word if {
-	some word in input.command.argv
-	regex.match(client_options[input.command.program], word)
+	some word in input.command.refused
 }
 
 deny contains lib.denial(
@@ -85,19 +79,4 @@ only_placeholders if {
 	every name in input.command.variables {
 		name in input.context.credentials
 	}
-}
-
-client_options := {
-	"ssh": concat("", [
-		`^(-[46AaCfGgKkMNnqsTtVvXxYy]*[DEFIJLMORSWwXYAfg].*|-o(ProxyCommand|ProxyJump|LocalCommand`,
-		`|PermitLocalCommand|KnownHostsCommand|Include|Match|.*Forward|ControlPath|PKCS11Provider`,
-		`|SecurityKeyProvider|XAuthLocation|.*Command).*|(?i)(ProxyCommand|ProxyJump|LocalCommand`,
-		`|PermitLocalCommand|KnownHostsCommand|Include|ControlPath|PKCS11Provider|SecurityKeyProvider`,
-		`|XAuthLocation|\w*Forward\w*|\w*Command)[ =].*)$`,
-	]),
-	"dig": `^-[fkyx]?[fk]`,
-	"kdig": `^-[fk]|^\+tls`,
-	"delv": `^-[afk]`,
-	"drill": `^-[fkw]`,
-	"telnet": `^-[nXe]`,
 }

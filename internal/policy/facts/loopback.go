@@ -103,7 +103,7 @@ func (t loopbackTable) define(token string) error {
 	all := strings.Split(names, ",")
 	o.name = all[len(all)-1]
 	for _, name := range all {
-		if _, twice := t[name]; twice || !strings.HasPrefix(name, "-") {
+		if _, twice := t[name]; twice || !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "+") {
 			return fmt.Errorf("%s is no option, or listed twice", name)
 		}
 		t[name] = o
@@ -146,7 +146,12 @@ func RefusedOptions(tool string, words []string) []string {
 }
 
 func (t loopbackTable) refuses(w string) bool {
-	if strings.HasPrefix(w, "--") {
+	for _, o := range t {
+		if o.refusesSetting(w) {
+			return true
+		}
+	}
+	if strings.HasPrefix(w, "--") || strings.HasPrefix(w, "+") {
 		name, _, _ := strings.Cut(w, "=")
 		if o, listed := t[name]; listed {
 			return o.kind == kindRefused
@@ -162,13 +167,25 @@ func (t loopbackTable) refuses(w string) bool {
 	for i := 1; i < len(w) && w[0] == '-'; i++ {
 		o, listed := t["-"+w[i:i+1]]
 		switch isLetter := w[i] == '#' || w[i] >= '0' && w[i] <= '9' || w[i]|0x20 >= 'a' && w[i]|0x20 <= 'z'; {
-		case listed && o.kind == kindRefused:
+		case listed && o.kind == kindRefused, listed && o.refusesSetting(w[i+1:]):
 			return true
 		case listed || !isLetter: // the rest is a value
 			return false
 		}
 	}
 	return false
+}
+
+// refusesSetting reports whether value, as NAME=VALUE or NAME VALUE, with or without quotes, sets a name that o, an
+// option with a list of names, must not set.
+func (o loopbackOption) refusesSetting(value string) bool {
+	name := strings.TrimLeft(strings.ToLower(value), " \t\"")
+	i := strings.IndexAny(name, " \t\"=")
+	return i > 0 && strings.Contains(o.kind, "|") &&
+		slices.ContainsFunc(strings.Split(o.kind, "|"), func(refused string) bool {
+			is, _ := path.Match(refused, name[:i])
+			return is
+		})
 }
 
 func readLoopbackWords(all map[string]loopbackTable, t loopbackTable, words []string) []LoopbackWord {

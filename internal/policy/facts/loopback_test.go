@@ -65,6 +65,9 @@ func TestRefusedOptions(t *testing.T) {
 		{"curl", "-K"}, {"curl", "-Kx.conf"}, {"curl", "-sKx"}, {"curl", "-sn"}, {"curl", "--config=x"}, {"curl", "--conf"}, {"curl", "--netrc-file"},
 		{"curl", "-Ex"}, {"curl", "--unix-sock"}, {"wget", "-euse_askpass=./x"}, {"wget", "-qix"}, {"wget", "--use-askp=./x"}, {"wget", "-b"},
 		{"wget", "--input"}, {"nc", "-ve"}, {"ncat", "--exe"}, {"ncat", "-w5c"},
+		{"ssh", "-F"}, {"ssh", "-4vFx"}, {"ssh", "-oProxyCommand=./x"}, {"ssh", "-qoproxycommand ./x"}, {"ssh", "PROXYCOMMAND=./x"}, {"ssh", "-oLocalForward=1 a:2"},
+		{"ssh", `"Match" exec ./x`}, {"ssh", `-o "KnownHostsCommand" ./x`}, {"ssh", "-Ax"}, {"dig", "-f"}, {"dig", "-4fx"}, {"kdig", "+tls"}, {"kdig", "+tls-ca=x"},
+		{"delv", "-ax"}, {"drill", "-Dw"}, {"telnet", "-8n"},
 	} {
 		if got := RefusedOptions(c.tool, []string{"x", c.word}); len(got) != 1 || got[0] != c.word {
 			t.Errorf("%s %s: %q", c.tool, c.word, got)
@@ -73,6 +76,8 @@ func TestRefusedOptions(t *testing.T) {
 	for _, c := range []struct{ tool, word string }{
 		{"curl", "-sS"}, {"curl", "-HContent-Type: application/json"}, {"curl", "-oKnown"}, {"curl", "--proxy"}, {"curl", "--connect-timeout=3"},
 		{"curl", "--compressed"}, {"curl", "--data"}, {"wget", "-qO-"}, {"wget", "-nv"}, {"wget", "-Pbin"}, {"wget", "--timeout=3"}, {"nc", "-vz"}, {"nc", "-w5"},
+		{"ssh", "-oBatchMode=yes"}, {"ssh", "-p22"}, {"ssh", "-iForward"}, {"ssh", "git@h"}, {"ssh", "-tt"}, {"ssh", "command"}, {"dig", "+short"}, {"dig", "-xfe80::1"},
+		{"kdig", "+short"}, {"drill", "-Tb1"}, {"telnet", "-lnobody"},
 		{"cat", "-e"}, {"curl", "-"}, {"curl", "--"}, {"curl", "n"},
 	} {
 		if got := RefusedOptions(c.tool, []string{c.word}); len(got) != 0 {
