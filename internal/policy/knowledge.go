@@ -50,8 +50,8 @@ func readKnowledge(data map[string]any) (map[string]any, knowledge, error) {
 	return data, k, nil
 }
 
-// knowledge returns what the layer adds. Its error is a *proposal.StopError.
-func (l Layer) knowledge() (knowledge, error) {
+// readKnowledge returns what the layer adds. Its error is a *proposal.StopError.
+func (l Layer) readKnowledge() (knowledge, error) {
 	data, err := l.Data()
 	if err != nil {
 		return knowledge{}, err
@@ -72,7 +72,7 @@ type AddedFact struct {
 
 // AddedFacts returns what the layer adds. Its error is a *proposal.StopError.
 func (l Layer) AddedFacts() (all []AddedFact, err error) {
-	k, err := l.knowledge()
+	k, err := l.readKnowledge()
 	for _, text := range k.Places.Secret {
 		all = append(all, AddedFact{"secret", text})
 	}
@@ -93,9 +93,9 @@ type knownFacts struct {
 	inspectors []string
 }
 
-// add adds what the layer knows. Its error is a *proposal.StopError that names the place in the layer.
-func (f *knownFacts) add(l Layer) error {
-	k, err := l.knowledge()
+// addLayer adds what the layer knows. Its error is a *proposal.StopError that names the place in the layer.
+func (f *knownFacts) addLayer(l Layer) error {
+	k, err := l.readKnowledge()
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (e *Engine) addKnowledge(layers []Layer) error {
 		if l.shipped {
 			continue
 		}
-		if err := f.add(l); err != nil {
+		if err := f.addLayer(l); err != nil {
 			return err
 		}
 	}
@@ -147,5 +147,5 @@ func (l Layer) checkKnowledge() error {
 	if err != nil || l.shipped {
 		return err
 	}
-	return (&knownFacts{grammars: grammars}).add(l)
+	return (&knownFacts{grammars: grammars}).addLayer(l)
 }

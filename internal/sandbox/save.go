@@ -80,7 +80,7 @@ func (r *Runner) Save(ctx context.Context) (*Saved, error) {
 		return nil, newStopError("sandbox.save", "cannot save the sandbox: "+why, hint, nil)
 	}
 	r.current.discardPrepared()
-	saved, err := r.current.save(ctx)
+	saved, err := r.current.saveSandbox(ctx)
 	if err != nil && r.current.isDead() {
 		r.ended = newStopError("sandbox.crashed", "the sandbox ended while it was saved"+r.current.runscOutput(),
 			"run fumehood doctor", err)
@@ -127,8 +127,8 @@ func (r *Runner) reasonNotToSave() (why, hint string) {
 	return "", ""
 }
 
-// save saves s, which is at rest.
-func (s *instance) save(ctx context.Context) (_ *Saved, err error) {
+// saveSandbox saves s, which is at rest.
+func (s *instance) saveSandbox(ctx context.Context) (_ *Saved, err error) {
 	saved := &Saved{options: s.o.restoringOptions(), workspace: &snapshot{tried: true}, used: s.used}
 	if saved.dir, err = lease.Make(s.o.stateParent(), savedPrefix); err != nil {
 		return nil, noState(err)
@@ -249,9 +249,9 @@ func (v *Saved) Close() error {
 	return errors.Join(v.workspace.close(), v.dir.Remove())
 }
 
-// open lets v be used until the function that it returns is called. It returns an error if v cannot be restored
+// beginRestore lets v be used until the function that it returns is called. It returns an error if v cannot be restored
 // with o.
-func (v *Saved) open(o Options) (done func(), err error) {
+func (v *Saved) beginRestore(o Options) (done func(), err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
@@ -323,7 +323,7 @@ func duplicateFile(f *os.File) (*os.File, error) {
 
 // restoreSandbox is startSandbox for a copy of v.
 func restoreSandbox(ctx context.Context, o Options, v *Saved) (*instance, error) {
-	done, err := v.open(o)
+	done, err := v.beginRestore(o)
 	if err != nil {
 		return nil, err
 	}

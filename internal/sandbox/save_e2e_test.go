@@ -121,37 +121,48 @@ subprocess.run(["/opt/bin/canary"])`)
 	}
 }
 
-// TestE2ESavedFigures logs what the documentation says about times and memory.
-func TestE2ESavedFigures(t *testing.T) {
-	o, rec := pythonOptions(t)
+// BenchmarkFork measures a sandbox with pandas loaded: a save, a copy to its first cell, ten copies at once, and both
+// with 200 MB more in memory.
+//
+//	go test -tags e2e ./internal/sandbox -run '^$' -bench Fork -benchtime 5x
+func BenchmarkFork(b *testing.B) {
+	o, rec := pythonOptions(b)
 	rec.reset(allow)
-	r := testRunner(t, o)
-	if out, _ := runPython(t, r, "import pandas as pd, time, random; df = pd.DataFrame({'a': range(9)})"); out != "" {
-		t.Skip(out)
+	r := testRunner(b, o)
+	if out, _ := runPython(b, r, "import pandas as pd; df = pd.DataFrame({'a': range(9)})"); out != "" {
+		b.Fatal(out)
 	}
-	began := time.Now()
-	saved := saveRunner(t, r)
-	t.Logf("saved %d MB in %v", saved.Bytes()>>20, time.Since(began))
-	for range 5 {
+	fork := func(saved *Saved) *Runner {
+		c, _ := forkRunner(b, o, saved)
+		if out, _ := runPython(b, c, "int(df.a.sum())"); out != "36" {
+			b.Errorf("%q", out)
+		}
+		return c
+	}
+	spent, peak := map[string]time.Duration{}, proposal.Bytes(0)
+	measure := func(name string, do func()) {
 		began := time.Now()
-		c, _ := forkRunner(t, o, saved)
-		out, _ := runPython(t, c, "df.a.sum(), random.random()")
-		t.Logf("fork to first cell %v, %s; memory %d MiB", time.Since(began), out, c.current.cgroup.peakMemory()>>20)
+		do()
+		spent[name] += time.Since(began)
 	}
-	began = time.Now()
-	var all sync.WaitGroup
-	for range 10 {
-		c, _ := forkRunner(t, o, saved)
-		all.Go(func() { runPython(t, c, "df.a.sum()") })
+	for b.Loop() {
+		var saved, large *Saved
+		measure("save", func() { saved = saveRunner(b, r) })
+		measure("fork", func() { peak = max(peak, fork(saved).current.cgroup.peakMemory()) })
+		measure("ten-forks", func() {
+			var all sync.WaitGroup
+			for range 10 {
+				all.Go(func() { fork(saved) })
+			}
+			all.Wait()
+		})
+		runPython(b, r, "big = bytearray(200 << 20)\nfor i in range(0, len(big), 4096): big[i] = 1")
+		measure("save-200MB", func() { large = saveRunner(b, r) })
+		measure("fork-200MB", func() { fork(large) })
+		runPython(b, r, "del big")
 	}
-	all.Wait()
-	t.Logf("10 at once %v", time.Since(began))
-	runPython(t, r, "big = bytearray(200 << 20)\nfor i in range(0, len(big), 4096): big[i] = 1")
-	began = time.Now()
-	saved = saveRunner(t, r)
-	took := time.Since(began)
-	began = time.Now()
-	c, _ := forkRunner(t, o, saved)
-	runPython(t, c, "1")
-	t.Logf("with 200 MB more: saved %d MB in %v, restored in %v", saved.Bytes()>>20, took, time.Since(began))
+	for name, took := range spent {
+		b.ReportMetric(float64(took.Milliseconds())/float64(b.N), name+"-ms")
+	}
+	b.ReportMetric(float64(peak>>20), "fork-peak-MiB")
 }

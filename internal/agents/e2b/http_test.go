@@ -108,7 +108,7 @@ func TestRefuses(t *testing.T) {
 		{"resume the other key's", "POST", "/sandboxes/" + theirs.SandboxID + "/resume", `{}`, api, 404, "no sandbox"},
 		{"pause without memory", "POST", "/sandboxes/" + mine.SandboxID + "/pause", `{"memory":false}`, api, 501, "keepMemory"},
 		{"resume what runs", "POST", "/sandboxes/" + mine.SandboxID + "/resume", `{}`, api, 409, "running already"},
-		{"snapshot elsewhere", "POST", "/sandboxes/" + mine.SandboxID + "/snapshots", `{}`, api, 501, "not supported by this server's backend"},
+		{"snapshot elsewhere", "POST", "/sandboxes/" + mine.SandboxID + "/snapshots", `{}`, api, 501, "serve without --backend kubernetes"},
 		{"a named snapshot", "POST", "/sandboxes/" + mine.SandboxID + "/snapshots", `{"name":"base"}`, api, 400, "not the name of a template"},
 		{"snapshot the other key's", "POST", "/sandboxes/" + theirs.SandboxID + "/snapshots", `{}`, api, 404, "no sandbox"},
 		{"fork the other key's", "POST", "/sandboxes/" + theirs.SandboxID + "/fork", `{}`, api, 404, "no sandbox"},

@@ -40,13 +40,14 @@ func (c contexts) copyContexts() contexts {
 	return c
 }
 
-// save saves b, which goes on.
-func (b *sandbox) save(ctx context.Context) (*snapshot, error) {
+// saveSandbox saves b, which goes on.
+func (b *sandbox) saveSandbox(ctx context.Context) (*snapshot, error) {
 	b.pausing.Lock()
 	defer b.pausing.Unlock()
 	session, can := b.session.(gate.Snapshotter)
 	if !can {
-		return nil, refuseRequest(unimplemented, "snapshots are not supported by this server's backend")
+		return nil, refuseRequest(unimplemented,
+			"snapshots need sandboxes on the server's own host: serve without --backend kubernetes")
 	}
 	if b.isPaused() {
 		return nil, refuseRequest(alreadyExists, "the sandbox is paused: connect to it")
@@ -72,7 +73,7 @@ type snapshotRequest struct {
 	Name string `json:"name"`
 }
 
-func (n *snapshot) info() map[string]any {
+func (n *snapshot) clientInfo() map[string]any {
 	names := []string{}
 	if n.name != "" {
 		names = append(names, n.name)
@@ -89,7 +90,7 @@ func (s *Server) apiSnapshot(ctx context.Context, b *sandbox, in snapshotRequest
 	if err := s.checkRoomForSnapshot(b.user); err != nil { // before anything is written
 		return nil, err
 	}
-	n, err := b.save(ctx)
+	n, err := b.saveSandbox(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (s *Server) apiSnapshot(ctx context.Context, b *sandbox, in snapshotRequest
 	}
 	n.name = in.Name
 	s.snapshots[n.files.ID()] = n
-	return n.info(), nil
+	return n.clientInfo(), nil
 }
 
 func (s *Server) checkRoomForSnapshot(user string) error {
@@ -162,7 +163,7 @@ func (s *Server) apiListSnapshots(_ http.ResponseWriter, r *http.Request, user l
 	for _, id := range slices.Sorted(maps.Keys(s.snapshots)) {
 		n := s.snapshots[id]
 		if n.isOwnedBy(user) && (from == "" || from == n.sandbox) && (name == "" || n.isCalled(name)) {
-			list = append(list, n.info())
+			list = append(list, n.clientInfo())
 		}
 	}
 	return list, nil
@@ -217,7 +218,7 @@ func (s *Server) apiFork(ctx context.Context, b *sandbox, in forkRequest) (any, 
 	if err := s.checkRoomForSandbox(b.user); err != nil { // before anything is written
 		return nil, err
 	}
-	n, err := b.save(ctx)
+	n, err := b.saveSandbox(ctx)
 	if err != nil {
 		return nil, err
 	}

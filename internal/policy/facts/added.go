@@ -73,7 +73,12 @@ func addPatterns(to []placePattern, patterns []string) ([]placePattern, error) {
 }
 
 func checkPattern(text string) error {
-	_, err := path.Match(text, "")
+	var err error
+	for part := range strings.SplitSeq(text, "/") { // one that is malformed would match nothing, without a word
+		if _, bad := path.Match(part, ""); bad != nil {
+			err = bad
+		}
+	}
 	switch {
 	case text == "" || text == "/" || len(text) > maxPlaceLength:
 		return fmt.Errorf("write a name or a path of 1 to %d bytes", maxPlaceLength)
